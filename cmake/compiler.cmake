@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Language level, warnings, sanitizers, linker and compiler cache for every target of ours.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_VISIBILITY_PRESET default)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")                # assertions of ours are errors, not assert(): nothing to switch off
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
+
+set(STOKER_SANITIZE "" CACHE STRING "Sanitizers for every target, for example address,undefined or thread")
+
+add_library(stoker_flags INTERFACE)
+target_compile_options(stoker_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror)
+if(STOKER_SANITIZE)
+  add_compile_options(-fsanitize=${STOKER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${STOKER_SANITIZE})
+endif()
+
+find_program(STOKER_CCACHE ccache)
+if(STOKER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${STOKER_CCACHE})
+endif()
+
+# mold links the command line in about a second; torch's own libraries have references that it need not resolve.
+find_program(STOKER_MOLD mold)
+if(STOKER_MOLD)
+  add_link_options(-fuse-ld=mold -Wl,--unresolved-symbols=ignore-in-shared-libs)
+endif()

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers addressed by what they are for: (seed, epoch) is the key, (sample, operation, occurrence, draw) the
+// counter. Two threads, two ranks or a resumed run that ask for the same address get the same number.
+// Used by augment and by every seeded choice in data. A CounterRng is a value: copy it freely, one per thread.
+#pragma once
+
+#include <cstdint>
+
+#include "stoker/base/philox.h"
+
+namespace stoker {
+
+// Every consumer of randomness has a number of its own here, so that no two ever share a counter.
+// Numbers are part of the reproducibility promise: append, never renumber.
+enum class RandomOp : std::uint16_t {
+  kSplit = 1,      // which samples become the validation split
+  kOrder = 2,      // the sample permutation
+  kCrop = 3,
+  kFlip = 4,
+  kColour = 5,
+  kMix = 6,
+  kInit = 7,       // initial weights
+  kPicture = 8,    // which pictures are shown to people
+};
+
+class CounterRng {
+ public:
+  // occurrence counts how often the sample was drawn before in this epoch (0 under uniform sampling).
+  CounterRng(std::uint64_t seed, std::uint32_t epoch, std::uint64_t sample, RandomOp op, std::uint16_t occurrence = 0)
+      : key_{static_cast<std::uint32_t>(seed ^ (seed >> 32)), epoch},
+        counter_{static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32),
+                 static_cast<std::uint32_t>(op) << 16, occurrence} {}
+
+  // 32 uniform bits.
+  std::uint32_t next() {
+    if (used_ == 4) {
+      block_ = philox4x32(counter_, key_);
+      ++counter_[2];  // the low 16 bits of this word count blocks of draws
+      used_ = 0;
+    }
+    return block_[used_++];
+  }
+  // Uniform in [0, 1), on a grid of 2^-24, so that it is exact as a float and as a double.
+  double uniform() { return static_cast<double>(next() >> 8) * 0x1p-24; }
+  double uniform(double low, double high) { return low + (high - low) * uniform(); }
+  // Uniform in 0 ... n-1 for n >= 1, by multiplication (bias below n / 2^32).
+  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>((std::uint64_t{next()} * n) >> 32); }
+
+ private:
+  PhiloxKey key_;
+  PhiloxBlock counter_;
+  PhiloxBlock block_{};
+  int used_ = 4;
+};
+
+}  // namespace stoker

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "stoker/base/error.h"
+
+namespace stoker {
+namespace {
+
+// Closes a descriptor on every way out.
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  ~Descriptor() {
+    if (value_ >= 0) {
+      ::close(value_);
+    }
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return value_; }
+  int release() { return std::exchange(value_, -1); }
+
+ private:
+  int value_;
+};
+
+std::string reason() { return std::strerror(errno); }
+
+// Length of the UTF-8 sequence that starts at text[i], or 0 if there is none (RFC 3629).
+std::size_t utf8_length(std::string_view text, std::size_t i) {
+  const auto at = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
+  const unsigned char lead = at(i);
+  const std::size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : (lead & 0xF0) == 0xE0 ? 3
+                             : lead >= 0xF0 && lead < 0xF5                 ? 4
+                                                                           : 0;
+  if (length == 0 || i + length > text.size()) {
+    return 0;
+  }
+  for (std::size_t k = 1; k < length; ++k) {
+    if ((at(i + k) & 0xC0) != 0x80) {
+      return 0;
+    }
+  }
+  const bool overlong = (lead == 0xE0 && at(i + 1) < 0xA0) || (lead == 0xF0 && at(i + 1) < 0x90);
+  const bool outside = (lead == 0xED && at(i + 1) >= 0xA0) || (lead == 0xF4 && at(i + 1) >= 0x90);
+  return overlong || outside ? 0 : length;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = utf8_length(text, i);
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (length == 0 || (length == 1 && (byte < 0x20 || byte == 0x7F))) {
+      result += fmt::format("\\x{:02x}", byte);
+      ++i;
+    } else {
+      result += text.substr(i, length);
+      i += length;
+    }
+  }
+  return result;
+}
+
+void read_file(const std::filesystem::path& path, std::vector<std::byte>& buffer, std::size_t limit) {
+  const std::string name = printable(path.native());
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO must not block us here
+  if (file.get() < 0) {
+    fail<DataError>("base.file", "{}: cannot be opened: {}", name, reason());
+  }
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    fail<DataError>("base.file", "{}: is not a regular file", name);
+  }
+  if (static_cast<std::size_t>(facts.st_size) > limit) {
+    fail<DataError>("base.file", "{}: has {} bytes, the limit is {}", name, facts.st_size, limit);
+  }
+  buffer.resize(static_cast<std::size_t>(facts.st_size));
+  for (std::size_t done = 0; done < buffer.size();) {
+    const ssize_t got = ::read(file.get(), buffer.data() + done, buffer.size() - done);
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0) {
+      fail<DataError>("base.file", "{}: cannot be read: {}", name, reason());
+    }
+    if (got == 0) {  // it shrank while we read
+      buffer.resize(done);
+      break;
+    }
+    done += static_cast<std::size_t>(got);
+  }
+}
+
+std::string read_text(const std::filesystem::path& path, std::size_t limit) {
+  std::vector<std::byte> buffer;
+  read_file(path, buffer, limit);
+  return std::string(as_text(buffer));
+}
+
+void FileWriter::write(Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(descriptor_, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) {
+      continue;
+    }
+    if (put < 0) {
+      fail<IoError>("base.file", "{}: cannot be written after {} bytes: {}", printable(path_.native()), written_, reason());
+    }
+    written_ += static_cast<std::size_t>(put);
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+  }
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  const Descriptor handle(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (handle.get() < 0 || ::fsync(handle.get()) != 0) {
+    fail<IoError>("base.file", "{}: folder cannot be synced: {}", printable(folder.native()), reason());
+  }
+}
+
+void write_file_atomically(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill) {
+  std::string temporary = path.native() + ".tmp-XXXXXX";
+  Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (file.get() < 0) {
+    fail<IoError>("base.file", "{}: cannot be created: {}", printable(path.native()), reason());
+  }
+  try {
+    FileWriter writer(file.get(), path);
+    fill(writer);
+    if (::fchmod(file.get(), 0644) != 0 || ::fsync(file.get()) != 0 || ::close(file.release()) != 0) {
+      fail<IoError>("base.file", "{}: cannot be flushed: {}", printable(path.native()), reason());
+    }
+    if (::rename(temporary.c_str(), path.c_str()) != 0) {
+      fail<IoError>("base.file", "{}: cannot be renamed into place: {}", printable(path.native()), reason());
+    }
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  sync_folder(path.parent_path());
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
+  write_file_atomically(path, [&](FileWriter& writer) { writer.write(as_bytes(text)); });
+}
+
+}  // namespace stoker

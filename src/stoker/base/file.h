@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files as people lose them: whole reads with typed errors, and writes that exist wholly or not at all.
+// Used by data, io and job. Thread-safe: no state.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stoker {
+
+using Bytes = std::span<const std::byte>;
+
+inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+inline std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+// A path as people may read it in a terminal or a log: bytes that are no UTF-8 and control characters become \xNN.
+std::string printable(std::string_view text);
+
+// Reads a regular file into buffer, replacing its content; refuses folders, FIFOs and devices without opening them for
+// long. DataError if it is missing, not a regular file, not readable, or longer than limit bytes.
+void read_file(const std::filesystem::path& path, std::vector<std::byte>& buffer,
+               std::size_t limit = std::size_t{1} << 32);
+std::string read_text(const std::filesystem::path& path, std::size_t limit = std::size_t{1} << 26);
+
+// A sink for the bytes of one file; write() throws IoError when the disk refuses.
+class FileWriter {
+ public:
+  explicit FileWriter(int descriptor, std::filesystem::path path) : descriptor_(descriptor), path_(std::move(path)) {}
+  void write(Bytes bytes);
+  [[nodiscard]] std::size_t written() const { return written_; }
+
+ private:
+  int descriptor_;
+  std::filesystem::path path_;
+  std::size_t written_ = 0;
+};
+
+// Temp file beside path, checked writes, fsync, rename, fsync of the folder: after a crash, a kill or a full disk the
+// file at path is either the old one or the new one, whole. IoError otherwise; the temp file is removed.
+void write_file_atomically(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill);
+void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+// Makes a rename or a removal inside folder survive a power loss.
+void sync_folder(const std::filesystem::path& folder);
+
+}  // namespace stoker

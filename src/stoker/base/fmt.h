@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one door to fmt: every file that formats text includes this, so the copy in use is decided in one place.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>

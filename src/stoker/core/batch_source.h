@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever hands out batches: the loader, the prefetcher around it, a resident dataset, a test's fake. Sources nest
+// like decorators. One consumer at a time.
+#pragma once
+
+#include <optional>
+
+#include "stoker/core/batch.h"
+
+namespace stoker::core {
+
+class BatchSource {
+ public:
+  BatchSource() = default;
+  BatchSource(const BatchSource&) = delete;
+  BatchSource& operator=(const BatchSource&) = delete;
+  virtual ~BatchSource() = default;
+
+  // The next batch; empty at the end of the epoch, after which the next call begins the next epoch.
+  // Throws DataError for a sample that cannot be had.
+  [[nodiscard]] virtual std::optional<Batch> next() = 0;
+};
+
+}  // namespace stoker::core

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engine trains: parameters, buffers, a chain of segments, and a loss made of sums. A torch::nn module, a
+// TorchScript package or, later, a Python module all come in through here. Implemented in tasks/; driven by train/.
+// One thread at a time.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "stoker/core/batch.h"
+#include "stoker/core/loss_terms.h"
+
+namespace stoker::core {
+
+// What a parameter does, so that policies (weight decay, half precision, layout) need not guess from names.
+enum class Role { kConv, kLinear, kNorm, kBias, kEmbedding };
+
+struct Parameter {
+  std::string name;    // dotted path, as in a Python state_dict
+  at::Tensor tensor;   // leaf; requires_grad tells whether it is trained
+  Role role = Role::kLinear;
+  int segment = 0;     // which segment of the chain uses it
+};
+
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
+
+using TensorList = std::vector<at::Tensor>;
+
+// A figure for people. The first one of a list selects the best checkpoint.
+struct MetricValue {
+  std::string name;
+  double value = 0;  // NaN stays NaN
+  bool higher_is_better = true;
+};
+
+class Trainable {
+ public:
+  virtual ~Trainable() = default;
+
+  [[nodiscard]] virtual const std::vector<Parameter>& parameters() const = 0;
+  // Persistent tensors that are no parameters (running statistics), in place for the whole run.
+  [[nodiscard]] virtual const std::vector<NamedTensor>& buffers() const = 0;
+  // The statistics that a forward pass in training mode changes, as few flat tensors as possible (buffers() are views
+  // of them): compute saves and restores these.
+  [[nodiscard]] virtual TensorList norm_buffers() const { return {}; }
+
+  // The model as a chain: what enters segment 0, and each segment as lists in, lists out (so that skips pass).
+  [[nodiscard]] virtual TensorList inputs(const Batch& batch) const = 0;
+  [[nodiscard]] virtual int segments() const { return 1; }
+  [[nodiscard]] virtual TensorList forward_segment(int segment, TensorList inputs) = 0;
+  // The fold over the segments, and nothing else.
+  [[nodiscard]] TensorList forward(TensorList inputs);
+
+  // Names of the loss terms, in order.
+  [[nodiscard]] virtual std::vector<std::string> loss_names() const = 0;
+  // Asked once for the whole global batch, before it is split; a function of the targets alone.
+  [[nodiscard]] virtual Normalisers normalisers(const Batch& batch) const = 0;
+  [[nodiscard]] virtual LossTerms loss(const TensorList& outputs, const Batch& batch) const = 0;
+
+  // Metrics as tensors that add up over batches and ranks (sums, counts, confusion matrices) ...
+  [[nodiscard]] virtual std::vector<NamedTensor> evaluate(const TensorList& outputs, const Batch& batch) const = 0;
+  // ... and the figures that the totals, by then on the CPU, mean. At least one.
+  [[nodiscard]] virtual std::vector<MetricValue> metrics(const std::vector<NamedTensor>& totals) const = 0;
+
+  // Switches dropout, batch norm and friends.
+  virtual void set_training(bool on) = 0;
+};
+
+// Number of elements of all parameters.
+[[nodiscard]] std::int64_t parameter_count(const Trainable& model);
+
+}  // namespace stoker::core
