@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engine asks of a device beyond ATen: memory figures, events, facts for people, who else holds it.
+// The CPU twin is always there; libstoker_cuda brings the CUDA one (device/cuda_library.h). Used by train, memory,
+// observe and job through backend_for(). Every member may be called from any thread; an Event by one thread at a time.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stoker::device {
+
+// Bytes; -1 where the device cannot tell.
+struct MemoryFigures {
+  std::int64_t allocated = -1;  // CUDA: held by tensors. CPU: resident set of this process
+  std::int64_t reserved = -1;   // CUDA: held by torch's caching allocator, tensors included
+  std::int64_t peak = -1;       // highest `allocated` so far
+  std::int64_t free = -1;       // what the machine could still give: to anyone (CUDA), under our memory limit (CPU)
+  std::int64_t total = -1;      // CUDA: the device's memory. CPU: the smaller of memory limit and RAM
+};
+
+struct DeviceFacts {
+  std::string name;                // "NVIDIA H200", "Intel(R) Xeon(R) ..."
+  std::string driver;              // "CUDA 13.0 driver, runtime 13.0"; empty on a CPU
+  std::string compute_capability;  // "9.0"; empty on a CPU
+  int cores = 0;                   // multiprocessors, or cores that this process may use
+  std::int64_t memory_bytes = -1;
+  bool fast_bf16 = false;          // matrix units for bfloat16: AMX or AVX512-BF16, compute capability 8.0 and later
+  std::vector<std::string> flags;  // of a CPU, those that matter here: "avx2", "avx512_bf16", "amx_bf16", ...
+};
+
+// A moment in the work of a device's current stream. On a CPU, work is done when the call returns, so an event is over
+// as soon as it is recorded.
+class Event {
+ public:
+  virtual ~Event() = default;
+  // Marks the current stream of the device; may be called again, which forgets the earlier mark.
+  virtual void record() = 0;
+  // The calling thread waits until the work before the mark is done; returns at once if nothing was recorded.
+  virtual void wait() const = 0;
+  // Whether wait() would return at once.
+  [[nodiscard]] virtual bool ready() const = 0;
+  // Milliseconds between two recorded events of one device; waits for both. DeviceError if one was not recorded.
+  [[nodiscard]] virtual double elapsed_ms(const Event& earlier) const = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;  // "cpu", "cuda"
+  [[nodiscard]] virtual int device_count() const = 0;
+  [[nodiscard]] virtual c10::Device default_device() const = 0;
+  [[nodiscard]] virtual MemoryFigures memory(c10::Device device) const = 0;
+  // Waits for everything on the device. Never called in the hot path.
+  virtual void synchronize(c10::Device device) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Event> make_event(c10::Device device) const = 0;
+  [[nodiscard]] virtual DeviceFacts describe(c10::Device device) const = 0;
+  // Other processes on the device in words, "pid 4711 (python3) holds 40.1 GiB"; empty if none, or if nobody can tell.
+  [[nodiscard]] virtual std::vector<std::string> busy_processes(c10::Device device) const = 0;
+};
+
+// The backend of a device's kind. DeviceError in words if there is none ("no CUDA: ...; device=cpu works").
+[[nodiscard]] Backend& backend_for(c10::Device device);
+// The same without the error: null if that kind is missing.
+[[nodiscard]] Backend* find_backend(c10::DeviceType kind);
+
+// What libstoker_cuda is handed when it is loaded, so that it registers with the executable and not with a copy of its
+// own. Either offers a backend or says why it cannot.
+class Registry {
+ public:
+  virtual ~Registry() = default;
+  virtual void offer(c10::DeviceType kind, std::unique_ptr<Backend> backend) = 0;
+  virtual void refuse(c10::DeviceType kind, std::string reason) = 0;
+};
+[[nodiscard]] Registry& registry();
+// Why the kind is missing, in words; empty if it is there.
+[[nodiscard]] std::string missing_reason(c10::DeviceType kind);
+
+}  // namespace stoker::device
