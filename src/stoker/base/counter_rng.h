@@ -13,14 +13,14 @@ namespace stoker {
 // Every consumer of randomness has a number of its own here, so that no two ever share a counter.
 // Numbers are part of the reproducibility promise: append, never renumber.
 enum class RandomOp : std::uint16_t {
-  kSplit = 1,      // which samples become the validation split
-  kOrder = 2,      // the sample permutation
+  kSplit = 1,  // which samples become the validation split
+  kOrder = 2,  // the sample permutation
   kCrop = 3,
   kFlip = 4,
   kColour = 5,
   kMix = 6,
-  kInit = 7,       // initial weights
-  kPicture = 8,    // which pictures are shown to people
+  kInit = 7,     // initial weights
+  kPicture = 8,  // which pictures are shown to people
 };
 
 class CounterRng {

@@ -37,9 +37,11 @@ std::string reason() { return std::strerror(errno); }
 std::size_t utf8_length(std::string_view text, std::size_t i) {
   const auto at = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
   const unsigned char lead = at(i);
-  const std::size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : (lead & 0xF0) == 0xE0 ? 3
-                             : lead >= 0xF0 && lead < 0xF5                 ? 4
-                                                                           : 0;
+  const std::size_t length = lead < 0x80                   ? 1
+                             : lead >= 0xC2 && lead < 0xE0 ? 2
+                             : (lead & 0xF0) == 0xE0       ? 3
+                             : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                           : 0;
   if (length == 0 || i + length > text.size()) {
     return 0;
   }
@@ -114,7 +116,8 @@ void FileWriter::write(Bytes bytes) {
       continue;
     }
     if (put < 0) {
-      fail<IoError>("base.file", "{}: cannot be written after {} bytes: {}", printable(path_.native()), written_, reason());
+      fail<IoError>("base.file", "{}: cannot be written after {} bytes: {}", printable(path_.native()), written_,
+                    reason());
     }
     written_ += static_cast<std::size_t>(put);
     bytes = bytes.subspan(static_cast<std::size_t>(put));

@@ -30,7 +30,8 @@ std::uint64_t Permutation::encrypt(std::uint64_t value) const {
   std::uint64_t right = value & mask;
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     const std::uint32_t tweak = (static_cast<std::uint32_t>(RandomOp::kOrder) << 16) | round;
-    const PhiloxBlock mixed = philox4x32({static_cast<std::uint32_t>(right), tweak, epoch_, 0}, {seed_low_, seed_high_});
+    const PhiloxBlock mixed =
+        philox4x32({static_cast<std::uint32_t>(right), tweak, epoch_, 0}, {seed_low_, seed_high_});
     const std::uint64_t next = left ^ (mixed[0] & mask);
     left = right;
     right = next;

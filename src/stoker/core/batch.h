@@ -41,7 +41,9 @@ class Batch {
 
   // Adds a field, or replaces the one of that name. DataError if it does not fit size().
   void set(Field field);
-  void set(std::string name, at::Tensor per_sample) { set(Field{std::move(name), std::move(per_sample), Layout::kPerSample, {}}); }
+  void set(std::string name, at::Tensor per_sample) {
+    set(Field{std::move(name), std::move(per_sample), Layout::kPerSample, {}});
+  }
 
   // The values of a field; DataError that lists what there is if the name is unknown.
   [[nodiscard]] const at::Tensor& operator[](std::string_view name) const;

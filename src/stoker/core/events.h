@@ -16,14 +16,14 @@
 namespace stoker::core {
 
 struct RunStarted {
-  std::string folder;                 // the run folder
-  std::string title;                  // "resnet18 on cifar10, cpu"
+  std::string folder;  // the run folder
+  std::string title;   // "resnet18 on cifar10, cpu"
   std::vector<PlanRow> plan;
-  std::vector<std::string> scalars;   // names of StepFinished's scalars, in order; "loss" comes first
+  std::vector<std::string> scalars;  // names of StepFinished's scalars, in order; "loss" comes first
   std::int64_t epochs = 0;
   std::int64_t steps_per_epoch = 0;
-  std::int64_t first_step = 0;        // not 0 after a resume
-  std::int64_t last_step = 0;         // the step after which the run is done
+  std::int64_t first_step = 0;  // not 0 after a resume
+  std::int64_t last_step = 0;   // the step after which the run is done
 };
 
 inline constexpr std::size_t kMaxScalars = 16;
@@ -43,14 +43,14 @@ class PendingScalars {
 
 struct StepFinished {
   Position position;
-  std::int64_t step = 0;           // counted over the whole run, from 1
-  std::int64_t samples = 0;        // in the global batch
-  double seconds = 0;              // from the previous step's end to this one's
-  double data_wait_seconds = 0;    // of these, spent waiting for the batch
+  std::int64_t step = 0;         // counted over the whole run, from 1
+  std::int64_t samples = 0;      // in the global batch
+  double seconds = 0;            // from the previous step's end to this one's
+  double data_wait_seconds = 0;  // of these, spent waiting for the batch
   double lr = 0;
   std::int64_t memory_bytes = -1;  // held by tensors on the device, -1 if unknown
   std::shared_ptr<const PendingScalars> scalars;
-  std::int64_t merged = 0;         // earlier step events that a slow sink never saw
+  std::int64_t merged = 0;  // earlier step events that a slow sink never saw
 };
 
 struct Evaluated {
@@ -94,7 +94,8 @@ struct RunFinished {
   double seconds = 0;
 };
 
-using Event = std::variant<RunStarted, StepFinished, Evaluated, CheckpointSaved, FaultSurvived, Finding, Artifact, RunFinished>;
+using Event =
+    std::variant<RunStarted, StepFinished, Evaluated, CheckpointSaved, FaultSurvived, Finding, Artifact, RunFinished>;
 
 // Receives events one at a time, in order, on one thread that is not the loop's.
 class EventSink {

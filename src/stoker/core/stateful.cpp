@@ -35,7 +35,8 @@ double State::real(const std::string& name) const {
 void restore_tensor(at::Tensor target, const State& state, const std::string& name) {
   const at::Tensor& source = state.tensor(name);
   if (source.sizes() != target.sizes() || source.scalar_type() != target.scalar_type()) {
-    fail<CheckpointError>("core.state", "\"{}\" is {} in the checkpoint, {} here", name, describe(source), describe(target));
+    fail<CheckpointError>("core.state", "\"{}\" is {} in the checkpoint, {} here", name, describe(source),
+                          describe(target));
   }
   const at::NoGradGuard no_grad;
   target.copy_(source);

@@ -18,10 +18,10 @@ namespace stoker::core {
 enum class Role { kConv, kLinear, kNorm, kBias, kEmbedding };
 
 struct Parameter {
-  std::string name;    // dotted path, as in a Python state_dict
-  at::Tensor tensor;   // leaf; requires_grad tells whether it is trained
+  std::string name;   // dotted path, as in a Python state_dict
+  at::Tensor tensor;  // leaf; requires_grad tells whether it is trained
   Role role = Role::kLinear;
-  int segment = 0;     // which segment of the chain uses it
+  int segment = 0;  // which segment of the chain uses it
 };
 
 struct NamedTensor {
