@@ -102,6 +102,11 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void on(const Event& event) = 0;
+  // What was held back (a buffer, a redraw) goes out now: called on the same thread when no event came for a tenth of a
+  // second, and before the sink is destroyed.
+  virtual void flush() {}
+  // True if steps must not be merged when the sink is slow: a log that has a row for each.
+  [[nodiscard]] virtual bool wants_every_step() const { return false; }
 };
 
 // Where the loop puts events; returns at once.
