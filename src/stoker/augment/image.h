@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A picture in host memory: 8 bits a channel, rows from top to bottom, channels interleaved (HWC). The decoders fill
+// it, the policies read it. Plain values: one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace stoker::augment {
+
+// A loan of somebody's pixels, possibly a rectangle within a wider picture.
+struct ImageView {
+  const std::uint8_t* pixels = nullptr;
+  int width = 0;
+  int height = 0;
+  int channels = 0;
+  std::ptrdiff_t stride = 0;  // bytes from one row to the next
+
+  [[nodiscard]] const std::uint8_t* row(int y) const { return pixels + y * stride; }
+  // The rectangle of width x height pixels whose top left corner is (left, top); it must lie within.
+  [[nodiscard]] ImageView part(int left, int top, int part_width, int part_height) const {
+    return {row(top) + static_cast<std::ptrdiff_t>(left) * channels, part_width, part_height, channels, stride};
+  }
+};
+
+struct Image {
+  int width = 0;
+  int height = 0;
+  int channels = 0;
+  std::vector<std::uint8_t> pixels;  // height * width * channels, without gaps
+
+  // New size; keeps the memory it has. The pixels' values are then of no use.
+  void reshape(int new_width, int new_height, int new_channels) {
+    width = new_width, height = new_height, channels = new_channels;
+    pixels.resize(static_cast<std::size_t>(new_width) * static_cast<std::size_t>(new_height) *
+                  static_cast<std::size_t>(new_channels));
+  }
+  [[nodiscard]] ImageView view() const {
+    return {pixels.data(), width, height, channels, static_cast<std::ptrdiff_t>(width) * channels};
+  }
+};
+
+}  // namespace stoker::augment

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens to a picture between the decoder and its row of the batch: cropped, scaled, padded, mirrored. First the
+// parameters are drawn from the counter RNG (a function of seed, epoch and sample alone), then they are executed.
+// Used by data::SampleReader. Thread-safe as long as every thread has a scratch of its own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "stoker/augment/image.h"
+#include "stoker/augment/resize.h"
+
+namespace stoker::augment {
+
+enum class Crop {
+  kNone,           // the whole picture, scaled to the output size
+  kResizeCentre,   // evaluation: short side scaled to `resize`, then the centre (torchvision's Resize + CenterCrop)
+  kRandomResized,  // training: a random rectangle, scaled to the output size (torchvision's RandomResizedCrop)
+  kPad,            // training, small pictures: scaled to the output size if need be, `pad` black pixels around it, and a
+                   // random rectangle of the output size of that (torchvision's RandomCrop(size, padding=pad))
+};
+
+struct ImagePolicy {
+  Crop crop = Crop::kNone;
+  int out_width = 224;
+  int out_height = 224;
+  int resize = 256;         // kResizeCentre: pixels of the short side, at least the output size
+  int pad = 4;              // kPad: pixels
+  bool flip = false;        // mirror left to right, every second sample
+  double min_scale = 0.08;  // kRandomResized: area of the rectangle, as a share of the picture's
+  double max_scale = 1;
+  double min_ratio = 3.0 / 4;  // kRandomResized: width / height
+  double max_ratio = 4.0 / 3;
+};
+
+// ConfigError that names the field if the policy cannot be carried out.
+void check(const ImagePolicy& policy);
+
+// Which draw of which sample: the address of its random numbers.
+struct DrawKey {
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+  std::uint64_t sample = 0;      // index in its source
+  std::uint16_t occurrence = 0;  // how often it was drawn before in this epoch
+};
+
+// What was drawn: the rectangle of the source, the size it is scaled to, where in the scaled picture the output
+// begins (outside of it is black), and whether it is mirrored.
+struct ImageDraw {
+  int left = 0, top = 0, width = 0, height = 0;
+  int scaled_width = 0, scaled_height = 0;
+  int offset_x = 0, offset_y = 0;
+  bool flipped = false;
+  bool operator==(const ImageDraw&) const = default;
+};
+
+[[nodiscard]] ImageDraw draw(const ImagePolicy& policy, int width, int height, const DrawKey& key);
+
+// Writes out_height * out_width * channels bytes (HWC) to out, which must have exactly that size.
+void execute(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
+             ResizeScratch& scratch);
+
+}  // namespace stoker::augment

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the bytes of samples come from: files in a folder, or members of tar shards. A sample's index is the bytewise
+// rank of its path relative to the split's root ("class/name.png"), so that files and tar agree on the order.
+// Made by open_image_folder, read by SampleReader. Thread-safe: immutable, reads are positional.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stoker/data/tar.h"
+
+namespace stoker::data {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  [[nodiscard]] virtual std::int64_t size() const = 0;
+  // Replaces the content of bytes by the sample's. DataError that names it if it cannot be had.
+  virtual void read(std::int64_t index, std::vector<std::byte>& bytes) const = 0;
+  // Path relative to the split's root, as bytes.
+  [[nodiscard]] virtual std::string_view key(std::int64_t index) const = 0;
+  // The sample in words, printable: "photos/cat/1.jpg", "train-00001.tar: cat/1.jpg".
+  [[nodiscard]] virtual std::string name(std::int64_t index) const = 0;
+};
+
+// keys must be sorted; files lie at root / key.
+class FolderSource final : public ByteSource {
+ public:
+  FolderSource(std::filesystem::path root, std::vector<std::string> keys);
+  [[nodiscard]] std::int64_t size() const override { return static_cast<std::int64_t>(keys_.size()); }
+  void read(std::int64_t index, std::vector<std::byte>& bytes) const override;
+  [[nodiscard]] std::string_view key(std::int64_t index) const override;
+  [[nodiscard]] std::string name(std::int64_t index) const override;
+
+ private:
+  std::filesystem::path root_;
+  std::vector<std::string> keys_;
+};
+
+// A member of one of several tar files under the name it has in the split.
+struct TarEntry {
+  std::string key;
+  std::int32_t shard = 0;   // which of the source's files
+  std::int64_t offset = 0;  // bytes
+  std::int64_t size = 0;
+};
+
+// entries must be sorted by key, then shard.
+class TarSource final : public ByteSource {
+ public:
+  TarSource(std::vector<std::shared_ptr<const TarFile>> shards, std::vector<TarEntry> entries);
+  [[nodiscard]] std::int64_t size() const override { return static_cast<std::int64_t>(entries_.size()); }
+  void read(std::int64_t index, std::vector<std::byte>& bytes) const override;
+  [[nodiscard]] std::string_view key(std::int64_t index) const override;
+  [[nodiscard]] std::string name(std::int64_t index) const override;
+
+ private:
+  std::vector<std::shared_ptr<const TarFile>> shards_;
+  std::vector<TarEntry> entries_;
+};
+
+}  // namespace stoker::data

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes of a JPEG or PNG file to pixels. The format is told by the content, never by the file's name. Used by
+// data::SampleReader and `stoker predict`. Thread-safe: no state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "stoker/augment/image.h"
+#include "stoker/base/file.h"
+
+namespace stoker::data {
+
+struct DecodeLimits {
+  // A header is a few bytes and may claim anything: this bounds the memory (3 bytes a pixel) before any is taken.
+  std::int64_t max_pixels = 100'000'000;
+  // A scan of a progressive JPEG costs a pass over the whole picture and as little as 20 bytes of file; real encoders
+  // write about ten. (libjpeg-turbo, "Two Issues with the JPEG Standard", advises a limit.)
+  int max_scans = 100;
+};
+
+// What the first bytes of a file say it is: "JPEG", "PNG", "WebP", "GIF", "BMP", "TIFF", "AVIF or HEIC", "JPEG XL",
+// "JPEG 2000", or empty if unknown. 16 bytes are enough.
+[[nodiscard]] std::string_view picture_format(Bytes head);
+
+struct ImageInfo {
+  std::string_view format;  // "JPEG" or "PNG"
+  int width = 0;            // pixels, upright (after EXIF orientation where the header tells it)
+  int height = 0;
+  int channels = 0;         // in the file: 1 grey, 2 grey and alpha, 3, 4 (CMYK, RGBA)
+};
+
+// Reads the header alone. DataError as decode_image.
+[[nodiscard]] ImageInfo probe_image(Bytes file, const DecodeLimits& limits, std::string_view name);
+
+// Decodes to `channels` 8-bit channels, 1 (luma) or 3 (RGB), upright: EXIF orientations 1-8 are carried out. Grey is
+// repeated; CMYK and YCCK are taken as inverted (Adobe's way) and converted as Pillow does; palettes are looked up; of
+// 16 bits the high 8 are kept; alpha is dropped, not composited (Pillow's convert("RGB")).
+// name: what to call the file in errors. DataError for an unsupported format, a limit exceeded, and any damage that
+// touches pixels (truncated data, bad codes); out then holds nothing of use.
+void decode_image(Bytes file, int channels, const DecodeLimits& limits, augment::Image& out, std::string_view name);
+
+}  // namespace stoker::data

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks at a folder (or a tar file) of labelled pictures and says what is in it: classes, splits, and remarks for
+// people. Used by tasks/ and study/. A function without state; the result is a value that threads may share to read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stoker/data/byte_source.h"
+
+namespace stoker::data {
+
+struct SplitOptions {
+  double val = 0.1;        // share of train that becomes the validation split where the data has none; 0 for none
+  std::uint64_t seed = 0;  // which samples these are
+};
+
+struct ImageSplit {
+  std::string name;  // "train", "val", "test"
+  std::shared_ptr<const ByteSource> source;
+  std::vector<std::int64_t> samples;  // indices into source, ascending
+  std::vector<std::int64_t> labels;   // class of each of them, parallel to samples
+
+  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(samples.size()); }
+};
+
+struct ImageFolder {
+  std::string layout;                // "class folders", "split folders", "tar shards", "tar file", "labels.csv"
+  std::vector<std::string> classes;  // sorted bytewise; a class's id is its rank
+  ImageSplit train, val, test;       // val and test may be empty; source is never null
+  std::vector<std::string> findings; // sentences for people, ready to print
+};
+
+// path: a folder with class folders, train/val/test folders (and synonyms), tar shards of such splits, or pictures and
+// a labels.csv (filename,label[,split]); or one tar file that holds any of the three.
+// progress: called now and then with the number of files seen. Scans in O(n log n).
+// DataError, saying what was found and what is expected, for: a missing or unreadable folder; no pictures; a single
+// class; a class of val or test that train lacks; a tar or table that is damaged or names what is not there.
+// ConfigError for a share outside [0, 1).
+[[nodiscard]] ImageFolder open_image_folder(const std::filesystem::path& path, const SplitOptions& options = {},
+                                            const std::function<void(std::int64_t)>& progress = {});
+
+}  // namespace stoker::data

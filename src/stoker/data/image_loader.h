@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Labelled pictures as batches: threads read, decode and augment, several batches ahead, straight into the batch's
+// memory. What comes out depends on the options and the position alone, never on the threads. One consumer at a time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "stoker/augment/image_policy.h"
+#include "stoker/core/batch_source.h"
+#include "stoker/data/image_folder.h"
+#include "stoker/data/row_pool.h"
+#include "stoker/data/sample_reader.h"
+#include "stoker/data/sampler.h"
+
+namespace stoker::data {
+
+struct ImageLoaderOptions {
+  ImageSplit split;
+  int channels = 3;             // 1 or 3
+  augment::ImagePolicy policy;
+  std::int64_t batch = 64;      // global: samples over all ranks
+  std::uint64_t seed = 0;       // of the order and of what is drawn
+  bool shuffle = true;
+  bool drop_tail = false;
+  int threads = 1;              // 0: the caller's thread does the work
+  int depth = 2;                // batches ahead of the consumer
+  core::Position start;         // the first batch to hand out; step may equal steps_per_epoch(): the epoch's end
+  int rank = 0;
+  int ranks = 1;
+};
+
+// Hands out batches with "image", uint8 [B, H, W, C] contiguous, and "target", int64 [B], both on the CPU; indices()
+// are indices into the split's source. After the last batch of an epoch comes one empty answer, then the next epoch,
+// on which the threads are at work by then. A sample that cannot be had: DataError that names it, at the batch it
+// belongs to; the next call goes on with the batch after it.
+class ImageLoader final : public core::BatchSource {
+ public:
+  // ConfigError for numbers that cannot be.
+  explicit ImageLoader(ImageLoaderOptions options);
+  ~ImageLoader() override;  // at any moment, promptly
+
+  [[nodiscard]] std::optional<core::Batch> next() override;
+
+  [[nodiscard]] std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }
+  // Samples of the global batch at a step.
+  [[nodiscard]] std::int64_t global_size(std::int64_t step) const { return sampler_.global_size(step); }
+  // The batch that next() hands out next; at an epoch's end step equals steps_per_epoch().
+  [[nodiscard]] core::Position position() const { return position_; }
+  // Seconds that next() has waited for the threads, and seconds of work per stage summed over them.
+  [[nodiscard]] double wait_seconds() const { return pool_.wait_seconds(); }
+  [[nodiscard]] StageSeconds stage_seconds() const { return reader_.seconds(); }
+
+ private:
+  // A batch that is being filled; its tensors belong to the consumer's thread, the threads see bare memory.
+  struct Slot {
+    core::Batch batch;
+    std::uint8_t* rows = nullptr;
+    std::vector<std::int64_t> indices;
+    std::int64_t epoch = 0;
+  };
+  void submit_next();
+  void fill(std::int64_t ticket, std::int64_t row, int worker);
+
+  ImageLoaderOptions options_;
+  Sampler sampler_;
+  SampleReader reader_;
+  core::Position position_;   // of the next batch to hand out
+  core::Position ahead_;      // of the next batch to submit
+  std::int64_t tickets_ = 0;  // submitted so far; a ticket's slot is slots_[ticket % slots]
+  std::vector<Slot> slots_;
+  std::vector<SampleWorkspace> workspaces_;
+  RowPool pool_;  // last: its threads use all of the above and end first
+};
+
+}  // namespace stoker::data

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that fill the rows of batches, several batches ahead, and hand the batches over in order. Knows nothing of
+// pictures or tensors. Used by ImageLoader. One consumer thread calls submit() and take(); the work is done by others.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace stoker::data {
+
+class RowPool {
+ public:
+  // Fills row `row` of batch `ticket` (as submitted) on thread `worker`, 0 ... threads - 1. May throw.
+  using Fill = std::function<void(std::int64_t ticket, std::int64_t row, int worker)>;
+
+  // threads may be 0: then take() does the work itself, as worker 0.
+  RowPool(int threads, Fill fill);
+  RowPool(const RowPool&) = delete;
+  RowPool& operator=(const RowPool&) = delete;
+  // Joins at once: rows that nobody has begun are dropped.
+  ~RowPool();
+
+  // Queues a batch of `rows` rows. Tickets are any numbers, unique among those not yet taken.
+  void submit(std::int64_t ticket, std::int64_t rows);
+  // Waits until the oldest batch is complete, and forgets it. Throws what its first failing row threw: first by row,
+  // not by time, so the error does not depend on the threads. Returns its ticket. At least one must be submitted.
+  std::int64_t take();
+  // Seconds that take() has waited.
+  [[nodiscard]] double wait_seconds() const { return wait_seconds_; }
+
+ private:
+  struct Job {
+    std::int64_t ticket = 0;
+    std::int64_t rows = 0;
+    std::int64_t begun = 0;     // rows handed to workers
+    std::int64_t finished = 0;  // rows filled or failed
+    std::int64_t failed_row = 0;
+    std::exception_ptr error;   // of failed_row
+  };
+  void work(int worker);
+  void fill_rows(Job& job, std::int64_t first, std::int64_t last, int worker);
+
+  Fill fill_;
+  int threads_count_;
+  double wait_seconds_ = 0;
+  std::mutex mutex_;  // guards jobs_ and their fields
+  std::condition_variable has_work_, has_result_;
+  std::deque<Job> jobs_;  // oldest first; references stay good while others come and go at the ends
+  std::atomic<bool> stopping_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace stoker::data

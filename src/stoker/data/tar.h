@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The index of a tar file, and random access to its members; nothing is ever extracted. Reads ustar, GNU long names
+// and pax headers (path, size). Used by TarSource. Thread-safe once constructed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace stoker::data {
+
+struct TarMember {
+  std::string path;         // as stored, without leading "./"; bytes, not necessarily UTF-8
+  std::int64_t offset = 0;  // of its first byte in the tar file
+  std::int64_t size = 0;    // bytes
+};
+
+class TarFile {
+ public:
+  // Reads every header. DataError, with the byte offset, for a wrong checksum, a member that reaches beyond the end of
+  // the file, a file that is no tar, a compressed tar, and a member path that is absolute or climbs ("../").
+  // Regular files only; folders are dropped, links and devices counted in passed_over(). progress: members so far.
+  explicit TarFile(std::filesystem::path path, const std::function<void(std::int64_t)>& progress = {});
+  TarFile(const TarFile&) = delete;
+  TarFile& operator=(const TarFile&) = delete;
+  ~TarFile();
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const std::vector<TarMember>& members() const { return members_; }
+  [[nodiscard]] std::int64_t passed_over() const { return passed_over_; }
+  // Bytes offset ... offset + size - 1, into buffer, replacing its content. DataError if they cannot be had.
+  void read(std::int64_t offset, std::int64_t size, std::vector<std::byte>& buffer) const;
+
+ private:
+  void read_index(const std::function<void(std::int64_t)>& progress);
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  std::int64_t file_size_ = 0;
+  std::int64_t passed_over_ = 0;
+  std::vector<TarMember> members_;
+};
+
+}  // namespace stoker::data
