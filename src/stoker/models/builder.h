@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts a network together: makes layers with seeded initial weights, registers their tensors under Python's names, and
+// closes segments over them. Used by each model's .cpp, and by users for their own networks. Use once; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "stoker/models/layers.h"
+#include "stoker/models/network.h"
+
+namespace stoker::models {
+
+struct ConvShape {
+  std::int64_t in = 0, out = 0, kernel = 3, stride = 1, padding = 1;
+};
+
+class NetworkBuilder {
+ public:
+  // Equal seeds and names give equal weights.
+  explicit NetworkBuilder(std::uint64_t seed);
+
+  // Layers made from here on belong to a new segment ...
+  void begin_segment(std::string name);
+  // ... whose forward this is.
+  void end_segment(std::function<at::Tensor(const at::Tensor&)> forward);
+
+  // No bias (a norm follows); weights normal, Kaiming fan_out for ReLU, as torchvision's ResNets start.
+  [[nodiscard]] Conv2d conv(const std::string& name, const ConvShape& shape);
+  // Weights and bias uniform in ±1/sqrt(in), torch.nn.Linear's default.
+  [[nodiscard]] Linear linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias = true);
+  // Weight 1 (or as given), bias 0, statistics 0 and 1.
+  [[nodiscard]] BatchNorm2d batch_norm(const std::string& name, std::int64_t channels, double weight = 1);
+
+  // The network; the builder is spent.
+  [[nodiscard]] std::unique_ptr<Network> finish();
+
+ private:
+  at::Tensor add_parameter(const std::string& name, at::Tensor tensor, core::Role role);
+
+  std::uint64_t seed_;
+  std::unique_ptr<Network> network_;
+};
+
+}  // namespace stoker::models

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network without a loss: parameters, buffers, and a chain of segments that maps a list of tensors to a list. Tasks
+// wrap one into a Trainable. Made by make_network (registry.h) or by a NetworkBuilder. One thread at a time.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stoker/core/trainable.h"
+#include "stoker/models/layers.h"
+
+namespace stoker::models {
+
+struct Segment {
+  std::string name;  // "stem", "layer1", ..., "head"
+  std::shared_ptr<SegmentMode> mode;
+  std::function<core::TensorList(core::TensorList)> forward;
+};
+
+// What became of a map of weights that was loaded: names, in the network's order.
+struct LoadReport {
+  std::vector<std::string> loaded;
+  std::vector<std::string> missing;  // here, not in the map: keeps its initial value
+  std::vector<std::string> foreign;  // in the map, not here
+  std::vector<std::string>
+      wrong_shape;        // "fc.weight: [1000, 512] in the file, [10, 512] here"; keeps its initial value
+  bool new_head = false;  // the last segment's weights did not fit: it starts from its initial values
+  // Everything fitted and nothing was left over.
+  [[nodiscard]] bool exact() const { return missing.empty() && foreign.empty() && wrong_shape.empty(); }
+  // One line for people.
+  [[nodiscard]] std::string text() const;
+};
+
+class Network {
+ public:
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  [[nodiscard]] const std::vector<core::Parameter>& parameters() const { return parameters_; }
+  // Running statistics, named as in Python ("bn1.running_mean"): views of norm_buffers().
+  [[nodiscard]] const std::vector<core::NamedTensor>& buffers() const { return buffers_; }
+  // All running statistics in one flat float32 tensor; empty without batch norm.
+  [[nodiscard]] core::TensorList norm_buffers() const;
+
+  [[nodiscard]] int segments() const { return static_cast<int>(segments_.size()); }
+  [[nodiscard]] const std::string& segment_name(int segment) const { return segments_.at(segment).name; }
+  [[nodiscard]] core::TensorList forward_segment(int segment, core::TensorList inputs) const;
+  // The fold over all segments.
+  [[nodiscard]] at::Tensor forward(const at::Tensor& input) const;
+
+  // Batch norm normalises by the batch (on) or by its running statistics (off); frozen segments stay off.
+  void set_training(bool on);
+  [[nodiscard]] bool training() const { return training_; }
+  // The first segments take no gradients and keep their statistics; the others train. ConfigError outside 0 ...
+  // segments().
+  void set_frozen(int first_segments);
+  [[nodiscard]] int frozen() const { return frozen_; }
+
+  // Moves everything, in place: handles that were given out stay valid, gradients are dropped. Statistics stay float32
+  // unless dtype is float64.
+  void to(at::Device device, at::ScalarType dtype = at::kFloat);
+  [[nodiscard]] at::Device device() const;
+
+  // Copies what fits by name and shape, in place, any floating dtype or device. num_batches_tracked is passed over.
+  // CheckpointError if nothing fits.
+  LoadReport load(const std::map<std::string, at::Tensor>& weights);
+
+ private:
+  friend class NetworkBuilder;
+  friend std::int64_t flops(Network& network, at::IntArrayRef sample_shape);
+  Network() = default;
+  // Lays the running statistics out as views of one flat tensor.
+  void flatten_statistics(at::Device device, at::ScalarType dtype);
+  [[nodiscard]] bool is_head(const std::string& parameter) const;
+
+  std::vector<core::Parameter> parameters_;
+  std::vector<core::NamedTensor> buffers_;
+  at::Tensor statistics_;  // undefined without batch norm
+  std::vector<Segment> segments_;
+  std::shared_ptr<FlopMeter> meter_;
+  bool training_ = true;
+  int frozen_ = 0;
+};
+
+// Floating-point operations (2 per multiply-add) of convolutions and linear layers for one sample of shape [C, H, W],
+// forward, counted by one evaluation pass on zeros. Leaves the network as it was.
+[[nodiscard]] std::int64_t flops(Network& network, at::IntArrayRef sample_shape);
+
+// Number of elements of all parameters.
+[[nodiscard]] std::int64_t parameter_count(const Network& network);
+
+}  // namespace stoker::models

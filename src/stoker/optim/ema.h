@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// An exponential moving average of the weights, for evaluation and export. Part of a step's commit: state exists from
+// construction on, update() neither waits nor allocates more than 0-dim tensors. Called by train::Step; one thread.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "stoker/core/stateful.h"
+#include "stoker/core/trainable.h"
+
+namespace stoker::optim {
+
+class Ema final : public core::Stateful {
+ public:
+  // decay in (0, 1). Averages start as copies of what is there. Running statistics of batch norms (norm_buffers) are
+  // averaged with the weights they belong to.
+  Ema(const std::vector<core::Parameter>& parameters, const core::TensorList& norm_buffers, double decay);
+
+  // average += (1 - d) * (value - average) with d = min(decay, (1 + t) / (10 + t)) at the t-th update, t from 1:
+  // tf.train.ExponentialMovingAverage's warm-up. found_inf: float32 [1], 1 = change nothing; undefined = go ahead.
+  void update(const at::Tensor& found_inf = {});
+
+  // Puts the averages in the network's place for as long as it lives, by exchanging storage; training must not step
+  // meanwhile. One at a time.
+  class InPlace {
+   public:
+    explicit InPlace(Ema& ema);
+    ~InPlace();
+    InPlace(const InPlace&) = delete;
+    InPlace& operator=(const InPlace&) = delete;
+
+   private:
+    Ema& ema_;
+  };
+
+  // "ema.<parameter>", "ema.norm_buffers.<i>", "ema.updates".
+  void save_state(core::State& state) const override;
+  void load_state(const core::State& state) override;
+
+ private:
+  void exchange();
+
+  std::vector<std::string> names_;
+  std::vector<at::Tensor> values_;    // the network's parameters, then its norm buffers
+  std::vector<at::Tensor> averages_;  // float32 where the value is a half type, else the value's dtype
+  std::vector<at::Tensor> staging_;   // float32 copies of half values; undefined elsewhere
+  std::size_t parameters_ = 0;        // how many of the values are parameters
+  double decay_;
+  at::Tensor updates_;  // float64 0-dim, on the device: updates so far
+  at::Tensor weight_;   // float64 0-dim, on the device: 1 - d of this update
+  bool in_place_ = false;
+};
+
+}  // namespace stoker::optim

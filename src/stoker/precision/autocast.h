@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mixed precision for a scope: operators that gain from a half type run in it, those that need float32 do not, after
+// PyTorch's lists. Held by train::Step around forward, not around backward.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+namespace stoker::precision {
+
+// Autocast is a property of the thread: a guard says nothing to other threads, except that autograd's threads run a
+// node with the setting its forward had. Guards nest; half copies of weights are kept until the outermost one ends,
+// exceptions included. A guard with enabled = false inside one that is on switches autocast off for its scope.
+class AutocastGuard {
+ public:
+  // dtype: kBFloat16 or kHalf, else ConfigError (also for enabled = false, so that a plan is checked once).
+  AutocastGuard(c10::DeviceType device, c10::ScalarType dtype, bool enabled = true);
+  ~AutocastGuard();
+  AutocastGuard(const AutocastGuard&) = delete;
+  AutocastGuard& operator=(const AutocastGuard&) = delete;
+
+ private:
+  c10::DeviceType device_;
+  bool was_enabled_, cache_was_enabled_;
+  c10::ScalarType old_dtype_;
+};
+
+}  // namespace stoker::precision

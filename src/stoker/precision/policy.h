@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How float32 arithmetic may be done: TF32 on tensor cores, cuDNN's algorithm search, deterministic kernels; and the
+// half model with float32 normalisation. Set once before step 1 by job; the switches hold for the whole process.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "stoker/core/trainable.h"
+
+namespace stoker::precision {
+
+struct ArithmeticPolicy {
+  bool tf32 = true;             // matrix products and convolutions of float32 tensors on CUDA with 10 mantissa bits
+  bool cudnn_benchmark = true;  // time cuDNN's algorithms per shape; off when shapes vary
+  bool deterministic = false;   // same bits on every run: refuses kernels that cannot, and switches the search off
+};
+
+// Process-wide; call before the first CUDA operation. Never touches a device itself.
+void apply(const ArithmeticPolicy& policy);
+// What is in force now.
+[[nodiscard]] ArithmeticPolicy current_policy();
+
+// Turns parameters into dtype (kHalf or kBFloat16), in place, but for those of norms (Role::kNorm), which stay float32:
+// handles stay valid, gradients are dropped. Running statistics are no parameters and stay as they are.
+void convert_to_half(const std::vector<core::Parameter>& parameters, at::ScalarType dtype = at::kHalf);
+
+}  // namespace stoker::precision
