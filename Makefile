@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of this house. Each one installs what it needs first (tools/bootstrap), then uses a CMake preset.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# One job a core, but a unit that includes torch takes up to 2.5 GiB: fewer where memory is short. make JOBS=n overrides.
+JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ { n = int($$2 / 2621440); \
+  print n < 1 ? 1 : n < cores ? n : cores }' /proc/meminfo)
+# Ubuntu 22.04's own g++ is 11; bootstrap puts g++-12 beside it.
+ifeq ($(origin CXX),default)
+  CXX := $(shell g++ -dumpversion 2>/dev/null | awk '$$1 < 12 { print "g++-12"; old = 1 } END { if (!old) print "g++" }')
+endif
+export CXX
+RELEASE := build/release
+STOKER := $(RELEASE)/apps/stoker/stoker
+DEMO_DATA := build/demo-data/fashion
+
+.PHONY: help bootstrap build demo test test-long asan tsan tidy format bundle clean
+
+help: ## Show these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+bootstrap: ## Install compiler, libraries and torch where they are missing
+	@tools/bootstrap
+
+# $(call configure,preset) writes build/preset/ once; ninja itself notices later changes of the CMake files.
+configure = [ -f build/$(1)/build.ninja ] || cmake --preset $(1)
+# $(call ninja,preset,targets)
+ninja = ninja -C build/$(1) -j $(JOBS) $(2)
+
+build: bootstrap ## Build everything (preset release)
+	@$(call configure,release)
+	@$(call ninja,release)
+
+demo: bootstrap ## Train on the embedded Fashion-MNIST sample and print the accuracy
+	@$(call configure,release)
+	@$(call ninja,release,stoker)
+	@[ -d $(DEMO_DATA) ] || tools/unpack_demo examples/data/fashion-mnist-6000.tar $(DEMO_DATA)
+	@tools/demo $(STOKER) $(DEMO_DATA)
+
+test: bootstrap ## Build and run all tests but the long ones
+	@$(call configure,release)
+	@$(call ninja,release,all headers)
+	@ctest --preset release
+
+test-long: build ## Run the tests that take minutes
+	@ctest --preset long
+
+asan: bootstrap ## Run all tests with the address, leak and undefined-behaviour sanitizers
+	@$(call configure,asan)
+	@$(call ninja,asan)
+	@ctest --preset asan
+
+tsan: bootstrap ## Run the torch-free tests with the thread sanitizer
+	@$(call configure,tsan)
+	@$(call ninja,tsan,torch_free_tests)
+	@ctest --preset tsan
+
+tidy: ## Check our code with clang-tidy
+	@tools/bootstrap clang-tidy-14
+	@$(call configure,tidy)
+	@$(call ninja,tidy)
+
+format: ## Format our C++ with clang-format
+	@tools/bootstrap clang-format-14
+	@git ls-files -z -co --exclude-standard '*.h' '*.cpp' '*.cu' | xargs -0 clang-format-14 -i
+
+bundle: build ## Put binaries and tests into build/bundle/, to run beside any torch 2.11
+	@tools/bundle $(RELEASE) build/bundle
+
+clean: ## Remove build/ (runs/ and the torch cache stay)
+	rm -rf build
