@@ -24,11 +24,12 @@ using LossTerms = std::vector<LossTerm>;
 // samples, normalisers of slices (of ranks) add up. A term without any counted element has normaliser 0 and counts 0.
 using Normalisers = at::Tensor;
 
-// sum_k w_k * S_k / N_k in the dtype of the sums, 0-dim; ready for backward. Allocates only on the device, never waits.
-// ConfigError if the numbers of terms differ.
-[[nodiscard]] at::Tensor normalised_total(const LossTerms& terms, const Normalisers& normalisers);
+struct NormalisedLoss {
+  at::Tensor total;  // sum_k w_k * S_k / N_k, 0-dim float64, ready for backward
+  at::Tensor parts;  // w_k * S_k / N_k of each term, 1-dim, detached: what the step reports
+};
 
-// w_k * S_k / N_k of each term, 1-dim float64, detached: what the step reports.
-[[nodiscard]] at::Tensor normalised_parts(const LossTerms& terms, const Normalisers& normalisers);
+// Allocates only on the device, never waits. ConfigError if the numbers of terms and normalisers differ.
+[[nodiscard]] NormalisedLoss normalise(const LossTerms& terms, const Normalisers& normalisers);
 
 }  // namespace stoker::core

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/tasks/image_classifier.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/tensor.h>
+
+#include "stoker/ops/cross_entropy.h"
+#include "stoker/tasks/metrics/classification.h"
+
+namespace stoker::tasks {
+
+ImageClassifier::ImageClassifier(std::unique_ptr<models::Network> network, ClassifierOptions options)
+    : network_(std::move(network)), options_(std::move(options)) {
+  const ImagePreprocessing& pixels = options_.preprocessing;
+  shift_ = at::tensor(pixels.mean, at::kDouble).mul(255).to(at::kFloat).reshape({1, pixels.channels, 1, 1});
+  scale_ = at::tensor(pixels.std, at::kDouble).mul(255).reciprocal().to(at::kFloat).reshape({1, pixels.channels, 1, 1});
+}
+
+void ImageClassifier::to(c10::Device device) {
+  network_->to(device);
+  shift_ = shift_.to(device);
+  scale_ = scale_.to(device);
+  if (options_.class_weights.defined()) {
+    options_.class_weights = options_.class_weights.to(device);
+  }
+}
+
+const std::vector<core::Parameter>& ImageClassifier::parameters() const { return network_->parameters(); }
+const std::vector<core::NamedTensor>& ImageClassifier::buffers() const { return network_->buffers(); }
+core::TensorList ImageClassifier::norm_buffers() const { return network_->norm_buffers(); }
+
+core::TensorList ImageClassifier::inputs(const core::Batch& batch) const {
+  at::Tensor pixels = batch["image"].permute({0, 3, 1, 2}).to(at::kFloat);  // NHWC memory is channels_last already
+  pixels = pixels.sub_(shift_).mul_(scale_);
+  return {options_.channels_last ? pixels : pixels.contiguous()};
+}
+
+int ImageClassifier::segments() const { return network_->segments(); }
+core::TensorList ImageClassifier::forward_segment(int segment, core::TensorList inputs) {
+  return network_->forward_segment(segment, std::move(inputs));
+}
+
+core::Normalisers ImageClassifier::normalisers(const core::Batch& batch) const {
+  return ops::cross_entropy_normaliser(batch["target"], options_.class_weights).reshape({1});
+}
+
+core::LossTerms ImageClassifier::loss(const core::TensorList& outputs, const core::Batch& batch) const {
+  return {{"cross_entropy", 1,
+           ops::cross_entropy_sum(outputs.front(), batch["target"], options_.label_smoothing, options_.class_weights)}};
+}
+
+std::vector<core::NamedTensor> ImageClassifier::evaluate(const core::TensorList& outputs, const core::Batch& batch) const {
+  return classification_totals(outputs.front(), batch["target"]);
+}
+
+std::vector<core::MetricValue> ImageClassifier::metrics(const std::vector<core::NamedTensor>& totals) const {
+  return classification_metrics(totals);
+}
+
+void ImageClassifier::set_training(bool on) { network_->set_training(on); }
+
+}  // namespace stoker::tasks

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics of a classifier as tensors that add up over batches and ranks, and what their totals mean.
+// Used by tasks that classify, and by `stoker eval`. Thread-safe: no state.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "stoker/core/trainable.h"
+
+namespace stoker::tasks {
+
+// logits [N, C], target int64 [N]: "confusion" int64 [C, C] (row: true class, column: prediction), "top5" int64 [1],
+// "loss" float64 [1] (sum of plain cross-entropy), "samples" int64 [1]. No value is read on the host.
+[[nodiscard]] std::vector<core::NamedTensor> classification_totals(const at::Tensor& logits, const at::Tensor& target);
+
+// "accuracy" first; "top5" from six classes on; "loss" per sample; "macro_f1" (classes without any sample left out).
+[[nodiscard]] std::vector<core::MetricValue> classification_metrics(const std::vector<core::NamedTensor>& totals);
+
+// One class's row of a report.
+struct ClassRow {
+  std::string name;
+  std::int64_t samples = 0;
+  double precision = 0, recall = 0, f1 = 0;  // NaN where nothing was predicted, or there is no sample
+  std::string mostly_taken_for;              // the class most often predicted instead, empty if none
+};
+[[nodiscard]] std::vector<ClassRow> class_rows(const std::vector<core::NamedTensor>& totals,
+                                               const std::vector<std::string>& classes);
+
+}  // namespace stoker::tasks

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/train/evaluate.h"
+
+#include <c10/core/InferenceMode.h>
+
+#include "stoker/base/error.h"
+#include "stoker/precision/autocast.h"
+
+namespace stoker::train {
+namespace {
+
+// Evaluation mode for a scope.
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(core::Trainable& model) : model_(model) { model_.set_training(false); }
+  ~EvaluationMode() { model_.set_training(true); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  core::Trainable& model_;
+};
+
+}  // namespace
+
+std::vector<core::NamedTensor> evaluate(core::Trainable& model, core::BatchSource& source, at::ScalarType dtype) {
+  const c10::InferenceMode inference;
+  const EvaluationMode mode(model);
+  std::vector<core::NamedTensor> totals;
+  while (const std::optional<core::Batch> batch = source.next()) {
+    core::TensorList inputs = model.inputs(*batch);
+    const bool mixed = dtype != at::kFloat;
+    const precision::AutocastGuard autocast(inputs.front().device().type(), mixed ? dtype : at::kBFloat16, mixed);
+    const auto part = model.evaluate(model.forward(std::move(inputs)), *batch);
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      if (totals.size() < part.size()) {
+        totals.push_back(part[i]);
+      } else {
+        totals[i].tensor.add_(part[i].tensor);
+      }
+    }
+  }
+  if (totals.empty()) {
+    fail<DataError>("train.evaluate", "there is nothing to evaluate on");
+  }
+  for (core::NamedTensor& total : totals) {
+    total.tensor = total.tensor.cpu();
+  }
+  return totals;
+}
+
+}  // namespace stoker::train

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training loop: batches in, steps, events out; evaluation and checkpoints through the two functions it is handed.
+// It stands on one page and never prints, formats or waits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "stoker/core/batch_source.h"
+#include "stoker/core/events.h"
+#include "stoker/device/scalar_ring.h"
+#include "stoker/train/plan.h"
+#include "stoker/train/progress.h"
+#include "stoker/train/step.h"
+
+namespace stoker::train {
+
+struct LoopParts {
+  core::BatchSource& source;
+  Step& step;
+  Progress& progress;
+  device::ScalarRing& scalars;
+  core::EventEmitter& events;
+  std::function<double(std::int64_t step)> lr;                   // learning rate of step 0, 1, ...
+  std::function<std::vector<core::MetricValue>()> evaluate;      // on the validation split; empty: there is none
+  std::function<void(const char* kind)> save;                    // writes checkpoint "last" or "best"
+  std::function<std::string(std::int64_t index)> sample_name;    // of a dataset index, for messages
+  std::function<std::int64_t()> memory_bytes;                    // held by tensors, -1 if unknown
+  const std::atomic<bool>& stop;                                 // set by a signal: finish the step, save, return
+};
+
+enum class LoopEnd { kDone, kStopped, kEarlyStop, kTimeUp };
+
+// Trains until last_step. DataError from the source passes through; Error when plan.skip_limit steps in a row were not
+// finite, naming the samples of the last one.
+LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_step);
+
+}  // namespace stoker::train

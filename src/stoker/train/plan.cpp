@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/train/plan.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/train/settings.h"
+
+namespace stoker::train {
+namespace {
+
+constexpr std::string_view kWhere = "train.plan";
+constexpr int kFormat = 1;
+
+core::Origin origin_from_name(const std::string& name) {
+  using core::Origin;
+  for (const Origin origin : {Origin::kDefault, Origin::kConfig, Origin::kCommandLine, Origin::kPlanFile, Origin::kMeasured,
+                              Origin::kAdvice}) {
+    if (core::origin_name(origin) == name) {
+      return origin;
+    }
+  }
+  fail<ConfigError>(kWhere, "unknown origin \"{}\"", printable(name));
+}
+
+}  // namespace
+
+double Plan::peak_lr() const {
+  const double ratio = static_cast<double>(batch) / static_cast<double>(lr_batch);
+  return lr_scale == "linear" ? lr * ratio : lr_scale == "sqrt" ? lr * std::sqrt(ratio) : lr;
+}
+
+std::vector<core::PlanRow> Plan::rows() const {
+  std::vector<core::PlanRow> result;
+  for (const Setting& each : settings()) {
+    const auto note = notes.find(each.key);
+    const Note known = note == notes.end() ? Note{} : note->second;
+    result.push_back({std::string(each.key), each.print(*this), known.origin, known.reason});
+  }
+  return result;
+}
+
+std::string plan_to_json(const Plan& plan) {
+  nlohmann::ordered_json document = {{"format", kFormat}, {"plan", nlohmann::ordered_json::object()}};
+  for (const core::PlanRow& row : plan.rows()) {
+    // Names given in other encodings than UTF-8 are kept byte for byte where JSON can hold them, escaped where not.
+    document["plan"][row.key] = {
+        {"value", row.value}, {"origin", core::origin_name(row.origin)}, {"reason", printable(row.reason)}};
+  }
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Plan plan_from_json(const std::string& text) {
+  try {
+    const auto document = nlohmann::json::parse(text);
+    if (document.at("format").get<int>() != kFormat) {
+      fail<ConfigError>(kWhere, "plan format {} is not {}", document.at("format").dump(), kFormat);
+    }
+    Plan plan;
+    const auto& rows = document.at("plan");
+    for (const auto& [key, row] : rows.items()) {
+      setting(key).parse(plan, row.at("value").get<std::string>());
+      plan.notes[key] = {origin_from_name(row.at("origin").get<std::string>()), row.at("reason").get<std::string>()};
+    }
+    for (const Setting& each : settings()) {
+      if (!rows.contains(each.key)) {
+        fail<ConfigError>(kWhere, "the plan lacks \"{}\"", each.key);
+      }
+    }
+    return plan;
+  } catch (const nlohmann::json::exception& error) {
+    fail<ConfigError>(kWhere, "not a plan: {}", error.what());
+  }
+}
+
+}  // namespace stoker::train

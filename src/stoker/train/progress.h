@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a run has come: what the loop needs besides tensors to go on exactly where it stopped.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "stoker/core/batch.h"
+#include "stoker/core/stateful.h"
+
+namespace stoker::train {
+
+struct Progress final : core::Stateful {
+  core::Position position;              // of the next batch
+  std::int64_t step = 0;                // optimizer steps done
+  std::int64_t evaluated_step = -1;     // step of the last evaluation, -1: none
+  std::int64_t evaluations_without_gain = 0;
+  double best_metric = std::numeric_limits<double>::quiet_NaN();  // NaN: nothing evaluated so far
+  double seconds = 0;                   // trained so far, over all sessions of the run
+
+  void save_state(core::State& state) const override;
+  void load_state(const core::State& state) override;
+};
+
+}  // namespace stoker::train

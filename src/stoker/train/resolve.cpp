@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/train/resolve.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "stoker/base/error.h"
+
+namespace stoker::train {
+namespace {
+
+constexpr std::string_view kWhere = "train.resolve";
+using core::Origin;
+
+void put(Plan& plan, std::string_view key, std::string_view value, Origin origin, std::string reason) {
+  setting(key).parse(plan, value);
+  plan.notes.insert_or_assign(std::string(key), Plan::Note{origin, std::move(reason)});
+}
+
+// The values that hold for every task; the recipe and the person override them.
+void put_general_defaults(Plan& plan, const Facts& facts) {
+  const auto put_default = [&](std::string_view key, std::string_view value, std::string reason) {
+    put(plan, key, value, Origin::kDefault, std::move(reason));
+  };
+  const bool cuda = facts.device.starts_with("cuda");
+  put_default("weights", "", "from scratch");
+  put_default("freeze", "0", "every segment is trained");
+  put_default("epochs", "10", "");
+  put_default("steps", "0", "as the epochs make them");
+  put_default("time", "0", "no limit");
+  put_default("batch", "64", "");
+  put_default("seed", "1", "");
+  put_default("optimizer", "adamw", "");
+  put_default("lr", "0.001", "");
+  put_default("lr_batch", "64", "");
+  put_default("optimizer.momentum", "0.9", "");
+  put_default("optimizer.beta1", "0.9", "");
+  put_default("optimizer.beta2", "0.999", "");
+  put_default("optimizer.eps", "1e-08", "");
+  put_default("weight_decay", "0.0001", "");
+  put_default("schedule", "cosine", "");
+  put_default("warmup", "0.05", "a share of the run");
+  put_default("label_smoothing", "0", "");
+  put_default("class_weights", "none", "every sample counts the same");
+  put_default("ema", "0", "off");
+  put_default("clip", "0", "off");
+  put_default("early_stop", "0", "off");
+  put_default("save_every", "0", "once an epoch");
+  put_default("skip_limit", "10", "");
+  put_default("val", "0.1", "used where there is no validation split");
+  put_default("tail", "keep", "every sample once an epoch");
+  put_default("device", facts.device, facts.device_reason);
+  put_default("precision", "fp32", "not measured");
+  put_default("threads", "0", "not measured");
+  put_default("intra_op", std::to_string(facts.cores), fmt::format("{} cores, none of them loads data", facts.cores));
+  put_default("layout", "channels_last", "convolutions want it on CPU and GPU");
+  put_default("tf32", "on", "");
+  put_default("cudnn_benchmark", "on", "shapes are fixed");
+  put_default("deterministic", cuda ? "off" : "on", cuda ? "atomics are faster" : "costs nothing on the CPU");
+}
+
+void put_asked(Plan& plan, const Options& options) {
+  for (const auto& [key, asked] : options.all()) {
+    put(plan, key, asked.value, asked.origin, "asked for");
+  }
+}
+
+void settle_batch(Plan& plan, const Options& options, const Facts& facts) {
+  if (plan.batch > facts.train_samples) {
+    if (options.find("batch") != nullptr) {
+      fail<ConfigError>(kWhere, "batch {} is larger than the {} training samples; set batch={} or less", plan.batch,
+                        facts.train_samples, facts.train_samples);
+    }
+    put(plan, "batch", std::to_string(facts.train_samples), Origin::kDefault, "all training samples");
+  }
+  if (options.find("microbatch") == nullptr) {
+    put(plan, "microbatch", std::to_string(plan.batch), Origin::kDefault, "the batch fits as it is");
+  } else if (plan.microbatch > plan.batch) {
+    fail<ConfigError>(kWhere, "microbatch {} is larger than batch {}", plan.microbatch, plan.batch);
+  }
+  if (options.find("lr_scale") == nullptr) {
+    const bool sgd = plan.optimizer == "sgd";
+    put(plan, "lr_scale", sgd ? "linear" : "sqrt", Origin::kDefault, sgd ? "sgd's noise" : "adaptive steps");
+  }
+}
+
+// Batch norm cannot train on one sample alone, neither as a tail nor as a microbatch.
+void settle_tail(Plan& plan, const Options& options, const Facts& facts) {
+  const bool lonely_tail = plan.batch > 1 && facts.train_samples % plan.batch == 1;
+  if (!facts.couples_samples || plan.tail == "drop") {
+    return;
+  }
+  if (plan.batch == 1 || plan.microbatch == 1) {
+    fail<ConfigError>(kWhere, "{} has batch norm, which cannot train on 1 sample at a time; set batch and microbatch to 2 or more",
+                      plan.model);
+  }
+  if (!lonely_tail) {
+    return;
+  }
+  if (options.find("tail") != nullptr) {
+    fail<ConfigError>(kWhere, "{} samples in batches of {} leave a last batch of 1, which batch norm cannot train on; set tail=drop",
+                      facts.train_samples, plan.batch);
+  }
+  put(plan, "tail", "drop", Origin::kAdvice, "the last batch would be 1 sample, too few for batch norm");
+}
+
+double load_and_step(double load, double step, int threads) {
+  return threads == 0 ? load + step : std::max(load / threads, step);
+}
+
+}  // namespace
+
+Plan resolve(const Options& options, const Facts& facts) {
+  if (facts.train_samples < 1) {
+    fail<ConfigError>(kWhere, "there is no training sample");
+  }
+  Plan plan;
+  put_general_defaults(plan, facts);
+  for (const core::PlanRow& row : facts.recipe) {
+    put(plan, row.key, row.value, row.origin, row.reason);
+  }
+  put_asked(plan, options);
+  settle_batch(plan, options, facts);
+  settle_tail(plan, options, facts);
+  if (plan.freeze > 0 && plan.weights.empty()) {
+    fail<ConfigError>(kWhere, "freeze={} keeps random weights as they are; give weights=FILE too", plan.freeze);
+  }
+  if (plan.precision == "fp16" && plan.device == "cpu") {
+    fail<ConfigError>(kWhere, "precision=fp16 needs a GPU: CPUs compute it slower than fp32; set precision=bf16 or auto");
+  }
+  if (options.find("intra_op") == nullptr && options.find("threads") != nullptr) {
+    const auto left = std::max<std::int64_t>(1, facts.cores - plan.threads);
+    put(plan, "intra_op", std::to_string(left), Origin::kDefault,
+        fmt::format("{} cores less {} loader threads", facts.cores, plan.threads));
+  }
+  if (plan.intra_op + plan.threads > facts.cores && plan.device == "cpu" && plan.threads > 0) {
+    plan.notes["threads"].reason += fmt::format("; warning: {} + {} threads on {} cores disturb each other", plan.intra_op,
+                                                plan.threads, facts.cores);
+  }
+  return plan;
+}
+
+void measure(Plan& plan, const Options& options, const Facts& facts, Trials& trials) {
+  const bool free_precision = options.find("precision") == nullptr;
+  const bool free_threads = options.find("threads") == nullptr;
+  const bool free_intra_op = options.find("intra_op") == nullptr;
+  const int all_cores = free_intra_op ? std::max<int>(1, free_threads ? facts.cores : static_cast<int>(plan.intra_op))
+                                      : static_cast<int>(plan.intra_op);
+  if (free_precision) {
+    const double fp32 = trials.step_seconds_per_sample("fp32", all_cores);
+    const double bf16 = trials.step_seconds_per_sample("bf16", all_cores);
+    const bool faster = bf16 < fp32 * (1 - kTie);
+    put(plan, "precision", faster ? "bf16" : "fp32", Origin::kMeasured,
+        fmt::format("a sample takes {:.3g} ms in fp32, {:.3g} ms in bf16", fp32 * 1e3, bf16 * 1e3));
+  }
+  if (!free_threads) {
+    return;
+  }
+  if (plan.device != "cpu") {
+    put(plan, "threads", std::to_string(std::max(1, facts.cores - 1)), Origin::kDefault, "the GPU computes, the cores load");
+    put(plan, "intra_op", "1", Origin::kDefault, "the GPU computes, the cores load");
+    return;
+  }
+  // Loading between steps (0 threads) against loading beside them on cores that the step then lacks.
+  const double load = trials.load_seconds_per_sample();
+  struct Best {
+    int threads = 0, intra_op = 1;
+    double seconds = 0;
+  };
+  std::optional<Best> best;
+  for (int threads = 0; threads < std::max(1, std::min(facts.cores, 5)); ++threads) {
+    const int intra_op = free_intra_op ? std::max(1, facts.cores - threads) : static_cast<int>(plan.intra_op);
+    if (threads > 0 && intra_op + threads > facts.cores) {
+      break;
+    }
+    const double seconds = load_and_step(load, trials.step_seconds_per_sample(plan.precision, intra_op), threads);
+    if (!best || seconds < best->seconds * (1 - kTie)) {
+      best = Best{threads, intra_op, seconds};
+    }
+  }
+  const std::string reason = fmt::format("a sample loads in {:.3g} ms; {:.3g} ms with loading and training together",
+                                         load * 1e3, best->seconds * 1e3);
+  put(plan, "threads", std::to_string(best->threads), Origin::kMeasured, reason);
+  if (free_intra_op) {
+    put(plan, "intra_op", std::to_string(best->intra_op), Origin::kMeasured,
+        fmt::format("{} cores less {} loader threads", facts.cores, best->threads));
+  }
+}
+
+std::int64_t steps_per_epoch(const Plan& plan, std::int64_t train_samples) {
+  return plan.tail == "drop" ? std::max<std::int64_t>(1, train_samples / plan.batch)
+                             : (train_samples + plan.batch - 1) / plan.batch;
+}
+
+std::int64_t total_steps(const Plan& plan, std::int64_t train_samples) {
+  return plan.steps > 0 ? plan.steps : plan.epochs * steps_per_epoch(plan, train_samples);
+}
+
+}  // namespace stoker::train

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what was asked and what is known to what runs. resolve() is a pure function; measure() then replaces the
+// performance values that nobody asked for by what short timed trials found. Both before step 1; nothing changes later.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stoker/core/plan_row.h"
+#include "stoker/train/plan.h"
+#include "stoker/train/settings.h"
+
+namespace stoker::train {
+
+// What the data, the model's recipe and the machine say.
+struct Facts {
+  std::int64_t train_samples = 0;
+  int cores = 1;                    // that this process may use
+  std::string device = "cpu";       // the best one there is
+  std::string device_reason;
+  bool couples_samples = true;      // the model has batch norm: one sample alone cannot train it
+  std::vector<core::PlanRow> recipe;  // the task's defaults: key, value, reason
+};
+
+// ConfigError where values exclude each other or the data. `precision`, `threads` and `intra_op` get safe values that
+// measure() may improve.
+[[nodiscard]] Plan resolve(const Options& options, const Facts& facts);
+
+// Timed trials on the real model and data; they leave no trace in either.
+class Trials {
+ public:
+  virtual ~Trials() = default;
+  // Seconds for one sample's share of a training step (forward and backward).
+  virtual double step_seconds_per_sample(const std::string& precision, int intra_op) = 0;
+  // Seconds to read, decode and augment one sample on one thread.
+  virtual double load_seconds_per_sample() = 0;
+};
+
+// A faster candidate must win by this share; ties go to the simpler one, so that noise does not choose.
+inline constexpr double kTie = 0.05;
+
+void measure(Plan& plan, const Options& options, const Facts& facts, Trials& trials);
+
+// Steps of one epoch, and of the whole run.
+[[nodiscard]] std::int64_t steps_per_epoch(const Plan& plan, std::int64_t train_samples);
+[[nodiscard]] std::int64_t total_steps(const Plan& plan, std::int64_t train_samples);
+
+}  // namespace stoker::train

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/train/step.h"
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+
+#include <mutex>
+
+#include "stoker/base/error.h"
+#include "stoker/base/philox.h"
+#include "stoker/optim/clip.h"
+#include "stoker/precision/autocast.h"
+
+namespace stoker::train {
+namespace {
+
+// The generator that the model draws from, as a function of where we are: nothing to save, nothing to put back.
+void seed_generator(c10::Device device, std::uint64_t seed, std::int64_t step, std::int64_t part) {
+  const auto low = static_cast<std::uint32_t>(step);
+  const auto high = static_cast<std::uint32_t>(step >> 32);
+  const PhiloxBlock mixed = philox4x32({low, high, static_cast<std::uint32_t>(part), 0x5EED},
+                                       {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard lock(generator.mutex());
+  generator.set_current_seed((std::uint64_t{mixed[0]} << 32) | mixed[1]);
+}
+
+}  // namespace
+
+Step::Step(StepParts parts, StepOptions options) : parts_(parts), options_(options), device_(c10::kCPU) {
+  bool trains = false;
+  for (const core::Parameter& parameter : parts_.model.parameters()) {
+    trains = trains || parameter.tensor.requires_grad();
+    device_ = parameter.tensor.device();
+  }
+  if (!trains) {
+    fail<ConfigError>("train.step", "no parameter requires a gradient: every segment is frozen; set freeze lower");
+  }
+  norm_ = parts_.model.norm_buffers();
+  for (const at::Tensor& buffer : norm_) {
+    saved_norm_.push_back(at::empty_like(buffer));
+  }
+  names_ = {"loss"};
+  const std::vector<std::string> terms = parts_.model.loss_names();
+  if (terms.size() > 1) {
+    names_.insert(names_.end(), terms.begin(), terms.end());
+  }
+  if (options_.clip > 0) {
+    names_.emplace_back("grad_norm");
+  }
+  names_.emplace_back("skipped");
+  if (options_.autocast == at::kHalf) {
+    names_.emplace_back("scale");
+  }
+  if (names_.size() > core::kMaxScalars) {
+    fail<ConfigError>("train.step", "{} values a step are more than the {} that are reported", names_.size(), core::kMaxScalars);
+  }
+  skipped_ = at::zeros({1}, at::TensorOptions(at::kFloat).device(device_));
+  scalars_ = at::zeros({static_cast<std::int64_t>(names_.size())}, at::TensorOptions(at::kFloat).device(device_));
+}
+
+void Step::compute(const core::Batch& batch, std::int64_t number) {
+  const std::int64_t size = batch.size();
+  const std::int64_t largest = options_.microbatch > 0 ? options_.microbatch : size;
+  const std::int64_t parts = std::max<std::int64_t>(1, (size + largest - 1) / largest);
+  {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < norm_.size(); ++i) {
+      saved_norm_[i].copy_(norm_[i]);
+    }
+  }
+  loss_parts_ = at::Tensor();
+  try {
+    core::Normalisers normalisers = parts_.model.normalisers(batch);
+    parts_.ranks.all_reduce_sum(normalisers);
+    for (std::int64_t part = 0; part < parts; ++part) {  // balanced: sizes differ by one at most
+      seed_generator(device_, options_.seed, number, part);
+      if (parts == 1) {
+        forward_backward(batch, normalisers);
+      } else {
+        forward_backward(batch.slice(part * size / parts, (part + 1) * size / parts), normalisers);
+      }
+    }
+  } catch (...) {
+    drop();
+    throw;
+  }
+}
+
+void Step::forward_backward(const core::Batch& part, const core::Normalisers& normalisers) {
+  core::LossTerms terms;
+  {
+    const bool mixed = options_.autocast != at::kFloat;
+    const precision::AutocastGuard autocast(device_.type(), mixed ? options_.autocast : at::kBFloat16, mixed);
+    terms = parts_.model.loss(parts_.model.forward(parts_.model.inputs(part)), part);
+  }
+  const core::NormalisedLoss loss = core::normalise(terms, normalisers);
+  parts_.scaler.scale(loss.total).backward();
+  const at::NoGradGuard no_grad;
+  loss_parts_ = loss_parts_.defined() ? loss_parts_ + loss.parts : loss.parts;
+}
+
+void Step::commit(double lr) {
+  const at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> grads = optim::gradients(parts_.model.parameters());
+  parts_.scaler.unscale(grads);
+  at::Tensor grad_norm;
+  if (options_.clip > 0) {
+    grad_norm = optim::clip_by_norm(grads, options_.clip);
+  }
+  at::Tensor& found_inf = parts_.scaler.found_inf();
+  optim::mark_non_finite(loss_parts_.sum().to(at::kFloat), found_inf);
+  parts_.optimizer.step(lr, found_inf, {});
+  if (parts_.ema != nullptr) {
+    parts_.ema->update(found_inf);
+  }
+  keep_norm_buffers_if_skipped();
+  skipped_.add_(1).mul_(found_inf);
+  report(grad_norm);
+  parts_.scaler.update();
+  parts_.scaler.clear();
+  for (const core::Parameter& parameter : parts_.model.parameters()) {
+    parameter.tensor.mutable_grad() = at::Tensor();
+  }
+}
+
+void Step::drop() {
+  const at::NoGradGuard no_grad;
+  for (const core::Parameter& parameter : parts_.model.parameters()) {
+    parameter.tensor.mutable_grad() = at::Tensor();
+  }
+  for (std::size_t i = 0; i < norm_.size(); ++i) {
+    norm_[i].copy_(saved_norm_[i]);
+  }
+}
+
+void Step::keep_norm_buffers_if_skipped() {
+  const at::Tensor skipped = parts_.scaler.found_inf() > 0;
+  for (std::size_t i = 0; i < norm_.size(); ++i) {
+    at::where_out(norm_[i], skipped, saved_norm_[i], norm_[i]);
+  }
+}
+
+void Step::report(const at::Tensor& grad_norm) {
+  const at::Tensor parts = loss_parts_.to(at::kFloat);
+  std::vector<at::Tensor> values = {parts.sum().reshape({1})};
+  if (parts.numel() > 1) {
+    values.push_back(parts);
+  }
+  if (grad_norm.defined()) {
+    values.push_back(grad_norm.to(at::kFloat).reshape({1}));
+  }
+  values.push_back(skipped_);
+  if (options_.autocast == at::kHalf) {
+    values.push_back(parts_.scaler.current_scale().reshape({1}));
+  }
+  at::cat_out(scalars_, values);
+}
+
+void Step::save_state(core::State& state) const { state.tensors["step.skipped"] = skipped_; }
+void Step::load_state(const core::State& state) { core::restore_tensor(skipped_, state, "step.skipped"); }
+
+}  // namespace stoker::train

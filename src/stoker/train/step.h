@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// One optimizer step: compute, then commit.
+//
+// compute() runs forward and backward over the microbatches of a global batch; it may throw, and may write only
+// gradients, norm buffers and generators, all of which are put back if it does. commit() clips, updates weights,
+// moments, scaler and EMA on preallocated memory, or changes nothing where the gradients are not finite; the host
+// never waits for that verdict. Used by the loop, by trials, and by examples that write the loop by hand.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stoker/core/batch.h"
+#include "stoker/core/communicator.h"
+#include "stoker/core/trainable.h"
+#include "stoker/optim/ema.h"
+#include "stoker/optim/optimizer.h"
+#include "stoker/precision/grad_scaler.h"
+
+namespace stoker::train {
+
+struct StepOptions {
+  std::int64_t microbatch = 0;         // samples a forward pass, balanced over the batch; 0: the batch
+  at::ScalarType autocast = at::kFloat;  // kBFloat16 or kHalf: autocast to it
+  double clip = 0;                     // largest gradient norm; 0: off
+  std::uint64_t seed = 0;              // of what the model draws (dropout), together with the step's number
+};
+
+// The objects one step works on; ema may be null. All outlive the Step. The scaler does the one finite check of a step,
+// whether it scales or not.
+struct StepParts {
+  core::Trainable& model;
+  optim::Optimizer& optimizer;
+  precision::GradScaler& scaler;
+  core::Communicator& ranks;
+  optim::Ema* ema = nullptr;
+};
+
+class Step final : public core::Stateful {
+ public:
+  // ConfigError if nothing requires a gradient.
+  Step(StepParts parts, StepOptions options);
+
+  // Leaves the gradients of the whole global batch in the parameters. number: of the step in the run, from 0.
+  void compute(const core::Batch& batch, std::int64_t number);
+  // Takes the step with this learning rate, and drops the gradients.
+  void commit(double lr);
+  // Gives up what compute() did: gradients to none, norm buffers as before.
+  void drop();
+
+  // What commit() reports: float32, 1-dim, on the device, one value per name. "loss" comes first; "skipped" counts the
+  // steps in a row that were not finite and changed nothing.
+  [[nodiscard]] const std::vector<std::string>& scalar_names() const { return names_; }
+  [[nodiscard]] const at::Tensor& scalars() const { return scalars_; }
+
+  void save_state(core::State& state) const override;
+  void load_state(const core::State& state) override;
+
+ private:
+  void forward_backward(const core::Batch& part, const core::Normalisers& normalisers);
+  void keep_norm_buffers_if_skipped();
+  void report(const at::Tensor& grad_norm);
+
+  StepParts parts_;
+  StepOptions options_;
+  at::Device device_;
+  std::vector<std::string> names_;
+  std::vector<at::Tensor> norm_, saved_norm_;  // norm buffers, and their values before compute()
+  at::Tensor loss_parts_;                      // float64 [terms]
+  at::Tensor skipped_;                         // float32 [1]: steps in a row that changed nothing
+  at::Tensor scalars_;                         // float32 [names]
+};
+
+}  // namespace stoker::train
