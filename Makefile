@@ -36,7 +36,6 @@ build: bootstrap ## Build everything (preset release)
 demo: bootstrap ## Train on the embedded Fashion-MNIST sample and print the accuracy
 	@$(call configure,release)
 	@$(call ninja,release,stoker)
-	@[ -d $(DEMO_DATA) ] || tools/unpack_demo examples/data/fashion-mnist-6000.tar $(DEMO_DATA)
 	@tools/demo $(STOKER) $(DEMO_DATA)
 
 test: bootstrap ## Build and run all tests but the long ones
