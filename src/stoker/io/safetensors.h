@@ -9,9 +9,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,8 +50,9 @@ struct SafetensorsHeader {
 // implementation's: widest dtype first, then by name, header padded with spaces to 8 bytes. Takes any device, layout of
 // strides and conjugation; one tensor at a time is copied where it is not contiguous on the CPU.
 // CheckpointError for a tensor that the format cannot hold (sparse, quantized, complex128); IoError when the disk
-// refuses.
+// refuses. seen is called with each tensor's bytes just before they are written (checksums).
+using TensorBytesSeen = std::function<void(const std::string& name, std::span<const std::byte> bytes)>;
 void write_safetensors(const std::filesystem::path& path, const std::map<std::string, at::Tensor>& tensors,
-                       const std::map<std::string, std::string>& metadata = {});
+                       const std::map<std::string, std::string>& metadata = {}, const TensorBytesSeen& seen = {});
 
 }  // namespace stoker::io

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// manifest.json, the list of what a checkpoint's folder must hold: sizes and checksums of its files and tensors, and a
+// checksum of the list itself. Used by the checkpoint store. Thread-safe: values.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace stoker::io {
+
+struct Manifest {
+  struct File {
+    std::uint64_t bytes = 0;
+    std::string checksum;
+  };
+  std::map<std::string, File> files;                                      // by name within the folder
+  std::map<std::string, std::map<std::string, std::string>> tensors;      // file → tensor → checksum
+};
+
+inline constexpr int kCheckpointFormat = 1;
+
+// IoError when the disk refuses.
+void write_manifest(const std::filesystem::path& folder, const Manifest& manifest);
+// CheckpointError if it is missing, damaged or of a newer format.
+[[nodiscard]] Manifest read_manifest(const std::filesystem::path& folder);
+
+// Size and checksum of a file as it is on disk; read in pieces.
+[[nodiscard]] Manifest::File measure_file(const std::filesystem::path& path);
+// CheckpointError if the file is missing, or is not what the manifest says.
+void check_file(const std::filesystem::path& folder, const Manifest& manifest, const std::string& name);
+
+}  // namespace stoker::io
