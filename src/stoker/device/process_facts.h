@@ -29,10 +29,10 @@ struct MachineFacts {
 };
 [[nodiscard]] MachineFacts machine_facts(const std::filesystem::path& root = "/");
 
-// Versions that a result depends on, e.g. "torch 2.11.0, g++ 12.2.0, stoker 0.1.0".
+// Versions that a result depends on, as they were at build time.
 struct Versions {
   std::string torch;     // "2.11.0"
-  std::string compiler;  // "12.2.0"
+  std::string compiler;  // "12.2.0 20220930"
 };
 [[nodiscard]] Versions versions();
 

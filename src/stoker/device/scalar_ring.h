@@ -15,8 +15,8 @@ namespace stoker::device {
 
 class ScalarRing {
  public:
-  // scalars: how many each step has, 1 ... core::kMaxScalars; slots: how many steps may be unread before the ring grows.
-  // Everything a step needs is allocated here: host memory (pinned on CUDA), events, handles.
+  // scalars: how many each step has, 1 ... core::kMaxScalars; slots: how many steps may be unread before the ring
+  // grows. Everything a step needs is allocated here: host memory (pinned on CUDA), events, handles.
   ScalarRing(at::Device device, std::size_t scalars, std::size_t slots = 64);
   ~ScalarRing();
   ScalarRing(const ScalarRing&) = delete;

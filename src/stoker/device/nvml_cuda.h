@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who else holds a GPU, asked of NVIDIA's management library (libnvidia-ml.so.1, part of the driver), which is loaded
-// when asked and not linked. Used by the CUDA backend and by error messages. Thread-safe.
+// when asked and not linked. Part of libstoker_cuda; used by the CUDA backend. Thread-safe.
 #pragma once
 
 #include <cstdint>

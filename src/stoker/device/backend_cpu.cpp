@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/device/backend_cpu.h"
+
+#include <algorithm>
+#include <array>
+
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
+#include "stoker/device/cpu_quota.h"
+#include "stoker/device/process_facts.h"
+
+namespace stoker::device {
+namespace {
+
+class CpuEvent final : public Event {
+ public:
+  void record() override { moment_ = now_s(); }
+  void wait() const override {}
+  bool ready() const override { return true; }
+  double elapsed_ms(const Event& earlier) const override {
+    const auto* start = dynamic_cast<const CpuEvent*>(&earlier);
+    if (start == nullptr || start->moment_ < 0 || moment_ < 0) {
+      fail<DeviceError>("device.event", "both events must be of the CPU and recorded before their distance is asked");
+    }
+    return (moment_ - start->moment_) * 1e3;
+  }
+
+ private:
+  double moment_ = -1;
+};
+
+class CpuBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "cpu"; }
+  int device_count() const override { return 1; }
+  c10::Device default_device() const override { return c10::Device(c10::DeviceType::CPU); }
+
+  MemoryFigures memory(c10::Device) const override {
+    const ProcessMemory process = process_memory();
+    MemoryFigures figures;
+    figures.allocated = process.resident;
+    figures.peak = process.peak;
+    figures.total = memory_limit_bytes();
+    figures.free = machine_facts().available_bytes;
+    if (figures.free >= 0 && figures.total >= 0 && process.resident >= 0) {
+      figures.free = std::max<std::int64_t>(0, std::min(figures.free, figures.total - process.resident));
+    }
+    return figures;
+  }
+
+  void synchronize(c10::Device) const override {}
+  std::unique_ptr<Event> make_event(c10::Device) const override { return std::make_unique<CpuEvent>(); }
+
+  DeviceFacts describe(c10::Device) const override {
+    constexpr std::array kTold = {"avx2",     "avx512f",  "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",
+                                  "amx_bf16", "amx_int8", "amx_fp16",    "asimd",       "bf16"};
+    const MachineFacts machine = machine_facts();
+    DeviceFacts facts;
+    facts.name = machine.cpu;
+    facts.cores = cpu_quota().cores;
+    facts.memory_bytes = memory_limit_bytes();
+    for (const char* flag : kTold) {
+      if (std::ranges::find(machine.cpu_flags, flag) != machine.cpu_flags.end()) {
+        facts.flags.emplace_back(flag);
+      }
+    }
+    const auto has = [&](const char* flag) { return std::ranges::find(facts.flags, flag) != facts.flags.end(); };
+    facts.fast_bf16 = has("amx_bf16") || has("avx512_bf16") || has("bf16");
+    return facts;
+  }
+
+  std::vector<std::string> busy_processes(c10::Device) const override { return {}; }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
+}  // namespace stoker::device

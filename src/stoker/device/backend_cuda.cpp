@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA backend and the door through which it registers. Part of libstoker_cuda: uses headers of ours alone, since
+// functions of the executable are not visible from here.
+#include <ATen/Context.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime_api.h>
+
+#include <array>
+
+#include "stoker/base/error.h"
+#include "stoker/device/cuda_entry.h"
+#include "stoker/device/nvml_cuda.h"
+
+namespace stoker::device {
+namespace {
+
+// Throws DeviceError that names the call.
+void check(cudaError_t status, std::string_view call) {
+  if (status != cudaSuccess) {
+    fail<DeviceError>("device.cuda", "{} failed: {}", call, cudaGetErrorString(status));
+  }
+}
+
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+class CudaEvent final : public Event {
+ public:
+  explicit CudaEvent(c10::DeviceIndex device) : device_(device), event_(cudaEventDefault) {}  // with timing
+
+  void record() override { event_.record(c10::cuda::getCurrentCUDAStream(device_)); }
+  void wait() const override { event_.synchronize(); }
+  bool ready() const override { return event_.query(); }
+  double elapsed_ms(const Event& earlier) const override {
+    const auto* start = dynamic_cast<const CudaEvent*>(&earlier);
+    if (start == nullptr || !start->event_.isCreated() || !event_.isCreated()) {
+      fail<DeviceError>("device.event", "both events must be of CUDA and recorded before their distance is asked");
+    }
+    start->wait();
+    wait();
+    return start->event_.elapsed_time(event_);
+  }
+
+ private:
+  c10::DeviceIndex device_;
+  c10::cuda::CUDAEvent event_;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "cuda"; }
+  int device_count() const override { return c10::cuda::device_count(); }
+  c10::Device default_device() const override { return {c10::DeviceType::CUDA, 0}; }
+
+  MemoryFigures memory(c10::Device device) const override {
+    const c10::DeviceIndex index = resolved(device);
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index);
+    constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    const c10::cuda::CUDAGuard guard(index);
+    std::size_t free = 0;
+    std::size_t total = 0;
+    check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    MemoryFigures figures;
+    figures.allocated = stats.allocated_bytes[kAll].current;
+    figures.reserved = stats.reserved_bytes[kAll].current;
+    figures.peak = stats.allocated_bytes[kAll].peak;
+    figures.free = static_cast<std::int64_t>(free);
+    figures.total = static_cast<std::int64_t>(total);
+    return figures;
+  }
+
+  void synchronize(c10::Device device) const override {
+    const c10::cuda::CUDAGuard guard(resolved(device));
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+
+  std::unique_ptr<Event> make_event(c10::Device device) const override {
+    return std::make_unique<CudaEvent>(resolved(device));
+  }
+
+  DeviceFacts describe(c10::Device device) const override {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, resolved(device)), "cudaGetDeviceProperties");
+    int driver = 0;
+    int runtime = 0;
+    check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+    check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+    DeviceFacts facts;
+    facts.name = properties.name;
+    facts.driver = fmt::format("CUDA {} driver, runtime {}", version_text(driver), version_text(runtime));
+    facts.compute_capability = fmt::format("{}.{}", properties.major, properties.minor);
+    facts.cores = properties.multiProcessorCount;
+    facts.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+    facts.fast_bf16 = properties.major >= 8;
+    return facts;
+  }
+
+  std::vector<std::string> busy_processes(c10::Device device) const override {
+    std::array<char, 32> bus_id{};
+    check(cudaDeviceGetPCIBusId(bus_id.data(), bus_id.size(), resolved(device)), "cudaDeviceGetPCIBusId");
+    std::vector<std::string> words;
+    for (const GpuProcess& process : gpu_processes(bus_id.data())) {
+      words.push_back(device::describe(process));
+    }
+    return words;
+  }
+
+ private:
+  // "cuda" without a number is the current device.
+  static c10::DeviceIndex resolved(c10::Device device) {
+    return device.has_index() ? device.index() : c10::cuda::current_device();
+  }
+};
+
+// Empty if CUDA can be used.
+std::string why_unusable() {
+  int devices = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  if (status == cudaErrorInsufficientDriver) {
+    int driver = 0;
+    static_cast<void>(cudaDriverGetVersion(&driver));
+    return fmt::format("the driver is too old for CUDA {}: it is made for CUDA {}; install a newer NVIDIA driver",
+                       version_text(CUDART_VERSION), version_text(driver));
+  }
+  if (status != cudaSuccess) {
+    return fmt::format("the CUDA runtime does not start: {}", cudaGetErrorString(status));
+  }
+  return devices > 0 ? "" : "the driver sees no GPU";
+}
+
+}  // namespace
+}  // namespace stoker::device
+
+extern "C" __attribute__((visibility("default"))) void stoker_cuda_register(stoker::device::Registry& registry);
+
+void stoker_cuda_register(stoker::device::Registry& registry) {
+  std::string reason = stoker::device::why_unusable();
+  if (reason.empty()) {
+    try {
+      at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);  // the caching allocator exists from here on
+      registry.offer(c10::DeviceType::CUDA, std::make_unique<stoker::device::CudaBackend>());
+      return;
+    } catch (const std::exception& error) {
+      reason = fmt::format("torch cannot start CUDA: {}", error.what());
+    }
+  }
+  registry.refuse(c10::DeviceType::CUDA, std::move(reason));
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/device/cuda_library.h"
+
+#include <dlfcn.h>
+
+#include <system_error>
+
+#include "stoker/base/file.h"
+#include "stoker/base/fmt.h"
+#include "stoker/device/backend.h"
+#include "stoker/device/cuda_entry.h"
+
+namespace stoker::device {
+namespace {
+
+constexpr const char* kLibrary = "libstoker_cuda.so";
+
+std::string loader_error() {
+  const char* text = ::dlerror();
+  return text == nullptr ? "no reason given" : printable(text);
+}
+
+// Whether the driver answers and has a device; else why not. Talks to libcuda alone, so that a machine without a GPU
+// never pays for loading torch's CUDA half.
+std::string probe_driver() {
+  void* driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);  // stays loaded: torch loads it next
+  if (driver == nullptr) {
+    return "no driver library libcuda.so.1 found";
+  }
+  // cuda.h: CUresult cuInit(unsigned); CUresult cuDeviceGetCount(int*). CUresult is an int, 0 is success.
+  const auto init = reinterpret_cast<int (*)(unsigned)>(::dlsym(driver, "cuInit"));
+  const auto count = reinterpret_cast<int (*)(int*)>(::dlsym(driver, "cuDeviceGetCount"));
+  if (init == nullptr || count == nullptr) {
+    return "libcuda.so.1 is no CUDA driver library: it lacks cuInit";
+  }
+  const int status = init(0);
+  int devices = 0;
+  if (status == 0 && count(&devices) == 0 && devices > 0) {
+    return "";
+  }
+  constexpr int kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE
+  if (status == 0 || status == kNoDevice) {
+    return "the driver is there but sees no GPU (is it hidden by CUDA_VISIBLE_DEVICES?)";
+  }
+  return fmt::format("the driver does not start (cuInit gave error {}); nvidia-smi may say why", status);
+}
+
+// Loads the library and lets it register; else why not.
+std::string load_library() {
+  std::error_code ignored;
+  std::string tried;
+  for (const auto& path : cuda_library_candidates(std::filesystem::read_symlink("/proc/self/exe", ignored))) {
+    if (path.has_parent_path() && !std::filesystem::exists(path, ignored)) {
+      continue;
+    }
+    void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);  // never closed: its code serves until exit
+    if (library == nullptr) {
+      tried = loader_error();
+      continue;
+    }
+    const auto enter = reinterpret_cast<CudaEntry*>(::dlsym(library, kCudaEntryName));
+    if (enter == nullptr) {
+      return fmt::format("{} has no {}; it belongs to another build", path.native(), kCudaEntryName);
+    }
+    enter(registry());
+    return "";
+  }
+  return fmt::format("{} cannot be loaded: {}", kLibrary, tried);
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> cuda_library_candidates(const std::filesystem::path& executable) {
+  const std::filesystem::path folder = executable.parent_path();
+  return {folder / kLibrary, (folder / "../lib").lexically_normal() / kLibrary,
+          (folder / "../../lib").lexically_normal() / kLibrary, kLibrary};
+}
+
+bool load_cuda() {
+  static const bool loaded = [] {
+    std::string reason = probe_driver();
+    if (reason.empty()) {
+      reason = load_library();
+    }
+    if (!reason.empty()) {
+      registry().refuse(c10::DeviceType::CUDA, std::move(reason));
+    }
+    return find_backend(c10::DeviceType::CUDA) != nullptr;
+  }();
+  return loaded;
+}
+
+}  // namespace stoker::device

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small files that the kernel writes when read (/proc, /sys/fs/cgroup): they claim a size of 0, and any of them may be
+// missing. Used by cpu_quota and process_facts. Thread-safe: no state.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stoker::device {
+
+// The whole content; empty if it cannot be read.
+[[nodiscard]] std::string read_kernel_file(const std::filesystem::path& path);
+// The text after "key" and a colon on its own line, without surrounding blanks: field("MemTotal: 8 kB", "MemTotal") is
+// "8 kB". Empty if there is none.
+[[nodiscard]] std::string_view kernel_field(std::string_view text, std::string_view key);
+// The number that a text starts with; none if it starts with something else ("max").
+[[nodiscard]] std::optional<std::int64_t> leading_number(std::string_view text);
+// Bytes of a field in kB, as /proc/meminfo and /proc/self/status write them; -1 if it is missing.
+[[nodiscard]] std::int64_t kernel_bytes(std::string_view text, std::string_view key);
+
+}  // namespace stoker::device
