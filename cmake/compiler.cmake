@@ -22,6 +22,9 @@ if(STOKER_SANITIZE)
   add_link_options(-fsanitize=${STOKER_SANITIZE})
 endif()
 
+# A program that was moved finds our libraries in the lib/ beside its bin/ (make bundle).
+set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
+
 find_program(STOKER_CCACHE ccache)
 if(STOKER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${STOKER_CCACHE})

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bootstrap and the bundle's launcher with a stand-in for python3: torch arrives wholly or not at all, the right one is
+found, and a wrong one is refused with words that help. Needs no network."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# pip's --target argument is filled as the real wheel would; other calls of python3 (find_torch's) find no torch.
+PIP = """#!/bin/sh
+case "$*" in
+  *"-m pip install"*) ;;
+  *) exit 1 ;;
+esac
+while [ "$1" != --target ]; do shift; done
+mkdir -p "$2/torch/lib" "$2/torch/include/ATen/core"
+touch "$2/torch/include/ATen/core/Tensor.h"
+%s
+touch "$2/torch/lib/libtorch_cpu.so"
+"""
+
+
+@unittest.skipIf(shutil.which("dpkg-query") is None, "bootstrap is for Debian and Ubuntu")
+class Bootstrap(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.cache = self.folder / "cache"
+
+    def run_tool(self, pip_step, *command, **more):
+        (self.folder / "python3").write_text(PIP % pip_step, encoding="utf-8")
+        (self.folder / "python3").chmod(0o755)
+        environment = {"PATH": f"{self.folder}:{os.environ['PATH']}", "STOKER_CACHE": str(self.cache), "HOME": "/", **more}
+        command = command or (ROOT / "tools" / "bootstrap",)
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    def test_torch_is_put_in_place_once(self):
+        done = self.run_tool(":")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([each.name for each in self.cache.iterdir()], ["torch-2.11.0"])
+        again = self.run_tool("exit 1")  # would fail if it were asked again
+        self.assertEqual((again.returncode, again.stderr), (0, ""))
+
+    def test_a_failed_download_leaves_nothing(self):
+        for step in ("exit 1", "kill -TERM $PPID; sleep 1; exit 1"):
+            done = self.run_tool(step)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(list(self.cache.iterdir()), [])
+        self.assertIn("could not install torch==2.11.0", self.run_tool("exit 1").stderr)
+
+    def torch(self, name, version):
+        folder = self.folder / name / "torch"
+        (folder / "lib").mkdir(parents=True)
+        (folder / "lib" / "libtorch_cpu.so").touch()
+        (folder / "version.py").write_text(f"__version__ = '{version}'\n", encoding="utf-8")
+        return folder
+
+    def launch(self, **more):
+        launcher = ROOT / "tools" / "bundle_files" / "launch"
+        return self.run_tool("exit 1", launcher, "/bin/sh", "-c", 'echo "$LD_LIBRARY_PATH"', **more)
+
+    def test_the_launcher_takes_the_right_torch(self):
+        right, wrong = self.torch("right", "2.11.0+cu130"), self.torch("wrong", "2.1.0")
+        self.assertIn(f":{right}/lib", self.launch(STOKER_TORCH=str(right)).stdout)
+        refused = self.launch(STOKER_TORCH=str(wrong))
+        self.assertEqual(refused.returncode, 71)
+        self.assertIn("is not a folder of torch 2.11.0", refused.stderr)
+        self.assertEqual(self.launch().returncode, 71)
+        cached = self.torch("cache/torch-2.11.0", "2.11.0")
+        self.assertIn(f":{cached}/lib", self.launch().stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
