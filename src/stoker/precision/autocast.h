@@ -21,7 +21,7 @@ class AutocastGuard {
 
  private:
   c10::DeviceType device_;
-  bool was_enabled_, cache_was_enabled_;
+  bool was_enabled_;
   c10::ScalarType old_dtype_;
 };
 

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/models/builder.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+
+#include "stoker/base/error.h"
+#include "stoker/models/init.h"
+
+namespace stoker::models {
+
+NetworkBuilder::NetworkBuilder(std::uint64_t seed) : seed_(seed), network_(new Network) {
+  network_->meter_ = std::make_shared<FlopMeter>();
+}
+
+void NetworkBuilder::begin_segment(std::string name) {
+  network_->segments_.push_back({std::move(name), std::make_shared<SegmentMode>(), nullptr});
+}
+
+void NetworkBuilder::end_segment(std::function<at::Tensor(const at::Tensor&)> forward) {
+  network_->segments_.at(network_->segments() - 1).forward = [forward = std::move(forward)](core::TensorList inputs) {
+    // The list is emptied first, so that a layer's input is freed as soon as nobody needs it.
+    const at::Tensor x = std::move(inputs.at(0));
+    inputs.clear();
+    return core::TensorList{forward(x)};
+  };
+}
+
+at::Tensor NetworkBuilder::add_parameter(const std::string& name, at::Tensor tensor, core::Role role) {
+  if (network_->segments_.empty()) {
+    fail<ConfigError>("models.builder", "\"{}\" needs a segment: call begin_segment first", name);
+  }
+  for (const core::Parameter& other : network_->parameters_) {
+    if (other.name == name) {
+      fail<ConfigError>("models.builder", "two parameters are called \"{}\"", name);
+    }
+  }
+  tensor.set_requires_grad(true);
+  network_->parameters_.push_back({name, tensor, role, network_->segments() - 1});
+  return tensor;
+}
+
+Conv2d NetworkBuilder::conv(const std::string& name, const ConvShape& shape) {
+  at::Tensor weight = at::empty({shape.out, shape.in, shape.kernel, shape.kernel}, at::kFloat);
+  const auto fan_out = static_cast<double>(shape.out * shape.kernel * shape.kernel);
+  fill_normal(weight, std::sqrt(2 / fan_out), seed_, name + ".weight");
+  // Filled in the order of its elements, then laid out as the convolutions read it.
+  weight = weight.contiguous(at::MemoryFormat::ChannelsLast);
+  return {
+      add_parameter(name + ".weight", weight, core::Role::kConv), {}, shape.stride, shape.padding, network_->meter_};
+}
+
+Linear NetworkBuilder::linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias) {
+  const double bound = 1 / std::sqrt(static_cast<double>(in));
+  Linear layer{at::empty({out, in}, at::kFloat), {}, network_->meter_};
+  fill_uniform(layer.weight, bound, seed_, name + ".weight");
+  add_parameter(name + ".weight", layer.weight, core::Role::kLinear);
+  if (bias) {
+    layer.bias = at::empty({out}, at::kFloat);
+    fill_uniform(layer.bias, bound, seed_, name + ".bias");
+    add_parameter(name + ".bias", layer.bias, core::Role::kBias);
+  }
+  return layer;
+}
+
+BatchNorm2d NetworkBuilder::batch_norm(const std::string& name, std::int64_t channels, double weight) {
+  BatchNorm2d layer;
+  layer.weight = add_parameter(name + ".weight", at::full({channels}, weight, at::kFloat), core::Role::kNorm);
+  layer.bias = add_parameter(name + ".bias", at::zeros({channels}, at::kFloat), core::Role::kNorm);
+  layer.running_mean = at::zeros({channels}, at::kFloat);
+  layer.running_var = at::ones({channels}, at::kFloat);
+  layer.mode = network_->segments_.back().mode;
+  network_->buffers_.push_back({name + ".running_mean", layer.running_mean});
+  network_->buffers_.push_back({name + ".running_var", layer.running_var});
+  return layer;
+}
+
+std::unique_ptr<Network> NetworkBuilder::finish() {
+  for (const Segment& segment : network_->segments_) {
+    if (!segment.forward) {
+      fail<ConfigError>("models.builder", "segment \"{}\" was never ended", segment.name);
+    }
+  }
+  network_->flatten_statistics(at::kCPU, at::kFloat);
+  return std::move(network_);
+}
+
+}  // namespace stoker::models

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/models/layers.h"
+
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/linear.h>
+
+#include "stoker/base/error.h"
+#include "stoker/core/text.h"
+
+namespace stoker::models {
+namespace {
+
+// An input in the dtype of the weights that meet it first: a half model takes float32 pictures. Under autocast weights
+// are float32, and the operators themselves cast.
+at::Tensor in_dtype_of(const at::Tensor& weight, const at::Tensor& x) {
+  const bool same = x.scalar_type() == weight.scalar_type();
+  const bool half_in_float32 = weight.scalar_type() == at::kFloat && at::isReducedFloatingType(x.scalar_type());
+  return same || half_in_float32 ? x : x.to(weight.scalar_type());
+}
+
+std::optional<at::Tensor> optional(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
+
+}  // namespace
+
+at::Tensor Conv2d::operator()(const at::Tensor& x) const {
+  at::Tensor y = at::conv2d(in_dtype_of(weight, x), weight, optional(bias), {stride, stride}, {padding, padding});
+  if (meter && meter->on) {
+    meter->flops += 2 * y.numel() * (weight.numel() / weight.size(0));
+  }
+  return y;
+}
+
+at::Tensor Linear::operator()(const at::Tensor& x) const {
+  at::Tensor y = at::linear(in_dtype_of(weight, x), weight, optional(bias));
+  if (meter && meter->on) {
+    meter->flops += 2 * y.numel() * weight.size(1);
+  }
+  return y;
+}
+
+at::Tensor BatchNorm2d::operator()(const at::Tensor& x) const {
+  const bool by_batch = mode->training && !mode->frozen;
+  if (by_batch && x.numel() > 0 && x.numel() == x.size(1)) {
+    fail<DataError>("models.batch_norm",
+                    "one value per channel cannot be normalised in training ({}): use batches of at least 2 samples, "
+                    "leave out the last batch if it holds one, or larger pictures",
+                    core::describe(x));
+  }
+  return at::batch_norm(x, weight, bias, running_mean, running_var, by_batch, momentum, kEps, /*cudnn_enabled=*/true);
+}
+
+}  // namespace stoker::models

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/models/network.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <set>
+#include <string_view>
+
+#include "stoker/base/error.h"
+
+namespace stoker::models {
+
+core::TensorList Network::norm_buffers() const {
+  return statistics_.defined() ? core::TensorList{statistics_} : core::TensorList{};
+}
+
+core::TensorList Network::forward_segment(int segment, core::TensorList inputs) const {
+  return segments_.at(segment).forward(std::move(inputs));
+}
+
+at::Tensor Network::forward(const at::Tensor& input) const {
+  core::TensorList values{input};
+  for (int segment = 0; segment < segments(); ++segment) {
+    values = forward_segment(segment, std::move(values));
+  }
+  return values.at(0);
+}
+
+void Network::set_training(bool on) {
+  training_ = on;
+  for (const Segment& segment : segments_) {
+    segment.mode->training = on;
+  }
+}
+
+void Network::set_frozen(int first_segments) {
+  if (first_segments < 0 || first_segments > segments()) {
+    fail<ConfigError>("models.network", "freeze must be 0 to {}, the number of segments, got {}", segments(),
+                      first_segments);
+  }
+  frozen_ = first_segments;
+  for (int segment = 0; segment < segments(); ++segment) {
+    segments_[segment].mode->frozen = segment < first_segments;
+  }
+  for (const core::Parameter& parameter : parameters_) {
+    parameter.tensor.set_requires_grad(parameter.segment >= first_segments);
+  }
+}
+
+void Network::flatten_statistics(at::Device device, at::ScalarType dtype) {
+  std::int64_t total = 0;
+  for (const core::NamedTensor& buffer : buffers_) {
+    total += buffer.tensor.numel();
+  }
+  if (total == 0) {
+    return;
+  }
+  statistics_ = at::empty({total}, at::TensorOptions().device(device).dtype(dtype));
+  std::int64_t offset = 0;
+  for (const core::NamedTensor& buffer : buffers_) {
+    at::Tensor view = statistics_.narrow(0, offset, buffer.tensor.numel());
+    view.copy_(buffer.tensor);
+    buffer.tensor.set_data(view);
+    offset += view.numel();
+  }
+}
+
+void Network::to(at::Device device, at::ScalarType dtype) {
+  const at::NoGradGuard no_grad;
+  for (core::Parameter& parameter : parameters_) {
+    parameter.tensor.mutable_grad().reset();
+    parameter.tensor.set_data(parameter.tensor.detach().to(device, dtype));
+  }
+  flatten_statistics(device, dtype == at::kDouble ? at::kDouble : at::kFloat);
+}
+
+at::Device Network::device() const { return parameters_.at(0).tensor.device(); }
+
+std::int64_t flops(Network& network, at::IntArrayRef sample_shape) {
+  const at::NoGradGuard no_grad;
+  const bool was_training = network.training();
+  std::vector<std::int64_t> shape{1};
+  shape.insert(shape.end(), sample_shape.begin(), sample_shape.end());
+  const at::Tensor weight = network.parameters().at(0).tensor;
+  network.set_training(false);
+  *network.meter_ = {.on = true, .flops = 0};
+  try {
+    (void)network.forward(at::zeros(shape, at::TensorOptions().device(weight.device()).dtype(weight.scalar_type())));
+  } catch (...) {
+    network.meter_->on = false;
+    network.set_training(was_training);
+    throw;
+  }
+  network.meter_->on = false;
+  network.set_training(was_training);
+  return network.meter_->flops;
+}
+
+std::int64_t parameter_count(const Network& network) {
+  std::int64_t count = 0;
+  for (const core::Parameter& parameter : network.parameters()) {
+    count += parameter.tensor.numel();
+  }
+  return count;
+}
+
+}  // namespace stoker::models

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/models/registry.h"
+
+#include <functional>
+
+#include "stoker/base/error.h"
+#include "stoker/base/nearest.h"
+#include "stoker/models/cnn.h"
+#include "stoker/models/mlp.h"
+#include "stoker/models/resnet.h"
+
+namespace stoker::models {
+namespace {
+
+struct Entry {
+  ModelInfo info;
+  std::function<std::unique_ptr<Network>(const ModelOptions&)> make;
+};
+
+// A new model is one line here.
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all{
+      {{"mlp", "two hidden layers of 256: the smallest, for checks"}, [](auto& options) { return make_mlp(options); }},
+      {{"cnn", "small residual network: the default for 28 to 64 pixels"},
+       [](auto& options) { return make_cnn(options); }},
+      {{"resnet18", "11.7 M parameters: the default for larger pictures"}, make_resnet18},
+      {{"resnet34", "21.8 M parameters"}, make_resnet34},
+      {{"resnet50", "25.6 M parameters, bottleneck blocks"}, make_resnet50},
+  };
+  return all;
+}
+
+void check_positive(std::string_view key, int value) {
+  if (value < 1) {
+    fail<ConfigError>("models.registry", "{} must be at least 1, got {}", key, value);
+  }
+}
+
+}  // namespace
+
+const std::vector<ModelInfo>& known_models() {
+  static const std::vector<ModelInfo> infos = [] {
+    std::vector<ModelInfo> list;
+    for (const Entry& entry : entries()) {
+      list.push_back(entry.info);
+    }
+    return list;
+  }();
+  return infos;
+}
+
+std::unique_ptr<Network> make_network(const std::string& name, const ModelOptions& options) {
+  check_positive("classes", options.classes);
+  check_positive("channels", options.channels);
+  check_positive("image_size", options.image_size);
+  std::vector<std::string> names;
+  for (const Entry& entry : entries()) {
+    if (entry.info.name == name) {
+      return entry.make(options);
+    }
+    names.push_back(entry.info.name);
+  }
+  fail<ConfigError>("models.registry", "there is no model \"{}\"; did you mean \"{}\"? known: {}", name,
+                    nearest(name, names), fmt::join(names, ", "));
+}
+
+}  // namespace stoker::models

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/ops/cross_entropy.h"
+
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/full.h>
+
+#include <optional>
+
+#include "stoker/base/error.h"
+#include "stoker/core/text.h"
+
+namespace stoker::ops {
+namespace {
+
+constexpr std::string_view kWhere = "ops.cross_entropy";
+
+std::optional<at::Tensor> optional_weights(const at::Tensor& class_weights, at::ScalarType dtype) {
+  return class_weights.defined() ? std::optional(class_weights.to(dtype)) : std::nullopt;
+}
+
+void check_target(const at::Tensor& target) {
+  if (target.dim() != 1 || target.scalar_type() != at::kLong) {
+    fail<DataError>(kWhere, "targets must be int64 [N], class numbers, got {}", core::describe(target));
+  }
+}
+
+}  // namespace
+
+at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& target, double label_smoothing,
+                             const at::Tensor& class_weights) {
+  check_target(target);
+  if (logits.dim() != 2 || logits.size(0) != target.size(0) || !at::isFloatingType(logits.scalar_type())) {
+    fail<DataError>(kWhere, "logits must be floating [{}, classes], one row per target, got {}", target.size(0),
+                    core::describe(logits));
+  }
+  if (!(label_smoothing >= 0 && label_smoothing < 1)) {
+    fail<ConfigError>(kWhere, "label_smoothing must be at least 0 and below 1, got {}", label_smoothing);
+  }
+  if (class_weights.defined() && (class_weights.dim() != 1 || class_weights.size(0) != logits.size(1))) {
+    fail<ConfigError>(kWhere, "class_weights must hold one weight for each of {} classes, got {}", logits.size(1),
+                      core::describe(class_weights));
+  }
+  const bool half = logits.scalar_type() == at::kHalf || logits.scalar_type() == at::kBFloat16;
+  const at::Tensor exact = half ? logits.to(at::kFloat) : logits;
+  constexpr std::int64_t kNoIgnoredClass = -100;
+  return at::cross_entropy_loss(exact, target, optional_weights(class_weights, exact.scalar_type()), at::Reduction::Sum,
+                                kNoIgnoredClass, label_smoothing);
+}
+
+at::Tensor cross_entropy_normaliser(const at::Tensor& target, const at::Tensor& class_weights) {
+  check_target(target);
+  if (!class_weights.defined()) {
+    return at::full({}, static_cast<double>(target.size(0)), target.options().dtype(at::kDouble));
+  }
+  return class_weights.to(at::kDouble).index_select(0, target).sum();
+}
+
+}  // namespace stoker::ops

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/optim/fused.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_adam.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/_fused_sgd.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "stoker/base/error.h"
+
+namespace stoker::optim {
+namespace {
+
+std::optional<at::Tensor> optional(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
+
+// Whether the elements of both lie in the same order in memory. Strides of dimensions of size 1 say nothing.
+bool same_layout(const at::Tensor& a, const at::Tensor& b) {
+  for (std::int64_t i = 0; i < a.dim(); ++i) {
+    if (a.size(i) > 1 && a.stride(i) != b.stride(i)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+FusedOptimizer::FusedOptimizer(const OptimizerOptions& options, const std::vector<core::Parameter>& parameters)
+    : options_(options) {
+  for (const core::Parameter& parameter : parameters) {
+    if (parameter.tensor.requires_grad()) {
+      add(parameter);
+    }
+  }
+  std::size_t largest = 0;
+  for (const Group& group : groups_) {
+    largest = std::max(largest, group.slots.size());
+  }
+  for (auto* list : {&lists_.values, &lists_.grads, &lists_.first, &lists_.second, &lists_.steps}) {
+    list->reserve(largest);
+  }
+}
+
+void FusedOptimizer::add(const core::Parameter& parameter) {
+  const at::NoGradGuard no_grad;
+  Slot slot{parameter.name, parameter.tensor, parameter.tensor, {}, {}, {}};
+  if (at::isReducedFloatingType(parameter.tensor.scalar_type())) {
+    slot.value = parameter.tensor.detach().to(at::kFloat);
+    slot.gradient_room = at::empty_like(slot.value);
+  }
+  const bool adam = options_.name != "sgd";
+  if (adam || options_.momentum > 0) {
+    slot.first = at::zeros_like(slot.value);
+  }
+  if (adam) {
+    slot.second = at::zeros_like(slot.value);
+  }
+  const bool decays = parameter.role != core::Role::kNorm && parameter.role != core::Role::kBias;
+  const double lr_factor = options_.lr_factor ? options_.lr_factor(parameter) : 1;
+  group_for(slot.value, decays ? options_.weight_decay : 0, lr_factor).slots.push_back(std::move(slot));
+}
+
+FusedOptimizer::Group& FusedOptimizer::group_for(const at::Tensor& value, double weight_decay, double lr_factor) {
+  for (Group& group : groups_) {
+    if (group.device == value.device() && group.dtype == value.scalar_type() && group.weight_decay == weight_decay &&
+        group.lr_factor == lr_factor) {
+      return group;
+    }
+  }
+  auto counter = std::ranges::find(step_counters_, value.device(), [](const at::Tensor& t) { return t.device(); });
+  if (counter == step_counters_.end()) {
+    step_counters_.push_back(at::zeros({}, value.options().dtype(at::kFloat).requires_grad(false)));
+    counter = step_counters_.end() - 1;
+  }
+  groups_.push_back({value.device(), value.scalar_type(), weight_decay, lr_factor, {}, *counter});
+  return groups_.back();
+}
+
+void FusedOptimizer::Lists::clear() {
+  for (auto* list : {&values, &grads, &first, &second, &steps}) {
+    list->clear();
+  }
+}
+
+void FusedOptimizer::collect(const Group& group) {
+  lists_.clear();
+  for (const Slot& slot : group.slots) {
+    at::Tensor grad = slot.parameter.grad();
+    if (!grad.defined()) {
+      continue;
+    }
+    if (slot.has_master()) {
+      grad = at::Tensor(slot.gradient_room).copy_(grad);
+    } else if (!same_layout(grad, slot.value)) {
+      // Autograd lays gradients out like their parameters; only one that someone else put there needs this copy.
+      grad = at::empty_like(slot.value).copy_(grad);
+    }
+    lists_.values.push_back(slot.value);
+    lists_.grads.push_back(std::move(grad));
+    if (slot.first.defined()) {
+      lists_.first.push_back(slot.first);
+    }
+    if (slot.second.defined()) {
+      lists_.second.push_back(slot.second);
+    }
+    lists_.steps.push_back(group.steps);
+  }
+}
+
+void FusedOptimizer::launch(const Group& group, double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
+  const OptimizerOptions& o = options_;
+  const auto scale = optional(grad_scale), inf = optional(found_inf);
+  Lists& l = lists_;
+  if (o.name == "adamw") {
+    at::_fused_adamw_(l.values, l.grads, l.first, l.second, {}, l.steps, lr, o.beta1, o.beta2, group.weight_decay,
+                      o.eps, /*amsgrad=*/false, /*maximize=*/false, scale, inf);
+  } else if (o.name == "adam") {
+    at::_fused_adam_(l.values, l.grads, l.first, l.second, {}, l.steps, lr, o.beta1, o.beta2, group.weight_decay, o.eps,
+                     /*amsgrad=*/false, /*maximize=*/false, scale, inf);
+  } else {
+    // PyTorch's first step copies the gradient into the momentum; with momentum at zero the usual formula does just
+    // that.
+    at::_fused_sgd_(l.values, l.grads, l.first, group.weight_decay, o.momentum, lr, /*dampening=*/0, o.nesterov,
+                    /*maximize=*/false, /*is_first_step=*/false, scale, inf);
+  }
+}
+
+void FusedOptimizer::step(double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
+  const at::NoGradGuard no_grad;
+  for (at::Tensor& counter : step_counters_) {
+    counter.add_(1);
+  }
+  for (const Group& group : groups_) {
+    collect(group);
+    if (lists_.values.empty()) {
+      continue;
+    }
+    launch(group, lr * group.lr_factor, found_inf, grad_scale);
+    for (const Slot& slot : group.slots) {
+      if (slot.has_master()) {
+        at::Tensor(slot.parameter).copy_(slot.value);
+      }
+    }
+  }
+  lists_.clear();
+  if (found_inf.defined()) {
+    for (at::Tensor& counter : step_counters_) {
+      counter.sub_(found_inf.reshape({}));  // a skipped step was none; known on the device alone
+    }
+  }
+}
+
+template <typename Visit>
+void FusedOptimizer::each_tensor(Visit visit) const {
+  const bool adam = options_.name != "sgd";
+  for (const Group& group : groups_) {
+    for (const Slot& slot : group.slots) {
+      if (slot.first.defined()) {
+        visit((adam ? "optimizer.exp_avg." : "optimizer.momentum.") + slot.name, slot.first);
+      }
+      if (slot.second.defined()) {
+        visit("optimizer.exp_avg_sq." + slot.name, slot.second);
+      }
+      if (slot.has_master()) {
+        visit("optimizer.master." + slot.name, slot.value);
+      }
+    }
+  }
+  for (const at::Tensor& counter : step_counters_) {
+    visit(std::string("optimizer.step"), counter);
+  }
+}
+
+std::int64_t FusedOptimizer::state_bytes() const {
+  std::int64_t bytes = 0;
+  each_tensor(
+      [&](const std::string&, const at::Tensor& tensor) { bytes += static_cast<std::int64_t>(tensor.nbytes()); });
+  for (const Group& group : groups_) {
+    for (const Slot& slot : group.slots) {
+      bytes += slot.has_master() ? static_cast<std::int64_t>(slot.gradient_room.nbytes()) : 0;
+    }
+  }
+  return bytes;
+}
+
+void FusedOptimizer::save_state(core::State& state) const {
+  each_tensor([&](const std::string& name, const at::Tensor& tensor) { state.tensors[name] = tensor; });
+}
+
+void FusedOptimizer::load_state(const core::State& state) {
+  each_tensor([&](const std::string& name, const at::Tensor& tensor) { core::restore_tensor(tensor, state, name); });
+}
+
+}  // namespace stoker::optim

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// AdamW, Adam and SGD on LibTorch's fused kernels, one kernel call per group of like parameters. Made by
+// make_optimizer; one thread.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "stoker/optim/optimizer.h"
+
+namespace stoker::optim {
+
+class FusedOptimizer final : public Optimizer {
+ public:
+  FusedOptimizer(const OptimizerOptions& options, const std::vector<core::Parameter>& parameters);
+
+  using Optimizer::step;
+  void step(double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale) override;
+  [[nodiscard]] std::int64_t state_bytes() const override;
+  void save_state(core::State& state) const override;
+  void load_state(const core::State& state) override;
+
+ private:
+  // One parameter and all that is kept for it.
+  struct Slot {
+    std::string name;
+    at::Tensor parameter;
+    at::Tensor value;          // what the kernel moves: the parameter, or its float32 master
+    at::Tensor gradient_room;  // float32 gradient for a master; undefined without one
+    at::Tensor first, second;  // exp_avg and exp_avg_sq; or momentum and nothing; or nothing
+    [[nodiscard]] bool has_master() const { return gradient_room.defined(); }
+  };
+  // Parameters that one kernel call can move together: same device, dtype, decay and learning rate.
+  struct Group {
+    at::Device device;
+    at::ScalarType dtype;
+    double weight_decay, lr_factor;
+    std::vector<Slot> slots;
+    at::Tensor steps;  // float32 0-dim on the device: steps taken; one for all groups of a device
+  };
+  // The lists of a kernel call; kept between steps for their capacity.
+  struct Lists {
+    std::vector<at::Tensor> values, grads, first, second, steps;
+    void clear();
+  };
+
+  void add(const core::Parameter& parameter);
+  Group& group_for(const at::Tensor& value, double weight_decay, double lr_factor);
+  void collect(const Group& group);
+  void launch(const Group& group, double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale);
+  // Calls visit(name, tensor) for every tensor of the state.
+  template <typename Visit>
+  void each_tensor(Visit visit) const;
+
+  OptimizerOptions options_;
+  std::vector<Group> groups_;
+  std::vector<at::Tensor> step_counters_;  // one per device
+  Lists lists_;
+};
+
+}  // namespace stoker::optim

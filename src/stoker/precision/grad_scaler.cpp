@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/precision/grad_scaler.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
+#include <ATen/ops/_amp_update_scale.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+
+#include "stoker/base/error.h"
+#include "stoker/core/dtype_groups.h"
+
+namespace stoker::precision {
+namespace {
+
+void check(const GradScalerOptions& o) {
+  const bool factors =
+      o.growth_factor > 1 && std::isfinite(o.growth_factor) && o.backoff_factor > 0 && o.backoff_factor < 1;
+  if (!factors || !(o.initial_scale > 0 && std::isfinite(o.initial_scale)) || o.growth_interval < 1) {
+    fail<ConfigError>(
+        "precision.grad_scaler",
+        "scale {} must be positive, growth {} above 1, backoff {} between 0 and 1, interval {} at least 1",
+        o.initial_scale, o.growth_factor, o.backoff_factor, o.growth_interval);
+  }
+}
+
+}  // namespace
+
+GradScaler::GradScaler(const GradScalerOptions& options, at::Device device) : options_(options) {
+  check(options);
+  const auto on_device = at::TensorOptions().device(device).dtype(at::kFloat);
+  scale_ = at::full({}, options.scaling ? options.initial_scale : 1, on_device);
+  growth_tracker_ = at::zeros({}, on_device.dtype(at::kInt));
+  found_inf_ = at::zeros({1}, on_device);
+  one_ = at::ones({}, on_device);
+}
+
+at::Tensor GradScaler::scale(const at::Tensor& loss) const {
+  return options_.scaling ? loss * scale_.to(loss.scalar_type()) : loss;
+}
+
+void GradScaler::unscale(const std::vector<at::Tensor>& grads) {
+  const at::NoGradGuard no_grad;
+  // Through float64, as PyTorch does: the float32 reciprocal may differ in the last bit.
+  const at::Tensor inverse = options_.scaling ? scale_.to(at::kDouble).reciprocal().to(at::kFloat) : one_;
+  for (const auto& [dtype, group] : core::by_dtype(grads)) {
+    at::_amp_foreach_non_finite_check_and_unscale_(group, found_inf_, inverse);
+  }
+}
+
+void GradScaler::update() {
+  const at::NoGradGuard no_grad;
+  if (options_.scaling) {
+    at::_amp_update_scale_(scale_, growth_tracker_, found_inf_, options_.growth_factor, options_.backoff_factor,
+                           options_.growth_interval);
+  }
+}
+
+void GradScaler::clear() { found_inf_.zero_(); }
+
+void GradScaler::save_state(core::State& state) const {
+  state.tensors["scaler.scale"] = scale_;
+  state.tensors["scaler.growth_tracker"] = growth_tracker_;
+}
+
+void GradScaler::load_state(const core::State& state) {
+  core::restore_tensor(scale_, state, "scaler.scale");
+  core::restore_tensor(growth_tracker_, state, "scaler.growth_tracker");
+}
+
+}  // namespace stoker::precision
