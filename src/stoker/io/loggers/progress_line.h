@@ -33,7 +33,7 @@ struct ProgressOptions {
 class ProgressLine final : public core::EventSink {
  public:
   explicit ProgressLine(ProgressOptions options);
-  // Leaves the cursor visible, at the start of a fresh line.
+  // Leaves the cursor at the start of a fresh line. It is never hidden: a killed run would leave it so.
   ~ProgressLine() override;
 
   void on(const core::Event& event) override;

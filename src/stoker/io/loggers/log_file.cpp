@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/io/loggers/log_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "stoker/base/error.h"
+
+namespace stoker::io {
+namespace {
+
+constexpr std::size_t kMostHeld = 1 << 16;  // bytes; more goes to disk at once
+
+// Bytes up to and including the last line end.
+std::uintmax_t whole_lines(const std::filesystem::path& path) {
+  std::uintmax_t bytes = 0;
+  each_line(path, [&](std::string_view line) {
+    bytes += line.size() + 1;
+    return true;
+  });
+  return bytes;
+}
+
+int open_to_append(const std::filesystem::path& path) {
+  const std::string name = printable(path.native());
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+  if (descriptor < 0) {
+    fail<IoError>("io.log", "{}: cannot be opened for writing: {}", name, std::strerror(errno));
+  }
+  if (std::filesystem::is_regular_file(path)) {
+    const std::uintmax_t keep = whole_lines(path);
+    if (keep != std::filesystem::file_size(path) && ::ftruncate(descriptor, static_cast<off_t>(keep)) != 0) {
+      ::close(descriptor);
+      fail<IoError>("io.log", "{}: half a last line cannot be cut off: {}", name, std::strerror(errno));
+    }
+  }
+  return descriptor;
+}
+
+}  // namespace
+
+LogFile::LogFile(const std::filesystem::path& path)
+    : path_(path), descriptor_(open_to_append(path)), writer_(descriptor_, path) {}
+
+LogFile::~LogFile() { ::close(descriptor_); }
+
+void LogFile::line(std::string_view text) {
+  buffer_ += text;
+  buffer_ += '\n';
+  if (buffer_.size() >= kMostHeld || now_s() - flushed_ >= 1) {
+    flush();
+  }
+}
+
+void LogFile::flush() {
+  if (!buffer_.empty()) {
+    writer_.write(as_bytes(buffer_));
+    buffer_.clear();
+  }
+  flushed_ = now_s();
+}
+
+void each_line(const std::filesystem::path& path, const std::function<bool(std::string_view)>& use) {
+  if (!std::filesystem::exists(path)) {
+    return;
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    fail<DataError>("io.log", "{}: cannot be opened", printable(path.native()));
+  }
+  std::string line;
+  while (std::getline(file, line) && !file.eof() && use(line)) {  // at the end of the file the last line has no end
+  }
+  if (file.bad()) {
+    fail<DataError>("io.log", "{}: cannot be read", printable(path.native()));
+  }
+}
+
+}  // namespace stoker::io
