@@ -2,13 +2,30 @@
 # A room is one static library, stoker_<room>, of the .cpp files under src/stoker/<room>/, and one test binary,
 # <room>_tests, of the files under tests/<room>/. Files are found by name: adding one needs no edit here.
 #
-#   stoker_room(<room> [TORCH] [LINK target...] [ROOMS room...])
-#   stoker_room_tests(<room> [LINK target...])
+#   stoker_room(<room> [TORCH] [LINK target...] [ROOMS room...] [part])
+#   stoker_room_tests(<room> [LINK target...] [part])
+#
+# part, for a room that is built as two libraries (with torch and without): FOLDER <folder>, and ONLY <regex> or
+# EXCEPT <regex> to choose among its files.
+function(stoker_choose_files variable only except)
+  if(only)
+    list(FILTER ${variable} INCLUDE REGEX "${only}")
+  endif()
+  if(except)
+    list(FILTER ${variable} EXCLUDE REGEX "${except}")
+  endif()
+  set(${variable} ${${variable}} PARENT_SCOPE)
+endfunction()
+
 function(stoker_room room)
-  cmake_parse_arguments(arg "TORCH" "" "LINK;ROOMS" ${ARGN})
-  set(folder ${PROJECT_SOURCE_DIR}/src/stoker/${room})
+  cmake_parse_arguments(arg "TORCH" "FOLDER;ONLY;EXCEPT" "LINK;ROOMS" ${ARGN})
+  if(NOT arg_FOLDER)
+    set(arg_FOLDER ${room})
+  endif()
+  set(folder ${PROJECT_SOURCE_DIR}/src/stoker/${arg_FOLDER})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_cuda\\.cpp$")  # these belong to libstoker_cuda
+  stoker_choose_files(sources "${arg_ONLY}" "${arg_EXCEPT}")
   add_library(stoker_${room} STATIC ${sources})
   add_library(stoker::${room} ALIAS stoker_${room})
   target_include_directories(stoker_${room} PUBLIC ${PROJECT_SOURCE_DIR}/src)
@@ -20,8 +37,12 @@ function(stoker_room room)
 endfunction()
 
 function(stoker_room_tests room)
-  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${room}/*_test.cpp)
+  cmake_parse_arguments(arg "" "FOLDER;ONLY;EXCEPT" "LINK" ${ARGN})
+  if(NOT arg_FOLDER)
+    set(arg_FOLDER ${room})
+  endif()
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${arg_FOLDER}/*_test.cpp)
+  stoker_choose_files(sources "${arg_ONLY}" "${arg_EXCEPT}")
   if(NOT sources)
     return()
   endif()

@@ -16,8 +16,8 @@ enum class Crop {
   kNone,           // the whole picture, scaled to the output size
   kResizeCentre,   // evaluation: short side scaled to `resize`, then the centre (torchvision's Resize + CenterCrop)
   kRandomResized,  // training: a random rectangle, scaled to the output size (torchvision's RandomResizedCrop)
-  kPad,            // training, small pictures: scaled to the output size if need be, `pad` black pixels around it, and a
-                   // random rectangle of the output size of that (torchvision's RandomCrop(size, padding=pad))
+  kPad,  // training, small pictures: scaled to the output size if need be, `pad` black pixels around it, and a
+         // random rectangle of the output size of that (torchvision's RandomCrop(size, padding=pad))
 };
 
 struct ImagePolicy {

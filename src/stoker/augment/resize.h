@@ -32,9 +32,9 @@ struct Window {
 // One axis of a resize: for each wanted output pixel the first source pixel and `taps` weights of 22 fractional bits.
 struct AxisWeights {
   int taps = 0;
-  std::vector<int> first;     // [outputs]
-  std::vector<int> count;     // [outputs], at most taps
-  std::vector<int> weights;   // [outputs * taps], zero beyond count
+  std::vector<int> first;    // [outputs]
+  std::vector<int> count;    // [outputs], at most taps
+  std::vector<int> weights;  // [outputs * taps], zero beyond count
 };
 
 // Memory that is kept between calls.

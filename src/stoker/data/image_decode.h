@@ -15,6 +15,8 @@ namespace stoker::data {
 struct DecodeLimits {
   // A header is a few bytes and may claim anything: this bounds the memory (3 bytes a pixel) before any is taken.
   std::int64_t max_pixels = 100'000'000;
+  // Pixels of either side; JPEG's own bound. Keeps the filter weights of a resize small as well.
+  int max_side = 65'500;
   // A scan of a progressive JPEG costs a pass over the whole picture and as little as 20 bytes of file; real encoders
   // write about ten. (libjpeg-turbo, "Two Issues with the JPEG Standard", advises a limit.)
   int max_scans = 100;
@@ -24,11 +26,14 @@ struct DecodeLimits {
 // "JPEG 2000", or empty if unknown. 16 bytes are enough.
 [[nodiscard]] std::string_view picture_format(Bytes head);
 
+// DataError if a header claims more than the limits, or nothing.
+void check_picture_size(std::int64_t width, std::int64_t height, const DecodeLimits& limits, std::string_view name);
+
 struct ImageInfo {
   std::string_view format;  // "JPEG" or "PNG"
   int width = 0;            // pixels, upright (after EXIF orientation where the header tells it)
   int height = 0;
-  int channels = 0;         // in the file: 1 grey, 2 grey and alpha, 3, 4 (CMYK, RGBA)
+  int channels = 0;  // in the file: 1 grey, 2 grey and alpha, 3, 4 (CMYK, RGBA)
 };
 
 // Reads the header alone. DataError as decode_image.

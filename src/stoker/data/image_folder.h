@@ -29,10 +29,10 @@ struct ImageSplit {
 };
 
 struct ImageFolder {
-  std::string layout;                // "class folders", "split folders", "tar shards", "tar file", "labels.csv"
-  std::vector<std::string> classes;  // sorted bytewise; a class's id is its rank
-  ImageSplit train, val, test;       // val and test may be empty; source is never null
-  std::vector<std::string> findings; // sentences for people, ready to print
+  std::string layout;                 // "class folders", "split folders", "tar shards", "tar file", "labels.csv"
+  std::vector<std::string> classes;   // sorted bytewise; a class's id is its rank
+  ImageSplit train, val, test;        // val and test may be empty; source is never null
+  std::vector<std::string> findings;  // sentences for people, ready to print
 };
 
 // path: a folder with class folders, train/val/test folders (and synonyms), tar shards of such splits, or pictures and

@@ -19,15 +19,15 @@ namespace stoker::data {
 
 struct ImageLoaderOptions {
   ImageSplit split;
-  int channels = 3;             // 1 or 3
+  int channels = 3;  // 1 or 3
   augment::ImagePolicy policy;
-  std::int64_t batch = 64;      // global: samples over all ranks
-  std::uint64_t seed = 0;       // of the order and of what is drawn
+  std::int64_t batch = 64;  // global: samples over all ranks
+  std::uint64_t seed = 0;   // of the order and of what is drawn
   bool shuffle = true;
   bool drop_tail = false;
-  int threads = 1;              // 0: the caller's thread does the work
-  int depth = 2;                // batches ahead of the consumer
-  core::Position start;         // the first batch to hand out; step may equal steps_per_epoch(): the epoch's end
+  int threads = 1;       // 0: the caller's thread does the work
+  int depth = 2;         // batches ahead of the consumer
+  core::Position start;  // the first batch to hand out; step may equal steps_per_epoch(): the epoch's end
   int rank = 0;
   int ranks = 1;
 };

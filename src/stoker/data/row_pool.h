@@ -42,7 +42,7 @@ class RowPool {
     std::int64_t begun = 0;     // rows handed to workers
     std::int64_t finished = 0;  // rows filled or failed
     std::int64_t failed_row = 0;
-    std::exception_ptr error;   // of failed_row
+    std::exception_ptr error;  // of failed_row
   };
   void work(int worker);
   void fill_rows(Job& job, std::int64_t first, std::int64_t last, int worker);

@@ -12,8 +12,8 @@ struct SamplerOptions {
   std::int64_t samples = 0;  // in the split
   std::int64_t batch = 0;    // global batch: samples over all ranks
   std::uint64_t seed = 0;
-  bool shuffle = true;       // false: in order, the same every epoch
-  bool drop_tail = false;    // leave out the last batch of an epoch if it is short
+  bool shuffle = true;     // false: in order, the same every epoch
+  bool drop_tail = false;  // leave out the last batch of an epoch if it is short
   int rank = 0;
   int ranks = 1;
 };

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/data/folder_scan.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <tuple>
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/data/image_decode.h"
+
+namespace stoker::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kProgressEvery = 5'000;  // files
+constexpr std::array<std::string_view, 5> kPictures = {"jpg", "jpeg", "jpe", "jfif", "png"};
+constexpr std::array<std::string_view, 15> kUnsupported = {"webp", "gif", "bmp", "tif", "tiff", "avif", "heic", "heif",
+                                                           "jxl",  "jp2", "ppm", "pgm", "pbm",  "tga",  "svg"};
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return result;
+}
+
+// Without the dot, in small letters; empty if there is none.
+std::string ending(std::string_view path) {
+  const std::string_view name = last_part(path);
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string() : lower(name.substr(dot + 1));
+}
+
+// Collects files by kind; head() gives the first bytes of a file whose name does not tell.
+class Collector {
+ public:
+  Collector(FolderScan& scan, const std::function<void(std::int64_t)>& progress) : scan_(scan), progress_(progress) {}
+
+  void count() {
+    if (++seen_ % kProgressEvery == 0 && progress_) {
+      progress_(seen_);
+    }
+  }
+  template <typename Head>
+  void add(ScannedFile file, const Head& head) {
+    const std::string_view name = last_part(file.path);
+    const std::string end = ending(file.path);
+    const bool top = name.size() == file.path.size();
+    if (name.starts_with('.') || file.path.starts_with("__MACOSX/") || file.path.find("/.") != std::string::npos) {
+      scan_.hidden.add(file.path);
+    } else if (std::ranges::find(kPictures, end) != kPictures.end()) {
+      scan_.pictures.push_back(std::move(file));
+    } else if (std::ranges::find(kUnsupported, end) != kUnsupported.end()) {
+      scan_.unsupported[end].add(file.path);
+    } else if (top && name == "labels.csv") {
+      scan_.labels = std::move(file);
+    } else if (top && end == "tar") {
+      scan_.tars.push_back(file.path);
+    } else if (end.empty() && !picture_format(head()).empty()) {
+      scan_.pictures.push_back(std::move(file));
+    } else {
+      scan_.other.add(file.path);
+    }
+  }
+  void finish() {
+    std::ranges::sort(scan_.pictures, {}, [](const ScannedFile& file) { return std::tie(file.path, file.shard); });
+    std::ranges::sort(scan_.folders);
+    std::ranges::sort(scan_.tars);
+    if (progress_) {
+      progress_(seen_);
+    }
+  }
+
+ private:
+  FolderScan& scan_;
+  const std::function<void(std::int64_t)>& progress_;
+  std::int64_t seen_ = 0;
+};
+
+std::vector<std::byte> head_of_file(const fs::path& path) {
+  std::vector<std::byte> head(16);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const ssize_t got = file < 0 ? 0 : ::read(file, head.data(), head.size());
+  if (file >= 0) {
+    ::close(file);
+  }
+  head.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return head;
+}
+
+using FolderId = std::pair<dev_t, ino_t>;
+
+// Depth first; chain holds the ids of the folders from the root to here, so a link back to one of them is seen.
+class Walker {
+ public:
+  Walker(FolderScan& scan, Collector& collector) : scan_(scan), collector_(collector) {}
+
+  void walk(const fs::path& folder, const std::string& relative) {
+    struct stat facts {};
+    if (::stat(folder.c_str(), &facts) != 0) {
+      unreadable(folder, std::error_code(errno, std::generic_category()));
+    }
+    const FolderId id{facts.st_dev, facts.st_ino};
+    if (std::ranges::find(chain_, id) != chain_.end()) {
+      scan_.loops.add(relative);
+      return;
+    }
+    chain_.push_back(id);
+    if (!relative.empty() && chain_.size() <= 3) {
+      scan_.folders.push_back(relative);
+    }
+    std::error_code error;
+    for (fs::directory_iterator entries(folder, error), end; !error && entries != end; entries.increment(error)) {
+      const std::string name = entries->path().filename().native();
+      visit(*entries, relative.empty() ? name : relative + "/" + name, name);
+    }
+    if (error) {
+      unreadable(folder, error);
+    }
+    chain_.pop_back();
+  }
+
+ private:
+  [[noreturn]] static void unreadable(const fs::path& folder, const std::error_code& error) {
+    fail<DataError>("data.folder", "{}: folder cannot be read: {}; check that it exists and its permissions",
+                    printable(folder.native()), error.message());
+  }
+  void visit(const fs::directory_entry& entry, std::string relative, const std::string& name) {
+    std::error_code error;
+    const fs::file_status status = entry.status(error);  // of what a link points to
+    if (status.type() == fs::file_type::directory) {
+      if (name.starts_with('.') || name == "__MACOSX") {
+        scan_.hidden.add(relative);
+      } else {
+        walk(entry.path(), relative);
+      }
+      return;
+    }
+    collector_.count();
+    if (status.type() == fs::file_type::regular) {
+      collector_.add({.path = std::move(relative)}, [&] { return head_of_file(entry.path()); });
+    } else if (entry.is_symlink(error)) {
+      scan_.broken_links.add(relative);  // to nothing, or in a circle
+    } else {
+      scan_.special.add(relative);
+    }
+  }
+
+  FolderScan& scan_;
+  Collector& collector_;
+  std::vector<FolderId> chain_;
+};
+
+}  // namespace
+
+void Tally::add(std::string_view name) {
+  if (count++ == 0 || name < first) {
+    first = name;
+  }
+}
+
+FolderScan scan_folder(const fs::path& folder, const std::function<void(std::int64_t)>& progress) {
+  FolderScan scan;
+  scan.root = folder;
+  Collector collector(scan, progress);
+  Walker(scan, collector).walk(folder, "");
+  collector.finish();
+  return scan;
+}
+
+FolderScan scan_tars(const std::vector<fs::path>& tars, const std::function<void(std::int64_t)>& progress) {
+  FolderScan scan;
+  Collector collector(scan, progress);
+  std::vector<std::byte> bytes;
+  for (const fs::path& path : tars) {
+    const auto shard = static_cast<std::int32_t>(scan.shards.size());
+    scan.shards.push_back(std::make_shared<TarFile>(path));
+    const TarFile& tar = *scan.shards.back();
+    for (const TarMember& member : tar.members()) {
+      collector.count();
+      collector.add({member.path, shard, member.offset, member.size}, [&]() -> const std::vector<std::byte>& {
+        tar.read(member.offset, std::min<std::int64_t>(member.size, 16), bytes);
+        return bytes;
+      });
+    }
+    for (std::int64_t i = 0; i < tar.passed_over(); ++i) {
+      scan.special.add(path.filename().native());
+    }
+  }
+  collector.finish();
+  return scan;
+}
+
+void describe_passed_over(const FolderScan& scan, std::vector<std::string>& findings) {
+  const auto say = [&](const Tally& tally, std::string_view what) {
+    if (tally.count > 0) {
+      findings.push_back(fmt::format("{} {} passed over, for example {}", tally.count, what, printable(tally.first)));
+    }
+  };
+  for (const auto& [format, tally] : scan.unsupported) {
+    say(tally, fmt::format("pictures of a format that is not supported ({})", format));
+  }
+  say(scan.other, "files that are no pictures");
+  say(scan.hidden, "hidden files or folders");
+  say(scan.special, "special files (FIFO, device, socket, link in a tar)");
+  say(scan.broken_links, "links that lead nowhere");
+  say(scan.loops, "links that lead back to a folder they lie in");
+}
+
+}  // namespace stoker::data

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/data/image_loader.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "stoker/base/error.h"
+
+namespace stoker::data {
+namespace {
+
+ImageLoaderOptions checked(ImageLoaderOptions options) {
+  if (options.split.labels.size() != options.split.samples.size()) {
+    fail<ConfigError>("data.loader", "the {} split has {} samples and {} labels", options.split.name,
+                      options.split.samples.size(), options.split.labels.size());
+  }
+  if (options.depth < 1 || options.depth > 1024) {
+    fail<ConfigError>("data.loader", "depth must be in 1 ... 1024 batches, got {}", options.depth);
+  }
+  return options;
+}
+
+SamplerOptions sampler_options(const ImageLoaderOptions& options) {
+  return {.samples = options.split.size(),
+          .batch = options.batch,
+          .seed = options.seed,
+          .shuffle = options.shuffle,
+          .drop_tail = options.drop_tail,
+          .rank = options.rank,
+          .ranks = options.ranks};
+}
+
+}  // namespace
+
+ImageLoader::ImageLoader(ImageLoaderOptions options)
+    : options_(checked(std::move(options))),
+      sampler_(sampler_options(options_)),
+      reader_(options_.split.source, options_.channels, options_.policy),
+      position_(options_.start),
+      ahead_(options_.start),
+      slots_(static_cast<std::size_t>(options_.depth)),
+      workspaces_(static_cast<std::size_t>(std::max(options_.threads, 1))),
+      pool_(options_.threads,
+            [this](std::int64_t ticket, std::int64_t row, int worker) { fill(ticket, row, worker); }) {
+  if (position_.epoch < 0 || position_.step < 0 || position_.step > steps_per_epoch()) {
+    fail<ConfigError>("data.loader", "cannot start at epoch {}, step {}: an epoch has {} steps", position_.epoch,
+                      position_.step, steps_per_epoch());
+  }
+  for (int i = 0; i < options_.depth && steps_per_epoch() > 0; ++i) {
+    submit_next();
+  }
+}
+
+ImageLoader::~ImageLoader() = default;
+
+void ImageLoader::submit_next() {
+  if (ahead_.step == steps_per_epoch()) {
+    ahead_ = {ahead_.epoch + 1, 0};
+  }
+  const std::int64_t ticket = tickets_++;
+  Slot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
+  sampler_.positions(ahead_.epoch, ahead_.step, slot.indices);
+  const auto rows = static_cast<std::int64_t>(slot.indices.size());
+  const augment::ImagePolicy& policy = options_.policy;
+  const at::Tensor images = at::empty({rows, policy.out_height, policy.out_width, options_.channels}, at::kByte);
+  const at::Tensor targets = at::empty({rows}, at::kLong);
+  auto* target = targets.mutable_data_ptr<std::int64_t>();
+  for (std::int64_t& index : slot.indices) {  // from positions in the split to indices in its source
+    const auto position = static_cast<std::size_t>(index);
+    *target++ = options_.split.labels[position];
+    index = options_.split.samples[position];
+  }
+  slot.rows = images.mutable_data_ptr<std::uint8_t>();
+  slot.epoch = ahead_.epoch;
+  slot.batch = core::Batch(ahead_, slot.indices);
+  slot.batch.set("image", images);
+  slot.batch.set("target", targets);
+  ++ahead_.step;
+  pool_.submit(ticket, rows);
+}
+
+void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
+  const Slot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
+  const auto bytes = static_cast<std::size_t>(reader_.row_bytes());
+  reader_.read_row(slot.indices[static_cast<std::size_t>(row)], options_.seed, slot.epoch,
+                   {slot.rows + static_cast<std::size_t>(row) * bytes, bytes},
+                   workspaces_[static_cast<std::size_t>(worker)]);
+}
+
+std::optional<core::Batch> ImageLoader::next() {
+  if (position_.step == steps_per_epoch()) {
+    position_ = {position_.epoch + 1, 0};
+    return std::nullopt;
+  }
+  ++position_.step;
+  std::int64_t ticket = 0;
+  try {
+    ticket = pool_.take();
+  } catch (...) {
+    submit_next();  // into the slot of the batch that failed
+    throw;
+  }
+  core::Batch batch = std::move(slots_[static_cast<std::size_t>(ticket) % slots_.size()].batch);
+  submit_next();
+  return batch;
+}
+
+}  // namespace stoker::data

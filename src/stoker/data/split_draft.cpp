@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/data/split_draft.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "stoker/base/counter_rng.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+
+namespace stoker::data {
+namespace {
+
+std::shared_ptr<const ByteSource> make_source(SplitDraft& draft) {
+  if (draft.shards.empty()) {
+    std::vector<std::string> keys;
+    keys.reserve(draft.files.size());
+    for (LabelledFile& each : draft.files) {
+      keys.push_back(std::move(each.file.key));
+    }
+    return std::make_shared<FolderSource>(draft.root, std::move(keys));
+  }
+  std::vector<TarEntry> entries;
+  entries.reserve(draft.files.size());
+  for (LabelledFile& each : draft.files) {
+    entries.push_back(std::move(each.file));
+  }
+  return std::make_shared<TarSource>(draft.shards, std::move(entries));
+}
+
+// Positions in train that go to validation, ascending.
+std::vector<std::size_t> choose(const ImageSplit& train, std::size_t classes, const SplitOptions& options,
+                                std::vector<std::int64_t>& lonely) {
+  using Ticket = std::pair<std::uint64_t, std::size_t>;  // lowest numbers win
+  std::vector<std::vector<Ticket>> tickets(classes);
+  for (std::size_t i = 0; i < train.samples.size(); ++i) {
+    CounterRng random(options.seed, 0, static_cast<std::uint64_t>(train.samples[i]), RandomOp::kSplit);
+    const std::uint64_t high = random.next();
+    tickets[static_cast<std::size_t>(train.labels[i])].emplace_back((high << 32) | random.next(), i);
+  }
+  std::vector<std::size_t> chosen;
+  for (std::size_t c = 0; c < classes; ++c) {
+    std::vector<Ticket>& of_class = tickets[c];
+    const auto size = static_cast<std::int64_t>(of_class.size());
+    if (size < 2) {
+      lonely.push_back(static_cast<std::int64_t>(c));
+      continue;
+    }
+    const std::int64_t share =
+        std::clamp<std::int64_t>(std::llround(options.val * static_cast<double>(size)), 1, size - 1);
+    std::ranges::nth_element(of_class, of_class.begin() + share);
+    for (std::int64_t k = 0; k < share; ++k) {
+      chosen.push_back(of_class[static_cast<std::size_t>(k)].second);
+    }
+  }
+  std::ranges::sort(chosen);
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<std::string> classes_of(const SplitDraft& draft) {
+  std::vector<std::string> classes;
+  for (const LabelledFile& each : draft.files) {
+    if (classes.empty() || classes.back() != each.label) {  // files come sorted by class most of the time
+      classes.push_back(each.label);
+    }
+  }
+  std::ranges::sort(classes);
+  classes.erase(std::ranges::unique(classes).begin(), classes.end());
+  return classes;
+}
+
+ImageSplit make_split(SplitDraft draft, const std::vector<std::string>& classes) {
+  std::ranges::sort(draft.files, {}, [](const LabelledFile& each) { return std::tie(each.file.key, each.file.shard); });
+  ImageSplit split;
+  split.name = draft.name;
+  split.samples.resize(draft.files.size());
+  split.labels.reserve(draft.files.size());
+  for (std::size_t i = 0; i < draft.files.size(); ++i) {
+    const LabelledFile& each = draft.files[i];
+    const auto found = std::ranges::lower_bound(classes, each.label);
+    if (found == classes.end() || *found != each.label) {
+      fail<DataError>("data.folder",
+                      "class \"{}\" of the {} split does not occur in train (for example {}); add pictures of it"
+                      " to train or take it away",
+                      printable(each.label), draft.name, printable(each.file.key));
+    }
+    split.samples[i] = static_cast<std::int64_t>(i);
+    split.labels.push_back(found - classes.begin());
+  }
+  split.source = make_source(draft);
+  return split;
+}
+
+void carve_validation(ImageFolder& folder, const SplitOptions& options) {
+  ImageSplit& train = folder.train;
+  std::vector<std::int64_t> lonely;
+  const std::vector<std::size_t> chosen = choose(train, folder.classes.size(), options, lonely);
+  ImageSplit rest{train.name, train.source, {}, {}};
+  ImageSplit val{"val", train.source, {}, {}};
+  for (std::size_t i = 0, next = 0; i < train.samples.size(); ++i) {
+    const bool moves = next < chosen.size() && chosen[next] == i;
+    next += moves ? 1 : 0;
+    ImageSplit& to = moves ? val : rest;
+    to.samples.push_back(train.samples[i]);
+    to.labels.push_back(train.labels[i]);
+  }
+  folder.findings.push_back(fmt::format("validation: {} of the {} training samples, balanced by class, seed {}",
+                                        val.size(), train.size(), options.seed));
+  if (!lonely.empty()) {
+    const std::string first = printable(folder.classes[static_cast<std::size_t>(lonely.front())]);
+    folder.findings.push_back(
+        lonely.size() == 1 ? fmt::format("class \"{}\" has one sample: it stays in train", first)
+                           : fmt::format("{} classes have one sample each, for example \"{}\": they stay in train",
+                                         lonely.size(), first));
+  }
+  folder.train = std::move(rest);
+  folder.val = std::move(val);
+}
+
+}  // namespace stoker::data
