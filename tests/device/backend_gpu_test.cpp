@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA backend on a real GPU: memory figures that follow a tensor, events in order, facts. Skips aloud without one.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+#include "stoker/base/error.h"
+#include "support/gpu.h"
+
+namespace stoker::device {
+namespace {
+
+const c10::Device kGpu(c10::DeviceType::CUDA, 0);
+
+TEST(GpuBackend, MemoryFollowsATensor) {
+  STOKER_NEEDS_GPU();
+  constexpr std::int64_t kBytes = 64 << 20;
+  const Backend& backend = backend_for(kGpu);
+  const MemoryFigures before = backend.memory(kGpu);
+  {
+    const at::Tensor block = at::empty({kBytes}, at::device(kGpu).dtype(at::kByte));
+    const MemoryFigures with = backend.memory(kGpu);
+    EXPECT_EQ(with.allocated - before.allocated, kBytes);
+    EXPECT_GE(with.reserved, with.allocated);
+    EXPECT_GE(with.peak, with.allocated);
+    EXPECT_LE(with.free, with.total);
+  }
+  EXPECT_EQ(backend.memory(kGpu).allocated, before.allocated);
+  EXPECT_GE(backend.memory(kGpu).peak, before.allocated + kBytes);
+}
+
+TEST(GpuBackend, EventsKeepOrder) {
+  STOKER_NEEDS_GPU();
+  const Backend& backend = backend_for(kGpu);
+  const auto first = backend.make_event(kGpu);
+  const auto second = backend.make_event(kGpu);
+  EXPECT_TRUE(first->ready());  // nothing recorded: nothing to wait for
+  EXPECT_THROW((void)second->elapsed_ms(*first), DeviceError);
+  at::Tensor product = at::ones({2048, 2048}, at::device(kGpu));
+  first->record();
+  for (int i = 0; i < 20; ++i) {
+    product = at::mm(product, product);
+  }
+  second->record();
+  second->wait();
+  EXPECT_TRUE(first->ready());
+  EXPECT_TRUE(second->ready());
+  EXPECT_GT(second->elapsed_ms(*first), 0);
+  backend.synchronize(kGpu);
+}
+
+TEST(GpuBackend, DescribesTheDevice) {
+  STOKER_NEEDS_GPU();
+  const DeviceFacts facts = backend_for(kGpu).describe(kGpu);
+  EXPECT_FALSE(facts.name.empty());
+  EXPECT_NE(facts.compute_capability.find('.'), std::string::npos);
+  EXPECT_GT(facts.cores, 0);
+  EXPECT_EQ(facts.memory_bytes, backend_for(kGpu).memory(kGpu).total);
+  for (const std::string& process : backend_for(kGpu).busy_processes(kGpu)) {
+    EXPECT_EQ(process.find("pid "), 0U) << process;
+  }
+}
+
+}  // namespace
+}  // namespace stoker::device
