@@ -82,7 +82,7 @@ PictureFacts look_at_pictures(const data::ImageSplit& split) {
     const std::int64_t index = split.samples[static_cast<std::size_t>(look * split.size() / looks)];
     try {
       split.source->read(index, bytes);
-      const data::ImageInfo info = data::probe_image(bytes, split.source->name(index));
+      const data::ImageInfo info = data::probe_image(bytes, {}, split.source->name(index));
       widths.push_back(info.width);
       heights.push_back(info.height);
       facts.channels = std::max(facts.channels, info.channels == 1 ? 1 : 3);

@@ -15,6 +15,7 @@
 
 #include "stoker/core/batch.h"
 #include "stoker/core/communicator.h"
+#include "stoker/core/events.h"
 #include "stoker/core/trainable.h"
 #include "stoker/optim/ema.h"
 #include "stoker/optim/optimizer.h"

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands: each adds itself to the application and, when chosen, runs and sets the exit code.
+// Exit codes: 0 done, 2 usage or config, 65 data, 71 device, 74 I/O, 75 stopped and resumable.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <atomic>
+#include <string>
+#include <vector>
+
+namespace stoker::app {
+
+inline constexpr int kDone = 0, kUsage = 2, kDataError = 65, kDeviceError = 71, kIoError = 74, kStopped = 75, kFailed = 1;
+
+void add_train(CLI::App& app, int& exit_code);
+void add_plan(CLI::App& app, int& exit_code);
+void add_resume(CLI::App& app, int& exit_code);
+void add_eval(CLI::App& app, int& exit_code);
+void add_predict(CLI::App& app, int& exit_code);
+void add_export(CLI::App& app, int& exit_code);
+void add_info(CLI::App& app, int& exit_code);
+void add_complete(CLI::App& app, int& exit_code);
+
+// Set by the first SIGINT or SIGTERM; the second ends the process at once.
+const std::atomic<bool>& stop_on_signal();
+
+}  // namespace stoker::app

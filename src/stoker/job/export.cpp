@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/export.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/data/image_folder.h"
+#include "stoker/device/backend.h"
+#include "stoker/device/process_facts.h"
+#include "stoker/io/checkpoint/store.h"
+#include "stoker/io/safetensors.h"
+#include "stoker/job/console.h"
+#include "stoker/job/loaded_model.h"
+#include "stoker/job/process.h"
+#include "stoker/job/run_folder.h"
+#include "stoker/models/registry.h"
+#include "stoker/tasks/image_classification.h"
+
+namespace stoker::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string class_list(const std::vector<std::string>& classes) {
+  constexpr std::size_t kShown = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(classes.size(), kShown); ++i) {
+    text += (i == 0 ? "" : ", ") + printable(classes[i]);
+  }
+  return classes.size() > kShown ? text + fmt::format(", and {} more", classes.size() - kShown) : text;
+}
+
+std::string checkpoint_info(const fs::path& folder) {
+  const ModelCard card = card_from_json(io::load_info(folder));
+  const io::SafetensorsHeader header = io::peek_safetensors(folder / "weights.safetensors");
+  std::string text = fmt::format("checkpoint {}\n  {} at step {} (epoch {}), trained in {}\n", printable(folder.native()), card.model,
+                                 card.step, card.epoch, card.precision);
+  if (!std::isnan(card.metric_value)) {
+    text += fmt::format("  {} {:.4f} on validation\n", card.metric, card.metric_value);
+  }
+  text += fmt::format("  {} tensors, {:.2f} MB\n", header.entries.size(), static_cast<double>(header.file_bytes) / 1e6);
+  text += fmt::format("  input {} x {} pixels, {} channels\n", card.pixels.image_size, card.pixels.image_size, card.pixels.channels);
+  return text + fmt::format("  {} classes: {}\n", card.classes.size(), class_list(card.classes));
+}
+
+std::string run_info(const fs::path& path) {
+  const RunFolder run = RunFolder::open(path);
+  std::string text = fmt::format("run {}\n", printable(path.native()));
+  const io::CheckpointStore store(run.checkpoints());
+  for (const char* name : {"best", "last"}) {
+    if (store.has(name)) {
+      text += checkpoint_info(store.path(name));
+    }
+  }
+  return text + "plan (* is not a default)\n" + plan_table(train::plan_from_json(read_text(run.plan())));
+}
+
+std::string weights_info(const fs::path& path) {
+  const io::SafetensorsHeader header = io::peek_safetensors(path);
+  std::string text = fmt::format("safetensors {}: {} tensors, {:.2f} MB\n", printable(path.native()), header.entries.size(),
+                                 static_cast<double>(header.file_bytes) / 1e6);
+  for (const auto& [key, value] : header.metadata) {
+    text += fmt::format("  {}: {}\n", printable(key), printable(value));
+  }
+  for (const io::SafetensorsEntry& entry : header.entries) {
+    text += fmt::format("  {:<44} {:<5} [{}]\n", printable(entry.name), entry.dtype, fmt::join(entry.shape, ", "));
+  }
+  return text;
+}
+
+std::string data_info(const fs::path& path) {
+  const data::ImageFolder folder = data::open_image_folder(path);
+  const tasks::PictureFacts pictures = tasks::look_at_pictures(folder.train);
+  std::string text = fmt::format("data {}: {}\n  train {}, val {}, test {}\n  pictures of {} x {} pixels (median), {}\n",
+                                 printable(path.native()), folder.layout, folder.train.size(), folder.val.size(), folder.test.size(),
+                                 pictures.width, pictures.height, pictures.channels == 1 ? "grey" : "colour");
+  text += fmt::format("  {} classes: {}\n", folder.classes.size(), class_list(folder.classes));
+  for (const std::string& finding : folder.findings) {
+    text += "  " + finding + "\n";
+  }
+  return text;
+}
+
+std::string models_info() {
+  std::string text;
+  for (const models::ModelInfo& model : models::known_models()) {
+    text += fmt::format("{:<10} {}\n", model.name, model.text);
+  }
+  return text;
+}
+
+std::string machine_info() {
+  const device::MachineFacts machine = device::machine_facts();
+  std::string text = fmt::format("{}\n{}, {} cores, load {:.2f}, {:.1f} GiB memory, {}\n", version_text(), machine.cpu, machine.cores,
+                                 machine.load_1min, static_cast<double>(machine.memory_bytes) / (1 << 30), machine.kernel);
+  const c10::Device device = device_named("auto");
+  const device::DeviceFacts facts = device::backend_for(device).describe(device);
+  text += fmt::format("device {}: {} {}{}\n", device.str(), facts.name, facts.driver, facts.fast_bf16 ? ", fast bf16" : "");
+  if (!device.is_cuda()) {
+    text += device::missing_reason(c10::kCUDA) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string export_weights(const fs::path& run, const fs::path& out, const std::string& checkpoint) {
+  const fs::path folder = find_checkpoint(run, checkpoint);
+  const io::Checkpoint loaded = io::load_weights(folder);
+  const nlohmann::json& info = loaded.info;
+  const ModelCard card = card_from_json(info);
+  io::write_safetensors(out, loaded.weights,
+                        {{"format", "pt"},
+                         {"stoker.model", card.model},
+                         {"stoker.classes", info.at("classes").dump()},
+                         {"stoker.preprocessing", info.at("preprocessing").dump()}});
+  return fmt::format("{}: {} tensors of {} from {}", printable(out.native()), loaded.weights.size(), card.model,
+                     printable(folder.native()));
+}
+
+std::string info_text(const std::string& what) {
+  if (what == "models") {
+    return models_info();
+  }
+  if (what == "machine") {
+    return machine_info();
+  }
+  const fs::path path(what);
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    return fs::exists(path / "plan.json", error)       ? run_info(path)
+           : fs::exists(path / "manifest.json", error) ? checkpoint_info(path)
+                                                       : data_info(path);
+  }
+  if (path.extension() == ".tar") {
+    return data_info(path);
+  }
+  if (path.extension() == ".safetensors") {
+    return weights_info(path);
+  }
+  fail<DataError>("job.info", "{}: is no run, checkpoint, .safetensors file, .tar or data folder", printable(what));
+}
+
+}  // namespace stoker::job

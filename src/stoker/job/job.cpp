@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/job.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/core/communicator.h"
+#include "stoker/device/backend.h"
+#include "stoker/device/scalar_ring.h"
+#include "stoker/io/checkpoint/store.h"
+#include "stoker/io/event_bus.h"
+#include "stoker/io/loggers/cut_metrics.h"
+#include "stoker/io/loggers/metrics_csv.h"
+#include "stoker/io/loggers/metrics_jsonl.h"
+#include "stoker/job/image_setup.h"
+#include "stoker/job/session.h"
+#include "stoker/optim/schedule.h"
+#include "stoker/train/evaluate.h"
+
+namespace stoker::job {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kWhere = "job";
+
+optim::ScheduleOptions schedule_of(const train::Plan& plan, std::int64_t total_steps) {
+  optim::ScheduleOptions options;
+  options.kind = optim::schedule_kind(plan.schedule);
+  options.lr = plan.peak_lr();
+  options.total_steps = total_steps;
+  const double steps = plan.warmup < 1 ? plan.warmup * static_cast<double>(total_steps) : plan.warmup;
+  options.warmup_steps = std::min(static_cast<std::int64_t>(std::llround(steps)), total_steps - 1);
+  options.step_size = std::max<std::int64_t>(1, total_steps / 3);
+  optim::check(options);
+  return options;
+}
+
+std::string outcome_name(train::LoopEnd end) {
+  switch (end) {
+    case train::LoopEnd::kDone: return "done";
+    case train::LoopEnd::kStopped: return "stopped";
+    case train::LoopEnd::kEarlyStop: return "early_stop";
+    case train::LoopEnd::kTimeUp: return "time_up";
+  }
+  return "";
+}
+
+// A figure that is read from the kernel: at most ten times a second, the last one in between.
+std::function<std::int64_t()> throttled_memory(c10::Device device) {
+  return [device, next = 0.0, bytes = std::int64_t{-1}]() mutable {
+    if (const double now = now_s(); now >= next) {
+      bytes = device::backend_for(device).memory(device).allocated;
+      next = now + 0.1;
+    }
+    return bytes;
+  };
+}
+
+}  // namespace
+
+struct Job::State {
+  Request request;
+  ImageSetup setup;
+  std::optional<RunFolder> run;
+  std::optional<io::Checkpoint> resumed;
+};
+
+Job::Job(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Job::Job(Job&&) noexcept = default;
+Job::~Job() = default;
+
+Job Job::prepare(Request request, const Say& say) {
+  auto state = std::make_unique<State>();
+  if (request.plan_file.empty()) {
+    state->setup = set_up_images(request, nullptr, say);
+  } else {
+    if (!request.options.all().empty()) {
+      fail<ConfigError>(kWhere, "plan= repeats a plan as it is; leave out {}=", request.options.all().begin()->first);
+    }
+    const train::Plan plan = train::plan_from_json(read_text(request.plan_file));
+    state->setup = set_up_images(request, &plan, say);
+  }
+  state->request = std::move(request);
+  return Job(std::move(state));
+}
+
+Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say) {
+  auto state = std::make_unique<State>();
+  state->run = RunFolder::open(path);
+  state->request = make_request(state->run->config(), {});
+  train::Plan plan = train::plan_from_json(read_text(state->run->plan()));
+  for (const std::string& change : changes) {
+    const std::string key = change.substr(0, change.find('='));
+    if (key != "epochs" && key != "steps" && key != "time" && key != "save_every" && key != "early_stop") {
+      fail<ConfigError>(kWhere, "a run goes on with its plan; only epochs, steps, time, save_every and early_stop may change, not {}",
+                        printable(key));
+    }
+    train::Options checked;
+    checked.set_assignment(change);
+    train::setting(key).parse(plan, checked.all().begin()->second.value);
+    plan.notes[key] = {core::Origin::kCommandLine, "changed on resume"};
+  }
+  state->resumed = io::CheckpointStore(state->run->checkpoints()).load("last");
+  state->setup = set_up_images(state->request, &plan, say);
+  const ModelCard card = card_from_json(state->resumed->info);
+  if (card.classes != state->setup.folder.classes) {
+    fail<CheckpointError>(kWhere, "the data has {} classes now, the run was started with {}: {} cannot go on; train anew with weights={}",
+                          state->setup.folder.classes.size(), card.classes.size(), printable(path.native()), printable(path.native()));
+  }
+  return Job(std::move(state));
+}
+
+const train::Plan& Job::plan() const { return state_->setup.plan; }
+fs::path Job::run_path() const { return state_->run ? state_->run->path() : fs::path(); }
+
+std::vector<std::string> Job::facts() const { return describe_setup(state_->setup); }
+
+Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop) {
+  ImageSetup& setup = state_->setup;
+  const train::Plan& plan = setup.plan;
+  if (!state_->run) {
+    const std::string name = state_->request.run.empty() ? default_run_name(state_->request.data, plan.model) : state_->request.run;
+    state_->run = RunFolder::create(name);
+    write_file_atomically(state_->run->config(), request_to_toml(state_->request));
+  }
+  const RunFolder& run = *state_->run;
+  write_file_atomically(run.plan(), train::plan_to_json(plan));
+
+  Session session(setup);
+  if (state_->resumed) {
+    session.load_state(state_->resumed->state);
+    const train::Progress& progress = session.progress();
+    io::cut_metrics(run.path(), progress.step);
+    state_->resumed.reset();
+  }
+  io::CheckpointStore store(run.checkpoints());
+  const std::int64_t last_step = train::total_steps(plan, setup.folder.train.size());
+  const optim::ScheduleOptions schedule = schedule_of(plan, last_step);
+  const auto source = setup.training_source(session.progress().position);
+  device::ScalarRing ring(setup.device, session.step().scalar_names().size());
+
+  io::EventBus bus([](const std::string& text) { fmt::print(stderr, "stoker: {}\n", text); });
+  bus.add(std::make_unique<io::MetricsCsv>(run.path()));
+  bus.add(std::make_unique<io::MetricsJsonl>(run.path()));
+  for (auto& sink : sinks) {
+    bus.add(std::move(sink));
+  }
+  bus.emit(core::RunStarted{run.path().native(), run_title(setup), plan.rows(), session.step().scalar_names(), plan.epochs,
+                            train::steps_per_epoch(plan, setup.folder.train.size()), session.progress().step, last_step});
+  for (const std::string& finding : setup.folder.findings) {
+    bus.emit(core::Finding{finding});
+  }
+
+  Outcome outcome;
+  const auto save = [&](const char* kind) {
+    store.save(kind, session.checkpoint(kind));
+    bus.emit(core::CheckpointSaved{session.progress().step, store.path(kind).native(), kind});
+  };
+  std::function<std::vector<core::MetricValue>()> evaluate;
+  if (setup.folder.val.size() > 0) {
+    evaluate = [&] { return session.evaluate(setup.folder.val); };
+  }
+  const train::LoopParts parts{*source,
+                               session.step(),
+                               session.progress(),
+                               ring,
+                               bus,
+                               [&](std::int64_t step) { return optim::lr_at(schedule, step); },
+                               evaluate,
+                               save,
+                               [&](std::int64_t index) { return setup.folder.train.source->name(index); },
+                               throttled_memory(setup.device),
+                               stop};
+  try {
+    outcome.end = train::run_loop(parts, plan, last_step);
+    outcome.best = session.best_metrics();
+    if (outcome.end != train::LoopEnd::kStopped && setup.folder.test.size() > 0) {
+      outcome.test = test_best(run.path(), setup, session.progress(), bus);
+    }
+  } catch (const std::exception& error) {
+    bus.emit(core::RunFinished{session.progress().step, "failed", error.what(), session.progress().seconds});
+    throw;
+  }
+  outcome.step = session.progress().step;
+  outcome.seconds = session.progress().seconds;
+  bus.emit(core::RunFinished{outcome.step, outcome_name(outcome.end), "", outcome.seconds});
+  return outcome;
+}
+
+}  // namespace stoker::job

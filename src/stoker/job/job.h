@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole run, wired: data, plan, model, step, sinks. What `stoker train` does, a C++ program does through this class.
+// One thread at a time; stop may be set from anywhere.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stoker/core/events.h"
+#include "stoker/job/request.h"
+#include "stoker/job/run_folder.h"
+#include "stoker/train/loop.h"
+#include "stoker/train/plan.h"
+
+namespace stoker::job {
+
+struct Outcome {
+  train::LoopEnd end = train::LoopEnd::kDone;
+  std::int64_t step = 0;
+  double seconds = 0;                              // trained, over all sessions of the run
+  std::vector<core::MetricValue> best;             // of the best checkpoint on the validation split; empty: none
+  std::vector<core::MetricValue> test;             // of the best checkpoint on the test split; empty: none
+};
+
+class Job {
+ public:
+  using Say = std::function<void(const std::string&)>;
+
+  // Looks at the data, decides the plan (with timed trials unless the request has a plan file) and builds the model.
+  // say: told in words what was found, and progress of long scans.
+  [[nodiscard]] static Job prepare(Request request, const Say& say);
+  // The job of an existing run, with its plan, at its last checkpoint. changes: key=value of epochs, steps, time,
+  // save_every or early_stop, the values that a run may go on with.
+  [[nodiscard]] static Job resume(const std::filesystem::path& run, const std::vector<std::string>& changes, const Say& say);
+  Job(Job&&) noexcept;
+  ~Job();
+
+  [[nodiscard]] const train::Plan& plan() const;
+  // What the plan does not say: data, classes, parameters, arithmetic, in lines for people.
+  [[nodiscard]] std::vector<std::string> facts() const;
+
+  // Makes the run folder (on a fresh run), trains until done or until the step after stop is set, then evaluates the
+  // best checkpoint on the test split if there is one. sinks: besides the folder's metrics.csv and metrics.jsonl.
+  Outcome train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop);
+  // Where it went; empty before train() began on a fresh run.
+  [[nodiscard]] std::filesystem::path run_path() const;
+
+ private:
+  struct State;
+  explicit Job(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stoker::job

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person asked of a run: data, options from a TOML file and from key=value words, where the run goes.
+// Made by the command line or a C++ program, read by Job. A value.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "stoker/train/settings.h"
+
+namespace stoker::job {
+
+struct Request {
+  std::filesystem::path data;       // folder or tar file
+  std::string run;                  // name (a folder under runs/) or path; empty: named after model and data
+  std::filesystem::path plan_file;  // plan.json of another run to repeat; empty: none
+  train::Options options;
+};
+
+// Words of the form key=value over a TOML file (empty path: none). Besides the settings: data, run, plan.
+// ConfigError for an unknown key, a bad value, or a file that is no TOML; it names the line.
+[[nodiscard]] Request make_request(const std::filesystem::path& config, const std::vector<std::string>& assignments);
+
+// The request as TOML that make_request() takes back.
+[[nodiscard]] std::string request_to_toml(const Request& request);
+
+}  // namespace stoker::job

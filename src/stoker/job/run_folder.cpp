@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/run_folder.h"
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+
+namespace stoker::job {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kWhere = "job.run_folder";
+
+// True if this call made it; false if it was there. IoError if neither.
+bool make_folder(const fs::path& path) {
+  std::error_code error;
+  if (path.has_parent_path()) {
+    fs::create_directories(path.parent_path(), error);
+  }
+  const bool made = !error && fs::create_directory(path, error);
+  if (error) {
+    fail<IoError>(kWhere, "{}: the run folder cannot be made: {}; set run=PATH to a place that can be written",
+                  printable(path.native()), error.message());
+  }
+  return made;
+}
+
+}  // namespace
+
+RunFolder RunFolder::create(const std::string& name_or_path, const fs::path& runs) {
+  if (name_or_path.find('/') != std::string::npos) {
+    const fs::path path(name_or_path);
+    std::error_code error;
+    if (!make_folder(path) && !fs::is_empty(path, error)) {
+      fail<ConfigError>(kWhere, "{}: is in use; give another run=, or `stoker resume {}`", printable(path.native()),
+                        printable(path.native()));
+    }
+    return RunFolder(path);
+  }
+  if (name_or_path.empty() || name_or_path == "." || name_or_path == "..") {
+    fail<ConfigError>(kWhere, "run must be a name or a path, got \"{}\"", name_or_path);
+  }
+  for (int number = 1;; ++number) {
+    const fs::path path = runs / (number == 1 ? name_or_path : fmt::format("{}-{}", name_or_path, number));
+    if (make_folder(path)) {
+      return RunFolder(path);
+    }
+  }
+}
+
+RunFolder RunFolder::open(const fs::path& path) {
+  RunFolder run(path);
+  if (!fs::is_regular_file(run.plan()) || !fs::is_regular_file(run.config())) {
+    fail<ConfigError>(kWhere, "{}: is no run folder (it lacks plan.json or config.toml)", printable(path.native()));
+  }
+  return run;
+}
+
+}  // namespace stoker::job

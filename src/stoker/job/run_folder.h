@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder of one run and the files in it: config.toml, plan.json, metrics.csv, metrics.jsonl, checkpoints/.
+// Made once by Job; looked into by resume, eval, predict, export and info.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace stoker::job {
+
+class RunFolder {
+ public:
+  // A fresh folder. A name becomes runs/<name>, or runs/<name>-2, -3, ... if that exists; a path (it has a '/') is
+  // taken as it is and must be missing or empty. IoError if it cannot be made, ConfigError if the path is in use.
+  static RunFolder create(const std::string& name_or_path, const std::filesystem::path& runs = "runs");
+  // An existing one; ConfigError if the folder is no run.
+  static RunFolder open(const std::filesystem::path& path);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path config() const { return path_ / "config.toml"; }
+  [[nodiscard]] std::filesystem::path plan() const { return path_ / "plan.json"; }
+  [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+
+ private:
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+}  // namespace stoker::job

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/session.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
+#include "stoker/device/backend.h"
+#include "stoker/job/trials.h"
+#include "stoker/models/network.h"
+#include "stoker/train/evaluate.h"
+
+namespace stoker::job {
+namespace {
+
+optim::OptimizerOptions optimizer_options(const train::Plan& plan) {
+  optim::OptimizerOptions options;
+  options.name = plan.optimizer;
+  options.weight_decay = plan.weight_decay;
+  options.momentum = plan.momentum;
+  options.nesterov = plan.optimizer == "sgd" && plan.momentum > 0;
+  options.beta1 = plan.beta1;
+  options.beta2 = plan.beta2;
+  options.eps = plan.eps;
+  return options;
+}
+
+// The model's own entries of a State: weights as they are trained, and running statistics.
+core::State model_state(const core::Trainable& model) {
+  core::State state;
+  for (const core::Parameter& parameter : model.parameters()) {
+    state.tensors["model." + parameter.name] = parameter.tensor.detach();
+  }
+  for (const core::NamedTensor& buffer : model.buffers()) {
+    state.tensors["model." + buffer.name] = buffer.tensor;
+  }
+  return state;
+}
+
+void restore_model(const core::Trainable& model, const core::State& state) {
+  for (const core::Parameter& parameter : model.parameters()) {
+    core::restore_tensor(parameter.tensor.detach(), state, "model." + parameter.name);
+  }
+  for (const core::NamedTensor& buffer : model.buffers()) {
+    core::restore_tensor(buffer.tensor, state, "model." + buffer.name);
+  }
+}
+
+}  // namespace
+
+Session::Session(ImageSetup& setup) : setup_(setup) {
+  const train::Plan& plan = setup.plan;
+  tasks::ImageClassifier& model = *setup.model;
+  optimizer_ = optim::make_optimizer(optimizer_options(plan), model.parameters());
+  scaler_ = std::make_unique<precision::GradScaler>(precision::GradScalerOptions{.scaling = plan.precision == "fp16"}, setup.device);
+  if (plan.ema > 0) {
+    ema_ = std::make_unique<optim::Ema>(model.parameters(), model.norm_buffers(), plan.ema);
+  }
+  train::StepOptions options;
+  options.microbatch = plan.microbatch;
+  options.autocast = setup.autocast_dtype();
+  options.clip = plan.clip;
+  options.seed = static_cast<std::uint64_t>(plan.seed);
+  step_ = std::make_unique<train::Step>(train::StepParts{model, *optimizer_, *scaler_, ranks_, ema_.get()}, options);
+}
+
+io::Checkpoint Session::checkpoint(const std::string& kind) {
+  io::Checkpoint result;
+  {
+    const at::NoGradGuard no_grad;
+    std::optional<optim::Ema::InPlace> averages;
+    if (ema_) {
+      averages.emplace(*ema_);
+    }
+    for (auto& [name, tensor] : model_state(*setup_.model).tensors) {
+      // With averages in place, what lies there is theirs only for this scope: copied.
+      result.weights[name.substr(std::string_view("model.").size())] = ema_ ? tensor.clone() : tensor;
+    }
+  }
+  if (kind == "last") {
+    result.state = model_state(*setup_.model);
+    optimizer_->save_state(result.state);
+    scaler_->save_state(result.state);
+    step_->save_state(result.state);
+    progress_.save_state(result.state);
+    if (ema_) {
+      ema_->save_state(result.state);
+    }
+  }
+  ModelCard card = setup_.card();
+  card.step = progress_.step;
+  card.epoch = progress_.position.epoch;
+  card.metric_value = std::nan("");
+  if (!newest_.empty() && progress_.evaluated_step == progress_.step) {
+    card.metric = newest_.front().name;
+    card.metric_value = newest_.front().value;
+  }
+  result.info = to_json(card);
+  return result;
+}
+
+void Session::load_state(const core::State& state) {
+  restore_model(*setup_.model, state);
+  optimizer_->load_state(state);
+  scaler_->load_state(state);
+  step_->load_state(state);
+  progress_.load_state(state);
+  if (ema_) {
+    ema_->load_state(state);
+  }
+}
+
+std::vector<core::MetricValue> Session::evaluate(const data::ImageSplit& split) {
+  std::optional<optim::Ema::InPlace> averages;
+  if (ema_) {
+    averages.emplace(*ema_);
+  }
+  const auto source = setup_.evaluation_source(split);
+  newest_ = setup_.model->metrics(train::evaluate(*setup_.model, *source, setup_.autocast_dtype()));
+  const bool gain = best_.empty() || (newest_.front().higher_is_better ? newest_.front().value > best_.front().value
+                                                                       : newest_.front().value < best_.front().value);
+  if (gain) {
+    best_ = newest_;
+  }
+  return newest_;
+}
+
+std::vector<core::MetricValue> test_best(const std::filesystem::path& run, const ImageSetup& setup,
+                                         const train::Progress& progress, core::EventEmitter& events) {
+  const Stopwatch watch;
+  const LoadedModel best = load_model(run, setup.device);
+  const auto source = setup.evaluation_source(setup.folder.test);
+  const auto metrics = best.model->metrics(train::evaluate(*best.model, *source, setup.autocast_dtype()));
+  events.emit(core::Evaluated{progress.position, progress.step, "test", metrics, watch.seconds(), false});
+  return metrics;
+}
+
+std::string run_title(const ImageSetup& setup) {
+  return fmt::format("{} at {} pixels, {} classes, {}, {}", setup.plan.model, setup.pixels.image_size,
+                     setup.folder.classes.size(), setup.plan.device, setup.plan.precision);
+}
+
+std::string default_run_name(const std::filesystem::path& data, const std::string& model) {
+  const std::filesystem::path clean = std::filesystem::absolute(data).lexically_normal();
+  std::string name = model + "-" + (clean.has_filename() ? clean.stem() : clean.parent_path().filename()).native();
+  for (char& c : name) {
+    const bool fits = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+    c = fits ? c : '_';
+  }
+  return name;
+}
+
+std::vector<std::string> describe_setup(const ImageSetup& setup) {
+  const data::ImageFolder& folder = setup.folder;
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("data: {}, {} classes; train {}, val {}, test {}", folder.layout, folder.classes.size(),
+                              folder.train.size(), folder.val.size(), folder.test.size()));
+  models::Network& network = setup.model->network();
+  const std::int64_t size = setup.pixels.image_size;
+  const std::int64_t operations = models::flops(network, {setup.pixels.channels, size, size});
+  lines.push_back(fmt::format("model: {}, {:.2f} M parameters, {:.3g} GFLOP a picture forward", setup.plan.model,
+                              static_cast<double>(models::parameter_count(network)) / 1e6, static_cast<double>(operations) / 1e9));
+  const device::DeviceFacts facts = device::backend_for(setup.device).describe(setup.device);
+  lines.push_back(fmt::format("device: {} ({}), {}, {} threads an operator, {} loader threads", setup.plan.device, facts.name,
+                              setup.plan.precision, setup.plan.intra_op, setup.plan.threads));
+  lines.insert(lines.end(), setup.notes.begin(), setup.notes.end());
+  return lines;
+}
+
+}  // namespace stoker::job

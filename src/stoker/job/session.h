@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The live objects of one training session: optimizer, scaler, EMA, step, progress, and how they become a checkpoint
+// and come back from one. The part of Job that knows Stateful things. One thread at a time.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stoker/core/communicator.h"
+#include "stoker/core/events.h"
+#include "stoker/io/checkpoint/store.h"
+#include "stoker/job/image_setup.h"
+#include "stoker/train/progress.h"
+#include "stoker/train/step.h"
+
+namespace stoker::job {
+
+class Session {
+ public:
+  explicit Session(ImageSetup& setup);
+
+  [[nodiscard]] train::Step& step() { return *step_; }
+  [[nodiscard]] train::Progress& progress() { return progress_; }
+
+  // "last" has all that resuming needs; "best" has weights alone.
+  [[nodiscard]] io::Checkpoint checkpoint(const std::string& kind);
+  void load_state(const core::State& state);
+
+  // Metrics on a split with the weights that a user would get (EMA if there is one); remembers the best.
+  [[nodiscard]] std::vector<core::MetricValue> evaluate(const data::ImageSplit& split);
+  [[nodiscard]] const std::vector<core::MetricValue>& best_metrics() const { return best_; }
+
+ private:
+  ImageSetup& setup_;
+  core::SingleRank ranks_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  std::unique_ptr<precision::GradScaler> scaler_;
+  std::unique_ptr<optim::Ema> ema_;
+  std::unique_ptr<train::Step> step_;
+  train::Progress progress_;
+  std::vector<core::MetricValue> newest_, best_;
+};
+
+// The best checkpoint's metrics on the test split, also as an Evaluated event.
+[[nodiscard]] std::vector<core::MetricValue> test_best(const std::filesystem::path& run, const ImageSetup& setup,
+                                                       const train::Progress& progress, core::EventEmitter& events);
+
+// "resnet18 on cifar10, cpu, bf16".
+[[nodiscard]] std::string run_title(const ImageSetup& setup);
+// "cnn-cifar10": model and data folder, made of characters that suit a file name.
+[[nodiscard]] std::string default_run_name(const std::filesystem::path& data, const std::string& model);
+// Data, model and arithmetic in lines for people.
+[[nodiscard]] std::vector<std::string> describe_setup(const ImageSetup& setup);
+
+}  // namespace stoker::job

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/trials.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "stoker/base/clock.h"
+#include "stoker/core/communicator.h"
+#include "stoker/data/sample_reader.h"
+#include "stoker/device/backend.h"
+#include "stoker/job/image_setup.h"
+#include "stoker/optim/optimizer.h"
+#include "stoker/precision/grad_scaler.h"
+#include "stoker/tasks/image_classification.h"
+#include "stoker/train/step.h"
+
+namespace stoker::job {
+namespace {
+
+constexpr double kTrialSeconds = 0.04;  // per candidate, after its warm-up; about 0.5 s for all of them
+constexpr int kMostRepeats = 5;         // the fastest counts: others on the machine can only slow a trial down
+
+}  // namespace
+
+at::ScalarType autocast_dtype_of(const std::string& precision) {
+  return precision == "bf16" ? at::kBFloat16 : precision == "fp16" ? at::kHalf : at::kFloat;
+}
+
+StepTrials::StepTrials(ImageSetup& setup) : setup_(setup), batch_(setup.training_source({})->next()) {
+  // The largest slice whose step takes about one trial's time, and at least two samples (batch norm).
+  std::int64_t samples = std::min<std::int64_t>(2, batch_->size());
+  (void)time_step(batch_->slice(0, samples), "fp32");
+  while (samples * 2 <= setup.plan.microbatch && samples * 2 <= batch_->size()) {
+    if (time_step(batch_->slice(0, samples), "fp32") > kTrialSeconds / 4) {
+      break;
+    }
+    samples *= 2;
+  }
+  samples_ = samples;
+}
+
+double StepTrials::time_step(const core::Batch& batch, const std::string& precision) {
+  core::SingleRank ranks;
+  const auto optimizer = optim::make_optimizer({}, setup_.model->parameters());
+  precision::GradScaler scaler({.scaling = precision == "fp16"}, setup_.device);
+  train::StepOptions options;
+  options.autocast = autocast_dtype_of(precision);
+  train::Step step({*setup_.model, *optimizer, scaler, ranks}, options);
+  device::Backend& backend = device::backend_for(setup_.device);
+  const Stopwatch watch;
+  step.compute(batch, 0);
+  backend.synchronize(setup_.device);
+  const double seconds = watch.seconds();
+  step.drop();
+  return seconds;
+}
+
+double StepTrials::step_seconds_per_sample(const std::string& precision, int intra_op) {
+  const auto key = std::make_pair(precision, intra_op);
+  if (const auto found = known_.find(key); found != known_.end()) {
+    return found->second;
+  }
+  const int before = at::get_num_threads();
+  at::set_num_threads(intra_op);
+  const core::Batch part = batch_->slice(0, samples_);
+  (void)time_step(part, precision);  // kernels are built for new shapes
+  const Stopwatch watch;
+  double best = time_step(part, precision);
+  for (int repeat = 1; repeat < kMostRepeats && watch.seconds() < kTrialSeconds; ++repeat) {
+    best = std::min(best, time_step(part, precision));
+  }
+  at::set_num_threads(before);
+  return known_[key] = best / static_cast<double>(samples_);
+}
+
+double StepTrials::load_seconds_per_sample() {
+  constexpr int kSamples = 16;
+  return data::estimate_sample_seconds(setup_.folder.train, setup_.pixels.channels,
+                                       tasks::training_policy(setup_.plan.augment, setup_.pixels), kSamples);
+}
+
+}  // namespace stoker::job
