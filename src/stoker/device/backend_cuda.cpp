@@ -121,6 +121,9 @@ std::string why_unusable() {
   if (status == cudaErrorInsufficientDriver) {
     int driver = 0;
     static_cast<void>(cudaDriverGetVersion(&driver));
+    if (driver == 0) {
+      return "no NVIDIA driver found";
+    }
     return fmt::format("the driver is too old for CUDA {}: it is made for CUDA {}; install a newer NVIDIA driver",
                        version_text(CUDART_VERSION), version_text(driver));
   }
