@@ -68,7 +68,7 @@ function(stoker_header_check)
   target_link_libraries(headers PRIVATE stoker_flags stoker_torch_cpu stoker_fmt)
 endfunction()
 
-# Call in tests/CMakeLists.txt: the checks that need no compiler.
+# Call in tests/CMakeLists.txt: the checks written in Python.
 function(stoker_house_tests)
   find_package(Python3 COMPONENTS Interpreter REQUIRED)
   add_test(NAME layers COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/check_layers.py)
@@ -76,5 +76,6 @@ function(stoker_house_tests)
   foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
     add_test(NAME house.${name} COMMAND ${Python3_EXECUTABLE} ${script})
+    set_tests_properties(house.${name} PROPERTIES ENVIRONMENT "STOKER_BIN=$<TARGET_FILE_DIR:stoker>")
   endforeach()
 endfunction()

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command line is linked with: torch's CPU half alone, so that it starts fast and runs without a GPU or Python;
+libstoker_cuda brings the other half at run time. Reads STOKER_BIN, the folder of the built program."""
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+PROGRAM = pathlib.Path(os.environ["STOKER_BIN"]) / "stoker"
+
+
+def dynamic_section():
+    done = subprocess.run(["readelf", "-d", PROGRAM], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+class LinkedLibraries(unittest.TestCase):
+    def test_needs_no_cuda_and_no_python(self):
+        needed = re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic_section())
+        self.assertTrue(any(name.startswith("libc.so") for name in needed), needed)
+        wrong = [name for name in needed if re.match(r"libtorch\.so|lib(torch|c10)_cuda|libcud|libpython|libtorch_python", name)]
+        self.assertEqual(wrong, [])
+
+    def test_looks_for_libraries_beside_itself(self):  # make bundle moves it
+        paths = re.findall(r"\(RUNPATH\).*\[(.+)\]", dynamic_section())
+        self.assertTrue(paths and "$ORIGIN/../lib" in paths[0].split(":"), paths)
+
+
+if __name__ == "__main__":
+    unittest.main()
