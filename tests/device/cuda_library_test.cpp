@@ -110,6 +110,29 @@ TEST(CudaLibraryDeathTest, LoadsAndAnswers) {
   EXPECT_EXIT(load_and_print(path), ::testing::ExitedWithCode(0), "(offered$|refused: .*(driver|GPU|CUDA))");
 }
 
+// Ends the process, telling why there is no CUDA.
+[[noreturn]] void print_reason() {
+  fmt::print(stderr, "loaded={} {}\n", load_cuda(), missing_reason(c10::DeviceType::CUDA));
+  std::_Exit(0);
+}
+
+TEST(CudaLibraryDeathTest, DriversThatDoNotServeSayWhy) {
+  const fs::path driver = executable().parent_path() / "fake_driver";
+  ASSERT_TRUE(fs::exists(driver / "libcuda.so.1"));
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";  // runs this program anew, with the changed environment
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  const std::string saved = before == nullptr ? "" : before;
+  ::setenv("LD_LIBRARY_PATH", fmt::format("{}:{}", driver.native(), saved).c_str(), 1);
+  ::setenv("FAKE_CUINIT", "0", 1);
+  EXPECT_EXIT(print_reason(), ::testing::ExitedWithCode(0), "loaded=false the driver is there but sees no GPU");
+  ::setenv("FAKE_CUINIT", "100", 1);
+  EXPECT_EXIT(print_reason(), ::testing::ExitedWithCode(0), "loaded=false the driver is there but sees no GPU");
+  ::setenv("FAKE_CUINIT", "803", 1);
+  EXPECT_EXIT(print_reason(), ::testing::ExitedWithCode(0), "loaded=false the driver does not start .*error 803");
+  ::unsetenv("FAKE_CUINIT");
+  before == nullptr ? ::unsetenv("LD_LIBRARY_PATH") : ::setenv("LD_LIBRARY_PATH", saved.c_str(), 1);
+}
+
 TEST(CudaLibrary, LoadingAnswersTheSameEveryTimeAndSaysWhy) {
   const bool loaded = load_cuda();
   EXPECT_EQ(load_cuda(), loaded);
