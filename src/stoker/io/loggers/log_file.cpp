@@ -65,7 +65,7 @@ void LogFile::flush() {
 }
 
 void each_line(const std::filesystem::path& path, const std::function<bool(std::string_view)>& use) {
-  if (!std::filesystem::exists(path)) {
+  if (!std::filesystem::is_regular_file(path)) {  // a device or a FIFO may never end
     return;
   }
   std::ifstream file(path, std::ios::binary);

@@ -33,7 +33,7 @@ class LogFile {
   double flushed_ = now_s();
 };
 
-// Calls use with each whole line of a file, without its end; stops where use returns false. No file is no line.
+// Calls use with each whole line of a file, without its end; stops where use returns false. No regular file is no line.
 // DataError if the file cannot be read.
 void each_line(const std::filesystem::path& path, const std::function<bool(std::string_view)>& use);
 

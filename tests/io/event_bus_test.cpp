@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/io/event_bus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+namespace stoker::io {
+namespace {
+
+using namespace core;
+using ::testing::HasSubstr;
+
+// Hands each event to a function, on the sink's thread.
+class Probe final : public EventSink {
+ public:
+  Probe(bool every_step, std::function<void(const Event&)> use, std::function<void()> flushed = {})
+      : every_step_(every_step), use_(std::move(use)), flushed_(std::move(flushed)) {}
+  void on(const Event& event) override { use_(event); }
+  void flush() override {
+    if (flushed_) {
+      flushed_();
+    }
+  }
+  [[nodiscard]] bool wants_every_step() const override { return every_step_; }
+
+ private:
+  bool every_step_;
+  std::function<void(const Event&)> use_;
+  std::function<void()> flushed_;
+};
+
+class Pending final : public PendingScalars {
+ public:
+  explicit Pending(std::function<float()> read) : read_(std::move(read)) {}
+  [[nodiscard]] Scalars read() const override {
+    Scalars scalars;
+    scalars.values[0] = read_();
+    scalars.count = 1;
+    return scalars;
+  }
+
+ private:
+  std::function<float()> read_;
+};
+
+StepFinished step(std::int64_t number, std::function<float()> read = {}) {
+  StepFinished event;
+  event.step = number;
+  if (read) {
+    event.scalars = std::make_shared<Pending>(std::move(read));
+  }
+  return event;
+}
+
+void no_report(const std::string& text) { ADD_FAILURE() << text; }
+
+// Set once, waited for by any number of threads.
+class Gate {
+ public:
+  void open() {
+    open_ = true;
+    open_.notify_all();
+  }
+  void wait() const { open_.wait(false); }
+
+ private:
+  std::atomic<bool> open_ = false;
+};
+
+TEST(EventBus, DeliversEverythingInOrderBeforeItEnds) {
+  std::vector<std::int64_t> steps;
+  int flushes = 0;
+  {
+    EventBus bus(no_report);
+    bus.add(std::make_unique<Probe>(
+        true,
+        [&](const Event& event) {
+          if (const auto* each = std::get_if<StepFinished>(&event)) {
+            steps.push_back(each->step);
+            EXPECT_EQ(each->merged, 0);
+          }
+        },
+        [&] { ++flushes; }));
+    for (int i = 1; i <= 1000; ++i) {
+      bus.emit(step(i));
+    }
+  }
+  ASSERT_EQ(steps.size(), 1000U);
+  EXPECT_TRUE(std::ranges::is_sorted(steps));
+  EXPECT_GE(flushes, 1);
+}
+
+TEST(EventBus, FlushesWhenItIsQuiet) {
+  Gate flushed;
+  EventBus bus(no_report);
+  bus.add(std::make_unique<Probe>(false, [](const Event&) {}, [&] { flushed.open(); }));
+  bus.emit(step(1));
+  flushed.wait();  // hangs if flush() comes only at the end
+}
+
+TEST(EventBus, ASleepingSinkMissesStepsAndNothingElse) {
+  constexpr int kSteps = 3000;
+  Gate gate;
+  std::int64_t delivered = 0, merged = 0, findings = 0, last = 0;
+  std::int64_t complete = 0;
+  {
+    EventBus bus(no_report);
+    bus.add(std::make_unique<Probe>(false, [&](const Event& event) {
+      gate.wait();
+      if (const auto* each = std::get_if<StepFinished>(&event)) {
+        EXPECT_GT(each->step, last);
+        last = each->step;
+        ++delivered;
+        merged += each->merged;
+      } else {
+        ++findings;
+      }
+    }));
+    bus.add(std::make_unique<Probe>(true, [&](const Event& event) {
+      complete += std::holds_alternative<StepFinished>(event) ? 1 : 0;
+    }));
+    for (int i = 1; i <= kSteps; ++i) {  // returns although the first sink takes nothing
+      bus.emit(step(i, [] { return 1.0F; }));
+      if (i % 100 == 0) {
+        bus.emit(Finding{"something"});
+      }
+    }
+    gate.open();
+  }
+  EXPECT_EQ(delivered + merged, kSteps);
+  EXPECT_GT(merged, 0);
+  EXPECT_EQ(last, kSteps);
+  EXPECT_EQ(findings, kSteps / 100);
+  EXPECT_EQ(complete, kSteps);
+}
+
+TEST(EventBus, ReadsScalarsOnceOnAThreadOfItsOwn) {
+  std::set<std::thread::id> readers, sinks;
+  std::atomic<int> reads = 0;
+  {
+    EventBus bus(no_report);
+    for (int sink = 0; sink < 2; ++sink) {
+      bus.add(std::make_unique<Probe>(true, [&, sink](const Event& event) {
+        if (sink == 0) {
+          sinks.insert(std::this_thread::get_id());
+        }
+        const Scalars scalars = std::get<StepFinished>(event).scalars->read();
+        EXPECT_EQ(scalars.values[0], static_cast<float>(std::get<StepFinished>(event).step));
+      }));
+    }
+    for (int i = 1; i <= 100; ++i) {
+      bus.emit(step(i, [&, i] {
+        ++reads;
+        readers.insert(std::this_thread::get_id());
+        return static_cast<float>(i);
+      }));
+    }
+  }
+  EXPECT_EQ(reads, 100);
+  EXPECT_EQ(readers.size(), 1U);
+  EXPECT_EQ(readers.count(std::this_thread::get_id()) + readers.count(*sinks.begin()), 0U);
+}
+
+// The ring of the device: slot s mod 64 is written anew by step s + 64.
+TEST(EventBus, NeverReadsASlotThatWasUsedAgain) {
+  constexpr int kSteps = 5000;
+  std::array<std::atomic<int>, 64> ring{};
+  int wrong = 0;
+  {
+    EventBus bus(no_report);
+    bus.add(std::make_unique<Probe>(true, [&](const Event& event) {
+      const auto& each = std::get<StepFinished>(event);
+      wrong += each.scalars->read().values[0] != static_cast<float>(each.step);
+    }));
+    for (int i = 1; i <= kSteps; ++i) {
+      std::atomic<int>& slot = ring[static_cast<std::size_t>(i) % ring.size()];
+      slot = i;
+      bus.emit(step(i, [&slot] { return static_cast<float>(slot); }));
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(EventBus, WaitsForTheDeviceAndForNothingElse) {
+  Gate gate;
+  std::atomic<int> emitted = 0;
+  EventBus bus(no_report);
+  std::thread loop([&] {
+    for (int i = 1; i <= 100; ++i) {
+      bus.emit(step(i, [&gate] {
+        gate.wait();
+        return 0.0F;
+      }));
+      ++emitted;
+    }
+  });
+  while (emitted < 48) {  // the bound: fewer would hang here
+    std::this_thread::yield();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(emitted, 48);
+  gate.open();
+  loop.join();
+}
+
+TEST(EventBus, ASinkThatFailsIsGivenUpAndTheOthersGoOn) {
+  std::vector<std::string> reports;
+  int calls = 0, others = 0;
+  {
+    EventBus bus([&](const std::string& text) { reports.push_back(text); });
+    bus.add(std::make_unique<Probe>(true, [&](const Event&) {
+      ++calls;
+      throw std::runtime_error("no space left");
+    }));
+    bus.add(std::make_unique<Probe>(true, [&](const Event&) { ++others; }));
+    for (int i = 1; i <= 50; ++i) {
+      bus.emit(step(i));
+    }
+  }
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(others, 50);
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_THAT(reports[0], HasSubstr("no space left"));
+}
+
+TEST(EventBus, AStepWhoseValuesCannotBeReadArrivesWithoutThem) {
+  std::vector<std::string> reports;
+  int empty = 0;
+  {
+    EventBus bus([&](const std::string& text) { reports.push_back(text); });
+    bus.add(std::make_unique<Probe>(true, [&](const Event& event) {
+      empty += std::get<StepFinished>(event).scalars == nullptr;
+    }));
+    for (int i = 1; i <= 100; ++i) {
+      bus.emit(step(i, []() -> float { throw std::runtime_error("device gone"); }));
+    }
+  }
+  EXPECT_EQ(empty, 100);
+  EXPECT_EQ(reports.size(), 1U);
+}
+
+}  // namespace
+}  // namespace stoker::io
