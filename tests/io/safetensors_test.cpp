@@ -145,8 +145,9 @@ TEST(Safetensors, AcceptsAndRefusesAsTheReferenceImplementationDoes) {
 TEST(Safetensors, RefusesEveryTruncation) {
   const TempFolder temp;
   const std::string whole = read_text(committed() / "golden.safetensors");
-  for (std::size_t length = 0; length < whole.size(); ++length) {
-    temp.write("cut", std::string_view(whole).substr(0, length));
+  temp.write("cut", whole);
+  for (std::size_t length = whole.size(); length-- > 0;) {
+    fs::resize_file(temp / "cut", length);
     EXPECT_NE(verdict(temp / "cut"), "") << length;
   }
   temp.write("long", whole + '\0');
