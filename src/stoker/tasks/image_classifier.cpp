@@ -14,11 +14,10 @@ ImageClassifier::ImageClassifier(std::unique_ptr<models::Network> network, Class
   const ImagePreprocessing& pixels = options_.preprocessing;
   shift_ = at::tensor(pixels.mean, at::kDouble).mul(255).to(at::kFloat).reshape({1, pixels.channels, 1, 1});
   scale_ = at::tensor(pixels.std, at::kDouble).mul(255).reciprocal().to(at::kFloat).reshape({1, pixels.channels, 1, 1});
-  if (options_.channels_last) {
-    for (const core::Parameter& parameter : network_->parameters()) {
-      if (parameter.role == core::Role::kConv && parameter.tensor.dim() == 4) {
-        parameter.tensor.set_data(parameter.tensor.detach().contiguous(at::MemoryFormat::ChannelsLast));
-      }
+  const auto format = options_.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  for (const core::Parameter& parameter : network_->parameters()) {
+    if (parameter.role == core::Role::kConv && parameter.tensor.dim() == 4) {
+      parameter.tensor.set_data(parameter.tensor.detach().contiguous(format));
     }
   }
 }

@@ -74,6 +74,7 @@ void Step::compute(const core::Batch& batch, std::int64_t number) {
       saved_norm_[i].copy_(norm_[i]);
     }
   }
+  drop_gradients();  // another Trainable that shares modules may have left some
   loss_parts_ = at::Tensor();
   try {
     core::Normalisers normalisers = parts_.model.normalisers(batch);
@@ -124,6 +125,10 @@ void Step::commit(double lr) {
   report(grad_norm);
   parts_.scaler.update();
   parts_.scaler.clear();
+  drop_gradients();
+}
+
+void Step::drop_gradients() {
   for (const core::Parameter& parameter : parts_.model.parameters()) {
     parameter.tensor.mutable_grad() = at::Tensor();
   }
@@ -131,9 +136,7 @@ void Step::commit(double lr) {
 
 void Step::drop() {
   const at::NoGradGuard no_grad;
-  for (const core::Parameter& parameter : parts_.model.parameters()) {
-    parameter.tensor.mutable_grad() = at::Tensor();
-  }
+  drop_gradients();
   for (std::size_t i = 0; i < norm_.size(); ++i) {
     norm_[i].copy_(saved_norm_[i]);
   }

@@ -62,6 +62,7 @@ class Step final : public core::Stateful {
 
  private:
   void forward_backward(const core::Batch& part, const core::Normalisers& normalisers);
+  void drop_gradients();
   void keep_norm_buffers_if_skipped();
   void report(const at::Tensor& grad_norm);
 

@@ -2,10 +2,11 @@
 #include "stoker/tasks/metrics/classification.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/bincount.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/topk.h>
+#include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <limits>
@@ -36,7 +37,10 @@ std::vector<core::NamedTensor> classification_totals(const at::Tensor& logits, c
   const std::int64_t classes = logits.size(1);
   const at::Tensor scores = logits.to(at::kFloat);
   const at::Tensor predicted = scores.argmax(1);
-  const at::Tensor confusion = at::bincount(target * classes + predicted, {}, classes * classes).reshape({classes, classes});
+  // Not bincount: it would read its largest value on the host.
+  const at::Tensor cells = target * classes + predicted;
+  const at::Tensor confusion =
+      at::zeros({classes * classes}, target.options()).scatter_add_(0, cells, at::ones_like(cells)).reshape({classes, classes});
   const at::Tensor best = std::get<1>(at::topk(scores, std::min<std::int64_t>(5, classes), 1));
   const at::Tensor top5 = best.eq(target.unsqueeze(1)).sum().reshape({1});
   const at::Tensor loss = at::cross_entropy_loss(scores, target, {}, at::Reduction::Sum).to(at::kDouble).reshape({1});

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// The path from batch to optimizer step: nothing waits for the device, nothing grows over thousands of steps, and a
+// step that runs out of memory anywhere leaves no trace.
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "stoker/device/scalar_ring.h"
+#include "stoker/models/registry.h"
+#include "stoker/tasks/image_classifier.h"
+#include "stoker/train/loop.h"
+#include "stoker/train/step.h"
+#include "support/dispatch_counter.h"
+#include "support/fault_allocator.h"
+#include "support/toy_trainable.h"
+
+namespace stoker::train {
+namespace {
+
+using stoker::testing::DispatchCounter;
+using stoker::testing::FaultAllocator;
+using stoker::testing::toy_batch;
+using stoker::testing::ToyTrainable;
+
+// The same batch again and again, 50 an epoch.
+class Repeating final : public core::BatchSource {
+ public:
+  std::optional<core::Batch> next() override {
+    if (position_.step == 50) {
+      position_ = {position_.epoch + 1, 0};
+      return std::nullopt;
+    }
+    core::Batch batch = make_(position_);
+    ++position_.step;
+    return batch;
+  }
+  explicit Repeating(std::function<core::Batch(core::Position)> make) : make_(std::move(make)) {}
+
+ private:
+  std::function<core::Batch(core::Position)> make_;
+  core::Position position_;
+};
+
+class Counting final : public core::EventEmitter {
+ public:
+  void emit(core::Event event) override {
+    ++events;
+    last = std::move(event);
+    if (std::holds_alternative<core::StepFinished>(last)) {
+      ++steps;
+    }
+  }
+  int events = 0, steps = 0;
+  core::Event last;
+};
+
+// A picture classifier with batch norm, on a batch of noise.
+std::unique_ptr<tasks::ImageClassifier> small_classifier() {
+  models::ModelOptions options;
+  options.classes = 3;
+  options.image_size = 16;
+  tasks::ClassifierOptions classifier;
+  classifier.preprocessing = {3, 16, 16, {0.5, 0.5, 0.5}, {0.25, 0.25, 0.25}};
+  classifier.label_smoothing = 0.1;
+  return std::make_unique<tasks::ImageClassifier>(models::make_network("cnn", options), classifier);
+}
+
+core::Batch picture_batch(core::Position position) {
+  core::Batch batch(position, {0, 1, 2, 3});
+  batch.set("image", at::arange(4 * 16 * 16 * 3).mul(97).remainder(251).to(at::kByte).reshape({4, 16, 16, 3}));
+  batch.set("target", at::arange(4).remainder(3));
+  return batch;
+}
+
+struct Rig {
+  explicit Rig(core::Trainable& model, StepOptions options)
+      : optimizer(optim::make_optimizer({.name = "adamw"}, model.parameters())),
+        scaler({.scaling = false}, at::kCPU),
+        ema(model.parameters(), model.norm_buffers(), 0.9),
+        step({model, *optimizer, scaler, ranks, &ema}, options),
+        ring(at::kCPU, step.scalar_names().size()) {}
+
+  LoopEnd run(core::BatchSource& source, core::EventEmitter& events, std::int64_t steps) {
+    Plan plan;
+    plan.device = "cpu";
+    plan.skip_limit = 10;
+    const LoopParts parts{source, step, progress, ring, events, [](std::int64_t) { return 1e-3; }, {}, [](const char*) {},
+                          [](std::int64_t index) { return std::to_string(index); }, [] { return std::int64_t{-1}; }, stop};
+    return run_loop(parts, plan, steps);
+  }
+
+  core::SingleRank ranks;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  precision::GradScaler scaler;
+  optim::Ema ema;
+  Step step;
+  Progress progress;
+  device::ScalarRing ring;
+  std::atomic<bool> stop{false};
+};
+
+TEST(HotPath, NeitherLossNorClippingNorEmaWaitForTheDevice) {
+  const auto model = small_classifier();
+  StepOptions options;
+  options.clip = 1;
+  options.microbatch = 2;
+  Rig rig(*model, options);
+  Repeating source(picture_batch);
+  Counting events;
+  rig.run(source, events, 2);  // whatever is done once is done now
+  std::map<std::string, std::int64_t> waits;
+  {
+    const DispatchCounter counter;
+    rig.run(source, events, 6);
+    EXPECT_GT(counter.total(), 100) << "the counter saw nothing";
+    waits = counter.waits();
+  }
+  EXPECT_TRUE(waits.empty()) << waits.begin()->first << " ran " << waits.begin()->second << " times in 4 steps";
+}
+
+TEST(HotPath, NothingGrowsOver2000Steps) {
+  FaultAllocator allocator;
+  const auto model = small_classifier();
+  Rig rig(*model, {});
+  Repeating source(picture_batch);
+  Counting events;
+  rig.run(source, events, 100);
+  events.last = {};
+  const std::int64_t bytes = allocator.live_bytes();
+  const std::int64_t blocks = allocator.live_blocks();
+  rig.run(source, events, 2100);
+  events.last = {};
+  EXPECT_EQ(events.steps, 2100);
+  EXPECT_EQ(allocator.live_bytes(), bytes);
+  EXPECT_EQ(allocator.live_blocks(), blocks);
+  EXPECT_EQ(rig.ring.slots(), 64u);
+}
+
+TEST(HotPath, OutOfMemoryAtAnyAllocationOfComputeLeavesNoTrace) {
+  FaultAllocator allocator;
+  const auto weights_after = [&](std::int64_t fail_at) {
+    const auto model = small_classifier();
+    Rig rig(*model, {});
+    const core::Batch batch = picture_batch({});
+    bool failed = false;
+    if (fail_at > 0) {
+      allocator.fail_at(fail_at);
+      try {
+        rig.step.compute(batch, 0);
+        rig.step.drop();
+      } catch (const c10::OutOfMemoryError&) {
+        failed = true;
+      }
+      allocator.fail_at(0);
+    }
+    rig.step.compute(batch, 0);
+    rig.step.commit(1e-2);
+    std::vector<at::Tensor> result;
+    for (const core::Parameter& parameter : model->parameters()) {
+      result.push_back(parameter.tensor.detach().clone());
+    }
+    result.push_back(model->norm_buffers().front().clone());
+    return std::make_pair(failed, result);
+  };
+  const auto expected = weights_after(0).second;
+  int failures = 0;
+  for (std::int64_t k = 1;; k += 7) {  // every seventh: the whole walk would take minutes
+    const auto [failed, got] = weights_after(k);
+    if (!failed) {
+      break;
+    }
+    ++failures;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_TRUE(got[i].equal(expected[i])) << "tensor " << i << " after a failure at allocation " << k;
+    }
+  }
+  EXPECT_GT(failures, 5);
+}
+
+TEST(Loop, StopsWithTheSamplesNamesAfterTooManySkippedSteps) {
+  ToyTrainable model(at::kFloat);
+  Rig rig(model, {});
+  Repeating source([](core::Position position) {
+    core::Batch batch({position}, {7, 8, 9});
+    const core::Batch good = toy_batch(3, at::kFloat);
+    batch.set("x", good["x"] * (position.step >= 3 ? std::nan("") : 1.0));
+    batch.set("y", good["y"]);
+    batch.set("mask", good["mask"]);
+    return batch;
+  });
+  Counting events;
+  try {
+    rig.run(source, events, 40);
+    FAIL() << "it went on";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("began with 7, 8, 9"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(rig.progress.step, 3 + 11);  // skip_limit 10: the eleventh in a row ends the run
+}
+
+}  // namespace
+}  // namespace stoker::train

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole runs on a tiny data set: they learn, repeat to the bit, resume at any step to the bit, and the hot path neither
+// waits nor grows.
+#include "stoker/job/job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/io/checkpoint/store.h"
+#include "stoker/io/safetensors.h"
+#include "stoker/job/predict.h"
+#include "support/picture_set.h"
+
+namespace stoker::job {
+namespace {
+
+namespace fs = std::filesystem;
+using stoker::testing::TempFolder;
+using stoker::testing::write_striped_set;
+using ::testing::HasSubstr;
+
+const Job::Say kSilent = [](const std::string&) {};
+
+std::string file_bytes(const fs::path& path) { return read_text(path); }
+
+// Stops the run after a given step.
+class StopAt final : public core::EventSink {
+ public:
+  StopAt(std::atomic<bool>& stop, std::int64_t step) : stop_(stop), step_(step) {}
+  void on(const core::Event& event) override {
+    if (const auto* finished = std::get_if<core::StepFinished>(&event); finished != nullptr && finished->step >= step_) {
+      stop_ = true;
+    }
+  }
+
+ private:
+  std::atomic<bool>& stop_;
+  std::int64_t step_;
+};
+
+// Kinds of events in order, steps with their number.
+class Recorder final : public core::EventSink {
+ public:
+  explicit Recorder(std::vector<std::string>& seen) : seen_(seen) {}
+  void on(const core::Event& event) override {
+    static constexpr const char* kNames[] = {"run_started", "step", "evaluated", "saved", "fault", "finding", "artifact", "run_finished"};
+    std::string text = kNames[event.index()];
+    if (const auto* saved = std::get_if<core::CheckpointSaved>(&event)) {
+      text += " " + saved->kind;
+    }
+    if (const auto* step = std::get_if<core::StepFinished>(&event)) {
+      text += " " + std::to_string(step->step);
+    }
+    if (const auto* evaluated = std::get_if<core::Evaluated>(&event)) {
+      text += " " + evaluated->split;
+    }
+    seen_.push_back(text);
+  }
+  [[nodiscard]] bool wants_every_step() const override { return true; }
+
+ private:
+  std::vector<std::string>& seen_;
+};
+
+struct Ran {
+  Outcome outcome;
+  fs::path folder;
+};
+
+class JobTest : public ::testing::Test {
+ protected:
+  JobTest() {
+    write_striped_set(folder_, "data/train/", 15);
+    write_striped_set(folder_, "data/val/", 5, 100);
+    write_striped_set(folder_, "data/test/", 5, 200);
+  }
+
+  // 45 samples in batches of 8: 6 steps an epoch, the last of 5 samples.
+  [[nodiscard]] Request request(const std::string& run, std::vector<std::string> words = {}) const {
+    words.insert(words.begin(), {"epochs=2", "batch=8", "threads=0", "intra_op=1", "precision=fp32", "model=cnn", "ema=0.9"});
+    Request result = make_request({}, words);
+    result.data = folder_ / "data";
+    result.run = (folder_ / run).native();
+    return result;
+  }
+
+  Ran train(Request request, std::int64_t stop_at = -1, std::vector<std::string>* events = nullptr) const {
+    std::atomic<bool> stop = stop_at == 0;
+    Job job = Job::prepare(std::move(request), kSilent);
+    std::vector<std::unique_ptr<core::EventSink>> sinks;
+    if (stop_at > 0) {
+      sinks.push_back(std::make_unique<StopAt>(stop, stop_at));
+    }
+    if (events != nullptr) {
+      sinks.push_back(std::make_unique<Recorder>(*events));
+    }
+    const Outcome outcome = job.train(std::move(sinks), stop);
+    return {outcome, job.run_path()};
+  }
+
+  [[nodiscard]] static std::string weights(const fs::path& run) { return file_bytes(run / "checkpoints/last/weights.safetensors"); }
+  [[nodiscard]] static std::string state(const fs::path& run) { return file_bytes(run / "checkpoints/last/state.safetensors"); }
+
+  TempFolder folder_;
+};
+
+TEST_F(JobTest, LearnsAndLeavesARunFolder) {
+  const Ran ran = train(request("run", {"epochs=12"}));
+  EXPECT_EQ(ran.outcome.end, train::LoopEnd::kDone);
+  EXPECT_EQ(ran.outcome.step, 72);
+  ASSERT_FALSE(ran.outcome.test.empty());
+  EXPECT_GE(ran.outcome.test.front().value, 0.9);  // chance is a third
+  for (const char* file : {"config.toml", "plan.json", "metrics.csv", "metrics.jsonl", "checkpoints/best/weights.safetensors",
+                           "checkpoints/last/state.safetensors"}) {
+    EXPECT_TRUE(fs::is_regular_file(ran.folder / file)) << file;
+    EXPECT_FALSE(fs::is_symlink((ran.folder / file).parent_path())) << file;
+  }
+  const SplitReport report = [&] {
+    LoadedModel loaded = load_model(ran.folder, at::kCPU);
+    return evaluate_split(loaded, folder_ / "data", "test", 0.1, 1, 4);
+  }();
+  EXPECT_EQ(report.samples, 15);
+  EXPECT_DOUBLE_EQ(report.metrics.front().value, ran.outcome.test.front().value);
+}
+
+TEST_F(JobTest, EqualPlansGiveEqualBytes) {
+  const Ran first = train(request("a"));
+  const Ran second = train(request("b"));
+  EXPECT_EQ(weights(first.folder), weights(second.folder));
+  EXPECT_EQ(state(first.folder), state(second.folder));
+
+  Request repeat = make_request({}, {});
+  repeat.data = folder_ / "data";
+  repeat.run = (folder_ / "c").native();
+  repeat.plan_file = first.folder / "plan.json";
+  EXPECT_EQ(weights(train(std::move(repeat)).folder), weights(first.folder));
+
+  EXPECT_NE(weights(train(request("d", {"seed=2"})).folder), weights(first.folder));  // the comparison can fail
+}
+
+TEST_F(JobTest, LoaderThreadsDoNotChangeTheWeights) {
+  const std::string expected = weights(train(request("t0")).folder);
+  for (const char* threads : {"threads=1", "threads=2", "threads=4"}) {
+    EXPECT_EQ(weights(train(request(threads, {threads})).folder), expected) << threads;
+  }
+}
+
+TEST_F(JobTest, ResumesAtEveryStepToTheSameBytes) {
+  const Ran straight = train(request("straight"));
+  const std::string metrics = file_bytes(straight.folder / "metrics.csv");
+  for (std::int64_t step = 1; step < 12; ++step) {
+    const std::string name = "stop" + std::to_string(step);
+    const Ran stopped = train(request(name, {"steps=12", "save_every=1"}), step);
+    std::atomic<bool> never{false};
+    const Outcome outcome = Job::resume(stopped.folder, {}, kSilent).train({}, never);
+    EXPECT_EQ(outcome.step, 12);
+    EXPECT_EQ(weights(stopped.folder), weights(straight.folder)) << "stopped at step " << step;
+  }
+}
+
+TEST_F(JobTest, MetricsOfAResumedRunAreThoseOfAnUninterruptedOne) {
+  const auto without_times = [](const fs::path& file) {
+    std::vector<std::string> rows;
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) {
+      auto json = nlohmann::json::parse(line);
+      for (const char* key : {"seconds", "data_wait_seconds", "memory_bytes", "samples_per_second"}) {
+        json.erase(key);
+      }
+      rows.push_back(json.dump());
+    }
+    return rows;
+  };
+  const Ran straight = train(request("straight", {"save_every=1"}));
+  const auto expected = without_times(straight.folder / "metrics.jsonl");
+  for (const std::int64_t step : {2, 6, 7}) {  // 6 is the last step of an epoch
+    const Ran stopped = train(request("stop" + std::to_string(step), {"save_every=1"}), step);
+    std::atomic<bool> never{false};
+    Job::resume(stopped.folder, {}, kSilent).train({}, never);
+    EXPECT_EQ(without_times(stopped.folder / "metrics.jsonl"), expected) << "stopped at step " << step;
+  }
+}
+
+TEST_F(JobTest, EventsComeInOrder) {
+  std::vector<std::string> events;
+  train(request("run"), -1, &events);
+  const std::vector<std::string> epoch_end = {"evaluated val", "saved last"};
+  std::erase_if(events, [](const std::string& event) { return event == "saved best" || event == "finding"; });
+  std::vector<std::string> expected = {"run_started"};
+  for (int step = 1; step <= 12; ++step) {
+    expected.push_back("step " + std::to_string(step));
+    if (step % 6 == 0) {
+      expected.insert(expected.end(), epoch_end.begin(), epoch_end.end());
+    }
+  }
+  expected.insert(expected.end(), {"evaluated test", "run_finished"});
+  EXPECT_EQ(events, expected);
+}
+
+TEST_F(JobTest, ExportedWeightsLoadBack) {
+  const Ran ran = train(request("run"));
+  const Ran tuned = train(request("tuned", {"weights=" + ran.folder.native(), "freeze=1", "epochs=1"}));
+  const auto before = io::read_safetensors(ran.folder / "checkpoints/best/weights.safetensors").tensors;
+  const auto after = io::read_safetensors(tuned.folder / "checkpoints/last/weights.safetensors").tensors;
+  int same = 0, moved = 0;
+  for (const auto& [name, tensor] : before) {
+    (after.at(name).equal(tensor) ? same : moved)++;
+  }
+  EXPECT_GT(same, 0) << "the frozen segment moved";
+  EXPECT_GT(moved, 0) << "nothing was trained";
+}
+
+TEST_F(JobTest, AChangedDataSetCannotGoOn) {
+  const Ran stopped = train(request("run"), 2);
+  write_striped_set(folder_, "data/train/extra-", 2);  // three more classes
+  std::atomic<bool> never{false};
+  try {
+    Job::resume(stopped.folder, {}, kSilent);
+    FAIL() << "it went on";
+  } catch (const CheckpointError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("has 6 classes now, the run was started with 3"));
+  }
+}
+
+TEST_F(JobTest, OnlySomeValuesMayChangeOnResume) {
+  const Ran stopped = train(request("run"), 2);
+  EXPECT_THROW(Job::resume(stopped.folder, {"lr=0.1"}, kSilent), ConfigError);
+  std::atomic<bool> never{false};
+  EXPECT_EQ(Job::resume(stopped.folder, {"epochs=3"}, kSilent).train({}, never).step, 18);
+}
+
+}  // namespace
+}  // namespace stoker::job

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests from words and TOML: precedence, nesting, and errors that name the line.
+#include "stoker/job/request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "stoker/base/error.h"
+#include "stoker/job/run_folder.h"
+#include "support/temp_folder.h"
+
+namespace stoker::job {
+namespace {
+
+using stoker::testing::TempFolder;
+using ::testing::HasSubstr;
+
+std::string refusal(const TempFolder& folder, const std::string& toml) {
+  folder.write("config.toml", toml);
+  try {
+    (void)make_request(folder / "config.toml", {});
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Request, TheCommandLineBeatsTheFile) {
+  const TempFolder folder;
+  folder.write("config.toml", "data = \"pictures\"\nbatch = 32\nlr = 0.5\ntf32 = false\nclass_weights = [1, 2.5]\n[optimizer]\nmomentum = 0.8\n");
+  const Request request = make_request(folder / "config.toml", {"batch=64", "run=x"});
+  EXPECT_EQ(request.data, "pictures");
+  EXPECT_EQ(request.run, "x");
+  EXPECT_EQ(request.options.find("batch")->value, "64");
+  EXPECT_EQ(request.options.find("batch")->origin, core::Origin::kCommandLine);
+  EXPECT_EQ(request.options.find("lr")->origin, core::Origin::kConfig);
+  EXPECT_EQ(request.options.find("class_weights")->value, "1,2.5");
+  EXPECT_EQ(request.options.find("optimizer.momentum")->value, "0.8");
+  EXPECT_EQ(request.options.find("tf32")->value, "off");
+}
+
+TEST(Request, SurvivesItsFile) {
+  const TempFolder folder;
+  Request request = make_request({}, {"batch=64", "optimizer.momentum=0.8", "weights=it's \"odd\".safetensors"});
+  request.data = "/data/with \"quotes\"";
+  folder.write("config.toml", request_to_toml(request));
+  const Request back = make_request(folder / "config.toml", {});
+  EXPECT_EQ(back.data, request.data);
+  ASSERT_EQ(back.options.all().size(), request.options.all().size());
+  for (const auto& [key, asked] : request.options.all()) {
+    EXPECT_EQ(back.options.find(key)->value, asked.value);
+  }
+}
+
+TEST(Request, NamesTheLineAndTheKey) {
+  const TempFolder folder;
+  EXPECT_THAT(refusal(folder, "lr = 0.1\nbacth = 3\n"), AllOf(HasSubstr("line 2"), HasSubstr("did you mean \"batch\"")));
+  EXPECT_THAT(refusal(folder, "lr = = 3\n"), HasSubstr("line 1"));
+  EXPECT_THAT(refusal(folder, "lr = nan\n"), HasSubstr("lr must be"));
+  EXPECT_THAT(refusal(folder, "epochs = 1979-05-27\n"), HasSubstr("epochs is neither"));
+  EXPECT_THROW((void)make_request(folder / "missing.toml", {}), ConfigError);
+}
+
+TEST(RunFolder, NamesCountUpAndPathsAreTakenAsTheyAre) {
+  const TempFolder folder;
+  EXPECT_EQ(RunFolder::create("x", folder / "runs").path(), folder / "runs/x");
+  EXPECT_EQ(RunFolder::create("x", folder / "runs").path(), folder / "runs/x-2");
+  EXPECT_EQ(RunFolder::create("x", folder / "runs").path(), folder / "runs/x-3");
+  const std::string path = (folder / "there/run").native();
+  EXPECT_EQ(RunFolder::create(path).path(), path);
+  folder.write("there/run/file", "");
+  EXPECT_THROW((void)RunFolder::create(path), ConfigError);
+  EXPECT_THROW((void)RunFolder::create(""), ConfigError);
+  EXPECT_THROW((void)RunFolder::open(folder.path()), ConfigError);
+  EXPECT_THROW((void)RunFolder::create("/proc/nowhere/run"), IoError);
+}
+
+}  // namespace
+}  // namespace stoker::job

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what was asked to what runs: precedence, contradictions, and choices by (faked) trials with their ties.
+#include "stoker/train/resolve.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "stoker/base/error.h"
+
+namespace stoker::train {
+namespace {
+
+using ::testing::HasSubstr;
+
+Facts facts_of(std::int64_t samples, int cores = 2) {
+  Facts facts;
+  facts.train_samples = samples;
+  facts.cores = cores;
+  facts.recipe = {{"model", "cnn", core::Origin::kDefault, "small pictures"}, {"image_size", "32", core::Origin::kDefault, ""},
+                  {"augment", "none", core::Origin::kDefault, ""},            {"batch", "64", core::Origin::kDefault, ""},
+                  {"optimizer", "sgd", core::Origin::kDefault, ""},           {"lr", "0.1", core::Origin::kDefault, ""},
+                  {"lr_batch", "128", core::Origin::kDefault, ""}};
+  return facts;
+}
+
+Options asked(std::initializer_list<const char*> words) {
+  Options options;
+  for (const char* word : words) {
+    options.set_assignment(word);
+  }
+  return options;
+}
+
+std::string refusal(const Options& options, const Facts& facts) {
+  try {
+    (void)resolve(options, facts);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Resolve, TheCommandLineBeatsTheRecipeBeatsTheDefaults) {
+  const Plan plan = resolve(asked({"lr=0.3"}), facts_of(1000));
+  EXPECT_EQ(plan.lr, 0.3);
+  EXPECT_EQ(plan.notes.at("lr").origin, core::Origin::kCommandLine);
+  EXPECT_EQ(plan.batch, 64);
+  EXPECT_EQ(plan.model, "cnn");
+  EXPECT_EQ(plan.microbatch, 64);
+  EXPECT_EQ(plan.rows().size(), settings().size());
+  EXPECT_DOUBLE_EQ(plan.peak_lr(), 0.15);  // linear: 64 of 128
+}
+
+TEST(Resolve, RefusesContradictions) {
+  EXPECT_THAT(refusal(asked({"batch=2000"}), facts_of(1000)), HasSubstr("batch 2000 is larger than the 1000 training samples"));
+  EXPECT_THAT(refusal(asked({"microbatch=65"}), facts_of(1000)), HasSubstr("microbatch 65 is larger than batch 64"));
+  EXPECT_THAT(refusal(asked({"freeze=2"}), facts_of(1000)), HasSubstr("give weights=FILE"));
+  EXPECT_THAT(refusal(asked({"precision=fp16"}), facts_of(1000)), HasSubstr("needs a GPU"));
+  EXPECT_THAT(refusal(asked({"batch=1"}), facts_of(1000)), HasSubstr("batch norm"));
+  EXPECT_THAT(refusal(asked({"tail=keep"}), facts_of(65)), HasSubstr("set tail=drop"));
+  EXPECT_THAT(refusal({}, facts_of(0)), HasSubstr("no training sample"));
+}
+
+TEST(Resolve, ALonelyTailIsDroppedAndSaidSo) {
+  const Plan plan = resolve({}, facts_of(129));
+  EXPECT_EQ(plan.tail, "drop");
+  EXPECT_EQ(plan.notes.at("tail").origin, core::Origin::kAdvice);
+  EXPECT_EQ(steps_per_epoch(plan, 129), 2);
+  Facts without_norm = facts_of(129);
+  without_norm.couples_samples = false;
+  EXPECT_EQ(steps_per_epoch(resolve({}, without_norm), 129), 3);
+}
+
+TEST(Resolve, ASmallDatasetIsOneBatch) {
+  const Plan plan = resolve({}, facts_of(10));
+  EXPECT_EQ(plan.batch, 10);
+  EXPECT_EQ(total_steps(plan, 10), plan.epochs);
+  EXPECT_EQ(total_steps(resolve(asked({"steps=7"}), facts_of(10)), 10), 7);
+}
+
+// Trials with given seconds; 2 intra-op threads halve a step but for the share that does not scale.
+class FakeTrials final : public Trials {
+ public:
+  FakeTrials(double fp32, double bf16, double load) : fp32_(fp32), bf16_(bf16), load_(load) {}
+  double step_seconds_per_sample(const std::string& precision, int intra_op) override {
+    return (precision == "bf16" ? bf16_ : fp32_) / intra_op;
+  }
+  double load_seconds_per_sample() override { return load_; }
+
+ private:
+  double fp32_, bf16_, load_;
+};
+
+Plan measured(double fp32, double bf16, double load, std::initializer_list<const char*> words = {}, int cores = 2) {
+  const Options options = asked(words);
+  const Facts facts = facts_of(1000, cores);
+  Plan plan = resolve(options, facts);
+  FakeTrials trials(fp32, bf16, load);
+  measure(plan, options, facts, trials);
+  return plan;
+}
+
+TEST(Measure, PrecisionMustWinClearly) {
+  EXPECT_EQ(measured(1, 0.5, 0).precision, "bf16");
+  EXPECT_EQ(measured(1, 0.97, 0).precision, "fp32");
+  EXPECT_EQ(measured(1, 0.5, 0, {"precision=fp32"}).precision, "fp32");
+  EXPECT_EQ(measured(1, 0.5, 0).notes.at("precision").origin, core::Origin::kMeasured);
+}
+
+TEST(Measure, ThreadsGoWhereTheyPay) {
+  const Plan cheap = measured(1, 2, 0.01);  // loading costs 2 % of a step: both cores compute
+  EXPECT_EQ(cheap.threads, 0);
+  EXPECT_EQ(cheap.intra_op, 2);
+  const Plan dear = measured(1, 2, 1);  // loading costs as much as training: a core each
+  EXPECT_EQ(dear.threads, 1);
+  EXPECT_EQ(dear.intra_op, 1);
+  const Plan many = measured(1, 2, 1, {}, 8);
+  EXPECT_LE(many.threads + many.intra_op, 8);
+  EXPECT_EQ(measured(1, 2, 1, {"threads=0"}).threads, 0);
+}
+
+}  // namespace
+}  // namespace stoker::train

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options: every number refuses nan, negatives, zero where it means nothing, and absurd values; every text refuses what
+// it does not know, with the nearest name; and a plan survives its file to the letter.
+#include "stoker/train/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "stoker/base/error.h"
+
+namespace stoker::train {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string refusal(std::string_view key, std::string_view value) {
+  Options options;
+  try {
+    options.set(key, value);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Options, EveryNumberRefusesNonsense) {
+  for (const Setting& each : settings()) {
+    if (each.values.find("...") == std::string::npos && each.key != "time") {
+      continue;  // not a number
+    }
+    for (const char* nonsense : {"nan", "-nan", "inf", "-1", "1e400", "99999999999999999999", "", " 1", "1 ", "1,5", "0x10", "ten", "1.5.2"}) {
+      EXPECT_THAT(refusal(each.key, nonsense), HasSubstr(std::string(each.key) + " must be")) << each.key << "=" << nonsense;
+    }
+  }
+  for (const char* positive : {"epochs", "batch", "microbatch", "intra_op", "image_size", "lr", "lr_batch", "optimizer.eps"}) {
+    EXPECT_THAT(refusal(positive, "0"), HasSubstr("must be")) << positive;
+  }
+}
+
+TEST(Options, NamesTheNearestKeyAndValue) {
+  EXPECT_THAT(refusal("bacth", "64"), HasSubstr("did you mean \"batch\"?"));
+  EXPECT_THAT(refusal("weigth_decay", "64"), HasSubstr("did you mean \"weight_decay\"?"));
+  EXPECT_THAT(refusal("optimizer", "adamv"), HasSubstr("did you mean optimizer=adam"));
+  EXPECT_THAT(refusal("zzzzzzzzzzzz", "1"), HasSubstr("unknown option"));
+  EXPECT_THAT(refusal("device", "gpu"), HasSubstr("cpu, cuda or cuda:N"));
+  EXPECT_THAT(refusal("device", "cuda:x"), HasSubstr("cuda:N"));
+  EXPECT_THAT(refusal("class_weights", "1,-2"), HasSubstr("balanced"));
+  EXPECT_THAT(refusal("class_weights", "1,,2"), HasSubstr("balanced"));
+  Options options;
+  EXPECT_THROW(options.set_assignment("batch"), ConfigError);
+  EXPECT_THROW(options.set_assignment("=3"), ConfigError);
+}
+
+TEST(Options, TakesUnitsAndAuto) {
+  Options options;
+  options.set("time", "1.5h");
+  Plan plan;
+  setting("time").parse(plan, options.find("time")->value);
+  EXPECT_EQ(plan.time, 5400);
+  options.set("batch", "32");
+  options.set("batch", "auto");
+  EXPECT_EQ(options.find("batch"), nullptr);
+}
+
+TEST(Plan, SurvivesItsFile) {
+  Plan plan;
+  const std::map<std::string_view, std::string_view> values = {
+      {"model", "cnn"}, {"lr", "0.1"}, {"batch", "7"}, {"warmup", "0.30000000000000004"}, {"lr_scale", "sqrt"}, {"tf32", "off"}};
+  for (const Setting& each : settings()) {
+    const auto given = values.find(each.key);
+    if (given != values.end()) {
+      each.parse(plan, given->second);
+    }
+  }
+  // The values that a default-made plan has empty or 0 must be valid ones before it can be read back.
+  for (const auto& [key, value] : std::map<std::string_view, std::string_view>{
+           {"epochs", "3"}, {"image_size", "32"}, {"lr_batch", "64"}, {"optimizer", "sgd"}, {"optimizer.eps", "1e-8"},
+           {"schedule", "cosine"}, {"augment", "none"}, {"class_weights", "balanced"}, {"device", "cpu"}, {"precision", "bf16"},
+           {"microbatch", "7"}, {"intra_op", "2"}, {"layout", "channels_last"}, {"tail", "keep"}}) {
+    setting(key).parse(plan, value);
+  }
+  plan.notes["lr"] = {core::Origin::kCommandLine, "asked for"};
+  const std::string text = plan_to_json(plan);
+  const Plan back = plan_from_json(text);
+  EXPECT_EQ(plan_to_json(back), text);
+  EXPECT_EQ(back.warmup, 0.30000000000000004);
+  EXPECT_EQ(back.notes.at("lr").origin, core::Origin::kCommandLine);
+}
+
+TEST(Plan, RefusesForeignFiles) {
+  EXPECT_THROW((void)plan_from_json("{"), ConfigError);
+  EXPECT_THROW((void)plan_from_json("{}"), ConfigError);
+  EXPECT_THROW((void)plan_from_json(R"({"format": 1, "plan": {}})"), ConfigError);
+  EXPECT_THROW((void)plan_from_json(R"({"format": 2, "plan": {}})"), ConfigError);
+  EXPECT_THROW((void)plan_from_json(R"({"format": 1, "plan": {"bogus": {"value": "1", "origin": "default", "reason": ""}}})"), ConfigError);
+}
+
+}  // namespace
+}  // namespace stoker::train
