@@ -11,6 +11,9 @@
 
 namespace stoker::data {
 
+struct TarHeader;
+struct TarExtension;
+
 struct TarMember {
   std::string path;         // as stored, without leading "./"; bytes, not necessarily UTF-8
   std::int64_t offset = 0;  // of its first byte in the tar file
@@ -34,6 +37,9 @@ class TarFile {
   void read(std::int64_t offset, std::int64_t size, std::vector<std::byte>& buffer) const;
 
  private:
+  // The header at byte `at`, or an end mark.
+  TarHeader read_header(std::int64_t at, bool& end_mark) const;
+  void add_member(const TarHeader& header, const TarExtension& extension, std::int64_t data, std::int64_t size);
   void read_index(const std::function<void(std::int64_t)>& progress);
 
   std::filesystem::path path_;

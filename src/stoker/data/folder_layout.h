@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recognises how people lay out labelled pictures: which of them belong to which split and class. Used by
+// open_image_folder. Thread-safe: no state.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stoker/data/split_draft.h"
+
+namespace stoker::data {
+
+// For error messages: the layouts there are.
+inline constexpr std::string_view kExpectedLayouts =
+    "expected: a folder a class with its pictures, such folders within train/ (and val/, test/), train-*.tar shards, "
+    "or "
+    "pictures with a labels.csv (filename,label[,split])";
+
+struct FolderLayout {
+  std::string name;                   // as ImageFolder::layout
+  std::array<SplitDraft, 3> drafts;   // train, val, test
+  std::vector<std::string> findings;  // what was passed over, sentences for people
+};
+
+// Looks at a folder or a tar file. DataError if it is missing, unreadable or contradicts itself.
+[[nodiscard]] FolderLayout recognise_layout(const std::filesystem::path& path,
+                                            const std::function<void(std::int64_t)>& progress);
+
+}  // namespace stoker::data

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws depend on (seed, epoch, sample) alone and stay within the picture; what is executed equals a plain slow twin.
+#include "stoker/augment/image_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "stoker/base/error.h"
+#include "support/pictures.h"
+
+namespace stoker::augment {
+namespace {
+
+using testing::computed_picture;
+using testing::fnv1a;
+
+std::vector<std::uint8_t> run(const ImagePolicy& policy, const ImageDraw& drawn, const Image& image) {
+  std::vector<std::uint8_t> out(static_cast<std::size_t>(policy.out_width * policy.out_height * image.channels), 77);
+  ResizeScratch scratch;
+  execute(policy, drawn, image.view(), out, scratch);
+  return out;
+}
+
+TEST(ImagePolicy, CentreCropEqualsTorchvisionOnPillow) {
+  std::ifstream file(testing::source_folder() / "tests/golden/centre_crop.tsv");
+  int cases = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) {
+      continue;
+    }
+    std::istringstream in(line);
+    int width = 0, height = 0, resize = 0, out = 0;
+    std::uint64_t hash = 0;
+    in >> width >> height >> resize >> out >> std::hex >> hash;
+    ImagePolicy policy{.crop = Crop::kResizeCentre, .out_width = out, .out_height = out, .resize = resize};
+    const Image image = computed_picture(width, height, 3);
+    EXPECT_EQ(fnv1a(run(policy, draw(policy, width, height, {}), image)), hash) << line;
+    ++cases;
+  }
+  EXPECT_EQ(cases, 4);
+}
+
+TEST(ImagePolicy, PadCropMovesAndBlackensAsAPlainTwin) {
+  const ImagePolicy policy{.crop = Crop::kPad, .out_width = 12, .out_height = 10, .pad = 3, .flip = true};
+  const Image image = computed_picture(12, 10, 3, 1);
+  int flips = 0, moved = 0;
+  for (std::uint64_t sample = 0; sample < 200; ++sample) {
+    const ImageDraw drawn = draw(policy, 12, 10, {.seed = 5, .epoch = 1, .sample = sample});
+    ASSERT_LE(std::abs(drawn.offset_x), 3);
+    ASSERT_LE(std::abs(drawn.offset_y), 3);
+    flips += drawn.flipped;
+    moved += drawn.offset_x == 3;
+    const auto out = run(policy, drawn, image);
+    for (int y = 0; y < 10; ++y) {
+      for (int x = 0; x < 12; ++x) {
+        const int from_x = (drawn.flipped ? 11 - x : x) + drawn.offset_x, from_y = y + drawn.offset_y;
+        const bool inside = from_x >= 0 && from_x < 12 && from_y >= 0 && from_y < 10;
+        for (int c = 0; c < 3; ++c) {
+          const int expected = inside ? image.pixels[static_cast<std::size_t>((from_y * 12 + from_x) * 3 + c)] : 0;
+          ASSERT_EQ(out[static_cast<std::size_t>((y * 12 + x) * 3 + c)], expected) << sample << " " << x << " " << y;
+        }
+      }
+    }
+  }
+  EXPECT_NEAR(flips, 100, 30);
+  EXPECT_NEAR(moved, 200.0 / 7, 20);
+}
+
+// The share of the area is uniform in (0.08, 1), the logarithm of the ratio uniform: means 0.54 and 0 where all fits.
+TEST(ImagePolicy, RandomRectanglesHaveTheirDistribution) {
+  const ImagePolicy policy{.crop = Crop::kRandomResized, .min_scale = 0.08, .max_scale = 0.5};
+  double share = 0, log_ratio = 0;
+  const int samples = 4000;
+  for (int sample = 0; sample < samples; ++sample) {
+    const ImageDraw drawn =
+        draw(policy, 1000, 1000, {.seed = 9, .epoch = 2, .sample = static_cast<std::uint64_t>(sample)});
+    ASSERT_GE(drawn.left, 0);
+    ASSERT_GE(drawn.top, 0);
+    ASSERT_LE(drawn.left + drawn.width, 1000);
+    ASSERT_LE(drawn.top + drawn.height, 1000);
+    share += drawn.width * drawn.height / 1e6 / samples;
+    log_ratio += std::log(static_cast<double>(drawn.width) / drawn.height) / samples;
+  }
+  EXPECT_NEAR(share, 0.29, 0.01);
+  EXPECT_NEAR(log_ratio, 0, 0.02);
+}
+
+TEST(ImagePolicy, ExtremeShapesStayInside) {
+  const ImagePolicy policy{.crop = Crop::kRandomResized, .out_width = 8, .out_height = 8};
+  for (const auto& [width, height] : {std::pair{1, 1}, {1, 5000}, {5000, 1}, {3, 2}, {4000, 60000}}) {
+    for (std::uint64_t sample = 0; sample < 50; ++sample) {
+      const ImageDraw drawn = draw(policy, width, height, {.sample = sample});
+      ASSERT_TRUE(drawn.left >= 0 && drawn.top >= 0 && drawn.width >= 1 && drawn.height >= 1);
+      ASSERT_TRUE(drawn.left + drawn.width <= width && drawn.top + drawn.height <= height);
+    }
+  }
+  // An evaluation picture so long that its scaled width would overflow.
+  const ImagePolicy centre{.crop = Crop::kResizeCentre, .out_width = 224, .out_height = 224, .resize = 16384};
+  const Image line = computed_picture(65500, 1, 1);
+  EXPECT_EQ(run(centre, draw(centre, 65500, 1, {}), line).size(), 224u * 224u);
+}
+
+TEST(ImagePolicy, DrawsDependOnTheirAddressAlone) {
+  const ImagePolicy policy{.crop = Crop::kRandomResized, .flip = true};
+  const DrawKey key{.seed = 3, .epoch = 4, .sample = 5};
+  const ImageDraw drawn = draw(policy, 640, 480, key);
+  EXPECT_EQ(drawn, draw(policy, 640, 480, key));
+  EXPECT_NE(drawn, draw(policy, 640, 480, {.seed = 4, .epoch = 4, .sample = 5}));
+  EXPECT_NE(drawn, draw(policy, 640, 480, {.seed = 3, .epoch = 5, .sample = 5}));
+  EXPECT_NE(drawn, draw(policy, 640, 480, {.seed = 3, .epoch = 4, .sample = 6}));
+  EXPECT_NE(drawn, draw(policy, 640, 480, {.seed = 3, .epoch = 4, .sample = 5, .occurrence = 1}));
+}
+
+TEST(ImagePolicy, RefusesWhatCannotBe) {
+  EXPECT_THROW(check({.out_width = 0}), ConfigError);
+  EXPECT_THROW(check({.out_height = 1 << 20}), ConfigError);
+  EXPECT_THROW(check({.crop = Crop::kResizeCentre, .out_width = 224, .resize = 100}), ConfigError);
+  EXPECT_THROW(check({.crop = Crop::kPad, .pad = -1}), ConfigError);
+  EXPECT_THROW(check({.crop = Crop::kRandomResized, .min_scale = 0}), ConfigError);
+  EXPECT_THROW(check({.crop = Crop::kRandomResized, .min_scale = NAN}), ConfigError);
+  EXPECT_THROW(check({.crop = Crop::kRandomResized, .max_ratio = 0.1}), ConfigError);
+  EXPECT_NO_THROW(check({}));
+}
+
+}  // namespace
+}  // namespace stoker::augment

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The resize is Pillow's, bit for bit: hashes that Pillow's own results gave (tests/golden/make_pictures.py).
+#include "stoker/augment/resize.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "stoker/base/error.h"
+#include "support/pictures.h"
+
+namespace stoker::augment {
+namespace {
+
+using testing::computed_picture;
+using testing::fnv1a;
+
+std::vector<std::string> golden_lines(const char* name) {
+  std::ifstream file(testing::source_folder() / "tests/golden" / name);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with('#')) {
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+TEST(Resize, EqualsPillow) {
+  const auto lines = golden_lines("resize.tsv");
+  ASSERT_EQ(lines.size(), 10u);
+  ResizeScratch scratch;  // shared on purpose: nothing may be left over from the case before
+  for (const std::string& line : lines) {
+    std::istringstream in(line);
+    int width = 0, height = 0, channels = 0, scaled_width = 0, scaled_height = 0;
+    Box box;
+    Window window;
+    std::uint64_t hash = 0;
+    in >> width >> height >> channels >> box.left >> box.top >> box.right >> box.bottom >> scaled_width >>
+        scaled_height >> window.left >> window.top >> window.width >> window.height >> std::hex >> hash;
+    ASSERT_TRUE(in) << line;
+    const Image image = computed_picture(width, height, channels);
+    std::vector<std::uint8_t> out(static_cast<std::size_t>(window.width * window.height * channels));
+    resize(image.view(), box, scaled_width, scaled_height, window, out.data(), window.width * channels, scratch);
+    EXPECT_EQ(fnv1a(out), hash) << line;
+  }
+}
+
+TEST(Resize, AWindowIsThatPartOfTheWhole) {
+  const Image image = computed_picture(61, 43, 3);
+  const Box all{0, 0, 61, 43};
+  ResizeScratch scratch;
+  std::vector<std::uint8_t> whole(29 * 90 * 3), part(7 * 11 * 3);
+  resize(image.view(), all, 29, 90, {0, 0, 29, 90}, whole.data(), 29 * 3, scratch);
+  resize(image.view(), all, 29, 90, {20, 70, 7, 11}, part.data(), 7 * 3, scratch);
+  for (int y = 0; y < 11; ++y) {
+    for (int i = 0; i < 21; ++i) {
+      ASSERT_EQ(part[static_cast<std::size_t>(y * 21 + i)],
+                whole[static_cast<std::size_t>(((y + 70) * 29 + 20) * 3 + i)]);
+    }
+  }
+}
+
+TEST(Resize, KeepsAPlainColourAndTheSameSize) {
+  Image plain = computed_picture(50, 40, 3);
+  std::fill(plain.pixels.begin(), plain.pixels.end(), std::uint8_t{255});
+  ResizeScratch scratch;
+  std::vector<std::uint8_t> out(13 * 17 * 3);
+  resize(plain.view(), {0, 0, 50, 40}, 13, 17, {0, 0, 13, 17}, out.data(), 13 * 3, scratch);
+  EXPECT_EQ(std::ranges::count(out, 255), 13 * 17 * 3);
+  const Image image = computed_picture(50, 40, 3);
+  out.resize(image.pixels.size());
+  resize(image.view(), {0, 0, 50, 40}, 50, 40, {0, 0, 50, 40}, out.data(), 50 * 3, scratch);
+  EXPECT_EQ(out, image.pixels);
+}
+
+TEST(Resize, RefusesWhatCannotBe) {
+  const Image image = computed_picture(5, 5, 3);
+  ResizeScratch scratch;
+  std::vector<std::uint8_t> out(300);
+  const auto go = [&](Box box, int w, int h, Window window) {
+    resize(image.view(), box, w, h, window, out.data(), 15, scratch);
+  };
+  EXPECT_THROW(go({0, 0, 6, 5}, 5, 5, {0, 0, 5, 5}), ConfigError);
+  EXPECT_THROW(go({0, 0, 0, 5}, 5, 5, {0, 0, 5, 5}), ConfigError);
+  EXPECT_THROW(go({0, 0, NAN, 5}, 5, 5, {0, 0, 5, 5}), ConfigError);
+  EXPECT_THROW(go({0, 0, 5, 5}, 0, 5, {0, 0, 5, 5}), ConfigError);
+  EXPECT_THROW(go({0, 0, 5, 5}, 5, 5, {1, 0, 5, 5}), ConfigError);
+}
+
+}  // namespace
+}  // namespace stoker::augment

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Damaged, hostile and unusual pictures: each ends in a picture or a DataError, and where Pillow decodes it too, in the
+// same size. The committed ones always; all 225 where STOKER_DATA has them.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "stoker/base/error.h"
+#include "stoker/data/image_decode.h"
+#include "support/pictures.h"
+
+namespace stoker::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Decodes every file of folder's MANIFEST.tsv in 1 and 3 channels; returns how many there were.
+int decode_all(const fs::path& folder) {
+  std::ifstream manifest(folder / "MANIFEST.tsv");
+  std::string line;
+  std::getline(manifest, line);
+  int files = 0, decoded = 0, both = 0;
+  const std::regex opens("opens \\S+ \\S+ (\\d+)x(\\d+)");
+  while (std::getline(manifest, line)) {
+    const std::string name = line.substr(0, line.find('\t'));
+    std::vector<std::byte> bytes;
+    read_file(folder / name, bytes);
+    ++files;
+    for (const int channels : {1, 3}) {
+      augment::Image out;
+      try {
+        decode_image(bytes, channels, {}, out, name);
+      } catch (const DataError& error) {
+        EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+        continue;
+      }
+      ++decoded;
+      EXPECT_EQ(out.channels, channels) << name;
+      EXPECT_EQ(out.pixels.size(),
+                static_cast<std::size_t>(out.width) * static_cast<std::size_t>(out.height * channels));
+      const ImageInfo info = probe_image(bytes, {}, name);
+      EXPECT_EQ(info.width, out.width) << name;
+      std::smatch size;
+      if (std::regex_search(line, size, opens)) {  // Pillow's size is the stored one: compare as a set
+        ++both;
+        const int width = std::stoi(size[1]), height = std::stoi(size[2]);
+        EXPECT_TRUE((out.width == width && out.height == height) || (out.width == height && out.height == width))
+            << line;
+      }
+    }
+  }
+  EXPECT_GE(decoded, files / 4);
+  EXPECT_GE(both, files / 4);
+  return files;
+}
+
+TEST(BrokenImages, CommittedOnesEndWell) {
+  EXPECT_EQ(decode_all(testing::source_folder() / "tests/data/broken-images"), 39);
+}
+
+TEST(BrokenImages, AllEndWell) {
+  const char* data = std::getenv("STOKER_DATA");
+  const fs::path folder = fs::path(data != nullptr ? data : "") / "broken-images";
+  if (!fs::exists(folder / "MANIFEST.tsv")) {
+    GTEST_SKIP() << "needs broken-images/ in STOKER_DATA";
+  }
+  EXPECT_GE(decode_all(folder), 225);
+}
+
+}  // namespace
+}  // namespace stoker::data

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoded pictures equal Pillow's; what is no picture, or claims too much, is refused with a reason.
+#include "stoker/data/image_decode.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "stoker/base/error.h"
+#include "stoker/data/exif.h"
+#include "support/pictures.h"
+
+namespace stoker::data {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::byte> picture(const std::string& name) {
+  std::vector<std::byte> bytes;
+  read_file(testing::source_folder() / "tests/data/broken-images" / name, bytes);
+  return bytes;
+}
+
+std::string error_of(Bytes bytes, const DecodeLimits& limits = {}) {
+  augment::Image out;
+  try {
+    decode_image(bytes, 3, limits, out, "x.jpg");
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "decoded";
+}
+
+TEST(ImageDecode, EqualsPillow) {
+  std::ifstream file(testing::source_folder() / "tests/golden/pictures.tsv");
+  int cases = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) {
+      continue;
+    }
+    std::istringstream in(line);
+    std::string name;
+    int channels = 0, width = 0, height = 0;
+    std::uint64_t hash = 0;
+    in >> name >> channels >> width >> height >> std::hex >> hash;
+    augment::Image out;
+    decode_image(picture(name), channels, {}, out, name);
+    EXPECT_EQ(out.width, width) << line;
+    EXPECT_EQ(out.height, height) << line;
+    EXPECT_EQ(out.channels, channels) << line;
+    EXPECT_EQ(testing::fnv1a(out.pixels), hash) << line;
+    const ImageInfo info = probe_image(picture(name), {}, name);
+    EXPECT_EQ(info.width, width) << line;
+    EXPECT_EQ(info.height, height) << line;
+    ++cases;
+  }
+  EXPECT_EQ(cases, 25);
+}
+
+// PngSuite's basn2c16 and basi0g16 (interlaced): 16 bits a channel, of which the high 8 are kept.
+TEST(ImageDecode, SixteenBitsKeepTheHighByte) {
+  augment::Image out;
+  decode_image(picture("valid_but_unusual/pngsuite_basi0g16.png"), 1, {}, out, "g16");
+  EXPECT_EQ(out.pixels.size(), 32u * 32u);
+  // The ramp that PngSuite draws: 16-bit values run from 0 to 65535 over the picture's columns and rows.
+  EXPECT_EQ(*std::ranges::min_element(out.pixels), 0);
+  EXPECT_GE(*std::ranges::max_element(out.pixels), 250);
+  augment::Image grey;
+  decode_image(picture("valid_but_unusual/pngsuite_basi0g16.png"), 3, {}, grey, "g16");
+  for (std::size_t i = 0; i < out.pixels.size(); ++i) {
+    ASSERT_EQ(grey.pixels[3 * i], out.pixels[i]);
+    ASSERT_EQ(grey.pixels[3 * i + 2], out.pixels[i]);
+  }
+}
+
+TEST(ImageDecode, RoundTripsPng) {
+  for (const int channels : {1, 3}) {
+    const augment::Image image = testing::computed_picture(31, 17, channels);
+    const std::string file = testing::png_of(image);
+    augment::Image out;
+    decode_image(as_bytes(file), channels, {}, out, "made.png");
+    EXPECT_EQ(out.pixels, image.pixels);
+    EXPECT_EQ(probe_image(as_bytes(file), {}, "made.png").channels, channels);
+  }
+}
+
+TEST(ImageDecode, NamesWhatItCannotRead) {
+  EXPECT_THAT(error_of({}), HasSubstr("x.jpg: is empty"));
+  EXPECT_THAT(error_of(as_bytes("hello, world")), HasSubstr("is no picture (it begins with \"hello, world\")"));
+  EXPECT_THAT(error_of(as_bytes("RIFF\x10\x01\x01\x01WEBPVP8 ")), HasSubstr("unsupported format (WebP)"));
+  EXPECT_THAT(error_of(as_bytes("GIF89a..........")), HasSubstr("unsupported format (GIF)"));
+  EXPECT_THAT(error_of(picture("made_here/hopper_cut_3000.jpg")), HasSubstr("damaged or unsupported JPEG at byte"));
+  EXPECT_THAT(error_of(picture("made_here/bomb_header_65500x65500.jpg")), HasSubstr("65500 x 65500"));
+}
+
+TEST(ImageDecode, LimitsHoldBeforeMemoryIsTaken) {
+  const std::string file = testing::png_of(testing::computed_picture(30, 20, 3));
+  EXPECT_EQ(error_of(as_bytes(file), {.max_pixels = 600}), "decoded");
+  EXPECT_THAT(error_of(as_bytes(file), {.max_pixels = 599}), HasSubstr("the limit is 599 pixels"));
+  EXPECT_THAT(error_of(as_bytes(file), {.max_side = 29}), HasSubstr("29 a side"));
+  const auto progressive = picture("valid_but_unusual/progressive_test.jpg");
+  EXPECT_EQ(error_of(progressive), "decoded");
+  EXPECT_THAT(error_of(progressive, {.max_scans = 2}), HasSubstr("more than 2 scans"));
+}
+
+// Every cut of a JPEG and a PNG ends in DataError, or for the very last bytes in a whole picture: never in a crash, and
+// never in a picture with a grey rest.
+TEST(ImageDecode, EveryTruncationIsSeen) {
+  const auto jpeg = picture("valid_but_unusual/hopper.jpg");
+  augment::Image whole, out;
+  decode_image(jpeg, 3, {}, whole, "hopper.jpg");
+  for (std::size_t size = 0; size < jpeg.size(); size += size < 700 ? 1 : 37) {
+    try {
+      decode_image(Bytes(jpeg).first(size), 3, {}, out, "cut.jpg");
+      EXPECT_EQ(out.pixels, whole.pixels) << size;
+    } catch (const DataError&) {
+    }
+  }
+  const std::string png = testing::png_of(testing::computed_picture(31, 17, 3));
+  for (std::size_t size = 0; size + 16 < png.size(); ++size) {  // 16 bytes: the pixels' checksum and the end chunk
+    EXPECT_NE(error_of(as_bytes(png).first(size)), "decoded") << size;
+  }
+}
+
+// Orientation o undone by what it means, worked out by hand on a 3 x 2 picture.
+TEST(Exif, TurnsUpright) {
+  const augment::Image image{3, 2, 1, {1, 2, 3, 4, 5, 6}};
+  const std::vector<std::vector<std::uint8_t>> expected = {{1, 2, 3, 4, 5, 6}, {3, 2, 1, 6, 5, 4}, {6, 5, 4, 3, 2, 1},
+                                                           {4, 5, 6, 1, 2, 3}, {1, 4, 2, 5, 3, 6}, {4, 1, 5, 2, 6, 3},
+                                                           {6, 3, 5, 2, 4, 1}, {3, 6, 2, 5, 1, 4}};
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    augment::Image upright;
+    turn_upright(image, orientation, upright);
+    EXPECT_EQ(upright.pixels, expected[static_cast<std::size_t>(orientation - 1)]) << orientation;
+    EXPECT_EQ(upright.width, orientation >= 5 ? 2 : 3);
+  }
+}
+
+TEST(Exif, DamagedBlocksMeanUpright) {
+  using namespace std::string_literals;
+  const std::string good = "II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"s;
+  EXPECT_EQ(exif_orientation(as_bytes(good)), 6);
+  EXPECT_EQ(exif_orientation(as_bytes("MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x08\0\0"s)), 8);
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    EXPECT_EQ(exif_orientation(as_bytes(good).first(size)), 1) << size;
+  }
+  EXPECT_EQ(exif_orientation(as_bytes("II*\0\xFF\xFF\xFF\xFF\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"s)), 1);
+  EXPECT_EQ(exif_orientation(as_bytes("II*\0\x08\0\0\0\xFF\xFF\x12\x01\x03\0\x01\0\0\0\x63\0\0\0"s)), 1);
+}
+
+}  // namespace
+}  // namespace stoker::data

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the loader hands out depends on the options and the position alone: not on threads, ranks or where it began.
+#include "stoker/data/image_loader.h"
+
+#include <ATen/ops/cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "stoker/base/error.h"
+#include "support/pictures.h"
+#include "support/temp_folder.h"
+
+namespace stoker::data {
+namespace {
+
+using testing::small_png;
+using testing::TempFolder;
+
+class ImageLoaderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (int i = 0; i < 23; ++i) {
+      folder_.write((i % 3 == 0 ? "a/" : "b/") + std::to_string(i) + ".png", small_png(i, 14 + i % 4, 12));
+    }
+    options_.split = open_image_folder(folder_.path(), {.val = 0}).train;
+    options_.policy = {.crop = augment::Crop::kRandomResized, .out_width = 8, .out_height = 6, .flip = true};
+    options_.batch = 5;
+    options_.seed = 3;
+  }
+  // Two epochs and a bit, as one list; an empty entry ends an epoch.
+  static std::vector<std::optional<core::Batch>> run(const ImageLoaderOptions& options, int calls) {
+    ImageLoader loader(options);
+    std::vector<std::optional<core::Batch>> out;
+    for (int i = 0; i < calls; ++i) {
+      out.push_back(loader.next());
+    }
+    return out;
+  }
+  static void expect_same(const std::optional<core::Batch>& a, const std::optional<core::Batch>& b) {
+    ASSERT_EQ(a.has_value(), b.has_value());
+    if (a) {
+      EXPECT_EQ(a->indices(), b->indices());
+      EXPECT_EQ(a->position(), b->position());
+      EXPECT_TRUE((*a)["image"].equal((*b)["image"]));
+      EXPECT_TRUE((*a)["target"].equal((*b)["target"]));
+    }
+  }
+  TempFolder folder_;
+  ImageLoaderOptions options_;
+};
+
+TEST_F(ImageLoaderTest, HandsOutEverySampleWithItsLabel) {
+  options_.threads = 2;
+  const auto batches = run(options_, 12);
+  std::vector<std::int64_t> seen;
+  for (int step = 0; step < 5; ++step) {
+    const core::Batch& batch = *batches[static_cast<std::size_t>(step)];
+    EXPECT_EQ(batch.position(), (core::Position{0, step}));
+    EXPECT_EQ(batch["image"].sizes(), (at::IntArrayRef{step < 4 ? 5 : 3, 6, 8, 3}));
+    EXPECT_EQ(batch["image"].scalar_type(), at::kByte);
+    EXPECT_TRUE(batch["image"].is_contiguous());
+    for (std::int64_t i = 0; i < batch.size(); ++i) {
+      const std::int64_t index = batch.indices()[static_cast<std::size_t>(i)];
+      const bool is_b = options_.split.source->key(index).starts_with("b/");
+      EXPECT_EQ(batch["target"].const_data_ptr<std::int64_t>()[i], is_b ? 1 : 0);
+      seen.push_back(index);
+    }
+  }
+  EXPECT_FALSE(batches[5].has_value());
+  EXPECT_EQ(batches[6]->position(), (core::Position{1, 0}));
+  EXPECT_FALSE(batches[11].has_value());
+  EXPECT_NE(batches[6]->indices(), batches[0]->indices());
+  std::ranges::sort(seen);
+  EXPECT_EQ(seen.size(), 23u);
+  EXPECT_EQ(std::ranges::unique(seen).size(), 0u);
+}
+
+TEST_F(ImageLoaderTest, ThreadsAndDepthChangeNothing) {
+  options_.threads = 0;
+  const auto expected = run(options_, 14);
+  for (const auto& [threads, depth] : {std::pair{1, 2}, {2, 1}, {2, 3}, {4, 7}}) {
+    options_.threads = threads;
+    options_.depth = depth;
+    const auto batches = run(options_, 14);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      SCOPED_TRACE(fmt::format("{} threads, depth {}, call {}", threads, depth, i));
+      expect_same(batches[i], expected[i]);
+    }
+  }
+}
+
+TEST_F(ImageLoaderTest, ResumesAtEveryPosition) {
+  const auto expected = run(options_, 14);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (int step = 0; step <= 5; ++step) {
+      options_.start = {epoch, step};
+      ImageLoader loader(options_);
+      EXPECT_EQ(loader.position(), options_.start);
+      for (std::size_t i = static_cast<std::size_t>(epoch * 6 + step); i < expected.size(); ++i) {
+        SCOPED_TRACE(fmt::format("start at {}.{}, call {}", epoch, step, i));
+        expect_same(loader.next(), expected[i]);
+      }
+    }
+  }
+}
+
+TEST_F(ImageLoaderTest, RanksTogetherAreTheWhole) {
+  const auto expected = run(options_, 7);
+  for (const int ranks : {2, 4, 8}) {
+    std::vector<std::vector<std::optional<core::Batch>>> parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+      options_.rank = rank;
+      options_.ranks = ranks;
+      parts.push_back(run(options_, 7));
+    }
+    for (std::size_t i = 0; i < 7; ++i) {
+      std::vector<at::Tensor> images, targets;
+      for (const auto& part : parts) {
+        ASSERT_EQ(part[i].has_value(), expected[i].has_value());
+        if (part[i]) {
+          images.push_back((*part[i])["image"]);
+          targets.push_back((*part[i])["target"]);
+        }
+      }
+      if (expected[i]) {
+        EXPECT_TRUE(at::cat(images).equal((*expected[i])["image"])) << ranks;
+        EXPECT_TRUE(at::cat(targets).equal((*expected[i])["target"])) << ranks;
+      }
+    }
+  }
+}
+
+TEST_F(ImageLoaderTest, ABadSampleComesAtItsBatchAndTheRestGoesOn) {
+  folder_.write("b/13.png", "no picture");
+  for (const int threads : {0, 1, 3}) {
+    options_.threads = threads;
+    ImageLoader loader(options_);
+    int errors = 0, batches = 0;
+    for (int step = 0; step < 5; ++step) {
+      try {
+        const auto batch = loader.next();
+        ASSERT_TRUE(batch.has_value());
+        EXPECT_EQ(batch->position(), (core::Position{0, step}));
+        ++batches;
+      } catch (const DataError& error) {
+        EXPECT_THAT(error.what(), ::testing::HasSubstr("b/13.png: is no picture"));
+        ++errors;
+      }
+    }
+    EXPECT_EQ(errors, 1);
+    EXPECT_EQ(batches, 4);
+    EXPECT_FALSE(loader.next().has_value());
+  }
+}
+
+TEST_F(ImageLoaderTest, EvaluationIsInOrderAndTailsMayBeDropped) {
+  options_.shuffle = false;
+  options_.drop_tail = true;
+  options_.channels = 1;
+  ImageLoader loader(options_);
+  EXPECT_EQ(loader.steps_per_epoch(), 4);
+  EXPECT_EQ(loader.next()->indices(), (std::vector<std::int64_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ((*loader.next())["image"].sizes(), (at::IntArrayRef{5, 6, 8, 1}));
+  EXPECT_GE(loader.wait_seconds(), 0);
+  EXPECT_GE(loader.stage_seconds().samples, 10);
+}
+
+TEST_F(ImageLoaderTest, EndsAtAnyMomentAndKeepsWhatItGave) {
+  options_.threads = 3;
+  for (int calls = 0; calls < 8; ++calls) {
+    std::optional<core::Batch> kept;
+    {
+      ImageLoader loader(options_);
+      for (int i = 0; i < calls; ++i) {
+        kept = loader.next();
+      }
+    }
+    if (kept) {
+      EXPECT_EQ((*kept)["image"].numel(), kept->size() * 6 * 8 * 3);
+    }
+  }
+}
+
+TEST_F(ImageLoaderTest, RefusesWhatCannotBe) {
+  const auto refused = [&](auto change) {
+    ImageLoaderOptions options = options_;
+    change(options);
+    EXPECT_THROW(ImageLoader{options}, ConfigError);
+  };
+  refused([](auto& o) { o.batch = 0; });
+  refused([](auto& o) { o.threads = -1; });
+  refused([](auto& o) { o.depth = 0; });
+  refused([](auto& o) { o.channels = 4; });
+  refused([](auto& o) { o.start = {0, 6}; });
+  refused([](auto& o) { o.start = {-1, 0}; });
+  refused([](auto& o) { o.policy.out_width = 0; });
+  refused([](auto& o) { o.split.labels.pop_back(); });
+  ImageLoaderOptions large = options_;
+  large.batch = 1000;  // larger than the data: one batch of all
+  EXPECT_EQ(ImageLoader(large).next()->size(), 23);
+}
+
+}  // namespace
+}  // namespace stoker::data

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches come in order, whole, with any number of threads; errors come where they belong; ending is prompt.
+#include "stoker/data/row_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "stoker/base/error.h"
+
+namespace stoker::data {
+namespace {
+
+TEST(RowPool, FillsEveryRowOnceAndHandsOverInOrder) {
+  for (const int threads : {0, 1, 2, 4}) {
+    std::vector<std::vector<int>> slots(3, std::vector<int>(17));
+    RowPool pool(threads, [&](std::int64_t ticket, std::int64_t row, int worker) {
+      EXPECT_LT(worker, std::max(threads, 1));
+      slots[static_cast<std::size_t>(ticket % 3)][static_cast<std::size_t>(row)] +=
+          static_cast<int>(ticket * 100 + row);
+    });
+    for (std::int64_t ticket = 0; ticket < 3; ++ticket) {
+      pool.submit(ticket, 17);
+    }
+    for (std::int64_t ticket = 0; ticket < 50; ++ticket) {
+      ASSERT_EQ(pool.take(), ticket);
+      std::vector<int>& slot = slots[static_cast<std::size_t>(ticket % 3)];
+      for (int row = 0; row < 17; ++row) {
+        ASSERT_EQ(slot[static_cast<std::size_t>(row)], ticket * 100 + row);
+      }
+      slot.assign(17, 0);
+      pool.submit(ticket + 3, 17);
+    }
+  }
+}
+
+TEST(RowPool, TheFirstFailingRowsErrorComesAtItsBatch) {
+  for (const int threads : {0, 1, 4}) {
+    RowPool pool(threads, [](std::int64_t ticket, std::int64_t row, int) {
+      if (ticket == 1 && row >= 5) {
+        fail<DataError>("test", "row {}", row);
+      }
+    });
+    for (std::int64_t ticket = 0; ticket < 3; ++ticket) {
+      pool.submit(ticket, 40);
+    }
+    EXPECT_EQ(pool.take(), 0);
+    try {
+      pool.take();
+      FAIL() << "no error with " << threads << " threads";
+    } catch (const DataError& error) {
+      EXPECT_STREQ(error.what(), "[test] row 5");
+    }
+    EXPECT_EQ(pool.take(), 2);
+  }
+}
+
+TEST(RowPool, AnEmptyBatchIsDoneAtOnce) {
+  for (const int threads : {0, 2}) {
+    RowPool pool(threads, [](std::int64_t, std::int64_t, int) {});
+    pool.submit(7, 0);
+    pool.submit(8, 3);
+    EXPECT_EQ(pool.take(), 7);
+    EXPECT_EQ(pool.take(), 8);
+    EXPECT_THROW(pool.take(), ConfigError);
+  }
+}
+
+TEST(RowPool, EndsAtAnyMoment) {
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<int> filled = 0;
+    {
+      RowPool pool(3, [&](std::int64_t, std::int64_t, int) { ++filled; });
+      pool.submit(0, 1'000'000'000);  // would take minutes
+      if (round % 2 == 0) {
+        pool.submit(1, 10);
+        while (filled == 0) {
+          std::this_thread::yield();
+        }
+      }
+    }
+    EXPECT_LT(filled, 1'000'000'000);
+  }
+}
+
+TEST(RowPool, RefusesAbsurdNumbersOfThreads) {
+  const auto nothing = [](std::int64_t, std::int64_t, int) {};
+  EXPECT_THROW(RowPool(-1, nothing), ConfigError);
+  EXPECT_THROW(RowPool(100'000, nothing), ConfigError);
+}
+
+}  // namespace
+}  // namespace stoker::data

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows are the same whoever fills them: 0, 1, 2 or 4 threads, files or tar; a bad sample is named.
+#include "stoker/data/sample_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "stoker/base/error.h"
+#include "stoker/data/row_pool.h"
+#include "support/pictures.h"
+#include "support/temp_folder.h"
+
+namespace stoker::data {
+namespace {
+
+using testing::small_png;
+using testing::TempFolder;
+
+constexpr std::int64_t kSamples = 40;
+
+ImageFolder write_pictures(const TempFolder& folder) {
+  for (int i = 0; i < kSamples; ++i) {
+    folder.write((i % 2 == 0 ? "a/" : "b/") + std::to_string(i) + ".png", small_png(i, 20 + i % 5, 18 + i % 3));
+  }
+  return open_image_folder(folder.path(), {.val = 0});
+}
+
+const augment::ImagePolicy kPolicy{
+    .crop = augment::Crop::kRandomResized, .out_width = 12, .out_height = 10, .flip = true};
+
+std::vector<std::uint8_t> all_rows(const ImageFolder& folder, int threads, std::int64_t epoch) {
+  const SampleReader reader(folder.train.source, 3, kPolicy);
+  const auto bytes = static_cast<std::size_t>(reader.row_bytes());
+  std::vector<std::uint8_t> rows(bytes * kSamples);
+  std::vector<SampleWorkspace> workspaces(static_cast<std::size_t>(std::max(threads, 1)));
+  RowPool pool(threads, [&](std::int64_t, std::int64_t row, int worker) {
+    reader.read_row(row, 11, epoch, {rows.data() + static_cast<std::size_t>(row) * bytes, bytes},
+                    workspaces[static_cast<std::size_t>(worker)]);
+  });
+  pool.submit(0, kSamples);
+  pool.take();
+  EXPECT_EQ(reader.seconds().samples, kSamples);
+  EXPECT_GT(reader.seconds().decode, 0);
+  return rows;
+}
+
+TEST(SampleReader, RowsDoNotDependOnThreads) {
+  const TempFolder folder;
+  const ImageFolder found = write_pictures(folder);
+  const std::vector<std::uint8_t> rows = all_rows(found, 0, 1);
+  for (const int threads : {1, 2, 4}) {
+    EXPECT_EQ(all_rows(found, threads, 1), rows) << threads;
+  }
+  EXPECT_NE(all_rows(found, 2, 2), rows);  // another epoch draws anew
+}
+
+TEST(SampleReader, NamesABadSample) {
+  const TempFolder folder;
+  write_pictures(folder);
+  folder.write("a/0.png", "no picture at all");
+  folder.write("a/10.png", "");
+  const ImageFolder found = open_image_folder(folder.path(), {.val = 0});
+  const SampleReader reader(found.train.source, 3, kPolicy);
+  std::vector<std::uint8_t> row(static_cast<std::size_t>(reader.row_bytes()));
+  SampleWorkspace workspace;
+  const auto error_of = [&](std::int64_t index) -> std::string {
+    try {
+      reader.read_row(index, 0, 0, row, workspace);
+    } catch (const DataError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(error_of(0), ::testing::HasSubstr("a/0.png: is no picture"));
+  EXPECT_THAT(error_of(1), ::testing::HasSubstr("a/10.png: is empty"));
+  EXPECT_EQ(error_of(2), "");
+  EXPECT_THAT(error_of(kSamples), ::testing::HasSubstr("outside a source of 40 samples"));
+}
+
+TEST(SampleReader, EstimatesAndRefuses) {
+  const TempFolder folder;
+  const ImageFolder found = write_pictures(folder);
+  EXPECT_GT(estimate_sample_seconds(found.train, 3, kPolicy, 1000), 0);
+  EXPECT_EQ(estimate_sample_seconds(found.val, 3, kPolicy), 0);
+  EXPECT_THROW(SampleReader(found.train.source, 2, kPolicy), ConfigError);
+  EXPECT_THROW(SampleReader(nullptr, 3, kPolicy), ConfigError);
+}
+
+}  // namespace
+}  // namespace stoker::data

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures for tests: a computed one that tests/golden/make_pictures.py makes too, PNG files of pictures, and the hash
+// that the golden tables hold. Thread-safe: no state.
+#pragma once
+
+#include <spng.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "stoker/augment/image.h"
+
+namespace stoker::testing {
+
+inline std::filesystem::path source_folder() {
+  const char* source = std::getenv("STOKER_SOURCE");
+  return source != nullptr ? source : std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
+}
+
+// FNV-1a, 64 bits.
+inline std::uint64_t fnv1a(std::span<const std::uint8_t> bytes) {
+  std::uint64_t value = 0xCBF29CE484222325;
+  for (const std::uint8_t byte : bytes) {
+    value = (value ^ byte) * 0x100000001B3;
+  }
+  return value;
+}
+
+// shift moves the colours, so that pictures differ.
+inline augment::Image computed_picture(int width, int height, int channels, int shift = 0) {
+  augment::Image image;
+  image.reshape(width, height, channels);
+  std::uint8_t* out = image.pixels.data();
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      for (int c = 0; c < channels; ++c) {
+        *out++ = static_cast<std::uint8_t>(x * 7 + y * 13 + c * 29 + (x * y) % 31 * 5 + ((x * x + y * 3) >> 3) + shift);
+      }
+    }
+  }
+  return image;
+}
+
+// The bytes of a PNG file; channels 1 or 3.
+inline std::string png_of(const augment::Image& image) {
+  const std::unique_ptr<spng_ctx, void (*)(spng_ctx*)> context(spng_ctx_new(SPNG_CTX_ENCODER), spng_ctx_free);
+  spng_set_option(context.get(), SPNG_ENCODE_TO_BUFFER, 1);
+  spng_ihdr header{};
+  header.width = static_cast<std::uint32_t>(image.width);
+  header.height = static_cast<std::uint32_t>(image.height);
+  header.bit_depth = 8;
+  header.color_type = image.channels == 1 ? SPNG_COLOR_TYPE_GRAYSCALE : SPNG_COLOR_TYPE_TRUECOLOR;
+  spng_set_ihdr(context.get(), &header);
+  if (spng_encode_image(context.get(), image.pixels.data(), image.pixels.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE) !=
+      0) {
+    throw std::runtime_error("a PNG could not be made");
+  }
+  std::size_t size = 0;
+  int error = 0;
+  const std::unique_ptr<void, void (*)(void*)> buffer(spng_get_png_buffer(context.get(), &size, &error), std::free);
+  return {static_cast<const char*>(buffer.get()), size};
+}
+
+// A small picture that differs from those of other numbers.
+inline std::string small_png(int number, int width = 9, int height = 7) {
+  return png_of(computed_picture(width, height, 3, number * 37 + number / 7));
+}
+
+}  // namespace stoker::testing
