@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "stoker/base/error.h"
 #include "stoker/device/scalar_ring.h"
 #include "stoker/models/registry.h"
 #include "stoker/tasks/image_classifier.h"
@@ -182,7 +183,7 @@ TEST(Loop, StopsWithTheSamplesNamesAfterTooManySkippedSteps) {
   ToyTrainable model(at::kFloat);
   Rig rig(model, {});
   Repeating source([](core::Position position) {
-    core::Batch batch({position}, {7, 8, 9});
+    core::Batch batch(position, std::vector<std::int64_t>{7, 8, 9});
     const core::Batch good = toy_batch(3, at::kFloat);
     batch.set("x", good["x"] * (position.step >= 3 ? std::nan("") : 1.0));
     batch.set("y", good["y"]);

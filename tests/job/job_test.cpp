@@ -222,7 +222,7 @@ TEST_F(JobTest, AChangedDataSetCannotGoOn) {
   write_striped_set(folder_, "data/train/extra-", 2);  // three more classes
   std::atomic<bool> never{false};
   try {
-    Job::resume(stopped.folder, {}, kSilent);
+    (void)Job::resume(stopped.folder, {}, kSilent);
     FAIL() << "it went on";
   } catch (const CheckpointError& error) {
     EXPECT_THAT(error.what(), HasSubstr("has 6 classes now, the run was started with 3"));
@@ -231,7 +231,7 @@ TEST_F(JobTest, AChangedDataSetCannotGoOn) {
 
 TEST_F(JobTest, OnlySomeValuesMayChangeOnResume) {
   const Ran stopped = train(request("run"), 2);
-  EXPECT_THROW(Job::resume(stopped.folder, {"lr=0.1"}, kSilent), ConfigError);
+  EXPECT_THROW((void)Job::resume(stopped.folder, {"lr=0.1"}, kSilent), ConfigError);
   std::atomic<bool> never{false};
   EXPECT_EQ(Job::resume(stopped.folder, {"epochs=3"}, kSilent).train({}, never).step, 18);
 }
