@@ -9,7 +9,8 @@ logits = (3 * torch.sin(torch.arange(20, dtype=torch.float64) * 1.3)).reshape(5,
 target = torch.tensor([0, 3, 1, 1, 2])
 weights = torch.tensor([0.5, 2.0, 1.0, 0.25], dtype=torch.float64)
 lines = []
-for name, smoothing, weight in [("plain", 0, None), ("smoothed", 0.1, None), ("weighted", 0, weights), ("both", 0.2, weights)]:
+cases = [("plain", 0, None), ("smoothed", 0.1, None), ("weighted", 0, weights), ("both", 0.2, weights)]
+for name, smoothing, weight in cases:
     x = logits.clone().requires_grad_()
     total = F.cross_entropy(x, target, weight=weight, reduction="sum", label_smoothing=smoothing)
     mean = F.cross_entropy(x, target, weight=weight, label_smoothing=smoothing)

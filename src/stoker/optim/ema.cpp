@@ -3,8 +3,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_foreach_lerp.h>
-#include <ATen/ops/div.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 
@@ -50,9 +48,10 @@ void Ema::update(const at::Tensor& found_inf) {
     updates_.sub_(skipped);
     weight_.mul_(1 - skipped);
   }
+  const at::Tensor single = weight_.to(at::kFloat);
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const at::Tensor value = staging_[i].defined() ? staging_[i].copy_(values_[i]) : values_[i];
-    averages_[i].lerp_(value, weight_.to(averages_[i].scalar_type()));
+    averages_[i].lerp_(value, value.scalar_type() == at::kDouble ? weight_ : single);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -79,6 +80,7 @@ FusedOptimizer::Group& FusedOptimizer::group_for(const at::Tensor& value, double
   if (counter == step_counters_.end()) {
     step_counters_.push_back(at::zeros({}, value.options().dtype(at::kFloat).requires_grad(false)));
     counter = step_counters_.end() - 1;
+    ones_.push_back(at::ones_like(*counter));
   }
   groups_.push_back({value.device(), value.scalar_type(), weight_decay, lr_factor, {}, *counter});
   return groups_.back();
@@ -135,8 +137,8 @@ void FusedOptimizer::launch(const Group& group, double lr, const at::Tensor& fou
 
 void FusedOptimizer::step(double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
   const at::NoGradGuard no_grad;
-  for (at::Tensor& counter : step_counters_) {
-    counter.add_(1);
+  for (std::size_t i = 0; i < step_counters_.size(); ++i) {
+    step_counters_[i].add_(ones_[i]);
   }
   for (const Group& group : groups_) {
     collect(group);

@@ -57,6 +57,7 @@ class FusedOptimizer final : public Optimizer {
   OptimizerOptions options_;
   std::vector<Group> groups_;
   std::vector<at::Tensor> step_counters_;  // one per device
+  std::vector<at::Tensor> ones_;           // what they count by; adding a number would allocate it anew
   Lists lists_;
 };
 

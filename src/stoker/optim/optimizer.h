@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizers on LibTorch's fused kernels: one call updates a whole group of parameters. Part of a step's commit: all
-// state exists from construction on and step() neither allocates nor waits for the device. Called by train::Step from
-// one thread.
+// state exists from construction on and step() neither allocates nor waits for the device (LibTorch's CPU kernel of Adam
+// reads the step counter with item(), one a parameter: host memory, no wait). Called by train::Step from one thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,7 +27,7 @@ struct OptimizerOptions {
   double beta2 = 0.999;
   double eps = 1e-8;
   // Multiplies the learning rate of a parameter; none means 1 for all. Asked once, at construction.
-  std::function<double(const core::Parameter&)> lr_factor;
+  std::function<double(const core::Parameter&)> lr_factor = {};
 };
 
 class Optimizer : public core::Stateful {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clipping against torch.nn.utils.clip_grad_norm_, and what becomes of infinities.
+#include "stoker/optim/clip.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "golden/optimizers.h"
+#include "stoker/base/error.h"
+#include "support/dispatch_counter.h"
+
+namespace stoker::optim {
+namespace {
+
+at::Tensor make_gradient(int step, int first, int count) {
+  return (at::arange(first, first + count, at::kDouble) * 0.3 + 0.7 * step).sin() * (1 + 0.1 * step);
+}
+
+TEST(Clip, EqualsPyTorch) {
+  for (const auto& [dtype, tolerance] : {std::pair{at::kDouble, 1e-12}, {at::kFloat, 1e-6}}) {
+    const std::vector<at::Tensor> grads{make_gradient(3, 0, 12).to(dtype), make_gradient(4, 12, 4).to(dtype)};
+    const at::Tensor norm = clip_by_norm(grads, 1.5);
+    EXPECT_NEAR(norm.item<double>(), golden::clipped[0], 10 * tolerance);
+    for (int i = 0; i < 16; ++i) {
+      const at::Tensor value = i < 12 ? grads[0][i] : grads[1][i - 12];
+      EXPECT_NEAR(value.item<double>(), golden::clipped[i + 1], tolerance);
+    }
+  }
+}
+
+TEST(Clip, LeavesSmallGradientsAlone) {
+  const at::Tensor grad = make_gradient(3, 0, 12), before = grad.clone();
+  clip_by_norm({grad}, 1e6);
+  EXPECT_TRUE(grad.equal(before));
+}
+
+TEST(Clip, MixesDtypesAndNormsHalfInFloat32) {
+  // 300^2 * 4 is beyond float16's largest number, 65504.
+  const std::vector<at::Tensor> grads{at::full({4}, 300, at::kHalf), at::full({4}, 400, at::kFloat)};
+  const at::Tensor norm = clip_by_norm(grads, 10);
+  EXPECT_EQ(norm.scalar_type(), at::kFloat);
+  EXPECT_NEAR(norm.item<double>(), 1000, 1e-3);
+  EXPECT_NEAR(grads[0][0].item<double>(), 3, 2e-3);
+  EXPECT_NEAR(grads[1][0].item<double>(), 4, 1e-5);
+  EXPECT_EQ(gradient_norm({}).item<double>(), 0);
+}
+
+TEST(Clip, NeverWaits) {
+  const at::Tensor grad = make_gradient(3, 0, 12);
+  at::Tensor found_inf = at::zeros({1});
+  const testing::DispatchCounter counter;
+  mark_non_finite(clip_by_norm({grad}, 1), found_inf);
+  EXPECT_TRUE(counter.waits().empty());
+}
+
+TEST(Clip, ANonFiniteNormMarksTheStep) {
+  at::Tensor found_inf = at::zeros({1});
+  mark_non_finite(gradient_norm({at::full({2}, 3.0F)}), found_inf);
+  EXPECT_EQ(found_inf.item<float>(), 0);
+  mark_non_finite(gradient_norm({at::full({2}, std::numeric_limits<float>::quiet_NaN())}), found_inf);
+  EXPECT_EQ(found_inf.item<float>(), 1);
+  mark_non_finite(gradient_norm({at::full({2}, 3.0F)}), found_inf);  // once marked, it stays so
+  EXPECT_EQ(found_inf.item<float>(), 1);
+  EXPECT_THROW((void)clip_by_norm({}, 0), ConfigError);
+  EXPECT_THROW((void)clip_by_norm({}, std::nan("")), ConfigError);
+}
+
+}  // namespace
+}  // namespace stoker::optim

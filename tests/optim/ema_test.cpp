@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The moving average against a plain loop of the documented formula, its standing in for the weights, and its state.
+#include "stoker/optim/ema.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+#include "stoker/base/error.h"
+#include "support/dispatch_counter.h"
+
+namespace stoker::optim {
+namespace {
+
+struct Toy {
+  at::Tensor weight = at::arange(4, at::kFloat).set_requires_grad(true);
+  at::Tensor half = at::arange(4, at::kFloat).to(at::kHalf).set_requires_grad(true);
+  at::Tensor statistics = at::arange(4, at::kFloat);
+  std::vector<core::Parameter> parameters{{"weight", weight, core::Role::kLinear, 0},
+                                          {"half", half, core::Role::kLinear, 0}};
+  void set(float value) {
+    const at::NoGradGuard no_grad;
+    weight.fill_(value);
+    half.fill_(value);
+    statistics.fill_(value);
+  }
+};
+
+TEST(Ema, FollowsTheFormulaAndSkipsSkippedSteps) {
+  Toy toy;
+  toy.set(1);
+  Ema ema(toy.parameters, {toy.statistics}, 0.5);
+  double twin = 1;
+  int t = 0;
+  for (int step = 0; step < 30; ++step) {
+    const auto value = static_cast<float>(step % 7);
+    toy.set(value);
+    const bool skipped = step % 5 == 2;
+    ema.update(at::full({1}, skipped ? 1.0F : 0.0F));
+    if (!skipped) {
+      ++t;
+      const double d = std::min(0.5, (1.0 + t) / (10.0 + t));
+      twin += (1 - d) * (value - twin);
+    }
+  }
+  const Ema::InPlace averages(ema);
+  EXPECT_NEAR(toy.weight[2].item<double>(), twin, 1e-5);
+  EXPECT_NEAR(toy.statistics[2].item<double>(), twin, 1e-5);
+  EXPECT_NEAR(toy.half[2].item<double>(), twin, 2e-3);
+}
+
+TEST(Ema, StandsInForTheWeightsAndGivesThemBack) {
+  Toy toy;
+  toy.set(1);
+  Ema ema(toy.parameters, {toy.statistics}, 0.9);
+  toy.set(3);
+  const at::Tensor handle = toy.weight, view = toy.statistics.narrow(0, 1, 2);
+  {
+    const Ema::InPlace averages(ema);
+    EXPECT_EQ(handle[0].item<float>(), 1);
+    EXPECT_EQ(view[0].item<float>(), 1);
+    EXPECT_EQ(toy.half[0].item<float>(), 1);
+    EXPECT_TRUE(handle.requires_grad());
+    EXPECT_THROW(ema.update(), ConfigError);
+    EXPECT_THROW(const Ema::InPlace twice(ema), ConfigError);
+  }
+  EXPECT_EQ(handle[0].item<float>(), 3);
+  EXPECT_EQ(view[0].item<float>(), 3);
+  EXPECT_EQ(toy.half[0].item<float>(), 3);
+}
+
+TEST(Ema, GoesOnFromSavedState) {
+  Toy toy;
+  toy.set(1);
+  Ema ema(toy.parameters, {toy.statistics}, 0.9);
+  toy.set(2);
+  ema.update();
+  core::State state;
+  ema.save_state(state);
+  EXPECT_EQ(state.tensors.count("ema.weight"), 1U);
+  for (auto& [name, tensor] : state.tensors) {
+    tensor = tensor.clone();
+  }
+  ema.update();
+  Ema other(toy.parameters, {toy.statistics}, 0.9);
+  other.load_state(state);
+  other.update();
+  core::State a, b;
+  ema.save_state(a);
+  other.save_state(b);
+  for (const auto& [name, tensor] : a.tensors) {
+    EXPECT_TRUE(tensor.equal(b.tensor(name))) << name;
+  }
+}
+
+TEST(Ema, NeverWaits) {
+  const Toy toy;
+  Ema ema(toy.parameters, {toy.statistics}, 0.9);
+  const at::Tensor found_inf = at::full({1}, 0.0F);
+  const testing::DispatchCounter counter;
+  ema.update(found_inf);
+  EXPECT_TRUE(counter.waits().empty());
+}
+
+TEST(Ema, RefusesBadDecay) {
+  const Toy toy;
+  EXPECT_THROW(const Ema ema(toy.parameters, {}, 1.0), ConfigError);
+  EXPECT_THROW(const Ema ema(toy.parameters, {}, std::nan("")), ConfigError);
+}
+
+}  // namespace
+}  // namespace stoker::optim
