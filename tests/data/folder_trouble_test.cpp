@@ -10,6 +10,7 @@
 #include "stoker/data/image_folder.h"
 #include "support/as_nobody.h"
 #include "support/pictures.h"
+#include "support/tar_builder.h"
 #include "support/temp_folder.h"
 
 namespace stoker::data {
@@ -153,17 +154,19 @@ TEST(FolderTrouble, AnUnreadableFolderIsNamed) {
   EXPECT_EQ(testing::as_nobody(read), 0);
 }
 
-// 10,000 files in the time that 10,000 entries take: a quadratic step would take minutes.
+// A tar of 20,001 members scans in the time that reading their headers takes: a quadratic step would take minutes.
 TEST(FolderTrouble, ManyFilesScanWithProgress) {
   const TempFolder folder;
-  for (int i = 0; i < 10'001; ++i) {
-    folder.write((i % 2 == 0 ? "a/" : "b/") + std::to_string(i) + ".png", "");
+  testing::TarBuilder tar;
+  for (int i = 0; i < 20'001; ++i) {
+    tar.add((i % 2 == 0 ? "a/" : "b/") + std::to_string(i) + ".png", "");
   }
+  folder.write("train.tar", tar.done());
   std::vector<std::int64_t> seen;
   const ImageFolder found = open_image_folder(folder.path(), {}, [&](std::int64_t files) { seen.push_back(files); });
-  EXPECT_EQ(found.train.size() + found.val.size(), 10'001);
-  EXPECT_EQ(seen.size(), 3u);
-  EXPECT_EQ(seen.back(), 10'001);
+  EXPECT_EQ(found.train.size() + found.val.size(), 20'001);
+  EXPECT_THAT(seen, ::testing::IsSupersetOf({5'000, 10'000, 15'000, 20'000, 20'001}));
+  EXPECT_THAT(found.findings, Contains(HasSubstr("not checked whether pictures of train are in val or test too")));
 }
 
 }  // namespace
