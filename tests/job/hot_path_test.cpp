@@ -75,8 +75,8 @@ core::Batch picture_batch(core::Position position) {
 }
 
 struct Rig {
-  explicit Rig(core::Trainable& model, StepOptions options)
-      : optimizer(optim::make_optimizer({.name = "adamw"}, model.parameters())),
+  explicit Rig(core::Trainable& model, StepOptions options, const std::string& rule = "sgd")
+      : optimizer(optim::make_optimizer({.name = rule}, model.parameters())),
         scaler({.scaling = false}, at::kCPU),
         ema(model.parameters(), model.norm_buffers(), 0.9),
         step({model, *optimizer, scaler, ranks, &ema}, options),
@@ -118,6 +118,22 @@ TEST(HotPath, NeitherLossNorClippingNorEmaWaitForTheDevice) {
     waits = counter.waits();
   }
   EXPECT_TRUE(waits.empty()) << waits.begin()->first << " ran " << waits.begin()->second << " times in 4 steps";
+}
+
+TEST(HotPath, FusedAdamwReadsNothingButItsStepCounterOnTheHost) {
+  const auto model = small_classifier();
+  Rig rig(*model, {}, "adamw");
+  Repeating source(picture_batch);
+  Counting events;
+  rig.run(source, events, 2);
+  const DispatchCounter counter;
+  rig.run(source, events, 6);
+  // LibTorch's CPU kernel reads the counter once a parameter; the CUDA kernel reads it on the device.
+  const auto reads = static_cast<std::int64_t>(4 * model->parameters().size());
+  for (const auto& [name, count] : counter.waits()) {
+    EXPECT_TRUE(name == "aten::item" || name == "aten::_local_scalar_dense") << name;
+    EXPECT_LE(count, reads) << name;
+  }
 }
 
 TEST(HotPath, NothingGrowsOver2000Steps) {

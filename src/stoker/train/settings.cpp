@@ -136,8 +136,7 @@ bool valid_class_weights(std::string_view text) {
 }
 
 std::vector<Setting> make_settings() {
-  constexpr auto B = Group::kBehaviour;
-  constexpr auto P = Group::kPerformance;
+  constexpr Group B = Group::kBehaviour, P = Group::kPerformance;
   constexpr std::int64_t kMany = 1'000'000'000;
   const auto non_empty = [](std::string_view text) { return !text.empty(); };
   return {
