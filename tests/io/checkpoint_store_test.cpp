@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stoker/io/checkpoint/store.h"
-
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
@@ -13,11 +11,13 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "stoker/base/clock.h"
 #include "stoker/base/counter_rng.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/io/checkpoint/store.h"
 #include "stoker/io/checkpoint/swap_folder.h"
 #include "support/temp_folder.h"
 
@@ -34,7 +34,7 @@ Checkpoint made_of(std::int64_t value, std::int64_t elements = 100) {
   checkpoint.weights["layer.weight"] = at::full({elements}, value, at::kFloat);
   checkpoint.state.tensors["optimizer.exp_avg"] = at::full({elements}, value, at::kDouble);
   checkpoint.state.numbers["step"] = value;
-  checkpoint.info = {{"value", value}, {"classes", {"cat", "dog"}}};
+  checkpoint.info = nlohmann::json{{"value", value}, {"classes", {"cat", "dog"}}};
   return checkpoint;
 }
 
@@ -45,7 +45,7 @@ std::int64_t value_of(const Checkpoint& checkpoint) {
   EXPECT_TRUE(at::equal(weight, at::full(weight.sizes(), value, at::kFloat)));
   const at::Tensor& moment = checkpoint.state.tensor("optimizer.exp_avg");
   EXPECT_TRUE(at::equal(moment, at::full(moment.sizes(), value, at::kDouble)));
-  EXPECT_EQ(checkpoint.info.at("value"), value);
+  EXPECT_EQ((*checkpoint.info).at("value"), value);
   return value;
 }
 
@@ -91,7 +91,7 @@ TEST(CheckpointStore, GivesBackWhatWasSaved) {
   store.save("last", made_of(3));
   EXPECT_EQ(value_of(store.load("last")), 3);
   EXPECT_EQ(value_of(store.load("best")), 2);
-  EXPECT_EQ(load_info(store.path("last")), made_of(3).info);
+  EXPECT_EQ(load_info(store.path("last")), *made_of(3).info);
   EXPECT_TRUE(load_weights(store.path("last")).state.tensors.empty());
   EXPECT_EQ(std::distance(fs::directory_iterator(temp / "run/checkpoints"), fs::directory_iterator()), 2);
 }
@@ -100,10 +100,16 @@ TEST(CheckpointStore, NumbersComeBackBitForBit) {
   using Limits = std::numeric_limits<double>;
   const TempFolder temp;
   Checkpoint checkpoint = made_of(0);
-  const std::map<std::string, double> reals = {
-      {"zero", 0.0},        {"minus zero", -0.0}, {"whole", 5.0},  {"tenth", 0.1},           {"third", 1.0 / 3},
-      {"tiny", Limits::denorm_min()}, {"max", Limits::max()}, {"inf", Limits::infinity()}, {"-inf", -Limits::infinity()},
-      {"nan", Limits::quiet_NaN()}};
+  const std::map<std::string, double> reals = {{"zero", 0.0},
+                                               {"minus zero", -0.0},
+                                               {"whole", 5.0},
+                                               {"tenth", 0.1},
+                                               {"third", 1.0 / 3},
+                                               {"tiny", Limits::denorm_min()},
+                                               {"max", Limits::max()},
+                                               {"inf", Limits::infinity()},
+                                               {"-inf", -Limits::infinity()},
+                                               {"nan", Limits::quiet_NaN()}};
   for (const auto& [name, value] : reals) {
     checkpoint.state.numbers[name] = value;
   }
@@ -176,7 +182,7 @@ TEST(CheckpointStore, InfoThatIsNoTextLeavesTheOldOne) {
   CheckpointStore store(temp.path());
   store.save("last", made_of(1));
   Checkpoint bad = made_of(2);
-  bad.info["classes"] = {"\xff"};
+  bad.info = nlohmann::json{{"classes", {"\xff"}}};
   EXPECT_THROW(store.save("last", bad), CheckpointError);
   EXPECT_EQ(value_of(store.load("last")), 1);
   EXPECT_EQ(std::distance(fs::directory_iterator(temp.path()), fs::directory_iterator()), 1);

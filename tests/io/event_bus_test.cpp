@@ -99,7 +99,8 @@ TEST(EventBus, DeliversEverythingInOrderBeforeItEnds) {
 TEST(EventBus, FlushesWhenItIsQuiet) {
   Gate flushed;
   EventBus bus(no_report);
-  bus.add(std::make_unique<Probe>(false, [](const Event&) {}, [&] { flushed.open(); }));
+  bus.add(std::make_unique<Probe>(
+      false, [](const Event&) {}, [&] { flushed.open(); }));
   bus.emit(step(1));
   flushed.wait();  // hangs if flush() comes only at the end
 }
@@ -122,9 +123,8 @@ TEST(EventBus, ASleepingSinkMissesStepsAndNothingElse) {
         ++findings;
       }
     }));
-    bus.add(std::make_unique<Probe>(true, [&](const Event& event) {
-      complete += std::holds_alternative<StepFinished>(event) ? 1 : 0;
-    }));
+    bus.add(std::make_unique<Probe>(
+        true, [&](const Event& event) { complete += std::holds_alternative<StepFinished>(event) ? 1 : 0; }));
     for (int i = 1; i <= kSteps; ++i) {  // returns although the first sink takes nothing
       bus.emit(step(i, [] { return 1.0F; }));
       if (i % 100 == 0) {
@@ -234,9 +234,8 @@ TEST(EventBus, AStepWhoseValuesCannotBeReadArrivesWithoutThem) {
   int empty = 0;
   {
     EventBus bus([&](const std::string& text) { reports.push_back(text); });
-    bus.add(std::make_unique<Probe>(true, [&](const Event& event) {
-      empty += std::get<StepFinished>(event).scalars == nullptr;
-    }));
+    bus.add(std::make_unique<Probe>(
+        true, [&](const Event& event) { empty += std::get<StepFinished>(event).scalars == nullptr; }));
     for (int i = 1; i <= 100; ++i) {
       bus.emit(step(i, []() -> float { throw std::runtime_error("device gone"); }));
     }

@@ -59,9 +59,12 @@ RunStarted start(std::int64_t first_step, const std::string& folder) {
 }
 
 Evaluated evaluated(std::int64_t number) {
-  return {.position = {(number - 1) / 4, 3}, .step = number, .split = "val",
+  return {.position = {(number - 1) / 4, 3},
+          .step = number,
+          .split = "val",
           .metrics = {{"accuracy", 0.5, true}, {"loss", std::numeric_limits<double>::quiet_NaN(), false}},
-          .seconds = 2, .best = number == 4};
+          .seconds = 2,
+          .best = number == 4};
 }
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -104,16 +107,23 @@ TEST(MetricsJsonl, IsAnObjectAnEvent) {
   jsonl.on(Finding{"bad name \xff"});
   jsonl.on(RunFinished{4, "done", "all", 1.5});
   jsonl.flush();
-  EXPECT_EQ(read_text(temp / "metrics.jsonl"),
-            R"({"event":"run_started","title":"a title","scalars":["loss","grad, norm"],"epochs":3,"steps_per_epoch":4,)"
-            R"("first_step":0,"last_step":12})" "\n"
-            R"({"event":"step","epoch":0,"step":1,"samples":128,"seconds":0.25,"data_wait":0.1,"lr":1e-05,)"
-            R"("scalars":{"loss":0.1,"grad, norm":"nan"}})" "\n"
-            R"({"event":"evaluated","epoch":0,"step":4,"split":"val","seconds":2,"best":true,)"
-            R"("metrics":{"accuracy":0.5,"loss":"nan"}})" "\n"
-            R"({"event":"fault","step":5,"kind":"non_finite","text":"skipped"})" "\n"
-            R"({"event":"finding","text":"bad name \\xff"})" "\n"
-            R"({"event":"run_finished","step":4,"outcome":"done","text":"all","seconds":1.5})" "\n");
+  EXPECT_EQ(
+      read_text(temp / "metrics.jsonl"),
+      R"({"event":"run_started","title":"a title","scalars":["loss","grad, norm"],"epochs":3,"steps_per_epoch":4,)"
+      R"("first_step":0,"last_step":12})"
+      "\n"
+      R"({"event":"step","epoch":0,"step":1,"samples":128,"seconds":0.25,"data_wait":0.1,"lr":1e-05,)"
+      R"("scalars":{"loss":0.1,"grad, norm":"nan"}})"
+      "\n"
+      R"({"event":"evaluated","epoch":0,"step":4,"split":"val","seconds":2,"best":true,)"
+      R"("metrics":{"accuracy":0.5,"loss":"nan"}})"
+      "\n"
+      R"({"event":"fault","step":5,"kind":"non_finite","text":"skipped"})"
+      "\n"
+      R"({"event":"finding","text":"bad name \\xff"})"
+      "\n"
+      R"({"event":"run_finished","step":4,"outcome":"done","text":"all","seconds":1.5})"
+      "\n");
 }
 
 // What a run of 12 steps with an evaluation after each fourth says between two steps.

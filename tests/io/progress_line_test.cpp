@@ -56,8 +56,12 @@ StepFinished step(std::int64_t number, float loss) {
 }
 
 Evaluated evaluated() {
-  return {.position = {0, 39}, .step = 40, .split = "val", .metrics = {{"accuracy", 0.73125, true}, {"loss", 0.8, false}},
-          .seconds = 1, .best = true};
+  return {.position = {0, 39},
+          .step = 40,
+          .split = "val",
+          .metrics = {{"accuracy", 0.73125, true}, {"loss", 0.8, false}},
+          .seconds = 1,
+          .best = true};
 }
 
 // A progress line with a clock and a screen of its own.
@@ -99,7 +103,8 @@ TEST(ProgressLine, OnATerminalOneLineIsRedrawn) {
   screen.line->on(step(50, 1));
   EXPECT_THAT(screen.take(), HasSubstr("epoch 2/3  [====------------]  10/40  loss 1.631 v"));
   screen.line->on(evaluated());
-  EXPECT_THAT(screen.take(), StartsWith("\r\x1b[Kepoch 1: val accuracy 0.7312, loss 0.8 (best so far)\n\repoch 2/3  [="));
+  EXPECT_THAT(screen.take(),
+              StartsWith("\r\x1b[Kepoch 1: val accuracy 0.7312, loss 0.8 (best so far)\n\repoch 2/3  [="));
   screen.line->on(CheckpointSaved{40, "p", "last"});
   EXPECT_EQ(screen.take(), "");
   screen.line->on(FaultSurvived{41, "non_finite", "skipped\x1b[2J"});
@@ -156,12 +161,16 @@ TEST(ProgressLine, JsonIsAnObjectALine) {
   screen.line->on(start());
   screen.line->on(step(1, 0.1F));
   screen.line->on(CheckpointSaved{1, "p", "last"});
-  EXPECT_EQ(screen.take(),
-            R"({"event":"run_started","folder":"runs/x","title":"small_cnn on demo, cpu","scalars":["loss"],"epochs":3,)"
-            R"("steps_per_epoch":40,"first_step":0,"last_step":120,"plan":[]})" "\n"
-            R"({"event":"step","epoch":0,"step":1,"samples":128,"seconds":0.6,"data_wait":0.05,"lr":0.01,)"
-            R"("memory_bytes":1234000000,"scalars":{"loss":0.1}})" "\n"
-            R"({"event":"checkpoint","step":1,"kind":"last","path":"p"})" "\n");
+  EXPECT_EQ(
+      screen.take(),
+      R"({"event":"run_started","folder":"runs/x","title":"small_cnn on demo, cpu","scalars":["loss"],"epochs":3,)"
+      R"("steps_per_epoch":40,"first_step":0,"last_step":120,"plan":[]})"
+      "\n"
+      R"({"event":"step","epoch":0,"step":1,"samples":128,"seconds":0.6,"data_wait":0.05,"lr":0.01,)"
+      R"("memory_bytes":1234000000,"scalars":{"loss":0.1}})"
+      "\n"
+      R"({"event":"checkpoint","step":1,"kind":"last","path":"p"})"
+      "\n");
 }
 
 TEST(ProgressLine, NeedsAStream) { EXPECT_THROW(ProgressLine(ProgressOptions{}), ConfigError); }
@@ -185,7 +194,8 @@ TEST(ProgressFigures, FitsAnyWidthAndKeepsWhatMattersMost) {
     EXPECT_THAT(line, HasSubstr("loss 1.5 →"));
   }
   EXPECT_EQ(figures.line({140, true, true}),
-            "epoch 2/3  ━━━━────────────  10/40  loss 1.5 →  val accuracy 0.7312  lr 0.01  213/s  1.2 GB  wait 8%  0:42 left");
+            "epoch 2/3  ━━━━────────────  10/40  loss 1.5 →  val accuracy 0.7312  lr 0.01  213/s  1.2 GB  wait 8%  "
+            "0:42 left");
   EXPECT_EQ(figures.line({40, true, true}), "epoch 2/3  10/40  loss 1.5 →  0:42 left");
 }
 

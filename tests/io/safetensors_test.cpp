@@ -119,9 +119,9 @@ TEST(Safetensors, StridesAndViewsDoNotShowInTheFile) {
   const at::Tensor matrix = at::arange(12, at::kFloat).reshape({3, 4});
   const at::Tensor number = at::complex(at::full({2}, 1.0F), at::full({2}, 2.0F));
   write_safetensors(temp / "views", {{"t", matrix.t()}, {"s", matrix.slice(1, 1, 3)}, {"c", number.conj()}});
-  write_safetensors(temp / "plain", {{"t", matrix.t().contiguous()},
-                                     {"s", matrix.slice(1, 1, 3).contiguous()},
-                                     {"c", number.conj().resolve_conj()}});
+  write_safetensors(
+      temp / "plain",
+      {{"t", matrix.t().contiguous()}, {"s", matrix.slice(1, 1, 3).contiguous()}, {"c", number.conj().resolve_conj()}});
   EXPECT_EQ(read_text(temp / "views"), read_text(temp / "plain"));
   EXPECT_TRUE(at::equal(read_safetensors(temp / "views").tensors.at("t"), matrix.t()));
 }
@@ -129,7 +129,8 @@ TEST(Safetensors, StridesAndViewsDoNotShowInTheFile) {
 TEST(Safetensors, RefusesTensorsThatTheFormatCannotHold) {
   const TempFolder temp;
   const at::Tensor plain = at::zeros({2, 2});
-  for (const at::Tensor& tensor : {plain.to_sparse(), plain.to(at::kComplexDouble), plain.to(at::kMeta), at::Tensor()}) {
+  for (const at::Tensor& tensor :
+       {plain.to_sparse(), plain.to(at::kComplexDouble), plain.to(at::kMeta), at::Tensor()}) {
     EXPECT_THROW(write_safetensors(temp / "x", {{"name", tensor}}), CheckpointError);
   }
   EXPECT_THROW(write_safetensors(temp / "x", {{"__metadata__", plain}}), CheckpointError);

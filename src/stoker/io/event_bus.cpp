@@ -17,8 +17,8 @@ namespace {
 using core::Event;
 using core::StepFinished;
 
-constexpr std::size_t kMergeBeyond = 256;   // events that wait for a slow sink before its steps are merged
-constexpr int kMostUnread = 48;             // of the ring's 64 slots; the rest are the loop's head start
+constexpr std::size_t kMergeBeyond = 256;  // events that wait for a slow sink before its steps are merged
+constexpr int kMostUnread = 48;            // of the ring's 64 slots; the rest are the loop's head start
 constexpr std::chrono::milliseconds kQuiet{100};
 
 // What a step's scalars are once they are read: sinks can keep them as long as they like.
@@ -88,9 +88,7 @@ class Outlet {
             sink_->flush();
             flushed = true;
             break;
-          case Wake::kClosed:
-            sink_->flush();
-            return;
+          case Wake::kClosed: sink_->flush(); return;
         }
       }
     } catch (...) {
@@ -182,7 +180,8 @@ struct EventBus::State {
   std::thread reader;  // last: it uses the others
 };
 
-EventBus::EventBus(std::function<void(const std::string&)> report) : state_(std::make_unique<State>(std::move(report))) {}
+EventBus::EventBus(std::function<void(const std::string&)> report)
+    : state_(std::make_unique<State>(std::move(report))) {}
 
 EventBus::~EventBus() = default;
 

@@ -152,7 +152,8 @@ SafetensorsHeader parse_header(const std::string& name, std::string_view text, s
   HeaderSax sax;
   // The parser takes a NUL for the end and skips a byte order mark; neither belongs in a header.
   if (text.find('\0') != text.npos || text.starts_with("\xEF\xBB\xBF")) {
-    fail<CheckpointError>(kWhere, "{}: its header is no valid JSON: it holds a NUL or begins with a byte order mark", name);
+    fail<CheckpointError>(kWhere, "{}: its header is no valid JSON: it holds a NUL or begins with a byte order mark",
+                          name);
   }
   if (!nlohmann::json::sax_parse(text, &sax) || !sax.error.empty()) {
     fail<CheckpointError>(kWhere, "{}: {}", name, sax.error);

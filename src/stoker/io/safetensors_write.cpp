@@ -78,8 +78,7 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
     writer.write(std::as_bytes(std::span(&length, 1)));
     writer.write(as_bytes(header));
     for (const Item& item : items) {
-      const at::Tensor plain =
-          item.tensor->detach().to(at::kCPU).resolve_conj().resolve_neg().contiguous();
+      const at::Tensor plain = item.tensor->detach().to(at::kCPU).resolve_conj().resolve_neg().contiguous();
       const Bytes bytes(static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes());
       if (seen) {
         seen(*item.name, bytes);

@@ -30,8 +30,6 @@ void Checksum::add(std::span<const std::byte> bytes) {
 
 std::string Checksum::text() const { return hex(XXH3_128bits_digest(&state_->hash)); }
 
-std::string checksum_of(std::span<const std::byte> bytes) {
-  return hex(XXH3_128bits(bytes.data(), bytes.size()));
-}
+std::string checksum_of(std::span<const std::byte> bytes) { return hex(XXH3_128bits(bytes.data(), bytes.size())); }
 
 }  // namespace stoker::io

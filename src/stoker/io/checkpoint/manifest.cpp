@@ -37,9 +37,8 @@ Manifest from_body(const nlohmann::json& body) {
 }  // namespace
 
 void write_manifest(const fs::path& folder, const Manifest& manifest) {
-  nlohmann::json body = {{"format", kCheckpointFormat},
-                         {"files", nlohmann::json::object()},
-                         {"tensors", nlohmann::json::object()}};
+  nlohmann::json body = {
+      {"format", kCheckpointFormat}, {"files", nlohmann::json::object()}, {"tensors", nlohmann::json::object()}};
   for (const auto& [name, file] : manifest.files) {
     body["files"][name] = {{"bytes", file.bytes}, {"xxh3_128", file.checksum}};
   }

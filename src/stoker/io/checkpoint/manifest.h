@@ -15,8 +15,8 @@ struct Manifest {
     std::uint64_t bytes = 0;
     std::string checksum;
   };
-  std::map<std::string, File> files;                                      // by name within the folder
-  std::map<std::string, std::map<std::string, std::string>> tensors;      // file → tensor → checksum
+  std::map<std::string, File> files;                                  // by name within the folder
+  std::map<std::string, std::map<std::string, std::string>> tensors;  // file → tensor → checksum
 };
 
 inline constexpr int kCheckpointFormat = 1;

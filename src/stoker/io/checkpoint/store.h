@@ -10,17 +10,18 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "stoker/core/stateful.h"
+#include "stoker/io/checkpoint/json_box.h"
 
 namespace stoker::io {
 
 struct Checkpoint {
   std::map<std::string, at::Tensor> weights;  // parameters and buffers as a user wants them (EMA if the run has one)
   core::State state;                          // what resuming needs
-  nlohmann::json info;                        // model, classes, preprocessing, plan, ...: opaque here
+  JsonBox info;                               // model, classes, preprocessing, plan, ...: opaque here
 };
 
 class CheckpointStore {

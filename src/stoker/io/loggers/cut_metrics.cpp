@@ -30,8 +30,9 @@ std::optional<std::int64_t> csv_step(std::string_view line) {
 std::optional<std::int64_t> jsonl_step(std::string_view line) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
   const auto found = json.is_object() ? json.find("step") : json.end();
-  return json.is_object() && found != json.end() && found->is_number_integer() ? std::optional(found->get<std::int64_t>())
-                                                                              : std::nullopt;
+  return json.is_object() && found != json.end() && found->is_number_integer()
+             ? std::optional(found->get<std::int64_t>())
+             : std::nullopt;
 }
 
 // Keeps the rows up to step. A row without one (a finding) stays if no later step was logged before it.

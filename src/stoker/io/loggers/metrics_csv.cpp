@@ -66,7 +66,8 @@ struct MetricsCsv::State {
     if (found.empty()) {
       file.line(header);
     } else if (found != header) {
-      fail<IoError>("io.metrics_csv", "{}: has the columns \"{}\", this run has \"{}\"; move the file away or give run=",
+      fail<IoError>("io.metrics_csv",
+                    "{}: has the columns \"{}\", this run has \"{}\"; move the file away or give run=",
                     printable(path.native()), printable(found), printable(header));
     }
     scalars = names.size();

@@ -22,7 +22,7 @@ struct MetricsJsonl::State {
 
   LogFile file;
   std::vector<std::string> scalars;
-  bool started = false;             // the file has its run_started
+  bool started = false;            // the file has its run_started
   std::set<std::string> findings;  // lines
 };
 

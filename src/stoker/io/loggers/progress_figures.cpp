@@ -11,10 +11,11 @@
 namespace stoker::io {
 namespace {
 
-constexpr double kFast = 0.1, kSlow = 0.02;  // weight of a new loss; the trend is where the fast mean stands to the slow
-constexpr double kFlat = 0.005;              // a relative difference below this is no trend
-constexpr double kForget = 0.98;             // of the sums, per step
-constexpr int kBar = 16;                     // columns
+constexpr double kFast = 0.1,
+                 kSlow = 0.02;    // weight of a new loss; the trend is where the fast mean stands to the slow
+constexpr double kFlat = 0.005;   // a relative difference below this is no trend
+constexpr double kForget = 0.98;  // of the sums, per step
+constexpr int kBar = 16;          // columns
 
 // A part of the line; the higher its rank, the sooner it is left out.
 struct Piece {
@@ -42,10 +43,14 @@ std::string joined(std::vector<Piece> pieces, int width) {
 
 std::string bytes_text(std::int64_t bytes) {
   const auto value = static_cast<double>(bytes);
-  return bytes < 0 ? "" : bytes < 1'000'000'000 ? fmt::format("{:.0f} MB", value / 1e6) : fmt::format("{:.1f} GB", value / 1e9);
+  return bytes < 0               ? ""
+         : bytes < 1'000'000'000 ? fmt::format("{:.0f} MB", value / 1e6)
+                                 : fmt::format("{:.1f} GB", value / 1e9);
 }
 
-std::string rate_text(double rate) { return rate < 100 ? fmt::format("{:.1f}/s", rate) : fmt::format("{:.0f}/s", rate); }
+std::string rate_text(double rate) {
+  return rate < 100 ? fmt::format("{:.1f}/s", rate) : fmt::format("{:.0f}/s", rate);
+}
 
 }  // namespace
 
@@ -117,17 +122,18 @@ std::string ProgressFigures::line(const ProgressStyle& style) const {
   const bool known = run_.steps_per_epoch > 0;
   const std::int64_t epoch = known ? (last_.step - 1) / run_.steps_per_epoch + 1 : last_.position.epoch + 1;
   const double left = static_cast<double>(run_.last_step - last_.step) * seconds_ / steps_;
-  return joined({{run_.epochs > 0 ? fmt::format("epoch {}/{}", epoch, run_.epochs) : fmt::format("epoch {}", epoch), 1},
-                 {style.bar ? bar(style.utf8) : "", 6},
-                 {known ? fmt::format("{}/{}", step_in_epoch(), run_.steps_per_epoch) : fmt::format("step {}", last_.step), 2},
-                 {loss(style.utf8), 0},
-                 {metric_, 5},
-                 {fmt::format("lr {:.3g}", last_.lr), 8},
-                 {seconds_ > 0 ? rate_text(samples_ / seconds_) : "", 4},
-                 {bytes_text(last_.memory_bytes), 9},
-                 {seconds_ > 0 ? fmt::format("wait {:.0f}%", 100 * waited_ / seconds_) : "", 7},
-                 {run_.last_step > 0 ? duration_text(left) + " left" : "", 3}},
-                style.width);
+  return joined(
+      {{run_.epochs > 0 ? fmt::format("epoch {}/{}", epoch, run_.epochs) : fmt::format("epoch {}", epoch), 1},
+       {style.bar ? bar(style.utf8) : "", 6},
+       {known ? fmt::format("{}/{}", step_in_epoch(), run_.steps_per_epoch) : fmt::format("step {}", last_.step), 2},
+       {loss(style.utf8), 0},
+       {metric_, 5},
+       {fmt::format("lr {:.3g}", last_.lr), 8},
+       {seconds_ > 0 ? rate_text(samples_ / seconds_) : "", 4},
+       {bytes_text(last_.memory_bytes), 9},
+       {seconds_ > 0 ? fmt::format("wait {:.0f}%", 100 * waited_ / seconds_) : "", 7},
+       {run_.last_step > 0 ? duration_text(left) + " left" : "", 3}},
+      style.width);
 }
 
 std::string duration_text(double seconds) {
@@ -145,7 +151,8 @@ std::string evaluation_text(const core::Evaluated& evaluated, std::int64_t steps
                          : fmt::format("step {}: ", evaluated.step);
   text += printable(evaluated.split);
   for (std::size_t i = 0; i < evaluated.metrics.size(); ++i) {
-    text += fmt::format("{} {} {:.4g}", i == 0 ? "" : ",", printable(evaluated.metrics[i].name), evaluated.metrics[i].value);
+    text += fmt::format("{} {} {:.4g}", i == 0 ? "" : ",", printable(evaluated.metrics[i].name),
+                        evaluated.metrics[i].value);
   }
   return text + (evaluated.best ? " (best so far)" : "");
 }

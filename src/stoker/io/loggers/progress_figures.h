@@ -33,11 +33,11 @@ class ProgressFigures {
 
   core::RunStarted run_;
   core::StepFinished last_;
-  std::optional<float> loss_;        // of the last step
-  double fast_ = 0, slow_ = 0;       // exponential means of the finite losses
+  std::optional<float> loss_;   // of the last step
+  double fast_ = 0, slow_ = 0;  // exponential means of the finite losses
   double fast_weight_ = 0, slow_weight_ = 0;
   double steps_ = 0, samples_ = 0, seconds_ = 0, waited_ = 0;  // sums that forget, of about the last 50 steps
-  std::string metric_;               // of the last evaluation, in words
+  std::string metric_;                                         // of the last evaluation, in words
 };
 
 // "0:07", "12:34", "3:25:45".

@@ -133,7 +133,8 @@ struct ProgressLine::State {
   }
   void on(const CheckpointSaved& event) {
     if (plain()) {  // on a terminal the evaluation's line has said what matters
-      say(fmt::format("saved the {} checkpoint of step {}: {}", printable(event.kind), event.step, printable(event.path)));
+      say(fmt::format("saved the {} checkpoint of step {}: {}", printable(event.kind), event.step,
+                      printable(event.path)));
     }
   }
   void on(const FaultSurvived& event) {

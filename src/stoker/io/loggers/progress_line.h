@@ -20,10 +20,10 @@ enum class ProgressMode {
 
 struct ProgressOptions {
   ProgressMode mode = ProgressMode::kPlain;
-  std::ostream* out = nullptr;        // outlives the sink; required
-  std::function<int()> width;         // columns of the terminal, asked at each redraw; 80 if not given
-  bool utf8 = false;                  // bars and arrows as Unicode block characters, else ASCII
-  std::function<double()> clock;      // seconds, steady; now_s() if not given
+  std::ostream* out = nullptr;    // outlives the sink; required
+  std::function<int()> width;     // columns of the terminal, asked at each redraw; 80 if not given
+  bool utf8 = false;              // bars and arrows as Unicode block characters, else ASCII
+  std::function<double()> clock;  // seconds, steady; now_s() if not given
 };
 
 // For standard output as it is: terminal or plain by isatty, width by ioctl (80 if it does not say), UTF-8 by the
