@@ -32,7 +32,8 @@ constexpr std::int64_t kNoise = 32, kPixels = 28 * 28, kHidden = 256;
 
 // A network of two linear layers with an activation between and one after.
 std::unique_ptr<models::Network> two_layers(std::uint64_t seed, std::int64_t in, std::int64_t out,
-                                            at::Tensor (*between)(const at::Tensor&), at::Tensor (*after)(const at::Tensor&)) {
+                                            at::Tensor (*between)(const at::Tensor&),
+                                            at::Tensor (*after)(const at::Tensor&)) {
   models::NetworkBuilder builder(seed);
   builder.begin_segment("layers");
   const auto first = builder.linear("first", in, kHidden), second = builder.linear("second", kHidden, out);
@@ -66,9 +67,12 @@ class Discriminator final : public Player {
  public:
   using Player::Player;
   core::TensorList inputs(const core::Batch& batch) const override { return {batch["real"], batch["fake"]}; }
-  core::TensorList forward_segment(int, core::TensorList x) override { return {network_.forward(x[0]), network_.forward(x[1])}; }
+  core::TensorList forward_segment(int, core::TensorList x) override {
+    return {network_.forward(x[0]), network_.forward(x[1])};
+  }
   core::LossTerms loss(const core::TensorList& logits, const core::Batch&) const override {
-    return {{"adversarial", 0.5, cross_entropy(logits[0], at::ones_like(logits[0])) + cross_entropy(logits[1], at::zeros_like(logits[1]))}};
+    return {{"adversarial", 0.5,
+             cross_entropy(logits[0], at::ones_like(logits[0])) + cross_entropy(logits[1], at::zeros_like(logits[1]))}};
   }
 };
 
@@ -77,7 +81,9 @@ class Generator final : public Player {
  public:
   Generator(models::Network& network, models::Network& judge) : Player(network), judge_(judge) {}
   core::TensorList inputs(const core::Batch& batch) const override { return {batch["noise"]}; }
-  core::TensorList forward_segment(int, core::TensorList x) override { return {judge_.forward(network_.forward(x[0]))}; }
+  core::TensorList forward_segment(int, core::TensorList x) override {
+    return {judge_.forward(network_.forward(x[0]))};
+  }
   core::LossTerms loss(const core::TensorList& logits, const core::Batch&) const override {
     return {{"adversarial", 1, cross_entropy(logits[0], at::ones_like(logits[0]))}};
   }
@@ -115,8 +121,8 @@ int main(int argc, char** argv) {
   data::ImageLoader source(options);
 
   const auto make = two_layers(1, kNoise, kPixels, at::relu, at::tanh);
-  const auto judge = two_layers(2, kPixels, 1, [](const at::Tensor& x) { return at::leaky_relu(x, 0.2); },
-                                [](const at::Tensor& x) { return x; });
+  const auto judge = two_layers(
+      2, kPixels, 1, [](const at::Tensor& x) { return at::leaky_relu(x, 0.2); }, [](const at::Tensor& x) { return x; });
   Generator generator(*make, *judge);
   Discriminator discriminator(*judge);
   Seat makes(generator), judges(discriminator);
@@ -133,8 +139,8 @@ int main(int argc, char** argv) {
     distance = ((*batch)["real"].mean(0) - (*batch)["fake"].mean(0)).abs().mean().item<double>();
     first_distance = number == 0 ? distance : first_distance;
     if (++number % 100 == 0 || number == 1) {
-      std::printf("step %4lld  discriminator %.3f  generator %.3f  distance of means %.3f\n", static_cast<long long>(number), judged,
-                  made, distance);
+      std::printf("step %4lld  discriminator %.3f  generator %.3f  distance of means %.3f\n",
+                  static_cast<long long>(number), judged, made, distance);
     }
   }
   return distance < 0.6 * first_distance ? 0 : 1;

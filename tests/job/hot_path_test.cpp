@@ -86,8 +86,17 @@ struct Rig {
     Plan plan;
     plan.device = "cpu";
     plan.skip_limit = 10;
-    const LoopParts parts{source, step, progress, ring, events, [](std::int64_t) { return 1e-3; }, {}, [](const char*) {},
-                          [](std::int64_t index) { return std::to_string(index); }, [] { return std::int64_t{-1}; }, stop};
+    const LoopParts parts{source,
+                          step,
+                          progress,
+                          ring,
+                          events,
+                          [](std::int64_t) { return 1e-3; },
+                          {},
+                          [](const char*) {},
+                          [](std::int64_t index) { return std::to_string(index); },
+                          [] { return std::int64_t{-1}; },
+                          stop};
     return run_loop(parts, plan, steps);
   }
 

@@ -35,7 +35,8 @@ class StopAt final : public core::EventSink {
  public:
   StopAt(std::atomic<bool>& stop, std::int64_t step) : stop_(stop), step_(step) {}
   void on(const core::Event& event) override {
-    if (const auto* finished = std::get_if<core::StepFinished>(&event); finished != nullptr && finished->step >= step_) {
+    if (const auto* finished = std::get_if<core::StepFinished>(&event);
+        finished != nullptr && finished->step >= step_) {
       stop_ = true;
     }
   }
@@ -50,7 +51,8 @@ class Recorder final : public core::EventSink {
  public:
   explicit Recorder(std::vector<std::string>& seen) : seen_(seen) {}
   void on(const core::Event& event) override {
-    static constexpr const char* kNames[] = {"run_started", "step", "evaluated", "saved", "fault", "finding", "artifact", "run_finished"};
+    static constexpr const char* kNames[] = {"run_started", "step",    "evaluated", "saved",
+                                             "fault",       "finding", "artifact",  "run_finished"};
     std::string text = kNames[event.index()];
     if (const auto* saved = std::get_if<core::CheckpointSaved>(&event)) {
       text += " " + saved->kind;
@@ -84,7 +86,8 @@ class JobTest : public ::testing::Test {
 
   // 45 samples in batches of 8: 6 steps an epoch, the last of 5 samples.
   [[nodiscard]] Request request(const std::string& run, std::vector<std::string> words = {}) const {
-    words.insert(words.begin(), {"epochs=2", "batch=8", "threads=0", "intra_op=1", "precision=fp32", "model=cnn", "ema=0.9"});
+    words.insert(words.begin(),
+                 {"epochs=2", "batch=8", "threads=0", "intra_op=1", "precision=fp32", "model=cnn", "ema=0.9"});
     Request result = make_request({}, words);
     result.data = folder_ / "data";
     result.run = (folder_ / run).native();
@@ -105,8 +108,12 @@ class JobTest : public ::testing::Test {
     return {outcome, job.run_path()};
   }
 
-  [[nodiscard]] static std::string weights(const fs::path& run) { return file_bytes(run / "checkpoints/last/weights.safetensors"); }
-  [[nodiscard]] static std::string state(const fs::path& run) { return file_bytes(run / "checkpoints/last/state.safetensors"); }
+  [[nodiscard]] static std::string weights(const fs::path& run) {
+    return file_bytes(run / "checkpoints/last/weights.safetensors");
+  }
+  [[nodiscard]] static std::string state(const fs::path& run) {
+    return file_bytes(run / "checkpoints/last/state.safetensors");
+  }
 
   TempFolder folder_;
 };
@@ -117,8 +124,8 @@ TEST_F(JobTest, LearnsAndLeavesARunFolder) {
   EXPECT_EQ(ran.outcome.step, 72);
   ASSERT_FALSE(ran.outcome.test.empty());
   EXPECT_GE(ran.outcome.test.front().value, 0.9);  // chance is a third
-  for (const char* file : {"config.toml", "plan.json", "metrics.csv", "metrics.jsonl", "checkpoints/best/weights.safetensors",
-                           "checkpoints/last/state.safetensors"}) {
+  for (const char* file : {"config.toml", "plan.json", "metrics.csv", "metrics.jsonl",
+                           "checkpoints/best/weights.safetensors", "checkpoints/last/state.safetensors"}) {
     EXPECT_TRUE(fs::is_regular_file(ran.folder / file)) << file;
     EXPECT_FALSE(fs::is_symlink((ran.folder / file).parent_path())) << file;
   }

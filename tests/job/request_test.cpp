@@ -27,7 +27,9 @@ std::string refusal(const TempFolder& folder, const std::string& toml) {
 
 TEST(Request, TheCommandLineBeatsTheFile) {
   const TempFolder folder;
-  folder.write("config.toml", "data = \"pictures\"\nbatch = 32\nlr = 0.5\ntf32 = false\nclass_weights = [1, 2.5]\n[optimizer]\nmomentum = 0.8\n");
+  folder.write("config.toml",
+               "data = \"pictures\"\nbatch = 32\nlr = 0.5\ntf32 = false\nclass_weights = [1, "
+               "2.5]\n[optimizer]\nmomentum = 0.8\n");
   const Request request = make_request(folder / "config.toml", {"batch=64", "run=x"});
   EXPECT_EQ(request.data, "pictures");
   EXPECT_EQ(request.run, "x");
@@ -54,7 +56,8 @@ TEST(Request, SurvivesItsFile) {
 
 TEST(Request, NamesTheLineAndTheKey) {
   const TempFolder folder;
-  EXPECT_THAT(refusal(folder, "lr = 0.1\nbacth = 3\n"), AllOf(HasSubstr("line 2"), HasSubstr("did you mean \"batch\"")));
+  EXPECT_THAT(refusal(folder, "lr = 0.1\nbacth = 3\n"),
+              AllOf(HasSubstr("line 2"), HasSubstr("did you mean \"batch\"")));
   EXPECT_THAT(refusal(folder, "lr = = 3\n"), HasSubstr("line 1"));
   EXPECT_THAT(refusal(folder, "lr = nan\n"), HasSubstr("lr must be"));
   EXPECT_THAT(refusal(folder, "epochs = 1979-05-27\n"), HasSubstr("epochs is neither"));

@@ -11,7 +11,8 @@
 namespace stoker::testing {
 
 // Writes <prefix><class>/<number>.png for `each` pictures a class; first shifts the numbers so that splits differ.
-inline void write_striped_set(const TempFolder& folder, const std::string& prefix, int each, int first = 0, int classes = 3) {
+inline void write_striped_set(const TempFolder& folder, const std::string& prefix, int each, int first = 0,
+                              int classes = 3) {
   static constexpr const char* kNames[] = {"across", "down", "plain"};
   for (int label = 0; label < classes; ++label) {
     for (int number = first; number < first + each; ++number) {

@@ -28,7 +28,8 @@ class ToyTrainable final : public core::Trainable {
         numel *= size;
       }
       // Fixed values without a generator: tests must not depend on who drew before.
-      at::Tensor value = at::arange(numel, at::TensorOptions(at::kDouble)).mul(0.7).sin().mul(0.5).reshape(shape).to(dtype);
+      at::Tensor value =
+          at::arange(numel, at::TensorOptions(at::kDouble)).mul(0.7).sin().mul(0.5).reshape(shape).to(dtype);
       value.set_requires_grad(true);
       parameters_.push_back({name, value, role, 0});
     };
@@ -53,8 +54,10 @@ class ToyTrainable final : public core::Trainable {
     return {{"cross_entropy", 1, ops::cross_entropy_sum(outputs[0], batch["y"], 0.1, class_weights_)},
             {"masked", 0.25, (outputs[0] * outputs[0] * batch["mask"]).sum()}};
   }
-  [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList& outputs, const core::Batch& batch) const override {
-    return {{"right", outputs[0].argmax(1).eq(batch["y"]).sum()}, {"samples", at::scalar_tensor(batch.size(), at::kLong)}};
+  [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList& outputs,
+                                                        const core::Batch& batch) const override {
+    return {{"right", outputs[0].argmax(1).eq(batch["y"]).sum()},
+            {"samples", at::scalar_tensor(batch.size(), at::kLong)}};
   }
   [[nodiscard]] std::vector<core::MetricValue> metrics(const std::vector<core::NamedTensor>& totals) const override {
     return {{"accuracy", totals[0].tensor.item<double>() / totals[1].tensor.item<double>(), true}};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics against hand-counted figures, and sums over parts against the whole.
-#include "stoker/tasks/metrics/classification.h"
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
@@ -9,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "stoker/tasks/metrics/classification.h"
 
 namespace stoker::tasks {
 namespace {
@@ -33,7 +33,8 @@ double value(const std::vector<core::MetricValue>& metrics, const std::string& n
 
 TEST(ClassificationMetrics, HandCounted) {
   // true      0 0 0 1 1 2      predicted 0 0 1 1 0 1
-  const auto totals = classification_totals(logits_for({0, 0, 1, 1, 0, 1}, 3), at::tensor({0, 0, 0, 1, 1, 2}, at::kLong));
+  const auto totals =
+      classification_totals(logits_for({0, 0, 1, 1, 0, 1}, 3), at::tensor({0, 0, 0, 1, 1, 2}, at::kLong));
   const auto metrics = classification_metrics(totals);
   EXPECT_EQ(metrics.front().name, "accuracy");
   EXPECT_DOUBLE_EQ(value(metrics, "accuracy"), 3.0 / 6);

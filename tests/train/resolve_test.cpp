@@ -16,9 +16,12 @@ Facts facts_of(std::int64_t samples, int cores = 2) {
   Facts facts;
   facts.train_samples = samples;
   facts.cores = cores;
-  facts.recipe = {{"model", "cnn", core::Origin::kDefault, "small pictures"}, {"image_size", "32", core::Origin::kDefault, ""},
-                  {"augment", "none", core::Origin::kDefault, ""},            {"batch", "64", core::Origin::kDefault, ""},
-                  {"optimizer", "sgd", core::Origin::kDefault, ""},           {"lr", "0.1", core::Origin::kDefault, ""},
+  facts.recipe = {{"model", "cnn", core::Origin::kDefault, "small pictures"},
+                  {"image_size", "32", core::Origin::kDefault, ""},
+                  {"augment", "none", core::Origin::kDefault, ""},
+                  {"batch", "64", core::Origin::kDefault, ""},
+                  {"optimizer", "sgd", core::Origin::kDefault, ""},
+                  {"lr", "0.1", core::Origin::kDefault, ""},
                   {"lr_batch", "128", core::Origin::kDefault, ""}};
   return facts;
 }
@@ -52,7 +55,8 @@ TEST(Resolve, TheCommandLineBeatsTheRecipeBeatsTheDefaults) {
 }
 
 TEST(Resolve, RefusesContradictions) {
-  EXPECT_THAT(refusal(asked({"batch=2000"}), facts_of(1000)), HasSubstr("batch 2000 is larger than the 1000 training samples"));
+  EXPECT_THAT(refusal(asked({"batch=2000"}), facts_of(1000)),
+              HasSubstr("batch 2000 is larger than the 1000 training samples"));
   EXPECT_THAT(refusal(asked({"microbatch=65"}), facts_of(1000)), HasSubstr("microbatch 65 is larger than batch 64"));
   EXPECT_THAT(refusal(asked({"freeze=2"}), facts_of(1000)), HasSubstr("give weights=FILE"));
   EXPECT_THAT(refusal(asked({"precision=fp16"}), facts_of(1000)), HasSubstr("needs a GPU"));

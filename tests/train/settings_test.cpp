@@ -28,11 +28,14 @@ TEST(Options, EveryNumberRefusesNonsense) {
     if (each.values.find("...") == std::string::npos && each.key != "time") {
       continue;  // not a number
     }
-    for (const char* nonsense : {"nan", "-nan", "inf", "-1", "1e400", "99999999999999999999", "", " 1", "1 ", "1,5", "0x10", "ten", "1.5.2"}) {
-      EXPECT_THAT(refusal(each.key, nonsense), HasSubstr(std::string(each.key) + " must be")) << each.key << "=" << nonsense;
+    for (const char* nonsense :
+         {"nan", "-nan", "inf", "-1", "1e400", "99999999999999999999", "", " 1", "1 ", "1,5", "0x10", "ten", "1.5.2"}) {
+      EXPECT_THAT(refusal(each.key, nonsense), HasSubstr(std::string(each.key) + " must be"))
+          << each.key << "=" << nonsense;
     }
   }
-  for (const char* positive : {"epochs", "batch", "microbatch", "intra_op", "image_size", "lr", "lr_batch", "optimizer.eps"}) {
+  for (const char* positive :
+       {"epochs", "batch", "microbatch", "intra_op", "image_size", "lr", "lr_batch", "optimizer.eps"}) {
     EXPECT_THAT(refusal(positive, "0"), HasSubstr("must be")) << positive;
   }
 }
@@ -64,8 +67,9 @@ TEST(Options, TakesUnitsAndAuto) {
 
 TEST(Plan, SurvivesItsFile) {
   Plan plan;
-  const std::map<std::string_view, std::string_view> values = {
-      {"model", "cnn"}, {"lr", "0.1"}, {"batch", "7"}, {"warmup", "0.30000000000000004"}, {"lr_scale", "sqrt"}, {"tf32", "off"}};
+  const std::map<std::string_view, std::string_view> values = {{"model", "cnn"},     {"lr", "0.1"},
+                                                               {"batch", "7"},       {"warmup", "0.30000000000000004"},
+                                                               {"lr_scale", "sqrt"}, {"tf32", "off"}};
   for (const Setting& each : settings()) {
     const auto given = values.find(each.key);
     if (given != values.end()) {
@@ -73,10 +77,20 @@ TEST(Plan, SurvivesItsFile) {
     }
   }
   // The values that a default-made plan has empty or 0 must be valid ones before it can be read back.
-  for (const auto& [key, value] : std::map<std::string_view, std::string_view>{
-           {"epochs", "3"}, {"image_size", "32"}, {"lr_batch", "64"}, {"optimizer", "sgd"}, {"optimizer.eps", "1e-8"},
-           {"schedule", "cosine"}, {"augment", "none"}, {"class_weights", "balanced"}, {"device", "cpu"}, {"precision", "bf16"},
-           {"microbatch", "7"}, {"intra_op", "2"}, {"layout", "channels_last"}, {"tail", "keep"}}) {
+  for (const auto& [key, value] : std::map<std::string_view, std::string_view>{{"epochs", "3"},
+                                                                               {"image_size", "32"},
+                                                                               {"lr_batch", "64"},
+                                                                               {"optimizer", "sgd"},
+                                                                               {"optimizer.eps", "1e-8"},
+                                                                               {"schedule", "cosine"},
+                                                                               {"augment", "none"},
+                                                                               {"class_weights", "balanced"},
+                                                                               {"device", "cpu"},
+                                                                               {"precision", "bf16"},
+                                                                               {"microbatch", "7"},
+                                                                               {"intra_op", "2"},
+                                                                               {"layout", "channels_last"},
+                                                                               {"tail", "keep"}}) {
     setting(key).parse(plan, value);
   }
   plan.notes["lr"] = {core::Origin::kCommandLine, "asked for"};
@@ -92,7 +106,9 @@ TEST(Plan, RefusesForeignFiles) {
   EXPECT_THROW((void)plan_from_json("{}"), ConfigError);
   EXPECT_THROW((void)plan_from_json(R"({"format": 1, "plan": {}})"), ConfigError);
   EXPECT_THROW((void)plan_from_json(R"({"format": 2, "plan": {}})"), ConfigError);
-  EXPECT_THROW((void)plan_from_json(R"({"format": 1, "plan": {"bogus": {"value": "1", "origin": "default", "reason": ""}}})"), ConfigError);
+  EXPECT_THROW(
+      (void)plan_from_json(R"({"format": 1, "plan": {"bogus": {"value": "1", "origin": "default", "reason": ""}}})"),
+      ConfigError);
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ using stoker::testing::ToyTrainable;
 
 // A step over a toy with everything it needs.
 struct Rig {
-  explicit Rig(at::ScalarType dtype, StepOptions options, at::Tensor class_weights = {}, bool scaling = false, double ema_decay = 0)
+  explicit Rig(at::ScalarType dtype, StepOptions options, at::Tensor class_weights = {}, bool scaling = false,
+               double ema_decay = 0)
       : model(dtype, std::move(class_weights)),
         optimizer(optim::make_optimizer({.name = "sgd", .weight_decay = 0, .momentum = 0.9}, model.parameters())),
         scaler({.scaling = scaling, .initial_scale = 1024}, at::kCPU) {
@@ -67,12 +68,14 @@ void expect_close(const std::vector<at::Tensor>& a, const std::vector<at::Tensor
 }
 
 // The definition, written out: one forward over the whole batch, each term's mean by its own normaliser.
-std::vector<at::Tensor> reference_gradients(at::ScalarType dtype, const core::Batch& batch, const at::Tensor& class_weights) {
+std::vector<at::Tensor> reference_gradients(at::ScalarType dtype, const core::Batch& batch,
+                                            const at::Tensor& class_weights) {
   ToyTrainable model(dtype, class_weights);
   const auto outputs = model.forward(model.inputs(batch));
   const core::LossTerms terms = model.loss(outputs, batch);
   const at::Tensor y = batch["y"];
-  const double samples = class_weights.defined() ? class_weights.index_select(0, y).sum().item<double>() : static_cast<double>(y.size(0));
+  const double samples =
+      class_weights.defined() ? class_weights.index_select(0, y).sum().item<double>() : static_cast<double>(y.size(0));
   const double masked = batch["mask"].sum().item<double>();
   (terms[0].sum / samples + terms[1].sum * 0.25 / masked).backward();
   std::vector<at::Tensor> result;

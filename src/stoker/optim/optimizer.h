@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizers on LibTorch's fused kernels: one call updates a whole group of parameters. Part of a step's commit: all
-// state exists from construction on and step() neither allocates nor waits for the device (LibTorch's CPU kernel of Adam
-// reads the step counter with item(), one a parameter: host memory, no wait). Called by train::Step from one thread.
+// state exists from construction on and step() neither allocates nor waits for the device (LibTorch's CPU kernel of
+// Adam reads the step counter with item(), one a parameter: host memory, no wait). Called by train::Step from one
+// thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -18,7 +18,8 @@ class SkipWatch {
     column_ = static_cast<std::size_t>(std::ranges::find(names, "skipped") - names.begin());
   }
 
-  void watch(std::int64_t step, std::shared_ptr<const core::PendingScalars> scalars, std::vector<std::int64_t> samples) {
+  void watch(std::int64_t step, std::shared_ptr<const core::PendingScalars> scalars,
+             std::vector<std::int64_t> samples) {
     seen_.push_back({step, std::move(scalars), std::move(samples)});
     while (seen_.size() > lag_) {
       check(seen_.front());
@@ -38,15 +39,18 @@ class SkipWatch {
     if (skipped == 0) {
       return;
     }
-    parts_.events.emit(core::FaultSurvived{seen.step, "non_finite", fmt::format(
-        "step {} was skipped: its loss or gradients are not finite ({} in a row)", seen.step, skipped)});
+    parts_.events.emit(core::FaultSurvived{
+        seen.step, "non_finite",
+        fmt::format("step {} was skipped: its loss or gradients are not finite ({} in a row)", seen.step, skipped)});
     if (skipped > limit_) {
       std::vector<std::string> names;
       for (std::size_t i = 0; i < std::min<std::size_t>(seen.samples.size(), 8); ++i) {
         names.push_back(parts_.sample_name(seen.samples[i]));
       }
-      fail<Error>("train.loop", "{} steps in a row were not finite; the last batch of {} began with {}; lower lr, set clip=1 "
-                  "or precision=fp32, or look at these samples", skipped, seen.samples.size(), fmt::join(names, ", "));
+      fail<Error>("train.loop",
+                  "{} steps in a row were not finite; the last batch of {} began with {}; lower lr, set clip=1 "
+                  "or precision=fp32, or look at these samples",
+                  skipped, seen.samples.size(), fmt::join(names, ", "));
     }
   }
 
@@ -101,8 +105,8 @@ LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_ste
       progress.position = {batch->position().epoch, batch->position().step + 1};
       progress.seconds = seconds_before + session.seconds();
       const auto scalars = parts.scalars.write(parts.step.scalars());
-      parts.events.emit(core::StepFinished{batch->position(), progress.step, batch->size(), between_steps.restart(), waited, lr,
-                                           parts.memory_bytes(), scalars, 0});
+      parts.events.emit(core::StepFinished{batch->position(), progress.step, batch->size(), between_steps.restart(),
+                                           waited, lr, parts.memory_bytes(), scalars, 0});
       skips.watch(progress.step, scalars, batch->indices());
     } else {
       progress.position = {progress.position.epoch + 1, 0};

@@ -16,8 +16,8 @@ constexpr int kFormat = 1;
 
 core::Origin origin_from_name(const std::string& name) {
   using core::Origin;
-  for (const Origin origin : {Origin::kDefault, Origin::kConfig, Origin::kCommandLine, Origin::kPlanFile, Origin::kMeasured,
-                              Origin::kAdvice}) {
+  for (const Origin origin : {Origin::kDefault, Origin::kConfig, Origin::kCommandLine, Origin::kPlanFile,
+                              Origin::kMeasured, Origin::kAdvice}) {
     if (core::origin_name(origin) == name) {
       return origin;
     }

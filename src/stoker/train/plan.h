@@ -15,41 +15,41 @@ namespace stoker::train {
 struct Plan {
   // behaviour: what is learnt
   std::string model;
-  std::string weights;            // safetensors file or checkpoint to start from; empty: from scratch
-  std::int64_t freeze = 0;        // leading segments kept as they are
+  std::string weights;      // safetensors file or checkpoint to start from; empty: from scratch
+  std::int64_t freeze = 0;  // leading segments kept as they are
   std::int64_t epochs = 0;
-  std::int64_t steps = 0;         // 0: as the epochs make them
-  double time = 0;                // seconds after which training stops; 0: no limit
-  std::int64_t batch = 0;         // global batch, samples
+  std::int64_t steps = 0;  // 0: as the epochs make them
+  double time = 0;         // seconds after which training stops; 0: no limit
+  std::int64_t batch = 0;  // global batch, samples
   std::int64_t seed = 0;
-  double lr = 0;                  // peak, for a batch of lr_batch samples
-  std::string lr_scale;           // "linear", "sqrt", "none"
+  double lr = 0;         // peak, for a batch of lr_batch samples
+  std::string lr_scale;  // "linear", "sqrt", "none"
   std::int64_t lr_batch = 0;
   std::string optimizer;
-  double momentum = 0;            // sgd
+  double momentum = 0;                   // sgd
   double beta1 = 0, beta2 = 0, eps = 0;  // adam, adamw
   double weight_decay = 0;
   std::string schedule;
-  double warmup = 0;              // below 1: share of all steps; else steps
-  std::int64_t image_size = 0;    // pixels a side
+  double warmup = 0;            // below 1: share of all steps; else steps
+  std::int64_t image_size = 0;  // pixels a side
   std::string augment;
   double label_smoothing = 0;
-  std::string class_weights;      // "none", "balanced", or one number a class, separated by commas
-  double ema = 0;                 // decay; 0: off
-  double clip = 0;                // largest gradient norm; 0: off
-  std::int64_t early_stop = 0;    // evaluations without a gain; 0: off
-  std::int64_t save_every = 0;    // steps; 0: once an epoch
-  std::int64_t skip_limit = 0;    // non-finite steps in a row that are skipped before the run stops
-  double val = 0;                 // share of train that validates where there is no validation split
-  std::string tail;               // "keep", "drop": the last, smaller batch of an epoch
+  std::string class_weights;    // "none", "balanced", or one number a class, separated by commas
+  double ema = 0;               // decay; 0: off
+  double clip = 0;              // largest gradient norm; 0: off
+  std::int64_t early_stop = 0;  // evaluations without a gain; 0: off
+  std::int64_t save_every = 0;  // steps; 0: once an epoch
+  std::int64_t skip_limit = 0;  // non-finite steps in a row that are skipped before the run stops
+  double val = 0;               // share of train that validates where there is no validation split
+  std::string tail;             // "keep", "drop": the last, smaller batch of an epoch
 
   // performance: how fast it is learnt
   std::string device;
-  std::string precision;          // "fp32", "bf16", "fp16"
-  std::int64_t microbatch = 0;    // samples a forward pass
-  std::int64_t threads = 0;       // loader threads; 0: decode between steps
-  std::int64_t intra_op = 0;      // threads of one operator
-  std::string layout;             // "channels_last", "contiguous"
+  std::string precision;        // "fp32", "bf16", "fp16"
+  std::int64_t microbatch = 0;  // samples a forward pass
+  std::int64_t threads = 0;     // loader threads; 0: decode between steps
+  std::int64_t intra_op = 0;    // threads of one operator
+  std::string layout;           // "channels_last", "contiguous"
   bool tf32 = false;
   bool cudnn_benchmark = false;
   bool deterministic = false;

@@ -12,12 +12,12 @@
 namespace stoker::train {
 
 struct Progress final : core::Stateful {
-  core::Position position;              // of the next batch
-  std::int64_t step = 0;                // optimizer steps done
-  std::int64_t evaluated_step = -1;     // step of the last evaluation, -1: none
+  core::Position position;           // of the next batch
+  std::int64_t step = 0;             // optimizer steps done
+  std::int64_t evaluated_step = -1;  // step of the last evaluation, -1: none
   std::int64_t evaluations_without_gain = 0;
   double best_metric = std::numeric_limits<double>::quiet_NaN();  // NaN: nothing evaluated so far
-  double seconds = 0;                   // trained so far, over all sessions of the run
+  double seconds = 0;                                             // trained so far, over all sessions of the run
 
   void save_state(core::State& state) const override;
   void load_state(const core::State& state) override;

@@ -58,7 +58,8 @@ Step::Step(StepParts parts, StepOptions options) : parts_(parts), options_(optio
     names_.emplace_back("scale");
   }
   if (names_.size() > core::kMaxScalars) {
-    fail<ConfigError>("train.step", "{} values a step are more than the {} that are reported", names_.size(), core::kMaxScalars);
+    fail<ConfigError>("train.step", "{} values a step are more than the {} that are reported", names_.size(),
+                      core::kMaxScalars);
   }
   skipped_ = at::zeros({1}, at::TensorOptions(at::kFloat).device(device_));
   scalars_ = at::zeros({static_cast<std::int64_t>(names_.size())}, at::TensorOptions(at::kFloat).device(device_));

@@ -24,10 +24,10 @@
 namespace stoker::train {
 
 struct StepOptions {
-  std::int64_t microbatch = 0;         // samples a forward pass, balanced over the batch; 0: the batch
+  std::int64_t microbatch = 0;           // samples a forward pass, balanced over the batch; 0: the batch
   at::ScalarType autocast = at::kFloat;  // kBFloat16 or kHalf: autocast to it
-  double clip = 0;                     // largest gradient norm; 0: off
-  std::uint64_t seed = 0;              // of what the model draws (dropout), together with the step's number
+  double clip = 0;                       // largest gradient norm; 0: off
+  std::uint64_t seed = 0;                // of what the model draws (dropout), together with the step's number
 };
 
 // The objects one step works on; ema may be null. All outlive the Step. The scaler does the one finite check of a step,
