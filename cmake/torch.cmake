@@ -26,6 +26,8 @@ add_library(stoker_torch_cpu SHARED IMPORTED)
 set_target_properties(stoker_torch_cpu PROPERTIES IMPORTED_LOCATION ${torch_lib}/libtorch_cpu.so)
 target_include_directories(stoker_torch_cpu SYSTEM INTERFACE
   ${STOKER_TORCH}/include ${STOKER_TORCH}/include/torch/csrc/api/include)
+# The wheel is built with NDEBUG, and the layout of classes in its headers (at::RecordFunction) follows it.
+target_compile_definitions(stoker_torch_cpu INTERFACE NDEBUG)
 target_link_libraries(stoker_torch_cpu INTERFACE stoker_c10)
 target_link_options(stoker_torch_cpu INTERFACE -Wl,-rpath,${torch_lib} -Wl,-rpath-link,${torch_lib})
 add_library(stoker::torch_cpu ALIAS stoker_torch_cpu)

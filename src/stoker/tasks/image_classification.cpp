@@ -49,7 +49,8 @@ std::int64_t default_batch(std::int64_t samples, std::int64_t limit) {
   return batch;
 }
 
-void add_sgd(Rows& rows, double lr, int lr_batch, double weight_decay, const char* schedule, double warmup, std::string why) {
+void add_sgd(Rows& rows, double lr, int lr_batch, double weight_decay, const char* schedule, double warmup,
+             std::string why) {
   rows.add("optimizer", "sgd", why);
   rows.add("lr", lr, why);
   rows.add("lr_batch", lr_batch, "the batch that lr is stated for");
@@ -61,7 +62,8 @@ void add_sgd(Rows& rows, double lr, int lr_batch, double weight_decay, const cha
 // Learning rates of adam and adamw do not carry over from sgd.
 void add_adaptive(Rows& rows, const std::string& optimizer, bool weights) {
   rows.add("optimizer", optimizer, "adaptive steps");
-  rows.add("lr", weights ? 1e-4 : 1e-3, weights ? "small steps from given weights" : "the usual first choice for adaptive steps");
+  rows.add("lr", weights ? 1e-4 : 1e-3,
+           weights ? "small steps from given weights" : "the usual first choice for adaptive steps");
   rows.add("lr_batch", 64, "the batch that lr is stated for");
   rows.add("weight_decay", optimizer == "adamw" ? 0.01 : 0.0, "");
   rows.add("schedule", "cosine", "");
@@ -100,7 +102,8 @@ PictureFacts look_at_pictures(const data::ImageSplit& split) {
   return facts;
 }
 
-std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureFacts& pictures, std::int64_t train_samples) {
+std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureFacts& pictures,
+                                  std::int64_t train_samples) {
   Rows rows;
   const int image_size = question.image_size > 0 ? question.image_size : default_image_size(pictures);
   const bool small = image_size <= kSmallPicture;
@@ -109,7 +112,8 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   rows.add("image_size", image_size,
            fmt::format("the pictures are {} x {} pixels (median)", pictures.width, pictures.height));
   rows.add("augment", default_augment(pictures, image_size),
-           pictures.channels == 1 && small ? "grey pictures may be characters, which do not mirror" : "the usual for such pictures");
+           pictures.channels == 1 && small ? "grey pictures may be characters, which do not mirror"
+                                           : "the usual for such pictures");
   const std::int64_t batch = default_batch(train_samples, model == "cnn" ? 512 : question.cuda ? 256 : 64);
   rows.add("batch", batch, "at least 100 steps an epoch where the data allows it");
   const bool adaptive = question.optimizer == "adam" || question.optimizer == "adamw" || model == "mlp";
@@ -121,7 +125,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
     add_sgd(rows, question.weights ? 0.01 : 0.1, 256, 1e-4, "cosine", 0.05,
             question.weights ? "small steps from given weights" : "He et al. 2016, with cosine decay");
   }
-  rows.add("epochs", model == "cnn" ? (train_samples >= 20'000 ? 8 : 12) : question.weights ? 10 : 30, "");
+  rows.add("epochs", model == "cnn" ? 12 : question.weights ? 10 : 30, "");
   rows.add("label_smoothing", model == "mlp" ? 0.0 : 0.1, "");
   return rows.take();
 }
@@ -179,7 +183,8 @@ at::Tensor class_weights(const std::string& text, const data::ImageSplit& split,
     start = comma + 1;
   }
   if (listed.size() != classes || std::ranges::none_of(listed, [](double w) { return w > 0; })) {
-    fail<ConfigError>(kWhere, "class_weights has {} numbers for {} classes; give one for each, not all 0", listed.size(), classes);
+    fail<ConfigError>(kWhere, "class_weights has {} numbers for {} classes; give one for each, not all 0",
+                      listed.size(), classes);
   }
   return at::tensor(listed, at::kDouble).to(at::kFloat);
 }

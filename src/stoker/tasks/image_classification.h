@@ -29,8 +29,8 @@ struct PictureFacts {
 // What was asked for that decides the recipe; empty: not asked.
 struct RecipeQuestion {
   std::string model, optimizer;
-  int image_size = 0;   // 0: not asked
-  bool weights = false; // fine-tuning
+  int image_size = 0;    // 0: not asked
+  bool weights = false;  // fine-tuning
   bool cuda = false;
   std::int64_t batch = 0;  // 0: not asked
 };

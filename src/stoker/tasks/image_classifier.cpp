@@ -55,7 +55,8 @@ core::LossTerms ImageClassifier::loss(const core::TensorList& outputs, const cor
            ops::cross_entropy_sum(outputs.front(), batch["target"], options_.label_smoothing, options_.class_weights)}};
 }
 
-std::vector<core::NamedTensor> ImageClassifier::evaluate(const core::TensorList& outputs, const core::Batch& batch) const {
+std::vector<core::NamedTensor> ImageClassifier::evaluate(const core::TensorList& outputs,
+                                                         const core::Batch& batch) const {
   return classification_totals(outputs.front(), batch["target"]);
 }
 

@@ -18,8 +18,8 @@ namespace stoker::tasks {
 // checkpoint, so that predictions see what training saw.
 struct ImagePreprocessing {
   int channels = 3;
-  int image_size = 224;  // pixels a side that enter the network
-  int resize = 256;      // short side before the centre crop of evaluation
+  int image_size = 224;           // pixels a side that enter the network
+  int resize = 256;               // short side before the centre crop of evaluation
   std::vector<double> mean, std;  // one a channel, of values in 0 ... 1
 };
 
@@ -52,7 +52,8 @@ class ImageClassifier final : public core::Trainable {
   [[nodiscard]] core::Normalisers normalisers(const core::Batch& batch) const override;
   [[nodiscard]] core::LossTerms loss(const core::TensorList& outputs, const core::Batch& batch) const override;
 
-  [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList& outputs, const core::Batch& batch) const override;
+  [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList& outputs,
+                                                        const core::Batch& batch) const override;
   [[nodiscard]] std::vector<core::MetricValue> metrics(const std::vector<core::NamedTensor>& totals) const override;
   void set_training(bool on) override;
 

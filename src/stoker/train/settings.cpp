@@ -4,16 +4,23 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
-#include <numeric>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/nearest.h"
 
 namespace stoker::train {
 namespace {
 
 constexpr std::string_view kWhere = "train.options";
+
+// The candidate that was probably meant; empty if none is near.
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
+  const std::string found = nearest(name, candidates);
+  return edit_distance(name, found) <= std::max<std::size_t>(2, name.size() / 2) ? found : "";
+}
 
 [[noreturn]] void bad_value(std::string_view key, std::string_view text, std::string_view expected) {
   fail<ConfigError>(kWhere, "{} must be {}, got \"{}\"; set {}=...", key, expected, printable(text), key);
@@ -43,7 +50,11 @@ double parse_duration(std::string_view key, std::string_view text, std::string_v
 Setting whole(std::string_view key, Group group, std::int64_t Plan::*field, std::int64_t low, std::int64_t high,
               std::string_view fallback, std::string_view why) {
   const std::string expected = fmt::format("a whole number in {} ... {}", low, high);
-  return {key, group, fmt::format("{} ... {}", low, high), fallback, why,
+  return {key,
+          group,
+          fmt::format("{} ... {}", low, high),
+          fallback,
+          why,
           [=](Plan& plan, std::string_view text) {
             const auto value = parse_number<std::int64_t>(key, text, expected);
             if (value < low || value > high) {
@@ -58,9 +69,14 @@ Setting real(std::string_view key, Group group, double Plan::*field, double low,
              std::string_view why, bool duration = false) {
   const std::string expected = duration ? fmt::format("a time such as 90s, 15m or 2h, at most {}h", high / 3600)
                                         : fmt::format("a number in {} ... {}", low, high);
-  return {key, group, duration ? "90s, 15m, 2h" : fmt::format("{} ... {}", low, high), fallback, why,
+  return {key,
+          group,
+          duration ? "90s, 15m, 2h" : fmt::format("{} ... {}", low, high),
+          fallback,
+          why,
           [=](Plan& plan, std::string_view text) {
-            const double value = duration ? parse_duration(key, text, expected) : parse_number<double>(key, text, expected);
+            const double value =
+                duration ? parse_duration(key, text, expected) : parse_number<double>(key, text, expected);
             if (!(value >= low && value <= high)) {  // also refuses NaN
               bad_value(key, text, expected);
             }
@@ -72,7 +88,11 @@ Setting real(std::string_view key, Group group, double Plan::*field, double low,
 Setting choice(std::string_view key, Group group, std::string Plan::*field, std::vector<std::string> names,
                std::string_view fallback, std::string_view why) {
   const std::string listed = fmt::format("{}", fmt::join(names, "|"));
-  return {key, group, listed, fallback, why,
+  return {key,
+          group,
+          listed,
+          fallback,
+          why,
           [=](Plan& plan, std::string_view text) {
             if (std::ranges::find(names, text) == names.end()) {
               const std::string near = nearest_name(text, names);
@@ -84,10 +104,14 @@ Setting choice(std::string_view key, Group group, std::string Plan::*field, std:
           [=](const Plan& plan) { return plan.*field; }};
 }
 
-Setting text_field(std::string_view key, Group group, std::string Plan::*field, std::string_view values,
-                   std::string_view fallback, std::string_view why,
-                   std::function<bool(std::string_view)> valid = [](std::string_view) { return true; }) {
-  return {key, group, std::string(values), fallback, why,
+Setting text_field(
+    std::string_view key, Group group, std::string Plan::*field, std::string_view values, std::string_view fallback,
+    std::string_view why, std::function<bool(std::string_view)> valid = [](std::string_view) { return true; }) {
+  return {key,
+          group,
+          std::string(values),
+          fallback,
+          why,
           [=](Plan& plan, std::string_view text) {
             if (!valid(text)) {
               bad_value(key, text, values);
@@ -98,7 +122,11 @@ Setting text_field(std::string_view key, Group group, std::string Plan::*field, 
 }
 
 Setting yes_no(std::string_view key, Group group, bool Plan::*field, std::string_view fallback, std::string_view why) {
-  return {key, group, "on|off", fallback, why,
+  return {key,
+          group,
+          "on|off",
+          fallback,
+          why,
           [=](Plan& plan, std::string_view text) {
             const bool on = text == "on" || text == "true" || text == "1";
             if (!on && text != "off" && text != "false" && text != "0") {
@@ -135,21 +163,25 @@ bool valid_class_weights(std::string_view text) {
   return true;
 }
 
-std::vector<Setting> make_settings() {
-  constexpr Group B = Group::kBehaviour, P = Group::kPerformance;
+std::vector<Setting> behaviour_settings() {
+  constexpr Group B = Group::kBehaviour;
   constexpr std::int64_t kMany = 1'000'000'000;
   const auto non_empty = [](std::string_view text) { return !text.empty(); };
   return {
-      text_field("model", B, &Plan::model, "a name that `stoker info models` lists", "cnn up to 96 pixels, else resnet18",
-                 "the network", non_empty),
+      text_field("model", B, &Plan::model, "a name that `stoker info models` lists",
+                 "cnn up to 96 pixels, else resnet18", "the network", non_empty),
       text_field("weights", B, &Plan::weights, "a .safetensors file, a checkpoint or a run folder", "from scratch",
-                 "start from these weights; a head of another class count is made new", {[](std::string_view) { return true; }}),
+                 "start from these weights; a head of another class count is made new",
+                 {[](std::string_view) { return true; }}),
       whole("freeze", B, &Plan::freeze, 0, 1000, "0", "leading segments that keep their weights"),
       whole("epochs", B, &Plan::epochs, 1, 1'000'000, "by the model's recipe", "passes over the training split"),
       whole("steps", B, &Plan::steps, 0, kMany, "0: as the epochs make them", "optimizer steps; overrides epochs"),
-      real("time", B, &Plan::time, 0, 3600.0 * 24 * 365, "0: no limit", "stop after this long, keep what was learnt", true),
-      whole("batch", B, &Plan::batch, 1, 1 << 20, "by the recipe and the size of the data", "samples an optimizer step"),
-      whole("seed", B, &Plan::seed, 0, std::numeric_limits<std::int64_t>::max(), "1", "weights, order and augmentation follow it"),
+      real("time", B, &Plan::time, 0, 3600.0 * 24 * 365, "0: no limit", "stop after this long, keep what was learnt",
+           true),
+      whole("batch", B, &Plan::batch, 1, 1 << 20, "by the recipe and the size of the data",
+            "samples an optimizer step"),
+      whole("seed", B, &Plan::seed, 0, std::numeric_limits<std::int64_t>::max(), "1",
+            "weights, order and augmentation follow it"),
       real("lr", B, &Plan::lr, 1e-12, 1e4, "by the recipe", "peak learning rate for a batch of lr_batch"),
       choice("lr_scale", B, &Plan::lr_scale, {"linear", "sqrt", "none"}, "linear for sgd, sqrt for adam and adamw",
              "how lr grows from lr_batch to batch"),
@@ -164,62 +196,55 @@ std::vector<Setting> make_settings() {
              "learning rate over the run"),
       real("warmup", B, &Plan::warmup, 0, 1e9, "by the recipe", "steps of rising lr; below 1 a share of the run"),
       whole("image_size", B, &Plan::image_size, 4, 4096, "the pictures' own up to 96, else 224", "pixels a side"),
-      choice("augment", B, &Plan::augment, {"none", "flip", "pad_crop", "pad_crop_flip", "resized_crop", "resized_crop_flip"},
+      choice("augment", B, &Plan::augment,
+             {"none", "flip", "pad_crop", "pad_crop_flip", "resized_crop", "resized_crop_flip"},
              "by the size and colour of the pictures", "random changes to training pictures"),
-      real("label_smoothing", B, &Plan::label_smoothing, 0, 0.9, "by the recipe", "share of the target spread over all classes"),
+      real("label_smoothing", B, &Plan::label_smoothing, 0, 0.9, "by the recipe",
+           "share of the target spread over all classes"),
       text_field("class_weights", B, &Plan::class_weights, "none, balanced, or one number a class: 1,2.5,1", "none",
                  "weight of each class in the loss", valid_class_weights),
-      real("ema", B, &Plan::ema, 0, 0.999999, "by the recipe", "decay of averaged weights that evaluation uses; 0 is off"),
+      real("ema", B, &Plan::ema, 0, 0.999999, "by the recipe",
+           "decay of averaged weights that evaluation uses; 0 is off"),
       real("clip", B, &Plan::clip, 0, 1e9, "0: off", "largest gradient norm"),
-      whole("early_stop", B, &Plan::early_stop, 0, 1'000'000, "0: off", "stop after this many evaluations without a gain"),
+      whole("early_stop", B, &Plan::early_stop, 0, 1'000'000, "0: off",
+            "stop after this many evaluations without a gain"),
       whole("save_every", B, &Plan::save_every, 0, kMany, "0: once an epoch", "steps between checkpoints"),
-      whole("skip_limit", B, &Plan::skip_limit, 0, 1'000'000, "10", "non-finite steps in a row that are skipped before the run stops"),
+      whole("skip_limit", B, &Plan::skip_limit, 0, 1'000'000, "10",
+            "non-finite steps in a row that are skipped before the run stops"),
       real("val", B, &Plan::val, 0, 0.9, "0.1", "share of train that validates where there is no validation split"),
       choice("tail", B, &Plan::tail, {"keep", "drop"}, "keep", "the last, smaller batch of an epoch"),
-      text_field("device", P, &Plan::device, "cpu, cuda or cuda:N", "cuda where there is one, else cpu", "where it runs", valid_device),
-      choice("precision", P, &Plan::precision, {"fp32", "bf16", "fp16"}, "the fastest in a timed trial", "dtype of convolutions and products"),
-      whole("microbatch", P, &Plan::microbatch, 1, 1 << 20, "the batch", "samples a forward pass; gradients add up exactly"),
-      whole("threads", P, &Plan::threads, 0, 256, "by a timed trial", "loader threads; 0 decodes between steps"),
-      whole("intra_op", P, &Plan::intra_op, 1, 1024, "cores minus busy loader threads", "threads of one operator"),
-      choice("layout", P, &Plan::layout, {"channels_last", "contiguous"}, "channels_last", "memory order of pictures and convolutions"),
-      yes_no("tf32", P, &Plan::tf32, "on", "CUDA: products of fp32 in TensorFloat-32"),
-      yes_no("cudnn_benchmark", P, &Plan::cudnn_benchmark, "on for fixed shapes", "CUDA: try convolution algorithms, keep the fastest"),
-      yes_no("deterministic", P, &Plan::deterministic, "on for the CPU, off for CUDA", "only algorithms that repeat to the bit"),
   };
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t cost = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, cost});
-    }
-  }
-  return row.back();
+std::vector<Setting> performance_settings() {
+  constexpr Group P = Group::kPerformance;
+  return {
+      text_field("device", P, &Plan::device, "cpu, cuda or cuda:N", "cuda where there is one, else cpu",
+                 "where it runs", valid_device),
+      choice("precision", P, &Plan::precision, {"fp32", "bf16", "fp16"}, "the fastest in a timed trial",
+             "dtype of convolutions and products"),
+      whole("microbatch", P, &Plan::microbatch, 1, 1 << 20, "the batch",
+            "samples a forward pass; gradients add up exactly"),
+      whole("threads", P, &Plan::threads, 0, 256, "by a timed trial", "loader threads; 0 decodes between steps"),
+      whole("intra_op", P, &Plan::intra_op, 1, 1024, "cores minus busy loader threads", "threads of one operator"),
+      choice("layout", P, &Plan::layout, {"channels_last", "contiguous"}, "channels_last",
+             "memory order of pictures and convolutions"),
+      yes_no("tf32", P, &Plan::tf32, "on", "CUDA: products of fp32 in TensorFloat-32"),
+      yes_no("cudnn_benchmark", P, &Plan::cudnn_benchmark, "on for fixed shapes",
+             "CUDA: try convolution algorithms, keep the fastest"),
+      yes_no("deterministic", P, &Plan::deterministic, "on for the CPU, off for CUDA",
+             "only algorithms that repeat to the bit"),
+  };
 }
 
 }  // namespace
 
-std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 2);
-  for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(name, candidate);
-    if (distance < best_distance || (distance == best_distance && best.empty())) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best;
-}
-
 std::span<const Setting> settings() {
-  static const std::vector<Setting> table = make_settings();
+  static const std::vector<Setting> table = [] {
+    std::vector<Setting> all = behaviour_settings();
+    std::ranges::move(performance_settings(), std::back_inserter(all));
+    return all;
+  }();
   return table;
 }
 

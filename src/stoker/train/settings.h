@@ -52,7 +52,4 @@ class Options {
   std::map<std::string, Asked, std::less<>> asked_;
 };
 
-// The candidate closest to name by edit distance; empty if none is near.
-[[nodiscard]] std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
-
 }  // namespace stoker::train

@@ -39,8 +39,9 @@ std::vector<core::NamedTensor> classification_totals(const at::Tensor& logits, c
   const at::Tensor predicted = scores.argmax(1);
   // Not bincount: it would read its largest value on the host.
   const at::Tensor cells = target * classes + predicted;
-  const at::Tensor confusion =
-      at::zeros({classes * classes}, target.options()).scatter_add_(0, cells, at::ones_like(cells)).reshape({classes, classes});
+  const at::Tensor confusion = at::zeros({classes * classes}, target.options())
+                                   .scatter_add_(0, cells, at::ones_like(cells))
+                                   .reshape({classes, classes});
   const at::Tensor best = std::get<1>(at::topk(scores, std::min<std::int64_t>(5, classes), 1));
   const at::Tensor top5 = best.eq(target.unsqueeze(1)).sum().reshape({1});
   const at::Tensor loss = at::cross_entropy_loss(scores, target, {}, at::Reduction::Sum).to(at::kDouble).reshape({1});
@@ -77,7 +78,8 @@ std::vector<core::MetricValue> classification_metrics(const std::vector<core::Na
   return result;
 }
 
-std::vector<ClassRow> class_rows(const std::vector<core::NamedTensor>& totals, const std::vector<std::string>& classes) {
+std::vector<ClassRow> class_rows(const std::vector<core::NamedTensor>& totals,
+                                 const std::vector<std::string>& classes) {
   const at::Tensor confusion = total(totals, "confusion");
   const auto counts = confusion.accessor<std::int64_t, 2>();
   std::vector<ClassRow> rows;
