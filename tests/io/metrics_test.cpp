@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -168,7 +169,7 @@ TEST(CutMetrics, AResumedRunsFilesEqualAnUninterruptedOnes) {
         const std::string text = read_text(parts / name);
         parts.write(name, text + text.substr(text.rfind('\n', text.size() - 2) + 1, 9));
       }
-      cut_metrics(parts.path(), checkpoint);
+      cut_metrics(parts.path(), checkpoint, checkpoint);
       MetricsCsv csv(parts.path());
       MetricsJsonl jsonl(parts.path());
       run(csv, jsonl, "b", checkpoint, 12);
@@ -179,9 +180,32 @@ TEST(CutMetrics, AResumedRunsFilesEqualAnUninterruptedOnes) {
   }
 }
 
+TEST(CutMetrics, AnEvaluationThatTheCheckpointDoesNotKnowIsMadeAgain) {
+  const TempFolder temp;
+  temp.write("metrics.csv",
+             "kind,epoch,step,samples,seconds,data_wait,lr,memory_bytes,split,metric,value,loss\n"
+             "eval,0,3,,1,,,,val,accuracy,0.4,\nstep,1,6,8,1,0,0.1,,,,,2\neval,1,6,,1,,,,val,accuracy,0.5,\n"
+             "eval,1,6,,1,,,,test,accuracy,0.6,\n");
+  temp.write("metrics.jsonl", R"({"event":"evaluated","split":"val","step":3})"
+                              "\n"
+                              R"({"event":"step","step":6})"
+                              "\n"
+                              R"({"event":"evaluated","split":"val","step":6})"
+                              "\n"
+                              R"({"event":"evaluated","split":"test","step":6})"
+                              "\n");
+  const auto lines = [&](const char* name) { return std::ranges::count(read_text(temp / name), '\n'); };
+  cut_metrics(temp.path(), 6, 6);  // the test split's evaluation goes
+  EXPECT_EQ(lines("metrics.csv"), 4);
+  EXPECT_EQ(lines("metrics.jsonl"), 3);
+  cut_metrics(temp.path(), 6, 3);  // and the one that the checkpoint was saved before
+  EXPECT_EQ(lines("metrics.csv"), 3);
+  EXPECT_EQ(lines("metrics.jsonl"), 2);
+}
+
 TEST(CutMetrics, NoFilesAreNoneToCut) {
   const TempFolder temp;
-  cut_metrics(temp.path(), 5);
+  cut_metrics(temp.path(), 5, 5);
   EXPECT_TRUE(fs::is_empty(temp.path()));
 }
 

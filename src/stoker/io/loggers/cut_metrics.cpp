@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/io/loggers/cut_metrics.h"
 
+#include <algorithm>
 #include <charconv>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
@@ -13,30 +16,44 @@
 namespace stoker::io {
 namespace {
 
-// A row's step, if it has one.
-using StepOf = std::function<std::optional<std::int64_t>(std::string_view)>;
+// What a row is about; without a step for a row that has none (a header, a finding).
+struct Row {
+  std::optional<std::int64_t> step;
+  bool evaluation = false;
+  bool test = false;  // of the test split
+};
 
-std::optional<std::int64_t> csv_step(std::string_view line) {
-  const std::size_t first = line.find(',');
-  const std::size_t second = first == line.npos ? line.npos : line.find(',', first + 1);
-  if (second == line.npos) {
-    return std::nullopt;
+// kind,epoch,step,samples,seconds,data_wait,lr,memory_bytes,split,...
+Row csv_row(std::string_view line) {
+  std::vector<std::string_view> cells;
+  for (std::size_t start = 0; start <= line.size() && cells.size() < 9;) {
+    const std::size_t comma = std::min(line.find(',', start), line.size());
+    cells.push_back(line.substr(start, comma - start));
+    start = comma + 1;
   }
+  Row row;
   std::int64_t step = 0;
-  const auto [end, error] = std::from_chars(line.data() + second + 1, line.data() + line.size(), step);
-  return error == std::errc() ? std::optional(step) : std::nullopt;  // the header has a word there
+  if (cells.size() == 9 &&
+      std::from_chars(cells[2].data(), cells[2].data() + cells[2].size(), step).ec == std::errc()) {
+    row = {step, cells[0] == "eval", cells[8] == "test"};
+  }
+  return row;
 }
 
-std::optional<std::int64_t> jsonl_step(std::string_view line) {
+Row jsonl_row(std::string_view line) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
-  const auto found = json.is_object() ? json.find("step") : json.end();
-  return json.is_object() && found != json.end() && found->is_number_integer()
-             ? std::optional(found->get<std::int64_t>())
-             : std::nullopt;
+  Row row;
+  if (json.is_object() && json.contains("step") && json["step"].is_number_integer()) {
+    row.step = json["step"].get<std::int64_t>();
+    row.evaluation = json.value("event", "") == "evaluated";
+    row.test = row.evaluation && json.value("split", "") == "test";
+  }
+  return row;
 }
 
-// Keeps the rows up to step. A row without one (a finding) stays if no later step was logged before it.
-void cut(const std::filesystem::path& path, std::int64_t step, const StepOf& step_of) {
+// Keeps what cut_metrics promises. A row without a step stays if no later step was logged before it.
+void cut(const std::filesystem::path& path, std::int64_t step, std::int64_t evaluated_step,
+         const std::function<Row(std::string_view)>& row_of) {
   if (!std::filesystem::exists(path)) {
     return;
   }
@@ -44,9 +61,11 @@ void cut(const std::filesystem::path& path, std::int64_t step, const StepOf& ste
     bool past = false;
     std::string kept;
     each_line(path, [&](std::string_view line) {
-      const std::optional<std::int64_t> found = step_of(line);
-      past |= found && *found > step;
-      const bool keep = (found ? *found <= step : !past) && !line.starts_with(R"({"event":"run_finished")");
+      const Row row = row_of(line);
+      past |= row.step && *row.step > step;
+      const std::int64_t last = row.evaluation ? evaluated_step : step;
+      const bool ends = row.test || line.starts_with(R"({"event":"run_finished")");
+      const bool keep = (row.step ? *row.step <= last : !past) && !ends;
       if (keep) {
         kept.append(line).push_back('\n');
       }
@@ -62,9 +81,9 @@ void cut(const std::filesystem::path& path, std::int64_t step, const StepOf& ste
 
 }  // namespace
 
-void cut_metrics(const std::filesystem::path& run_folder, std::int64_t step) {
-  cut(run_folder / "metrics.csv", step, csv_step);
-  cut(run_folder / "metrics.jsonl", step, jsonl_step);
+void cut_metrics(const std::filesystem::path& run_folder, std::int64_t step, std::int64_t evaluated_step) {
+  cut(run_folder / "metrics.csv", step, evaluated_step, csv_row);
+  cut(run_folder / "metrics.jsonl", step, evaluated_step, jsonl_row);
 }
 
 }  // namespace stoker::io

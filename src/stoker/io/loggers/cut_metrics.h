@@ -8,8 +8,10 @@
 
 namespace stoker::io {
 
-// Cuts metrics.csv and metrics.jsonl back to the rows of steps up to and including step, each file atomically; a row
-// that a kill cut in two and the end of the run go, too. A file that is not there is none to cut. IoError, DataError.
-void cut_metrics(const std::filesystem::path& run_folder, std::int64_t step);
+// Cuts metrics.csv and metrics.jsonl back to the steps up to and including step, and to the evaluations up to and
+// including the one at evaluated_step (-1: none): the checkpoint may have been saved before the evaluation of its own
+// step, which is then made again. Evaluations of the test split, which end a run, go, and so do the run's end and a row
+// that a kill cut in two. Each file is replaced atomically; one that is not there is none to cut. IoError, DataError.
+void cut_metrics(const std::filesystem::path& run_folder, std::int64_t step, std::int64_t evaluated_step);
 
 }  // namespace stoker::io
