@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "stoker/base/error.h"
 
 namespace stoker::train {
@@ -16,13 +18,20 @@ Facts facts_of(std::int64_t samples, int cores = 2) {
   Facts facts;
   facts.train_samples = samples;
   facts.cores = cores;
-  facts.recipe = {{"model", "cnn", core::Origin::kDefault, "small pictures"},
-                  {"image_size", "32", core::Origin::kDefault, ""},
-                  {"augment", "none", core::Origin::kDefault, ""},
-                  {"batch", "64", core::Origin::kDefault, ""},
-                  {"optimizer", "sgd", core::Origin::kDefault, ""},
-                  {"lr", "0.1", core::Origin::kDefault, ""},
-                  {"lr_batch", "128", core::Origin::kDefault, ""}};
+  for (const auto& [key, value] : std::map<std::string, std::string>{{"model", "cnn"},
+                                                                     {"image_size", "32"},
+                                                                     {"augment", "none"},
+                                                                     {"epochs", "10"},
+                                                                     {"batch", "64"},
+                                                                     {"optimizer", "sgd"},
+                                                                     {"lr", "0.1"},
+                                                                     {"lr_batch", "128"},
+                                                                     {"weight_decay", "0.001"},
+                                                                     {"schedule", "cosine"},
+                                                                     {"warmup", "0.1"},
+                                                                     {"label_smoothing", "0"}}) {
+    facts.recipe.push_back({key, value, core::Origin::kDefault, "by the recipe"});
+  }
   return facts;
 }
 
@@ -52,6 +61,13 @@ TEST(Resolve, TheCommandLineBeatsTheRecipeBeatsTheDefaults) {
   EXPECT_EQ(plan.microbatch, 64);
   EXPECT_EQ(plan.rows().size(), settings().size());
   EXPECT_DOUBLE_EQ(plan.peak_lr(), 0.15);  // linear: 64 of 128
+}
+
+TEST(Resolve, EveryValueHasAReasonOrAnOrigin) {
+  const Plan plan = resolve({}, facts_of(1000));
+  for (const Setting& each : settings()) {
+    EXPECT_TRUE(plan.notes.contains(each.key)) << each.key << " was never decided";
+  }
 }
 
 TEST(Resolve, RefusesContradictions) {

@@ -7,128 +7,13 @@
 #include <charconv>
 
 #include "stoker/base/error.h"
-#include "stoker/data/image_decode.h"
 
 namespace stoker::tasks {
 namespace {
 
 constexpr std::string_view kWhere = "tasks.image_classification";
-constexpr int kSmallPicture = 96;  // up to here the network sees pictures in their own size
-
-// Rows of a recipe, in order; later ones do not override earlier ones.
-class Rows {
- public:
-  template <typename T>
-  void add(std::string key, const T& value, std::string reason) {
-    rows_.push_back({std::move(key), fmt::format("{}", value), core::Origin::kDefault, std::move(reason)});
-  }
-  std::vector<core::PlanRow> take() { return std::move(rows_); }
-
- private:
-  std::vector<core::PlanRow> rows_;
-};
-
-int default_image_size(const PictureFacts& pictures) {
-  const int side = std::min(pictures.width, pictures.height);
-  return side <= kSmallPicture ? std::max(side, 8) : 224;
-}
-
-std::string default_augment(const PictureFacts& pictures, int image_size) {
-  if (image_size > kSmallPicture) {
-    return "resized_crop_flip";
-  }
-  return pictures.channels == 1 ? "pad_crop" : "pad_crop_flip";
-}
-
-// The largest power of two up to limit that leaves at least 100 steps an epoch, and at least 16.
-std::int64_t default_batch(std::int64_t samples, std::int64_t limit) {
-  std::int64_t batch = 16;
-  while (batch * 2 <= limit && samples / (batch * 2) >= 100) {
-    batch *= 2;
-  }
-  return batch;
-}
-
-void add_sgd(Rows& rows, double lr, int lr_batch, double weight_decay, const char* schedule, double warmup,
-             std::string why) {
-  rows.add("optimizer", "sgd", why);
-  rows.add("lr", lr, why);
-  rows.add("lr_batch", lr_batch, "the batch that lr is stated for");
-  rows.add("weight_decay", weight_decay, why);
-  rows.add("schedule", schedule, why);
-  rows.add("warmup", warmup, "a share of the run");
-}
-
-// Learning rates of adam and adamw do not carry over from sgd.
-void add_adaptive(Rows& rows, const std::string& optimizer, bool weights) {
-  rows.add("optimizer", optimizer, "adaptive steps");
-  rows.add("lr", weights ? 1e-4 : 1e-3,
-           weights ? "small steps from given weights" : "the usual first choice for adaptive steps");
-  rows.add("lr_batch", 64, "the batch that lr is stated for");
-  rows.add("weight_decay", optimizer == "adamw" ? 0.01 : 0.0, "");
-  rows.add("schedule", "cosine", "");
-  rows.add("warmup", 0.05, "a share of the run");
-}
 
 }  // namespace
-
-PictureFacts look_at_pictures(const data::ImageSplit& split) {
-  constexpr std::int64_t kLooks = 32;
-  std::vector<int> widths, heights;
-  PictureFacts facts;
-  facts.channels = 1;
-  std::vector<std::byte> bytes;
-  std::string first_error;
-  const std::int64_t looks = std::min(kLooks, split.size());
-  for (std::int64_t look = 0; look < looks; ++look) {
-    const std::int64_t index = split.samples[static_cast<std::size_t>(look * split.size() / looks)];
-    try {
-      split.source->read(index, bytes);
-      const data::ImageInfo info = data::probe_image(bytes, {}, split.source->name(index));
-      widths.push_back(info.width);
-      heights.push_back(info.height);
-      facts.channels = std::max(facts.channels, info.channels == 1 ? 1 : 3);
-    } catch (const DataError& error) {
-      first_error = first_error.empty() ? error.what() : first_error;  // training reports it if the sample is drawn
-    }
-  }
-  if (widths.empty()) {
-    fail<DataError>(kWhere, "none of {} pictures looked at can be read; the first: {}", looks, first_error);
-  }
-  std::ranges::nth_element(widths, widths.begin() + static_cast<std::ptrdiff_t>(widths.size() / 2));
-  std::ranges::nth_element(heights, heights.begin() + static_cast<std::ptrdiff_t>(heights.size() / 2));
-  facts.width = widths[widths.size() / 2];
-  facts.height = heights[heights.size() / 2];
-  return facts;
-}
-
-std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureFacts& pictures,
-                                  std::int64_t train_samples) {
-  Rows rows;
-  const int image_size = question.image_size > 0 ? question.image_size : default_image_size(pictures);
-  const bool small = image_size <= kSmallPicture;
-  const std::string model = !question.model.empty() ? question.model : small ? "cnn" : "resnet18";
-  rows.add("model", model, small ? "small pictures" : "photographs");
-  rows.add("image_size", image_size,
-           fmt::format("the pictures are {} x {} pixels (median)", pictures.width, pictures.height));
-  rows.add("augment", default_augment(pictures, image_size),
-           pictures.channels == 1 && small ? "grey pictures may be characters, which do not mirror"
-                                           : "the usual for such pictures");
-  const std::int64_t batch = default_batch(train_samples, model == "cnn" ? 512 : question.cuda ? 256 : 64);
-  rows.add("batch", batch, "at least 100 steps an epoch where the data allows it");
-  const bool adaptive = question.optimizer == "adam" || question.optimizer == "adamw" || model == "mlp";
-  if (adaptive) {
-    add_adaptive(rows, question.optimizer.empty() ? "adamw" : question.optimizer, question.weights);
-  } else if (model == "cnn") {
-    add_sgd(rows, question.weights ? 0.02 : 0.2, 256, 5e-4, "one_cycle", 0.2, "found on CIFAR-10");
-  } else {
-    add_sgd(rows, question.weights ? 0.01 : 0.1, 256, 1e-4, "cosine", 0.05,
-            question.weights ? "small steps from given weights" : "He et al. 2016, with cosine decay");
-  }
-  rows.add("epochs", model == "cnn" ? 12 : question.weights ? 10 : 30, "");
-  rows.add("label_smoothing", model == "mlp" ? 0.0 : 0.1, "");
-  return rows.take();
-}
 
 augment::ImagePolicy training_policy(const std::string& augment, const ImagePreprocessing& pixels) {
   augment::ImagePolicy policy;
@@ -188,7 +73,5 @@ at::Tensor class_weights(const std::string& text, const data::ImageSplit& split,
   }
   return at::tensor(listed, at::kDouble).to(at::kFloat);
 }
-
-bool couples_samples(const std::string& model) { return model != "mlp"; }
 
 }  // namespace stoker::tasks

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The defaults people get without asking, and how their names become policies: a changed default must be meant.
+#include "stoker/tasks/image_recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "stoker/base/error.h"
+#include "stoker/tasks/image_classification.h"
+
+namespace stoker::tasks {
+namespace {
+
+std::map<std::string, std::string> values(const RecipeQuestion& question, const PictureFacts& pictures,
+                                          std::int64_t samples) {
+  std::map<std::string, std::string> result;
+  for (const core::PlanRow& row : recipe(question, pictures, samples)) {
+    EXPECT_TRUE(result.emplace(row.key, row.value).second) << row.key << " stands twice";
+  }
+  return result;
+}
+
+TEST(ImageRecipe, SmallColourPictures) {
+  const auto plan = values({}, {32, 32, 3}, 45'000);
+  EXPECT_EQ(plan.at("model"), "cnn");
+  EXPECT_EQ(plan.at("image_size"), "32");
+  EXPECT_EQ(plan.at("augment"), "pad_crop_flip");
+  EXPECT_EQ(plan.at("batch"), "256");
+  EXPECT_EQ(plan.at("optimizer"), "sgd");
+  EXPECT_EQ(plan.at("schedule"), "one_cycle");
+  EXPECT_EQ(plan.at("weight_decay"), "0.0005");
+  EXPECT_EQ(plan.at("label_smoothing"), "0.1");
+}
+
+TEST(ImageRecipe, SmallGreyPicturesAreNotMirrored) {
+  EXPECT_EQ(values({}, {28, 28, 1}, 4'500).at("augment"), "pad_crop");
+}
+
+TEST(ImageRecipe, Photographs) {
+  const auto plan = values({}, {500, 375, 3}, 250);
+  EXPECT_EQ(plan.at("model"), "resnet18");
+  EXPECT_EQ(plan.at("image_size"), "224");
+  EXPECT_EQ(plan.at("augment"), "resized_crop_flip");
+  EXPECT_EQ(plan.at("lr"), "0.1");
+  EXPECT_EQ(values({.weights = true}, {500, 375, 3}, 250).at("lr"), "0.01");  // smaller steps from given weights
+}
+
+TEST(ImageRecipe, AdaptiveOptimizersHaveRatesOfTheirOwn) {
+  const auto plan = values({.optimizer = "adamw"}, {32, 32, 3}, 45'000);
+  EXPECT_EQ(plan.at("optimizer"), "adamw");
+  EXPECT_EQ(plan.at("lr"), "0.001");
+  EXPECT_EQ(plan.at("schedule"), "cosine");
+}
+
+TEST(ImageClassification, NamesBecomePolicies) {
+  const ImagePreprocessing small = preprocessing(32, 3), large = preprocessing(224, 3);
+  EXPECT_EQ(small.resize, 32);
+  EXPECT_EQ(large.resize, 256);  // torchvision's margin
+  const augment::ImagePolicy padded = training_policy("pad_crop_flip", small);
+  EXPECT_EQ(padded.crop, augment::Crop::kPad);
+  EXPECT_EQ(padded.pad, 4);
+  EXPECT_TRUE(padded.flip);
+  EXPECT_EQ(training_policy("resized_crop", large).crop, augment::Crop::kRandomResized);
+  EXPECT_FALSE(training_policy("resized_crop", large).flip);
+  const augment::ImagePolicy seen = evaluation_policy(large);
+  EXPECT_EQ(seen.crop, augment::Crop::kResizeCentre);
+  EXPECT_FALSE(seen.flip);
+}
+
+TEST(ImageClassification, ClassWeights) {
+  data::ImageSplit split;
+  split.labels = {0, 0, 0, 1};
+  split.samples = {0, 1, 2, 3};
+  EXPECT_FALSE(class_weights("none", split, 3).defined());
+  const at::Tensor balanced = class_weights("balanced", split, 3);  // 4 / (3 * count)
+  EXPECT_FLOAT_EQ(balanced[0].item<float>(), 4.0F / 9);
+  EXPECT_FLOAT_EQ(balanced[1].item<float>(), 4.0F / 3);
+  EXPECT_EQ(balanced[2].item<float>(), 0);
+  EXPECT_FLOAT_EQ(class_weights("1,2.5,0", split, 3)[1].item<float>(), 2.5F);
+  EXPECT_THROW((void)class_weights("1,2", split, 3), ConfigError);
+  EXPECT_THROW((void)class_weights("0,0,0", split, 3), ConfigError);
+}
+
+}  // namespace
+}  // namespace stoker::tasks
