@@ -36,8 +36,8 @@ inline augment::Image computed_picture(int width, int height, int channels, int 
   augment::Image image;
   image.reshape(width, height, channels);
   std::uint8_t* out = image.pixels.data();
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
+  for (std::int64_t y = 0; y < height; ++y) {
+    for (std::int64_t x = 0; x < width; ++x) {
       for (int c = 0; c < channels; ++c) {
         *out++ = static_cast<std::uint8_t>(x * 7 + y * 13 + c * 29 + (x * y) % 31 * 5 + ((x * x + y * 3) >> 3) + shift);
       }
