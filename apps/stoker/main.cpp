@@ -1,22 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line's door: loads CUDA if there is one, hands over to a subcommand, turns errors into exit codes.
+#include <cerrno>
 #include <cstdio>
-#include <new>
+#include <cstring>
 
 #include "commands.h"
 #include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/base/nearest.h"
 #include "stoker/job/process.h"
 
 namespace stoker::app {
 namespace {
+
+// The first word that is no flag must be a command.
+void check_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') {
+    return;
+  }
+  std::vector<std::string> names;
+  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (each->get_name() == argv[1]) {
+      return;
+    }
+    if (!each->get_group().empty()) {
+      names.push_back(each->get_name());
+    }
+  }
+  fail<ConfigError>("stoker", "there is no command \"{}\", did you mean \"{}\"? `stoker --help` lists them",
+                    printable(argv[1]), nearest(argv[1], names));
+}
+
+// What was printed may still wait in a buffer for a disk that is full.
+void flush_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    fail<IoError>("stoker", "standard output cannot be written: {}", std::strerror(errno));
+  }
+}
 
 int run(int argc, char** argv) {
   CLI::App app("Stoker trains networks: it keeps the GPU fed, fits its memory, and explains every idle millisecond.");
   app.name("stoker");
   app.require_subcommand(1);
   app.set_version_flag("--version", job::version_text());
-  app.footer("Begin with `stoker train DIR`, where DIR has a folder of pictures for each class.\n"
-             "Exit codes: 0 done, 2 usage, 65 data, 71 device, 74 I/O, 75 stopped (stoker resume goes on).");
+  app.footer(
+      "Begin with `stoker train DIR`, where DIR has a folder of pictures for each class.\n"
+      "Exit codes: 0 done, 2 usage, 65 data, 71 device or memory, 74 I/O, 75 stopped (stoker resume goes\n"
+      "on), 1 training failed.");
   int exit_code = kDone;
   add_train(app, exit_code);
   add_plan(app, exit_code);
@@ -26,11 +56,13 @@ int run(int argc, char** argv) {
   add_export(app, exit_code);
   add_info(app, exit_code);
   add_complete(app, exit_code);
+  check_command(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
+  flush_output();
   return exit_code;
 }
 
@@ -46,8 +78,8 @@ int fail_with(int code, const char* text) {
 int main(int argc, char** argv) {
   using namespace stoker;
   using namespace stoker::app;
-  job::start_process();
   try {
+    job::start_process();
     return run(argc, argv);
   } catch (const ConfigError& error) {
     return fail_with(kUsage, error.what());
@@ -61,9 +93,8 @@ int main(int argc, char** argv) {
     return fail_with(kDeviceError, error.what());
   } catch (const IoError& error) {
     return fail_with(kIoError, error.what());
-  } catch (const std::bad_alloc&) {
-    return fail_with(kDeviceError, "out of memory; set microbatch= or image_size= lower");
   } catch (const std::exception& error) {
-    return fail_with(kFailed, error.what());
+    const job::Failure failure = job::describe_failure(error);
+    return fail_with(failure.out_of_memory ? kDeviceError : kFailed, failure.text.c_str());
   }
 }

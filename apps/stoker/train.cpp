@@ -66,7 +66,8 @@ int run(job::Job job, const Arguments& arguments) {
   const job::Outcome outcome = job.train(std::move(sinks), stop);
   if (outcome.end == train::LoopEnd::kStopped) {
     if (!arguments.json) {
-      fmt::print("stopped at step {}; go on with: stoker resume {}\n", outcome.step, printable(job.run_path().native()));
+      fmt::print("stopped at step {}; go on with: stoker resume {}\n", outcome.step,
+                 printable(job.run_path().native()));
     }
     return kStopped;
   }
@@ -98,7 +99,8 @@ void add_silence(CLI::App& command, Arguments& arguments) {
 void add_train(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("train", "Train on a folder of pictures, with no config at all");
-  command->add_option("DIR", arguments->path, "class folders, train/val/test folders, tar shards, or labels.csv with pictures");
+  command->add_option("DIR", arguments->path,
+                      "class folders, train/val/test folders, tar shards, or labels.csv with pictures");
   add_common(*command, *arguments);
   add_silence(*command, *arguments);
   command->callback([arguments, &exit_code] {
@@ -109,7 +111,8 @@ void add_train(CLI::App& app, int& exit_code) {
 
 void add_plan(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("plan", "Show what `train` would do: every value, where it comes from, and why");
+  CLI::App* command =
+      app.add_subcommand("plan", "Show what `train` would do: every value, where it comes from, and why");
   command->add_option("DIR", arguments->path, "as for train");
   add_common(*command, *arguments);
   command->add_flag("--json", arguments->json, "as the plan.json that plan=FILE repeats");
@@ -118,7 +121,11 @@ void add_plan(CLI::App& app, int& exit_code) {
     if (arguments->json) {
       fmt::print("{}", train::plan_to_json(job.plan()));
     } else {
-      fmt::print("{}\n{}", fmt::join(job.facts(), "\n"), job::plan_table(job.plan()));
+      fmt::print("{}\n", fmt::join(job.facts(), "\n"));
+      for (const std::string& finding : job.findings()) {
+        fmt::print("note: {}\n", printable(finding));
+      }
+      fmt::print("{}", job::plan_table(job.plan()));
     }
     exit_code = kDone;
   });
@@ -128,7 +135,8 @@ void add_resume(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("resume", "Go on with a run from its last checkpoint, at the exact step");
   command->add_option("RUN", arguments->path, "run folder")->required();
-  command->add_option("settings", arguments->assignments, "epochs=, steps=, time=, save_every= or early_stop= to change");
+  command->add_option("settings", arguments->assignments,
+                      "epochs=, steps=, time=, save_every= or early_stop= to change");
   add_silence(*command, *arguments);
   command->callback([arguments, &exit_code] {
     const bool silent = arguments->quiet || arguments->json;

@@ -3,8 +3,10 @@
 
 #include <ATen/Parallel.h>
 
+#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/data/image_loader.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/placement.h"
@@ -15,6 +17,7 @@
 #include "stoker/models/registry.h"
 #include "stoker/precision/policy.h"
 #include "stoker/tasks/image_classification.h"
+#include "stoker/tasks/image_recipe.h"
 
 namespace stoker::job {
 namespace {
@@ -24,8 +27,8 @@ namespace fs = std::filesystem;
 data::ImageFolder open_data(const Request& request, const train::Plan* saved, const Say& say) {
   // The split is cut before there is a plan: these two values are known without one.
   train::Plan cut;
-  train::setting("val").parse(cut, "0.1");
-  train::setting("seed").parse(cut, "1");
+  cut.val = train::kDefaultVal;
+  cut.seed = train::kDefaultSeed;
   for (const char* key : {"val", "seed"}) {
     if (const auto* asked = request.options.find(key)) {
       train::setting(key).parse(cut, asked->value);
@@ -35,13 +38,13 @@ data::ImageFolder open_data(const Request& request, const train::Plan* saved, co
   data::SplitOptions options;
   options.val = chosen.val;
   options.seed = static_cast<std::uint64_t>(chosen.seed);
+  double next = now_s() + 1;  // a short look needs no words
   return data::open_image_folder(request.data, options, [&](std::int64_t files) {
-    say(fmt::format("looking at {}: {} files so far", printable(request.data.native()), files));
+    if (const double now = now_s(); now >= next) {
+      say(fmt::format("looking at {}: {} files so far", printable(request.data.native()), files));
+      next = now + 1;
+    }
   });
-}
-
-int network_channels(const std::string& model, const tasks::PictureFacts& pictures) {
-  return model.starts_with("resnet") ? 3 : pictures.channels;  // so that published weights fit grey pictures, too
 }
 
 train::Facts gather_facts(const Request& request, const data::ImageFolder& folder, const tasks::PictureFacts& pictures,
@@ -73,6 +76,16 @@ std::map<std::string, at::Tensor> read_weights(const std::string& path) {
   return io::read_safetensors(path).tensors;
 }
 
+// What became of the weights, in words.
+std::string load_weights(models::Network& network, const std::string& path) {
+  const auto weights = read_weights(path);  // its errors name the file
+  try {
+    return network.load(weights).text();
+  } catch (const CheckpointError& error) {
+    fail<CheckpointError>("job.setup", "weights={}: {}", printable(path), error.what());
+  }
+}
+
 std::unique_ptr<tasks::ImageClassifier> build_model(ImageSetup& setup) {
   const train::Plan& plan = setup.plan;
   models::ModelOptions options;
@@ -82,8 +95,7 @@ std::unique_ptr<tasks::ImageClassifier> build_model(ImageSetup& setup) {
   options.seed = static_cast<std::uint64_t>(plan.seed);
   auto network = models::make_network(plan.model, options);
   if (!plan.weights.empty()) {
-    const models::LoadReport report = network->load(read_weights(plan.weights));
-    setup.notes.push_back(fmt::format("weights={}: {}", printable(plan.weights), report.text()));
+    setup.notes.push_back(fmt::format("weights={}: {}", printable(plan.weights), load_weights(*network, plan.weights)));
   }
   network->set_frozen(static_cast<int>(plan.freeze));
   tasks::ClassifierOptions classifier;
@@ -140,6 +152,7 @@ ModelCard ImageSetup::card() const {
   card.pixels = pixels;
   card.precision = plan.precision;
   card.layout = plan.layout;
+  card.train_samples = folder.train.size();
   return card;
 }
 
@@ -154,9 +167,14 @@ ImageSetup set_up_images(const Request& request, const train::Plan* saved, const
   setup.device = choice.device;
   setup.folder = open_data(request, saved, say);
   const tasks::PictureFacts pictures = tasks::look_at_pictures(setup.folder.train);
-  const train::Facts facts = gather_facts(request, setup.folder, pictures, choice);
+  train::Facts facts = gather_facts(request, setup.folder, pictures, choice);
+  if (saved != nullptr) {
+    facts.couples_samples = tasks::couples_samples(saved->model);
+    train::check_repeatable(*saved, facts);
+  }
   setup.plan = saved != nullptr ? *saved : train::resolve(request.options, facts);
-  setup.pixels = tasks::preprocessing(static_cast<int>(setup.plan.image_size), network_channels(setup.plan.model, pictures));
+  setup.pixels = tasks::preprocessing(static_cast<int>(setup.plan.image_size),
+                                      tasks::network_channels(setup.plan.model, pictures));
   precision::apply({setup.plan.tf32, setup.plan.cudnn_benchmark, setup.plan.deterministic});
   setup.model = build_model(setup);
   for (const std::string& holder : device::backend_for(setup.device).busy_processes(setup.device)) {

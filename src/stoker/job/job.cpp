@@ -51,6 +51,54 @@ std::string outcome_name(train::LoopEnd end) {
   return "";
 }
 
+// ConfigError that names the file.
+train::Plan read_plan(const fs::path& file) {
+  try {
+    return train::plan_from_json(read_text(file));
+  } catch (const ConfigError& error) {
+    fail<ConfigError>(kWhere, "{}: {}", printable(file.native()), error.what());
+  } catch (const DataError& error) {
+    fail<ConfigError>(kWhere, "the plan cannot be read: {}", error.what());
+  }
+}
+
+// A value that a run may go on with.
+void change_plan(train::Plan& plan, const std::string& change) {
+  const std::string key = change.substr(0, change.find('='));
+  if (key != "epochs" && key != "steps" && key != "time" && key != "save_every" && key != "early_stop") {
+    fail<ConfigError>(
+        kWhere, "a run goes on with its plan; only epochs, steps, time, save_every and early_stop may change, not {}",
+        printable(key));
+  }
+  train::Options checked;
+  checked.set_assignment(change);
+  const auto* asked = checked.find(key);
+  if (asked == nullptr) {
+    fail<ConfigError>(kWhere, "{}=auto does not say what to go on with; give a number", key);
+  }
+  train::setting(key).parse(plan, asked->value);
+  plan.notes[key] = {core::Origin::kCommandLine, "changed on resume"};
+}
+
+// The order of samples follows from their number, a class's output from its rank: both must be as they were.
+void check_same_data(const ModelCard& card, const data::ImageFolder& folder, const fs::path& run) {
+  const std::string name = printable(run.native());
+  if (card.classes != folder.classes) {
+    fail<CheckpointError>(
+        kWhere,
+        "the data has {} classes now, the run was started with {}{}: {} cannot go on; train anew with weights={}",
+        folder.classes.size(), card.classes.size(),
+        card.classes.size() == folder.classes.size() ? " of other names" : "", name, name);
+  }
+  if (card.train_samples != folder.train.size()) {
+    fail<CheckpointError>(
+        kWhere,
+        "the data has {} training samples now, the run was started with {}: {} cannot go on; train anew "
+        "with weights={}",
+        folder.train.size(), card.train_samples, name, name);
+  }
+}
+
 // A figure that is read from the kernel: at most ten times a second, the last one in between.
 std::function<std::int64_t()> throttled_memory(c10::Device device) {
   return [device, next = 0.0, bytes = std::int64_t{-1}]() mutable {
@@ -83,7 +131,7 @@ Job Job::prepare(Request request, const Say& say) {
     if (!request.options.all().empty()) {
       fail<ConfigError>(kWhere, "plan= repeats a plan as it is; leave out {}=", request.options.all().begin()->first);
     }
-    const train::Plan plan = train::plan_from_json(read_text(request.plan_file));
+    const train::Plan plan = read_plan(request.plan_file);
     state->setup = set_up_images(request, &plan, say);
   }
   state->request = std::move(request);
@@ -94,25 +142,15 @@ Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, c
   auto state = std::make_unique<State>();
   state->run = RunFolder::open(path);
   state->request = make_request(state->run->config(), {});
-  train::Plan plan = train::plan_from_json(read_text(state->run->plan()));
+  train::Plan plan = read_plan(state->run->plan());
   for (const std::string& change : changes) {
-    const std::string key = change.substr(0, change.find('='));
-    if (key != "epochs" && key != "steps" && key != "time" && key != "save_every" && key != "early_stop") {
-      fail<ConfigError>(kWhere, "a run goes on with its plan; only epochs, steps, time, save_every and early_stop may change, not {}",
-                        printable(key));
-    }
-    train::Options checked;
-    checked.set_assignment(change);
-    train::setting(key).parse(plan, checked.all().begin()->second.value);
-    plan.notes[key] = {core::Origin::kCommandLine, "changed on resume"};
+    change_plan(plan, change);
   }
   state->resumed = io::CheckpointStore(state->run->checkpoints()).load("last");
+  const std::string weights = std::exchange(plan.weights, "");  // what became of them is in the checkpoint
   state->setup = set_up_images(state->request, &plan, say);
-  const ModelCard card = card_from_json(state->resumed->info);
-  if (card.classes != state->setup.folder.classes) {
-    fail<CheckpointError>(kWhere, "the data has {} classes now, the run was started with {}: {} cannot go on; train anew with weights={}",
-                          state->setup.folder.classes.size(), card.classes.size(), printable(path.native()), printable(path.native()));
-  }
+  state->setup.plan.weights = weights;
+  check_same_data(card_from_json(state->resumed->info), state->setup.folder, path);
   return Job(std::move(state));
 }
 
@@ -120,12 +158,14 @@ const train::Plan& Job::plan() const { return state_->setup.plan; }
 fs::path Job::run_path() const { return state_->run ? state_->run->path() : fs::path(); }
 
 std::vector<std::string> Job::facts() const { return describe_setup(state_->setup); }
+const std::vector<std::string>& Job::findings() const { return state_->setup.folder.findings; }
 
 Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop) {
   ImageSetup& setup = state_->setup;
   const train::Plan& plan = setup.plan;
   if (!state_->run) {
-    const std::string name = state_->request.run.empty() ? default_run_name(state_->request.data, plan.model) : state_->request.run;
+    const std::string name =
+        state_->request.run.empty() ? default_run_name(state_->request.data, plan.model) : state_->request.run;
     state_->run = RunFolder::create(name);
     write_file_atomically(state_->run->config(), request_to_toml(state_->request));
   }
@@ -136,7 +176,7 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   if (state_->resumed) {
     session.load_state(state_->resumed->state);
     const train::Progress& progress = session.progress();
-    io::cut_metrics(run.path(), progress.step);
+    io::cut_metrics(run.path(), progress.step, progress.evaluated_step);
     state_->resumed.reset();
   }
   io::CheckpointStore store(run.checkpoints());
@@ -151,8 +191,9 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   for (auto& sink : sinks) {
     bus.add(std::move(sink));
   }
-  bus.emit(core::RunStarted{run.path().native(), run_title(setup), plan.rows(), session.step().scalar_names(), plan.epochs,
-                            train::steps_per_epoch(plan, setup.folder.train.size()), session.progress().step, last_step});
+  bus.emit(core::RunStarted{run.path().native(), run_title(setup), plan.rows(), session.step().scalar_names(),
+                            plan.epochs, train::steps_per_epoch(plan, setup.folder.train.size()),
+                            session.progress().step, last_step});
   for (const std::string& finding : setup.folder.findings) {
     bus.emit(core::Finding{finding});
   }

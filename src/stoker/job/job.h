@@ -21,9 +21,9 @@ namespace stoker::job {
 struct Outcome {
   train::LoopEnd end = train::LoopEnd::kDone;
   std::int64_t step = 0;
-  double seconds = 0;                              // trained, over all sessions of the run
-  std::vector<core::MetricValue> best;             // of the best checkpoint on the validation split; empty: none
-  std::vector<core::MetricValue> test;             // of the best checkpoint on the test split; empty: none
+  double seconds = 0;                   // trained, over all sessions of the run
+  std::vector<core::MetricValue> best;  // of the best checkpoint on the validation split; empty: none
+  std::vector<core::MetricValue> test;  // of the best checkpoint on the test split; empty: none
 };
 
 class Job {
@@ -35,13 +35,16 @@ class Job {
   [[nodiscard]] static Job prepare(Request request, const Say& say);
   // The job of an existing run, with its plan, at its last checkpoint. changes: key=value of epochs, steps, time,
   // save_every or early_stop, the values that a run may go on with.
-  [[nodiscard]] static Job resume(const std::filesystem::path& run, const std::vector<std::string>& changes, const Say& say);
+  [[nodiscard]] static Job resume(const std::filesystem::path& run, const std::vector<std::string>& changes,
+                                  const Say& say);
   Job(Job&&) noexcept;
   ~Job();
 
   [[nodiscard]] const train::Plan& plan() const;
   // What the plan does not say: data, classes, parameters, arithmetic, in lines for people.
   [[nodiscard]] std::vector<std::string> facts() const;
+  // Remarks on the data, as train() emits them.
+  [[nodiscard]] const std::vector<std::string>& findings() const;
 
   // Makes the run folder (on a fresh run), trains until done or until the step after stop is set, then evaluates the
   // best checkpoint on the test split if there is one. sinks: besides the folder's metrics.csv and metrics.jsonl.

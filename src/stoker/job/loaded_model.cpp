@@ -58,7 +58,8 @@ nlohmann::json to_json(const ModelCard& card) {
                          {"precision", card.precision},
                          {"layout", card.layout},
                          {"step", card.step},
-                         {"epoch", card.epoch}};
+                         {"epoch", card.epoch},
+                         {"train_samples", card.train_samples}};
   if (!std::isnan(card.metric_value)) {
     json["metric"] = {{"name", card.metric}, {"value", card.metric_value}};
   }
@@ -68,7 +69,8 @@ nlohmann::json to_json(const ModelCard& card) {
 ModelCard card_from_json(const nlohmann::json& json) {
   try {
     if (json.at("format").get<int>() != 1 || json.at("task").get<std::string>() != "image_classification") {
-      fail<CheckpointError>(kWhere, "format {} of task {} is not known here", json.at("format").dump(), json.at("task").dump());
+      fail<CheckpointError>(kWhere, "format {} of task {} is not known here", json.at("format").dump(),
+                            json.at("task").dump());
     }
     ModelCard card;
     card.model = json.at("model").get<std::string>();
@@ -85,6 +87,7 @@ ModelCard card_from_json(const nlohmann::json& json) {
     card.layout = json.at("layout").get<std::string>();
     card.step = json.at("step").get<std::int64_t>();
     card.epoch = json.at("epoch").get<std::int64_t>();
+    card.train_samples = json.at("train_samples").get<std::int64_t>();
     card.metric_value = std::nan("");
     if (json.contains("metric")) {
       card.metric = json.at("metric").at("name").get<std::string>();
@@ -92,7 +95,8 @@ ModelCard card_from_json(const nlohmann::json& json) {
     }
     const auto channels = static_cast<std::size_t>(card.pixels.channels);
     if (card.classes.size() < 2 || (channels != 1 && channels != 3) || card.pixels.mean.size() != channels ||
-        card.pixels.std.size() != channels || card.pixels.image_size < 1 || card.pixels.resize < card.pixels.image_size) {
+        card.pixels.std.size() != channels || card.pixels.image_size < 1 ||
+        card.pixels.resize < card.pixels.image_size) {
       fail<CheckpointError>(kWhere, "the checkpoint's classes or preprocessing contradict themselves");
     }
     return card;
@@ -134,7 +138,8 @@ LoadedModel load_model(const fs::path& path, c10::Device device, const std::stri
   auto network = models::make_network(card.model, options);
   const models::LoadReport report = network->load(checkpoint.weights);
   if (!report.exact()) {
-    fail<CheckpointError>(kWhere, "{}: does not fit {}: {}", printable(loaded.checkpoint.native()), card.model, report.text());
+    fail<CheckpointError>(kWhere, "{}: does not fit {}: {}", printable(loaded.checkpoint.native()), card.model,
+                          report.text());
   }
   tasks::ClassifierOptions classifier;
   classifier.preprocessing = card.pixels;

@@ -21,8 +21,9 @@ struct ModelCard {
   std::string precision = "fp32";
   std::string layout = "channels_last";
   std::int64_t step = 0, epoch = 0;
-  std::string metric;      // "accuracy"
-  double metric_value = 0; // NaN: not evaluated
+  std::int64_t train_samples = 0;  // of the data it was trained on
+  std::string metric;              // "accuracy"
+  double metric_value = 0;         // NaN: not evaluated
 };
 [[nodiscard]] nlohmann::json to_json(const ModelCard& card);
 // CheckpointError that names what is missing or of the wrong type.
@@ -38,6 +39,7 @@ struct LoadedModel {
 // CheckpointError if there is none.
 [[nodiscard]] std::filesystem::path find_checkpoint(const std::filesystem::path& path, const std::string& which = "");
 
-[[nodiscard]] LoadedModel load_model(const std::filesystem::path& path, c10::Device device, const std::string& which = "");
+[[nodiscard]] LoadedModel load_model(const std::filesystem::path& path, c10::Device device,
+                                     const std::string& which = "");
 
 }  // namespace stoker::job

@@ -7,6 +7,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/models/registry.h"
 
 namespace stoker::job {
 namespace {
@@ -22,6 +23,9 @@ void apply(Request& request, std::string_view key, const std::string& value, cor
     request.plan_file = value;
   } else {
     request.options.set(key, value, origin);
+    if (key == "model" && value != "auto") {
+      models::check_model_name(value);
+    }
   }
 }
 

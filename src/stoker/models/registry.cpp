@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/models/registry.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "stoker/base/error.h"
+#include "stoker/base/file.h"
 #include "stoker/base/nearest.h"
 #include "stoker/models/cnn.h"
 #include "stoker/models/mlp.h"
@@ -49,19 +51,23 @@ const std::vector<ModelInfo>& known_models() {
   return infos;
 }
 
+void check_model_name(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries()) {
+    names.push_back(entry.info.name);
+  }
+  if (std::ranges::find(names, name) == names.end()) {
+    fail<ConfigError>("models.registry", "there is no model \"{}\"; did you mean \"{}\"? known: {}", printable(name),
+                      nearest(name, names), fmt::join(names, ", "));
+  }
+}
+
 std::unique_ptr<Network> make_network(const std::string& name, const ModelOptions& options) {
+  check_model_name(name);
   check_positive("classes", options.classes);
   check_positive("channels", options.channels);
   check_positive("image_size", options.image_size);
-  std::vector<std::string> names;
-  for (const Entry& entry : entries()) {
-    if (entry.info.name == name) {
-      return entry.make(options);
-    }
-    names.push_back(entry.info.name);
-  }
-  fail<ConfigError>("models.registry", "there is no model \"{}\"; did you mean \"{}\"? known: {}", name,
-                    nearest(name, names), fmt::join(names, ", "));
+  return std::ranges::find(entries(), name, [](const Entry& entry) { return entry.info.name; })->make(options);
 }
 
 }  // namespace stoker::models

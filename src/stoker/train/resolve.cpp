@@ -17,7 +17,7 @@ void put(Plan& plan, std::string_view key, std::string_view value, Origin origin
   plan.notes.insert_or_assign(std::string(key), Plan::Note{origin, std::move(reason)});
 }
 
-// The values that hold for every task; the recipe and the person override them.
+// The values that no recipe sets: what depends on model or data stands in the task's recipe (tasks/image_recipe.cpp).
 void put_general_defaults(Plan& plan, const Facts& facts) {
   const auto put_default = [&](std::string_view key, std::string_view value, std::string reason) {
     put(plan, key, value, Origin::kDefault, std::move(reason));
@@ -25,36 +25,27 @@ void put_general_defaults(Plan& plan, const Facts& facts) {
   const bool cuda = facts.device.starts_with("cuda");
   put_default("weights", "", "from scratch");
   put_default("freeze", "0", "every segment is trained");
-  put_default("epochs", "10", "");
   put_default("steps", "0", "as the epochs make them");
   put_default("time", "0", "no limit");
-  put_default("batch", "64", "");
-  put_default("seed", "1", "");
-  put_default("optimizer", "adamw", "");
-  put_default("lr", "0.001", "");
-  put_default("lr_batch", "64", "");
-  put_default("optimizer.momentum", "0.9", "");
-  put_default("optimizer.beta1", "0.9", "");
-  put_default("optimizer.beta2", "0.999", "");
-  put_default("optimizer.eps", "1e-08", "");
-  put_default("weight_decay", "0.0001", "");
-  put_default("schedule", "cosine", "");
-  put_default("warmup", "0.05", "a share of the run");
-  put_default("label_smoothing", "0", "");
+  put_default("seed", std::to_string(kDefaultSeed), "fixed, so that a run repeats");
+  put_default("optimizer.momentum", "0.9", "the usual for sgd");
+  put_default("optimizer.beta1", "0.9", "Kingma and Ba, 2015");
+  put_default("optimizer.beta2", "0.999", "Kingma and Ba, 2015");
+  put_default("optimizer.eps", "1e-08", "Kingma and Ba, 2015");
   put_default("class_weights", "none", "every sample counts the same");
   put_default("ema", "0", "off");
   put_default("clip", "0", "off");
   put_default("early_stop", "0", "off");
   put_default("save_every", "0", "once an epoch");
-  put_default("skip_limit", "10", "");
-  put_default("val", "0.1", "used where there is no validation split");
+  put_default("skip_limit", "10", "a scaler settles within a few; more is a diverged run");
+  put_default("val", fmt::format("{}", kDefaultVal), "used where there is no validation split");
   put_default("tail", "keep", "every sample once an epoch");
   put_default("device", facts.device, facts.device_reason);
   put_default("precision", "fp32", "not measured");
   put_default("threads", "0", "not measured");
   put_default("intra_op", std::to_string(facts.cores), fmt::format("{} cores, none of them loads data", facts.cores));
   put_default("layout", "channels_last", "convolutions want it on CPU and GPU");
-  put_default("tf32", "on", "");
+  put_default("tf32", "on", "10 bits of mantissa are enough for training; CUDA only");
   put_default("cudnn_benchmark", "on", "shapes are fixed");
   put_default("deterministic", cuda ? "off" : "on", cuda ? "atomics are faster" : "costs nothing on the CPU");
 }
@@ -91,15 +82,17 @@ void settle_tail(Plan& plan, const Options& options, const Facts& facts) {
     return;
   }
   if (plan.batch == 1 || plan.microbatch == 1) {
-    fail<ConfigError>(kWhere, "{} has batch norm, which cannot train on 1 sample at a time; set batch and microbatch to 2 or more",
-                      plan.model);
+    fail<ConfigError>(
+        kWhere, "{} has batch norm, which cannot train on 1 sample at a time; set batch and microbatch to 2 or more",
+        plan.model);
   }
   if (!lonely_tail) {
     return;
   }
   if (options.find("tail") != nullptr) {
-    fail<ConfigError>(kWhere, "{} samples in batches of {} leave a last batch of 1, which batch norm cannot train on; set tail=drop",
-                      facts.train_samples, plan.batch);
+    fail<ConfigError>(
+        kWhere, "{} samples in batches of {} leave a last batch of 1, which batch norm cannot train on; set tail=drop",
+        facts.train_samples, plan.batch);
   }
   put(plan, "tail", "drop", Origin::kAdvice, "the last batch would be 1 sample, too few for batch norm");
 }
@@ -126,7 +119,8 @@ Plan resolve(const Options& options, const Facts& facts) {
     fail<ConfigError>(kWhere, "freeze={} keeps random weights as they are; give weights=FILE too", plan.freeze);
   }
   if (plan.precision == "fp16" && plan.device == "cpu") {
-    fail<ConfigError>(kWhere, "precision=fp16 needs a GPU: CPUs compute it slower than fp32; set precision=bf16 or auto");
+    fail<ConfigError>(kWhere,
+                      "precision=fp16 needs a GPU: CPUs compute it slower than fp32; set precision=bf16 or auto");
   }
   if (options.find("intra_op") == nullptr && options.find("threads") != nullptr) {
     const auto left = std::max<std::int64_t>(1, facts.cores - plan.threads);
@@ -134,10 +128,24 @@ Plan resolve(const Options& options, const Facts& facts) {
         fmt::format("{} cores less {} loader threads", facts.cores, plan.threads));
   }
   if (plan.intra_op + plan.threads > facts.cores && plan.device == "cpu" && plan.threads > 0) {
-    plan.notes["threads"].reason += fmt::format("; warning: {} + {} threads on {} cores disturb each other", plan.intra_op,
-                                                plan.threads, facts.cores);
+    plan.notes["threads"].reason += fmt::format("; warning: {} + {} threads on {} cores disturb each other",
+                                                plan.intra_op, plan.threads, facts.cores);
   }
   return plan;
+}
+
+void check_repeatable(const Plan& plan, const Facts& facts) {
+  if (plan.batch > facts.train_samples) {
+    fail<ConfigError>(kWhere,
+                      "the plan's batch of {} is larger than the {} training samples; plan anew with batch={} or less",
+                      plan.batch, facts.train_samples, facts.train_samples);
+  }
+  if (facts.couples_samples && plan.tail != "drop" && plan.batch > 1 && facts.train_samples % plan.batch == 1) {
+    fail<ConfigError>(kWhere,
+                      "the plan's batches of {} leave 1 of {} samples over, which batch norm cannot train on; plan "
+                      "anew with tail=drop",
+                      plan.batch, facts.train_samples);
+  }
 }
 
 void measure(Plan& plan, const Options& options, const Facts& facts, Trials& trials) {
@@ -157,7 +165,8 @@ void measure(Plan& plan, const Options& options, const Facts& facts, Trials& tri
     return;
   }
   if (plan.device != "cpu") {
-    put(plan, "threads", std::to_string(std::max(1, facts.cores - 1)), Origin::kDefault, "the GPU computes, the cores load");
+    put(plan, "threads", std::to_string(std::max(1, facts.cores - 1)), Origin::kDefault,
+        "the GPU computes, the cores load");
     put(plan, "intra_op", "1", Origin::kDefault, "the GPU computes, the cores load");
     return;
   }

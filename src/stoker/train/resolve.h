@@ -13,19 +13,27 @@
 
 namespace stoker::train {
 
+// Known before there is a plan, since they cut the validation split.
+inline constexpr double kDefaultVal = 0.1;  // share of train
+inline constexpr std::int64_t kDefaultSeed = 1;
+
 // What the data, the model's recipe and the machine say.
 struct Facts {
   std::int64_t train_samples = 0;
-  int cores = 1;                    // that this process may use
-  std::string device = "cpu";       // the best one there is
+  int cores = 1;               // that this process may use
+  std::string device = "cpu";  // the best one there is
   std::string device_reason;
-  bool couples_samples = true;      // the model has batch norm: one sample alone cannot train it
+  bool couples_samples = true;        // the model has batch norm: one sample alone cannot train it
   std::vector<core::PlanRow> recipe;  // the task's defaults: key, value, reason
 };
 
 // ConfigError where values exclude each other or the data. `precision`, `threads` and `intra_op` get safe values that
 // measure() may improve.
 [[nodiscard]] Plan resolve(const Options& options, const Facts& facts);
+
+// ConfigError where a plan that was made for other data cannot run on this: a batch beyond it, or a last batch of one
+// sample under batch norm.
+void check_repeatable(const Plan& plan, const Facts& facts);
 
 // Timed trials on the real model and data; they leave no trace in either.
 class Trials {
