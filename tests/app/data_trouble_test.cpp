@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data folders as people have them: what cannot be trained on is refused by name with 65, what is merely odd is said
+// aloud and trained on.
+#include "app/trained_run.h"
+#include "app/without_root.h"
+
+namespace stoker::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string source_picture(const std::string& name) {
+  const std::string bytes = read_bytes(source_folder() / "tests/data/broken-images" / name);
+  if (bytes.empty()) {
+    throw std::runtime_error("no test picture " + name);
+  }
+  return bytes;
+}
+
+TEST(DataTrouble, FoldersThatCannotBeTrainedOnAreRefusedByName) {
+  const TempFolder folder;
+  fs::create_directory(folder / "empty");
+  write_striped_set(folder, "one/", 2, 0, 1);
+  folder.write("words/a/x.txt", "text");
+  folder.write("words/b/y.txt", "text");
+  folder.write("text.tar", "this is no tar");
+  write_striped_set(folder, "extra/train/", 2, 0, 2);
+  write_striped_set(folder, "extra/val/", 2, 50, 3);  // "plain" is not in train
+  write_striped_set(folder, "missing/", 2);
+  folder.write("missing/labels.csv", "filename,label\nacross/0.png,x\ngone.png,y\n");
+  write_striped_set(folder, "column/", 2);
+  folder.write("column/labels.csv", "filename,label,colour\nacross/0.png,x,red\n");
+  const std::vector<std::pair<std::string, Words>> cases = {
+      {"empty", {"empty: no pictures with a class"}},
+      {"one", {"only one class, \"across\"", "at least two"}},
+      {"words", {"no pictures with a class", "no pictures"}},
+      {"nowhere", {"nowhere: is not there"}},
+      {"text.tar", {"text.tar"}},
+      {"extra", {"class \"plain\" of the val split does not occur in train"}},
+      {"missing", {"labels.csv, line 3: \"gone.png\" is not among the 6 pictures"}},
+      {"column", {"labels.csv, line 1: unknown column \"colour\"", "filename, label and perhaps split"}}};
+  std::vector<Words> commands;
+  for (const auto& [data, says] : cases) {
+    commands.push_back(Words{"train", data} + kQuick);
+  }
+  const auto results = run_all(commands, folder.path());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(results[i].code, kDataError) << cases[i].first << results[i].all();
+    for (const std::string& text : cases[i].second) {
+      EXPECT_THAT(results[i].err, HasSubstr(text)) << cases[i].first;
+    }
+  }
+  EXPECT_FALSE(fs::exists(folder / "runs"));
+}
+
+TEST(DataTrouble, WhatMayNotBeReadIsNamed) {
+  const TempFolder folder;
+  write_striped_set(folder, "class/", 2);
+  fs::permissions(folder / "class/down", fs::perms::none);
+  write_striped_set(folder, "file/", 2);
+  fs::permissions(folder / "file/down/1.png", fs::perms::none);
+  const Finished of_class = run_stoker(Words{"train", "class"} + kQuick, folder.path(), without_root_rights);
+  EXPECT_EQ(of_class.code, kDataError) << of_class.all();
+  EXPECT_THAT(of_class.err,
+              AllOf(HasSubstr("class/down: folder cannot be read: Permission denied"), HasSubstr("check that")));
+  const Finished of_file = run_stoker(Words{"train", "file"} + kQuick, folder.path(), without_root_rights);
+  EXPECT_EQ(of_file.code, kDataError) << of_file.all();
+  EXPECT_THAT(of_file.err, AllOf(HasSubstr("down/1.png"), HasSubstr("Permission denied")));
+  fs::permissions(folder / "class/down", fs::perms::owner_all);  // else only root could remove it
+  EXPECT_FALSE(fs::exists(folder / "runs"));
+}
+
+TEST(DataTrouble, LoopsPipesAndOtherFilesArePassedOverAloud) {
+  const TempFolder folder;
+  write_striped_set(folder, "train/", 4);
+  write_striped_set(folder, "val/", 2, 50);
+  fs::copy_file(folder / "train/down/0.png", folder / "val/down/copy.png");
+  fs::create_directory_symlink(folder.path(), folder / "train/down/loop");
+  fs::create_symlink("nowhere.png", folder / "train/down/gone.png");
+  ASSERT_EQ(::mkfifo((folder / "train/across/pipe.png").c_str(), 0666), 0);
+  folder.write("train/across/notes.txt", "text");
+  const Finished done =
+      run_stoker(Words{"train", folder.path(), "run=" + (folder / "run").native()} + kQuick, folder.path());
+  EXPECT_EQ(done.code, kDone) << done.err;
+  EXPECT_THAT(done.out,
+              AllOf(HasSubstr("train 12, val 7, test 0"), HasSubstr("note: 1 special files"),
+                    HasSubstr("links that lead back to a folder they lie in"), HasSubstr("1 links that lead nowhere"),
+                    HasSubstr("1 files that are no pictures"), HasSubstr("train/across/notes.txt")));
+  // The same picture in train and in val.
+  EXPECT_THAT(done.out, HasSubstr("1 of the 7 pictures of val are in train too, byte for byte"));
+}
+
+TEST(DataTrouble, APictureThatCannotBeDecodedStopsTheRunByName) {
+  const TempFolder folder;
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"words.jpg", source_picture("made_here/text_named.jpg")},
+      {"cut.jpg", source_picture("made_here/hopper_cut_300.jpg")},
+      {"cut.png", small_png(1).substr(0, 60)},
+      {"zero.png", ""}};
+  std::vector<Words> commands;
+  for (const auto& [name, bytes] : bad) {
+    write_striped_set(folder, name + "-data/train/", 4);
+    write_striped_set(folder, name + "-data/val/", 1, 50);
+    folder.write(name + "-data/train/down/" + name, bytes);
+    commands.push_back(Words{"train", name + "-data", "run=" + (folder / ("run-" + name)).native()} + kQuick);
+  }
+  const auto results = run_all(commands, folder.path());
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    EXPECT_EQ(results[i].code, kDataError) << bad[i].first << results[i].all();
+    EXPECT_THAT(results[i].err, HasSubstr("train/down/" + bad[i].first));
+  }
+}
+
+TEST(DataTrouble, UnusualPicturesTrainAndPredict) {
+  const TempFolder folder;
+  int count = 0;
+  for (const char* kind : {"valid_but_unusual", "exif"}) {  // CMYK, grey, 16 bits, palette, alpha, interlaced, rotated
+    for (const auto& entry : fs::directory_iterator(source_folder() / "tests/data/broken-images" / kind)) {
+      const char* side = count++ % 2 == 0 ? "left" : "right";
+      fs::create_directories(folder / ("data/" + std::string(side)));
+      fs::copy_file(entry.path(), folder / ("data/" + std::string(side)) / entry.path().filename());
+    }
+  }
+  ASSERT_GE(count, 19);
+  const Finished trained = run_stoker(Words{"train", "data", "run=odd", "image_size=16"} + kQuick, folder.path());
+  ASSERT_EQ(trained.code, kDone) << trained.all();
+  const Finished predicted = run_stoker({"predict", "runs/odd", "data", "--top", "1"}, folder.path());
+  EXPECT_EQ(predicted.code, kDone) << predicted.err;
+  EXPECT_EQ(lines_of(predicted.out).size(), static_cast<std::size_t>(count) + 1);
+}
+
+TEST(DataTrouble, NamesMayHoldBlanksUtf8AndAnyOtherByte) {
+  const TempFolder folder;
+  const Words classes = {"with blank, and comma", "überblick \xe2\x98\x83", "bytes \xff\xfe"};
+  for (const char* split : {"train/", "val/"}) {
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      for (int i = 0; i < 3; ++i) {  // the same file names in every class
+        folder.write("data set/" + std::string(split) + classes[c] + "/\xc3\xbc \xff " + std::to_string(i) + ".png",
+                     small_png(static_cast<int>(c) * 20 + i + (split[0] == 'v' ? 10 : 0)));
+      }
+    }
+  }
+  const std::string run = folder / "run \xff";
+  const Finished trained = run_stoker(Words{"train", "data set", "--json", "run=" + run} + kQuick, folder.path());
+  ASSERT_EQ(trained.code, kDone) << trained.all();
+  for (const std::string& line : lines_of(trained.out)) {
+    EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+  }
+  const auto results = run_all({{"eval", run, "--split", "val", "--json"},
+                                {"predict", run, "data set/val", "--top", "3"},
+                                {"predict", run, "data set/val", "--top", "3", "--format", "json"},
+                                {"info", run},
+                                {"resume", run, "epochs=2", "--quiet"}},
+                               folder.path());
+  for (const Finished& each : results) {
+    EXPECT_EQ(each.code, kDone) << each.err;
+  }
+  const auto report = nlohmann::json::parse(results[0].out, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << results[0].out;
+  EXPECT_EQ(report.at("samples"), 9);
+  std::vector<std::string> names;
+  for (const auto& each : report.at("classes")) {
+    names.push_back(each.at("name"));
+  }
+  EXPECT_THAT(names,
+              ::testing::UnorderedElementsAre("with blank, and comma", "überblick \xe2\x98\x83", "bytes \\xff\\xfe"));
+  const Words csv = lines_of(results[1].out);
+  EXPECT_EQ(csv.size(), 9U * 3 + 1);
+  EXPECT_THAT(results[1].out, AllOf(HasSubstr("bytes \\xff\\xfe"), HasSubstr("\"with blank, and comma\"")));
+  for (const std::string& line : lines_of(results[2].out)) {
+    const auto prediction = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_TRUE(prediction.is_object()) << line;
+    EXPECT_EQ(prediction.at("guesses").size(), 3U);
+  }
+  EXPECT_THAT(results[3].out, HasSubstr("3 classes: "));
+}
+
+TEST(DataTrouble, ATableWithAMarkAndCarriageReturnsWorks) {
+  const TempFolder folder;
+  std::string table =
+      "\xef\xbb\xbf"
+      "filename,label,split\r\n";
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "picture " + std::to_string(i) + ".png";
+    folder.write("data/" + name, small_png(i));
+    table += "\"" + name + "\"," + (i % 2 == 0 ? "cat" : "dog") + "," + (i < 6 ? "training" : "valid") + "\r\n";
+  }
+  folder.write("data/labels.csv", table);
+  const Finished done = run_stoker(Words{"train", "data", "run=table"} + kQuick + Words{"batch=2"}, folder.path());
+  EXPECT_EQ(done.code, kDone) << done.all();
+  EXPECT_THAT(done.out, HasSubstr("labels.csv, 2 classes; train 6, val 2, test 0"));
+}
+
+}  // namespace
+}  // namespace stoker::testing

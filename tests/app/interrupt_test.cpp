@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that are stopped, killed or starved of disk, and go on: the weights are in the end those of a run that nothing
+// happened to. Where a run is stopped depends on the machine; that it does not matter is what is tested.
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <regex>
+
+#include "app/trained_run.h"
+#include "app/without_root.h"
+
+namespace stoker::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Long enough to be interrupted anywhere; a constant rate, so that the length does not change the steps.
+const Words kEndless = Words{"steps=1000000", "schedule=constant", "warmup=0", "save_every=5"} + kQuick;
+
+int step_of(const fs::path& run) {
+  const Finished info = run_stoker({"info", run}, run);
+  std::smatch match;
+  const std::regex last("checkpoints/last\n  mlp at step (\\d+)");
+  return std::regex_search(info.out, match, last) ? std::stoi(match[1]) : -1;
+}
+
+// Takes a stopped run 7 steps further, and compares it with one that ran through.
+void expect_goes_on(const fs::path& run, const TempFolder& folder) {
+  const int step = step_of(run);
+  ASSERT_GT(step, 0);
+  const std::string steps = "steps=" + std::to_string(step + 7);
+  const Finished resumed = run_stoker({"resume", run, steps, "--quiet"}, folder.path());
+  EXPECT_EQ(resumed.code, kDone) << resumed.all();
+  const Finished through = run_stoker(
+      Words{"train", trained_run().data(), "run=through", "--quiet"} + kEndless + Words{steps, "save_every=0"},
+      folder.path());
+  EXPECT_EQ(through.code, kDone) << through.all();
+  EXPECT_EQ(step_of(run), step + 7);
+  EXPECT_EQ(weights_of(run), weights_of(folder / "runs/through")) << "stopped after step " << step;
+}
+
+TEST(Interrupt, CtrlCSavesAndResumeEndsWithTheSameBytes) {
+  const TempFolder folder;
+  StokerProcess training(Words{"train", trained_run().data(), "run=stopped", "--json"} + kEndless, folder.path());
+  ASSERT_TRUE(training.wait_for("\"event\":\"step\"", 4)) << training.err();
+  training.signal(SIGINT);
+  const Finished stopped = training.finish();
+  EXPECT_EQ(stopped.code, kStopped) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("stopping after this step and saving"));
+  expect_goes_on(folder / "runs/stopped", folder);
+}
+
+TEST(Interrupt, TwiceEndsAtOnce) {
+  const TempFolder folder;
+  StokerProcess training(Words{"train", trained_run().data(), "run=stopped", "--json"} + kEndless, folder.path());
+  ASSERT_TRUE(training.wait_for("\"kind\":\"last\"")) << training.err();
+  training.signal(SIGSTOP);  // so that both arrive together: two Ctrl-C would be one while the process sleeps
+  training.signal(SIGINT);
+  training.signal(SIGTERM);
+  training.signal(SIGCONT);
+  EXPECT_EQ(training.finish().code, 130);
+  EXPECT_GT(step_of(folder / "runs/stopped"), 0);
+}
+
+TEST(Interrupt, AKilledRunGoesOnFromItsLastCheckpoint) {
+  const TempFolder folder;
+  StokerProcess training(Words{"train", trained_run().data(), "run=killed", "--json"} + kEndless, folder.path());
+  ASSERT_TRUE(training.wait_for("\"kind\":\"last\"", 2)) << training.err();
+  training.signal(SIGKILL);
+  EXPECT_EQ(training.finish().code, 128 + SIGKILL);
+  expect_goes_on(folder / "runs/killed", folder);
+}
+
+TEST(Interrupt, ADiskThatRefusesACheckpointLeavesThePreviousOne) {
+  const TempFolder folder;
+  fs::copy(trained_run().run(), folder / "run", fs::copy_options::recursive);
+  const std::string before = weights_of(folder / "run");
+  const Finished refused = run_stoker({"resume", "run", "epochs=3"}, folder.path(), [] {
+    const rlimit limit{100'000, 100'000};  // bytes a file; a checkpoint's weights have 700 kB
+    return std::signal(SIGXFSZ, SIG_IGN) == SIG_ERR || ::setrlimit(RLIMIT_FSIZE, &limit) != 0 ? 94 : 0;
+  });
+  EXPECT_EQ(refused.code, kIoError) << refused.all();
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("safetensors"), HasSubstr("File too large")));
+  EXPECT_EQ(weights_of(folder / "run"), before);
+  EXPECT_EQ(run_stoker({"eval", "run"}, folder.path()).code, kDone);
+  const Finished resumed = run_stoker({"resume", "run", "epochs=3"}, folder.path());
+  EXPECT_EQ(resumed.code, kDone) << resumed.err;
+  EXPECT_NE(weights_of(folder / "run"), before);
+}
+
+TEST(Interrupt, AFullDiskIsNamedAndThePreviousCheckpointLoads) {
+  const TempFolder folder;
+  fs::create_directory(folder / "small");
+  const std::string program = stoker_program(), small = folder / "small", run = trained_run().run();
+  // A disk of our own with room for the run and half a checkpoint more, which goes away with the child.
+  const auto own_disk = [&] {
+    std::uintmax_t size = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(run)) {
+      size += entry.is_regular_file() ? (entry.file_size() + 4095) / 4096 * 4096 : 4096;
+    }
+    size += fs::file_size(fs::path(run) / "checkpoints/last/state.safetensors");
+    const std::string options = "size=" + std::to_string(size);
+    const bool made = ::unshare(CLONE_NEWNS) == 0 &&
+                      ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                      ::mount("tmpfs", small.c_str(), "tmpfs", 0, options.c_str()) == 0;
+    return made ? 0 : 92;
+  };
+  const std::string script = "cp -a '" + run + "' small/run && '" + program +
+                             "' resume small/run epochs=3; echo code $?; '" + program +
+                             "' eval small/run --checkpoint last; echo code $?";
+  const Finished done = StokerProcess({"-c", script}, folder.path(), own_disk, "/bin/sh").finish();
+  if (done.code == 92) {
+    GTEST_SKIP() << "no file system can be mounted here; the test above covers a write that is refused";
+  }
+  EXPECT_THAT(done.err, HasSubstr("No space left on device"));
+  EXPECT_THAT(done.out, AllOf(HasSubstr("code 74\n"), HasSubstr("code 0\n")));
+}
+
+TEST(Interrupt, ARunFolderThatCannotBeWrittenIsNamed) {
+  const TempFolder folder;
+  fs::create_directory(folder / "closed");
+  fs::permissions(folder / "closed", fs::perms::owner_read | fs::perms::owner_exec);
+  const std::string data = trained_run().data();
+  const Finished inside =
+      run_stoker(Words{"train", data, "run=closed/run"} + kQuick, folder.path(), without_root_rights);
+  EXPECT_EQ(inside.code, kIoError) << inside.all();
+  EXPECT_THAT(inside.err, AllOf(HasSubstr("closed/run: the run folder cannot be made: Permission denied"),
+                                HasSubstr("set run=PATH")));
+  const Finished itself = run_stoker(Words{"train", data, "run=./closed"} + kQuick, folder.path(), without_root_rights);
+  EXPECT_EQ(itself.code, kIoError) << itself.all();
+  EXPECT_THAT(itself.err, AllOf(HasSubstr("closed"), HasSubstr("Permission denied")));
+  fs::permissions(folder / "closed", fs::perms::owner_all);
+  const Finished of_kernel = run_stoker(Words{"train", data, "run=/proc/run"} + kQuick, folder.path());
+  EXPECT_EQ(of_kernel.code, kIoError) << of_kernel.all();
+}
+
+TEST(Interrupt, WhatCannotGoOnIsRefused) {
+  const TempFolder folder;
+  write_striped_set(folder, "data/train/", 4);
+  write_striped_set(folder, "data/val/", 2, 50);
+  ASSERT_EQ(run_stoker(Words{"train", "data", "run=x"} + kQuick, folder.path()).code, kDone);
+  folder.write("data/train/down/99.png", small_png(99));
+  const Finished more = run_stoker({"resume", "runs/x", "epochs=2"}, folder.path());
+  EXPECT_EQ(more.code, kDataError) << more.all();
+  EXPECT_THAT(more.err, AllOf(HasSubstr("has 13 training samples now, the run was started with 12"),
+                              HasSubstr("weights=runs/x")));
+  folder.write("data/train/fourth/0.png", small_png(98));
+  const auto results = run_all({{"resume", "runs/x", "epochs=2"},
+                                {"resume", "runs/x", "lr=0.1"},
+                                {"resume", "runs/x", "epochs=auto"},
+                                {"resume", "data"}},
+                               folder.path());
+  EXPECT_EQ(results[0].code, kDataError) << results[0].all();
+  EXPECT_THAT(results[0].err, HasSubstr("has 4 classes now, the run was started with 3"));
+  EXPECT_EQ(results[1].code, kUsage);
+  EXPECT_THAT(results[1].err, HasSubstr("only epochs, steps, time, save_every and early_stop may change, not lr"));
+  EXPECT_EQ(results[2].code, kUsage) << results[2].all();
+  EXPECT_EQ(results[3].code, kUsage);
+  EXPECT_THAT(results[3].err, HasSubstr("data: is no run folder"));
+}
+
+}  // namespace
+}  // namespace stoker::testing

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words on the command line: help that is worth reading, and refusals that name the key, what came and what to do,
+// before anything is looked at or made.
+#include "app/trained_run.h"
+
+namespace stoker::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
+  const TempFolder folder;
+  const std::vector<std::pair<std::string, Words>> expected = {
+      {"train",
+       {"DIR", "--config", "--quiet", "--json", "batch", "label_smoothing", "precision", "default:", "run", "plan"}},
+      {"plan", {"DIR", "--json", "where it comes from"}},
+      {"resume", {"RUN", "epochs="}},
+      {"eval", {"RUN", "DIR", "--split", "--checkpoint", "--device", "--json"}},
+      {"predict", {"RUN", "FILES", "--top", "--format", "--out"}},
+      {"export", {"RUN", "FILE", "safetensors"}},
+      {"info", {"WHAT", "models", "machine"}}};
+  std::vector<Words> commands = {{"--help"}, {"--version"}};
+  for (const auto& [command, words] : expected) {
+    commands.push_back({command, "--help"});
+  }
+  const std::vector<Finished> results = run_all(commands, folder.path());
+  for (const Finished& each : results) {
+    EXPECT_EQ(each.code, kDone) << each.err;
+    EXPECT_THAT(each.err, IsEmpty());
+  }
+  EXPECT_THAT(results[0].out, AllOf(HasSubstr("Exit codes: 0 done, 2 usage, 65 data"), Not(HasSubstr("__complete"))));
+  EXPECT_THAT(results[1].out, AllOf(StartsWith("stoker 0."), HasSubstr("torch 2.11.0")));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_THAT(results[0].out, HasSubstr(expected[i].first)) << "the first page";
+    for (const std::string& word : expected[i].second) {
+      EXPECT_THAT(results[i + 2].out, HasSubstr(word)) << expected[i].first;
+    }
+  }
+}
+
+struct Refusal {
+  Words words;
+  Words says;  // all of it on standard error
+};
+
+void expect_refusals(const std::vector<Refusal>& refusals, int code) {
+  const TempFolder folder;
+  write_striped_set(folder, "data/", 2);
+  folder.write("wrong.toml", "epochs = 1\n[optimizer]\nmomentun = 0.9\n");
+  folder.write("damaged.json", "{\"format\": 1, \"plan\": {\"epochs\"");
+  folder.write("short.json", "{\"format\": 1, \"plan\": {}}");
+  std::vector<Words> commands;
+  for (const Refusal& each : refusals) {
+    commands.push_back(each.words);
+  }
+  const std::vector<Finished> results = run_all(commands, folder.path());
+  for (std::size_t i = 0; i < refusals.size(); ++i) {
+    const std::string command = ::testing::PrintToString(refusals[i].words);
+    EXPECT_EQ(results[i].code, code) << command << results[i].all();
+    EXPECT_THAT(results[i].out, IsEmpty()) << command;
+    EXPECT_LE(lines_of(results[i].err).size(), 2U) << command << results[i].err;
+    for (const std::string& text : refusals[i].says) {
+      EXPECT_THAT(results[i].err, HasSubstr(text)) << command;
+    }
+  }
+  EXPECT_FALSE(fs::exists(folder / "runs"));
+}
+
+TEST(Usage, WrongCommandsAndFlagsAreRefused) {
+  expect_refusals({{{"trian", "data"}, {"\"trian\"", "did you mean \"train\"", "stoker --help"}},
+                   {{}, {"subcommand"}},
+                   {{"eval"}, {"RUN is required"}},
+                   {{"predict", "runs/x"}, {"FILES is required"}},
+                   {{"train", "data", "--fast"}, {"--fast"}},
+                   {{"eval", "runs/x", "--split=tests"}, {"--split", "tests", "val"}},
+                   {{"predict", "runs/x", "data", "--top", "0"}, {"--top"}},
+                   {{"train"}, {"no data", "stoker train DIR"}}},
+                  kUsage);
+}
+
+TEST(Usage, UnknownKeysComeWithTheNearestName) {
+  expect_refusals(
+      {{{"train", "data", "epohcs=3"}, {"\"epohcs\"", "did you mean \"epochs\""}},
+       {{"train", "nowhere", "bacth=3"}, {"\"bacth\"", "did you mean \"batch\""}},  // before DIR is looked at
+       {{"train", "data", "model=resnet19"}, {"\"resnet19\"", "did you mean \"resnet18\"", "cnn"}},
+       {{"plan", "data", "optimizer=adamm"}, {"adamm", "did you mean optimizer=adam"}},
+       {{"train", "data", "--config", "wrong.toml"}, {"wrong.toml, line 3", "did you mean \"optimizer.momentum\""}},
+       {{"train", "data", "--config", "missing.toml"}, {"missing.toml", "No such file"}},
+       {{"train", "data", "plan=damaged.json"}, {"damaged.json", "not a plan"}},
+       {{"train", "data", "plan=short.json"}, {"short.json", "the plan lacks \"model\""}},
+       {{"train", "data", "plan=missing.json"}, {"missing.json", "No such file"}},
+       {{"train", "data", "plan=short.json", "lr=1"}, {"leave out lr="}}},
+      kUsage);
+}
+
+TEST(Usage, BadValuesAreNamedWithWhatIsExpected) {
+  expect_refusals({{{"train", "data", "epochs=0"}, {"epochs must be a whole number in 1", "\"0\"", "set epochs="}},
+                   {{"train", "data", "epochs=nan"}, {"epochs must be", "\"nan\""}},
+                   {{"train", "data", "steps=-1"}, {"steps must be", "\"-1\""}},
+                   {{"train", "data", "batch=99999999999999999999"}, {"batch must be", "99999999999999999999"}},
+                   {{"train", "data", "lr=nan"}, {"lr must be a number in", "\"nan\""}},
+                   {{"train", "data", "lr=0"}, {"lr must be", "\"0\""}},
+                   {{"train", "data", "val=1"}, {"val must be", "\"1\""}},
+                   {{"train", "data", "time=-5m"}, {"time must be a time such as 90s, 15m or 2h", "\"-5m\""}},
+                   {{"train", "data", "image_size=1000000"}, {"image_size must be", "\"1000000\""}},
+                   {{"train", "data", "precision=fp8"}, {"precision must be one of fp32|bf16|fp16", "fp8"}},
+                   {{"train", "data", "device=gpu"}, {"device must be", "\"gpu\""}},
+                   {{"train", "data", "class_weights=1,nan"}, {"class_weights must be", "1,nan"}},
+                   {{"train", "data", "epochs="}, {"epochs must be", "\"\""}},
+                   {{"train", "data", "epochs"}, {"expected key=value", "\"epochs\""}},
+                   {{"train", "data", "batch=100"}, {"batch 100 is larger than the 3 training samples", "set batch=3"}},
+                   {{"train", "data", "freeze=1"}, {"freeze=1", "give weights=FILE"}}},
+                  kUsage);
+}
+
+TEST(Usage, CompletionOffersCommandsKeysAndValues) {
+  const TempFolder folder;
+  const auto results = run_all({{"__complete", "--", "tr"},
+                                {"__complete", "--", "train", "data", "opt"},
+                                {"__complete", "--", "train", "data", "schedule=co"},
+                                {"__complete", "--", "plan", "data", "--co"}},
+                               folder.path());
+  EXPECT_EQ(results[0].out, "train\n");
+  EXPECT_EQ(results[1].out, "optimizer=\noptimizer.momentum=\noptimizer.beta1=\noptimizer.beta2=\noptimizer.eps=\n");
+  EXPECT_EQ(results[2].out, "schedule=constant\nschedule=cosine\n");
+  EXPECT_EQ(results[3].out, "--config\n");
+}
+
+TEST(Usage, AGpuThatIsNotThereIsADeviceError) {
+  const TempFolder folder;
+  write_striped_set(folder, "data/", 2);
+  if (run_stoker({"info", "machine"}, folder.path()).out.find("device cuda") != std::string::npos) {
+    GTEST_SKIP() << "this machine has a GPU";
+  }
+  const Finished done = run_stoker({"train", "data", "device=cuda"}, folder.path());
+  EXPECT_EQ(done.code, kDeviceError);
+  EXPECT_THAT(done.err, HasSubstr("device=cpu"));
+  EXPECT_FALSE(fs::exists(folder / "runs"));
+}
+
+}  // namespace
+}  // namespace stoker::testing

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/stoker.bash-completion in a real bash: what a person who presses the tabulator gets."""
+import os
+import pathlib
+import subprocess
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools/stoker.bash-completion"
+
+
+def candidates(line):
+    program = f'source "{SCRIPT}"; _stoker; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    environment = dict(os.environ, COMP_LINE=line, COMP_POINT=str(len(line)),
+                       PATH=os.environ["STOKER_BIN"] + ":" + os.environ["PATH"])
+    done = subprocess.run(["bash", "-c", program], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+class Completion(unittest.TestCase):
+    def test_commands(self):
+        self.assertEqual(candidates("stoker tr"), ["train"])
+        self.assertIn("predict", candidates("stoker "))
+
+    def test_settings_and_flags(self):
+        self.assertEqual(candidates("stoker train data lab"), ["label_smoothing="])
+        self.assertEqual(candidates("stoker train data --q"), ["--quiet"])
+
+    def test_values_without_the_part_before_the_equals_sign(self):
+        self.assertEqual(candidates("stoker train data model=resnet"), ["resnet18", "resnet34", "resnet50"])
+
+
+if __name__ == "__main__":
+    unittest.main()
