@@ -30,26 +30,29 @@ struct Toy {
 };
 
 TEST(Ema, FollowsTheFormulaAndSkipsSkippedSteps) {
-  Toy toy;
-  toy.set(1);
-  Ema ema(toy.parameters, {toy.statistics}, 0.5);
-  double twin = 1;
-  int t = 0;
-  for (int step = 0; step < 30; ++step) {
-    const auto value = static_cast<float>(step % 7);
-    toy.set(value);
-    const bool skipped = step % 5 == 2;
-    ema.update(at::full({1}, skipped ? 1.0F : 0.0F));
-    if (!skipped) {
-      ++t;
-      const double d = std::min(0.5, (1.0 + t) / (10.0 + t));
-      twin += (1 - d) * (value - twin);
+  for (const double decay : {0.5, 0.999}) {  // past its warm-up at the end, and within it
+    SCOPED_TRACE(decay);
+    Toy toy;
+    toy.set(1);
+    Ema ema(toy.parameters, {toy.statistics}, decay);
+    double twin = 1;
+    int t = 0;
+    for (int step = 0; step < 30; ++step) {
+      const auto value = static_cast<float>(step % 7);
+      toy.set(value);
+      const bool skipped = step % 5 == 2;
+      ema.update(at::full({1}, skipped ? 1.0F : 0.0F));
+      if (!skipped) {
+        ++t;
+        const double d = std::min(decay, (1.0 + t) / (10.0 + t));
+        twin += (1 - d) * (value - twin);
+      }
     }
+    const Ema::InPlace averages(ema);
+    EXPECT_NEAR(toy.weight[2].item<double>(), twin, 1e-5);
+    EXPECT_NEAR(toy.statistics[2].item<double>(), twin, 1e-5);
+    EXPECT_NEAR(toy.half[2].item<double>(), twin, 2e-3);
   }
-  const Ema::InPlace averages(ema);
-  EXPECT_NEAR(toy.weight[2].item<double>(), twin, 1e-5);
-  EXPECT_NEAR(toy.statistics[2].item<double>(), twin, 1e-5);
-  EXPECT_NEAR(toy.half[2].item<double>(), twin, 2e-3);
 }
 
 TEST(Ema, StandsInForTheWeightsAndGivesThemBack) {
