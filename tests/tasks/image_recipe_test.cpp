@@ -43,11 +43,15 @@ TEST(ImageRecipe, Photographs) {
   EXPECT_EQ(plan.at("image_size"), "224");
   EXPECT_EQ(plan.at("augment"), "resized_crop_flip");
   EXPECT_EQ(plan.at("lr"), "0.1");
-  EXPECT_EQ(values({.weights = true}, {500, 375, 3}, 250).at("lr"), "0.01");  // smaller steps from given weights
+  RecipeQuestion tuning;
+  tuning.weights = true;
+  EXPECT_EQ(values(tuning, {500, 375, 3}, 250).at("lr"), "0.01");  // smaller steps from given weights
 }
 
 TEST(ImageRecipe, AdaptiveOptimizersHaveRatesOfTheirOwn) {
-  const auto plan = values({.optimizer = "adamw"}, {32, 32, 3}, 45'000);
+  RecipeQuestion question;
+  question.optimizer = "adamw";
+  const auto plan = values(question, {32, 32, 3}, 45'000);
   EXPECT_EQ(plan.at("optimizer"), "adamw");
   EXPECT_EQ(plan.at("lr"), "0.001");
   EXPECT_EQ(plan.at("schedule"), "cosine");

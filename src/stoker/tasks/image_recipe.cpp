@@ -123,10 +123,8 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
     add_sgd(rows, question.weights ? 0.01 : 0.1, 256, 1e-4, "cosine", 0.05,
             question.weights ? "small steps from given weights" : "He et al. 2016, with cosine decay");
   }
-  rows.add("epochs",
-           model == "cnn"     ? 12
-           : question.weights ? 10
-                              : 30,
+  const int from_scratch = model != "cnn" ? 30 : train_samples >= 20'000 ? 16 : 12;
+  rows.add("epochs", question.weights ? 10 : from_scratch,
            question.weights ? "given weights need few" : "long enough for the schedule to come down");
   rows.add("label_smoothing", model == "mlp" ? 0.0 : 0.1, "Szegedy et al. 2016, for convolutional networks");
   return rows.take();
