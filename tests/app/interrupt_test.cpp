@@ -136,6 +136,31 @@ TEST(Interrupt, ARunFolderThatCannotBeWrittenIsNamed) {
   EXPECT_EQ(of_kernel.code, kIoError) << of_kernel.all();
 }
 
+TEST(Interrupt, TheBestIsThatOfTheWholeRunAfterAResume) {
+  const TempFolder folder;
+  write_striped_set(folder, "data/train/", 8);
+  write_striped_set(folder, "data/val/", 4, 50);
+  const Finished first = run_stoker(Words{"train", "data", "run=x"} + kQuick + Words{"epochs=15"}, folder.path());
+  ASSERT_EQ(first.code, kDone) << first.all();
+  const auto best = [](const Finished& done) {
+    std::smatch match;
+    return std::regex_search(done.out, match, std::regex("best on validation: accuracy ([0-9.]+)")) ? match[1].str()
+                                                                                                    : "";
+  };
+  ASSERT_GT(std::stod("0" + best(first)), 0.6);  // learnt, so that swapped labels are worse
+  fs::rename(folder / "data/val/across", folder / "data/val/swap");
+  fs::rename(folder / "data/val/down", folder / "data/val/across");
+  fs::rename(folder / "data/val/swap", folder / "data/val/down");
+  const Finished second = run_stoker({"resume", "runs/x", "epochs=16"}, folder.path());
+  EXPECT_EQ(second.code, kDone) << second.all();
+  EXPECT_EQ(best(second), best(first)) << second.out;
+  // Nothing is judged twice: one evaluation an epoch.
+  const Words events = lines_of(read_bytes(folder / "runs/x/metrics.jsonl"));
+  EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                          [](const std::string& line) { return line.find("accuracy") != std::string::npos; }),
+            16);
+}
+
 TEST(Interrupt, WhatCannotGoOnIsRefused) {
   const TempFolder folder;
   write_striped_set(folder, "data/train/", 4);

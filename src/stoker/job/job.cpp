@@ -110,6 +110,54 @@ std::function<std::int64_t()> throttled_memory(c10::Device device) {
   };
 }
 
+// Makes the folder of a fresh run; the plan is written each time, since a resume may change it.
+const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request, const train::Plan& plan) {
+  if (!run) {
+    run = RunFolder::create(request.run.empty() ? default_run_name(request.data, plan.model) : request.run);
+    write_file_atomically(run->config(), request_to_toml(request));
+  }
+  write_file_atomically(run->plan(), train::plan_to_json(plan));
+  return *run;
+}
+
+// Where the run was resumed: to the state of its checkpoint, which is then let go.
+void go_on(Session& session, std::optional<io::Checkpoint>& resumed, const RunFolder& run) {
+  if (resumed) {
+    session.load_state(resumed->state);
+    io::cut_metrics(run.path(), session.progress().step, session.progress().evaluated_step);
+    resumed.reset();
+  }
+}
+
+void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> sinks, const RunFolder& run) {
+  bus.add(std::make_unique<io::MetricsCsv>(run.path()));
+  bus.add(std::make_unique<io::MetricsJsonl>(run.path()));
+  for (auto& sink : sinks) {
+    bus.add(std::move(sink));
+  }
+}
+
+void announce(io::EventBus& bus, const RunFolder& run, const ImageSetup& setup, Session& session,
+              std::int64_t last_step) {
+  const train::Plan& plan = setup.plan;
+  bus.emit(core::RunStarted{run.path().native(), run_title(setup), plan.rows(), session.step().scalar_names(),
+                            plan.epochs, train::steps_per_epoch(plan, setup.folder.train.size()),
+                            session.progress().step, last_step});
+  for (const std::string& finding : setup.folder.findings) {
+    bus.emit(core::Finding{finding});
+  }
+}
+
+// Of the whole run: where nothing was better since it was resumed, what the best checkpoint says.
+std::vector<core::MetricValue> best_of_run(const Session& session, const io::CheckpointStore& store) {
+  if (!session.best_metrics().empty() || !store.has("best")) {
+    return session.best_metrics();
+  }
+  const ModelCard card = card_from_json(io::load_info(store.path("best")));
+  return std::isnan(card.metric_value) ? std::vector<core::MetricValue>()
+                                       : std::vector<core::MetricValue>{{card.metric, card.metric_value}};
+}
+
 }  // namespace
 
 struct Job::State {
@@ -163,22 +211,9 @@ const std::vector<std::string>& Job::findings() const { return state_->setup.fol
 Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop) {
   ImageSetup& setup = state_->setup;
   const train::Plan& plan = setup.plan;
-  if (!state_->run) {
-    const std::string name =
-        state_->request.run.empty() ? default_run_name(state_->request.data, plan.model) : state_->request.run;
-    state_->run = RunFolder::create(name);
-    write_file_atomically(state_->run->config(), request_to_toml(state_->request));
-  }
-  const RunFolder& run = *state_->run;
-  write_file_atomically(run.plan(), train::plan_to_json(plan));
-
+  const RunFolder& run = open_run(state_->run, state_->request, plan);
   Session session(setup);
-  if (state_->resumed) {
-    session.load_state(state_->resumed->state);
-    const train::Progress& progress = session.progress();
-    io::cut_metrics(run.path(), progress.step, progress.evaluated_step);
-    state_->resumed.reset();
-  }
+  go_on(session, state_->resumed, run);
   io::CheckpointStore store(run.checkpoints());
   const std::int64_t last_step = train::total_steps(plan, setup.folder.train.size());
   const optim::ScheduleOptions schedule = schedule_of(plan, last_step);
@@ -186,17 +221,8 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   device::ScalarRing ring(setup.device, session.step().scalar_names().size());
 
   io::EventBus bus([](const std::string& text) { fmt::print(stderr, "stoker: {}\n", text); });
-  bus.add(std::make_unique<io::MetricsCsv>(run.path()));
-  bus.add(std::make_unique<io::MetricsJsonl>(run.path()));
-  for (auto& sink : sinks) {
-    bus.add(std::move(sink));
-  }
-  bus.emit(core::RunStarted{run.path().native(), run_title(setup), plan.rows(), session.step().scalar_names(),
-                            plan.epochs, train::steps_per_epoch(plan, setup.folder.train.size()),
-                            session.progress().step, last_step});
-  for (const std::string& finding : setup.folder.findings) {
-    bus.emit(core::Finding{finding});
-  }
+  add_sinks(bus, std::move(sinks), run);
+  announce(bus, run, setup, session, last_step);
 
   Outcome outcome;
   const auto save = [&](const char* kind) {
@@ -220,7 +246,7 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
                                stop};
   try {
     outcome.end = train::run_loop(parts, plan, last_step);
-    outcome.best = session.best_metrics();
+    outcome.best = best_of_run(session, store);
     if (outcome.end != train::LoopEnd::kStopped && setup.folder.test.size() > 0) {
       outcome.test = test_best(run.path(), setup, session.progress(), bus);
     }

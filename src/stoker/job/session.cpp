@@ -55,7 +55,8 @@ Session::Session(ImageSetup& setup) : setup_(setup) {
   const train::Plan& plan = setup.plan;
   tasks::ImageClassifier& model = *setup.model;
   optimizer_ = optim::make_optimizer(optimizer_options(plan), model.parameters());
-  scaler_ = std::make_unique<precision::GradScaler>(precision::GradScalerOptions{.scaling = plan.precision == "fp16"}, setup.device);
+  scaler_ = std::make_unique<precision::GradScaler>(precision::GradScalerOptions{.scaling = plan.precision == "fp16"},
+                                                    setup.device);
   if (plan.ema > 0) {
     ema_ = std::make_unique<optim::Ema>(model.parameters(), model.norm_buffers(), plan.ema);
   }
@@ -120,8 +121,10 @@ std::vector<core::MetricValue> Session::evaluate(const data::ImageSplit& split) 
   }
   const auto source = setup_.evaluation_source(split);
   newest_ = setup_.model->metrics(train::evaluate(*setup_.model, *source, setup_.autocast_dtype()));
-  const bool gain = best_.empty() || (newest_.front().higher_is_better ? newest_.front().value > best_.front().value
-                                                                       : newest_.front().value < best_.front().value);
+  const core::MetricValue& chosen = newest_.front();
+  const double before = progress_.best_metric;  // also from before a resume; the loop puts the new one there
+  const bool better = chosen.higher_is_better ? chosen.value > before : chosen.value < before;
+  const bool gain = !std::isnan(chosen.value) && (std::isnan(before) || better);
   if (gain) {
     best_ = newest_;
   }
@@ -147,7 +150,8 @@ std::string default_run_name(const std::filesystem::path& data, const std::strin
   const std::filesystem::path clean = std::filesystem::absolute(data).lexically_normal();
   std::string name = model + "-" + (clean.has_filename() ? clean.stem() : clean.parent_path().filename()).native();
   for (char& c : name) {
-    const bool fits = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+    const bool fits =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
     c = fits ? c : '_';
   }
   return name;
@@ -162,10 +166,11 @@ std::vector<std::string> describe_setup(const ImageSetup& setup) {
   const std::int64_t size = setup.pixels.image_size;
   const std::int64_t operations = models::flops(network, {setup.pixels.channels, size, size});
   lines.push_back(fmt::format("model: {}, {:.2f} M parameters, {:.3g} GFLOP a picture forward", setup.plan.model,
-                              static_cast<double>(models::parameter_count(network)) / 1e6, static_cast<double>(operations) / 1e9));
+                              static_cast<double>(models::parameter_count(network)) / 1e6,
+                              static_cast<double>(operations) / 1e9));
   const device::DeviceFacts facts = device::backend_for(setup.device).describe(setup.device);
-  lines.push_back(fmt::format("device: {} ({}), {}, {} threads an operator, {} loader threads", setup.plan.device, facts.name,
-                              setup.plan.precision, setup.plan.intra_op, setup.plan.threads));
+  lines.push_back(fmt::format("device: {} ({}), {}, {} threads an operator, {} loader threads", setup.plan.device,
+                              facts.name, setup.plan.precision, setup.plan.intra_op, setup.plan.threads));
   lines.insert(lines.end(), setup.notes.begin(), setup.notes.end());
   return lines;
 }

@@ -63,7 +63,7 @@ class SkipWatch {
 // Evaluates, remembers the best, saves it. True when early stopping says so.
 bool evaluate(const LoopParts& parts, const Plan& plan) {
   Progress& progress = parts.progress;
-  if (!parts.evaluate) {
+  if (!parts.evaluate || progress.evaluated_step == progress.step) {  // a finished run that goes on has its figures
     return false;
   }
   const Stopwatch watch;
