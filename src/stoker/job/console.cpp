@@ -15,6 +15,7 @@
 #include "stoker/job/request.h"
 #include "stoker/job/run_folder.h"
 #include "stoker/models/registry.h"
+#include "stoker/train/resolve.h"
 #include "stoker/train/settings.h"
 
 namespace stoker::job {
@@ -103,8 +104,8 @@ SplitReport evaluate_run(const std::string& run, const std::string& data, const 
   LoadedModel loaded = load_model(run, device_named(device), checkpoint);
   std::filesystem::path folder = data;
   train::Plan cut;
-  cut.val = 0.1;
-  cut.seed = 1;
+  cut.val = train::kDefaultVal;
+  cut.seed = train::kDefaultSeed;
   // A checkpoint lies in its run at checkpoints/<name>.
   const std::filesystem::path above = loaded.checkpoint.parent_path().parent_path();
   if (std::error_code error; std::filesystem::exists(above / "plan.json", error)) {

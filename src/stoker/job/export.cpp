@@ -16,7 +16,7 @@
 #include "stoker/job/process.h"
 #include "stoker/job/run_folder.h"
 #include "stoker/models/registry.h"
-#include "stoker/tasks/image_classification.h"
+#include "stoker/tasks/image_recipe.h"
 
 namespace stoker::job {
 namespace {
