@@ -49,6 +49,7 @@ TEST(Train, QuietAndJsonAreForMachines) {
     ASSERT_TRUE(event.is_object()) << line;
     kinds.push_back(event.at("event"));
   }
+  ASSERT_FALSE(kinds.empty());
   EXPECT_EQ(kinds.front(), "run_started");
   EXPECT_EQ(kinds.back(), "run_finished");
   EXPECT_EQ(std::count(kinds.begin(), kinds.end(), "step"), 3);
