@@ -10,12 +10,4 @@ TensorList Trainable::forward(TensorList inputs) {
   return inputs;
 }
 
-std::int64_t parameter_count(const Trainable& model) {
-  std::int64_t count = 0;
-  for (const Parameter& parameter : model.parameters()) {
-    count += parameter.tensor.numel();
-  }
-  return count;
-}
-
 }  // namespace stoker::core
