@@ -5,6 +5,9 @@
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+
+#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "support/gpu.h"
 
@@ -12,6 +15,13 @@ namespace stoker::device {
 namespace {
 
 const c10::Device kGpu(c10::DeviceType::CUDA, 0);
+
+// Of the calling thread, on a core.
+double thread_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 TEST(GpuBackend, MemoryFollowsATensor) {
   STOKER_NEEDS_GPU();
@@ -22,6 +32,7 @@ TEST(GpuBackend, MemoryFollowsATensor) {
     const at::Tensor block = at::empty({kBytes}, at::device(kGpu).dtype(at::kByte));
     const MemoryFigures with = backend.memory(kGpu);
     EXPECT_EQ(with.allocated - before.allocated, kBytes);
+    EXPECT_EQ(backend.allocated(kGpu), with.allocated);
     EXPECT_GE(with.reserved, with.allocated);
     EXPECT_GE(with.peak, with.allocated);
     EXPECT_LE(with.free, with.total);
@@ -33,8 +44,8 @@ TEST(GpuBackend, MemoryFollowsATensor) {
 TEST(GpuBackend, EventsKeepOrder) {
   STOKER_NEEDS_GPU();
   const Backend& backend = backend_for(kGpu);
-  const auto first = backend.make_event(kGpu);
-  const auto second = backend.make_event(kGpu);
+  const auto first = backend.make_event(kGpu, /*timing=*/true);
+  const auto second = backend.make_event(kGpu, /*timing=*/true);
   EXPECT_TRUE(first->ready());  // nothing recorded: nothing to wait for
   EXPECT_THROW((void)second->elapsed_ms(*first), DeviceError);
   at::Tensor product = at::ones({2048, 2048}, at::device(kGpu));
@@ -48,6 +59,24 @@ TEST(GpuBackend, EventsKeepOrder) {
   EXPECT_TRUE(second->ready());
   EXPECT_GT(second->elapsed_ms(*first), 0);
   backend.synchronize(kGpu);
+}
+
+TEST(GpuBackend, WaitingForAnEventWithoutTimingSleeps) {
+  STOKER_NEEDS_GPU();
+  const Backend& backend = backend_for(kGpu);
+  const auto done = backend.make_event(kGpu, /*timing=*/false);
+  at::Tensor product = at::ones({4096, 4096}, at::device(kGpu));
+  product = at::mm(product, product);  // what the library does on its first call is not waited for below
+  backend.synchronize(kGpu);
+  for (int i = 0; i < 100; ++i) {
+    product = at::mm(product, product);
+  }
+  done->record();
+  const Stopwatch wall;
+  const double cpu = thread_seconds();
+  done->wait();
+  EXPECT_LT(thread_seconds() - cpu, wall.seconds() / 2);
+  EXPECT_THROW((void)done->elapsed_ms(*done), DeviceError);
 }
 
 TEST(GpuBackend, DescribesTheDevice) {

@@ -32,6 +32,7 @@ std::string error_text(const auto& action) {
 TEST(Backend, CpuFiguresAreTheProcess) {
   const MemoryFigures figures = backend_for(kCpu).memory(kCpu);
   EXPECT_NEAR(static_cast<double>(figures.allocated), static_cast<double>(process_memory().resident), 8 << 20);
+  EXPECT_NEAR(static_cast<double>(backend_for(kCpu).allocated(kCpu)), static_cast<double>(figures.allocated), 8 << 20);
   EXPECT_GE(figures.peak, figures.allocated - (1 << 20));
   EXPECT_EQ(figures.reserved, -1);  // torch's CPU allocator holds nothing back: unknown, not 0
   EXPECT_EQ(figures.total, memory_limit_bytes());
@@ -41,8 +42,8 @@ TEST(Backend, CpuFiguresAreTheProcess) {
 
 TEST(Backend, CpuEventsMeasureBetweenRecords) {
   Backend& cpu = backend_for(kCpu);
-  const auto first = cpu.make_event(kCpu);
-  const auto second = cpu.make_event(kCpu);
+  const auto first = cpu.make_event(kCpu, /*timing=*/true);
+  const auto second = cpu.make_event(kCpu, /*timing=*/true);
   EXPECT_TRUE(first->ready());
   EXPECT_THROW((void)second->elapsed_ms(*first), DeviceError);
   first->record();
@@ -52,6 +53,11 @@ TEST(Backend, CpuEventsMeasureBetweenRecords) {
   EXPECT_GE(second->elapsed_ms(*first), 5);
   EXPECT_LE(first->elapsed_ms(*second), -5);
   cpu.synchronize(kCpu);
+  const auto timeless = cpu.make_event(kCpu, /*timing=*/false);
+  timeless->record();
+  timeless->wait();
+  EXPECT_THROW((void)timeless->elapsed_ms(*first), DeviceError);
+  EXPECT_THROW((void)second->elapsed_ms(*timeless), DeviceError);
 }
 
 TEST(Backend, CpuDescribesItself) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <torch/headeronly/version.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -21,6 +22,7 @@ TEST(ProcessFacts, ReadsTheKernelsFiles) {
              "processor\t: 1\nmodel name\t: Another\n");
   root.write("proc/meminfo", "MemTotal:       16000 kB\nMemAvailable:    8000 kB\n");
   root.write("proc/loadavg", "1.25 0.50 0.10 2/100 4242\n");
+  root.write("proc/self/statm", "9 3 1 4 0 5 0\n");
   root.write("proc/self/status", "Name:\tx\nVmHWM:\t    20 kB\nVmRSS:\t    10 kB\n");
   const MachineFacts facts = machine_facts(root.path());
   EXPECT_EQ(facts.cpu, "Some CPU @ 2 GHz");
@@ -29,6 +31,7 @@ TEST(ProcessFacts, ReadsTheKernelsFiles) {
   EXPECT_EQ(facts.available_bytes, 8'192'000);
   EXPECT_DOUBLE_EQ(facts.load_1min, 1.25);
   EXPECT_EQ(process_memory(root.path()).resident, 10'240);
+  EXPECT_EQ(resident_bytes(root.path()), 3 * ::sysconf(_SC_PAGESIZE));
   EXPECT_EQ(process_memory(root.path()).peak, 20'480);
 }
 
@@ -38,6 +41,7 @@ TEST(ProcessFacts, MissingIsMissing) {
   EXPECT_EQ(facts.memory_bytes, -1);
   EXPECT_EQ(facts.load_1min, -1);
   EXPECT_EQ(process_memory("/nonexistent").resident, -1);
+  EXPECT_EQ(resident_bytes("/nonexistent"), -1);
 }
 
 TEST(ProcessFacts, ResidentFollowsWhatIsTouched) {

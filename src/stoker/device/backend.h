@@ -44,7 +44,8 @@ class Event {
   virtual void wait() const = 0;
   // Whether wait() would return at once.
   [[nodiscard]] virtual bool ready() const = 0;
-  // Milliseconds between two recorded events of one device; waits for both. DeviceError if one was not recorded.
+  // Milliseconds between two recorded events of one device; waits for both. DeviceError if one was not recorded or was
+  // made without timing.
   [[nodiscard]] virtual double elapsed_ms(const Event& earlier) const = 0;
 };
 
@@ -55,9 +56,13 @@ class Backend {
   [[nodiscard]] virtual int device_count() const = 0;
   [[nodiscard]] virtual c10::Device default_device() const = 0;
   [[nodiscard]] virtual MemoryFigures memory(c10::Device device) const = 0;
+  // memory().allocated alone: microseconds, for a figure that is shown while a run goes on.
+  [[nodiscard]] virtual std::int64_t allocated(c10::Device device) const = 0;
   // Waits for everything on the device. Never called in the hot path.
   virtual void synchronize(c10::Device device) const = 0;
-  [[nodiscard]] virtual std::unique_ptr<Event> make_event(c10::Device device) const = 0;
+  // timing: whether elapsed_ms() will be asked. An event without it lets the thread that waits for it sleep; one with
+  // it may keep a core busy.
+  [[nodiscard]] virtual std::unique_ptr<Event> make_event(c10::Device device, bool timing) const = 0;
   [[nodiscard]] virtual DeviceFacts describe(c10::Device device) const = 0;
   // Other processes on the device in words, "pid 4711 (python3) holds 40.1 GiB"; empty if none, or if nobody can tell.
   [[nodiscard]] virtual std::vector<std::string> busy_processes(c10::Device device) const = 0;

@@ -14,18 +14,21 @@ namespace {
 
 class CpuEvent final : public Event {
  public:
+  explicit CpuEvent(bool timing) : timing_(timing) {}
   void record() override { moment_ = now_s(); }
   void wait() const override {}
   bool ready() const override { return true; }
   double elapsed_ms(const Event& earlier) const override {
     const auto* start = dynamic_cast<const CpuEvent*>(&earlier);
-    if (start == nullptr || start->moment_ < 0 || moment_ < 0) {
-      fail<DeviceError>("device.event", "both events must be of the CPU and recorded before their distance is asked");
+    if (start == nullptr || !start->timing_ || !timing_ || start->moment_ < 0 || moment_ < 0) {
+      fail<DeviceError>("device.event",
+                        "both events must be of the CPU, made with timing and recorded before their distance is asked");
     }
     return (moment_ - start->moment_) * 1e3;
   }
 
  private:
+  bool timing_;
   double moment_ = -1;
 };
 
@@ -48,8 +51,12 @@ class CpuBackend final : public Backend {
     return figures;
   }
 
+  std::int64_t allocated(c10::Device) const override { return resident_bytes(); }
+
   void synchronize(c10::Device) const override {}
-  std::unique_ptr<Event> make_event(c10::Device) const override { return std::make_unique<CpuEvent>(); }
+  std::unique_ptr<Event> make_event(c10::Device, bool timing) const override {
+    return std::make_unique<CpuEvent>(timing);
+  }
 
   DeviceFacts describe(c10::Device) const override {
     constexpr std::array kTold = {"avx2",     "avx512f",  "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",

@@ -24,19 +24,27 @@ void check(cudaError_t status, std::string_view call) {
   }
 }
 
+// Of the allocator's figures: both pools together.
+constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 class CudaEvent final : public Event {
  public:
-  explicit CudaEvent(c10::DeviceIndex device) : device_(device), event_(cudaEventDefault) {}  // with timing
+  // A thread that waits spins by default, which would take a core from the loader.
+  CudaEvent(c10::DeviceIndex device, bool timing)
+      : device_(device),
+        timing_(timing),
+        event_(timing ? cudaEventDefault : cudaEventBlockingSync | cudaEventDisableTiming) {}
 
   void record() override { event_.record(c10::cuda::getCurrentCUDAStream(device_)); }
   void wait() const override { event_.synchronize(); }
   bool ready() const override { return event_.query(); }
   double elapsed_ms(const Event& earlier) const override {
     const auto* start = dynamic_cast<const CudaEvent*>(&earlier);
-    if (start == nullptr || !start->event_.isCreated() || !event_.isCreated()) {
-      fail<DeviceError>("device.event", "both events must be of CUDA and recorded before their distance is asked");
+    if (start == nullptr || !start->timing_ || !timing_ || !start->event_.isCreated() || !event_.isCreated()) {
+      fail<DeviceError>("device.event",
+                        "both events must be of CUDA, made with timing and recorded before their distance is asked");
     }
     start->wait();
     wait();
@@ -45,6 +53,7 @@ class CudaEvent final : public Event {
 
  private:
   c10::DeviceIndex device_;
+  bool timing_;
   c10::cuda::CUDAEvent event_;
 };
 
@@ -57,7 +66,6 @@ class CudaBackend final : public Backend {
   MemoryFigures memory(c10::Device device) const override {
     const c10::DeviceIndex index = resolved(device);
     const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index);
-    constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
     const c10::cuda::CUDAGuard guard(index);
     std::size_t free = 0;
     std::size_t total = 0;
@@ -71,13 +79,17 @@ class CudaBackend final : public Backend {
     return figures;
   }
 
+  std::int64_t allocated(c10::Device device) const override {
+    return c10::cuda::CUDACachingAllocator::getDeviceStats(resolved(device)).allocated_bytes[kAll].current;
+  }
+
   void synchronize(c10::Device device) const override {
     const c10::cuda::CUDAGuard guard(resolved(device));
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
-  std::unique_ptr<Event> make_event(c10::Device device) const override {
-    return std::make_unique<CudaEvent>(resolved(device));
+  std::unique_ptr<Event> make_event(c10::Device device, bool timing) const override {
+    return std::make_unique<CudaEvent>(resolved(device), timing);
   }
 
   DeviceFacts describe(c10::Device device) const override {

@@ -30,6 +30,13 @@ ProcessMemory process_memory(const std::filesystem::path& root) {
   return {kernel_bytes(status, "VmRSS"), kernel_bytes(status, "VmHWM")};
 }
 
+std::int64_t resident_bytes(const std::filesystem::path& root) {
+  const std::string pages = read_kernel_file(root / "proc/self/statm");  // "size resident shared ..."
+  const std::size_t blank = pages.find(' ');
+  const auto resident = blank == pages.npos ? std::nullopt : leading_number(std::string_view(pages).substr(blank + 1));
+  return resident ? *resident * ::sysconf(_SC_PAGESIZE) : -1;
+}
+
 MachineFacts machine_facts(const std::filesystem::path& root) {
   const std::string cpu = read_kernel_file(root / "proc/cpuinfo");
   const std::string memory = read_kernel_file(root / "proc/meminfo");

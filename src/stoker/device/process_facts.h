@@ -18,6 +18,9 @@ struct ProcessMemory {
 // root: prefix of /proc, for tests.
 [[nodiscard]] ProcessMemory process_memory(const std::filesystem::path& root = "/");
 
+// process_memory().resident alone, from the kernel's shortest file, /proc/self/statm; -1 if unknown.
+[[nodiscard]] std::int64_t resident_bytes(const std::filesystem::path& root = "/");
+
 struct MachineFacts {
   std::string cpu;                     // model name of the first core, "unknown CPU" if the kernel does not tell
   std::vector<std::string> cpu_flags;  // of the first core, as the kernel names them

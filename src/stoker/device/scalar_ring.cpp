@@ -20,7 +20,7 @@ class ScalarRing::Slot final : public core::PendingScalars {
     host_ =
         at::empty({static_cast<std::int64_t>(scalars)}, at::TensorOptions().dtype(at::kFloat).pinned_memory(pinned));
     if (pinned) {
-      copied_ = backend_for(device).make_event(device);
+      copied_ = backend_for(device).make_event(device, /*timing=*/false);
     }
   }
 
