@@ -80,8 +80,7 @@ void check_targets(const core::Batch& batch, const BatchFacts& facts) {
   const at::Tensor values = target.cpu().contiguous();
   const auto* first = values.const_data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < values.numel(); ++i) {
-    const bool good = (first[i] >= 0 && first[i] < facts.classes) || first[i] == facts.ignored_target;
-    if (!good) {
+    if (first[i] < 0 || first[i] >= facts.classes) {
       const std::int64_t sample = i * batch.size() / values.numel();
       fail<DataError>("device.smoke_check", "\"{}\" of sample {} is {}, the model has {} classes: expected 0 to {}",
                       facts.target, batch.indices()[static_cast<std::size_t>(sample)], first[i], facts.classes,

@@ -18,9 +18,8 @@ struct BatchFacts {
   std::string input = "image";    // field with the samples
   std::string target = "target";  // field with class indices, int64, 0 ... classes-1
   std::int64_t classes = 0;
-  std::int64_t channels = 0;           // that the model's first layer takes
-  std::int64_t channel_dim = -1;       // of the input field: -1 for [B,H,W,C], 1 for [B,C,H,W]
-  std::int64_t ignored_target = -100;  // counts as no target (torch's ignore_index)
+  std::int64_t channels = 0;      // that the model's first layer takes
+  std::int64_t channel_dim = -1;  // of the input field: -1 for [B,H,W,C], 1 for [B,C,H,W]
 };
 
 // DeviceError: parameters or buffers spread over devices, a field on another device than the model.
