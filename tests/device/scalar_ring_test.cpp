@@ -8,13 +8,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <condition_variable>
 #include <deque>
 #include <limits>
+#include <mutex>
 #include <set>
 #include <thread>
 
 #include "stoker/base/error.h"
-#include "stoker/base/queue.h"
 #include "support/dispatch_counter.h"
 #include "support/fault_allocator.h"
 
@@ -81,21 +82,33 @@ TEST(ScalarRing, NothingIsAllocatedAndNoOperatorRunsPerStep) {
 TEST(ScalarRing, AnotherThreadReadsWhatThisOneWrote) {
   constexpr int kSteps = 20'000;
   ScalarRing ring(kCpu, 2, 4);
-  BoundedQueue<std::pair<int, Handle>> queue(3);
+  std::deque<Handle> queue;
+  std::mutex mutex;
+  std::condition_variable changed;
   int wrong = 0;
   std::jthread reader([&] {
-    while (auto item = queue.pop()) {
-      const core::Scalars scalars = item->second->read();
-      const auto step = static_cast<float>(item->first);
-      wrong += scalars.values[0] != step || scalars.values[1] != -step ? 1 : 0;
+    for (int step = 0; step < kSteps; ++step) {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return !queue.empty(); });
+      const Handle handle = std::move(queue.front());
+      queue.pop_front();
+      lock.unlock();
+      changed.notify_one();
+      const core::Scalars scalars = handle->read();
+      const auto value = static_cast<float>(step);
+      wrong += scalars.values[0] != value || scalars.values[1] != -value ? 1 : 0;
     }
   });
   at::Tensor values = at::zeros({2});
   for (int step = 0; step < kSteps; ++step) {
     fill(values, step);
-    ASSERT_TRUE(queue.push({step, ring.write(values)}));
+    Handle handle = ring.write(values);
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return queue.size() < 3; });
+    queue.push_back(std::move(handle));
+    lock.unlock();
+    changed.notify_one();
   }
-  queue.close();
   reader.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_LE(ring.slots(), 6U);  // 3 queued, 1 being read, 1 about to be queued, 1 being written
