@@ -8,9 +8,10 @@
 
 namespace stoker::precision {
 
-// Autocast is a property of the thread: a guard says nothing to other threads, except that autograd's threads run a
-// node with the setting its forward had. Guards nest; half copies of weights are kept until the outermost one ends,
-// exceptions included. A guard with enabled = false inside one that is on switches autocast off for its scope.
+// Autocast is a property of the thread: a guard says nothing to other threads, except that autograd's threads run
+// backward with the setting of the thread that called it: off, since no guard is held there. Guards nest; half copies
+// of weights are kept until the outermost one ends, exceptions included. A guard with enabled = false inside one that
+// is on switches autocast off for its scope.
 class AutocastGuard {
  public:
   // dtype: kBFloat16 or kHalf, else ConfigError (also for enabled = false, so that a plan is checked once).
