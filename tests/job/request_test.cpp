@@ -54,6 +54,26 @@ TEST(Request, SurvivesItsFile) {
   }
 }
 
+TEST(Request, ATableMayNameItsOptimizer) {
+  const TempFolder folder;
+  folder.write("config.toml", "[optimizer]\nname = \"sgd\"\nmomentum = 0.8\n");
+  const Request request = make_request(folder / "config.toml", {});
+  EXPECT_EQ(request.options.find("optimizer")->value, "sgd");
+  EXPECT_EQ(request.options.find("optimizer.momentum")->value, "0.8");
+}
+
+TEST(Request, PathsOfAnyBytesSurviveItsFile) {
+  const TempFolder folder;
+  Request request = make_request({}, {"weights=w \xff.safetensors", "plan=/plans/\xfe.json"});
+  request.data = "/data \xff\xfe";
+  folder.write("config.toml", request_to_toml(request));
+  const Request back = make_request(folder / "config.toml", {});
+  EXPECT_EQ(back.data, request.data);
+  EXPECT_EQ(back.plan_file, request.plan_file);
+  EXPECT_EQ(back.options.find("weights")->value, "w \xff.safetensors");
+  EXPECT_THAT(refusal(folder, "data = \"hex:6g\"\n"), HasSubstr("line 1"));
+}
+
 TEST(Request, NamesTheLineAndTheKey) {
   const TempFolder folder;
   EXPECT_THAT(refusal(folder, "lr = 0.1\nbacth = 3\n"),

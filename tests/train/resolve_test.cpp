@@ -78,6 +78,9 @@ TEST(Resolve, RefusesContradictions) {
   EXPECT_THAT(refusal(asked({"precision=fp16"}), facts_of(1000)), HasSubstr("needs a GPU"));
   EXPECT_THAT(refusal(asked({"batch=1"}), facts_of(1000)), HasSubstr("batch norm"));
   EXPECT_THAT(refusal(asked({"tail=keep"}), facts_of(65)), HasSubstr("set tail=drop"));
+  EXPECT_THAT(refusal(asked({"microbatch=2", "batch=3"}), facts_of(1000)), HasSubstr("batch=3 microbatch=2"));  // 1 + 2
+  EXPECT_THAT(refusal(asked({"tail=drop", "batch=1"}), facts_of(1000)), HasSubstr("batch norm"));
+  EXPECT_THAT(refusal(asked({"early_stop=3"}), facts_of(1000)), HasSubstr("validation split"));
   EXPECT_THAT(refusal({}, facts_of(0)), HasSubstr("no training sample"));
 }
 
@@ -89,6 +92,12 @@ TEST(Resolve, ALonelyTailIsDroppedAndSaidSo) {
   Facts without_norm = facts_of(129);
   without_norm.couples_samples = false;
   EXPECT_EQ(steps_per_epoch(resolve({}, without_norm), 129), 3);
+}
+
+TEST(Resolve, ATailThatMicrobatchesCutToOneIsDropped) {
+  const Plan plan = resolve(asked({"batch=64", "microbatch=2"}), facts_of(69));  // a tail of 5: passes of 1, 2, 2
+  EXPECT_EQ(plan.tail, "drop");
+  EXPECT_EQ(smallest_pass(plan, 69), 2);
 }
 
 TEST(Resolve, ASmallDatasetIsOneBatch) {

@@ -3,8 +3,10 @@
 // that is not finite changes nothing.
 #include "stoker/train/step.h"
 
+#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -176,6 +178,116 @@ TEST(Step, NonFiniteStepsChangeNothingAndAreCounted) {
   rig.step->commit(0.1);
   EXPECT_EQ(rig.scalar("skipped"), 0);
   EXPECT_FALSE(rig.weights()[0].equal(before[0]));
+}
+
+// A linear layer behind a batch norm whose running statistics one infinite input would ruin.
+class NormedTrainable final : public core::Trainable {
+ public:
+  NormedTrainable() {
+    const auto add = [&](const char* name, at::Tensor value, core::Role role) {
+      parameters_.push_back({name, value.set_requires_grad(true), role, 0});
+    };
+    add("weight", at::full({1, 3}, 0.5, at::kFloat), core::Role::kLinear);
+    add("scale", at::full({3}, 1.0, at::kFloat), core::Role::kNorm);
+    add("shift", at::full({3}, 0.0, at::kFloat), core::Role::kNorm);
+  }
+  [[nodiscard]] const std::vector<core::Parameter>& parameters() const override { return parameters_; }
+  [[nodiscard]] const std::vector<core::NamedTensor>& buffers() const override { return buffers_; }
+  [[nodiscard]] core::TensorList norm_buffers() const override { return {statistics_}; }
+  [[nodiscard]] core::TensorList inputs(const core::Batch& batch) const override { return {batch["x"]}; }
+  [[nodiscard]] core::TensorList forward_segment(int, core::TensorList x) override {
+    const at::Tensor normed =
+        at::batch_norm(x[0], parameters_[1].tensor, parameters_[2].tensor, statistics_.slice(0, 0, 3),
+                       statistics_.slice(0, 3, 6), true, 0.1, 1e-5, false);
+    return {at::linear(normed, parameters_[0].tensor)};
+  }
+  [[nodiscard]] std::vector<std::string> loss_names() const override { return {"square"}; }
+  [[nodiscard]] core::Normalisers normalisers(const core::Batch& batch) const override {
+    return at::full({1}, static_cast<double>(batch.size()), at::kDouble);
+  }
+  [[nodiscard]] core::LossTerms loss(const core::TensorList& outputs, const core::Batch& batch) const override {
+    const at::Tensor error = outputs[0].to(at::kFloat).squeeze(1) - batch["y"];
+    return {{"square", 1, (error * error).sum()}};
+  }
+  [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList&, const core::Batch&) const override {
+    return {};
+  }
+  [[nodiscard]] std::vector<core::MetricValue> metrics(const std::vector<core::NamedTensor>&) const override {
+    return {};
+  }
+  void set_training(bool) override {}
+
+ private:
+  std::vector<core::Parameter> parameters_;
+  std::vector<core::NamedTensor> buffers_;
+  at::Tensor statistics_ = at::full({6}, 1.0, at::kFloat);
+};
+
+core::Batch normed_batch(double spike = 0) {
+  core::Batch batch({}, {0, 1, 2, 3});
+  at::Tensor x = at::arange(12, at::kFloat).mul(0.9).sin().reshape({4, 3});
+  x[1][2] += spike;
+  batch.set("x", x);
+  batch.set("y", at::arange(4, at::kFloat));
+  return batch;
+}
+
+TEST(Step, ASkippedStepRuinsNeitherRunningStatisticsNorTheirAverage) {
+  NormedTrainable model;
+  core::SingleRank ranks;
+  const auto optimizer = optim::make_optimizer({.name = "sgd"}, model.parameters());
+  precision::GradScaler scaler({.scaling = false}, at::kCPU);
+  optim::Ema ema(model.parameters(), model.norm_buffers(), 0.9);
+  Step step({model, *optimizer, scaler, ranks, &ema}, {});
+  step.compute(normed_batch(), 0);
+  step.commit(0.01);
+  const at::Tensor before = model.norm_buffers().front().clone();
+  step.compute(normed_batch(std::numeric_limits<double>::infinity()), 1);
+  step.commit(0.01);
+  EXPECT_TRUE(model.norm_buffers().front().equal(before));
+  const optim::Ema::InPlace averages(ema);
+  EXPECT_TRUE(model.norm_buffers().front().isfinite().all().item<bool>());
+  for (const core::Parameter& parameter : model.parameters()) {
+    EXPECT_TRUE(parameter.tensor.isfinite().all().item<bool>()) << parameter.name;
+  }
+}
+
+// Mixed precision through the whole step: near the float32 gradient, and scaling changes nothing but rounding.
+TEST(Step, MixedPrecisionStaysNearFloat32) {
+  const core::Batch batch = toy_batch(16, at::kFloat);
+  const auto moved = [&](at::ScalarType dtype, bool scaling) {
+    StepOptions options;
+    options.autocast = dtype;
+    Rig rig(at::kFloat, options, {}, scaling);
+    const auto before = rig.weights();
+    rig.step->compute(batch, 0);
+    rig.step->commit(1.0);
+    std::vector<at::Tensor> result;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      result.push_back(before[i] - rig.weights()[i]);
+    }
+    return result;
+  };
+  const auto exact = moved(at::kFloat, false);
+  const auto bf16 = moved(at::kBFloat16, false);
+  expect_close(bf16, exact, 0.03);  // bfloat16 has 8 bits of mantissa
+  EXPECT_FALSE(bf16[0].equal(exact[0])) << "autocast was off";
+  expect_close(moved(at::kHalf, true), exact, 0.005);
+  expect_close(moved(at::kFloat, true), exact, 1e-6);
+}
+
+TEST(Step, AnEmptySliceAndAnUncountedTermAreNoErrors) {
+  Rig rig(at::kDouble, {}, at::tensor({0.0, 1.0, 1.0, 1.0}, at::kDouble));
+  core::Batch batch = toy_batch(3);
+  batch.set("y", at::zeros({3}, at::kLong));  // class weight 0: nothing counts, though smoothing leaves a sum
+  batch.set("mask", at::zeros({3, 4}, at::kDouble));
+  rig.step->compute(batch, 0);
+  rig.step->commit(0.1);
+  EXPECT_EQ(rig.scalar("loss"), 0);
+  EXPECT_EQ(rig.scalar("skipped"), 0);
+  rig.step->compute(toy_batch(4).slice(2, 2), 1);
+  rig.step->commit(0.1);
+  EXPECT_EQ(rig.scalar("skipped"), 0);
 }
 
 TEST(Step, AFailedComputeLeavesNoTrace) {

@@ -2,8 +2,10 @@
 #include "stoker/core/loss_terms.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/clamp_min.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "stoker/base/error.h"
 
@@ -18,9 +20,12 @@ NormalisedLoss normalise(const LossTerms& terms, const Normalisers& normalisers)
   for (const LossTerm& term : terms) {
     weighted.push_back(term.weight == 1 ? term.sum : term.sum * term.weight);
   }
-  // float64 costs nothing on a handful of numbers, and the division then rounds once. A sum without any counted element
-  // is 0, and so must its quotient be.
-  const at::Tensor parts = at::stack(weighted).to(at::kDouble) / normalisers.clamp_min(1e-300);
+  // float64 costs nothing on a handful of numbers, and the division then rounds once. Without any counted element the
+  // term is 0, though its sum need not be (label smoothing spreads over classes that nobody has).
+  const at::Tensor sums = at::stack(weighted).to(at::kDouble);
+  const at::Tensor counted = normalisers > 0;
+  const at::Tensor quotients = sums / at::where(counted, normalisers, at::ones_like(normalisers));
+  const at::Tensor parts = at::where(counted, quotients, at::zeros_like(sums));
   return {parts.sum(), parts.detach()};
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/job.h"
 
-#include <ATen/core/grad_mode.h>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,6 +17,7 @@
 #include "stoker/io/loggers/metrics_csv.h"
 #include "stoker/io/loggers/metrics_jsonl.h"
 #include "stoker/job/image_setup.h"
+#include "stoker/job/process.h"
 #include "stoker/job/session.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/train/evaluate.h"
@@ -103,7 +102,7 @@ void check_same_data(const ModelCard& card, const data::ImageFolder& folder, con
 std::function<std::int64_t()> throttled_memory(c10::Device device) {
   return [device, next = 0.0, bytes = std::int64_t{-1}]() mutable {
     if (const double now = now_s(); now >= next) {
-      bytes = device::backend_for(device).memory(device).allocated;
+      bytes = device::backend_for(device).allocated(device);
       next = now + 0.1;
     }
     return bytes;
@@ -130,8 +129,8 @@ void go_on(Session& session, std::optional<io::Checkpoint>& resumed, const RunFo
 }
 
 void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> sinks, const RunFolder& run) {
-  bus.add(std::make_unique<io::MetricsCsv>(run.path()));
-  bus.add(std::make_unique<io::MetricsJsonl>(run.path()));
+  bus.add(std::make_unique<io::MetricsCsv>(run.path()), /*awaited=*/true);
+  bus.add(std::make_unique<io::MetricsJsonl>(run.path()), /*awaited=*/true);
   for (auto& sink : sinks) {
     bus.add(std::move(sink));
   }
@@ -140,9 +139,10 @@ void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> 
 void announce(io::EventBus& bus, const RunFolder& run, const ImageSetup& setup, Session& session,
               std::int64_t last_step) {
   const train::Plan& plan = setup.plan;
-  bus.emit(core::RunStarted{run.path().native(), run_title(setup), plan.rows(), session.step().scalar_names(),
-                            plan.epochs, train::steps_per_epoch(plan, setup.folder.train.size()),
-                            session.progress().step, last_step});
+  const std::int64_t epoch_steps = train::steps_per_epoch(plan, setup.folder.train.size());
+  const std::int64_t epochs = (last_step + epoch_steps - 1) / epoch_steps;  // steps= may overrule epochs=
+  bus.emit(core::RunStarted{run.path().native(), run_title(setup), plan.rows(), session.step().scalar_names(), epochs,
+                            epoch_steps, session.progress().step, last_step});
   for (const std::string& finding : setup.folder.findings) {
     bus.emit(core::Finding{finding});
   }
@@ -156,6 +156,30 @@ std::vector<core::MetricValue> best_of_run(const Session& session, const io::Che
   const ModelCard card = card_from_json(io::load_info(store.path("best")));
   return std::isnan(card.metric_value) ? std::vector<core::MetricValue>()
                                        : std::vector<core::MetricValue>{{card.metric, card.metric_value}};
+}
+
+// The loop, then the test split with the best weights; the sinks hear how it ended, also where it failed.
+Outcome run_and_test(const train::LoopParts& parts, const ImageSetup& setup, const Session& session,
+                     const io::CheckpointStore& store, const RunFolder& run, io::EventBus& bus,
+                     std::int64_t last_step) {
+  const train::Progress& progress = parts.progress;
+  Outcome outcome;
+  try {
+    with_typed_errors([&] {
+      outcome.end = train::run_loop(parts, setup.plan, last_step);
+      outcome.best = best_of_run(session, store);
+      if (outcome.end != train::LoopEnd::kStopped && setup.folder.test.size() > 0) {
+        outcome.test = test_best(run.path(), setup, progress, bus);
+      }
+    });
+  } catch (const std::exception& error) {
+    bus.emit(core::RunFinished{progress.step, "failed", error.what(), progress.seconds});
+    throw;
+  }
+  outcome.step = progress.step;
+  outcome.seconds = progress.seconds;
+  bus.emit(core::RunFinished{outcome.step, outcome_name(outcome.end), "", outcome.seconds});
+  return outcome;
 }
 
 }  // namespace
@@ -224,8 +248,8 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   add_sinks(bus, std::move(sinks), run);
   announce(bus, run, setup, session, last_step);
 
-  Outcome outcome;
   const auto save = [&](const char* kind) {
+    bus.flush();  // a kill from here on leaves the rows of every step that the checkpoint has
     store.save(kind, session.checkpoint(kind));
     bus.emit(core::CheckpointSaved{session.progress().step, store.path(kind).native(), kind});
   };
@@ -244,20 +268,7 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
                                [&](std::int64_t index) { return setup.folder.train.source->name(index); },
                                throttled_memory(setup.device),
                                stop};
-  try {
-    outcome.end = train::run_loop(parts, plan, last_step);
-    outcome.best = best_of_run(session, store);
-    if (outcome.end != train::LoopEnd::kStopped && setup.folder.test.size() > 0) {
-      outcome.test = test_best(run.path(), setup, session.progress(), bus);
-    }
-  } catch (const std::exception& error) {
-    bus.emit(core::RunFinished{session.progress().step, "failed", error.what(), session.progress().seconds});
-    throw;
-  }
-  outcome.step = session.progress().step;
-  outcome.seconds = session.progress().seconds;
-  bus.emit(core::RunFinished{outcome.step, outcome_name(outcome.end), "", outcome.seconds});
-  return outcome;
+  return run_and_test(parts, setup, session, store, run, bus, last_step);
 }
 
 }  // namespace stoker::job

@@ -2,6 +2,7 @@
 #include "stoker/job/session.h"
 
 #include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -21,7 +22,7 @@ optim::OptimizerOptions optimizer_options(const train::Plan& plan) {
   options.name = plan.optimizer;
   options.weight_decay = plan.weight_decay;
   options.momentum = plan.momentum;
-  options.nesterov = plan.optimizer == "sgd" && plan.momentum > 0;
+  options.nesterov = plan.nesterov && plan.momentum > 0;
   options.beta1 = plan.beta1;
   options.beta2 = plan.beta2;
   options.eps = plan.eps;
@@ -53,6 +54,7 @@ void restore_model(const core::Trainable& model, const core::State& state) {
 
 Session::Session(ImageSetup& setup) : setup_(setup) {
   const train::Plan& plan = setup.plan;
+  torch::autograd::AnomalyMode::set_enabled(plan.anomaly);
   tasks::ImageClassifier& model = *setup.model;
   optimizer_ = optim::make_optimizer(optimizer_options(plan), model.parameters());
   scaler_ = std::make_unique<precision::GradScaler>(precision::GradScalerOptions{.scaling = plan.precision == "fp16"},
@@ -119,6 +121,7 @@ std::vector<core::MetricValue> Session::evaluate(const data::ImageSplit& split) 
   if (ema_) {
     averages.emplace(*ema_);
   }
+  const train::EvaluationMode mode(*setup_.model);
   const auto source = setup_.evaluation_source(split);
   newest_ = setup_.model->metrics(train::evaluate(*setup_.model, *source, setup_.autocast_dtype()));
   const core::MetricValue& chosen = newest_.front();

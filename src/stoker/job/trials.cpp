@@ -11,6 +11,7 @@
 #include "stoker/device/backend.h"
 #include "stoker/job/image_setup.h"
 #include "stoker/optim/optimizer.h"
+#include "stoker/precision/autocast.h"
 #include "stoker/precision/grad_scaler.h"
 #include "stoker/tasks/image_classification.h"
 #include "stoker/train/step.h"
@@ -23,21 +24,23 @@ constexpr int kMostRepeats = 5;         // the fastest counts: others on the mac
 
 }  // namespace
 
-at::ScalarType autocast_dtype_of(const std::string& precision) {
-  return precision == "bf16" ? at::kBFloat16 : precision == "fp16" ? at::kHalf : at::kFloat;
-}
-
-StepTrials::StepTrials(ImageSetup& setup) : setup_(setup), batch_(setup.training_source({})->next()) {
-  // The largest slice whose step takes about one trial's time, and at least two samples (batch norm).
-  std::int64_t samples = std::min<std::int64_t>(2, batch_->size());
-  (void)time_step(batch_->slice(0, samples), "fp32");
-  while (samples * 2 <= setup.plan.microbatch && samples * 2 <= batch_->size()) {
-    if (time_step(batch_->slice(0, samples), "fp32") > kTrialSeconds / 4) {
-      break;
-    }
-    samples *= 2;
+void StepTrials::choose_samples() {
+  batch_ = setup_.training_source({})->next();
+  const std::int64_t most = std::min(setup_.plan.microbatch, batch_->size());
+  if (setup_.device.is_cuda()) {  // a GPU shows its speed on whole batches only, and is quick about it
+    samples_ = most;
+    return;
   }
-  samples_ = samples;
+  // The largest slice whose step fits a trial's time, and at least two samples (batch norm).
+  samples_ = std::min<std::int64_t>(2, most);
+  for (std::int64_t next = samples_; next <= most; next *= 2) {
+    samples_ = next;
+    const core::Batch part = batch_->slice(0, next);
+    (void)time_step(part, "fp32");  // kernels are built for new shapes
+    if (time_step(part, "fp32") > kTrialSeconds / 4) {
+      return;
+    }
+  }
 }
 
 double StepTrials::time_step(const core::Batch& batch, const std::string& precision) {
@@ -45,9 +48,10 @@ double StepTrials::time_step(const core::Batch& batch, const std::string& precis
   const auto optimizer = optim::make_optimizer({}, setup_.model->parameters());
   precision::GradScaler scaler({.scaling = precision == "fp16"}, setup_.device);
   train::StepOptions options;
-  options.autocast = autocast_dtype_of(precision);
+  options.autocast = precision::autocast_dtype(precision);
   train::Step step({*setup_.model, *optimizer, scaler, ranks}, options);
-  device::Backend& backend = device::backend_for(setup_.device);
+  const device::Backend& backend = device::backend_for(setup_.device);
+  backend.synchronize(setup_.device);
   const Stopwatch watch;
   step.compute(batch, 0);
   backend.synchronize(setup_.device);
@@ -60,6 +64,9 @@ double StepTrials::step_seconds_per_sample(const std::string& precision, int int
   const auto key = std::make_pair(precision, intra_op);
   if (const auto found = known_.find(key); found != known_.end()) {
     return found->second;
+  }
+  if (!batch_) {
+    choose_samples();
   }
   const int before = at::get_num_threads();
   at::set_num_threads(intra_op);

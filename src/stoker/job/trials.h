@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short timed trials on the real model and data, from which measure() chooses precision and threads before step 1.
-// They compute and never commit: weights, statistics and generators stay as they were. One thread at a time.
+// They compute and never commit: weights and statistics stay as they were, and generators are seeded anew by each step.
+// Nothing is loaded or timed before the first question. One thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,18 +18,17 @@ namespace stoker::job {
 
 struct ImageSetup;
 
-// kFloat, kBFloat16 or kHalf for "fp32", "bf16", "fp16".
-[[nodiscard]] at::ScalarType autocast_dtype_of(const std::string& precision);
-
 class StepTrials final : public train::Trials {
  public:
-  explicit StepTrials(ImageSetup& setup);
+  explicit StepTrials(ImageSetup& setup) : setup_(setup) {}
 
   double step_seconds_per_sample(const std::string& precision, int intra_op) override;
   double load_seconds_per_sample() override;
 
  private:
   double time_step(const core::Batch& batch, const std::string& precision);
+  // Loads a batch and finds how many of its samples make a trial long enough to time.
+  void choose_samples();
 
   ImageSetup& setup_;
   std::optional<core::Batch> batch_;

@@ -7,25 +7,8 @@
 #include "stoker/precision/autocast.h"
 
 namespace stoker::train {
-namespace {
-
-// Evaluation mode for a scope.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(core::Trainable& model) : model_(model) { model_.set_training(false); }
-  ~EvaluationMode() { model_.set_training(true); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  core::Trainable& model_;
-};
-
-}  // namespace
-
 std::vector<core::NamedTensor> evaluate(core::Trainable& model, core::BatchSource& source, at::ScalarType dtype) {
   const c10::InferenceMode inference;
-  const EvaluationMode mode(model);
   std::vector<core::NamedTensor> totals;
   while (const std::optional<core::Batch> batch = source.next()) {
     core::TensorList inputs = model.inputs(*batch);

@@ -10,10 +10,22 @@
 
 namespace stoker::train {
 
-// Totals of Trainable::evaluate over all batches of one epoch of source, on the CPU. The model computes in evaluation
-// mode and inference mode, with autocast to dtype (kFloat: none), and is put back into the mode it was in (training).
+// Totals of Trainable::evaluate over all batches of one epoch of source, on the CPU. The model, which must be in
+// evaluation mode, computes in inference mode, with autocast to dtype (kFloat: none).
 // DataError if the source has no batch.
 [[nodiscard]] std::vector<core::NamedTensor> evaluate(core::Trainable& model, core::BatchSource& source,
                                                       at::ScalarType dtype);
+
+// Evaluation mode for a scope; training mode after it.
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(core::Trainable& model) : model_(model) { model_.set_training(false); }
+  ~EvaluationMode() { model_.set_training(true); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  core::Trainable& model_;
+};
 
 }  // namespace stoker::train

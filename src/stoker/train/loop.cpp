@@ -21,11 +21,10 @@ class SkipWatch {
   void watch(std::int64_t step, std::shared_ptr<const core::PendingScalars> scalars,
              std::vector<std::int64_t> samples) {
     seen_.push_back({step, std::move(scalars), std::move(samples)});
-    while (seen_.size() > lag_) {
-      check(seen_.front());
-      seen_.pop_front();
-    }
+    check_down_to(lag_);
   }
+  // Before anything that waits for the device anyway: a checkpoint never hides a fault.
+  void finish() { check_down_to(0); }
 
  private:
   struct Seen {
@@ -33,6 +32,14 @@ class SkipWatch {
     std::shared_ptr<const core::PendingScalars> scalars;
     std::vector<std::int64_t> samples;
   };
+
+  void check_down_to(std::size_t left) {
+    while (seen_.size() > left) {
+      const Seen oldest = std::move(seen_.front());
+      seen_.pop_front();
+      check(oldest);
+    }
+  }
 
   void check(const Seen& seen) const {
     const auto skipped = static_cast<std::int64_t>(seen.scalars->read().values[column_]);
@@ -59,6 +66,22 @@ class SkipWatch {
   std::size_t lag_, column_;
   std::deque<Seen> seen_;
 };
+
+// One global batch: compute, commit, say so.
+void take_step(const LoopParts& parts, const core::Batch& batch, SkipWatch& skips, Stopwatch& between_steps,
+               double waited) {
+  Progress& progress = parts.progress;
+  const double lr = parts.lr(progress.step);
+  parts.step.compute(batch, progress.step);
+  parts.step.commit(lr);
+
+  ++progress.step;
+  progress.position = {batch.position().epoch, batch.position().step + 1};
+  const auto scalars = parts.scalars.write(parts.step.scalars());
+  parts.events.emit(core::StepFinished{batch.position(), progress.step, batch.size(), between_steps.restart(), waited,
+                                       lr, parts.memory_bytes(), scalars, 0});
+  skips.watch(progress.step, scalars, batch.indices());
+}
 
 // Evaluates, remembers the best, saves it. True when early stopping says so.
 bool evaluate(const LoopParts& parts, const Plan& plan) {
@@ -91,48 +114,40 @@ LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_ste
   Stopwatch between_steps;
   const double seconds_before = progress.seconds;
   const Stopwatch session;
+  if (plan.time > 0 && seconds_before >= plan.time) {
+    return LoopEnd::kTimeUp;
+  }
 
   while (progress.step < last_step) {
     const Stopwatch wait;
     std::optional<core::Batch> batch = parts.source.next();
     const double waited = wait.seconds();
     if (batch) {
-      const double lr = parts.lr(progress.step);
-      parts.step.compute(*batch, progress.step);
-      parts.step.commit(lr);
-
-      ++progress.step;
-      progress.position = {batch->position().epoch, batch->position().step + 1};
+      take_step(parts, *batch, skips, between_steps, waited);
       progress.seconds = seconds_before + session.seconds();
-      const auto scalars = parts.scalars.write(parts.step.scalars());
-      parts.events.emit(core::StepFinished{batch->position(), progress.step, batch->size(), between_steps.restart(),
-                                           waited, lr, parts.memory_bytes(), scalars, 0});
-      skips.watch(progress.step, scalars, batch->indices());
     } else {
       progress.position = {progress.position.epoch + 1, 0};
     }
 
     const bool epoch_done = !batch;
     const bool finished = progress.step >= last_step;
-    if (epoch_done || finished) {
-      const bool enough = evaluate(parts, plan);
-      if (plan.save_every == 0 || finished || enough) {
-        parts.save("last");
-      }
-      between_steps.restart();
-      if (enough) {
-        return LoopEnd::kEarlyStop;
-      }
-    } else if (plan.save_every > 0 && progress.step % plan.save_every == 0) {
+    const bool time_up = plan.time > 0 && progress.seconds >= plan.time;
+    const bool stopped = parts.stop;
+    bool enough = false;
+    if (epoch_done || finished || time_up) {
+      skips.finish();
+      enough = evaluate(parts, plan);
+    }
+    const bool due = plan.save_every > 0 ? batch && progress.step % plan.save_every == 0 : epoch_done;
+    if (due || finished || time_up || stopped || enough) {
+      skips.finish();
       parts.save("last");
     }
-    const bool time_up = plan.time > 0 && progress.seconds >= plan.time;
-    if (!finished && (parts.stop || time_up)) {
-      if (time_up && !epoch_done) {
-        evaluate(parts, plan);
-      }
-      parts.save("last");
-      return time_up ? LoopEnd::kTimeUp : LoopEnd::kStopped;
+    if (enough || (!finished && (time_up || stopped))) {
+      return enough ? LoopEnd::kEarlyStop : time_up ? LoopEnd::kTimeUp : LoopEnd::kStopped;
+    }
+    if (epoch_done) {
+      between_steps.restart();  // what the epoch's end took is no step's time
     }
   }
   return LoopEnd::kDone;

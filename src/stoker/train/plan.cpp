@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "stoker/base/byte_name.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/train/settings.h"
@@ -45,11 +47,11 @@ std::vector<core::PlanRow> Plan::rows() const {
 std::string plan_to_json(const Plan& plan) {
   nlohmann::ordered_json document = {{"format", kFormat}, {"plan", nlohmann::ordered_json::object()}};
   for (const core::PlanRow& row : plan.rows()) {
-    // Names given in other encodings than UTF-8 are kept byte for byte where JSON can hold them, escaped where not.
-    document["plan"][row.key] = {
-        {"value", row.value}, {"origin", core::origin_name(row.origin)}, {"reason", printable(row.reason)}};
+    document["plan"][row.key] = {{"value", byte_name_to_text(row.value)},
+                                 {"origin", core::origin_name(row.origin)},
+                                 {"reason", printable(row.reason)}};
   }
-  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return document.dump(2) + "\n";
 }
 
 Plan plan_from_json(const std::string& text) {
@@ -61,7 +63,11 @@ Plan plan_from_json(const std::string& text) {
     Plan plan;
     const auto& rows = document.at("plan");
     for (const auto& [key, row] : rows.items()) {
-      setting(key).parse(plan, row.at("value").get<std::string>());
+      const std::optional<std::string> value = byte_name_from_text(row.at("value").get<std::string>());
+      if (!value) {
+        fail<ConfigError>(kWhere, "{} has no hexadecimal after hex:", key);
+      }
+      setting(key).parse(plan, *value);
       plan.notes[key] = {origin_from_name(row.at("origin").get<std::string>()), row.at("reason").get<std::string>()};
     }
     for (const Setting& each : settings()) {

@@ -27,6 +27,7 @@ struct Plan {
   std::int64_t lr_batch = 0;
   std::string optimizer;
   double momentum = 0;                   // sgd
+  bool nesterov = false;                 // sgd
   double beta1 = 0, beta2 = 0, eps = 0;  // adam, adamw
   double weight_decay = 0;
   std::string schedule;
@@ -53,6 +54,7 @@ struct Plan {
   bool tf32 = false;
   bool cudnn_benchmark = false;
   bool deterministic = false;
+  bool anomaly = false;
 
   // Where each value came from, by key.
   struct Note {

@@ -29,6 +29,7 @@ void put_general_defaults(Plan& plan, const Facts& facts) {
   put_default("time", "0", "no limit");
   put_default("seed", std::to_string(kDefaultSeed), "fixed, so that a run repeats");
   put_default("optimizer.momentum", "0.9", "the usual for sgd");
+  put_default("optimizer.nesterov", "on", "costs nothing and converges faster");
   put_default("optimizer.beta1", "0.9", "Kingma and Ba, 2015");
   put_default("optimizer.beta2", "0.999", "Kingma and Ba, 2015");
   put_default("optimizer.eps", "1e-08", "Kingma and Ba, 2015");
@@ -48,6 +49,7 @@ void put_general_defaults(Plan& plan, const Facts& facts) {
   put_default("tf32", "on", "10 bits of mantissa are enough for training; CUDA only");
   put_default("cudnn_benchmark", "on", "shapes are fixed");
   put_default("deterministic", cuda ? "off" : "on", cuda ? "atomics are faster" : "costs nothing on the CPU");
+  put_default("anomaly", "off", "for looking for a fault");
 }
 
 void put_asked(Plan& plan, const Options& options) {
@@ -75,26 +77,34 @@ void settle_batch(Plan& plan, const Options& options, const Facts& facts) {
   }
 }
 
+// The smallest of the even microbatches that samples are cut into.
+std::int64_t smallest_part(std::int64_t samples, std::int64_t microbatch) {
+  const std::int64_t parts = (samples + microbatch - 1) / microbatch;
+  return samples / parts;
+}
+
 // Batch norm cannot train on one sample alone, neither as a tail nor as a microbatch.
 void settle_tail(Plan& plan, const Options& options, const Facts& facts) {
-  const bool lonely_tail = plan.batch > 1 && facts.train_samples % plan.batch == 1;
-  if (!facts.couples_samples || plan.tail == "drop") {
+  if (!facts.couples_samples) {
     return;
   }
-  if (plan.batch == 1 || plan.microbatch == 1) {
+  if (smallest_part(plan.batch, plan.microbatch) < 2) {
     fail<ConfigError>(
-        kWhere, "{} has batch norm, which cannot train on 1 sample at a time; set batch and microbatch to 2 or more",
-        plan.model);
+        kWhere,
+        "{} has batch norm, which cannot train on 1 sample at a time, as batch={} microbatch={} would; set "
+        "both to 2 or more",
+        plan.model, plan.batch, plan.microbatch);
   }
-  if (!lonely_tail) {
+  if (smallest_pass(plan, facts.train_samples) > 1) {
     return;
   }
   if (options.find("tail") != nullptr) {
-    fail<ConfigError>(
-        kWhere, "{} samples in batches of {} leave a last batch of 1, which batch norm cannot train on; set tail=drop",
-        facts.train_samples, plan.batch);
+    fail<ConfigError>(kWhere,
+                      "{} samples in batches of {} end in a forward pass of 1 sample, which batch norm cannot train "
+                      "on; set tail=drop",
+                      facts.train_samples, plan.batch);
   }
-  put(plan, "tail", "drop", Origin::kAdvice, "the last batch would be 1 sample, too few for batch norm");
+  put(plan, "tail", "drop", Origin::kAdvice, "it would end in a forward pass of 1 sample, too few for batch norm");
 }
 
 double load_and_step(double load, double step, int threads) {
@@ -118,6 +128,10 @@ Plan resolve(const Options& options, const Facts& facts) {
   if (plan.freeze > 0 && plan.weights.empty()) {
     fail<ConfigError>(kWhere, "freeze={} keeps random weights as they are; give weights=FILE too", plan.freeze);
   }
+  if (plan.early_stop > 0 && facts.val_samples == 0) {
+    fail<ConfigError>(kWhere, "early_stop={} needs a validation split, and there is none; set val=0.1",
+                      plan.early_stop);
+  }
   if (plan.precision == "fp16" && plan.device == "cpu") {
     fail<ConfigError>(kWhere,
                       "precision=fp16 needs a GPU: CPUs compute it slower than fp32; set precision=bf16 or auto");
@@ -140,11 +154,11 @@ void check_repeatable(const Plan& plan, const Facts& facts) {
                       "the plan's batch of {} is larger than the {} training samples; plan anew with batch={} or less",
                       plan.batch, facts.train_samples, facts.train_samples);
   }
-  if (facts.couples_samples && plan.tail != "drop" && plan.batch > 1 && facts.train_samples % plan.batch == 1) {
+  if (facts.couples_samples && smallest_pass(plan, facts.train_samples) < 2) {
     fail<ConfigError>(kWhere,
-                      "the plan's batches of {} leave 1 of {} samples over, which batch norm cannot train on; plan "
-                      "anew with tail=drop",
-                      plan.batch, facts.train_samples);
+                      "the plan's batches of {} in microbatches of {} end in a forward pass of 1 of {} samples, which "
+                      "batch norm cannot train on; plan anew",
+                      plan.batch, plan.microbatch, facts.train_samples);
   }
 }
 
@@ -194,6 +208,12 @@ void measure(Plan& plan, const Options& options, const Facts& facts, Trials& tri
     put(plan, "intra_op", std::to_string(best->intra_op), Origin::kMeasured,
         fmt::format("{} cores less {} loader threads", facts.cores, best->threads));
   }
+}
+
+std::int64_t smallest_pass(const Plan& plan, std::int64_t train_samples) {
+  const std::int64_t tail = plan.tail == "drop" ? 0 : train_samples % plan.batch;
+  const std::int64_t whole = smallest_part(plan.batch, plan.microbatch);
+  return tail == 0 ? whole : std::min(whole, smallest_part(tail, plan.microbatch));
 }
 
 std::int64_t steps_per_epoch(const Plan& plan, std::int64_t train_samples) {

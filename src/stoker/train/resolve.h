@@ -20,6 +20,7 @@ inline constexpr std::int64_t kDefaultSeed = 1;
 // What the data, the model's recipe and the machine say.
 struct Facts {
   std::int64_t train_samples = 0;
+  std::int64_t val_samples = 0;
   int cores = 1;               // that this process may use
   std::string device = "cpu";  // the best one there is
   std::string device_reason;
@@ -49,6 +50,9 @@ class Trials {
 inline constexpr double kTie = 0.05;
 
 void measure(Plan& plan, const Options& options, const Facts& facts, Trials& trials);
+
+// Samples of the smallest forward pass of an epoch: batches are cut into even microbatches.
+[[nodiscard]] std::int64_t smallest_pass(const Plan& plan, std::int64_t train_samples);
 
 // Steps of one epoch, and of the whole run.
 [[nodiscard]] std::int64_t steps_per_epoch(const Plan& plan, std::int64_t train_samples);

@@ -15,6 +15,7 @@ namespace stoker::train {
 namespace {
 
 constexpr std::string_view kWhere = "train.options";
+constexpr std::int64_t kMany = 1'000'000'000;  // steps: more than any run has
 
 // The candidate that was probably meant; empty if none is near.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
@@ -165,7 +166,6 @@ bool valid_class_weights(std::string_view text) {
 
 std::vector<Setting> behaviour_settings() {
   constexpr Group B = Group::kBehaviour;
-  constexpr std::int64_t kMany = 1'000'000'000;
   const auto non_empty = [](std::string_view text) { return !text.empty(); };
   return {
       text_field("model", B, &Plan::model, "a name that `stoker info models` lists",
@@ -187,7 +187,8 @@ std::vector<Setting> behaviour_settings() {
              "how lr grows from lr_batch to batch"),
       whole("lr_batch", B, &Plan::lr_batch, 1, 1 << 20, "by the recipe", "the batch that lr is stated for"),
       choice("optimizer", B, &Plan::optimizer, {"sgd", "adam", "adamw"}, "by the recipe", "update rule, fused"),
-      real("optimizer.momentum", B, &Plan::momentum, 0, 0.9999, "0.9", "sgd: Nesterov momentum; 0 is plain sgd"),
+      real("optimizer.momentum", B, &Plan::momentum, 0, 0.9999, "0.9", "sgd: 0 is plain sgd"),
+      yes_no("optimizer.nesterov", B, &Plan::nesterov, "on", "sgd: look ahead along the momentum"),
       real("optimizer.beta1", B, &Plan::beta1, 0, 0.999999, "0.9", "adam, adamw: decay of the first moment"),
       real("optimizer.beta2", B, &Plan::beta2, 0, 0.999999, "0.999", "adam, adamw: decay of the second moment"),
       real("optimizer.eps", B, &Plan::eps, 1e-16, 1, "1e-8", "adam, adamw: added to the root of the second moment"),
@@ -234,6 +235,7 @@ std::vector<Setting> performance_settings() {
              "CUDA: try convolution algorithms, keep the fastest"),
       yes_no("deterministic", P, &Plan::deterministic, "on for the CPU, off for CUDA",
              "only algorithms that repeat to the bit"),
+      yes_no("anomaly", P, &Plan::anomaly, "off", "slow: name the operator whose backward makes a NaN, and stop"),
   };
 }
 

@@ -9,6 +9,7 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "stoker/base/error.h"
@@ -67,7 +68,7 @@ Step::Step(StepParts parts, StepOptions options) : parts_(parts), options_(optio
 
 void Step::compute(const core::Batch& batch, std::int64_t number) {
   const std::int64_t size = batch.size();
-  const std::int64_t largest = options_.microbatch > 0 ? options_.microbatch : size;
+  const std::int64_t largest = std::max<std::int64_t>(1, options_.microbatch > 0 ? options_.microbatch : size);
   const std::int64_t parts = std::max<std::int64_t>(1, (size + largest - 1) / largest);
   {
     const at::NoGradGuard no_grad;
@@ -117,13 +118,13 @@ void Step::commit(double lr) {
   }
   at::Tensor& found_inf = parts_.scaler.found_inf();
   optim::mark_non_finite(loss_parts_.sum().to(at::kFloat), found_inf);
+  skipped_.add_(1).mul_(found_inf);
+  report(grad_norm);
+  keep_norm_buffers_if_skipped();  // before the averages take them up
   parts_.optimizer.step(lr, found_inf, {});
   if (parts_.ema != nullptr) {
     parts_.ema->update(found_inf);
   }
-  keep_norm_buffers_if_skipped();
-  skipped_.add_(1).mul_(found_inf);
-  report(grad_norm);
   parts_.scaler.update();
   parts_.scaler.clear();
   drop_gradients();
