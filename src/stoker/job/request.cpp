@@ -3,8 +3,10 @@
 
 #include <toml++/toml.h>
 
+#include <optional>
 #include <sstream>
 
+#include "stoker/base/byte_name.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/models/registry.h"
@@ -28,6 +30,17 @@ void apply(Request& request, std::string_view key, const std::string& value, cor
     }
   }
 }
+
+// Bytes of a path that TOML holds as text.
+std::string path_of(std::string_view key, const std::string& text) {
+  const std::optional<std::string> bytes = byte_name_from_text(text);
+  if (!bytes) {
+    fail<ConfigError>(kWhere, "{} has \"{}\", where hexadecimal digits must follow hex:", key, printable(text));
+  }
+  return *bytes;
+}
+
+bool is_path(std::string_view key) { return key == "data" || key == "run" || key == "plan" || key == "weights"; }
 
 // A TOML value as the text that key=value would have.
 std::string text_of(const toml::node& node, std::string_view key) {
@@ -56,13 +69,17 @@ std::string text_of(const toml::node& node, std::string_view key) {
 // Tables become dotted keys: [optimizer] momentum = 0.9 is optimizer.momentum=0.9.
 void apply_table(Request& request, const toml::table& table, const std::string& prefix, const std::string& file) {
   for (const auto& [key, node] : table) {
-    const std::string name = prefix + std::string(key.str());
+    std::string name = prefix + std::string(key.str());
+    if (name == "optimizer.name") {  // TOML cannot hold both optimizer = "sgd" and a table [optimizer]
+      name = "optimizer";
+    }
     if (const auto* inner = node.as_table()) {
       apply_table(request, *inner, name + ".", file);
       continue;
     }
     try {
-      apply(request, name, text_of(node, name), core::Origin::kConfig);
+      const std::string text = text_of(node, name);
+      apply(request, name, is_path(name) ? path_of(name, text) : text, core::Origin::kConfig);
     } catch (const ConfigError& error) {
       fail<ConfigError>(kWhere, "{}, line {}: {}", file, node.source().begin.line, error.what());
     }
@@ -95,10 +112,16 @@ Request make_request(const std::filesystem::path& config, const std::vector<std:
 
 std::string request_to_toml(const Request& request) {
   toml::table table;
-  table.insert("data", std::filesystem::absolute(request.data).lexically_normal().native());
+  const auto put_path = [&](const char* key, const std::filesystem::path& path) {
+    table.insert(key, byte_name_to_text(std::filesystem::absolute(path).lexically_normal().native()));
+  };
+  put_path("data", request.data);
+  if (!request.plan_file.empty()) {
+    put_path("plan", request.plan_file);
+  }
   for (const auto& [key, asked] : request.options.all()) {
     // Keys with a dot are quoted as a whole: they are names of settings, not tables.
-    table.insert(key, asked.value);
+    table.insert(key, byte_name_to_text(asked.value));
   }
   std::ostringstream out;
   out << "# What was asked for; `stoker train --config config.toml` asks again.\n" << table << "\n";

@@ -19,6 +19,7 @@ struct Request {
 };
 
 // Words of the form key=value over a TOML file (empty path: none). Besides the settings: data, run, plan.
+// In TOML a table [optimizer] names its optimizer with `name`, and a path that is no UTF-8 stands as "hex:...".
 // ConfigError for an unknown key, a bad value, or a file that is no TOML; it names the line.
 [[nodiscard]] Request make_request(const std::filesystem::path& config, const std::vector<std::string>& assignments);
 
