@@ -105,6 +105,43 @@ TEST(EventBus, FlushesWhenItIsQuiet) {
   flushed.wait();  // hangs if flush() comes only at the end
 }
 
+TEST(EventBus, FlushWaitsForTheFilesAndNotForASleepingSink) {
+  constexpr int kSteps = 40, kRounds = 20;
+  Gate gate;
+  std::atomic<int> handed = 0, flushed = 0;
+  EventBus bus(no_report);
+  bus.add(std::make_unique<Probe>(true, [&](const Event&) { gate.wait(); }));
+  bus.add(std::make_unique<Probe>(
+              true, [&](const Event&) { ++handed; }, [&] { flushed = handed.load(); }),
+          true);
+  for (int round = 1; round <= kRounds; ++round) {
+    for (int i = 0; i < kSteps; ++i) {
+      bus.emit(step(i, [] { return 1.0F; }));
+    }
+    bus.flush();  // hangs if it waits for the first sink
+    EXPECT_EQ(flushed, round * kSteps);
+  }
+  gate.open();
+}
+
+TEST(EventBus, FlushEndsWhenTheFileIsGivenUp) {
+  std::atomic<int> reports = 0;
+  EventBus bus([&](const std::string&) { ++reports; });
+  bus.flush();  // nobody to wait for
+  bus.add(std::make_unique<Probe>(
+              true, [](const Event&) {}, [] { throw std::runtime_error("no space left"); }),
+          true);
+  bus.add(std::make_unique<Probe>(true, [](const Event&) { throw std::runtime_error("no space left"); }), true);
+  bus.emit(step(1));
+  bus.flush();
+  bus.flush();
+  bus.emit(step(2));
+  bus.flush();
+  while (reports < 2) {
+    std::this_thread::yield();
+  }
+}
+
 TEST(EventBus, ASleepingSinkMissesStepsAndNothingElse) {
   constexpr int kSteps = 3000;
   Gate gate;

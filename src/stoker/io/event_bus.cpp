@@ -4,9 +4,11 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "stoker/io/sink_queue.h"
@@ -31,9 +33,19 @@ class ReadScalars final : public core::PendingScalars {
   core::Scalars scalars_;
 };
 
-bool merge_steps(Event& newest, Event& next) {
-  auto* older = std::get_if<StepFinished>(&newest);
-  auto* newer = std::get_if<StepFinished>(&next);
+// Asks a sink to flush, once it comes out of the queue. The wait is over when the last copy is gone: after the flush,
+// or with the queue of a sink that was given up.
+using FlushRequest = std::shared_ptr<std::promise<void>>;
+using Parcel = std::variant<Event, FlushRequest>;
+
+StepFinished* step_in(Parcel& parcel) {
+  auto* event = std::get_if<Event>(&parcel);
+  return event == nullptr ? nullptr : std::get_if<StepFinished>(event);
+}
+
+bool merge_steps(Parcel& newest, Parcel& next) {
+  StepFinished* older = step_in(newest);
+  StepFinished* newer = step_in(next);
   if (older == nullptr || newer == nullptr) {
     return false;
   }
@@ -42,8 +54,8 @@ bool merge_steps(Event& newest, Event& next) {
   return true;
 }
 
-bool has_scalars(const Event& event) {
-  const auto* step = std::get_if<StepFinished>(&event);
+bool has_scalars(Parcel& parcel) {
+  const StepFinished* step = step_in(parcel);
   return step != nullptr && step->scalars != nullptr;
 }
 
@@ -62,8 +74,9 @@ using Report = std::function<void(const std::string&)>;
 // One sink, its queue and its thread.
 class Outlet {
  public:
-  Outlet(std::unique_ptr<core::EventSink> sink, const Report& report)
+  Outlet(std::unique_ptr<core::EventSink> sink, bool awaited, const Report& report)
       : sink_(std::move(sink)),
+        awaited_(awaited),
         report_(report),
         queue_(kMergeBeyond, sink_->wants_every_step() ? nullptr : merge_steps),
         thread_([this] { deliver(); }) {}
@@ -71,19 +84,20 @@ class Outlet {
     queue_.close();
     thread_.join();
   }
-  void push(Event event) { queue_.push(std::move(event)); }
+  void push(const Parcel& parcel) {
+    if (awaited_ || std::holds_alternative<Event>(parcel)) {
+      queue_.push(parcel);
+    }
+  }
 
  private:
   void deliver() {
     try {
-      Event event;
+      Parcel parcel;
       bool flushed = true;
       while (true) {
-        switch (queue_.pop(event, flushed ? std::chrono::milliseconds(0) : kQuiet)) {
-          case Wake::kValue:
-            sink_->on(event);
-            flushed = false;
-            break;
+        switch (queue_.pop(parcel, flushed ? std::chrono::milliseconds(0) : kQuiet)) {
+          case Wake::kValue: flushed = !take(parcel); break;
           case Wake::kQuiet:
             sink_->flush();
             flushed = true;
@@ -97,9 +111,21 @@ class Outlet {
     }
   }
 
+  // False for a request to flush.
+  bool take(Parcel& parcel) {
+    if (const auto* event = std::get_if<Event>(&parcel)) {
+      sink_->on(*event);
+      return true;
+    }
+    sink_->flush();
+    std::get<FlushRequest>(parcel).reset();
+    return false;
+  }
+
   std::unique_ptr<core::EventSink> sink_;
+  bool awaited_;
   const Report& report_;
-  SinkQueue<Event> queue_;
+  SinkQueue<Parcel> queue_;
   std::thread thread_;  // last: it uses the others
 };
 
@@ -117,38 +143,38 @@ struct EventBus::State {
     outlets.clear();  // each delivers what it still holds
   }
 
-  void emit(Event event) {
+  void emit(Parcel parcel) {
     std::unique_lock lock(mutex);
-    if (has_scalars(event)) {
+    if (has_scalars(parcel)) {
       room.wait(lock, [&] { return unread < kMostUnread; });
       ++unread;
     }
-    events.push_back(std::move(event));
+    parcels.push_back(std::move(parcel));
     lock.unlock();
     not_empty.notify_one();
   }
 
   // The one thread that waits for the device. It never waits for a sink, so slots come back in time.
   void read() {
-    while (std::optional<Event> event = next()) {
-      if (has_scalars(*event)) {
-        take_scalars(std::get<StepFinished>(*event));
+    while (std::optional<Parcel> parcel = next()) {
+      if (has_scalars(*parcel)) {
+        take_scalars(*step_in(*parcel));
       }
       const std::lock_guard lock(outlets_mutex);
       for (const auto& outlet : outlets) {
-        outlet->push(*event);
+        outlet->push(*parcel);
       }
     }
   }
-  std::optional<Event> next() {
+  std::optional<Parcel> next() {
     std::unique_lock lock(mutex);
-    not_empty.wait(lock, [&] { return closed || !events.empty(); });
-    if (events.empty()) {
+    not_empty.wait(lock, [&] { return closed || !parcels.empty(); });
+    if (parcels.empty()) {
       return std::nullopt;
     }
-    std::optional<Event> event(std::move(events.front()));
-    events.pop_front();
-    return event;
+    std::optional<Parcel> parcel(std::move(parcels.front()));
+    parcels.pop_front();
+    return parcel;
   }
   void take_scalars(StepFinished& step) {
     std::shared_ptr<const core::PendingScalars> scalars;
@@ -169,9 +195,9 @@ struct EventBus::State {
   }
 
   Report report;
-  std::mutex mutex;  // events, unread, closed
+  std::mutex mutex;  // parcels, unread, closed
   std::condition_variable not_empty, room;
-  std::deque<Event> events;
+  std::deque<Parcel> parcels;
   int unread = 0;
   bool closed = false;
   bool reported = false;  // the reader's alone
@@ -185,11 +211,18 @@ EventBus::EventBus(std::function<void(const std::string&)> report)
 
 EventBus::~EventBus() = default;
 
-void EventBus::add(std::unique_ptr<core::EventSink> sink) {
+void EventBus::add(std::unique_ptr<core::EventSink> sink, bool awaited) {
   const std::lock_guard lock(state_->outlets_mutex);
-  state_->outlets.push_back(std::make_unique<Outlet>(std::move(sink), state_->report));
+  state_->outlets.push_back(std::make_unique<Outlet>(std::move(sink), awaited, state_->report));
 }
 
 void EventBus::emit(core::Event event) { state_->emit(std::move(event)); }
+
+void EventBus::flush() {
+  auto request = std::make_shared<std::promise<void>>();
+  const std::future<void> done = request->get_future();
+  state_->emit(std::move(request));
+  done.wait();
+}
 
 }  // namespace stoker::io

@@ -18,13 +18,17 @@ class EventBus final : public core::EventEmitter {
   // Delivers everything first, lets every sink flush, then ends the threads.
   ~EventBus() override;
 
-  // Before the first emit(). Sinks are destroyed with the bus.
-  void add(std::unique_ptr<core::EventSink> sink);
+  // Before the first emit(). Sinks are destroyed with the bus. awaited: flush() waits for this one, a file; others (a
+  // terminal, a pipe that nobody reads) may sleep as long as they like.
+  void add(std::unique_ptr<core::EventSink> sink, bool awaited = false);
 
   // Any thread. Returns at once, unless the scalars of 48 steps wait to be read from the device: their slots are used
   // again after 64 steps, so then it waits for the reader. A slow sink never makes it wait: beyond 256 queued events
   // a sink misses steps (StepFinished::merged counts them) unless it wants_every_step(), and nothing else.
   void emit(core::Event event) override;
+  // Any thread. Returns when every awaited sink has been handed what was emitted so far and has flushed it, or was
+  // given up: what is on record then outlives the process. Waits for the device and for the files.
+  void flush();
 
  private:
   struct State;
