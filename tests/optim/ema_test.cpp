@@ -9,8 +9,11 @@
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "stoker/base/error.h"
 #include "support/dispatch_counter.h"
+#include "support/fault_allocator.h"
 
 namespace stoker::optim {
 namespace {
@@ -73,6 +76,41 @@ TEST(Ema, StandsInForTheWeightsAndGivesThemBack) {
   EXPECT_EQ(handle[0].item<float>(), 3);
   EXPECT_EQ(view[0].item<float>(), 3);
   EXPECT_EQ(toy.half[0].item<float>(), 3);
+}
+
+TEST(Ema, StandsInWithoutMemoryAndWhatFailsLeavesNoTrace) {
+  Toy toy;
+  toy.set(1);
+  Ema ema(toy.parameters, {toy.statistics}, 0.9);
+  toy.set(3);
+  testing::FaultAllocator allocator;
+  const auto expect = [&](float value) {
+    allocator.fail_at(0);
+    EXPECT_EQ(toy.weight[0].item<float>(), value);
+    EXPECT_EQ(toy.half[0].item<float>(), value);
+    EXPECT_EQ(toy.statistics[0].item<float>(), value);
+  };
+  for (std::int64_t k = 1; k <= 8; ++k) {
+    SCOPED_TRACE(k);
+    allocator.fail_at(k);
+    try {
+      auto averages = std::make_unique<Ema::InPlace>(ema);
+      expect(1);
+      allocator.fail_at(1);
+      averages.reset();  // its end cannot be refused
+      EXPECT_TRUE(allocator.armed());
+    } catch (const c10::OutOfMemoryError&) {
+    }
+    expect(3);
+    toy.set(1);
+    ema.update();  // nobody stands in any more
+    toy.set(3);
+  }
+  core::State state;
+  const Ema::InPlace averages(ema);
+  ema.save_state(state);
+  EXPECT_EQ(state.tensor("ema.weight")[0].item<float>(), 1);  // the average, also while it stands in
+  expect(1);
 }
 
 TEST(Ema, GoesOnFromSavedState) {

@@ -27,7 +27,8 @@ Ema::Ema(const std::vector<core::Parameter>& parameters, const core::TensorList&
   for (const at::Tensor& value : values_) {
     const bool half = at::isReducedFloatingType(value.scalar_type());
     averages_.push_back(half ? value.detach().to(at::kFloat) : value.detach().clone());
-    staging_.push_back(half ? at::empty_like(averages_.back()) : at::Tensor());
+    const bool fixed = half || averages_.size() > parameters_;  // its storage, that is
+    staging_.push_back(fixed ? at::empty_like(averages_.back()) : at::Tensor());
   }
   const at::Device device = values_.empty() ? at::Device(at::kCPU) : values_.front().device();
   updates_ = at::zeros({}, at::TensorOptions().device(device).dtype(at::kDouble));
@@ -50,39 +51,60 @@ void Ema::update(const at::Tensor& found_inf) {
   }
   const at::Tensor single = weight_.to(at::kFloat);
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    const at::Tensor value = staging_[i].defined() ? staging_[i].copy_(values_[i]) : values_[i];
+    const bool half = values_[i].scalar_type() != averages_[i].scalar_type();
+    const at::Tensor value = half ? staging_[i].copy_(values_[i]) : values_[i];
     averages_[i].lerp_(value, value.scalar_type() == at::kDouble ? weight_ : single);
   }
 }
 
-void Ema::exchange() {
-  const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < values_.size(); ++i) {
-    at::Tensor &value = values_[i], &average = averages_[i];
-    if (i < parameters_ && !staging_[i].defined()) {
-      const at::Tensor old = value.detach();
-      value.set_data(average);
-      average = old;
-    } else {
-      // Running statistics are views of one storage that must stay theirs; half values have averages of another dtype.
-      const at::Tensor old = value.detach().to(average.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
-      value.copy_(average);
-      average.copy_(old);
-    }
-  }
-}
-
-Ema::InPlace::InPlace(Ema& ema) : ema_(ema) {
+Ema::InPlace::InPlace(Ema& ema) : ema_(ema), weights_(ema.values_.size()) {
   if (ema.in_place_) {
     fail<ConfigError>("optim.ema", "the averages already stand in for the weights");
   }
-  ema.exchange();
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    if (ema.staging_[i].defined()) {
+      ema.staging_[i].copy_(ema.values_[i]);
+    } else {
+      weights_[i] = ema.values_[i].detach();
+    }
+  }
+  try {
+    put_averages();
+  } catch (...) {
+    put_weights();
+    throw;
+  }
   ema.in_place_ = true;
 }
 
 Ema::InPlace::~InPlace() {
-  ema_.exchange();
+  try {
+    put_weights();
+  } catch (...) {  // nothing is allocated: the device is lost, as whatever uses it next will say
+  }
   ema_.in_place_ = false;
+}
+
+void Ema::InPlace::put_averages() {
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    if (weights_[i].defined()) {
+      ema_.values_[i].set_data(ema_.averages_[i]);
+    } else {
+      ema_.values_[i].copy_(ema_.averages_[i]);
+    }
+  }
+}
+
+void Ema::InPlace::put_weights() {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    if (weights_[i].defined()) {
+      ema_.values_[i].set_data(weights_[i]);
+    } else {
+      ema_.values_[i].copy_(ema_.staging_[i]);
+    }
+  }
 }
 
 void Ema::save_state(core::State& state) const {

@@ -23,8 +23,9 @@ class Ema final : public core::Stateful {
   // tf.train.ExponentialMovingAverage's warm-up. found_inf: float32 [1], 1 = change nothing; undefined = go ahead.
   void update(const at::Tensor& found_inf = {});
 
-  // Puts the averages in the network's place for as long as it lives, by exchanging storage; training must not step
-  // meanwhile. One at a time.
+  // Puts the averages in the weights' place for as long as it lives; training must not step meanwhile. One at a time.
+  // If it cannot be made, the weights are what they were. Its end needs no memory: only a lost device keeps the weights
+  // from coming back.
   class InPlace {
    public:
     explicit InPlace(Ema& ema);
@@ -33,7 +34,11 @@ class Ema final : public core::Stateful {
     InPlace& operator=(const InPlace&) = delete;
 
    private:
+    void put_averages();
+    void put_weights();
+
     Ema& ema_;
+    std::vector<at::Tensor> weights_;  // what stood there, as handles to its storage; undefined where it is in staging_
   };
 
   // "ema.<parameter>", "ema.norm_buffers.<i>", "ema.updates".
@@ -41,13 +46,13 @@ class Ema final : public core::Stateful {
   void load_state(const core::State& state) override;
 
  private:
-  void exchange();
-
   std::vector<std::string> names_;
   std::vector<at::Tensor> values_;    // the network's parameters, then its norm buffers
   std::vector<at::Tensor> averages_;  // float32 where the value is a half type, else the value's dtype
-  std::vector<at::Tensor> staging_;   // float32 copies of half values; undefined elsewhere
-  std::size_t parameters_ = 0;        // how many of the values are parameters
+  // Room for one value in its average's dtype, where the two cannot change storage: half values, and norm buffers,
+  // which are views of one storage that must stay theirs. Undefined elsewhere.
+  std::vector<at::Tensor> staging_;
+  std::size_t parameters_ = 0;  // how many of the values are parameters
   double decay_;
   at::Tensor updates_;  // float64 0-dim, on the device: updates so far
   at::Tensor weight_;   // float64 0-dim, on the device: 1 - d of this update
