@@ -3,6 +3,7 @@
 #include "stoker/data/image_loader.h"
 
 #include <ATen/ops/cat.h>
+#include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -179,6 +180,12 @@ TEST_F(ImageLoaderTest, EndsAtAnyMomentAndKeepsWhatItGave) {
       EXPECT_EQ((*kept)["image"].numel(), kept->size() * 6 * 8 * 3);
     }
   }
+}
+
+TEST_F(ImageLoaderTest, AsksForPinnedMemoryWhereItIsWanted) {
+  ImageLoaderOptions options = options_;
+  options.pinned = true;
+  EXPECT_THROW(ImageLoader{options}, c10::Error);  // without CUDA, torch has none to give
 }
 
 TEST_F(ImageLoaderTest, RefusesWhatCannotBe) {

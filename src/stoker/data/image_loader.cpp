@@ -64,8 +64,10 @@ void ImageLoader::submit_next() {
   sampler_.positions(ahead_.epoch, ahead_.step, slot.indices);
   const auto rows = static_cast<std::int64_t>(slot.indices.size());
   const augment::ImagePolicy& policy = options_.policy;
-  const at::Tensor images = at::empty({rows, policy.out_height, policy.out_width, options_.channels}, at::kByte);
-  const at::Tensor targets = at::empty({rows}, at::kLong);
+  const auto host = at::TensorOptions().pinned_memory(options_.pinned);
+  const at::Tensor images =
+      at::empty({rows, policy.out_height, policy.out_width, options_.channels}, host.dtype(at::kByte));
+  const at::Tensor targets = at::empty({rows}, host.dtype(at::kLong));
   auto* target = targets.mutable_data_ptr<std::int64_t>();
   for (std::int64_t& index : slot.indices) {  // from positions in the split to indices in its source
     const auto position = static_cast<std::size_t>(index);

@@ -27,6 +27,7 @@ struct ImageLoaderOptions {
   bool drop_tail = false;
   int threads = 1;       // 0: the caller's thread does the work
   int depth = 2;         // batches ahead of the consumer
+  bool pinned = false;   // page-locked memory, so that a copy to a GPU need not wait; needs CUDA
   core::Position start;  // the first batch to hand out; step may equal steps_per_epoch(): the epoch's end
   int rank = 0;
   int ranks = 1;

@@ -128,6 +128,7 @@ std::unique_ptr<core::BatchSource> ImageSetup::training_source(core::Position st
   options.seed = static_cast<std::uint64_t>(plan.seed);
   options.drop_tail = plan.tail == "drop";
   options.threads = static_cast<int>(plan.threads);
+  options.pinned = device.is_cuda();
   options.start = start;
   return std::make_unique<device::PlacedSource>(std::make_unique<data::ImageLoader>(std::move(options)), device);
 }
@@ -140,6 +141,7 @@ std::unique_ptr<core::BatchSource> ImageSetup::evaluation_source(const data::Ima
   options.batch = std::min<std::int64_t>(plan.microbatch, split.size());
   options.shuffle = false;
   options.threads = static_cast<int>(plan.threads);
+  options.pinned = device.is_cuda();
   return std::make_unique<device::PlacedSource>(std::make_unique<data::ImageLoader>(std::move(options)), device);
 }
 
