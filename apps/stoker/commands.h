@@ -12,7 +12,8 @@
 
 namespace stoker::app {
 
-inline constexpr int kDone = 0, kUsage = 2, kDataError = 65, kDeviceError = 71, kIoError = 74, kStopped = 75, kFailed = 1;
+inline constexpr int kDone = 0, kUsage = 2, kDataError = 65, kDeviceError = 71, kIoError = 74, kStopped = 75,
+                     kFailed = 1;
 
 void add_train(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
@@ -25,5 +26,7 @@ void add_complete(CLI::App& app, int& exit_code);
 
 // Set by the first SIGINT or SIGTERM; the second ends the process at once.
 const std::atomic<bool>& stop_on_signal();
+// A training goes on when the reader of its output has gone: writes fail instead of ending the process.
+void survive_closed_pipes();
 
 }  // namespace stoker::app

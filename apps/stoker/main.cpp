@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line's door: loads CUDA if there is one, hands over to a subcommand, turns errors into exit codes.
+// The command line's door: hands over to a subcommand, turns errors into exit codes.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -33,8 +33,10 @@ void check_command(const CLI::App& app, int argc, char** argv) {
 
 // What was printed may still wait in a buffer for a disk that is full.
 void flush_output() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    fail<IoError>("stoker", "standard output cannot be written: {}", std::strerror(errno));
+  const bool refused = std::fflush(stdout) != 0;
+  if (refused || std::ferror(stdout) != 0) {
+    fail<IoError>("stoker", "standard output cannot be written: {}",
+                  refused ? std::strerror(errno) : "its reader has gone, or its disk was full");
   }
 }
 
@@ -79,8 +81,9 @@ int main(int argc, char** argv) {
   using namespace stoker;
   using namespace stoker::app;
   try {
-    job::start_process();
-    return run(argc, argv);
+    int exit_code = kFailed;
+    job::with_typed_errors([&] { exit_code = run(argc, argv); });
+    return exit_code;
   } catch (const ConfigError& error) {
     return fail_with(kUsage, error.what());
   } catch (const DataError& error) {
@@ -94,7 +97,6 @@ int main(int argc, char** argv) {
   } catch (const IoError& error) {
     return fail_with(kIoError, error.what());
   } catch (const std::exception& error) {
-    const job::Failure failure = job::describe_failure(error);
-    return fail_with(failure.out_of_memory ? kDeviceError : kFailed, failure.text.c_str());
+    return fail_with(kFailed, error.what());
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C: once asks the run to stop after its step and to save, twice ends the process at once.
+// Signals of a training. Ctrl-C: once asks the run to stop after its step and to save, twice ends the process at once.
 #include <unistd.h>
 
 #include <csignal>
@@ -25,9 +25,12 @@ void on_signal(int) {
 const std::atomic<bool>& stop_on_signal() {
   struct sigaction action {};
   action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;  // a read or a write that a library makes meanwhile goes on
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   return stop_asked;
 }
+
+void survive_closed_pipes() { std::signal(SIGPIPE, SIG_IGN); }
 
 }  // namespace stoker::app

@@ -176,6 +176,26 @@ TEST(DataTrouble, NamesMayHoldBlanksUtf8AndAnyOtherByte) {
   EXPECT_THAT(results[3].out, HasSubstr("3 classes: "));
 }
 
+TEST(DataTrouble, TheDataFolderItselfAndItsWeightsMayHaveAnyName) {
+  const TempFolder folder;
+  write_striped_set(folder, "data \xff/train/", 4);
+  write_striped_set(folder, "data \xff/val/", 2, 50);
+  const std::string weights = "weights \xfe.safetensors";
+  ASSERT_EQ(run_stoker({"export", trained_run().run(), weights}, folder.path()).code, kDone);
+  const Finished trained =
+      run_stoker(Words{"train", "data \xff", "run=odd", "weights=" + weights} + kQuick, folder.path());
+  ASSERT_EQ(trained.code, kDone) << trained.all();
+  const auto results = run_all({{"eval", "runs/odd", "--split", "val"},
+                                {"resume", "runs/odd", "epochs=2", "--quiet"},
+                                {"train", "data \xff", "plan=runs/odd/plan.json", "run=again", "--quiet"},
+                                {"info", "runs/odd"}},
+                               folder.path());
+  for (const Finished& each : results) {
+    EXPECT_EQ(each.code, kDone) << each.err;
+  }
+  EXPECT_THAT(read_bytes(folder / "runs/again/config.toml"), HasSubstr("plan = "));
+}
+
 TEST(DataTrouble, ATableWithAMarkAndCarriageReturnsWorks) {
   const TempFolder folder;
   std::string table =

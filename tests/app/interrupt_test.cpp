@@ -64,6 +64,25 @@ TEST(Interrupt, TwiceEndsAtOnce) {
   EXPECT_GT(step_of(folder / "runs/stopped"), 0);
 }
 
+TEST(Interrupt, AReaderThatGoesAwayDoesNotEndTheRun) {
+  const TempFolder folder;
+  const std::string train = "'" + stoker_program().native() + "' train '" + trained_run().data().native() + "' run=";
+  std::string words;
+  for (const std::string& word : kQuick + Words{"epochs=20"}) {
+    words += " " + word;
+  }
+  const std::string script = train + "json --json" + words + " | head -1; " + train + "text" + words + " | head -1";
+  const Finished done = StokerProcess({"-c", script}, folder.path(), {}, "/bin/sh").finish();
+  EXPECT_EQ(lines_of(done.out).size(), 2U) << done.all();
+  for (const char* run : {"json", "text"}) {
+    const Words events = lines_of(read_bytes(folder / "runs" / run / "metrics.jsonl"));
+    ASSERT_FALSE(events.empty()) << run << done.all();
+    EXPECT_THAT(events.back(), HasSubstr("done")) << run;
+    EXPECT_FALSE(weights_of(folder / "runs" / run).empty());
+  }
+  EXPECT_THAT(done.err, HasSubstr("standard output cannot be written"));
+}
+
 TEST(Interrupt, AKilledRunGoesOnFromItsLastCheckpoint) {
   const TempFolder folder;
   StokerProcess training(Words{"train", trained_run().data(), "run=killed", "--json"} + kEndless, folder.path());

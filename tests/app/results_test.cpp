@@ -55,6 +55,33 @@ TEST(Results, EvalJudgesASplitAndEveryClass) {
   EXPECT_THAT(results[3].err, HasSubstr("data: has no checkpoint"));
 }
 
+TEST(Results, EvalFindsTheRunOfACheckpointHoweverItIsNamed) {
+  const TrainedRun& base = trained_run();
+  const auto results = run_all({{"eval", "runs/base/checkpoints/best/"},
+                                {"eval", "runs/base/checkpoints/../checkpoints/last"},
+                                {"eval", "runs/base/", "--split", "all"}},
+                               base.folder());
+  EXPECT_THAT(results[0].all(), StartsWith("test split, 9 samples"));
+  EXPECT_THAT(results[1].all(), StartsWith("test split, 9 samples"));
+  EXPECT_THAT(results[2].all(), StartsWith("all splits, 42 samples"));
+  const Finished inside = run_stoker({"eval", "best"}, base.run() / "checkpoints");
+  EXPECT_THAT(inside.all(), StartsWith("test split, 9 samples"));
+}
+
+TEST(Results, PredictSearchesFoldersAsTrainingDoes) {
+  const TrainedRun& base = trained_run();
+  const TempFolder folder;
+  folder.write("in/one.png", small_png(1));
+  folder.write("in/deep/two.JPE", small_png(2));  // what it is stands in its first bytes
+  folder.write("in/.hidden.png", "no picture");
+  folder.write("in/.cache/three.png", small_png(3));
+  folder.write("in/notes.txt", "text");
+  const Finished done = run_stoker({"predict", base.run(), "in", "--top", "1"}, folder.path());
+  EXPECT_EQ(done.code, kDone) << done.err;
+  EXPECT_EQ(lines_of(done.out).size(), 3U) << done.out;
+  EXPECT_THAT(done.err, AllOf(HasSubstr("hidden files or folders"), HasSubstr("notes.txt")));
+}
+
 TEST(Results, PredictionsOfGoodFilesComeInSpiteOfBadOnes) {
   const TrainedRun& base = trained_run();
   const TempFolder folder;

@@ -130,6 +130,19 @@ TEST(Usage, CompletionOffersCommandsKeysAndValues) {
   EXPECT_EQ(results[3].out, "--config\n");
 }
 
+TEST(Usage, NoDriverIsLookedForWhereNoDeviceIsNeeded) {
+  const TempFolder folder;
+  const auto tell_files = [] { return ::setenv("LD_DEBUG", "files", 1); };  // the loader names each library it tries
+  const auto looks = [&](const Words& words) {
+    return run_stoker(words, folder.path(), tell_files).err.find("libcuda.so") != std::string::npos;
+  };
+  for (const Words& words : std::vector<Words>{
+           {"--help"}, {"--version"}, {"train", "--help"}, {"train", "x", "bacth=3"}, {"__complete", "--", "tr"}}) {
+    EXPECT_FALSE(looks(words)) << ::testing::PrintToString(words);
+  }
+  EXPECT_TRUE(looks({"info", "machine"}));
+}
+
 TEST(Usage, AGpuThatIsNotThereIsADeviceError) {
   const TempFolder folder;
   write_striped_set(folder, "data/", 2);

@@ -17,6 +17,12 @@ namespace {
 
 at::ScalarType product_dtype() { return at::matmul(at::ones({2, 2}), at::ones({2, 2})).scalar_type(); }
 
+TEST(Autocast, DtypeOfAPlansPrecision) {
+  EXPECT_EQ(autocast_dtype("fp32"), at::kFloat);
+  EXPECT_EQ(autocast_dtype("bf16"), at::kBFloat16);
+  EXPECT_EQ(autocast_dtype("fp16"), at::kHalf);
+}
+
 TEST(Autocast, HoldsForItsScopeAndThread) {
   for (const at::ScalarType dtype : {at::kBFloat16, at::kHalf}) {
     {

@@ -8,13 +8,14 @@
 #include "stoker/base/file.h"
 #include "stoker/data/image_folder.h"
 #include "stoker/device/backend.h"
+#include "stoker/device/placement.h"
 #include "stoker/device/process_facts.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/safetensors.h"
-#include "stoker/job/console.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/job/process.h"
 #include "stoker/job/run_folder.h"
+#include "stoker/job/settings_text.h"
 #include "stoker/models/registry.h"
 #include "stoker/tasks/image_recipe.h"
 
@@ -35,13 +36,14 @@ std::string class_list(const std::vector<std::string>& classes) {
 std::string checkpoint_info(const fs::path& folder) {
   const ModelCard card = card_from_json(io::load_info(folder));
   const io::SafetensorsHeader header = io::peek_safetensors(folder / "weights.safetensors");
-  std::string text = fmt::format("checkpoint {}\n  {} at step {} (epoch {}), trained in {}\n", printable(folder.native()), card.model,
-                                 card.step, card.epoch, card.precision);
+  std::string text = fmt::format("checkpoint {}\n  {} at step {} (epoch {}), trained in {}\n",
+                                 printable(folder.native()), card.model, card.step, card.epoch, card.precision);
   if (!std::isnan(card.metric_value)) {
     text += fmt::format("  {} {:.4f} on validation\n", card.metric, card.metric_value);
   }
   text += fmt::format("  {} tensors, {:.2f} MB\n", header.entries.size(), static_cast<double>(header.file_bytes) / 1e6);
-  text += fmt::format("  input {} x {} pixels, {} channels\n", card.pixels.image_size, card.pixels.image_size, card.pixels.channels);
+  text += fmt::format("  input {} x {} pixels, {} channels\n", card.pixels.image_size, card.pixels.image_size,
+                      card.pixels.channels);
   return text + fmt::format("  {} classes: {}\n", card.classes.size(), class_list(card.classes));
 }
 
@@ -59,8 +61,8 @@ std::string run_info(const fs::path& path) {
 
 std::string weights_info(const fs::path& path) {
   const io::SafetensorsHeader header = io::peek_safetensors(path);
-  std::string text = fmt::format("safetensors {}: {} tensors, {:.2f} MB\n", printable(path.native()), header.entries.size(),
-                                 static_cast<double>(header.file_bytes) / 1e6);
+  std::string text = fmt::format("safetensors {}: {} tensors, {:.2f} MB\n", printable(path.native()),
+                                 header.entries.size(), static_cast<double>(header.file_bytes) / 1e6);
   for (const auto& [key, value] : header.metadata) {
     text += fmt::format("  {}: {}\n", printable(key), printable(value));
   }
@@ -73,9 +75,10 @@ std::string weights_info(const fs::path& path) {
 std::string data_info(const fs::path& path) {
   const data::ImageFolder folder = data::open_image_folder(path);
   const tasks::PictureFacts pictures = tasks::look_at_pictures(folder.train);
-  std::string text = fmt::format("data {}: {}\n  train {}, val {}, test {}\n  pictures of {} x {} pixels (median), {}\n",
-                                 printable(path.native()), folder.layout, folder.train.size(), folder.val.size(), folder.test.size(),
-                                 pictures.width, pictures.height, pictures.channels == 1 ? "grey" : "colour");
+  std::string text =
+      fmt::format("data {}: {}\n  train {}, val {}, test {}\n  pictures of {} x {} pixels (median), {}\n",
+                  printable(path.native()), folder.layout, folder.train.size(), folder.val.size(), folder.test.size(),
+                  pictures.width, pictures.height, pictures.channels == 1 ? "grey" : "colour");
   text += fmt::format("  {} classes: {}\n", folder.classes.size(), class_list(folder.classes));
   for (const std::string& finding : folder.findings) {
     text += "  " + finding + "\n";
@@ -93,11 +96,13 @@ std::string models_info() {
 
 std::string machine_info() {
   const device::MachineFacts machine = device::machine_facts();
-  std::string text = fmt::format("{}\n{}, {} cores, load {:.2f}, {:.1f} GiB memory, {}\n", version_text(), machine.cpu, machine.cores,
-                                 machine.load_1min, static_cast<double>(machine.memory_bytes) / (1 << 30), machine.kernel);
-  const c10::Device device = device_named("auto");
+  std::string text =
+      fmt::format("{}\n{}, {} cores, load {:.2f}, {:.1f} GiB memory, {}\n", version_text(), machine.cpu, machine.cores,
+                  machine.load_1min, static_cast<double>(machine.memory_bytes) / (1 << 30), machine.kernel);
+  const c10::Device device = device::choose_device("auto").device;
   const device::DeviceFacts facts = device::backend_for(device).describe(device);
-  text += fmt::format("device {}: {} {}{}\n", device.str(), facts.name, facts.driver, facts.fast_bf16 ? ", fast bf16" : "");
+  text +=
+      fmt::format("device {}: {} {}{}\n", device.str(), facts.name, facts.driver, facts.fast_bf16 ? ", fast bf16" : "");
   if (!device.is_cuda()) {
     text += device::missing_reason(c10::kCUDA) + "\n";
   }

@@ -9,7 +9,8 @@ namespace stoker::job {
 
 // Writes the checkpoint's weights to out under torchvision's names, with model, classes and preprocessing as metadata.
 // Returns a line for people. CheckpointError, IoError.
-std::string export_weights(const std::filesystem::path& run, const std::filesystem::path& out, const std::string& checkpoint);
+std::string export_weights(const std::filesystem::path& run, const std::filesystem::path& out,
+                           const std::string& checkpoint);
 
 // A run or checkpoint folder, a safetensors file, a data folder or tar; "models" and "machine" likewise, in lines.
 // DataError for anything else.

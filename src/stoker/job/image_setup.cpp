@@ -15,6 +15,7 @@
 #include "stoker/io/safetensors.h"
 #include "stoker/job/trials.h"
 #include "stoker/models/registry.h"
+#include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
 #include "stoker/tasks/image_classification.h"
 #include "stoker/tasks/image_recipe.h"
@@ -145,7 +146,7 @@ std::unique_ptr<core::BatchSource> ImageSetup::evaluation_source(const data::Ima
   return std::make_unique<device::PlacedSource>(std::make_unique<data::ImageLoader>(std::move(options)), device);
 }
 
-at::ScalarType ImageSetup::autocast_dtype() const { return autocast_dtype_of(plan.precision); }
+at::ScalarType ImageSetup::autocast_dtype() const { return precision::autocast_dtype(plan.precision); }
 
 ModelCard ImageSetup::card() const {
   ModelCard card;

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/loaded_model.h"
 
+#include <ATen/Parallel.h>
+
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "stoker/base/byte_name.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/device/cpu_quota.h"
+#include "stoker/device/placement.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/models/registry.h"
 
@@ -15,35 +22,12 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "job.model";
 
-// Class names are file names: bytes that need not be UTF-8, which JSON cannot hold. Such names travel as "hex:...".
-std::string to_json_name(const std::string& name) {
-  if (printable(name) == name && !name.starts_with("hex:")) {
-    return name;
-  }
-  std::string hex = "hex:";
-  for (const char c : name) {
-    hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  }
-  return hex;
-}
-
-std::string from_json_name(const std::string& text) {
-  if (!text.starts_with("hex:")) {
-    return text;
-  }
-  std::string name;
-  for (std::size_t i = 4; i + 1 < text.size(); i += 2) {
-    name += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
-  }
-  return name;
-}
-
 }  // namespace
 
 nlohmann::json to_json(const ModelCard& card) {
   std::vector<std::string> classes;
   for (const std::string& name : card.classes) {
-    classes.push_back(to_json_name(name));
+    classes.push_back(byte_name_to_text(name));
   }
   nlohmann::json json = {{"format", 1},
                          {"task", "image_classification"},
@@ -75,7 +59,11 @@ ModelCard card_from_json(const nlohmann::json& json) {
     ModelCard card;
     card.model = json.at("model").get<std::string>();
     for (const auto& name : json.at("classes")) {
-      card.classes.push_back(from_json_name(name.get<std::string>()));
+      const std::optional<std::string> bytes = byte_name_from_text(name.get<std::string>());
+      if (!bytes) {
+        fail<CheckpointError>(kWhere, "the checkpoint's info.json has a damaged class name: {}", name.dump());
+      }
+      card.classes.push_back(*bytes);
     }
     const auto& pixels = json.at("preprocessing");
     card.pixels.channels = pixels.at("channels").get<int>();
@@ -102,8 +90,6 @@ ModelCard card_from_json(const nlohmann::json& json) {
     return card;
   } catch (const nlohmann::json::exception& error) {
     fail<CheckpointError>(kWhere, "the checkpoint's info.json is not ours: {}", error.what());
-  } catch (const std::logic_error& error) {  // a class name that is no hexadecimal
-    fail<CheckpointError>(kWhere, "the checkpoint's info.json has a damaged class name: {}", error.what());
   }
 }
 
@@ -121,6 +107,9 @@ fs::path find_checkpoint(const fs::path& path, const std::string& which) {
     if ((which.empty() || which == each) && store.has(each)) {
       return store.path(each);
     }
+  }
+  if (which == "best" && store.has("last")) {  // nothing validated: the last one is the best there is
+    return store.path("last");
   }
   fail<CheckpointError>(kWhere, "{}: has no checkpoint{}{}", name, which.empty() ? "" : " named ", which);
 }
@@ -148,6 +137,12 @@ LoadedModel load_model(const fs::path& path, c10::Device device, const std::stri
   loaded.model->to(device);
   loaded.model->set_training(false);
   return loaded;
+}
+
+LoadedModel open_model(const fs::path& path, const std::string& device, const std::string& which) {
+  const c10::Device chosen = device::choose_device(device).device;
+  at::set_num_threads(std::min(at::get_num_threads(), device::cpu_quota().cores));  // OMP_NUM_THREADS may ask for less
+  return load_model(path, chosen, which);
 }
 
 }  // namespace stoker::job

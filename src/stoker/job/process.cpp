@@ -3,14 +3,24 @@
 
 #include <c10/util/Exception.h>
 
-#include <new>
+#include <stdexcept>
 
-#include "stoker/base/fmt.h"
+#include "stoker/base/error.h"
 #include "stoker/base/version.h"
 #include "stoker/device/cuda_library.h"
 #include "stoker/device/process_facts.h"
+#include "stoker/memory/out_of_memory.h"
 
 namespace stoker::job {
+namespace {
+
+std::string first_line(const std::exception& error) {
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
 
 void start_process() { device::load_cuda(); }
 
@@ -19,15 +29,20 @@ std::string version_text() {
   return fmt::format("stoker {}, torch {}, g++ {}", kVersion, versions.torch, versions.compiler);
 }
 
-Failure describe_failure(const std::exception& error) {
-  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-  std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
-  // The CPU's allocator throws the plain c10::Error.
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-                      dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-                      text.find("can't allocate memory") != std::string::npos;
-  text = text.substr(0, text.find('\n'));
-  return {memory ? fmt::format("out of memory; set microbatch= or image_size= lower ({})", text) : text, memory};
+void with_typed_errors(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (memory::is_out_of_memory(error)) {
+      fail<OutOfMemory>("memory", "out of memory; set microbatch= or image_size= lower ({})", first_line(error));
+    }
+    if (dynamic_cast<const c10::Error*>(&error) != nullptr) {
+      throw std::runtime_error(first_line(error));
+    }
+    throw;
+  }
 }
 
 }  // namespace stoker::job

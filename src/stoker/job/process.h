@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program does before anything else, and what it says of itself. Called by main and by C++ programs.
+// What a program does before it touches a device, what it says of itself, and how foreign errors become ours. Called by
+// the command line and by C++ programs.
 #pragma once
 
-#include <exception>
+#include <functional>
 #include <string>
 
 namespace stoker::job {
 
-// The first act of main, before any ATen call: brings CUDA in if there is a driver.
+// Brings CUDA in if there is a driver: before the first ATen call, since torch remembers the absence of CUDA for good.
+// It takes 0.3 s where there is a driver, so what needs no device leaves it out.
 void start_process();
 
-// "stoker 0.1.0, torch 2.11.0, g++ 12.2.0".
+// "stoker 0.1.0, torch 2.11.0, g++ 12.2.0". Touches no device.
 [[nodiscard]] std::string version_text();
 
-// An exception that is none of ours, such as torch's, for people: its first line, without the call stack.
-struct Failure {
-  std::string text;
-  bool out_of_memory = false;
-};
-[[nodiscard]] Failure describe_failure(const std::exception& error);
+// Runs work. Memory that ran out anywhere below comes out as stoker::OutOfMemory, other errors of torch as a
+// std::runtime_error of their first line, without the call stack; all others as they are.
+void with_typed_errors(const std::function<void()>& work);
 
 }  // namespace stoker::job

@@ -8,6 +8,10 @@
 
 namespace stoker::precision {
 
+c10::ScalarType autocast_dtype(const std::string& precision) {
+  return precision == "bf16" ? at::kBFloat16 : precision == "fp16" ? at::kHalf : at::kFloat;
+}
+
 AutocastGuard::AutocastGuard(c10::DeviceType device, c10::ScalarType dtype, bool enabled) : device_(device) {
   if (dtype != at::kHalf && dtype != at::kBFloat16) {
     fail<ConfigError>("precision.autocast", "autocast runs in float16 or bfloat16, got {}", core::dtype_name(dtype));

@@ -6,7 +6,12 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
+#include <string>
+
 namespace stoker::precision {
+
+// kFloat, kBFloat16 or kHalf for a plan's "fp32", "bf16", "fp16".
+[[nodiscard]] c10::ScalarType autocast_dtype(const std::string& precision);
 
 // Autocast is a property of the thread: a guard says nothing to other threads, except that autograd's threads run
 // backward with the setting of the thread that called it: off, since no guard is held there. Guards nest; half copies

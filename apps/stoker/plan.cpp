@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// stoker plan: what training would do, without doing it.
+#include <cstdio>
+#include <memory>
+
+#include "commands.h"
+#include "stoker/base/file.h"
+#include "stoker/base/fmt.h"
+#include "stoker/job/process.h"
+#include "stoker/job/settings_text.h"
+#include "training_command.h"
+
+namespace stoker::app {
+
+void add_plan(CLI::App& app, int& exit_code) {
+  const auto words = std::make_shared<TrainingWords>();
+  CLI::App* command =
+      app.add_subcommand("plan", "Show what `train` would do: every value, where it comes from, and why");
+  command->add_option("DIR", words->path, "as for train");
+  add_settings(*command, *words);
+  command->add_flag("--json", words->json, "as the plan.json that plan=FILE repeats");
+  command->callback([words, &exit_code] {
+    const job::Request request = request_of(*words);
+    job::start_process();
+    const job::Job job = job::Job::prepare(request, say_unless(true));
+    if (words->json) {
+      fmt::print("{}", train::plan_to_json(job.plan()));
+    } else {
+      fmt::print("{}\n", fmt::join(job.facts(), "\n"));
+      for (const std::string& finding : job.findings()) {
+        fmt::print("note: {}\n", printable(finding));
+      }
+      fmt::print("{}", job::plan_table(job.plan()));
+    }
+    exit_code = kDone;
+  });
+}
+
+}  // namespace stoker::app

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// stoker predict: what a trained model says of pictures.
+#include "stoker/job/predict.h"
+
+#include <cstdio>
+#include <memory>
+
+#include "commands.h"
+#include "stoker/base/file.h"
+#include "stoker/base/fmt.h"
+#include "stoker/job/prediction_writer.h"
+#include "stoker/job/process.h"
+
+namespace stoker::app {
+namespace {
+
+struct PredictArguments {
+  std::string run, format = "csv", out, checkpoint, device = "auto";
+  std::vector<std::string> files;
+  int top_k = 5;
+};
+
+}  // namespace
+
+void add_predict(CLI::App& app, int& exit_code) {
+  const auto arguments = std::make_shared<PredictArguments>();
+  CLI::App* command = app.add_subcommand("predict", "Classes and probabilities for files and folders");
+  command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
+  command->add_option("FILES", arguments->files, "pictures, or folders of them")->required();
+  command->add_option("--top", arguments->top_k, "guesses a picture")->check(CLI::Range(1, 1'000'000));
+  command->add_option("--format", arguments->format, "csv or json (one object a line)")
+      ->check(CLI::IsMember({"csv", "json"}));
+  command->add_option("--out", arguments->out, "file to write instead of standard output");
+  command->add_option("--checkpoint", arguments->checkpoint, "best or last; best if there is one")
+      ->check(CLI::IsMember({"best", "last"}));
+  command->add_option("--device", arguments->device, "auto, cpu, cuda or cuda:N");
+  command->callback([arguments, &exit_code] {
+    job::PredictionWriter writer(arguments->out, arguments->format == "json");
+    const job::FoundPictures found = job::find_pictures({arguments->files.begin(), arguments->files.end()});
+    for (const std::string& finding : found.findings) {
+      fmt::print(stderr, "note: {}\n", printable(finding));
+    }
+    job::start_process();
+    job::LoadedModel loaded = job::open_model(arguments->run, arguments->device, arguments->checkpoint);
+    std::int64_t unreadable = 0;
+    job::predict_files(loaded, found.files, arguments->top_k, 64, [&](const job::Prediction& prediction) {
+      unreadable += prediction.error.empty() ? 0 : 1;
+      if (!prediction.error.empty()) {
+        fmt::print(stderr, "stoker: {}\n", prediction.error);
+      }
+      writer.write(prediction);
+    });
+    writer.finish();
+    exit_code = unreadable == 0 ? kDone : kDataError;
+  });
+}
+
+}  // namespace stoker::app

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// stoker resume: a run goes on from its last checkpoint.
+#include <memory>
+
+#include "commands.h"
+#include "stoker/job/process.h"
+#include "training_command.h"
+
+namespace stoker::app {
+
+void add_resume(CLI::App& app, int& exit_code) {
+  const auto words = std::make_shared<TrainingWords>();
+  CLI::App* command = app.add_subcommand("resume", "Go on with a run from its last checkpoint, at the exact step");
+  command->add_option("RUN", words->path, "run folder")->required();
+  command->add_option("settings", words->assignments, "epochs=, steps=, time=, save_every= or early_stop= to change");
+  add_silence(*command, *words);
+  command->callback([words, &exit_code] {
+    survive_closed_pipes();
+    job::start_process();
+    exit_code = run_job(job::Job::resume(words->path, words->assignments, say_unless(words->silent())), *words);
+  });
+}
+
+}  // namespace stoker::app

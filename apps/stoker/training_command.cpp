@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training_command.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "commands.h"
+#include "stoker/base/file.h"
+#include "stoker/base/fmt.h"
+#include "stoker/job/progress_sink.h"
+#include "stoker/job/settings_text.h"
+
+namespace stoker::app {
+namespace {
+
+// A reader that has gone (`| head`) does not end the training; main says at the end that not all was written.
+void say(const std::string& line) {
+  std::fputs((line + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+std::string figures(const std::vector<core::MetricValue>& metrics) {
+  std::string text;
+  for (const core::MetricValue& metric : metrics) {
+    text += fmt::format("{}{} {:.4g}", text.empty() ? "" : ", ", metric.name, metric.value);
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_settings(CLI::App& command, TrainingWords& words) {
+  command.add_option("settings", words.assignments, "key=value ...");
+  command.add_option("--config", words.config, "TOML file with the same keys; words on the command line win");
+  command.footer(job::settings_help());
+}
+
+void add_silence(CLI::App& command, TrainingWords& words) {
+  command.add_flag("--quiet", words.quiet, "only findings, faults and the end");
+  command.add_flag("--json", words.json, "every event as a JSON object a line");
+}
+
+job::Request request_of(const TrainingWords& words) {
+  std::vector<std::string> assignments = words.assignments;
+  std::string data = words.path;
+  if (std::error_code error; data.find('=') != std::string::npos && !std::filesystem::exists(data, error)) {
+    assignments.insert(assignments.begin(), data);
+    data.clear();
+  }
+  job::Request request = job::make_request(words.config, assignments);
+  if (!data.empty()) {
+    request.data = data;
+  }
+  return request;
+}
+
+job::Job::Say say_unless(bool silent) {
+  return [silent](const std::string& text) {
+    if (!silent) {
+      say(text);
+    }
+  };
+}
+
+int run_job(job::Job job, const TrainingWords& words) {
+  const std::atomic<bool>& stop = stop_on_signal();
+  if (!words.silent()) {
+    for (const std::string& line : job.facts()) {
+      say(printable(line));
+    }
+  }
+  std::vector<std::unique_ptr<core::EventSink>> sinks;
+  sinks.push_back(job::progress_sink(words.quiet, words.json));
+  const job::Outcome outcome = job.train(std::move(sinks), stop);
+  const bool stopped = outcome.end == train::LoopEnd::kStopped;
+  if (words.json) {
+    return stopped ? kStopped : kDone;
+  }
+  if (stopped) {
+    say(fmt::format("stopped at step {}; go on with: stoker resume {}", outcome.step,
+                    printable(job.run_path().native())));
+    return kStopped;
+  }
+  if (!outcome.best.empty()) {
+    say("best on validation: " + figures(outcome.best));
+  }
+  if (!outcome.test.empty()) {
+    say("on the test split: " + figures(outcome.test));
+  }
+  say("run folder: " + printable(job.run_path().native()));
+  return kDone;
+}
+
+}  // namespace stoker::app

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The candidates of shell completion: commands, settings and their values. Used by `stoker __complete`, so it starts
+// nothing and touches no device. Thread-safe: no state.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace stoker::job {
+
+// Candidates for the last word, given the words before it.
+[[nodiscard]] std::vector<std::string> complete(const std::vector<std::string>& commands,
+                                                const std::vector<std::string>& words);
+
+}  // namespace stoker::job

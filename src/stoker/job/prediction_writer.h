@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predictions as people and programs read them: CSV (file,rank,label,probability) or JSON lines. Used by
+// `stoker predict`; one thread at a time.
+#pragma once
+
+#include <string>
+
+#include "stoker/job/predict.h"
+
+namespace stoker::job {
+
+// To a file, or to standard output for an empty path. IoError when refused.
+class PredictionWriter {
+ public:
+  PredictionWriter(const std::string& path, bool json);
+  void write(const Prediction& prediction);
+  // Flushes; the file exists only after this.
+  void finish();
+
+ private:
+  std::string path_, text_;
+  bool json_;
+};
+
+}  // namespace stoker::job

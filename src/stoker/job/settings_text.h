@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings and a plan's values in words: the help of `stoker train`, the table of `stoker plan` and `stoker info`.
+// Thread-safe: no state.
+#pragma once
+
+#include <string>
+
+#include "stoker/train/plan.h"
+
+namespace stoker::job {
+
+// Every setting with its values, default and reason, grouped; the footer of `stoker train --help`.
+[[nodiscard]] std::string settings_help();
+// Key, value, origin and reason of each row, aligned; what differs from the defaults is marked.
+[[nodiscard]] std::string plan_table(const train::Plan& plan);
+
+}  // namespace stoker::job

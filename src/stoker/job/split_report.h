@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trained model is worth: its metrics on a split, also per class, as a value, a table and JSON. Used by
+// `stoker eval`; one thread at a time.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "stoker/data/image_folder.h"
+#include "stoker/job/loaded_model.h"
+#include "stoker/tasks/metrics/classification.h"
+
+namespace stoker::job {
+
+struct SplitReport {
+  std::string split;
+  std::int64_t samples = 0;
+  std::vector<core::MetricValue> metrics;
+  std::vector<tasks::ClassRow> classes;
+};
+
+// Metrics of the model on a split ("train", "val", "test") of folder, or on "all" of its samples as one set. Labels go
+// by class name: DataError for a class that the model does not know, and for a split without a sample.
+[[nodiscard]] SplitReport evaluate_split(LoadedModel& loaded, const data::ImageFolder& folder, const std::string& split,
+                                         std::int64_t batch);
+
+// evaluate_split() with what the run folder knows: its data where none is given, its validation cut, the test split if
+// there is one and no other is asked for, else val.
+[[nodiscard]] SplitReport evaluate_run(const std::filesystem::path& run, const std::filesystem::path& data,
+                                       const std::string& split, const std::string& checkpoint,
+                                       const std::string& device);
+
+[[nodiscard]] std::string report_table(const SplitReport& report);
+[[nodiscard]] std::string report_json(const SplitReport& report);
+
+}  // namespace stoker::job
