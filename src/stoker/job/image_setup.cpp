@@ -62,6 +62,7 @@ train::Facts gather_facts(const Request& request, const data::ImageFolder& folde
   question.cuda = choice.device.is_cuda();
   train::Facts facts;
   facts.train_samples = folder.train.size();
+  facts.val_samples = folder.val.size();
   facts.cores = device::cpu_quota().cores;
   facts.device = choice.device.is_cuda() ? choice.device.str() : "cpu";
   facts.device_reason = choice.reason;
