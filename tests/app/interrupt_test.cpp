@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <regex>
+#include <sstream>
 
 #include "app/trained_run.h"
 #include "app/without_root.h"
@@ -26,6 +27,22 @@ int step_of(const fs::path& run) {
   return std::regex_search(info.out, match, last) ? std::stoi(match[1]) : -1;
 }
 
+// The rows of metrics.csv, without the times and the memory, which no two runs share.
+std::vector<Words> metrics_of(const fs::path& run) {
+  std::vector<Words> rows;
+  for (const std::string& line : lines_of(read_bytes(run / "metrics.csv"))) {
+    Words& row = rows.emplace_back();
+    std::istringstream cells(line);
+    int column = 0;
+    for (std::string cell; std::getline(cells, cell, ','); ++column) {
+      if (column != 4 && column != 5 && column != 7) {  // seconds, data_wait, memory_bytes
+        row.push_back(cell);
+      }
+    }
+  }
+  return rows;
+}
+
 // Takes a stopped run 7 steps further, and compares it with one that ran through.
 void expect_goes_on(const fs::path& run, const TempFolder& folder) {
   const int step = step_of(run);
@@ -39,6 +56,7 @@ void expect_goes_on(const fs::path& run, const TempFolder& folder) {
   EXPECT_EQ(through.code, kDone) << through.all();
   EXPECT_EQ(step_of(run), step + 7);
   EXPECT_EQ(weights_of(run), weights_of(folder / "runs/through")) << "stopped after step " << step;
+  EXPECT_EQ(metrics_of(run), metrics_of(folder / "runs/through")) << "stopped after step " << step;
 }
 
 TEST(Interrupt, CtrlCSavesAndResumeEndsWithTheSameBytes) {
