@@ -25,9 +25,11 @@ endif()
 # A program that was moved finds our libraries in the lib/ beside its bin/ (make bundle).
 set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
 
+# Paths below the source folder are made relative, so that every build folder and every clone share what was compiled.
 find_program(STOKER_CCACHE ccache)
 if(STOKER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${STOKER_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    ${STOKER_CCACHE})
 endif()
 
 # mold links the command line in about a second; torch's own libraries have references that it need not resolve.
