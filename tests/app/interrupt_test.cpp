@@ -5,7 +5,6 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-#include <regex>
 #include <sstream>
 
 #include "app/trained_run.h"
@@ -20,11 +19,19 @@ using ::testing::HasSubstr;
 // Long enough to be interrupted anywhere; a constant rate, so that the length does not change the steps.
 const Words kEndless = Words{"steps=1000000", "schedule=constant", "warmup=0", "save_every=5"} + kQuick;
 
+// The digits and dots after the first place where text has this; empty if nowhere.
+std::string number_after(const std::string& text, const std::string& before) {
+  const std::size_t found = text.find(before);
+  if (found == std::string::npos) {
+    return "";
+  }
+  const std::size_t begin = found + before.size();
+  return text.substr(begin, text.find_first_not_of("0123456789.", begin) - begin);
+}
+
 int step_of(const fs::path& run) {
-  const Finished info = run_stoker({"info", run}, run);
-  std::smatch match;
-  const std::regex last("checkpoints/last\n  mlp at step (\\d+)");
-  return std::regex_search(info.out, match, last) ? std::stoi(match[1]) : -1;
+  const std::string step = number_after(run_stoker({"info", run}, run).out, "checkpoints/last\n  mlp at step ");
+  return step.empty() ? -1 : std::stoi(step);
 }
 
 // The rows of metrics.csv, without the times and the memory, which no two runs share.
@@ -179,11 +186,7 @@ TEST(Interrupt, TheBestIsThatOfTheWholeRunAfterAResume) {
   write_striped_set(folder, "data/val/", 4, 50);
   const Finished first = run_stoker(Words{"train", "data", "run=x"} + kQuick + Words{"epochs=15"}, folder.path());
   ASSERT_EQ(first.code, kDone) << first.all();
-  const auto best = [](const Finished& done) {
-    std::smatch match;
-    return std::regex_search(done.out, match, std::regex("best on validation: accuracy ([0-9.]+)")) ? match[1].str()
-                                                                                                    : "";
-  };
+  const auto best = [](const Finished& done) { return number_after(done.out, "best on validation: accuracy "); };
   ASSERT_GT(std::stod("0" + best(first)), 0.6);  // learnt, so that swapped labels are worse
   fs::rename(folder / "data/val/across", folder / "data/val/swap");
   fs::rename(folder / "data/val/down", folder / "data/val/across");
