@@ -148,7 +148,7 @@ TEST(Train, ALastBatchOfOneIsLeftOutUnderBatchNorm) {
   EXPECT_EQ(plan.at("tail").at("value"), "drop");
   EXPECT_EQ(plan.at("tail").at("origin"), "advice");
   EXPECT_EQ(results[1].code, kUsage);
-  EXPECT_THAT(results[1].err, AllOf(HasSubstr("last batch of 1"), HasSubstr("set tail=drop")));
+  EXPECT_THAT(results[1].err, AllOf(HasSubstr("forward pass of 1 sample"), HasSubstr("set tail=drop")));
 }
 
 TEST(Train, AFullDiskUnderStandardOutputIsAnError) {

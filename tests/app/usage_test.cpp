@@ -125,7 +125,9 @@ TEST(Usage, CompletionOffersCommandsKeysAndValues) {
                                 {"__complete", "--", "plan", "data", "--co"}},
                                folder.path());
   EXPECT_EQ(results[0].out, "train\n");
-  EXPECT_EQ(results[1].out, "optimizer=\noptimizer.momentum=\noptimizer.beta1=\noptimizer.beta2=\noptimizer.eps=\n");
+  EXPECT_EQ(
+      results[1].out,
+      "optimizer=\noptimizer.momentum=\noptimizer.nesterov=\noptimizer.beta1=\noptimizer.beta2=\noptimizer.eps=\n");
   EXPECT_EQ(results[2].out, "schedule=constant\nschedule=cosine\n");
   EXPECT_EQ(results[3].out, "--config\n");
 }
