@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs on a tiny data set: they learn, repeat to the bit, resume at any step to the bit, and the hot path neither
-// waits nor grows.
+// Whole runs on a tiny data set: they learn, repeat to the bit, resume at any step to the bit. The hot path has
+// hot_path_test.cpp.
 #include "stoker/job/job.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks at a folder (or a tar file) of labelled pictures and says what is in it: classes, splits, and remarks for
-// people. Used by tasks/ and study/. A function without state; the result is a value that threads may share to read.
+// people. Used by job. A function without state; the result is a value that threads may share to read.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,7 @@ struct Entry {
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all{
       {{"mlp", "two hidden layers of 256: the smallest, for checks"}, [](auto& options) { return make_mlp(options); }},
-      {{"cnn", "small residual network: the default for 28 to 64 pixels"},
-       [](auto& options) { return make_cnn(options); }},
+      {{"cnn", "small residual network: the default up to 96 pixels"}, [](auto& options) { return make_cnn(options); }},
       {{"resnet18", "11.7 M parameters: the default for larger pictures"}, make_resnet18},
       {{"resnet34", "21.8 M parameters"}, make_resnet34},
       {{"resnet50", "25.6 M parameters, bottleneck blocks"}, make_resnet50},

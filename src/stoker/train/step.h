@@ -2,9 +2,10 @@
 // One optimizer step: compute, then commit.
 //
 // compute() runs forward and backward over the microbatches of a global batch; it may throw, and may write only
-// gradients, norm buffers and generators, all of which are put back if it does. commit() clips, updates weights,
-// moments, scaler and EMA on preallocated memory, or changes nothing where the gradients are not finite; the host
-// never waits for that verdict. Used by the loop, by trials, and by examples that write the loop by hand.
+// gradients, norm buffers and generators: the first two are put back if it does, the last seeded anew by every step.
+// commit() clips, updates weights, moments, scaler and EMA on preallocated memory, or changes nothing where the
+// gradients are not finite; the host never waits for that verdict. Used by the loop, by trials, and by examples that
+// write the loop by hand.
 #pragma once
 
 #include <ATen/core/Tensor.h>
