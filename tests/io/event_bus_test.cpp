@@ -58,7 +58,16 @@ StepFinished step(std::int64_t number, std::function<float()> read = {}) {
   return event;
 }
 
-void no_report(const std::string& text) { ADD_FAILURE() << text; }
+// A sink that keeps the texts of findings, and hands the rest to a function.
+std::unique_ptr<Probe> listener(std::vector<std::string>& findings, std::function<void(const Event&)> use) {
+  return std::make_unique<Probe>(true, [&findings, use = std::move(use)](const Event& event) {
+    if (const auto* finding = std::get_if<Finding>(&event)) {
+      findings.push_back(finding->text);
+    } else {
+      use(event);
+    }
+  });
+}
 
 // Set once, waited for by any number of threads.
 class Gate {
@@ -77,7 +86,7 @@ TEST(EventBus, DeliversEverythingInOrderBeforeItEnds) {
   std::vector<std::int64_t> steps;
   int flushes = 0;
   {
-    EventBus bus(no_report);
+    EventBus bus;
     bus.add(std::make_unique<Probe>(
         true,
         [&](const Event& event) {
@@ -98,7 +107,7 @@ TEST(EventBus, DeliversEverythingInOrderBeforeItEnds) {
 
 TEST(EventBus, FlushesWhenItIsQuiet) {
   Gate flushed;
-  EventBus bus(no_report);
+  EventBus bus;
   bus.add(std::make_unique<Probe>(
       false, [](const Event&) {}, [&] { flushed.open(); }));
   bus.emit(step(1));
@@ -109,7 +118,7 @@ TEST(EventBus, FlushWaitsForTheFilesAndNotForASleepingSink) {
   constexpr int kSteps = 40, kRounds = 20;
   Gate gate;
   std::atomic<int> handed = 0, flushed = 0;
-  EventBus bus(no_report);
+  EventBus bus;
   bus.add(std::make_unique<Probe>(true, [&](const Event&) { gate.wait(); }));
   bus.add(std::make_unique<Probe>(
               true, [&](const Event&) { ++handed; }, [&] { flushed = handed.load(); }),
@@ -126,8 +135,10 @@ TEST(EventBus, FlushWaitsForTheFilesAndNotForASleepingSink) {
 
 TEST(EventBus, FlushEndsWhenTheFileIsGivenUp) {
   std::atomic<int> reports = 0;
-  EventBus bus([&](const std::string&) { ++reports; });
+  EventBus bus;
   bus.flush();  // nobody to wait for
+  bus.add(
+      std::make_unique<Probe>(true, [&](const Event& event) { reports += std::holds_alternative<Finding>(event); }));
   bus.add(std::make_unique<Probe>(
               true, [](const Event&) {}, [] { throw std::runtime_error("no space left"); }),
           true);
@@ -148,7 +159,7 @@ TEST(EventBus, ASleepingSinkMissesStepsAndNothingElse) {
   std::int64_t delivered = 0, merged = 0, findings = 0, last = 0;
   std::int64_t complete = 0;
   {
-    EventBus bus(no_report);
+    EventBus bus;
     bus.add(std::make_unique<Probe>(false, [&](const Event& event) {
       gate.wait();
       if (const auto* each = std::get_if<StepFinished>(&event)) {
@@ -181,7 +192,7 @@ TEST(EventBus, ReadsScalarsOnceOnAThreadOfItsOwn) {
   std::set<std::thread::id> readers, sinks;
   std::atomic<int> reads = 0;
   {
-    EventBus bus(no_report);
+    EventBus bus;
     for (int sink = 0; sink < 2; ++sink) {
       bus.add(std::make_unique<Probe>(true, [&, sink](const Event& event) {
         if (sink == 0) {
@@ -210,7 +221,7 @@ TEST(EventBus, NeverReadsASlotThatWasUsedAgain) {
   std::array<std::atomic<int>, 64> ring{};
   int wrong = 0;
   {
-    EventBus bus(no_report);
+    EventBus bus;
     bus.add(std::make_unique<Probe>(true, [&](const Event& event) {
       const auto& each = std::get<StepFinished>(event);
       wrong += each.scalars->read().values[0] != static_cast<float>(each.step);
@@ -227,7 +238,7 @@ TEST(EventBus, NeverReadsASlotThatWasUsedAgain) {
 TEST(EventBus, WaitsForTheDeviceAndForNothingElse) {
   Gate gate;
   std::atomic<int> emitted = 0;
-  EventBus bus(no_report);
+  EventBus bus;
   std::thread loop([&] {
     for (int i = 1; i <= 100; ++i) {
       bus.emit(step(i, [&gate] {
@@ -250,12 +261,12 @@ TEST(EventBus, ASinkThatFailsIsGivenUpAndTheOthersGoOn) {
   std::vector<std::string> reports;
   int calls = 0, others = 0;
   {
-    EventBus bus([&](const std::string& text) { reports.push_back(text); });
+    EventBus bus;
     bus.add(std::make_unique<Probe>(true, [&](const Event&) {
       ++calls;
       throw std::runtime_error("no space left");
     }));
-    bus.add(std::make_unique<Probe>(true, [&](const Event&) { ++others; }));
+    bus.add(listener(reports, [&](const Event&) { ++others; }));
     for (int i = 1; i <= 50; ++i) {
       bus.emit(step(i));
     }
@@ -266,13 +277,25 @@ TEST(EventBus, ASinkThatFailsIsGivenUpAndTheOthersGoOn) {
   EXPECT_THAT(reports[0], HasSubstr("no space left"));
 }
 
+TEST(EventBus, AFileThatFailsAtItsLastFlushIsReportedToTheOthers) {
+  std::vector<std::string> reports;
+  {
+    EventBus bus;
+    bus.add(std::make_unique<Probe>(
+                true, [](const Event&) {}, [] { throw std::runtime_error("no space left"); }),
+            true);
+    bus.add(listener(reports, [](const Event&) {}));
+  }
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_THAT(reports[0], HasSubstr("no space left"));
+}
+
 TEST(EventBus, AStepWhoseValuesCannotBeReadArrivesWithoutThem) {
   std::vector<std::string> reports;
   int empty = 0;
   {
-    EventBus bus([&](const std::string& text) { reports.push_back(text); });
-    bus.add(std::make_unique<Probe>(
-        true, [&](const Event& event) { empty += std::get<StepFinished>(event).scalars == nullptr; }));
+    EventBus bus;
+    bus.add(listener(reports, [&](const Event& event) { empty += std::get<StepFinished>(event).scalars == nullptr; }));
     for (int i = 1; i <= 100; ++i) {
       bus.emit(step(i, []() -> float { throw std::runtime_error("device gone"); }));
     }

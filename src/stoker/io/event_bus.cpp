@@ -69,7 +69,8 @@ std::string current_reason() {
   }
 }
 
-using Report = std::function<void(const std::string&)>;
+// Tells the other sinks, as a Finding.
+using Report = std::function<void(std::string)>;
 
 // One sink, its queue and its thread.
 class Outlet {
@@ -92,8 +93,8 @@ class Outlet {
 
  private:
   void deliver() {
+    Parcel parcel;
     try {
-      Parcel parcel;
       bool flushed = true;
       while (true) {
         switch (queue_.pop(parcel, flushed ? std::chrono::milliseconds(0) : kQuiet)) {
@@ -106,8 +107,8 @@ class Outlet {
         }
       }
     } catch (...) {
-      queue_.abandon();
       report_("a log is given up, the run goes on: " + current_reason());
+      queue_.abandon();  // and the request to flush in our hands goes: whoever waits for it may rely on the report
     }
   }
 
@@ -132,7 +133,7 @@ class Outlet {
 }  // namespace
 
 struct EventBus::State {
-  explicit State(Report given) : report(std::move(given)), reader([this] { read(); }) {}
+  State() : report([this](std::string text) { emit(core::Finding{std::move(text)}); }), reader([this] { read(); }) {}
   ~State() {
     {
       const std::lock_guard lock(mutex);
@@ -140,7 +141,10 @@ struct EventBus::State {
     }
     not_empty.notify_one();
     reader.join();
-    outlets.clear();  // each delivers what it still holds
+    while (!outlets.empty()) {
+      outlets.erase(outlets.begin());  // delivers what it still holds
+      read();                          // and why it failed, if it did, to those that are left
+    }
   }
 
   void emit(Parcel parcel) {
@@ -206,9 +210,7 @@ struct EventBus::State {
   std::thread reader;  // last: it uses the others
 };
 
-EventBus::EventBus(std::function<void(const std::string&)> report)
-    : state_(std::make_unique<State>(std::move(report))) {}
-
+EventBus::EventBus() : state_(std::make_unique<State>()) {}
 EventBus::~EventBus() = default;
 
 void EventBus::add(std::unique_ptr<core::EventSink> sink, bool awaited) {

@@ -3,9 +3,7 @@
 // reads the steps' scalars from the device, and each sink works on a thread of its own. Made by job.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string>
 
 #include "stoker/core/events.h"
 
@@ -13,8 +11,8 @@ namespace stoker::io {
 
 class EventBus final : public core::EventEmitter {
  public:
-  // report: told once, on a sink's thread, why a sink was detached (a full disk in a log never ends a run).
-  explicit EventBus(std::function<void(const std::string&)> report);
+  // A sink that throws is detached and the others get a Finding that says why: a full disk under a log ends no run.
+  EventBus();
   // Delivers everything first, lets every sink flush, then ends the threads.
   ~EventBus() override;
 

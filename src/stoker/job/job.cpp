@@ -153,7 +153,7 @@ std::vector<core::MetricValue> best_of_run(const Session& session, const io::Che
   if (!session.best_metrics().empty() || !store.has("best")) {
     return session.best_metrics();
   }
-  const ModelCard card = card_from_json(io::load_info(store.path("best")));
+  const ModelCard card = card_from_json(io::load_info(store.path("best")), store.path("best"));
   return std::isnan(card.metric_value) ? std::vector<core::MetricValue>()
                                        : std::vector<core::MetricValue>{{card.metric, card.metric_value}};
 }
@@ -222,7 +222,7 @@ Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, c
   const std::string weights = std::exchange(plan.weights, "");  // what became of them is in the checkpoint
   state->setup = set_up_images(state->request, &plan, say);
   state->setup.plan.weights = weights;
-  check_same_data(card_from_json(state->resumed->info), state->setup.folder, path);
+  check_same_data(card_from_json(state->resumed->info, state->run->checkpoints() / "last"), state->setup.folder, path);
   return Job(std::move(state));
 }
 
@@ -244,7 +244,7 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   const auto source = setup.training_source(session.progress().position);
   device::ScalarRing ring(setup.device, session.step().scalar_names().size());
 
-  io::EventBus bus([](const std::string& text) { fmt::print(stderr, "stoker: {}\n", text); });
+  io::EventBus bus;
   add_sinks(bus, std::move(sinks), run);
   announce(bus, run, setup, session, last_step);
 
