@@ -171,6 +171,25 @@ TEST(ImageFolder, ReadsALabelsTable) {
               Contains(HasSubstr("1 pictures without a line in labels.csv passed over, for example p 4.png")));
 }
 
+// As `zip` and `tar cf pets.tar pets/` make it.
+TEST(ImageFolder, FindsALabelsTableOneFolderDown) {
+  const TempFolder folder;
+  for (int i = 0; i < 4; ++i) {
+    folder.write("pets/all/" + std::to_string(i) + ".png", small_png(i));
+  }
+  const std::string table = "filename,label\nall/0.png,cat\nall/1.png,dog\nall/2.png,cat\nall/3.png,dog\n";
+  folder.write("pets/labels.csv", table);
+  const ImageFolder found = open_image_folder(folder.path(), {.val = 0});
+  EXPECT_EQ(found.layout, "labels.csv");
+  EXPECT_EQ(found.train.labels, (std::vector<std::int64_t>{0, 1, 0, 1}));
+  EXPECT_THAT(found.findings, Contains("everything lies in pets: it is taken as the root"));
+
+  folder.write("other/4.png", small_png(4));  // no single folder: two classes, and a table that means nothing
+  const ImageFolder two = open_image_folder(folder.path(), {.val = 0});
+  EXPECT_EQ(two.layout, "class folders");
+  EXPECT_THAT(two.findings, Contains(HasSubstr("for example pets/labels.csv")));
+}
+
 TEST(ImageFolder, RefusesWrongLabelsTables) {
   const auto error_of = [](std::string_view table) -> std::string {
     const TempFolder folder;

@@ -38,12 +38,16 @@ std::set<std::string, std::less<>> top_folders(const FolderScan& scan) {
 // Where a single folder holds all there is (as `tar cf x.tar pets/` makes it), goes into it.
 void enter_single_folder(FolderScan& scan, std::vector<std::string>& findings) {
   const auto tops = top_folders(scan);
-  const auto deep = [](const ScannedFile& file) { return parts_of(file.path) >= 3; };
-  if (tops.size() != 1 || split_of_name(*tops.begin()) || !scan.labels.path.empty() ||
-      !std::ranges::all_of(scan.pictures, deep)) {
+  if (tops.size() != 1 || split_of_name(*tops.begin())) {
     return;
   }
   const std::string& top = *tops.begin();
+  const auto table = std::ranges::find(scan.inner_labels, top, [](const ScannedFile& f) { return first_part(f.path); });
+  const bool has_table = table != scan.inner_labels.end();
+  const std::size_t depth = has_table ? 2 : 3;  // a table's pictures lie beside it, others in class folders
+  if (!std::ranges::all_of(scan.pictures, [&](const ScannedFile& f) { return parts_of(f.path) >= depth; })) {
+    return;
+  }
   findings.push_back(fmt::format("everything lies in {}: it is taken as the root", printable(top)));
   if (scan.shards.empty()) {
     scan.root /= top;
@@ -58,6 +62,11 @@ void enter_single_folder(FolderScan& scan, std::vector<std::string>& findings) {
     }
   }
   scan.folders = std::move(folders);
+  if (has_table) {
+    scan.labels = std::move(*table);
+    scan.labels.path.erase(0, top.size() + 1);
+    scan.inner_labels.erase(table);
+  }
 }
 
 // The pictures under prefix ("" or "train/") by class folder. The ones without a class folder are counted in loose.
@@ -135,11 +144,16 @@ void say_empty_folders(const FolderScan& scan, std::size_t level, std::vector<st
 
 // Class folders, split folders or a labels.csv, in a folder or a tar file.
 Drafts recognise(FolderScan& scan, std::string& layout, std::vector<std::string>& findings) {
+  if (scan.labels.path.empty()) {
+    enter_single_folder(scan, findings);
+  }
+  for (const ScannedFile& table : scan.inner_labels) {
+    scan.other.add(table.path);
+  }
   if (!scan.labels.path.empty()) {
     layout = "labels.csv";
     return read_labels(scan, findings);
   }
-  enter_single_folder(scan, findings);
   Drafts drafts;
   Tally loose;
   const std::array<std::string, 3> folders = find_split_folders(scan, findings);

@@ -64,6 +64,8 @@ class Collector {
       scan_.unsupported[end].add(file.path);
     } else if (top && name == "labels.csv") {
       scan_.labels = std::move(file);
+    } else if (name == "labels.csv" && std::ranges::count(file.path, '/') == 1) {
+      scan_.inner_labels.push_back(std::move(file));
     } else if (top && end == "tar") {
       scan_.tars.push_back(file.path);
     } else if (end.empty() && !picture_format(head()).empty()) {

@@ -37,6 +37,7 @@ struct FolderScan {
   std::vector<std::string> folders;                    // at most two levels deep, sorted; of a folder only
   std::vector<std::string> tars;                       // names of *.tar right under root, sorted
   ScannedFile labels;                                  // labels.csv right under root; empty path if there is none
+  std::vector<ScannedFile> inner_labels;               // labels.csv one folder down
   Tally other, hidden, special, broken_links, loops;   // passed over
   std::map<std::string, Tally> unsupported;            // passed over, by format as the name's ending tells it
 };

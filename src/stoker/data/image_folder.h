@@ -15,7 +15,7 @@
 namespace stoker::data {
 
 struct SplitOptions {
-  double val = 0.1;        // share of train that becomes the validation split where the data has none; 0 for none
+  double val = 0.1;        // share of train that becomes the validation split where the data has none; 0: none
   std::uint64_t seed = 0;  // which samples these are
 };
 
