@@ -53,6 +53,22 @@ TEST(ClassificationMetrics, HandCounted) {
   EXPECT_TRUE(std::isnan(rows[2].precision));  // never predicted: missing, not 0
 }
 
+TEST(ClassificationMetrics, ManyClassesAreCountedWithoutAMatrix) {
+  constexpr std::int64_t kClasses = kMostConfused + 1;
+  const auto totals =
+      classification_totals(logits_for({0, 7, 7, 2048}, kClasses), at::tensor({0, 7, 9, 2048}, at::kLong));
+  for (const core::NamedTensor& each : totals) {
+    EXPECT_LE(each.tensor.numel(), 3 * kClasses) << each.name;
+  }
+  const auto metrics = classification_metrics(totals);
+  EXPECT_DOUBLE_EQ(value(metrics, "accuracy"), 3.0 / 4);
+  EXPECT_DOUBLE_EQ(value(metrics, "macro_f1"), (1 + 2.0 / 3 + 0 + 1) / 4);
+  const auto rows = class_rows(totals, std::vector<std::string>(kClasses, "x"));
+  EXPECT_DOUBLE_EQ(rows[7].precision, 1.0 / 2);
+  EXPECT_EQ(rows[9].recall, 0);
+  EXPECT_EQ(rows[9].mostly_taken_for, "");
+}
+
 TEST(ClassificationMetrics, PartsAddUp) {
   const at::Tensor logits = at::arange(70, at::kFloat).mul(1.7).sin().reshape({10, 7});
   const at::Tensor target = at::arange(10).remainder(7);

@@ -5,9 +5,11 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/topk.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -17,6 +19,7 @@ namespace stoker::tasks {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t kOfClass = 0, kAsClass = 1, kRight = 2;  // rows of "counts"
 
 const at::Tensor& total(const std::vector<core::NamedTensor>& totals, std::string_view name) {
   for (const core::NamedTensor& each : totals) {
@@ -27,8 +30,22 @@ const at::Tensor& total(const std::vector<core::NamedTensor>& totals, std::strin
   fail<ConfigError>("tasks.metrics", "no total named \"{}\"", name);
 }
 
-double f1(double right, double samples, double predicted) {
-  return samples + predicted == 0 ? kNan : 2 * right / (samples + predicted);
+double f1(std::int64_t right, std::int64_t of_class, std::int64_t as_class) {
+  const std::int64_t both = of_class + as_class;
+  return both == 0 ? kNan : 2 * static_cast<double>(right) / static_cast<double>(both);
+}
+
+void name_confused(const at::Tensor& confusion, const std::vector<std::string>& classes, std::vector<ClassRow>& rows) {
+  const auto counts = confusion.accessor<std::int64_t, 2>();
+  for (std::int64_t c = 0; c < confusion.size(0); ++c) {
+    std::int64_t worst = 0;
+    for (std::int64_t k = 0; k < confusion.size(0); ++k) {
+      if (k != c && counts[c][k] > worst) {
+        worst = counts[c][k];
+        rows[static_cast<std::size_t>(c)].mostly_taken_for = classes.at(static_cast<std::size_t>(k));
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -37,34 +54,37 @@ std::vector<core::NamedTensor> classification_totals(const at::Tensor& logits, c
   const std::int64_t classes = logits.size(1);
   const at::Tensor scores = logits.to(at::kFloat);
   const at::Tensor predicted = scores.argmax(1);
+  const at::Tensor ones = at::ones_like(target);
   // Not bincount: it would read its largest value on the host.
-  const at::Tensor cells = target * classes + predicted;
-  const at::Tensor confusion = at::zeros({classes * classes}, target.options())
-                                   .scatter_add_(0, cells, at::ones_like(cells))
-                                   .reshape({classes, classes});
+  const auto count = [&](std::int64_t bins, const at::Tensor& bin, const at::Tensor& weight) {
+    return at::zeros({bins}, target.options()).scatter_add_(0, bin, weight);
+  };
+  const at::Tensor right = predicted.eq(target).to(at::kLong);
+  const at::Tensor counts =
+      at::stack({count(classes, target, ones), count(classes, predicted, ones), count(classes, target, right)});
   const at::Tensor best = std::get<1>(at::topk(scores, std::min<std::int64_t>(5, classes), 1));
   const at::Tensor top5 = best.eq(target.unsqueeze(1)).sum().reshape({1});
   const at::Tensor loss = at::cross_entropy_loss(scores, target, {}, at::Reduction::Sum).to(at::kDouble).reshape({1});
   const at::Tensor samples = at::scalar_tensor(logits.size(0), target.options()).reshape({1});
-  return {{"confusion", confusion}, {"top5", top5}, {"loss", loss}, {"samples", samples}};
+  std::vector<core::NamedTensor> totals = {{"counts", counts}, {"top5", top5}, {"loss", loss}, {"samples", samples}};
+  if (classes <= kMostConfused) {
+    totals.push_back(
+        {"confusion", count(classes * classes, target * classes + predicted, ones).reshape({classes, classes})});
+  }
+  return totals;
 }
 
 std::vector<core::MetricValue> classification_metrics(const std::vector<core::NamedTensor>& totals) {
-  const at::Tensor confusion = total(totals, "confusion");
+  const at::Tensor& class_counts = total(totals, "counts");
+  const auto counts = class_counts.accessor<std::int64_t, 2>();
   const auto samples = static_cast<double>(total(totals, "samples").item<std::int64_t>());
-  const std::int64_t classes = confusion.size(0);
-  const auto counts = confusion.accessor<std::int64_t, 2>();
+  const std::int64_t classes = class_counts.size(1);
   double right = 0, f1_sum = 0;
   int f1_classes = 0;
   for (std::int64_t c = 0; c < classes; ++c) {
-    double of_class = 0, as_class = 0;
-    for (std::int64_t k = 0; k < classes; ++k) {
-      of_class += static_cast<double>(counts[c][k]);
-      as_class += static_cast<double>(counts[k][c]);
-    }
-    right += static_cast<double>(counts[c][c]);
-    if (of_class > 0) {
-      f1_sum += f1(static_cast<double>(counts[c][c]), of_class, as_class);
+    right += static_cast<double>(counts[kRight][c]);
+    if (counts[kOfClass][c] > 0) {
+      f1_sum += f1(counts[kRight][c], counts[kOfClass][c], counts[kAsClass][c]);
       ++f1_classes;
     }
   }
@@ -80,25 +100,19 @@ std::vector<core::MetricValue> classification_metrics(const std::vector<core::Na
 
 std::vector<ClassRow> class_rows(const std::vector<core::NamedTensor>& totals,
                                  const std::vector<std::string>& classes) {
-  const at::Tensor confusion = total(totals, "confusion");
-  const auto counts = confusion.accessor<std::int64_t, 2>();
+  const auto counts = total(totals, "counts").accessor<std::int64_t, 2>();
   std::vector<ClassRow> rows;
-  for (std::int64_t c = 0; c < confusion.size(0); ++c) {
-    ClassRow row{classes.at(static_cast<std::size_t>(c)), 0, kNan, kNan, kNan, ""};
-    std::int64_t predicted = 0, worst = 0;
-    for (std::int64_t k = 0; k < confusion.size(0); ++k) {
-      row.samples += counts[c][k];
-      predicted += counts[k][c];
-      if (k != c && counts[c][k] > worst) {
-        worst = counts[c][k];
-        row.mostly_taken_for = classes.at(static_cast<std::size_t>(k));
-      }
-    }
-    const auto right = static_cast<double>(counts[c][c]);
-    row.recall = row.samples > 0 ? right / static_cast<double>(row.samples) : kNan;
-    row.precision = predicted > 0 ? right / static_cast<double>(predicted) : kNan;
-    row.f1 = f1(right, static_cast<double>(row.samples), static_cast<double>(predicted));
+  for (std::int64_t c = 0; c < counts.size(1); ++c) {
+    const std::int64_t of_class = counts[kOfClass][c], as_class = counts[kAsClass][c], right = counts[kRight][c];
+    ClassRow row{classes.at(static_cast<std::size_t>(c)), of_class, kNan, kNan, kNan, ""};
+    row.recall = of_class > 0 ? static_cast<double>(right) / static_cast<double>(of_class) : kNan;
+    row.precision = as_class > 0 ? static_cast<double>(right) / static_cast<double>(as_class) : kNan;
+    row.f1 = f1(right, of_class, as_class);
     rows.push_back(std::move(row));
+  }
+  const auto confusion = std::ranges::find(totals, "confusion", &core::NamedTensor::name);
+  if (confusion != totals.end()) {
+    name_confused(confusion->tensor, classes, rows);
   }
   return rows;
 }

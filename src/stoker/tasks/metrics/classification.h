@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,12 @@
 
 namespace stoker::tasks {
 
-// logits [N, C], target int64 [N]: "confusion" int64 [C, C] (row: true class, column: prediction), "top5" int64 [1],
-// "loss" float64 [1] (sum of plain cross-entropy), "samples" int64 [1]. No value is read on the host.
+// Beyond so many classes no confusion matrix is counted: it would take C * C * 8 bytes, 32 MiB here.
+inline constexpr std::int64_t kMostConfused = 2048;
+
+// logits [N, C], target int64 [N]: "counts" int64 [3, C] (samples of the class, predictions of it, those that are
+// right), "top5" int64 [1], "loss" float64 [1] (sum of plain cross-entropy), "samples" int64 [1], and up to
+// kMostConfused classes "confusion" int64 [C, C] (row: true class, column: prediction). No value is read on the host.
 [[nodiscard]] std::vector<core::NamedTensor> classification_totals(const at::Tensor& logits, const at::Tensor& target);
 
 // "accuracy" first; "top5" from six classes on; "loss" per sample; "macro_f1" (classes without any sample left out).
@@ -24,7 +29,7 @@ struct ClassRow {
   std::string name;
   std::int64_t samples = 0;
   double precision = 0, recall = 0, f1 = 0;  // NaN where nothing was predicted, or there is no sample
-  std::string mostly_taken_for;              // the class most often predicted instead, empty if none
+  std::string mostly_taken_for;              // the class most often predicted instead; empty if none or not counted
 };
 [[nodiscard]] std::vector<ClassRow> class_rows(const std::vector<core::NamedTensor>& totals,
                                                const std::vector<std::string>& classes);
