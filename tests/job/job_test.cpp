@@ -170,12 +170,35 @@ TEST_F(JobTest, ResumesAtTwentyStepsToTheSameBytes) {
     ASSERT_EQ(stopped.outcome.end, train::LoopEnd::kStopped);
     ASSERT_LT(stopped.outcome.step, 24);
     std::atomic<bool> never{false};
-    const Outcome outcome = Job::resume(stopped.folder, {}, kSilent).train({}, never);
+    const Outcome outcome = Job::resume(stopped.folder, {"save_every=0"}, kSilent).train({}, never);  // half the time
     EXPECT_EQ(outcome.step, 24);
     EXPECT_EQ(weights(stopped.folder), weights(straight.folder)) << "stopped at step " << stopped.outcome.step;
     EXPECT_EQ(state(stopped.folder), state(straight.folder)) << "stopped at step " << stopped.outcome.step;
     fs::remove_all(stopped.folder);
   }
+}
+
+// Convolutions and the head in bfloat16 with float32 masters, norms in float32: it learns, resumes, and evaluates.
+TEST_F(JobTest, HalfWeightsLearnAndResumeToTheSameBytes) {
+  const std::vector<std::string> words = {"epochs=12", "precision=bf16", "half_weights=on"};
+  const Ran straight = train(request("straight", words));
+  EXPECT_GE(straight.outcome.test.front().value, 0.9);
+  const auto tensors = io::read_safetensors(straight.folder / "checkpoints/last/weights.safetensors").tensors;
+  int halves = 0, norms = 0;
+  for (const auto& [name, tensor] : tensors) {
+    halves += tensor.scalar_type() == at::kBFloat16;
+    norms += tensor.scalar_type() == at::kFloat;
+    EXPECT_EQ(tensor.scalar_type() == at::kBFloat16, tensor.dim() > 1 || name == "fc.bias") << name;
+  }
+  EXPECT_GT(halves, 0);
+  EXPECT_GT(norms, 0);
+
+  const Ran stopped = train(request("stopped", words), 7);
+  std::atomic<bool> never{false};
+  (void)Job::resume(stopped.folder, {}, kSilent).train({}, never);
+  EXPECT_EQ(weights(stopped.folder), weights(straight.folder));
+  EXPECT_EQ(state(stopped.folder), state(straight.folder));
+  EXPECT_THROW((void)Job::prepare(request("x", {"half_weights=on"}), kSilent), ConfigError);  // precision=fp32
 }
 
 TEST_F(JobTest, AMeasuredPlanRepeatsToTheBit) {

@@ -76,6 +76,8 @@ TEST(Resolve, RefusesContradictions) {
   EXPECT_THAT(refusal(asked({"microbatch=65"}), facts_of(1000)), HasSubstr("microbatch 65 is larger than batch 64"));
   EXPECT_THAT(refusal(asked({"freeze=2"}), facts_of(1000)), HasSubstr("give weights=FILE"));
   EXPECT_THAT(refusal(asked({"precision=fp16"}), facts_of(1000)), HasSubstr("needs a GPU"));
+  EXPECT_THAT(refusal(asked({"nvtx=on"}), facts_of(1000)), HasSubstr("leave it out"));
+  EXPECT_THAT(refusal(asked({"half_weights=on", "precision=fp32"}), facts_of(1000)), HasSubstr("precision=bf16"));
   EXPECT_THAT(refusal(asked({"batch=1"}), facts_of(1000)), HasSubstr("batch norm"));
   EXPECT_THAT(refusal(asked({"tail=keep"}), facts_of(65)), HasSubstr("set tail=drop"));
   EXPECT_THAT(refusal(asked({"microbatch=2", "batch=3"}), facts_of(1000)), HasSubstr("batch=3 microbatch=2"));  // 1 + 2

@@ -34,7 +34,7 @@ std::string class_list(const std::vector<std::string>& classes) {
 }
 
 std::string checkpoint_info(const fs::path& folder) {
-  const ModelCard card = card_from_json(io::load_info(folder));
+  const ModelCard card = card_from_json(io::load_info(folder), folder);
   const io::SafetensorsHeader header = io::peek_safetensors(folder / "weights.safetensors");
   std::string text = fmt::format("checkpoint {}\n  {} at step {} (epoch {}), trained in {}\n",
                                  printable(folder.native()), card.model, card.step, card.epoch, card.precision);
@@ -115,7 +115,7 @@ std::string export_weights(const fs::path& run, const fs::path& out, const std::
   const fs::path folder = find_checkpoint(run, checkpoint);
   const io::Checkpoint loaded = io::load_weights(folder);
   const nlohmann::json& info = loaded.info;
-  const ModelCard card = card_from_json(info);
+  const ModelCard card = card_from_json(info, folder);
   io::write_safetensors(out, loaded.weights,
                         {{"format", "pt"},
                          {"stoker.model", card.model},

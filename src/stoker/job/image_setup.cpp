@@ -190,6 +190,9 @@ ImageSetup set_up_images(const Request& request, const train::Plan* saved, const
     StepTrials trials(setup);
     train::measure(setup.plan, request.options, facts, trials);
   }
+  if (setup.plan.half_weights) {
+    precision::convert_to_half(setup.model->parameters(), setup.autocast_dtype());
+  }
   at::set_num_threads(static_cast<int>(setup.plan.intra_op));
   return setup;
 }

@@ -5,29 +5,12 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
+#include "stoker/job/model_card.h"
 #include "stoker/tasks/image_classifier.h"
 
 namespace stoker::job {
-
-// What a checkpoint says about itself, besides tensors; info.json in a checkpoint.
-struct ModelCard {
-  std::string model;
-  std::vector<std::string> classes;
-  tasks::ImagePreprocessing pixels;
-  std::string precision = "fp32";
-  std::string layout = "channels_last";
-  std::int64_t step = 0, epoch = 0;
-  std::int64_t train_samples = 0;  // of the data it was trained on
-  std::string metric;              // "accuracy"
-  double metric_value = 0;         // NaN: not evaluated
-};
-[[nodiscard]] nlohmann::json to_json(const ModelCard& card);
-// CheckpointError that names what is missing or of the wrong type.
-[[nodiscard]] ModelCard card_from_json(const nlohmann::json& json);
 
 struct LoadedModel {
   ModelCard card;

@@ -55,6 +55,9 @@ void restore_model(const core::Trainable& model, const core::State& state) {
 Session::Session(ImageSetup& setup) : setup_(setup) {
   const train::Plan& plan = setup.plan;
   torch::autograd::AnomalyMode::set_enabled(plan.anomaly);
+  if (plan.nvtx) {
+    nvtx_.emplace();
+  }
   tasks::ImageClassifier& model = *setup.model;
   optimizer_ = optim::make_optimizer(optimizer_options(plan), model.parameters());
   scaler_ = std::make_unique<precision::GradScaler>(precision::GradScalerOptions{.scaling = plan.precision == "fp16"},
@@ -83,7 +86,9 @@ io::Checkpoint Session::checkpoint(const std::string& kind) {
       result.weights[name.substr(std::string_view("model.").size())] = ema_ ? tensor.clone() : tensor;
     }
   }
-  if (kind == "last") {
+  if (kind == "best") {
+    best_ = newest_;
+  } else {
     result.state = model_state(*setup_.model);
     optimizer_->save_state(result.state);
     scaler_->save_state(result.state);
@@ -124,13 +129,6 @@ std::vector<core::MetricValue> Session::evaluate(const data::ImageSplit& split) 
   const train::EvaluationMode mode(*setup_.model);
   const auto source = setup_.evaluation_source(split);
   newest_ = setup_.model->metrics(train::evaluate(*setup_.model, *source, setup_.autocast_dtype()));
-  const core::MetricValue& chosen = newest_.front();
-  const double before = progress_.best_metric;  // also from before a resume; the loop puts the new one there
-  const bool better = chosen.higher_is_better ? chosen.value > before : chosen.value < before;
-  const bool gain = !std::isnan(chosen.value) && (std::isnan(before) || better);
-  if (gain) {
-    best_ = newest_;
-  }
   return newest_;
 }
 

@@ -5,11 +5,13 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "stoker/core/communicator.h"
 #include "stoker/core/events.h"
+#include "stoker/device/nvtx.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/job/image_setup.h"
 #include "stoker/train/progress.h"
@@ -28,12 +30,14 @@ class Session {
   [[nodiscard]] io::Checkpoint checkpoint(const std::string& kind);
   void load_state(const core::State& state);
 
-  // Metrics on a split with the weights that a user would get (EMA if there is one); remembers the best.
+  // Metrics on a split with the weights that a user would get (EMA if there is one).
   [[nodiscard]] std::vector<core::MetricValue> evaluate(const data::ImageSplit& split);
+  // Those of checkpoint "best", if this session made one.
   [[nodiscard]] const std::vector<core::MetricValue>& best_metrics() const { return best_; }
 
  private:
   ImageSetup& setup_;
+  std::optional<device::NvtxRanges> nvtx_;
   core::SingleRank ranks_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<precision::GradScaler> scaler_;

@@ -10,6 +10,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/data/image_loader.h"
+#include "stoker/device/cpu_quota.h"
 #include "stoker/device/placement.h"
 #include "stoker/job/request.h"
 #include "stoker/job/run_folder.h"
@@ -74,7 +75,8 @@ std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const data::ImageF
   options.policy = tasks::evaluation_policy(loaded.card.pixels);
   options.batch = std::min(batch, options.split.size());
   options.shuffle = false;
-  options.threads = 0;
+  options.threads = loaded.device().is_cuda() ? device::cpu_quota().cores : 0;  // a CPU's cores compute
+  options.pinned = loaded.device().is_cuda();
   device::PlacedSource source(std::make_unique<data::ImageLoader>(std::move(options)), loaded.device());
   return train::evaluate(*loaded.model, source, precision::autocast_dtype(loaded.card.precision));
 }

@@ -33,8 +33,8 @@ struct LoopParts {
 
 enum class LoopEnd { kDone, kStopped, kEarlyStop, kTimeUp };
 
-// Trains until last_step. DataError from the source passes through; Error when plan.skip_limit steps in a row were not
-// finite, naming the samples of the last one.
+// Trains until last_step. DataError from the source passes through; Error when more than plan.skip_limit steps in a row
+// were not finite, naming the samples of the last one.
 LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_step);
 
 }  // namespace stoker::train

@@ -47,6 +47,7 @@ struct Plan {
   // performance: how fast it is learnt
   std::string device;
   std::string precision;        // "fp32", "bf16", "fp16"
+  bool half_weights = false;    // weights in precision's half type, norms in fp32; the optimizer keeps fp32 masters
   std::int64_t microbatch = 0;  // samples a forward pass
   std::int64_t threads = 0;     // loader threads; 0: decode between steps
   std::int64_t intra_op = 0;    // threads of one operator
@@ -55,6 +56,7 @@ struct Plan {
   bool cudnn_benchmark = false;
   bool deterministic = false;
   bool anomaly = false;
+  bool nvtx = false;
 
   // Where each value came from, by key.
   struct Note {

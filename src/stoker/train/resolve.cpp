@@ -43,6 +43,7 @@ void put_general_defaults(Plan& plan, const Facts& facts) {
   put_default("tail", "keep", "every sample once an epoch");
   put_default("device", facts.device, facts.device_reason);
   put_default("precision", "fp32", "not measured");
+  put_default("half_weights", "off", "weights in fp32 are cast where they are used");
   put_default("threads", "0", "not measured");
   put_default("intra_op", std::to_string(facts.cores), fmt::format("{} cores, none of them loads data", facts.cores));
   put_default("layout", "channels_last", "convolutions want it on CPU and GPU");
@@ -50,6 +51,7 @@ void put_general_defaults(Plan& plan, const Facts& facts) {
   put_default("cudnn_benchmark", "on", "shapes are fixed");
   put_default("deterministic", cuda ? "off" : "on", cuda ? "atomics are faster" : "costs nothing on the CPU");
   put_default("anomaly", "off", "for looking for a fault");
+  put_default("nvtx", "off", "for runs under a profiler");
 }
 
 void put_asked(Plan& plan, const Options& options) {
@@ -136,6 +138,12 @@ Plan resolve(const Options& options, const Facts& facts) {
     fail<ConfigError>(kWhere,
                       "precision=fp16 needs a GPU: CPUs compute it slower than fp32; set precision=bf16 or auto");
   }
+  if (plan.nvtx && plan.device == "cpu") {
+    fail<ConfigError>(kWhere, "nvtx=on marks the time line of a GPU, and the device is cpu; leave it out");
+  }
+  if (plan.half_weights && options.find("precision") != nullptr && plan.precision == "fp32") {
+    fail<ConfigError>(kWhere, "half_weights needs a half precision; set precision=bf16, or half_weights=off");
+  }
   if (options.find("intra_op") == nullptr && options.find("threads") != nullptr) {
     const auto left = std::max<std::int64_t>(1, facts.cores - plan.threads);
     put(plan, "intra_op", std::to_string(left), Origin::kDefault,
@@ -168,7 +176,9 @@ void measure(Plan& plan, const Options& options, const Facts& facts, Trials& tri
   const bool free_intra_op = options.find("intra_op") == nullptr;
   const int all_cores = free_intra_op ? std::max<int>(1, free_threads ? facts.cores : static_cast<int>(plan.intra_op))
                                       : static_cast<int>(plan.intra_op);
-  if (free_precision) {
+  if (free_precision && plan.half_weights) {
+    put(plan, "precision", "bf16", Origin::kAdvice, "half_weights needs a half precision");
+  } else if (free_precision) {
     const double fp32 = trials.step_seconds_per_sample("fp32", all_cores);
     const double bf16 = trials.step_seconds_per_sample("bf16", all_cores);
     const bool faster = bf16 < fp32 * (1 - kTie);

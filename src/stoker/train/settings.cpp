@@ -10,6 +10,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/nearest.h"
+#include "stoker/optim/schedule.h"
 
 namespace stoker::train {
 namespace {
@@ -193,8 +194,7 @@ std::vector<Setting> behaviour_settings() {
       real("optimizer.beta2", B, &Plan::beta2, 0, 0.999999, "0.999", "adam, adamw: decay of the second moment"),
       real("optimizer.eps", B, &Plan::eps, 1e-16, 1, "1e-8", "adam, adamw: added to the root of the second moment"),
       real("weight_decay", B, &Plan::weight_decay, 0, 10, "by the recipe", "on weights, never on norms and biases"),
-      choice("schedule", B, &Plan::schedule, {"constant", "step", "cosine", "linear", "one_cycle"}, "by the recipe",
-             "learning rate over the run"),
+      choice("schedule", B, &Plan::schedule, optim::known_schedules(), "by the recipe", "learning rate over the run"),
       real("warmup", B, &Plan::warmup, 0, 1e9, "by the recipe", "steps of rising lr; below 1 a share of the run"),
       whole("image_size", B, &Plan::image_size, 4, 4096, "the pictures' own up to 96, else 224", "pixels a side"),
       choice("augment", B, &Plan::augment,
@@ -224,6 +224,8 @@ std::vector<Setting> performance_settings() {
                  "where it runs", valid_device),
       choice("precision", P, &Plan::precision, {"fp32", "bf16", "fp16"}, "the fastest in a timed trial",
              "dtype of convolutions and products"),
+      yes_no("half_weights", P, &Plan::half_weights, "off",
+             "weights in bf16 or fp16 too, norms in fp32; the optimizer keeps fp32 masters"),
       whole("microbatch", P, &Plan::microbatch, 1, 1 << 20, "the batch",
             "samples a forward pass; gradients add up exactly"),
       whole("threads", P, &Plan::threads, 0, 256, "by a timed trial", "loader threads; 0 decodes between steps"),
@@ -236,6 +238,7 @@ std::vector<Setting> performance_settings() {
       yes_no("deterministic", P, &Plan::deterministic, "on for the CPU, off for CUDA",
              "only algorithms that repeat to the bit"),
       yes_no("anomaly", P, &Plan::anomaly, "off", "slow: name the operator whose backward makes a NaN, and stop"),
+      yes_no("nvtx", P, &Plan::nvtx, "off", "CUDA: names of operators and phases for Nsight Systems"),
   };
 }
 

@@ -8,6 +8,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <mutex>
@@ -67,6 +68,7 @@ Step::Step(StepParts parts, StepOptions options) : parts_(parts), options_(optio
 }
 
 void Step::compute(const core::Batch& batch, std::int64_t number) {
+  RECORD_USER_SCOPE("step.compute");  // a name for profilers; nothing without one
   const std::int64_t size = batch.size();
   const std::int64_t largest = std::max<std::int64_t>(1, options_.microbatch > 0 ? options_.microbatch : size);
   const std::int64_t parts = std::max<std::int64_t>(1, (size + largest - 1) / largest);
@@ -109,6 +111,7 @@ void Step::forward_backward(const core::Batch& part, const core::Normalisers& no
 }
 
 void Step::commit(double lr) {
+  RECORD_USER_SCOPE("step.commit");
   const at::NoGradGuard no_grad;
   const std::vector<at::Tensor> grads = optim::gradients(parts_.model.parameters());
   parts_.scaler.unscale(grads);
