@@ -33,6 +33,8 @@ Ema::Ema(const std::vector<core::Parameter>& parameters, const core::TensorList&
   const at::Device device = values_.empty() ? at::Device(at::kCPU) : values_.front().device();
   updates_ = at::zeros({}, at::TensorOptions().device(device).dtype(at::kDouble));
   weight_ = at::zeros_like(updates_);
+  taken_ = at::ones_like(updates_);
+  weight_float_ = at::zeros_like(updates_, at::kFloat);
 }
 
 void Ema::update(const at::Tensor& found_inf) {
@@ -45,15 +47,15 @@ void Ema::update(const at::Tensor& found_inf) {
   at::add_out(weight_, updates_, 10);
   weight_.reciprocal_().mul_(9).clamp_min_(1 - decay_);
   if (found_inf.defined()) {
-    const at::Tensor skipped = found_inf.reshape({});
-    updates_.sub_(skipped);
-    weight_.mul_(1 - skipped);
+    taken_.copy_(found_inf.reshape({}));  // 1 where the step was skipped
+    updates_.sub_(taken_);
+    weight_.mul_(taken_.neg_().add_(1));
   }
-  const at::Tensor single = weight_.to(at::kFloat);
+  weight_float_.copy_(weight_);
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const bool half = values_[i].scalar_type() != averages_[i].scalar_type();
     const at::Tensor value = half ? staging_[i].copy_(values_[i]) : values_[i];
-    averages_[i].lerp_(value, value.scalar_type() == at::kDouble ? weight_ : single);
+    averages_[i].lerp_(value, value.scalar_type() == at::kDouble ? weight_ : weight_float_);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An exponential moving average of the weights, for evaluation and export. Part of a step's commit: state exists from
-// construction on, update() neither waits nor allocates more than 0-dim tensors. Called by train::Step; one thread.
+// construction on, update() neither waits nor allocates on the device. Called by train::Step; one thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -54,8 +54,9 @@ class Ema final : public core::Stateful {
   std::vector<at::Tensor> staging_;
   std::size_t parameters_ = 0;  // how many of the values are parameters
   double decay_;
-  at::Tensor updates_;  // float64 0-dim, on the device: updates so far
-  at::Tensor weight_;   // float64 0-dim, on the device: 1 - d of this update
+  at::Tensor updates_;               // float64 0-dim, on the device: updates so far
+  at::Tensor weight_;                // float64 0-dim, on the device: 1 - d of this update, 0 for a skipped step
+  at::Tensor taken_, weight_float_;  // room for update(): whether the step was taken; weight_ in float32
   bool in_place_ = false;
 };
 
