@@ -25,9 +25,9 @@ struct ImagePolicy {
   int out_width = 224;
   int out_height = 224;
   int resize = 256;         // kResizeCentre: pixels of the short side, at least the output size
-  int pad = 4;              // kPad: pixels
+  int pad = 4;              // kPad: pixels; tasks::training_policy sets it by the size
   bool flip = false;        // mirror left to right, every second sample
-  double min_scale = 0.08;  // kRandomResized: area of the rectangle, as a share of the picture's
+  double min_scale = 0.08;  // kRandomResized: area of the rectangle, as a share of the picture's; also set there
   double max_scale = 1;
   double min_ratio = 3.0 / 4;  // kRandomResized: width / height
   double max_ratio = 4.0 / 3;

@@ -9,6 +9,7 @@
 
 namespace stoker::optim {
 
+// In the order of known_schedules().
 enum class ScheduleKind { kConstant, kStep, kCosine, kLinear, kOneCycle };
 
 struct ScheduleOptions {

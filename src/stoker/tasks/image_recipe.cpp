@@ -46,14 +46,24 @@ std::int64_t default_batch(std::int64_t samples, std::int64_t limit) {
   return batch;
 }
 
-void add_sgd(Rows& rows, double lr, int lr_batch, double weight_decay, const char* schedule, double warmup,
-             std::string why) {
+// Values of a recipe for sgd; lr is stated for a batch of 256.
+struct Sgd {
+  double lr, weight_decay;
+  const char* schedule;
+  double warmup;
+};
+constexpr Sgd kCnn{.lr = 0.2, .weight_decay = 5e-4, .schedule = "one_cycle", .warmup = 0.2};
+constexpr Sgd kCnnFromWeights{.lr = 0.02, .weight_decay = 5e-4, .schedule = "one_cycle", .warmup = 0.2};
+constexpr Sgd kResNet{.lr = 0.1, .weight_decay = 1e-4, .schedule = "cosine", .warmup = 0.05};
+constexpr Sgd kResNetFromWeights{.lr = 0.01, .weight_decay = 1e-4, .schedule = "cosine", .warmup = 0.05};
+
+void add_sgd(Rows& rows, const Sgd& values, const char* why) {
   rows.add("optimizer", "sgd", why);
-  rows.add("lr", lr, why);
-  rows.add("lr_batch", lr_batch, "the batch that lr is stated for");
-  rows.add("weight_decay", weight_decay, why);
-  rows.add("schedule", schedule, why);
-  rows.add("warmup", warmup, "a share of the run");
+  rows.add("lr", values.lr, why);
+  rows.add("lr_batch", 256, "the batch that lr is stated for");
+  rows.add("weight_decay", values.weight_decay, why);
+  rows.add("schedule", values.schedule, why);
+  rows.add("warmup", values.warmup, "a share of the run");
 }
 
 // Learning rates of adam and adamw do not carry over from sgd.
@@ -118,12 +128,12 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   if (adaptive) {
     add_adaptive(rows, question.optimizer.empty() ? "adamw" : question.optimizer, question.weights);
   } else if (model == "cnn") {
-    add_sgd(rows, question.weights ? 0.02 : 0.2, 256, 5e-4, "one_cycle", 0.2, "found on CIFAR-10");
+    add_sgd(rows, question.weights ? kCnnFromWeights : kCnn, "found on CIFAR-10");
   } else {
-    add_sgd(rows, question.weights ? 0.01 : 0.1, 256, 1e-4, "cosine", 0.05,
+    add_sgd(rows, question.weights ? kResNetFromWeights : kResNet,
             question.weights ? "small steps from given weights" : "He et al. 2016, with cosine decay");
   }
-  const int from_scratch = model != "cnn" ? 30 : train_samples >= 20'000 ? 16 : 12;
+  const int from_scratch = model != "cnn" ? 30 : train_samples >= 20'000 ? 16 : 12;  // cnn: that of small pictures
   rows.add("epochs", question.weights ? 10 : from_scratch,
            question.weights ? "given weights need few" : "long enough for the schedule to come down");
   rows.add("label_smoothing", model == "mlp" ? 0.0 : 0.1, "Szegedy et al. 2016, for convolutional networks");

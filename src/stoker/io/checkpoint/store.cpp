@@ -2,6 +2,7 @@
 #include "stoker/io/checkpoint/store.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,7 @@ constexpr const char* kWeights = "weights.safetensors";
 constexpr const char* kState = "state.safetensors";
 constexpr const char* kInfo = "info.json";
 constexpr const char* kNumbers = "state.json";
+constexpr std::array kFiles{kWeights, kState, kInfo, kNumbers};  // what the manifest lists and a load verifies
 
 // Doubles as the shortest text that reads back the same bits; what JSON has no number for as a string.
 nlohmann::json to_json(const core::Number& number) {
@@ -135,7 +137,7 @@ void write_folder(const fs::path& folder, const Checkpoint& checkpoint) {
     numbers[name] = to_json(number);
   }
   write_json(folder / kNumbers, numbers);
-  for (const char* name : {kWeights, kState, kInfo, kNumbers}) {
+  for (const char* name : kFiles) {
     manifest.files[name] = measure_file(folder / name);
   }
   write_manifest(folder, manifest);

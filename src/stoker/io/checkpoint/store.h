@@ -21,7 +21,7 @@ namespace stoker::io {
 struct Checkpoint {
   std::map<std::string, at::Tensor> weights;  // parameters and buffers as a user wants them (EMA if the run has one)
   core::State state;                          // what resuming needs
-  JsonBox info;                               // model, classes, preprocessing, plan, ...: opaque here
+  JsonBox info;                               // what the model is (job/model_card.h): opaque here
 };
 
 class CheckpointStore {

@@ -21,7 +21,8 @@ namespace {
 
 using namespace core;
 
-constexpr double kRedraw = 0.1;       // seconds between redraws of the terminal's line
+constexpr double kRedraw =
+    0.1;  // s between redraws of the terminal's line; after as long without a step the bus asks for one
 constexpr double kPlainLine = 10;     // seconds between step lines of a log file
 constexpr int kNoTerminalWidth = 80;  // columns
 constexpr int kUnlimited = 10'000;    // a log file has no right margin

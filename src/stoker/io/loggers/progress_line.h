@@ -12,7 +12,7 @@
 namespace stoker::io {
 
 enum class ProgressMode {
-  kTerminal,  // one line, redrawn at most 10 times a second; evaluations and faults stay above it
+  kTerminal,  // one line, redrawn at most each 0.1 s; evaluations and faults stay above it
   kPlain,     // a log file: a line at most each 10 s, and each evaluation, checkpoint, finding and fault
   kQuiet,     // findings, faults and the end
   kJson,      // every event as a JSON object a line
