@@ -41,7 +41,8 @@ class FileWriter {
 };
 
 // Temp file beside path, checked writes, fsync, rename, fsync of the folder: after a crash, a kill or a full disk the
-// file at path is either the old one or the new one, whole. IoError otherwise; the temp file is removed.
+// file at path is either the old one or the new one, whole. IoError otherwise; the temp file is removed. Every file of a
+// checkpoint goes this way.
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 

@@ -34,7 +34,7 @@ struct Scalars {
   std::size_t count = 0;
 };
 
-// Scalars on their way from the device: ready() never waits, read() may.
+// Scalars on their way from the device: read() may wait for it.
 class PendingScalars {
  public:
   virtual ~PendingScalars() = default;
@@ -97,13 +97,16 @@ struct RunFinished {
 using Event =
     std::variant<RunStarted, StepFinished, Evaluated, CheckpointSaved, FaultSurvived, Finding, Artifact, RunFinished>;
 
+// After so long without an event a sink is told to let out what it holds back.
+inline constexpr double kQuietSeconds = 0.1;
+
 // Receives events one at a time, in order, on one thread that is not the loop's.
 class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void on(const Event& event) = 0;
-  // What was held back (a buffer, a redraw) goes out now: called on the same thread when no event came for a tenth of a
-  // second, and before the sink is destroyed.
+  // What was held back (a buffer, a redraw) goes out now: called on the same thread when no event came for
+  // kQuietSeconds, and before the sink is destroyed.
   virtual void flush() {}
   // True if steps must not be merged when the sink is slow: a log that has a row for each.
   [[nodiscard]] virtual bool wants_every_step() const { return false; }

@@ -21,7 +21,7 @@ using core::StepFinished;
 
 constexpr std::size_t kMergeBeyond = 256;  // events that wait for a slow sink before its steps are merged
 constexpr int kMostUnread = 48;            // of the ring's 64 slots; the rest are the loop's head start
-constexpr std::chrono::milliseconds kQuiet{100};
+constexpr std::chrono::milliseconds kQuiet{static_cast<int>(core::kQuietSeconds * 1000)};
 
 // What a step's scalars are once they are read: sinks can keep them as long as they like.
 class ReadScalars final : public core::PendingScalars {

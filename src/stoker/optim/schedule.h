@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The learning rate as a pure function of the step: nothing to save, resume is asking for another step.
-// Called by train::Step and by reports that draw it. Thread-safe: no state.
+// Called once a step by the loop (job hands it in) and by reports that draw it. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>

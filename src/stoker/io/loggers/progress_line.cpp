@@ -21,8 +21,9 @@ namespace {
 
 using namespace core;
 
-constexpr double kRedraw =
-    0.1;  // s between redraws of the terminal's line; after as long without a step the bus asks for one
+// Seconds between redraws of the terminal's line. Where steps take longer, flush() draws after kQuietSeconds: the two
+// are one, or the longer of them would not hold.
+constexpr double kRedraw = core::kQuietSeconds;
 constexpr double kPlainLine = 10;     // seconds between step lines of a log file
 constexpr int kNoTerminalWidth = 80;  // columns
 constexpr int kUnlimited = 10'000;    // a log file has no right margin
