@@ -39,7 +39,18 @@ find_path(STOKER_CUDA_INCLUDE cuda_runtime_api.h
 if(EXISTS ${torch_lib}/libtorch_cuda.so AND STOKER_CUDA_INCLUDE)
   set(STOKER_HAS_CUDA_HEADERS ON)
   add_library(stoker_torch_cuda INTERFACE)
-  target_include_directories(stoker_torch_cuda SYSTEM INTERFACE ${STOKER_CUDA_INCLUDE})
+  # cuda_runtime.h includes crt/, which the wheel leaves to another one; tools/bootstrap fetches it.
+  set(cache $ENV{STOKER_CACHE})
+  if(NOT cache)
+    set(cache $ENV{HOME}/.cache/stoker)
+  endif()
+  find_path(STOKER_CUDA_CRT_INCLUDE crt/host_config.h
+    PATHS ${STOKER_CUDA_INCLUDE} ${cache}/cuda-crt-13.0.88/nvidia/cu13/include $ENV{CUDA_HOME}/include
+      /usr/local/cuda/include NO_DEFAULT_PATH)
+  if(NOT STOKER_CUDA_CRT_INCLUDE)
+    message(FATAL_ERROR "No crt/host_config.h for ${STOKER_CUDA_INCLUDE}/cuda_runtime.h; tools/bootstrap fetches it")
+  endif()
+  target_include_directories(stoker_torch_cuda SYSTEM INTERFACE ${STOKER_CUDA_INCLUDE} ${STOKER_CUDA_CRT_INCLUDE})
   target_link_libraries(stoker_torch_cuda INTERFACE stoker_torch_cpu)
   target_link_options(stoker_torch_cuda INTERFACE
     -Wl,--no-as-needed ${torch_lib}/libtorch_cuda.so ${torch_lib}/libc10_cuda.so)

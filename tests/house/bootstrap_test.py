@@ -15,7 +15,13 @@ case "$*" in
   *"-m pip install"*) ;;
   *) exit 1 ;;
 esac
+for last; do :; done
 while [ "$1" != --target ]; do shift; done
+if [ "$last" = nvidia-cuda-crt==13.0.88 ]; then
+  mkdir -p "$2/nvidia/cu13/include/crt"
+  touch "$2/nvidia/cu13/include/crt/host_config.h"
+  exit 0
+fi
 mkdir -p "$2/torch/lib" "$2/torch/include/ATen/core"
 touch "$2/torch/include/ATen/core/Tensor.h"
 %s
@@ -50,6 +56,20 @@ class Bootstrap(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0)
             self.assertEqual(list(self.cache.iterdir()), [])
         self.assertIn("could not install torch==2.11.0", self.run_tool("exit 1").stderr)
+
+    def test_headers_that_the_wheel_lacks_are_fetched_once(self):
+        with_cuda = 'mkdir -p "$2/nvidia/cu13/include"; touch "$2/nvidia/cu13/include/cuda_runtime.h"'
+        nowhere = {"CUDA_HOME": "/nowhere"}
+        done = self.run_tool(with_cuda, **nowhere)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(each.name for each in self.cache.iterdir()), ["cuda-crt-13.0.88", "torch-2.11.0"])
+        again = self.run_tool("exit 1", **nowhere)
+        self.assertEqual((again.returncode, again.stderr), (0, ""))
+        shutil.rmtree(self.cache / "cuda-crt-13.0.88")
+        toolkit = self.folder / "toolkit" / "include" / "crt"
+        toolkit.mkdir(parents=True)
+        (toolkit / "host_config.h").touch()
+        self.assertEqual(self.run_tool("exit 1", CUDA_HOME=str(toolkit.parents[1])).stderr, "")
 
     def torch(self, name, version):
         folder = self.folder / name / "torch"
