@@ -216,13 +216,13 @@ TEST(CheckpointStore, AKillAtAnyMomentLeavesAWholeOne) {
   const double one_save = stopwatch.seconds();
   CounterRng random(1, 0, 0, RandomOp::kPicture);
   std::int64_t value = 0;
-  for (int kill = 0; kill < 30 || (value == 0 && kill < 300); ++kill) {  // on a busy machine it takes more of them
+  for (int kill = 0; kill < 30 || (value == 0 && kill < 300); ++kill) {
     const pid_t child = in_child([&] {
       for (std::int64_t next = value + 1;; ++next) {
         store.save("last", made_of(next, 20'000));
       }
     });
-    ::usleep(static_cast<useconds_t>(random.uniform(0, 3e6 * one_save)));
+    ::usleep(static_cast<useconds_t>(random.uniform(0, (3 + kill) * 1e6 * one_save)));  // longer: others may be busy
     ::kill(child, SIGKILL);
     ASSERT_EQ(exit_code_of(child), -SIGKILL);
     const std::int64_t found = value_of(store.load("last"));
