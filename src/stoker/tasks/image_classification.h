@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a classifier sees pictures: which crop for training and evaluation, the normalisation, the weight of each class.
-// The defaults stand in image_recipe.h; how a crop is drawn and carried out, in augment/. Used by job; no state.
+// How a classifier sees pictures: which crop for training and evaluation, the normalisation.
+// The defaults stand in image_recipe.h; how a crop is drawn and carried out, in augment/. Used by image_task; no state.
 #pragma once
 
 #include <string>
@@ -19,9 +19,5 @@ inline constexpr int kSmallPicture = 96;
 [[nodiscard]] augment::ImagePolicy evaluation_policy(const ImagePreprocessing& pixels);
 // Size, margin and normalisation for a network input of image_size pixels.
 [[nodiscard]] ImagePreprocessing preprocessing(int image_size, int channels);
-
-// "none": undefined; "balanced": N / (classes * N_c), 0 for a class without samples; or the listed numbers.
-// ConfigError if their number is not that of the classes, or all are 0.
-[[nodiscard]] at::Tensor class_weights(const std::string& text, const data::ImageSplit& split, std::size_t classes);
 
 }  // namespace stoker::tasks

@@ -10,12 +10,12 @@
 namespace stoker::tasks {
 
 ImageClassifier::ImageClassifier(std::unique_ptr<models::Network> network, ClassifierOptions options)
-    : network_(std::move(network)), options_(std::move(options)) {
+    : NetworkTrainable(std::move(network)), options_(std::move(options)) {
   const ImagePreprocessing& pixels = options_.preprocessing;
   shift_ = at::tensor(pixels.mean, at::kDouble).mul(255).to(at::kFloat).reshape({1, pixels.channels, 1, 1});
   scale_ = at::tensor(pixels.std, at::kDouble).mul(255).reciprocal().to(at::kFloat).reshape({1, pixels.channels, 1, 1});
   const auto format = options_.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-  for (const core::Parameter& parameter : network_->parameters()) {
+  for (const core::Parameter& parameter : parameters()) {
     if (parameter.role == core::Role::kConv && parameter.tensor.dim() == 4) {
       parameter.tensor.set_data(parameter.tensor.detach().contiguous(format));
     }
@@ -23,7 +23,7 @@ ImageClassifier::ImageClassifier(std::unique_ptr<models::Network> network, Class
 }
 
 void ImageClassifier::to(c10::Device device) {
-  network_->to(device);
+  NetworkTrainable::to(device);
   shift_ = shift_.to(device);
   scale_ = scale_.to(device);
   if (options_.class_weights.defined()) {
@@ -31,19 +31,10 @@ void ImageClassifier::to(c10::Device device) {
   }
 }
 
-const std::vector<core::Parameter>& ImageClassifier::parameters() const { return network_->parameters(); }
-const std::vector<core::NamedTensor>& ImageClassifier::buffers() const { return network_->buffers(); }
-core::TensorList ImageClassifier::norm_buffers() const { return network_->norm_buffers(); }
-
 core::TensorList ImageClassifier::inputs(const core::Batch& batch) const {
   at::Tensor pixels = batch["image"].permute({0, 3, 1, 2}).to(at::kFloat);  // NHWC memory is channels_last already
   pixels = pixels.sub_(shift_).mul_(scale_);
   return {options_.channels_last ? pixels : pixels.contiguous()};
-}
-
-int ImageClassifier::segments() const { return network_->segments(); }
-core::TensorList ImageClassifier::forward_segment(int segment, core::TensorList inputs) {
-  return network_->forward_segment(segment, std::move(inputs));
 }
 
 core::Normalisers ImageClassifier::normalisers(const core::Batch& batch) const {
@@ -64,6 +55,8 @@ std::vector<core::MetricValue> ImageClassifier::metrics(const std::vector<core::
   return classification_metrics(totals);
 }
 
-void ImageClassifier::set_training(bool on) { network_->set_training(on); }
+std::vector<Table> ImageClassifier::tables(const std::vector<core::NamedTensor>& totals) const {
+  return {class_table(class_rows(totals, options_.classes))};
+}
 
 }  // namespace stoker::tasks

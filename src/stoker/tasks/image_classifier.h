@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network, a cross-entropy loss and the preprocessing of pictures, as a Trainable. Made by
-// tasks/image_classification; used by training, eval, predict. One thread at a time.
+// image_task; used by training, eval, predict. One thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,8 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "stoker/core/trainable.h"
-#include "stoker/models/network.h"
+#include "stoker/tasks/network_trainable.h"
 
 namespace stoker::tasks {
 
@@ -27,25 +26,18 @@ struct ClassifierOptions {
   ImagePreprocessing preprocessing;
   bool channels_last = true;
   double label_smoothing = 0;
-  at::Tensor class_weights;  // float [classes], or undefined
+  at::Tensor class_weights;          // float [classes], or undefined
+  std::vector<std::string> classes;  // names, for tables(); may be empty
 };
 
-class ImageClassifier final : public core::Trainable {
+class ImageClassifier final : public NetworkTrainable {
  public:
   ImageClassifier(std::unique_ptr<models::Network> network, ClassifierOptions options);
 
-  [[nodiscard]] models::Network& network() { return *network_; }
-  // Moves everything, the loss's constants included.
-  void to(c10::Device device);
-
-  [[nodiscard]] const std::vector<core::Parameter>& parameters() const override;
-  [[nodiscard]] const std::vector<core::NamedTensor>& buffers() const override;
-  [[nodiscard]] core::TensorList norm_buffers() const override;
+  void to(c10::Device device) override;
 
   // "image" uint8 [B, H, W, C] to float32 [B, C, H, W]: a view of the same memory order where channels_last is on.
   [[nodiscard]] core::TensorList inputs(const core::Batch& batch) const override;
-  [[nodiscard]] int segments() const override;
-  [[nodiscard]] core::TensorList forward_segment(int segment, core::TensorList inputs) override;
 
   // One term, "cross_entropy", on "target" int64 [B].
   [[nodiscard]] std::vector<std::string> loss_names() const override { return {"cross_entropy"}; }
@@ -55,10 +47,10 @@ class ImageClassifier final : public core::Trainable {
   [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList& outputs,
                                                         const core::Batch& batch) const override;
   [[nodiscard]] std::vector<core::MetricValue> metrics(const std::vector<core::NamedTensor>& totals) const override;
-  void set_training(bool on) override;
+  // "classes": a row each.
+  [[nodiscard]] std::vector<Table> tables(const std::vector<core::NamedTensor>& totals) const override;
 
  private:
-  std::unique_ptr<models::Network> network_;
   ClassifierOptions options_;
   at::Tensor shift_, scale_;  // float [1, C, 1, 1]: (x - shift) * scale on 0 ... 255
 };

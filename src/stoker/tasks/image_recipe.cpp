@@ -136,6 +136,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   const int from_scratch = model != "cnn" ? 30 : train_samples >= 20'000 ? 16 : 12;  // cnn: that of small pictures
   rows.add("epochs", question.weights ? 10 : from_scratch,
            question.weights ? "given weights need few" : "long enough for the schedule to come down");
+  rows.add("class_weights", "none", "every sample counts the same");
   rows.add("label_smoothing", model == "mlp" ? 0.0 : 0.1, "Szegedy et al. 2016, for convolutional networks");
   return rows.take();
 }

@@ -36,10 +36,16 @@ double Plan::peak_lr() const {
 
 std::vector<core::PlanRow> Plan::rows() const {
   std::vector<core::PlanRow> result;
-  for (const Setting& each : settings()) {
-    const auto note = notes.find(each.key);
+  const auto add = [&](std::string key, std::string value) {
+    const auto note = notes.find(key);
     const Note known = note == notes.end() ? Note{} : note->second;
-    result.push_back({std::string(each.key), each.print(*this), known.origin, known.reason});
+    result.push_back({std::move(key), std::move(value), known.origin, known.reason});
+  };
+  for (const Setting& each : settings()) {
+    add(std::string(each.key), each.print(*this));
+  }
+  for (const auto& [key, value] : own) {
+    add(key, value);
   }
   return result;
 }
@@ -67,7 +73,7 @@ Plan plan_from_json(const std::string& text) {
       if (!value) {
         fail<ConfigError>(kWhere, "{} has no hexadecimal after hex:", key);
       }
-      setting(key).parse(plan, *value);
+      set_value(plan, key, *value);
       plan.notes[key] = {origin_from_name(row.at("origin").get<std::string>()), row.at("reason").get<std::string>()};
     }
     for (const Setting& each : settings()) {

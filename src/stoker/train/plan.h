@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "stoker/core/plan_row.h"
+#include "stoker/core/task_setting.h"
 
 namespace stoker::train {
 
 struct Plan {
   // behaviour: what is learnt
+  std::string task;  // the kind of task, "image_classification"
   std::string model;
   std::string weights;      // safetensors file or checkpoint to start from; empty: from scratch
   std::int64_t freeze = 0;  // leading segments kept as they are
@@ -32,10 +34,6 @@ struct Plan {
   double weight_decay = 0;
   std::string schedule;
   double warmup = 0;            // below 1: share of all steps; else steps
-  std::int64_t image_size = 0;  // pixels a side
-  std::string augment;
-  double label_smoothing = 0;
-  std::string class_weights;    // "none", "balanced", or one number a class, separated by commas
   double ema = 0;               // decay; 0: off
   double clip = 0;              // largest gradient norm; 0: off
   std::int64_t early_stop = 0;  // evaluations without a gain; 0: off
@@ -43,6 +41,8 @@ struct Plan {
   std::int64_t skip_limit = 0;  // non-finite steps in a row that are skipped before the run stops
   double val = 0;               // share of train that validates where there is no validation split
   std::string tail;             // "keep", "drop": the last, smaller batch of an epoch
+
+  core::TaskValues own;  // behaviour that the task alone knows
 
   // performance: how fast it is learnt
   std::string device;
@@ -67,7 +67,7 @@ struct Plan {
 
   // The learning rate's peak for this batch: lr scaled from lr_batch to batch by lr_scale.
   [[nodiscard]] double peak_lr() const;
-  // All values in the order of settings().
+  // All values in the order of settings(), then the task's own.
   [[nodiscard]] std::vector<core::PlanRow> rows() const;
 };
 

@@ -13,7 +13,7 @@ constexpr std::string_view kWhere = "train.resolve";
 using core::Origin;
 
 void put(Plan& plan, std::string_view key, std::string_view value, Origin origin, std::string reason) {
-  setting(key).parse(plan, value);
+  set_value(plan, key, value);
   plan.notes.insert_or_assign(std::string(key), Plan::Note{origin, std::move(reason)});
 }
 
@@ -23,6 +23,7 @@ void put_general_defaults(Plan& plan, const Facts& facts) {
     put(plan, key, value, Origin::kDefault, std::move(reason));
   };
   const bool cuda = facts.device.starts_with("cuda");
+  put_default("task", facts.task, facts.task_reason);
   put_default("weights", "", "from scratch");
   put_default("freeze", "0", "every segment is trained");
   put_default("steps", "0", "as the epochs make them");
@@ -33,7 +34,6 @@ void put_general_defaults(Plan& plan, const Facts& facts) {
   put_default("optimizer.beta1", "0.9", "Kingma and Ba, 2015");
   put_default("optimizer.beta2", "0.999", "Kingma and Ba, 2015");
   put_default("optimizer.eps", "1e-08", "Kingma and Ba, 2015");
-  put_default("class_weights", "none", "every sample counts the same");
   put_default("ema", "0", "off");
   put_default("clip", "0", "off");
   put_default("early_stop", "0", "off");

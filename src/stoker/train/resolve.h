@@ -19,6 +19,7 @@ inline constexpr std::int64_t kDefaultSeed = 1;
 
 // What the data, the model's recipe and the machine say.
 struct Facts {
+  std::string task, task_reason;
   std::int64_t train_samples = 0;
   std::int64_t val_samples = 0;
   int cores = 1;               // that this process may use

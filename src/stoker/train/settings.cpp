@@ -9,7 +9,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/base/nearest.h"
+#include "stoker/base/parse_value.h"
 #include "stoker/optim/schedule.h"
 
 namespace stoker::train {
@@ -18,71 +18,43 @@ namespace {
 constexpr std::string_view kWhere = "train.options";
 constexpr std::int64_t kMany = 1'000'000'000;  // steps: more than any run has
 
-// The candidate that was probably meant; empty if none is near.
-std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
-  const std::string found = nearest(name, candidates);
-  return edit_distance(name, found) <= std::max<std::size_t>(2, name.size() / 2) ? found : "";
-}
-
-[[noreturn]] void bad_value(std::string_view key, std::string_view text, std::string_view expected) {
-  fail<ConfigError>(kWhere, "{} must be {}, got \"{}\"; set {}=...", key, expected, printable(text), key);
-}
-
-template <typename T>
-T parse_number(std::string_view key, std::string_view text, std::string_view expected) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) {
-    bad_value(key, text, expected);
-  }
-  return value;
-}
-
 // "90", "90s", "15m", "1.5h" in seconds.
-double parse_duration(std::string_view key, std::string_view text, std::string_view expected) {
+double parse_duration(std::string_view key, std::string_view text, double high) {
   double unit = 1;
   std::string_view number = text;
   if (!text.empty() && (text.back() == 's' || text.back() == 'm' || text.back() == 'h')) {
     unit = text.back() == 's' ? 1 : text.back() == 'm' ? 60 : 3600;
     number = text.substr(0, text.size() - 1);
   }
-  return unit * parse_number<double>(key, number, expected);
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (number.empty() || error != std::errc() || end != number.data() + number.size() ||
+      !(value >= 0 && unit * value <= high)) {
+    refuse_value(key, text, fmt::format("a time such as 90s, 15m or 2h, at most {}h", high / 3600));
+  }
+  return unit * value;
 }
 
 Setting whole(std::string_view key, Group group, std::int64_t Plan::*field, std::int64_t low, std::int64_t high,
               std::string_view fallback, std::string_view why) {
-  const std::string expected = fmt::format("a whole number in {} ... {}", low, high);
   return {key,
           group,
           fmt::format("{} ... {}", low, high),
           fallback,
           why,
-          [=](Plan& plan, std::string_view text) {
-            const auto value = parse_number<std::int64_t>(key, text, expected);
-            if (value < low || value > high) {
-              bad_value(key, text, expected);
-            }
-            plan.*field = value;
-          },
+          [=](Plan& plan, std::string_view text) { plan.*field = parse_whole(key, text, low, high); },
           [=](const Plan& plan) { return std::to_string(plan.*field); }};
 }
 
 Setting real(std::string_view key, Group group, double Plan::*field, double low, double high, std::string_view fallback,
              std::string_view why, bool duration = false) {
-  const std::string expected = duration ? fmt::format("a time such as 90s, 15m or 2h, at most {}h", high / 3600)
-                                        : fmt::format("a number in {} ... {}", low, high);
   return {key,
           group,
           duration ? "90s, 15m, 2h" : fmt::format("{} ... {}", low, high),
           fallback,
           why,
           [=](Plan& plan, std::string_view text) {
-            const double value =
-                duration ? parse_duration(key, text, expected) : parse_number<double>(key, text, expected);
-            if (!(value >= low && value <= high)) {  // also refuses NaN
-              bad_value(key, text, expected);
-            }
-            plan.*field = value;
+            plan.*field = duration ? parse_duration(key, text, high) : parse_real(key, text, low, high);
           },
           [=](const Plan& plan) { return fmt::format("{}", plan.*field); }};
 }
@@ -95,14 +67,7 @@ Setting choice(std::string_view key, Group group, std::string Plan::*field, std:
           listed,
           fallback,
           why,
-          [=](Plan& plan, std::string_view text) {
-            if (std::ranges::find(names, text) == names.end()) {
-              const std::string near = nearest_name(text, names);
-              fail<ConfigError>(kWhere, "{} must be one of {}, got \"{}\"{}", key, listed, printable(text),
-                                near.empty() ? "" : fmt::format("; did you mean {}={}?", key, near));
-            }
-            plan.*field = text;
-          },
+          [=](Plan& plan, std::string_view text) { plan.*field = parse_choice(key, text, names); },
           [=](const Plan& plan) { return plan.*field; }};
 }
 
@@ -116,7 +81,7 @@ Setting text_field(
           why,
           [=](Plan& plan, std::string_view text) {
             if (!valid(text)) {
-              bad_value(key, text, values);
+              refuse_value(key, text, values);
             }
             plan.*field = text;
           },
@@ -129,13 +94,7 @@ Setting yes_no(std::string_view key, Group group, bool Plan::*field, std::string
           "on|off",
           fallback,
           why,
-          [=](Plan& plan, std::string_view text) {
-            const bool on = text == "on" || text == "true" || text == "1";
-            if (!on && text != "off" && text != "false" && text != "0") {
-              bad_value(key, text, "on or off");
-            }
-            plan.*field = on;
-          },
+          [=](Plan& plan, std::string_view text) { plan.*field = parse_flag(key, text); },
           [=](const Plan& plan) { return plan.*field ? "on" : "off"; }};
 }
 
@@ -149,28 +108,14 @@ bool valid_device(std::string_view text) {
   return std::ranges::all_of(text.substr(5), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-bool valid_class_weights(std::string_view text) {
-  if (text == "none" || text == "balanced") {
-    return true;
-  }
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', start), text.size());
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data() + start, text.data() + comma, value);
-    if (error != std::errc() || end != text.data() + comma || !(value >= 0) || !std::isfinite(value)) {
-      return false;
-    }
-    start = comma + 1;
-  }
-  return true;
-}
-
 std::vector<Setting> behaviour_settings() {
   constexpr Group B = Group::kBehaviour;
   const auto non_empty = [](std::string_view text) { return !text.empty(); };
   return {
+      text_field("task", B, &Plan::task, "a name that `stoker info tasks` lists", "by what the data is",
+                 "what is learnt from the data", non_empty),
       text_field("model", B, &Plan::model, "a name that `stoker info models` lists",
-                 "cnn up to 96 pixels, else resnet18", "the network", non_empty),
+                 "by the recipe", "the network", non_empty),
       text_field("weights", B, &Plan::weights, "a .safetensors file, a checkpoint or a run folder", "from scratch",
                  "start from these weights; a head of another class count is made new",
                  {[](std::string_view) { return true; }}),
@@ -196,14 +141,6 @@ std::vector<Setting> behaviour_settings() {
       real("weight_decay", B, &Plan::weight_decay, 0, 10, "by the recipe", "on weights, never on norms and biases"),
       choice("schedule", B, &Plan::schedule, optim::known_schedules(), "by the recipe", "learning rate over the run"),
       real("warmup", B, &Plan::warmup, 0, 1e9, "by the recipe", "steps of rising lr; below 1 a share of the run"),
-      whole("image_size", B, &Plan::image_size, 4, 4096, "the pictures' own up to 96, else 224", "pixels a side"),
-      choice("augment", B, &Plan::augment,
-             {"none", "flip", "pad_crop", "pad_crop_flip", "resized_crop", "resized_crop_flip"},
-             "by the size and colour of the pictures", "random changes to training pictures"),
-      real("label_smoothing", B, &Plan::label_smoothing, 0, 0.9, "by the recipe",
-           "share of the target spread over all classes"),
-      text_field("class_weights", B, &Plan::class_weights, "none, balanced, or one number a class: 1,2.5,1", "none",
-                 "weight of each class in the loss", valid_class_weights),
       real("ema", B, &Plan::ema, 0, 0.999999, "by the recipe",
            "decay of averaged weights that evaluation uses; 0 is off"),
       real("clip", B, &Plan::clip, 0, 1e9, "0: off", "largest gradient norm"),
@@ -253,30 +190,67 @@ std::span<const Setting> settings() {
   return table;
 }
 
-const Setting& setting(std::string_view key) {
+const Setting* find_setting(std::string_view key) {
   const auto all = settings();
   const auto found = std::ranges::find(all, key, &Setting::key);
-  if (found != all.end()) {
-    return *found;
+  return found == all.end() ? nullptr : &*found;
+}
+
+const Setting& setting(std::string_view key) {
+  const Setting* found = find_setting(key);
+  if (found == nullptr) {
+    fail<ConfigError>(kWhere, "there is no option \"{}\"", printable(key));
+  }
+  return *found;
+}
+
+void set_value(Plan& plan, std::string_view key, std::string_view value) {
+  if (const Setting* known = find_setting(key)) {
+    known->parse(plan, value);
+  } else {
+    plan.own.insert_or_assign(std::string(key), std::string(value));
+  }
+}
+
+void Options::check(std::string_view key, std::string_view value) const {
+  const Setting* known = find_setting(key);
+  const auto own = std::ranges::find(own_, key, &core::TaskSetting::key);
+  if (known != nullptr || own != own_.end()) {
+    Plan scratch;
+    if (value != "auto") {
+      known != nullptr ? known->parse(scratch, value) : own->check(value);
+    }
+    return;
   }
   std::vector<std::string> names;
-  for (const Setting& each : all) {
+  for (const Setting& each : settings()) {
     names.emplace_back(each.key);
   }
-  const std::string near = nearest_name(key, names);
+  for (const core::TaskSetting& each : own_) {
+    names.push_back(each.key);
+  }
+  const std::string near = near_name(key, names);
   fail<ConfigError>(kWhere, "unknown option \"{}\"{}; `stoker train --help` lists them", printable(key),
                     near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near));
 }
 
 void Options::set(std::string_view key, std::string_view value, core::Origin origin) {
-  const Setting& known = setting(key);
+  check(key, value);
   if (value == "auto") {
     asked_.erase(std::string(key));
-    return;
+  } else {
+    asked_.insert_or_assign(std::string(key), Asked{std::string(value), origin});
   }
-  Plan scratch;
-  known.parse(scratch, value);
-  asked_.insert_or_assign(std::string(key), Asked{std::string(value), origin});
+}
+
+core::TaskValues Options::own_values() const {
+  core::TaskValues values;
+  for (const auto& [key, asked] : asked_) {
+    if (find_setting(key) == nullptr) {
+      values.emplace(key, asked.value);
+    }
+  }
+  return values;
 }
 
 void Options::set_assignment(std::string_view assignment, core::Origin origin) {

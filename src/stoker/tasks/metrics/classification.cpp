@@ -117,4 +117,12 @@ std::vector<ClassRow> class_rows(const std::vector<core::NamedTensor>& totals,
   return rows;
 }
 
+Table class_table(const std::vector<ClassRow>& rows) {
+  Table table{"classes", {"name", "samples", "precision", "recall", "f1", "mostly_taken_for"}, {}};
+  for (const ClassRow& row : rows) {
+    table.rows.push_back({row.name, row.samples, row.precision, row.recall, row.f1, row.mostly_taken_for});
+  }
+  return table;
+}
+
 }  // namespace stoker::tasks

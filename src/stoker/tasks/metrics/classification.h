@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stoker/core/trainable.h"
+#include "stoker/tasks/network_trainable.h"
 
 namespace stoker::tasks {
 
@@ -33,5 +34,7 @@ struct ClassRow {
 };
 [[nodiscard]] std::vector<ClassRow> class_rows(const std::vector<core::NamedTensor>& totals,
                                                const std::vector<std::string>& classes);
+// "classes": the rows as a table.
+[[nodiscard]] Table class_table(const std::vector<ClassRow>& rows);
 
 }  // namespace stoker::tasks

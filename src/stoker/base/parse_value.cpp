@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/base/parse_value.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/base/nearest.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::string_view kWhere = "options";
+
+template <typename T>
+T parse_number(std::string_view key, std::string_view text, T low, T high, std::string_view expected) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() ||
+      !(value >= low && value <= high)) {  // also refuses NaN
+    refuse_value(key, text, expected);
+  }
+  return value;
+}
+
+}  // namespace
+
+void refuse_value(std::string_view key, std::string_view text, std::string_view expected) {
+  fail<ConfigError>(kWhere, "{} must be {}, got \"{}\"; set {}=...", key, expected, printable(text), key);
+}
+
+std::int64_t parse_whole(std::string_view key, std::string_view text, std::int64_t low, std::int64_t high) {
+  return parse_number(key, text, low, high, fmt::format("a whole number in {} ... {}", low, high));
+}
+
+double parse_real(std::string_view key, std::string_view text, double low, double high) {
+  return parse_number(key, text, low, high, fmt::format("a number in {} ... {}", low, high));
+}
+
+bool parse_flag(std::string_view key, std::string_view text) {
+  const bool on = text == "on" || text == "true" || text == "1";
+  if (!on && text != "off" && text != "false" && text != "0") {
+    refuse_value(key, text, "on or off");
+  }
+  return on;
+}
+
+std::string parse_choice(std::string_view key, std::string_view text, const std::vector<std::string>& names) {
+  if (std::ranges::find(names, text) == names.end()) {
+    const std::string near = near_name(text, names);
+    fail<ConfigError>(kWhere, "{} must be one of {}, got \"{}\"{}", key, fmt::join(names, "|"), printable(text),
+                      near.empty() ? "" : fmt::format("; did you mean {}={}?", key, near));
+  }
+  return std::string(text);
+}
+
+std::string near_name(std::string_view name, const std::vector<std::string>& candidates) {
+  const std::string found = nearest(name, candidates);
+  return edit_distance(name, found) <= std::max<std::size_t>(2, name.size() / 2) ? found : "";
+}
+
+}  // namespace stoker

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/tasks/class_weights.h"
+
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "stoker/base/error.h"
+#include "stoker/tasks/task_values.h"
+
+namespace stoker::tasks {
+namespace {
+
+constexpr std::string_view kWhere = "tasks.class_weights";
+
+bool valid_class_weights(std::string_view text) {
+  if (text == "none" || text == "balanced") {
+    return true;
+  }
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', start), text.size());
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data() + start, text.data() + comma, value);
+    if (error != std::errc() || end != text.data() + comma || !(value >= 0) || !std::isfinite(value)) {
+      return false;
+    }
+    start = comma + 1;
+  }
+  return true;
+}
+
+}  // namespace
+
+core::TaskSetting class_weights_setting() {
+  return text_setting("class_weights", "none, balanced, or one number a class: 1,2.5,1", "none",
+                      "weight of each class in the loss", valid_class_weights);
+}
+
+core::TaskSetting label_smoothing_setting() {
+  return real_setting("label_smoothing", 0, 0.9, "by the recipe", "share of the target spread over all classes");
+}
+
+at::Tensor class_weights(const std::string& text, const std::vector<std::int64_t>& labels, std::size_t classes) {
+  if (text == "none") {
+    return {};
+  }
+  std::vector<double> weights(classes, 0);
+  if (text == "balanced") {
+    for (const std::int64_t label : labels) {
+      weights.at(static_cast<std::size_t>(label)) += 1;
+    }
+    for (double& weight : weights) {
+      weight = weight > 0 ? static_cast<double>(labels.size()) / (static_cast<double>(classes) * weight) : 0;
+    }
+    return at::tensor(weights, at::kDouble).to(at::kFloat);
+  }
+  std::vector<double> listed;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', start), text.size());
+    double value = 0;
+    std::from_chars(text.data() + start, text.data() + comma, value);
+    listed.push_back(value);
+    start = comma + 1;
+  }
+  if (listed.size() != classes || std::ranges::none_of(listed, [](double w) { return w > 0; })) {
+    fail<ConfigError>(kWhere, "class_weights has {} numbers for {} classes; give one for each, not all 0",
+                      listed.size(), classes);
+  }
+  return at::tensor(listed, at::kDouble).to(at::kFloat);
+}
+
+}  // namespace stoker::tasks

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/tasks/image_task.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "stoker/base/byte_name.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/data/image_loader.h"
+#include "stoker/models/registry.h"
+#include "stoker/tasks/class_weights.h"
+#include "stoker/tasks/image_classification.h"
+#include "stoker/tasks/image_recipe.h"
+#include "stoker/tasks/task_values.h"
+
+namespace stoker::tasks {
+namespace {
+
+constexpr std::string_view kWhere = "tasks.image";
+
+nlohmann::json to_json(const ImageCard& card) {
+  std::vector<std::string> classes;
+  for (const std::string& name : card.classes) {
+    classes.push_back(byte_name_to_text(name));
+  }
+  return {{"classes", classes},
+          {"preprocessing",
+           {{"channels", card.pixels.channels},
+            {"image_size", card.pixels.image_size},
+            {"resize", card.pixels.resize},
+            {"mean", card.pixels.mean},
+            {"std", card.pixels.std}}}};
+}
+
+std::unique_ptr<NetworkTrainable> make_classifier(const ModelRequest& request, const ImageCard& card,
+                                                  ClassifierOptions classifier) {
+  models::ModelOptions options;
+  options.classes = static_cast<int>(card.classes.size());
+  options.channels = card.pixels.channels;
+  options.image_size = card.pixels.image_size;
+  options.seed = request.seed;
+  classifier.preprocessing = card.pixels;
+  classifier.channels_last = request.channels_last;
+  classifier.classes = card.classes;
+  return std::make_unique<ImageClassifier>(models::make_network(request.name, options), std::move(classifier));
+}
+
+// The split with its labels in the model's numbering.
+void relabel(data::ImageSplit& split, const std::vector<std::string>& from, const std::vector<std::string>& to) {
+  std::vector<std::int64_t> ids;
+  for (const std::string& name : from) {
+    const auto found = std::ranges::find(to, name);
+    if (found == to.end()) {
+      std::vector<std::string> known;
+      for (const std::string& each : to) {
+        known.push_back(printable(each));
+      }
+      fail<DataError>(kWhere, "class \"{}\" is unknown to the model, which knows {}", printable(name),
+                      fmt::join(known, ", "));
+    }
+    ids.push_back(found - to.begin());
+  }
+  for (std::int64_t& label : split.labels) {
+    label = ids.at(static_cast<std::size_t>(label));
+  }
+}
+
+class ImageTask final : public Task {
+ public:
+  ImageTask(const std::filesystem::path& path, const OpenOptions& options)
+      : folder_(data::open_image_folder(path, {.val = options.val, .seed = options.seed}, options.progress)) {}
+
+  [[nodiscard]] std::int64_t size(Split split) const override { return of(split).size(); }
+  [[nodiscard]] std::string describe() const override {
+    return fmt::format("{}, {} classes", folder_.layout, folder_.classes.size());
+  }
+  [[nodiscard]] const std::vector<std::string>& findings() const override { return folder_.findings; }
+
+  [[nodiscard]] std::vector<core::PlanRow> recipe(const Asked& asked) const override {
+    RecipeQuestion question;
+    question.model = asked.model;
+    question.optimizer = asked.optimizer;
+    const auto size = asked.own.find("image_size");
+    question.image_size = size == asked.own.end() ? 0 : static_cast<int>(whole_value(asked.own, "image_size"));
+    question.weights = asked.weights;
+    question.cuda = asked.cuda;
+    return tasks::recipe(question, pictures(), folder_.train.size());
+  }
+  [[nodiscard]] bool couples_samples(const std::string& model) const override {
+    return tasks::couples_samples(model);
+  }
+
+  void settle(const std::string& model, const core::TaskValues& own) override {
+    own_ = own;
+    card_.classes = folder_.classes;
+    card_.pixels =
+        preprocessing(static_cast<int>(whole_value(own, "image_size")), network_channels(model, pictures()));
+  }
+  void adopt(const nlohmann::json& card) override {
+    card_ = image_card(card);
+    for (data::ImageSplit* split : {&folder_.train, &folder_.val, &folder_.test}) {
+      relabel(*split, folder_.classes, card_.classes);
+    }
+  }
+  void check_same(const nlohmann::json& card, const std::string& run) const override {
+    const std::vector<std::string> classes = image_card(card).classes;
+    if (classes != folder_.classes) {
+      fail<CheckpointError>(
+          kWhere,
+          "the data has {} classes now, the run was started with {}{}: {} cannot go on; train anew with weights={}",
+          folder_.classes.size(), classes.size(), classes.size() == folder_.classes.size() ? " of other names" : "",
+          run, run);
+    }
+  }
+
+  [[nodiscard]] std::unique_ptr<NetworkTrainable> make_model(const ModelRequest& request) const override {
+    ClassifierOptions classifier;
+    classifier.label_smoothing = real_value(own_, "label_smoothing");
+    classifier.class_weights =
+        class_weights(text_value(own_, "class_weights"), folder_.train.labels, folder_.classes.size());
+    return make_classifier(request, card_, std::move(classifier));
+  }
+  [[nodiscard]] BatchChecks checks() const override {
+    return {"image", "target", static_cast<std::int64_t>(card_.classes.size()), card_.pixels.channels};
+  }
+  [[nodiscard]] std::int64_t sample_flops(const NetworkTrainable& model) const override {
+    return models::flops(model.network(), {card_.pixels.channels, card_.pixels.image_size, card_.pixels.image_size});
+  }
+
+  [[nodiscard]] std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const override {
+    data::ImageLoaderOptions options = loader_options(folder_.train, request);
+    options.policy = training_policy(text_value(own_, "augment"), card_.pixels);
+    options.batch = request.batch;
+    return std::make_unique<data::ImageLoader>(std::move(options));
+  }
+  [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
+                                                                      const BatchRequest& request) const override {
+    data::ImageLoaderOptions options = loader_options(of(split), request);
+    options.policy = evaluation_policy(card_.pixels);
+    options.batch = std::min(request.batch, options.split.size());
+    options.shuffle = false;
+    return std::make_unique<data::ImageLoader>(std::move(options));
+  }
+  [[nodiscard]] double load_seconds_per_sample() const override {
+    constexpr int kSamples = 16;
+    return data::estimate_sample_seconds(folder_.train, card_.pixels.channels,
+                                         training_policy(text_value(own_, "augment"), card_.pixels), kSamples);
+  }
+  [[nodiscard]] std::string sample_name(std::int64_t index) const override {
+    return folder_.train.source->name(index);
+  }
+  [[nodiscard]] nlohmann::json card() const override { return to_json(card_); }
+
+ private:
+  [[nodiscard]] const data::ImageSplit& of(Split split) const {
+    return split == Split::kTrain ? folder_.train : split == Split::kVal ? folder_.val : folder_.test;
+  }
+  [[nodiscard]] const PictureFacts& pictures() const {
+    if (!pictures_) {
+      pictures_ = look_at_pictures(folder_.train);
+    }
+    return *pictures_;
+  }
+  [[nodiscard]] data::ImageLoaderOptions loader_options(const data::ImageSplit& split,
+                                                        const BatchRequest& request) const {
+    data::ImageLoaderOptions options;
+    options.split = split;
+    options.channels = card_.pixels.channels;
+    options.seed = request.seed;
+    options.drop_tail = request.drop_tail;
+    options.threads = request.threads;
+    options.pinned = request.pinned;
+    options.start = request.start;
+    return options;
+  }
+
+  data::ImageFolder folder_;
+  mutable std::optional<PictureFacts> pictures_;  // read once they are asked for
+  core::TaskValues own_;
+  ImageCard card_;
+};
+
+}  // namespace
+
+ImageCard image_card(const nlohmann::json& json) {
+  ImageCard card;
+  for (const auto& name : json.at("classes")) {
+    const std::optional<std::string> bytes = byte_name_from_text(name.get<std::string>());
+    if (!bytes) {
+      fail<CheckpointError>(kWhere, "has a damaged class name: {}", name.dump());
+    }
+    card.classes.push_back(*bytes);
+  }
+  const auto& pixels = json.at("preprocessing");
+  card.pixels.channels = pixels.at("channels").get<int>();
+  card.pixels.image_size = pixels.at("image_size").get<int>();
+  card.pixels.resize = pixels.at("resize").get<int>();
+  card.pixels.mean = pixels.at("mean").get<std::vector<double>>();
+  card.pixels.std = pixels.at("std").get<std::vector<double>>();
+  const auto channels = static_cast<std::size_t>(card.pixels.channels);
+  if (card.classes.size() < 2 || (channels != 1 && channels != 3) || card.pixels.mean.size() != channels ||
+      card.pixels.std.size() != channels || card.pixels.image_size < 1 || card.pixels.resize < card.pixels.image_size) {
+    fail<CheckpointError>(kWhere, "classes or preprocessing contradict themselves");
+  }
+  return card;
+}
+
+TaskKind image_classification() {
+  TaskKind kind;
+  kind.name = "image_classification";
+  kind.text = "labelled pictures: class folders, split folders, tar files of these, or a labels.csv";
+  kind.settings = {
+      whole_setting("image_size", 4, 4096, "the pictures' own up to 96, else 224", "pixels a side"),
+      choice_setting("augment", {"none", "flip", "pad_crop", "pad_crop_flip", "resized_crop", "resized_crop_flip"},
+                     "by the size and colour of the pictures", "random changes to training pictures"),
+      label_smoothing_setting(),
+      class_weights_setting(),
+  };
+  for (const models::ModelInfo& model : models::known_models()) {
+    kind.models.push_back(model.name);
+  }
+  kind.recognises = [](const std::filesystem::path&) { return true; };  // folders and tar files: what is left
+  kind.open = [](const std::filesystem::path& path, const OpenOptions& options) {
+    return std::make_unique<ImageTask>(path, options);
+  };
+  kind.restore = [](const ModelRequest& request, const nlohmann::json& card) {
+    return make_classifier(request, image_card(card), {});
+  };
+  return kind;
+}
+
+}  // namespace stoker::tasks

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network as a Trainable, but for what a task adds: inputs, loss, metrics. Each task derives its model from it.
+// One thread at a time.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "stoker/core/trainable.h"
+#include "stoker/models/network.h"
+
+namespace stoker::tasks {
+
+// A table for people: `stoker eval` prints it, reports show it, JSON holds each row as an object.
+struct Table {
+  using Cell = std::variant<std::string, std::int64_t, double>;  // NaN: nothing to say
+  std::string name;                                              // "classes": its key in JSON
+  std::vector<std::string> columns;                              // snake_case
+  std::vector<std::vector<Cell>> rows;
+};
+
+class NetworkTrainable : public core::Trainable {
+ public:
+  explicit NetworkTrainable(std::unique_ptr<models::Network> network) : network_(std::move(network)) {}
+
+  [[nodiscard]] models::Network& network() const { return *network_; }
+  // Moves everything, the loss's constants included.
+  virtual void to(c10::Device device) { network_->to(device); }
+  // What the totals of an evaluation, by then on the CPU, say beyond metrics().
+  [[nodiscard]] virtual std::vector<Table> tables(const std::vector<core::NamedTensor>&) const { return {}; }
+
+  [[nodiscard]] const std::vector<core::Parameter>& parameters() const override { return network_->parameters(); }
+  [[nodiscard]] const std::vector<core::NamedTensor>& buffers() const override { return network_->buffers(); }
+  [[nodiscard]] core::TensorList norm_buffers() const override { return network_->norm_buffers(); }
+  [[nodiscard]] int segments() const override { return network_->segments(); }
+  [[nodiscard]] core::TensorList forward_segment(int segment, core::TensorList inputs) override {
+    return network_->forward_segment(segment, std::move(inputs));
+  }
+  void set_training(bool on) override { network_->set_training(on); }
+
+ private:
+  std::unique_ptr<models::Network> network_;
+};
+
+}  // namespace stoker::tasks

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is learnt from a kind of data: how the data is found and split, which settings and defaults it has, its batches,
+// its model. One file a kind, one line each in registry.cpp; job drives them and knows no more than this. Before a plan
+// there are sizes, findings and the recipe; after settle(), or adopt(), the rest. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "stoker/core/batch_source.h"
+#include "stoker/core/plan_row.h"
+#include "stoker/core/task_setting.h"
+#include "stoker/tasks/network_trainable.h"
+
+namespace stoker::tasks {
+
+enum class Split { kTrain, kVal, kTest };
+inline constexpr Split kSplits[] = {Split::kTrain, Split::kVal, Split::kTest};
+[[nodiscard]] constexpr std::string_view split_name(Split split) {
+  return split == Split::kTrain ? "train" : split == Split::kVal ? "val" : "test";
+}
+
+struct OpenOptions {
+  double val = 0;          // share of train that validates where the data has no validation split
+  std::uint64_t seed = 0;  // of that choice
+  core::TaskValues own;    // what was asked for, or a plan's values
+  std::function<void(std::int64_t files)> progress;
+};
+
+// What was asked for that decides the defaults; empty: not asked.
+struct Asked {
+  std::string model, optimizer;
+  core::TaskValues own;
+  bool weights = false;  // fine-tuning
+  bool cuda = false;
+};
+
+struct BatchRequest {
+  std::int64_t batch = 1;  // samples
+  std::uint64_t seed = 0;  // of the order and of what is drawn
+  bool drop_tail = false;
+  int threads = 0;
+  bool pinned = false;
+  core::Position start;
+};
+
+struct ModelRequest {
+  std::string name;
+  std::uint64_t seed = 0;
+  bool channels_last = true;
+};
+
+// What the first batch is checked for; 0 leaves a check out.
+struct BatchChecks {
+  std::string input, target;
+  std::int64_t classes = 0;   // of the target
+  std::int64_t channels = 0;  // of the input, last dimension
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  [[nodiscard]] virtual std::int64_t size(Split split) const = 0;  // samples
+  // "class folders, 10 classes".
+  [[nodiscard]] virtual std::string describe() const = 0;
+  // Remarks on the data in sentences for people.
+  [[nodiscard]] virtual const std::vector<std::string>& findings() const = 0;
+  // Defaults with reasons: model, batch, epochs, optimizer, lr, ..., and every setting of the task's own.
+  [[nodiscard]] virtual std::vector<core::PlanRow> recipe(const Asked& asked) const = 0;
+  // Whether a model of that name couples the samples of a batch (batch norm): one alone cannot train it.
+  [[nodiscard]] virtual bool couples_samples(const std::string& model) const = 0;
+
+  // The plan's model and values hold from here on.
+  virtual void settle(const std::string& model, const core::TaskValues& own) = 0;
+  // Classes and preprocessing are those of a trained model from here on, as its card tells. DataError for data that it
+  // does not know.
+  virtual void adopt(const nlohmann::json& card) = 0;
+  // CheckpointError where a run with that card cannot go on with this data. run: for messages.
+  virtual void check_same(const nlohmann::json& card, const std::string& run) const = 0;
+
+  // On the CPU, in training mode.
+  [[nodiscard]] virtual std::unique_ptr<NetworkTrainable> make_model(const ModelRequest& request) const = 0;
+  [[nodiscard]] virtual BatchChecks checks() const = 0;
+  // Floating-point operations of one sample, forward; 0: not known.
+  [[nodiscard]] virtual std::int64_t sample_flops(const NetworkTrainable& model) const = 0;
+  // Batches on the CPU, the training split's in promise 1's order, the others' in the order of their samples.
+  [[nodiscard]] virtual std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
+                                                                              const BatchRequest& request) const = 0;
+  // Of the training split, on one thread.
+  [[nodiscard]] virtual double load_seconds_per_sample() const = 0;
+  // Of a training sample's index, for messages.
+  [[nodiscard]] virtual std::string sample_name(std::int64_t index) const = 0;
+  // What restore() and adopt() need to know, as members of a checkpoint's info.json.
+  [[nodiscard]] virtual nlohmann::json card() const = 0;
+};
+
+struct TaskKind {
+  std::string name;  // "image_classification"
+  std::string text;  // one line for people
+  std::vector<core::TaskSetting> settings;
+  std::vector<std::string> models;
+  std::function<bool(const std::filesystem::path&)> recognises;
+  // DataError for data that is none of the kind.
+  std::function<std::unique_ptr<Task>(const std::filesystem::path&, const OpenOptions&)> open;
+  // The model that a card describes, with initial weights. CheckpointError, or nlohmann::json::exception, if it does
+  // not hold together.
+  std::function<std::unique_ptr<NetworkTrainable>(const ModelRequest&, const nlohmann::json& card)> restore;
+};
+
+}  // namespace stoker::tasks
