@@ -169,7 +169,7 @@ TEST(Results, InfoSaysWhatThingsHold) {
   EXPECT_THAT(results[4].out, AllOf(HasSubstr("cnn"), HasSubstr("resnet50")));
   EXPECT_THAT(results[5].out, AllOf(HasSubstr("torch 2.11"), HasSubstr("cores"), HasSubstr("device ")));
   EXPECT_EQ(results[6].code, kDataError);
-  EXPECT_THAT(results[6].err, HasSubstr("is no run, checkpoint, .safetensors file, .tar or data folder"));
+  EXPECT_THAT(results[6].err, HasSubstr("is no run, checkpoint, .safetensors file, table, .tar or data folder"));
 }
 
 TEST(Results, WeightsThatDoNotFitAreRefusedByNameAndThoseThatDoInPartSaySo) {

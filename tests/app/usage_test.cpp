@@ -91,7 +91,7 @@ TEST(Usage, UnknownKeysComeWithTheNearestName) {
        {{"train", "data", "--config", "wrong.toml"}, {"wrong.toml, line 3", "did you mean \"optimizer.momentum\""}},
        {{"train", "data", "--config", "missing.toml"}, {"missing.toml", "No such file"}},
        {{"train", "data", "plan=damaged.json"}, {"damaged.json", "not a plan"}},
-       {{"train", "data", "plan=short.json"}, {"short.json", "the plan lacks \"model\""}},
+       {{"train", "data", "plan=short.json"}, {"short.json", "the plan lacks \"task\""}},
        {{"train", "data", "plan=missing.json"}, {"missing.json", "No such file"}},
        {{"train", "data", "plan=short.json", "lr=1"}, {"leave out lr="}}},
       kUsage);

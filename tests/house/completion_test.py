@@ -22,7 +22,7 @@ class Completion(unittest.TestCase):
         self.assertIn("predict", candidates("stoker "))
 
     def test_settings_and_flags(self):
-        self.assertEqual(candidates("stoker train data lab"), ["label_smoothing="])
+        self.assertEqual(candidates("stoker train data label_sm"), ["label_smoothing="])
         self.assertEqual(candidates("stoker train data --q"), ["--quiet"])
 
     def test_values_without_the_part_before_the_equals_sign(self):

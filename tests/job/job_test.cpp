@@ -131,7 +131,7 @@ TEST_F(JobTest, LearnsAndLeavesARunFolder) {
   }
   const SplitReport report = [&] {
     LoadedModel loaded = load_model(ran.folder, at::kCPU);
-    return evaluate_split(loaded, data::open_image_folder(folder_ / "data"), "test", 4);
+    return evaluate_split(loaded, *open_for(loaded, folder_ / "data"), "test", 4);
   }();
   EXPECT_EQ(report.samples, 15);
   EXPECT_DOUBLE_EQ(report.metrics.front().value, ran.outcome.test.front().value);

@@ -3,6 +3,7 @@
 #include "stoker/job/split_report.h"
 
 #include <ATen/Parallel.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "stoker/device/cpu_quota.h"
@@ -14,6 +15,7 @@ namespace {
 
 using stoker::testing::TempFolder;
 using stoker::testing::write_striped_set;
+using ::testing::HasSubstr;
 
 TEST(SplitReport, AllSplitsAddUpOnTheQuotasThreads) {
   const TempFolder folder;
@@ -33,18 +35,23 @@ TEST(SplitReport, AllSplitsAddUpOnTheQuotasThreads) {
   EXPECT_EQ(at::get_num_threads(), cores);
   at::set_num_threads(before);
 
-  const data::ImageFolder data = data::open_image_folder(folder / "data");
+  const auto data = open_for(loaded, folder / "data");
   double right = 0;
   for (const char* split : {"train", "val", "test"}) {
-    const SplitReport report = evaluate_split(loaded, data, split, 4);
+    const SplitReport report = evaluate_split(loaded, *data, split, 4);
     right += report.metrics.front().value * static_cast<double>(report.samples);
   }
-  const SplitReport all = evaluate_split(loaded, data, "all", 4);
+  const SplitReport all = evaluate_split(loaded, *data, "all", 4);
   EXPECT_EQ(all.samples, 33);
   EXPECT_NEAR(all.metrics.front().value, right / 33, 1e-12);
-  for (const tasks::ClassRow& row : all.classes) {
-    EXPECT_EQ(row.samples, 11) << row.name;
+  ASSERT_EQ(all.tables.size(), 1U);
+  const tasks::Table& classes = all.tables.front();
+  EXPECT_EQ(classes.rows.size(), 3U);
+  for (const auto& row : classes.rows) {
+    EXPECT_EQ(std::get<std::int64_t>(row.at(1)), 11) << std::get<std::string>(row.front());
   }
+  EXPECT_THAT(report_table(all), HasSubstr("mostly taken for"));
+  EXPECT_THAT(report_json(all), HasSubstr("\"mostly_taken_for\""));
 }
 
 }  // namespace

@@ -72,19 +72,5 @@ TEST(ImageClassification, NamesBecomePolicies) {
   EXPECT_FALSE(seen.flip);
 }
 
-TEST(ImageClassification, ClassWeights) {
-  data::ImageSplit split;
-  split.labels = {0, 0, 0, 1};
-  split.samples = {0, 1, 2, 3};
-  EXPECT_FALSE(class_weights("none", split, 3).defined());
-  const at::Tensor balanced = class_weights("balanced", split, 3);  // 4 / (3 * count)
-  EXPECT_FLOAT_EQ(balanced[0].item<float>(), 4.0F / 9);
-  EXPECT_FLOAT_EQ(balanced[1].item<float>(), 4.0F / 3);
-  EXPECT_EQ(balanced[2].item<float>(), 0);
-  EXPECT_FLOAT_EQ(class_weights("1,2.5,0", split, 3)[1].item<float>(), 2.5F);
-  EXPECT_THROW((void)class_weights("1,2", split, 3), ConfigError);
-  EXPECT_THROW((void)class_weights("0,0,0", split, 3), ConfigError);
-}
-
 }  // namespace
 }  // namespace stoker::tasks

@@ -18,6 +18,7 @@ Facts facts_of(std::int64_t samples, int cores = 2) {
   Facts facts;
   facts.train_samples = samples;
   facts.cores = cores;
+  facts.task = "image_classification";
   for (const auto& [key, value] : std::map<std::string, std::string>{{"model", "cnn"},
                                                                      {"image_size", "32"},
                                                                      {"augment", "none"},
@@ -59,7 +60,8 @@ TEST(Resolve, TheCommandLineBeatsTheRecipeBeatsTheDefaults) {
   EXPECT_EQ(plan.batch, 64);
   EXPECT_EQ(plan.model, "cnn");
   EXPECT_EQ(plan.microbatch, 64);
-  EXPECT_EQ(plan.rows().size(), settings().size());
+  EXPECT_EQ(plan.own.size(), 3U);  // image_size, augment, label_smoothing: no settings of the engine
+  EXPECT_EQ(plan.rows().size(), settings().size() + 3);
   EXPECT_DOUBLE_EQ(plan.peak_lr(), 0.15);  // linear: 64 of 128
 }
 

@@ -34,8 +34,7 @@ TEST(Options, EveryNumberRefusesNonsense) {
           << each.key << "=" << nonsense;
     }
   }
-  for (const char* positive :
-       {"epochs", "batch", "microbatch", "intra_op", "image_size", "lr", "lr_batch", "optimizer.eps"}) {
+  for (const char* positive : {"epochs", "batch", "microbatch", "intra_op", "lr", "lr_batch", "optimizer.eps"}) {
     EXPECT_THAT(refusal(positive, "0"), HasSubstr("must be")) << positive;
   }
 }
@@ -47,8 +46,6 @@ TEST(Options, NamesTheNearestKeyAndValue) {
   EXPECT_THAT(refusal("zzzzzzzzzzzz", "1"), HasSubstr("unknown option"));
   EXPECT_THAT(refusal("device", "gpu"), HasSubstr("cpu, cuda or cuda:N"));
   EXPECT_THAT(refusal("device", "cuda:x"), HasSubstr("cuda:N"));
-  EXPECT_THAT(refusal("class_weights", "1,-2"), HasSubstr("balanced"));
-  EXPECT_THAT(refusal("class_weights", "1,,2"), HasSubstr("balanced"));
   Options options;
   EXPECT_THROW(options.set_assignment("batch"), ConfigError);
   EXPECT_THROW(options.set_assignment("=3"), ConfigError);
@@ -65,11 +62,31 @@ TEST(Options, TakesUnitsAndAuto) {
   EXPECT_EQ(options.find("batch"), nullptr);
 }
 
+TEST(Options, TakeWhatTasksBring) {
+  Options options({{"context", "1 ... 9", "4", "characters", [](std::string_view text) {
+                      if (text != "7") {
+                        fail<ConfigError>("test", "context must be 7");
+                      }
+                    }}});
+  options.set("context", "7");
+  options.set("batch", "3");
+  EXPECT_EQ(options.own_values(), (core::TaskValues{{"context", "7"}}));
+  EXPECT_THROW(options.set("context", "8"), ConfigError);
+  options.set("context", "auto");
+  EXPECT_TRUE(options.own_values().empty());
+  try {
+    options.set("contex", "7");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("did you mean \"context\"?"));
+  }
+}
+
 TEST(Plan, SurvivesItsFile) {
   Plan plan;
-  const std::map<std::string_view, std::string_view> values = {{"model", "cnn"},     {"lr", "0.1"},
-                                                               {"batch", "7"},       {"warmup", "0.30000000000000004"},
-                                                               {"lr_scale", "sqrt"}, {"tf32", "off"}};
+  const std::map<std::string_view, std::string_view> values = {
+      {"task", "x"},        {"model", "cnn"}, {"lr", "0.1"}, {"batch", "7"}, {"warmup", "0.30000000000000004"},
+      {"lr_scale", "sqrt"}, {"tf32", "off"}};
   for (const Setting& each : settings()) {
     const auto given = values.find(each.key);
     if (given != values.end()) {
@@ -78,13 +95,10 @@ TEST(Plan, SurvivesItsFile) {
   }
   // The values that a default-made plan has empty or 0 must be valid ones before it can be read back.
   for (const auto& [key, value] : std::map<std::string_view, std::string_view>{{"epochs", "3"},
-                                                                               {"image_size", "32"},
                                                                                {"lr_batch", "64"},
                                                                                {"optimizer", "sgd"},
                                                                                {"optimizer.eps", "1e-8"},
                                                                                {"schedule", "cosine"},
-                                                                               {"augment", "none"},
-                                                                               {"class_weights", "balanced"},
                                                                                {"device", "cpu"},
                                                                                {"precision", "bf16"},
                                                                                {"microbatch", "7"},
@@ -93,12 +107,16 @@ TEST(Plan, SurvivesItsFile) {
                                                                                {"tail", "keep"}}) {
     setting(key).parse(plan, value);
   }
+  set_value(plan, "context", "7");
+  plan.notes["context"] = {core::Origin::kConfig, "asked for"};
   plan.notes["lr"] = {core::Origin::kCommandLine, "asked for"};
   const std::string text = plan_to_json(plan);
   const Plan back = plan_from_json(text);
   EXPECT_EQ(plan_to_json(back), text);
   EXPECT_EQ(back.warmup, 0.30000000000000004);
   EXPECT_EQ(back.notes.at("lr").origin, core::Origin::kCommandLine);
+  EXPECT_EQ(back.own, (core::TaskValues{{"context", "7"}}));
+  EXPECT_EQ(back.notes.at("context").origin, core::Origin::kConfig);
 }
 
 TEST(Plan, RefusesForeignFiles) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that a person gave for a named value, as what it means. Used by train's and the tasks' settings. ConfigErrors name
-// the value, what was expected and what came. Thread-safe: no state.
+// Text that a person gave for a named value, as what it means. Used by train's and the tasks' settings. ConfigErrors
+// name the value, what was expected and what came. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>

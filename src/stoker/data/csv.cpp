@@ -5,7 +5,8 @@
 
 namespace stoker::data {
 
-CsvReader::CsvReader(std::string_view text, std::string name) : text_(text), name_(std::move(name)) {
+CsvReader::CsvReader(std::string_view text, std::string name, char separator)
+    : text_(text), name_(std::move(name)), separator_(separator) {
   if (text_.starts_with("\xEF\xBB\xBF")) {  // UTF-8 byte order mark, as spreadsheets write it
     text_.remove_prefix(3);
   }
@@ -36,7 +37,7 @@ bool CsvReader::next(std::vector<std::string>& fields) {
       fields.emplace_back();
     }
     read_field(fields[count]);
-    more = at_ < text_.size() && text_[at_] == ',';
+    more = at_ < text_.size() && text_[at_] == separator_;
     at_ += more ? 1 : 0;
   }
   fields.resize(count);
@@ -46,12 +47,15 @@ bool CsvReader::next(std::vector<std::string>& fields) {
 
 void CsvReader::read_field(std::string& field) {
   field.clear();
+  const std::size_t start = at_;
+  while (at_ < text_.size() && text_[at_] == ' ') {
+    ++at_;
+  }
   if (at_ < text_.size() && text_[at_] == '"') {
     read_quoted(field);
     return;
   }
-  const std::size_t start = at_;
-  while (!at_line_end() && text_[at_] != ',') {
+  while (!at_line_end() && text_[at_] != separator_) {
     ++at_;
   }
   field = text_.substr(start, at_ - start);
@@ -66,7 +70,7 @@ void CsvReader::read_quoted(std::string& field) {
       field += text_[++at_];
     } else {
       ++at_;
-      if (!at_line_end() && text_[at_] != ',') {
+      if (!at_line_end() && text_[at_] != separator_) {
         fail<DataError>("data.csv", "{}, line {}: text after a closing quote; put quotes around the whole field", name_,
                         line_);
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a comma-separated table after RFC 4180: quoted fields with commas, line ends and doubled quotes in them; CRLF
-// or LF; a UTF-8 byte order mark is passed over. Used by labels.csv and, later, tables. One thread at a time.
+// Rows of a comma-separated table (or one with another separator) after RFC 4180: quoted fields with commas, line ends and doubled quotes in them; CRLF
+// or LF; a UTF-8 byte order mark is passed over. A quoted field may follow spaces. Used by labels.csv and tables. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace stoker::data {
 class CsvReader {
  public:
   // text must outlive the reader; name is what errors call the file.
-  CsvReader(std::string_view text, std::string name);
+  CsvReader(std::string_view text, std::string name, char separator = ',');
 
   // The next row that is not blank; false at the end. fields is reused. DataError with the line for a quote that is
   // never closed, or text after a closing quote.
@@ -29,6 +29,7 @@ class CsvReader {
 
   std::string_view text_;
   std::string name_;
+  char separator_;
   std::size_t at_ = 0;
   std::int64_t line_ = 1;
   std::int64_t row_line_ = 0;

@@ -2,25 +2,39 @@
 #include "stoker/job/completion.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "stoker/models/registry.h"
+#include "stoker/tasks/registry.h"
 #include "stoker/train/settings.h"
 
 namespace stoker::job {
 namespace {
 
-std::vector<std::string> values_of(const train::Setting& setting) {
+// Keys and what help says may be given for each.
+std::vector<std::pair<std::string, std::string>> keys() {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const train::Setting& each : train::settings()) {
+    all.emplace_back(each.key, each.values);
+  }
+  for (const core::TaskSetting& each : tasks::all_task_settings()) {
+    all.emplace_back(each.key, each.values);
+  }
+  return all;
+}
+
+std::vector<std::string> values_of(const std::string& key, const std::string& choices) {
   std::vector<std::string> values;
-  if (setting.key == "model") {
-    for (const models::ModelInfo& model : models::known_models()) {
-      values.push_back(model.name);
+  if (key == "model" || key == "task") {
+    for (const tasks::TaskKind& kind : tasks::known_tasks()) {
+      key == "task" ? values.push_back(kind.name)
+                    : static_cast<void>(values.insert(values.end(), kind.models.begin(), kind.models.end()));
     }
-  } else if (setting.key == "device") {
+  } else if (key == "device") {
     values = {"auto", "cpu", "cuda"};
-  } else if (setting.values.find("...") == std::string::npos && setting.values.find('|') != std::string::npos) {
-    for (std::size_t start = 0; start <= setting.values.size();) {
-      const std::size_t bar = std::min(setting.values.find('|', start), setting.values.size());
-      values.push_back(setting.values.substr(start, bar - start));
+  } else if (choices.find("...") == std::string::npos && choices.find('|') != std::string::npos) {
+    for (std::size_t start = 0; start <= choices.size();) {
+      const std::size_t bar = std::min(choices.find('|', start), choices.size());
+      values.push_back(choices.substr(start, bar - start));
       start = bar + 1;
     }
   }
@@ -38,15 +52,15 @@ std::vector<std::string> complete(const std::vector<std::string>& commands, cons
              command == "train" || command == "plan" || command == "resume") {
     const std::size_t equals = last.find('=');
     if (equals == std::string::npos) {
-      for (const train::Setting& each : train::settings()) {
-        candidates.push_back(std::string(each.key) + "=");
+      for (const auto& [key, choices] : keys()) {
+        candidates.push_back(key + "=");
       }
       candidates.insert(candidates.end(), {"run=", "plan=", "--config", "--quiet", "--json"});
     } else {
-      const auto all = train::settings();
-      const auto found = std::ranges::find(all, std::string_view(last).substr(0, equals), &train::Setting::key);
+      const auto all = keys();
+      const auto found = std::ranges::find(all, last.substr(0, equals), [](const auto& each) { return each.first; });
       if (found != all.end()) {
-        for (const std::string& value : values_of(*found)) {
+        for (const std::string& value : values_of(found->first, found->second)) {
           candidates.push_back(last.substr(0, equals + 1) + value);
         }
       }

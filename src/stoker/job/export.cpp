@@ -6,7 +6,6 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/data/image_folder.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/placement.h"
 #include "stoker/device/process_facts.h"
@@ -17,34 +16,37 @@
 #include "stoker/job/run_folder.h"
 #include "stoker/job/settings_text.h"
 #include "stoker/models/registry.h"
-#include "stoker/tasks/image_recipe.h"
+#include "stoker/tasks/registry.h"
+#include "stoker/train/resolve.h"
 
 namespace stoker::job {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string class_list(const std::vector<std::string>& classes) {
-  constexpr std::size_t kShown = 20;
+std::string indented(const std::string& lines) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(classes.size(), kShown); ++i) {
-    text += (i == 0 ? "" : ", ") + printable(classes[i]);
+  for (std::size_t start = 0; start < lines.size();) {
+    const std::size_t end = lines.find('\n', start);
+    text += "  " + lines.substr(start, end - start) + "\n";
+    start = end + 1;
   }
-  return classes.size() > kShown ? text + fmt::format(", and {} more", classes.size() - kShown) : text;
+  return text;
 }
 
 std::string checkpoint_info(const fs::path& folder) {
-  const ModelCard card = card_from_json(io::load_info(folder), folder);
+  const nlohmann::json info = io::load_info(folder);
+  const ModelCard card = card_from_json(info, folder);
   const io::SafetensorsHeader header = io::peek_safetensors(folder / "weights.safetensors");
-  std::string text = fmt::format("checkpoint {}\n  {} at step {} (epoch {}), trained in {}\n",
-                                 printable(folder.native()), card.model, card.step, card.epoch, card.precision);
+  std::string text =
+      fmt::format("checkpoint {}\n  {} at step {} (epoch {}), trained in {} for {}\n", printable(folder.native()),
+                  card.model, card.step, card.epoch, card.precision, card.task);
   if (!std::isnan(card.metric_value)) {
     text += fmt::format("  {} {:.4f} on validation\n", card.metric, card.metric_value);
   }
   text += fmt::format("  {} tensors, {:.2f} MB\n", header.entries.size(), static_cast<double>(header.file_bytes) / 1e6);
-  text += fmt::format("  input {} x {} pixels, {} channels\n", card.pixels.image_size, card.pixels.image_size,
-                      card.pixels.channels);
-  return text + fmt::format("  {} classes: {}\n", card.classes.size(), class_list(card.classes));
+  read_card(folder, [&] { text += indented(tasks::task_kind(card.task).describe_card(info)); });
+  return text;
 }
 
 std::string run_info(const fs::path& path) {
@@ -73,15 +75,25 @@ std::string weights_info(const fs::path& path) {
 }
 
 std::string data_info(const fs::path& path) {
-  const data::ImageFolder folder = data::open_image_folder(path);
-  const tasks::PictureFacts pictures = tasks::look_at_pictures(folder.train);
-  std::string text =
-      fmt::format("data {}: {}\n  train {}, val {}, test {}\n  pictures of {} x {} pixels (median), {}\n",
-                  printable(path.native()), folder.layout, folder.train.size(), folder.val.size(), folder.test.size(),
-                  pictures.width, pictures.height, pictures.channels == 1 ? "grey" : "colour");
-  text += fmt::format("  {} classes: {}\n", folder.classes.size(), class_list(folder.classes));
-  for (const std::string& finding : folder.findings) {
+  const tasks::TaskKind& kind = tasks::recognise_task(path);
+  tasks::OpenOptions options;
+  options.val = train::kDefaultVal;
+  options.seed = train::kDefaultSeed;
+  const auto task = kind.open(path, options);
+  std::string text = fmt::format("data {}: {}\n  train {}, val {}, test {}; for {}\n", printable(path.native()),
+                                 task->describe(), task->size(tasks::Split::kTrain), task->size(tasks::Split::kVal),
+                                 task->size(tasks::Split::kTest), kind.name);
+  text += indented(task->details());
+  for (const std::string& finding : task->findings()) {
     text += "  " + finding + "\n";
+  }
+  return text;
+}
+
+std::string tasks_info() {
+  std::string text;
+  for (const tasks::TaskKind& kind : tasks::known_tasks()) {
+    text += fmt::format("{:<22} {}\n{:<22} models: {}\n", kind.name, kind.text, "", fmt::join(kind.models, ", "));
   }
   return text;
 }
@@ -116,11 +128,13 @@ std::string export_weights(const fs::path& run, const fs::path& out, const std::
   const io::Checkpoint loaded = io::load_weights(folder);
   const nlohmann::json& info = loaded.info;
   const ModelCard card = card_from_json(info, folder);
-  io::write_safetensors(out, loaded.weights,
-                        {{"format", "pt"},
-                         {"stoker.model", card.model},
-                         {"stoker.classes", info.at("classes").dump()},
-                         {"stoker.preprocessing", info.at("preprocessing").dump()}});
+  std::map<std::string, std::string> metadata = {{"format", "pt"}, {"stoker.model", card.model}};
+  for (const char* key : {"classes", "preprocessing"}) {
+    if (info.contains(key)) {
+      metadata[std::string("stoker.") + key] = info.at(key).dump();
+    }
+  }
+  io::write_safetensors(out, loaded.weights, metadata);
   return fmt::format("{}: {} tensors of {} from {}", printable(out.native()), loaded.weights.size(), card.model,
                      printable(folder.native()));
 }
@@ -128,6 +142,9 @@ std::string export_weights(const fs::path& run, const fs::path& out, const std::
 std::string info_text(const std::string& what) {
   if (what == "models") {
     return models_info();
+  }
+  if (what == "tasks") {
+    return tasks_info();
   }
   if (what == "machine") {
     return machine_info();
@@ -139,13 +156,14 @@ std::string info_text(const std::string& what) {
            : fs::exists(path / "manifest.json", error) ? checkpoint_info(path)
                                                        : data_info(path);
   }
-  if (path.extension() == ".tar") {
+  if (path.extension() == ".tar" || tasks::recognise_task(path).name != tasks::known_tasks().back().name) {
     return data_info(path);
   }
   if (path.extension() == ".safetensors") {
     return weights_info(path);
   }
-  fail<DataError>("job.info", "{}: is no run, checkpoint, .safetensors file, .tar or data folder", printable(what));
+  fail<DataError>("job.info", "{}: is no run, checkpoint, .safetensors file, table, .tar or data folder",
+                  printable(what));
 }
 
 }  // namespace stoker::job

@@ -16,9 +16,10 @@
 #include "stoker/io/loggers/cut_metrics.h"
 #include "stoker/io/loggers/metrics_csv.h"
 #include "stoker/io/loggers/metrics_jsonl.h"
-#include "stoker/job/image_setup.h"
+#include "stoker/job/loaded_model.h"
 #include "stoker/job/process.h"
 #include "stoker/job/session.h"
+#include "stoker/job/setup.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/train/evaluate.h"
 
@@ -80,21 +81,17 @@ void change_plan(train::Plan& plan, const std::string& change) {
 }
 
 // The order of samples follows from their number, a class's output from its rank: both must be as they were.
-void check_same_data(const ModelCard& card, const data::ImageFolder& folder, const fs::path& run) {
+void check_same_data(const io::Checkpoint& resumed, const fs::path& checkpoint, const tasks::Task& task,
+                     const fs::path& run) {
   const std::string name = printable(run.native());
-  if (card.classes != folder.classes) {
-    fail<CheckpointError>(
-        kWhere,
-        "the data has {} classes now, the run was started with {}{}: {} cannot go on; train anew with weights={}",
-        folder.classes.size(), card.classes.size(),
-        card.classes.size() == folder.classes.size() ? " of other names" : "", name, name);
-  }
-  if (card.train_samples != folder.train.size()) {
+  task.check_same(resumed.info, name);
+  const ModelCard card = card_from_json(resumed.info, checkpoint);
+  if (card.train_samples != task.size(tasks::Split::kTrain)) {
     fail<CheckpointError>(
         kWhere,
         "the data has {} training samples now, the run was started with {}: {} cannot go on; train anew "
         "with weights={}",
-        folder.train.size(), card.train_samples, name, name);
+        task.size(tasks::Split::kTrain), card.train_samples, name, name);
   }
 }
 
@@ -136,14 +133,13 @@ void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> 
   }
 }
 
-void announce(io::EventBus& bus, const RunFolder& run, const ImageSetup& setup, Session& session,
-              std::int64_t last_step) {
+void announce(io::EventBus& bus, const RunFolder& run, const Setup& setup, Session& session, std::int64_t last_step) {
   const train::Plan& plan = setup.plan;
-  const std::int64_t epoch_steps = train::steps_per_epoch(plan, setup.folder.train.size());
+  const std::int64_t epoch_steps = train::steps_per_epoch(plan, setup.task->size(tasks::Split::kTrain));
   const std::int64_t epochs = (last_step + epoch_steps - 1) / epoch_steps;  // steps= may overrule epochs=
   bus.emit(core::RunStarted{run.path().native(), run_title(setup), plan.rows(), session.step().scalar_names(), epochs,
                             epoch_steps, session.progress().step, last_step});
-  for (const std::string& finding : setup.folder.findings) {
+  for (const std::string& finding : setup.task->findings()) {
     bus.emit(core::Finding{finding});
   }
 }
@@ -159,7 +155,7 @@ std::vector<core::MetricValue> best_of_run(const Session& session, const io::Che
 }
 
 // The loop, then the test split with the best weights; the sinks hear how it ended, also where it failed.
-Outcome run_and_test(const train::LoopParts& parts, const ImageSetup& setup, const Session& session,
+Outcome run_and_test(const train::LoopParts& parts, const Setup& setup, const Session& session,
                      const io::CheckpointStore& store, const RunFolder& run, io::EventBus& bus,
                      std::int64_t last_step) {
   const train::Progress& progress = parts.progress;
@@ -168,7 +164,7 @@ Outcome run_and_test(const train::LoopParts& parts, const ImageSetup& setup, con
     with_typed_errors([&] {
       outcome.end = train::run_loop(parts, setup.plan, last_step);
       outcome.best = best_of_run(session, store);
-      if (outcome.end != train::LoopEnd::kStopped && setup.folder.test.size() > 0) {
+      if (outcome.end != train::LoopEnd::kStopped && setup.task->size(tasks::Split::kTest) > 0) {
         outcome.test = test_best(run.path(), setup, progress, bus);
       }
     });
@@ -186,7 +182,7 @@ Outcome run_and_test(const train::LoopParts& parts, const ImageSetup& setup, con
 
 struct Job::State {
   Request request;
-  ImageSetup setup;
+  Setup setup;
   std::optional<RunFolder> run;
   std::optional<io::Checkpoint> resumed;
 };
@@ -198,13 +194,13 @@ Job::~Job() = default;
 Job Job::prepare(Request request, const Say& say) {
   auto state = std::make_unique<State>();
   if (request.plan_file.empty()) {
-    state->setup = set_up_images(request, nullptr, say);
+    state->setup = set_up(request, nullptr, say);
   } else {
     if (!request.options.all().empty()) {
       fail<ConfigError>(kWhere, "plan= repeats a plan as it is; leave out {}=", request.options.all().begin()->first);
     }
     const train::Plan plan = read_plan(request.plan_file);
-    state->setup = set_up_images(request, &plan, say);
+    state->setup = set_up(request, &plan, say);
   }
   state->request = std::move(request);
   return Job(std::move(state));
@@ -220,9 +216,10 @@ Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, c
   }
   state->resumed = io::CheckpointStore(state->run->checkpoints()).load("last");
   const std::string weights = std::exchange(plan.weights, "");  // what became of them is in the checkpoint
-  state->setup = set_up_images(state->request, &plan, say);
+  state->setup = set_up(state->request, &plan, say);
   state->setup.plan.weights = weights;
-  check_same_data(card_from_json(state->resumed->info, state->run->checkpoints() / "last"), state->setup.folder, path);
+  const fs::path last = state->run->checkpoints() / "last";
+  read_card(last, [&] { check_same_data(*state->resumed, last, *state->setup.task, path); });
   return Job(std::move(state));
 }
 
@@ -230,16 +227,16 @@ const train::Plan& Job::plan() const { return state_->setup.plan; }
 fs::path Job::run_path() const { return state_->run ? state_->run->path() : fs::path(); }
 
 std::vector<std::string> Job::facts() const { return describe_setup(state_->setup); }
-const std::vector<std::string>& Job::findings() const { return state_->setup.folder.findings; }
+const std::vector<std::string>& Job::findings() const { return state_->setup.task->findings(); }
 
 Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop) {
-  ImageSetup& setup = state_->setup;
+  Setup& setup = state_->setup;
   const train::Plan& plan = setup.plan;
   const RunFolder& run = open_run(state_->run, state_->request, plan);
   Session session(setup);
   go_on(session, state_->resumed, run);
   io::CheckpointStore store(run.checkpoints());
-  const std::int64_t last_step = train::total_steps(plan, setup.folder.train.size());
+  const std::int64_t last_step = train::total_steps(plan, setup.task->size(tasks::Split::kTrain));
   const optim::ScheduleOptions schedule = schedule_of(plan, last_step);
   const auto source = setup.training_source(session.progress().position);
   device::ScalarRing ring(setup.device, session.step().scalar_names().size());
@@ -254,8 +251,8 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
     bus.emit(core::CheckpointSaved{session.progress().step, store.path(kind).native(), kind});
   };
   std::function<std::vector<core::MetricValue>()> evaluate;
-  if (setup.folder.val.size() > 0) {
-    evaluate = [&] { return session.evaluate(setup.folder.val); };
+  if (setup.task->size(tasks::Split::kVal) > 0) {
+    evaluate = [&] { return session.evaluate(tasks::Split::kVal); };
   }
   const train::LoopParts parts{*source,
                                session.step(),
@@ -265,7 +262,7 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
                                [&](std::int64_t step) { return optim::lr_at(schedule, step); },
                                evaluate,
                                save,
-                               [&](std::int64_t index) { return setup.folder.train.source->name(index); },
+                               [&](std::int64_t index) { return setup.task->sample_name(index); },
                                throttled_memory(setup.device),
                                stop};
   return run_and_test(parts, setup, session, store, run, bus, last_step);

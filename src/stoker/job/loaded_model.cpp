@@ -4,13 +4,14 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/placement.h"
 #include "stoker/io/checkpoint/store.h"
-#include "stoker/models/registry.h"
+#include "stoker/tasks/registry.h"
 
 namespace stoker::job {
 namespace {
@@ -19,6 +20,21 @@ namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "job.model";
 
 }  // namespace
+
+void read_card(const fs::path& checkpoint, const std::function<void()>& use) {
+  const auto refuse = [&](const char* text) {
+    fail<CheckpointError>(kWhere, "{}: {}", printable((checkpoint / "info.json").native()), text);
+  };
+  try {
+    use();
+  } catch (const nlohmann::json::exception& error) {
+    refuse(error.what());
+  } catch (const CheckpointError& error) {
+    refuse(error.what());
+  } catch (const ConfigError& error) {  // a task or a model that is not known here
+    refuse(error.what());
+  }
+}
 
 fs::path find_checkpoint(const fs::path& path, const std::string& which) {
   const std::string name = printable(path.native());
@@ -46,21 +62,15 @@ LoadedModel load_model(const fs::path& path, c10::Device device, const std::stri
   loaded.checkpoint = find_checkpoint(path, which);
   const io::Checkpoint checkpoint = io::load_weights(loaded.checkpoint);
   loaded.card = card_from_json(checkpoint.info, loaded.checkpoint);
+  loaded.info = checkpoint.info;
   const ModelCard& card = loaded.card;
-  models::ModelOptions options;
-  options.classes = static_cast<int>(card.classes.size());
-  options.channels = card.pixels.channels;
-  options.image_size = card.pixels.image_size;
-  auto network = models::make_network(card.model, options);
-  const models::LoadReport report = network->load(checkpoint.weights);
+  const tasks::ModelRequest request{card.model, 0, card.layout == "channels_last"};
+  read_card(loaded.checkpoint, [&] { loaded.model = tasks::task_kind(card.task).restore(request, checkpoint.info); });
+  const models::LoadReport report = loaded.model->network().load(checkpoint.weights);
   if (!report.exact()) {
     fail<CheckpointError>(kWhere, "{}: does not fit {}: {}", printable(loaded.checkpoint.native()), card.model,
                           report.text());
   }
-  tasks::ClassifierOptions classifier;
-  classifier.preprocessing = card.pixels;
-  classifier.channels_last = card.layout == "channels_last";
-  loaded.model = std::make_unique<tasks::ImageClassifier>(std::move(network), std::move(classifier));
   loaded.model->to(device);
   loaded.model->set_training(false);
   return loaded;

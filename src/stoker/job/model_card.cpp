@@ -3,9 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
 
-#include "stoker/base/byte_name.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 
@@ -17,54 +15,26 @@ constexpr std::string_view kWhere = "job.model";
 
 }  // namespace
 
-nlohmann::json to_json(const ModelCard& card) {
-  std::vector<std::string> classes;
-  for (const std::string& name : card.classes) {
-    classes.push_back(byte_name_to_text(name));
-  }
-  nlohmann::json json = {{"format", 1},
-                         {"task", "image_classification"},
-                         {"model", card.model},
-                         {"classes", classes},
-                         {"preprocessing",
-                          {{"channels", card.pixels.channels},
-                           {"image_size", card.pixels.image_size},
-                           {"resize", card.pixels.resize},
-                           {"mean", card.pixels.mean},
-                           {"std", card.pixels.std}}},
-                         {"precision", card.precision},
-                         {"layout", card.layout},
-                         {"step", card.step},
-                         {"epoch", card.epoch},
-                         {"train_samples", card.train_samples}};
+nlohmann::json to_json(const ModelCard& card, const nlohmann::json& own) {
+  nlohmann::json json = {
+      {"format", 1},           {"task", card.task}, {"model", card.model}, {"precision", card.precision},
+      {"layout", card.layout}, {"step", card.step}, {"epoch", card.epoch}, {"train_samples", card.train_samples}};
   if (!std::isnan(card.metric_value)) {
     json["metric"] = {{"name", card.metric}, {"value", card.metric_value}};
   }
+  json.update(own);
   return json;
 }
 
 ModelCard card_from_json(const nlohmann::json& json, const fs::path& checkpoint) {
   const std::string where = printable((checkpoint / "info.json").native());
   try {
-    if (json.at("format").get<int>() != 1 || json.at("task").get<std::string>() != "image_classification") {
-      fail<CheckpointError>(kWhere, "{}: format {} of task {} is not known here", where, json.at("format").dump(),
-                            json.at("task").dump());
+    if (json.at("format").get<int>() != 1) {
+      fail<CheckpointError>(kWhere, "{}: format {} is not known here", where, json.at("format").dump());
     }
     ModelCard card;
+    card.task = json.at("task").get<std::string>();
     card.model = json.at("model").get<std::string>();
-    for (const auto& name : json.at("classes")) {
-      const std::optional<std::string> bytes = byte_name_from_text(name.get<std::string>());
-      if (!bytes) {
-        fail<CheckpointError>(kWhere, "{}: has a damaged class name: {}", where, name.dump());
-      }
-      card.classes.push_back(*bytes);
-    }
-    const auto& pixels = json.at("preprocessing");
-    card.pixels.channels = pixels.at("channels").get<int>();
-    card.pixels.image_size = pixels.at("image_size").get<int>();
-    card.pixels.resize = pixels.at("resize").get<int>();
-    card.pixels.mean = pixels.at("mean").get<std::vector<double>>();
-    card.pixels.std = pixels.at("std").get<std::vector<double>>();
     card.precision = json.at("precision").get<std::string>();
     card.layout = json.at("layout").get<std::string>();
     card.step = json.at("step").get<std::int64_t>();
@@ -74,12 +44,6 @@ ModelCard card_from_json(const nlohmann::json& json, const fs::path& checkpoint)
     if (json.contains("metric")) {
       card.metric = json.at("metric").at("name").get<std::string>();
       card.metric_value = json.at("metric").at("value").get<double>();
-    }
-    const auto channels = static_cast<std::size_t>(card.pixels.channels);
-    if (card.classes.size() < 2 || (channels != 1 && channels != 3) || card.pixels.mean.size() != channels ||
-        card.pixels.std.size() != channels || card.pixels.image_size < 1 ||
-        card.pixels.resize < card.pixels.image_size) {
-      fail<CheckpointError>(kWhere, "{}: classes or preprocessing contradict themselves", where);
     }
     return card;
   } catch (const nlohmann::json::exception& error) {

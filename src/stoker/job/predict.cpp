@@ -15,6 +15,7 @@
 #include "stoker/data/image_decode.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/tasks/image_classification.h"
+#include "stoker/tasks/image_task.h"
 
 namespace stoker::job {
 namespace {
@@ -48,11 +49,17 @@ FoundPictures find_pictures(const std::vector<fs::path>& paths) {
 
 void predict_files(LoadedModel& loaded, const std::vector<fs::path>& files, int top_k, std::int64_t batch,
                    const std::function<void(const Prediction&)>& take) {
+  if (loaded.card.task != "image_classification") {
+    fail<ConfigError>(kWhere, "{}: is a model for {}, which has no predictions of pictures",
+                      printable(loaded.checkpoint.native()), loaded.card.task);
+  }
   const c10::InferenceMode inference;
   loaded.model->set_training(false);
-  const auto classes = static_cast<std::int64_t>(loaded.card.classes.size());
+  tasks::ImageCard card;
+  read_card(loaded.checkpoint, [&] { card = tasks::image_card(loaded.info); });
+  const auto classes = static_cast<std::int64_t>(card.classes.size());
   const std::int64_t guesses = std::clamp<std::int64_t>(top_k, 1, classes);
-  const tasks::ImagePreprocessing& pixels = loaded.card.pixels;
+  const tasks::ImagePreprocessing& pixels = card.pixels;
   const augment::ImagePolicy policy = tasks::evaluation_policy(pixels);
   const at::ScalarType dtype = precision::autocast_dtype(loaded.card.precision);
   const c10::Device device = loaded.device();
@@ -93,7 +100,7 @@ void predict_files(LoadedModel& loaded, const std::vector<fs::path>& files, int 
       for (std::int64_t k = 0; k < guesses && results[i].error.empty(); ++k) {
         const auto row = static_cast<std::int64_t>(i);
         results[i].guesses.push_back(
-            {loaded.card.classes.at(static_cast<std::size_t>(ids.accessor<std::int64_t, 2>()[row][k])),
+            {card.classes.at(static_cast<std::size_t>(ids.accessor<std::int64_t, 2>()[row][k])),
              values.accessor<float, 2>()[row][k]});
       }
       take(results[i]);

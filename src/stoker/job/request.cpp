@@ -9,7 +9,6 @@
 #include "stoker/base/byte_name.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/models/registry.h"
 
 namespace stoker::job {
 namespace {
@@ -25,8 +24,11 @@ void apply(Request& request, std::string_view key, const std::string& value, cor
     request.plan_file = value;
   } else {
     request.options.set(key, value, origin);
+    if (key == "task" && value != "auto") {
+      (void)tasks::task_kind(value);
+    }
     if (key == "model" && value != "auto") {
-      models::check_model_name(value);
+      tasks::check_model_name(value);
     }
   }
 }

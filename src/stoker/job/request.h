@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "stoker/tasks/registry.h"
 #include "stoker/train/settings.h"
 
 namespace stoker::job {
@@ -15,7 +16,7 @@ struct Request {
   std::filesystem::path data;       // folder or tar file
   std::string run;                  // name (a folder under runs/) or path; empty: named after model and data
   std::filesystem::path plan_file;  // plan.json of another run to repeat; empty: none
-  train::Options options;
+  train::Options options = train::Options(tasks::all_task_settings());
 };
 
 // Words of the form key=value over a TOML file (empty path: none). Besides the settings: data, run, plan.

@@ -10,6 +10,7 @@
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/device/backend.h"
+#include "stoker/job/loaded_model.h"
 #include "stoker/job/trials.h"
 #include "stoker/models/network.h"
 #include "stoker/train/evaluate.h"
@@ -52,13 +53,13 @@ void restore_model(const core::Trainable& model, const core::State& state) {
 
 }  // namespace
 
-Session::Session(ImageSetup& setup) : setup_(setup) {
+Session::Session(Setup& setup) : setup_(setup) {
   const train::Plan& plan = setup.plan;
   torch::autograd::AnomalyMode::set_enabled(plan.anomaly);
   if (plan.nvtx) {
     nvtx_.emplace();
   }
-  tasks::ImageClassifier& model = *setup.model;
+  tasks::NetworkTrainable& model = *setup.model;
   optimizer_ = optim::make_optimizer(optimizer_options(plan), model.parameters());
   scaler_ = std::make_unique<precision::GradScaler>(precision::GradScalerOptions{.scaling = plan.precision == "fp16"},
                                                     setup.device);
@@ -106,7 +107,7 @@ io::Checkpoint Session::checkpoint(const std::string& kind) {
     card.metric = newest_.front().name;
     card.metric_value = newest_.front().value;
   }
-  result.info = to_json(card);
+  result.info = to_json(card, setup_.task->card());
   return result;
 }
 
@@ -121,7 +122,7 @@ void Session::load_state(const core::State& state) {
   }
 }
 
-std::vector<core::MetricValue> Session::evaluate(const data::ImageSplit& split) {
+std::vector<core::MetricValue> Session::evaluate(tasks::Split split) {
   std::optional<optim::Ema::InPlace> averages;
   if (ema_) {
     averages.emplace(*ema_);
@@ -132,19 +133,19 @@ std::vector<core::MetricValue> Session::evaluate(const data::ImageSplit& split) 
   return newest_;
 }
 
-std::vector<core::MetricValue> test_best(const std::filesystem::path& run, const ImageSetup& setup,
+std::vector<core::MetricValue> test_best(const std::filesystem::path& run, const Setup& setup,
                                          const train::Progress& progress, core::EventEmitter& events) {
   const Stopwatch watch;
   const LoadedModel best = load_model(run, setup.device);
-  const auto source = setup.evaluation_source(setup.folder.test);
+  const auto source = setup.evaluation_source(tasks::Split::kTest);
   const auto metrics = best.model->metrics(train::evaluate(*best.model, *source, setup.autocast_dtype()));
   events.emit(core::Evaluated{progress.position, progress.step, "test", metrics, watch.seconds(), false});
   return metrics;
 }
 
-std::string run_title(const ImageSetup& setup) {
-  return fmt::format("{} at {} pixels, {} classes, {}, {}", setup.plan.model, setup.pixels.image_size,
-                     setup.folder.classes.size(), setup.plan.device, setup.plan.precision);
+std::string run_title(const Setup& setup) {
+  return fmt::format("{} on {}, {}, {}", setup.plan.model, setup.task->describe(), setup.plan.device,
+                     setup.plan.precision);
 }
 
 std::string default_run_name(const std::filesystem::path& data, const std::string& model) {
@@ -158,17 +159,16 @@ std::string default_run_name(const std::filesystem::path& data, const std::strin
   return name;
 }
 
-std::vector<std::string> describe_setup(const ImageSetup& setup) {
-  const data::ImageFolder& folder = setup.folder;
+std::vector<std::string> describe_setup(const Setup& setup) {
+  const tasks::Task& task = *setup.task;
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("data: {}, {} classes; train {}, val {}, test {}", folder.layout, folder.classes.size(),
-                              folder.train.size(), folder.val.size(), folder.test.size()));
-  models::Network& network = setup.model->network();
-  const std::int64_t size = setup.pixels.image_size;
-  const std::int64_t operations = models::flops(network, {setup.pixels.channels, size, size});
-  lines.push_back(fmt::format("model: {}, {:.2f} M parameters, {:.3g} GFLOP a picture forward", setup.plan.model,
-                              static_cast<double>(models::parameter_count(network)) / 1e6,
-                              static_cast<double>(operations) / 1e9));
+  lines.push_back(fmt::format("data: {}; train {}, val {}, test {}", task.describe(), task.size(tasks::Split::kTrain),
+                              task.size(tasks::Split::kVal), task.size(tasks::Split::kTest)));
+  const std::int64_t operations = task.sample_flops(*setup.model);
+  lines.push_back(fmt::format(
+      "model: {}, {:.2f} M parameters{}", setup.plan.model,
+      static_cast<double>(models::parameter_count(setup.model->network())) / 1e6,
+      operations == 0 ? "" : fmt::format(", {:.3g} GFLOP a sample forward", static_cast<double>(operations) / 1e9)));
   const device::DeviceFacts facts = device::backend_for(setup.device).describe(setup.device);
   lines.push_back(fmt::format("device: {} ({}), {}, {} threads an operator, {} loader threads", setup.plan.device,
                               facts.name, setup.plan.precision, setup.plan.intra_op, setup.plan.threads));

@@ -13,7 +13,7 @@
 #include "stoker/core/events.h"
 #include "stoker/device/nvtx.h"
 #include "stoker/io/checkpoint/store.h"
-#include "stoker/job/image_setup.h"
+#include "stoker/job/setup.h"
 #include "stoker/train/progress.h"
 #include "stoker/train/step.h"
 
@@ -21,7 +21,7 @@ namespace stoker::job {
 
 class Session {
  public:
-  explicit Session(ImageSetup& setup);
+  explicit Session(Setup& setup);
 
   [[nodiscard]] train::Step& step() { return *step_; }
   [[nodiscard]] train::Progress& progress() { return progress_; }
@@ -31,12 +31,12 @@ class Session {
   void load_state(const core::State& state);
 
   // Metrics on a split with the weights that a user would get (EMA if there is one).
-  [[nodiscard]] std::vector<core::MetricValue> evaluate(const data::ImageSplit& split);
+  [[nodiscard]] std::vector<core::MetricValue> evaluate(tasks::Split split);
   // Those of checkpoint "best", if this session made one.
   [[nodiscard]] const std::vector<core::MetricValue>& best_metrics() const { return best_; }
 
  private:
-  ImageSetup& setup_;
+  Setup& setup_;
   std::optional<device::NvtxRanges> nvtx_;
   core::SingleRank ranks_;
   std::unique_ptr<optim::Optimizer> optimizer_;
@@ -48,14 +48,14 @@ class Session {
 };
 
 // The best checkpoint's metrics on the test split, also as an Evaluated event.
-[[nodiscard]] std::vector<core::MetricValue> test_best(const std::filesystem::path& run, const ImageSetup& setup,
+[[nodiscard]] std::vector<core::MetricValue> test_best(const std::filesystem::path& run, const Setup& setup,
                                                        const train::Progress& progress, core::EventEmitter& events);
 
 // "resnet18 on cifar10, cpu, bf16".
-[[nodiscard]] std::string run_title(const ImageSetup& setup);
+[[nodiscard]] std::string run_title(const Setup& setup);
 // "cnn-cifar10": model and data folder, made of characters that suit a file name.
 [[nodiscard]] std::string default_run_name(const std::filesystem::path& data, const std::string& model);
 // Data, model and arithmetic in lines for people.
-[[nodiscard]] std::vector<std::string> describe_setup(const ImageSetup& setup);
+[[nodiscard]] std::vector<std::string> describe_setup(const Setup& setup);
 
 }  // namespace stoker::job

@@ -3,6 +3,7 @@
 
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
+#include "stoker/tasks/registry.h"
 #include "stoker/train/settings.h"
 
 namespace stoker::job {
@@ -16,6 +17,13 @@ std::string settings_help() {
         text += fmt::format("    {:<19} {}\n    {:<19}   {}; default: {}\n", each.key, each.why, "", each.values,
                             each.fallback);
       }
+    }
+  }
+  for (const tasks::TaskKind& kind : tasks::known_tasks()) {
+    text += fmt::format("\n  Of {}\n", kind.name);
+    for (const core::TaskSetting& each : kind.settings) {
+      text += fmt::format("    {:<19} {}\n    {:<19}   {}; default: {}\n", each.key, each.why, "", each.values,
+                          each.fallback);
     }
   }
   text +=

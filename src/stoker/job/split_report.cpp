@@ -9,13 +9,12 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/data/image_loader.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/placement.h"
 #include "stoker/job/request.h"
 #include "stoker/job/run_folder.h"
 #include "stoker/precision/autocast.h"
-#include "stoker/tasks/image_classification.h"
+#include "stoker/tasks/registry.h"
 #include "stoker/train/evaluate.h"
 #include "stoker/train/resolve.h"
 
@@ -27,58 +26,83 @@ constexpr std::string_view kWhere = "job.eval";
 
 nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr); }
 
-// The split with its labels in the model's numbering.
-data::ImageSplit relabelled(data::ImageSplit split, const std::vector<std::string>& data_classes,
-                            const std::vector<std::string>& model_classes) {
-  std::vector<std::int64_t> ids;
-  for (const std::string& name : data_classes) {
-    const auto found = std::ranges::find(model_classes, name);
-    if (found == model_classes.end()) {
-      std::vector<std::string> known;
-      for (const std::string& each : model_classes) {
-        known.push_back(printable(each));
-      }
-      fail<DataError>(kWhere, "class \"{}\" is unknown to the model, which knows {}", printable(name),
-                      fmt::join(known, ", "));
-    }
-    ids.push_back(found - model_classes.begin());
-  }
-  for (std::int64_t& label : split.labels) {
-    label = ids.at(static_cast<std::size_t>(label));
-  }
-  return split;
-}
-
 // The splits that a name means; none of them is empty.
-std::vector<const data::ImageSplit*> choose_splits(const data::ImageFolder& folder, const std::string& split) {
-  std::vector<const data::ImageSplit*> chosen;
-  const auto add = [&](const char* name, const data::ImageSplit& each) {
-    if (each.size() > 0 && (split == "all" || split == name)) {
-      chosen.push_back(&each);
+std::vector<tasks::Split> choose_splits(const tasks::Task& task, const std::string& name) {
+  std::vector<tasks::Split> chosen;
+  for (const tasks::Split each : tasks::kSplits) {
+    if (task.size(each) > 0 && (name == "all" || name == tasks::split_name(each))) {
+      chosen.push_back(each);
     }
-  };
-  add("train", folder.train);
-  add("val", folder.val);
-  add("test", folder.test);
+  }
   if (chosen.empty()) {
-    fail<DataError>(kWhere, "the data has no {} split; it has train {}, val {}, test {}", split, folder.train.size(),
-                    folder.val.size(), folder.test.size());
+    fail<DataError>(kWhere, "the data has no {} split; it has train {}, val {}, test {}", name,
+                    task.size(tasks::Split::kTrain), task.size(tasks::Split::kVal), task.size(tasks::Split::kTest));
   }
   return chosen;
 }
 
-std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const data::ImageFolder& folder,
-                                         const data::ImageSplit& split, std::int64_t batch) {
-  data::ImageLoaderOptions options;
-  options.split = relabelled(split, folder.classes, loaded.card.classes);
-  options.channels = loaded.card.pixels.channels;
-  options.policy = tasks::evaluation_policy(loaded.card.pixels);
-  options.batch = std::min(batch, options.split.size());
-  options.shuffle = false;
-  options.threads = loaded.device().is_cuda() ? device::cpu_quota().cores : 0;  // a CPU's cores compute
-  options.pinned = loaded.device().is_cuda();
-  device::PlacedSource source(std::make_unique<data::ImageLoader>(std::move(options)), loaded.device());
+std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const tasks::Task& task, tasks::Split split,
+                                         std::int64_t batch) {
+  tasks::BatchRequest request;
+  request.batch = batch;
+  request.threads = loaded.device().is_cuda() ? device::cpu_quota().cores : 0;  // a CPU's cores compute
+  request.pinned = loaded.device().is_cuda();
+  device::PlacedSource source(task.evaluation_batches(split, request), loaded.device());
   return train::evaluate(*loaded.model, source, precision::autocast_dtype(loaded.card.precision));
+}
+
+nlohmann::ordered_json cell_json(const tasks::Table::Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) {
+    return printable(*text);
+  }
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
+    return *whole;
+  }
+  return number(std::get<double>(cell));
+}
+
+std::string cell_text(const tasks::Table::Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) {
+    return printable(*text);
+  }
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
+    return std::to_string(*whole);
+  }
+  const double value = std::get<double>(cell);
+  return std::isnan(value) ? "-" : fmt::format("{:.4f}", value);
+}
+
+// Columns as wide as they need be, at most 40; text to the left, numbers to the right.
+std::string table_text(const tasks::Table& table) {
+  std::string text;
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    std::size_t width = table.columns[i].size();
+    for (const auto& row : table.rows) {
+      width = std::max(width, std::min<std::size_t>(40, cell_text(row[i]).size()));
+    }
+    widths.push_back(width);
+  }
+  const auto put = [&](std::size_t column, const std::string& cell, bool left) {
+    text += left ? fmt::format("  {:<{}}", cell, widths[column]) : fmt::format("  {:>{}}", cell, widths[column]);
+  };
+  const auto is_text = [&](std::size_t column) {
+    return !table.rows.empty() && std::holds_alternative<std::string>(table.rows.front()[column]);
+  };
+  const auto end_line = [&] { text.replace(text.find_last_not_of(' ') + 1, std::string::npos, "\n"); };
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    std::string heading = table.columns[i];
+    std::ranges::replace(heading, '_', ' ');
+    put(i, heading, is_text(i));
+  }
+  end_line();
+  for (const auto& row : table.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      put(i, cell_text(row[i]), is_text(i));
+    }
+    end_line();
+  }
+  return text;
 }
 
 // The run folder that a checkpoint lies in, at checkpoints/<name>.
@@ -89,14 +113,13 @@ fs::path run_of(const fs::path& checkpoint) {
 
 }  // namespace
 
-SplitReport evaluate_split(LoadedModel& loaded, const data::ImageFolder& folder, const std::string& split,
-                           std::int64_t batch) {
+SplitReport evaluate_split(LoadedModel& loaded, const tasks::Task& task, const std::string& split, std::int64_t batch) {
   SplitReport report;
   report.split = split;
   std::vector<core::NamedTensor> totals;
-  for (const data::ImageSplit* each : choose_splits(folder, split)) {
-    report.samples += each->size();
-    auto part = totals_of(loaded, folder, *each, batch);
+  for (const tasks::Split each : choose_splits(task, split)) {
+    report.samples += task.size(each);
+    auto part = totals_of(loaded, task, each, batch);
     if (totals.empty()) {
       totals = std::move(part);
       continue;
@@ -106,8 +129,15 @@ SplitReport evaluate_split(LoadedModel& loaded, const data::ImageFolder& folder,
     }
   }
   report.metrics = loaded.model->metrics(totals);
-  report.classes = tasks::class_rows(totals, loaded.card.classes);
+  report.tables = loaded.model->tables(totals);
   return report;
+}
+
+std::unique_ptr<tasks::Task> open_for(const LoadedModel& loaded, const fs::path& data,
+                                      const tasks::OpenOptions& options) {
+  std::unique_ptr<tasks::Task> task = tasks::task_kind(loaded.card.task).open(data, options);
+  read_card(loaded.checkpoint, [&] { task->adopt(loaded.info); });
+  return task;
 }
 
 SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::string& split,
@@ -126,13 +156,16 @@ SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::s
     fail<ConfigError>(kWhere, "{}: does not lie in a run folder, so its data is not known; give DIR",
                       printable(run.native()));
   }
-  const data::ImageFolder folder =
-      data::open_image_folder(path, {.val = cut.val, .seed = static_cast<std::uint64_t>(cut.seed)});
-  const std::string chosen = !split.empty()           ? split
-                             : folder.test.size() > 0 ? "test"
-                             : folder.val.size() > 0  ? "val"
-                                                      : "train";
-  return evaluate_split(loaded, folder, chosen, 256);
+  tasks::OpenOptions options;
+  options.val = cut.val;
+  options.seed = static_cast<std::uint64_t>(cut.seed);
+  options.own = cut.own;
+  const auto task = open_for(loaded, path, options);
+  const std::string chosen = !split.empty()                        ? split
+                             : task->size(tasks::Split::kTest) > 0 ? "test"
+                             : task->size(tasks::Split::kVal) > 0  ? "val"
+                                                                   : "train";
+  return evaluate_split(loaded, *task, chosen, 256);
 }
 
 std::string report_table(const SplitReport& report) {
@@ -141,15 +174,8 @@ std::string report_table(const SplitReport& report) {
   for (const core::MetricValue& metric : report.metrics) {
     text += fmt::format("  {:<10} {:.4f}\n", metric.name, metric.value);
   }
-  std::size_t width = 5;
-  for (const tasks::ClassRow& row : report.classes) {
-    width = std::min<std::size_t>(40, std::max(width, printable(row.name).size()));
-  }
-  text += fmt::format("\n  {:<{}}  samples  precision  recall      f1  most often taken for\n", "class", width);
-  const auto share = [](double value) { return std::isnan(value) ? std::string("-") : fmt::format("{:.4f}", value); };
-  for (const tasks::ClassRow& row : report.classes) {
-    text += fmt::format("  {:<{}}  {:>7}  {:>9}  {:>6}  {:>6}  {}\n", printable(row.name), width, row.samples,
-                        share(row.precision), share(row.recall), share(row.f1), printable(row.mostly_taken_for));
+  for (const tasks::Table& table : report.tables) {
+    text += "\n" + table_text(table);
   }
   return text;
 }
@@ -159,14 +185,15 @@ std::string report_json(const SplitReport& report) {
   for (const core::MetricValue& metric : report.metrics) {
     json["metrics"][metric.name] = number(metric.value);
   }
-  json["classes"] = nlohmann::ordered_json::array();
-  for (const tasks::ClassRow& row : report.classes) {
-    json["classes"].push_back({{"name", printable(row.name)},
-                               {"samples", row.samples},
-                               {"precision", number(row.precision)},
-                               {"recall", number(row.recall)},
-                               {"f1", number(row.f1)},
-                               {"mostly_taken_for", printable(row.mostly_taken_for)}});
+  for (const tasks::Table& table : report.tables) {
+    json[table.name] = nlohmann::ordered_json::array();
+    for (const auto& row : table.rows) {
+      nlohmann::ordered_json object;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        object[table.columns[i]] = cell_json(row[i]);
+      }
+      json[table.name].push_back(std::move(object));
+    }
   }
   return json.dump(2) + "\n";
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trained model is worth: its metrics on a split, also per class, as a value, a table and JSON. Used by
-// `stoker eval`; one thread at a time.
+// What a trained model is worth: its metrics on a split, with the task's tables (per class), as a value, a table and
+// JSON. Used by `stoker eval`; one thread at a time.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "stoker/data/image_folder.h"
 #include "stoker/job/loaded_model.h"
-#include "stoker/tasks/metrics/classification.h"
+#include "stoker/tasks/task.h"
 
 namespace stoker::job {
 
@@ -17,12 +16,16 @@ struct SplitReport {
   std::string split;
   std::int64_t samples = 0;
   std::vector<core::MetricValue> metrics;
-  std::vector<tasks::ClassRow> classes;
+  std::vector<tasks::Table> tables;
 };
 
-// Metrics of the model on a split ("train", "val", "test") of folder, or on "all" of its samples as one set. Labels go
-// by class name: DataError for a class that the model does not know, and for a split without a sample.
-[[nodiscard]] SplitReport evaluate_split(LoadedModel& loaded, const data::ImageFolder& folder, const std::string& split,
+// The data as the model sees it: labels go by class name, DataError for a class that it does not know.
+[[nodiscard]] std::unique_ptr<tasks::Task> open_for(const LoadedModel& loaded, const std::filesystem::path& data,
+                                                    const tasks::OpenOptions& options = {});
+
+// Metrics of the model on a split ("train", "val", "test") of data opened for it, or on "all" of its samples as one
+// set. DataError for a split without a sample.
+[[nodiscard]] SplitReport evaluate_split(LoadedModel& loaded, const tasks::Task& task, const std::string& split,
                                          std::int64_t batch);
 
 // evaluate_split() with what the run folder knows: its data where none is given, its validation cut, the test split if

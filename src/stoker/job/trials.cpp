@@ -7,13 +7,11 @@
 
 #include "stoker/base/clock.h"
 #include "stoker/core/communicator.h"
-#include "stoker/data/sample_reader.h"
 #include "stoker/device/backend.h"
-#include "stoker/job/image_setup.h"
+#include "stoker/job/setup.h"
 #include "stoker/optim/optimizer.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/grad_scaler.h"
-#include "stoker/tasks/image_classification.h"
 #include "stoker/train/step.h"
 
 namespace stoker::job {
@@ -81,10 +79,6 @@ double StepTrials::step_seconds_per_sample(const std::string& precision, int int
   return known_[key] = best / static_cast<double>(samples_);
 }
 
-double StepTrials::load_seconds_per_sample() {
-  constexpr int kSamples = 16;
-  return data::estimate_sample_seconds(setup_.folder.train, setup_.pixels.channels,
-                                       tasks::training_policy(setup_.plan.augment, setup_.pixels), kSamples);
-}
+double StepTrials::load_seconds_per_sample() { return setup_.task->load_seconds_per_sample(); }
 
 }  // namespace stoker::job

@@ -16,11 +16,11 @@
 
 namespace stoker::job {
 
-struct ImageSetup;
+struct Setup;
 
 class StepTrials final : public train::Trials {
  public:
-  explicit StepTrials(ImageSetup& setup) : setup_(setup) {}
+  explicit StepTrials(Setup& setup) : setup_(setup) {}
 
   double step_seconds_per_sample(const std::string& precision, int intra_op) override;
   double load_seconds_per_sample() override;
@@ -30,7 +30,7 @@ class StepTrials final : public train::Trials {
   // Loads a batch and finds how many of its samples make a trial long enough to time.
   void choose_samples();
 
-  ImageSetup& setup_;
+  Setup& setup_;
   std::optional<core::Batch> batch_;
   std::int64_t samples_ = 0;  // of a trial's batch
   std::map<std::pair<std::string, int>, double> known_;

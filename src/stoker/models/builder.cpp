@@ -30,6 +30,10 @@ void NetworkBuilder::end_segment(std::function<at::Tensor(const at::Tensor&)> fo
   };
 }
 
+void NetworkBuilder::end_list_segment(std::function<core::TensorList(core::TensorList)> forward) {
+  network_->segments_.at(network_->segments() - 1).forward = std::move(forward);
+}
+
 at::Tensor NetworkBuilder::add_parameter(const std::string& name, at::Tensor tensor, core::Role role) {
   if (network_->segments_.empty()) {
     fail<ConfigError>("models.builder", "\"{}\" needs a segment: call begin_segment first", name);
@@ -66,6 +70,14 @@ Linear NetworkBuilder::linear(const std::string& name, std::int64_t in, std::int
   }
   return layer;
 }
+
+Embedding NetworkBuilder::embedding(const std::string& name, std::int64_t rows, std::int64_t width, double deviation) {
+  at::Tensor weight = at::empty({rows, width}, at::kFloat);
+  fill_normal(weight, deviation, seed_, name + ".weight");
+  return {add_parameter(name + ".weight", weight, core::Role::kEmbedding)};
+}
+
+Dropout NetworkBuilder::dropout(double probability) const { return {probability, network_->segments_.back().mode}; }
 
 BatchNorm2d NetworkBuilder::batch_norm(const std::string& name, std::int64_t channels, double weight) {
   BatchNorm2d layer;

@@ -24,13 +24,18 @@ class NetworkBuilder {
 
   // Layers made from here on belong to a new segment ...
   void begin_segment(std::string name);
-  // ... whose forward this is.
+  // ... whose forward this is: of one tensor, or of lists where more than one enters or leaves.
   void end_segment(std::function<at::Tensor(const at::Tensor&)> forward);
+  void end_list_segment(std::function<core::TensorList(core::TensorList)> forward);
 
   // No bias (a norm follows); weights normal, Kaiming fan_out for ReLU, as torchvision's ResNets start.
   [[nodiscard]] Conv2d conv(const std::string& name, const ConvShape& shape);
   // Weights and bias uniform in ±1/sqrt(in), torch.nn.Linear's default.
   [[nodiscard]] Linear linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias = true);
+  // Rows normal with this deviation.
+  [[nodiscard]] Embedding embedding(const std::string& name, std::int64_t rows, std::int64_t width, double deviation);
+  // Has no parameter; follows the mode of the segment it is made in.
+  [[nodiscard]] Dropout dropout(double probability) const;
   // Weight 1 (or as given), bias 0, statistics 0 and 1.
   [[nodiscard]] BatchNorm2d batch_norm(const std::string& name, std::int64_t channels, double weight = 1);
 

@@ -3,6 +3,8 @@
 
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/embedding.h>
 #include <ATen/ops/linear.h>
 
 #include "stoker/base/error.h"
@@ -39,6 +41,13 @@ at::Tensor Linear::operator()(const at::Tensor& x) const {
     meter->flops += 2 * y.numel() * weight.size(1);
   }
   return y;
+}
+
+at::Tensor Embedding::operator()(const at::Tensor& ids) const { return at::embedding(weight, ids); }
+
+at::Tensor Dropout::operator()(const at::Tensor& x) const {
+  const bool on = mode->training && !mode->frozen && probability > 0;
+  return on ? at::dropout(x, probability, /*train=*/true) : x;
 }
 
 at::Tensor BatchNorm2d::operator()(const at::Tensor& x) const {

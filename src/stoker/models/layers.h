@@ -39,6 +39,20 @@ struct Linear {
   [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
 };
 
+// A row of the table for each index. ids: int64 of any shape, 0 ... rows-1 → [..., width].
+struct Embedding {
+  at::Tensor weight;  // [rows, width]
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& ids) const;
+};
+
+// Zeroes each value with this probability in training and scales the others up (Srivastava et al., 2014); nothing in
+// evaluation and in frozen segments.
+struct Dropout {
+  double probability = 0;
+  std::shared_ptr<const SegmentMode> mode;
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
+};
+
 // Batch normalisation (Ioffe and Szegedy, 2015) with PyTorch's eps and momentum. x: floating [N, C, H, W]; its own
 // tensors may be float32 under half inputs. Statistics are views into the network's one flat tensor; there is no count
 // of batches, which only PyTorch's momentum=None would read. DataError in training mode if a channel has one value

@@ -37,6 +37,17 @@ void check_positive(std::string_view key, int value) {
   }
 }
 
+void check_model_name(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries()) {
+    names.push_back(entry.info.name);
+  }
+  if (std::ranges::find(names, name) == names.end()) {
+    fail<ConfigError>("models.registry", "there is no model \"{}\"; did you mean \"{}\"? known: {}", printable(name),
+                      nearest(name, names), fmt::join(names, ", "));
+  }
+}
+
 }  // namespace
 
 const std::vector<ModelInfo>& known_models() {
@@ -48,17 +59,6 @@ const std::vector<ModelInfo>& known_models() {
     return list;
   }();
   return infos;
-}
-
-void check_model_name(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries()) {
-    names.push_back(entry.info.name);
-  }
-  if (std::ranges::find(names, name) == names.end()) {
-    fail<ConfigError>("models.registry", "there is no model \"{}\"; did you mean \"{}\"? known: {}", printable(name),
-                      nearest(name, names), fmt::join(names, ", "));
-  }
 }
 
 std::unique_ptr<Network> make_network(const std::string& name, const ModelOptions& options) {

@@ -26,8 +26,6 @@ struct ModelInfo {
 
 // All of them, in the order in which help shows them.
 [[nodiscard]] const std::vector<ModelInfo>& known_models();
-// ConfigError with the nearest name for an unknown one: before data is looked at.
-void check_model_name(const std::string& name);
 
 // On the CPU, float32, in training mode. Input: floating [N, channels, H, W]; output: logits [N, classes].
 // ConfigError with the nearest name for an unknown one, and for options that make no network.

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "stoker/base/error.h"
+#include "stoker/base/file.h"
 #include "stoker/tasks/task_values.h"
 
 namespace stoker::tasks {
@@ -40,6 +41,15 @@ core::TaskSetting class_weights_setting() {
 
 core::TaskSetting label_smoothing_setting() {
   return real_setting("label_smoothing", 0, 0.9, "by the recipe", "share of the target spread over all classes");
+}
+
+std::string class_list(const std::vector<std::string>& classes) {
+  constexpr std::size_t kShown = 20;
+  std::string text = fmt::format("{} classes: ", classes.size());
+  for (std::size_t i = 0; i < std::min(classes.size(), kShown); ++i) {
+    text += (i == 0 ? "" : ", ") + printable(classes[i]);
+  }
+  return classes.size() > kShown ? text + fmt::format(", and {} more", classes.size() - kShown) : text;
 }
 
 at::Tensor class_weights(const std::string& text, const std::vector<std::int64_t>& labels, std::size_t classes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings and constants that classifiers of any data share: the weight of each class, and label smoothing. Used by the
-// tasks; no state.
+// Settings and constants that classifiers of any data share: the weight of each class, label smoothing, their names in
+// words. Used by the tasks; no state.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,6 +17,9 @@ namespace stoker::tasks {
 [[nodiscard]] core::TaskSetting class_weights_setting();
 // "label_smoothing": share of the target spread over all classes.
 [[nodiscard]] core::TaskSetting label_smoothing_setting();
+
+// "3 classes: cat, dog, fish", at most 20 by name.
+[[nodiscard]] std::string class_list(const std::vector<std::string>& classes);
 
 // "none": undefined; "balanced": N / (classes * N_c), 0 for a class without samples; or the listed numbers. float32
 // [classes]. ConfigError if their number is not that of the classes, or all are 0.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-
 namespace stoker::tasks {
 augment::ImagePolicy training_policy(const std::string& augment, const ImagePreprocessing& pixels) {
   augment::ImagePolicy policy;

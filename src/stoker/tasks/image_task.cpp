@@ -76,6 +76,10 @@ class ImageTask final : public Task {
   [[nodiscard]] std::string describe() const override {
     return fmt::format("{}, {} classes", folder_.layout, folder_.classes.size());
   }
+  [[nodiscard]] std::string details() const override {
+    return fmt::format("pictures of {} x {} pixels (median), {}\n{}\n", pictures().width, pictures().height,
+                       pictures().channels == 1 ? "grey" : "colour", class_list(folder_.classes));
+  }
   [[nodiscard]] const std::vector<std::string>& findings() const override { return folder_.findings; }
 
   [[nodiscard]] std::vector<core::PlanRow> recipe(const Asked& asked) const override {
@@ -88,15 +92,12 @@ class ImageTask final : public Task {
     question.cuda = asked.cuda;
     return tasks::recipe(question, pictures(), folder_.train.size());
   }
-  [[nodiscard]] bool couples_samples(const std::string& model) const override {
-    return tasks::couples_samples(model);
-  }
+  [[nodiscard]] bool couples_samples(const std::string& model) const override { return tasks::couples_samples(model); }
 
   void settle(const std::string& model, const core::TaskValues& own) override {
     own_ = own;
     card_.classes = folder_.classes;
-    card_.pixels =
-        preprocessing(static_cast<int>(whole_value(own, "image_size")), network_channels(model, pictures()));
+    card_.pixels = preprocessing(static_cast<int>(whole_value(own, "image_size")), network_channels(model, pictures()));
   }
   void adopt(const nlohmann::json& card) override {
     card_ = image_card(card);
@@ -148,9 +149,7 @@ class ImageTask final : public Task {
     return data::estimate_sample_seconds(folder_.train, card_.pixels.channels,
                                          training_policy(text_value(own_, "augment"), card_.pixels), kSamples);
   }
-  [[nodiscard]] std::string sample_name(std::int64_t index) const override {
-    return folder_.train.source->name(index);
-  }
+  [[nodiscard]] std::string sample_name(std::int64_t index) const override { return folder_.train.source->name(index); }
   [[nodiscard]] nlohmann::json card() const override { return to_json(card_); }
 
  private:
@@ -224,6 +223,11 @@ TaskKind image_classification() {
   kind.recognises = [](const std::filesystem::path&) { return true; };  // folders and tar files: what is left
   kind.open = [](const std::filesystem::path& path, const OpenOptions& options) {
     return std::make_unique<ImageTask>(path, options);
+  };
+  kind.describe_card = [](const nlohmann::json& json) {
+    const ImageCard card = image_card(json);
+    return fmt::format("input {} x {} pixels, {} channels\n{}\n", card.pixels.image_size, card.pixels.image_size,
+                       card.pixels.channels, class_list(card.classes));
   };
   kind.restore = [](const ModelRequest& request, const nlohmann::json& card) {
     return make_classifier(request, image_card(card), {});

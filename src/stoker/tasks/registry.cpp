@@ -7,6 +7,7 @@
 #include "stoker/base/file.h"
 #include "stoker/base/nearest.h"
 #include "stoker/tasks/image_task.h"
+#include "stoker/tasks/table_task.h"
 
 namespace stoker::tasks {
 namespace {
@@ -26,6 +27,7 @@ std::vector<std::string> names_of_kinds() {
 // A new kind is one line here.
 const std::vector<TaskKind>& known_tasks() {
   static const std::vector<TaskKind> kinds{
+      tabular(),
       image_classification(),
   };
   return kinds;
@@ -85,6 +87,13 @@ void check_model_name(const std::string& model) {
   if (std::ranges::find(names, model) == names.end()) {
     fail<ConfigError>(kWhere, "there is no model \"{}\"; did you mean \"{}\"? known: {}", printable(model),
                       nearest(model, names), fmt::join(names, ", "));
+  }
+}
+
+void check_model_of(const TaskKind& kind, const std::string& model) {
+  if (std::ranges::find(kind.models, model) == kind.models.end()) {
+    fail<ConfigError>(kWhere, "model {} is none of {}, which has {}", printable(model), kind.name,
+                      fmt::join(kind.models, ", "));
   }
 }
 

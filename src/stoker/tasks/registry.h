@@ -20,7 +20,8 @@ namespace stoker::tasks {
 [[nodiscard]] std::vector<core::TaskSetting> all_task_settings();
 // ConfigError where a value is none of the kind's, naming the kinds that have it.
 void check_own_values(const TaskKind& kind, const core::TaskValues& own);
-// ConfigError with the nearest name if no kind has a model of that name.
+// ConfigError with the nearest name if no kind has a model of that name; or if this one has not.
 void check_model_name(const std::string& model);
+void check_model_of(const TaskKind& kind, const std::string& model);
 
 }  // namespace stoker::tasks

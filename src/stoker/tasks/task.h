@@ -69,6 +69,8 @@ class Task {
   [[nodiscard]] virtual std::int64_t size(Split split) const = 0;  // samples
   // "class folders, 10 classes".
   [[nodiscard]] virtual std::string describe() const = 0;
+  // More of that in lines for people, for `stoker info`.
+  [[nodiscard]] virtual std::string details() const = 0;
   // Remarks on the data in sentences for people.
   [[nodiscard]] virtual const std::vector<std::string>& findings() const = 0;
   // Defaults with reasons: model, batch, epochs, optimizer, lr, ..., and every setting of the task's own.
@@ -109,6 +111,8 @@ struct TaskKind {
   std::function<bool(const std::filesystem::path&)> recognises;
   // DataError for data that is none of the kind.
   std::function<std::unique_ptr<Task>(const std::filesystem::path&, const OpenOptions&)> open;
+  // What a card says beyond the model, in lines for people; throws as restore().
+  std::function<std::string(const nlohmann::json& card)> describe_card;
   // The model that a card describes, with initial weights. CheckpointError, or nlohmann::json::exception, if it does
   // not hold together.
   std::function<std::unique_ptr<NetworkTrainable>(const ModelRequest&, const nlohmann::json& card)> restore;

@@ -114,8 +114,8 @@ std::vector<Setting> behaviour_settings() {
   return {
       text_field("task", B, &Plan::task, "a name that `stoker info tasks` lists", "by what the data is",
                  "what is learnt from the data", non_empty),
-      text_field("model", B, &Plan::model, "a name that `stoker info models` lists",
-                 "by the recipe", "the network", non_empty),
+      text_field("model", B, &Plan::model, "a name that `stoker info models` lists", "by the recipe", "the network",
+                 non_empty),
       text_field("weights", B, &Plan::weights, "a .safetensors file, a checkpoint or a run folder", "from scratch",
                  "start from these weights; a head of another class count is made new",
                  {[](std::string_view) { return true; }}),

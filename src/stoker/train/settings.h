@@ -46,7 +46,8 @@ class Options {
     core::Origin origin = core::Origin::kCommandLine;
   };
   // own: settings that the tasks bring, besides the engine's.
-  explicit Options(std::vector<core::TaskSetting> own = {}) : own_(std::move(own)) {}
+  Options() = default;
+  explicit Options(std::vector<core::TaskSetting> own) : own_(std::move(own)) {}
 
   // "auto" takes a value back to its default. ConfigError for an unknown key, with the nearest one, or a bad value.
   void set(std::string_view key, std::string_view value, core::Origin origin = core::Origin::kCommandLine);

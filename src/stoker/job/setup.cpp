@@ -1,31 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stoker/job/image_setup.h"
+#include "stoker/job/setup.h"
 
 #include <ATen/Parallel.h>
+
+#include <algorithm>
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/data/image_loader.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/placement.h"
 #include "stoker/device/smoke_check.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/safetensors.h"
+#include "stoker/job/loaded_model.h"
 #include "stoker/job/trials.h"
-#include "stoker/models/registry.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
-#include "stoker/tasks/image_classification.h"
-#include "stoker/tasks/image_recipe.h"
+#include "stoker/tasks/registry.h"
 
 namespace stoker::job {
 namespace {
 
 namespace fs = std::filesystem;
 
-data::ImageFolder open_data(const Request& request, const train::Plan* saved, const Say& say) {
+// The kind that is asked for, or else the one that recognises the data.
+const tasks::TaskKind& choose_kind(const Request& request, const train::Plan* saved, std::string& reason) {
+  const auto* asked = request.options.find("task");
+  if (saved != nullptr || asked != nullptr) {
+    return tasks::task_kind(saved != nullptr ? saved->task : asked->value);
+  }
+  reason = "as the data looks";
+  return tasks::recognise_task(request.data);
+}
+
+std::unique_ptr<tasks::Task> open_task(const tasks::TaskKind& kind, const Request& request, const train::Plan* saved,
+                                       const Say& say) {
   // The split is cut before there is a plan: these two values are known without one.
   train::Plan cut;
   cut.val = train::kDefaultVal;
@@ -36,38 +47,43 @@ data::ImageFolder open_data(const Request& request, const train::Plan* saved, co
     }
   }
   const train::Plan& chosen = saved != nullptr ? *saved : cut;
-  data::SplitOptions options;
+  tasks::OpenOptions options;
   options.val = chosen.val;
   options.seed = static_cast<std::uint64_t>(chosen.seed);
+  options.own = saved != nullptr ? saved->own : request.options.own_values();
+  tasks::check_own_values(kind, options.own);
   double next = now_s() + 1;  // a short look needs no words
-  return data::open_image_folder(request.data, options, [&](std::int64_t files) {
+  options.progress = [&](std::int64_t files) {
     if (const double now = now_s(); now >= next) {
       say(fmt::format("looking at {}: {} files so far", printable(request.data.native()), files));
       next = now + 1;
     }
-  });
+  };
+  return kind.open(request.data, options);
 }
 
-train::Facts gather_facts(const Request& request, const data::ImageFolder& folder, const tasks::PictureFacts& pictures,
-                          const device::DeviceChoice& choice) {
+train::Facts gather_facts(const Request& request, const tasks::Task& task, const device::DeviceChoice& choice) {
   const auto asked = [&](const char* key) {
     const auto* found = request.options.find(key);
     return found == nullptr ? std::string() : found->value;
   };
-  tasks::RecipeQuestion question;
+  tasks::Asked question;
   question.model = asked("model");
   question.optimizer = asked("optimizer");
-  question.image_size = asked("image_size").empty() ? 0 : std::stoi(asked("image_size"));
+  question.own = request.options.own_values();
   question.weights = !asked("weights").empty();
   question.cuda = choice.device.is_cuda();
   train::Facts facts;
-  facts.train_samples = folder.train.size();
-  facts.val_samples = folder.val.size();
+  facts.train_samples = task.size(tasks::Split::kTrain);
+  facts.val_samples = task.size(tasks::Split::kVal);
   facts.cores = device::cpu_quota().cores;
   facts.device = choice.device.is_cuda() ? choice.device.str() : "cpu";
   facts.device_reason = choice.reason;
-  facts.recipe = tasks::recipe(question, pictures, folder.train.size());
-  facts.couples_samples = tasks::couples_samples(question.model.empty() ? facts.recipe.front().value : question.model);
+  facts.recipe = task.recipe(question);
+  const auto model = std::ranges::find(facts.recipe, "model", &core::PlanRow::key);
+  facts.couples_samples = task.couples_samples(!question.model.empty()       ? question.model
+                                               : model != facts.recipe.end() ? model->value
+                                                                             : "");
   return facts;
 }
 
@@ -88,97 +104,93 @@ std::string load_weights(models::Network& network, const std::string& path) {
   }
 }
 
-std::unique_ptr<tasks::ImageClassifier> build_model(ImageSetup& setup) {
+std::unique_ptr<tasks::NetworkTrainable> build_model(Setup& setup) {
   const train::Plan& plan = setup.plan;
-  models::ModelOptions options;
-  options.classes = static_cast<int>(setup.folder.classes.size());
-  options.channels = setup.pixels.channels;
-  options.image_size = setup.pixels.image_size;
-  options.seed = static_cast<std::uint64_t>(plan.seed);
-  auto network = models::make_network(plan.model, options);
+  tasks::ModelRequest request;
+  request.name = plan.model;
+  request.seed = static_cast<std::uint64_t>(plan.seed);
+  request.channels_last = plan.layout == "channels_last";
+  auto model = setup.task->make_model(request);
   if (!plan.weights.empty()) {
-    setup.notes.push_back(fmt::format("weights={}: {}", printable(plan.weights), load_weights(*network, plan.weights)));
+    setup.notes.push_back(
+        fmt::format("weights={}: {}", printable(plan.weights), load_weights(model->network(), plan.weights)));
   }
-  network->set_frozen(static_cast<int>(plan.freeze));
-  tasks::ClassifierOptions classifier;
-  classifier.preprocessing = setup.pixels;
-  classifier.channels_last = plan.layout == "channels_last";
-  classifier.label_smoothing = plan.label_smoothing;
-  classifier.class_weights = tasks::class_weights(plan.class_weights, setup.folder.train, setup.folder.classes.size());
-  auto model = std::make_unique<tasks::ImageClassifier>(std::move(network), std::move(classifier));
+  model->network().set_frozen(static_cast<int>(plan.freeze));
   model->to(setup.device);
   return model;
 }
 
-void check_first_batch(const ImageSetup& setup) {
+void check_first_batch(const Setup& setup) {
   const auto source = setup.training_source({});
   const std::optional<core::Batch> batch = source->next();
+  const tasks::BatchChecks checks = setup.task->checks();
   device::BatchFacts facts;
-  facts.classes = static_cast<std::int64_t>(setup.folder.classes.size());
-  facts.channels = setup.pixels.channels;
+  facts.input = checks.input;
+  facts.target = checks.target;
+  facts.classes = checks.classes;
+  facts.channels = checks.channels;
   device::check_batch(*setup.model, *batch, setup.device, facts);
+}
+
+// What a source needs of the plan.
+tasks::BatchRequest batch_request(const Setup& setup) {
+  tasks::BatchRequest request;
+  request.seed = static_cast<std::uint64_t>(setup.plan.seed);
+  request.threads = static_cast<int>(setup.plan.threads);
+  request.pinned = setup.device.is_cuda();
+  return request;
 }
 
 }  // namespace
 
-std::unique_ptr<core::BatchSource> ImageSetup::training_source(core::Position start) const {
-  data::ImageLoaderOptions options;
-  options.split = folder.train;
-  options.channels = pixels.channels;
-  options.policy = tasks::training_policy(plan.augment, pixels);
-  options.batch = plan.batch;
-  options.seed = static_cast<std::uint64_t>(plan.seed);
-  options.drop_tail = plan.tail == "drop";
-  options.threads = static_cast<int>(plan.threads);
-  options.pinned = device.is_cuda();
-  options.start = start;
-  return std::make_unique<device::PlacedSource>(std::make_unique<data::ImageLoader>(std::move(options)), device);
+std::unique_ptr<core::BatchSource> Setup::training_source(core::Position start) const {
+  tasks::BatchRequest request = batch_request(*this);
+  request.batch = plan.batch;
+  request.drop_tail = plan.tail == "drop";
+  request.start = start;
+  return std::make_unique<device::PlacedSource>(task->training_batches(request), device);
 }
 
-std::unique_ptr<core::BatchSource> ImageSetup::evaluation_source(const data::ImageSplit& split) const {
-  data::ImageLoaderOptions options;
-  options.split = split;
-  options.channels = pixels.channels;
-  options.policy = tasks::evaluation_policy(pixels);
-  options.batch = std::min<std::int64_t>(plan.microbatch, split.size());
-  options.shuffle = false;
-  options.threads = static_cast<int>(plan.threads);
-  options.pinned = device.is_cuda();
-  return std::make_unique<device::PlacedSource>(std::make_unique<data::ImageLoader>(std::move(options)), device);
+std::unique_ptr<core::BatchSource> Setup::evaluation_source(tasks::Split split) const {
+  tasks::BatchRequest request = batch_request(*this);
+  request.batch = plan.microbatch;
+  return std::make_unique<device::PlacedSource>(task->evaluation_batches(split, request), device);
 }
 
-at::ScalarType ImageSetup::autocast_dtype() const { return precision::autocast_dtype(plan.precision); }
+at::ScalarType Setup::autocast_dtype() const { return precision::autocast_dtype(plan.precision); }
 
-ModelCard ImageSetup::card() const {
+ModelCard Setup::card() const {
   ModelCard card;
+  card.task = plan.task;
   card.model = plan.model;
-  card.classes = folder.classes;
-  card.pixels = pixels;
   card.precision = plan.precision;
   card.layout = plan.layout;
-  card.train_samples = folder.train.size();
+  card.train_samples = task->size(tasks::Split::kTrain);
   return card;
 }
 
-ImageSetup set_up_images(const Request& request, const train::Plan* saved, const Say& say) {
+Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   if (request.data.empty()) {
     fail<ConfigError>("job.setup", "no data: give a folder, `stoker train DIR`");
   }
-  ImageSetup setup;
+  Setup setup;
   const auto* asked_device = request.options.find("device");
   const std::string wanted = saved != nullptr ? saved->device : asked_device != nullptr ? asked_device->value : "auto";
   const device::DeviceChoice choice = device::choose_device(wanted);
   setup.device = choice.device;
-  setup.folder = open_data(request, saved, say);
-  const tasks::PictureFacts pictures = tasks::look_at_pictures(setup.folder.train);
-  train::Facts facts = gather_facts(request, setup.folder, pictures, choice);
+  std::string reason = "asked for";
+  const tasks::TaskKind& kind = choose_kind(request, saved, reason);
+  setup.task = open_task(kind, request, saved, say);
+  train::Facts facts = gather_facts(request, *setup.task, choice);
+  facts.task = kind.name;
+  facts.task_reason = reason;
   if (saved != nullptr) {
-    facts.couples_samples = tasks::couples_samples(saved->model);
+    facts.couples_samples = setup.task->couples_samples(saved->model);
     train::check_repeatable(*saved, facts);
   }
   setup.plan = saved != nullptr ? *saved : train::resolve(request.options, facts);
-  setup.pixels = tasks::preprocessing(static_cast<int>(setup.plan.image_size),
-                                      tasks::network_channels(setup.plan.model, pictures));
+  tasks::check_model_of(kind, setup.plan.model);
+  setup.task->settle(setup.plan.model, setup.plan.own);
   precision::apply({setup.plan.tf32, setup.plan.cudnn_benchmark, setup.plan.deterministic});
   setup.model = build_model(setup);
   for (const std::string& holder : device::backend_for(setup.device).busy_processes(setup.device)) {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table of text read once into columns: numbers where every value that is there is one, categories elsewhere. Used by
+// the tabular task. A function without state; the result is a value.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace stoker::data {
+
+struct TableOptions {
+  char separator = ',';
+  bool header = true;  // the first row names the columns; else they are called "1", "2", ...
+};
+
+struct TableColumn {
+  std::string name;
+  bool numeric = false;
+  std::vector<double> numbers;      // numeric: a row's value; NaN where it is missing
+  std::vector<std::int32_t> ids;    // else: index into labels; -1 where it is missing
+  std::vector<std::string> labels;  // the different values, sorted bytewise
+};
+
+struct TableData {
+  std::vector<TableColumn> columns;
+  std::int64_t rows = 0;
+};
+
+// Reads the file: RFC 4180 with another separator if need be, spaces around a field passed over, and as missing what is
+// empty or one of ? NA N/A NaN nan null NULL None. The text "inf" is no number.
+// DataError that names file and line for a row of another width, a repeated or empty column name, a file without a row;
+// more than 16,384 columns are refused at the first row.
+[[nodiscard]] TableData read_table(const std::filesystem::path& path, const TableOptions& options);
+
+// The column of that name; DataError with the nearest name if there is none.
+[[nodiscard]] std::size_t find_column(const TableData& table, const std::string& name);
+
+// The separator that cuts the first line into most fields: ',', ';', '\t' or '|'.
+[[nodiscard]] char guess_separator(const std::filesystem::path& path);
+
+}  // namespace stoker::data

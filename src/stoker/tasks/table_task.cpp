@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/tasks/table_task.h"
+
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/base/permutation.h"
+#include "stoker/data/tensor_source.h"
+#include "stoker/models/tabular_mlp.h"
+#include "stoker/tasks/class_weights.h"
+#include "stoker/tasks/table_model.h"
+#include "stoker/tasks/task_values.h"
+
+namespace stoker::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kWhere = "tasks.table";
+constexpr double kTestShare = 0.2;  // of the rows, where no test file is given
+// Steps that a run of the default length has, about: on the census rows of UCI's adult classes overfit after 1,500, the
+// prices of California's houses still gain at 4,000.
+constexpr std::int64_t kClassSteps = 1500, kNumberSteps = 4000;
+using Rows = std::vector<std::int64_t>;
+
+struct PlanRows {
+  std::vector<core::PlanRow> rows;
+  template <typename T>
+  void add(std::string key, const T& value, std::string reason) {
+    rows.push_back({std::move(key), fmt::format("{}", value), core::Origin::kDefault, std::move(reason)});
+  }
+};
+
+data::TableOptions table_options(const fs::path& path, const core::TaskValues& own) {
+  data::TableOptions options;
+  const std::string separator = text_or(own, "sep", "auto");
+  options.separator = separator == "auto" ? data::guess_separator(path) : separator == "tab" ? '\t' : separator.front();
+  options.header = text_or(own, "header", "on") != "off";
+  return options;
+}
+
+std::unique_ptr<NetworkTrainable> make_model_of(const ModelRequest& request, const TableEncoding& encoding,
+                                                const nlohmann::json& shape, TableModelOptions options) {
+  models::TabularMlpOptions network;
+  network.numbers = number_width(encoding);
+  for (const CategoryColumn& each : encoding.categories) {
+    network.categories.push_back(static_cast<std::int64_t>(each.labels.size()) + 1);
+  }
+  network.hidden = shape.at("hidden").get<std::int64_t>();
+  network.layers = shape.at("layers").get<int>();
+  network.dropout = shape.at("dropout").get<double>();
+  network.outputs = encoding.regression() ? 1 : static_cast<std::int64_t>(encoding.classes.size());
+  network.seed = request.seed;
+  options.encoding = encoding;
+  return std::make_unique<TableModel>(models::make_tabular_mlp(network), std::move(options));
+}
+
+// Rows of one file by split, and the tensors they lie in.
+struct SplitRows {
+  Rows rows;                // of the table below
+  bool other_file = false;  // of the test file
+};
+
+class TableTask final : public Task {
+ public:
+  TableTask(const fs::path& path, const OpenOptions& options) : path_(path), own_(options.own) {
+    target_ = text_or(own_, "target", "");
+    table_ = data::read_table(path, table_options(path, own_));
+    const std::string test = text_or(own_, "test", "");
+    if (!test.empty()) {
+      const fs::path file =
+          fs::path(test).is_absolute() || fs::exists(test) ? fs::path(test) : path.parent_path() / test;
+      test_table_ = data::read_table(file, table_options(file, own_));
+    }
+    cut(options);
+  }
+
+  [[nodiscard]] std::int64_t size(Split split) const override {
+    return static_cast<std::int64_t>(of(split).rows.size());
+  }
+  [[nodiscard]] std::string describe() const override {
+    return fmt::format("table, {} columns, target {}", table_.columns.size(),
+                       target_.empty() ? "-" : printable(target_));
+  }
+  [[nodiscard]] std::string details() const override {
+    std::string text = fmt::format("{} rows, {} columns\n", table_.rows, table_.columns.size());
+    for (const data::TableColumn& column : table_.columns) {
+      const auto missing = column.numeric
+                               ? std::ranges::count_if(column.numbers, [](double value) { return std::isnan(value); })
+                               : std::ranges::count(column.ids, -1);
+      text += fmt::format("  {:<24} {}{}\n", printable(column.name),
+                          column.numeric ? "numbers" : fmt::format("{} different values", column.labels.size()),
+                          missing > 0 ? fmt::format(", {} missing", missing) : "");
+    }
+    return text;
+  }
+  [[nodiscard]] const std::vector<std::string>& findings() const override { return findings_; }
+
+  [[nodiscard]] std::vector<core::PlanRow> recipe(const Asked& asked) const override {
+    if (target_.empty()) {
+      std::vector<std::string> names;
+      for (const data::TableColumn& column : table_.columns) {
+        names.push_back(printable(column.name));
+      }
+      fail<ConfigError>(kWhere, "{}: which column is to be predicted? set target=NAME, one of {}",
+                        printable(path_.native()), fmt::join(names, ", "));
+    }
+    (void)data::find_column(table_, target_);
+    const std::int64_t batch = std::clamp<std::int64_t>(size(Split::kTrain) / 50, 16, 256);
+    const std::int64_t steps = std::max<std::int64_t>(1, size(Split::kTrain) / batch);
+    PlanRows plan;
+    plan.add("model", "tabular_mlp", "embedded categories, numbers in bins, hidden layers");
+    plan.add("optimizer", asked.optimizer.empty() ? "adamw" : asked.optimizer, "adaptive steps");
+    plan.add("lr", asked.optimizer == "sgd" ? 0.05 : 1e-3, "the usual first choice");
+    plan.add("lr_batch", batch, "the batch that lr is stated for");
+    plan.add("weight_decay", asked.optimizer == "sgd" ? 1e-4 : 0.02, "small data is learnt by heart without it");
+    plan.add("schedule", "cosine", "down to 0 at the end");
+    plan.add("warmup", 0.05, "a share of the run");
+    plan.add("batch", batch, "at least 50 steps an epoch where the data allows it");
+    const std::int64_t wanted = is_regression() ? kNumberSteps : kClassSteps;
+    plan.add("epochs", std::clamp<std::int64_t>((wanted + steps - 1) / steps, 5, 100),
+             fmt::format("about {} steps", wanted));
+    plan.add("ema", 0.998, "averaged weights judge and predict better on small data");
+    for (const auto& [key, value, reason] : own_defaults()) {
+      plan.add(key, value, reason);
+    }
+    return std::move(plan.rows);
+  }
+  [[nodiscard]] bool couples_samples(const std::string&) const override { return false; }
+
+  void settle(const std::string&, const core::TaskValues& own) override {
+    own_ = own;
+    LearnOptions options;
+    options.target = target_;
+    options.regression = is_regression();
+    options.strip = text_value(own, "label_strip");
+    options.bins = static_cast<int>(whole_value(own, "bins"));
+    encode(learn_encoding(table_, train_.rows, options, findings_));
+  }
+  void adopt(const nlohmann::json& card) override {
+    card_ = card;
+    TableEncoding encoding = encoding_from_json(card);
+    target_ = encoding.target;
+    encode(std::move(encoding));
+  }
+  void check_same(const nlohmann::json& card, const std::string& run) const override {
+    if (to_json(encoding_from_json(card)) != to_json(encoding_)) {
+      fail<CheckpointError>(
+          kWhere, "the table's columns or training rows are not those that {} was started with; train anew", run);
+    }
+  }
+
+  [[nodiscard]] std::unique_ptr<NetworkTrainable> make_model(const ModelRequest& request) const override {
+    TableModelOptions options;
+    options.label_smoothing = real_value(own_, "label_smoothing");
+    if (!encoding_.regression()) {
+      const at::Tensor& all = main_.target;
+      std::vector<std::int64_t> labels;
+      for (const std::int64_t row : train_.rows) {
+        labels.push_back(all.const_data_ptr<std::int64_t>()[row]);
+      }
+      options.class_weights = class_weights(text_value(own_, "class_weights"), labels, encoding_.classes.size());
+    }
+    return make_model_of(request, encoding_, shape(), std::move(options));
+  }
+  [[nodiscard]] BatchChecks checks() const override {
+    return {"numbers", encoding_.regression() ? "" : "target", static_cast<std::int64_t>(encoding_.classes.size()), 0};
+  }
+  [[nodiscard]] std::int64_t sample_flops(const NetworkTrainable&) const override { return 0; }
+
+  [[nodiscard]] std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const override {
+    data::TensorSourceOptions options = rows_of(train_);
+    options.batch = request.batch;
+    options.seed = request.seed;
+    options.drop_tail = request.drop_tail;
+    options.start = request.start;
+    return std::make_unique<data::TensorSource>(std::move(options));
+  }
+  [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
+                                                                      const BatchRequest& request) const override {
+    data::TensorSourceOptions options = rows_of(of(split));
+    options.batch = std::min(std::max<std::int64_t>(request.batch, 1024), size(split));
+    options.shuffle = false;
+    return std::make_unique<data::TensorSource>(std::move(options));
+  }
+  [[nodiscard]] double load_seconds_per_sample() const override {
+    BatchRequest request;
+    request.batch = std::min<std::int64_t>(256, size(Split::kTrain));
+    const auto source = training_batches(request);
+    (void)source->next();
+    const Stopwatch watch;
+    (void)source->next();
+    return watch.seconds() / static_cast<double>(request.batch);
+  }
+  [[nodiscard]] std::string sample_name(std::int64_t index) const override {
+    return fmt::format("{}, row {}", printable(path_.filename().native()), index + 1);
+  }
+  [[nodiscard]] nlohmann::json card() const override {
+    nlohmann::json json = to_json(encoding_);
+    json["network"] = shape();
+    return json;
+  }
+
+ private:
+  struct OwnDefault {
+    std::string key, value, reason;
+  };
+
+  // Test rows first, then validation rows of what is left: each cut is the head of a seeded permutation.
+  void cut(const OpenOptions& options) {
+    Rows rows(static_cast<std::size_t>(table_.rows));
+    std::iota(rows.begin(), rows.end(), 0);
+    const auto take = [&](double share, std::uint32_t draw) {
+      const auto count = static_cast<std::int64_t>(std::llround(share * static_cast<double>(rows.size())));
+      const Permutation order(options.seed, draw, std::max<std::uint64_t>(1, rows.size()));
+      std::vector<bool> taken(rows.size(), false);
+      for (std::int64_t i = 0; i < count; ++i) {
+        taken[static_cast<std::size_t>(order(static_cast<std::uint64_t>(i)))] = true;
+      }
+      Rows head, rest;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        (taken[i] ? head : rest).push_back(rows[i]);
+      }
+      rows = std::move(rest);
+      return head;
+    };
+    if (test_table_.rows > 0) {
+      test_.other_file = true;
+      test_.rows.resize(static_cast<std::size_t>(test_table_.rows));
+      std::iota(test_.rows.begin(), test_.rows.end(), 0);
+    } else {
+      test_.rows = take(kTestShare, 1);
+      findings_.push_back(fmt::format("test: {} of the {} rows, seed {}; give test=FILE for rows of your own",
+                                      test_.rows.size(), table_.rows, options.seed));
+    }
+    val_.rows = take(options.val, 2);
+    train_.rows = std::move(rows);
+    if (train_.rows.empty()) {
+      fail<DataError>(kWhere, "{}: {} rows leave none to train on", printable(path_.native()), table_.rows);
+    }
+  }
+
+  [[nodiscard]] bool is_regression() const {
+    const data::TableColumn& column = table_.columns[data::find_column(table_, target_)];
+    const std::string asked = text_or(own_, "regression", "auto");
+    if (asked != "auto") {
+      return asked == "on";
+    }
+    if (!column.numeric) {
+      return false;
+    }
+    std::vector<double> values = column.numbers;
+    std::ranges::sort(values);
+    const auto different = std::ranges::unique(values).begin() - values.begin();
+    const bool whole = std::ranges::all_of(values, [](double v) { return v == std::floor(v); });
+    return different > 20 || !whole;
+  }
+  [[nodiscard]] std::vector<OwnDefault> own_defaults() const {
+    const bool regression = is_regression();
+    return {{"target", target_, "asked for"},
+            {"test", "", "a seeded fifth of the rows"},
+            {"sep", "auto", "what cuts the first line into most fields"},
+            {"header", "on", "the first row names the columns"},
+            {"regression", regression ? "on" : "off",
+             regression ? "the target holds many different numbers" : "the target holds classes"},
+            {"label_strip", "", "labels are taken as they are"},
+            {"bins", "32", "quantiles of each number column"},
+            {"hidden", "256", "wide enough for some hundred thousand rows"},
+            {"layers", "3", "hidden layers"},
+            {"dropout", "0.2", "small data is learnt by heart without it"},
+            {"label_smoothing", "0", "the probabilities matter"},
+            {"class_weights", "none", "every row counts the same"}};
+  }
+  [[nodiscard]] nlohmann::json shape() const {
+    return card_.is_null() ? nlohmann::json{{"hidden", whole_value(own_, "hidden")},
+                                            {"layers", whole_value(own_, "layers")},
+                                            {"dropout", real_value(own_, "dropout")}}
+                           : card_.at("network");
+  }
+  void encode(TableEncoding encoding) {
+    encoding_ = std::move(encoding);
+    const std::string strip = text_or(own_, "label_strip", "");
+    main_ = encode_table(table_, encoding_, strip);
+    if (test_table_.rows > 0) {
+      other_ = encode_table(test_table_, encoding_, strip);
+    }
+  }
+  [[nodiscard]] const SplitRows& of(Split split) const {
+    return split == Split::kTrain ? train_ : split == Split::kVal ? val_ : test_;
+  }
+  [[nodiscard]] data::TensorSourceOptions rows_of(const SplitRows& split) const {
+    const EncodedTable& from = split.other_file ? other_ : main_;
+    at::Tensor rows = at::tensor(split.rows, at::kLong);
+    data::TensorSourceOptions options;
+    options.fields = {{"numbers", from.numbers.index_select(0, rows)},
+                      {"categories", from.categories.index_select(0, rows)},
+                      {"target", from.target.index_select(0, rows)}};
+    options.indices = split.rows;
+    return options;
+  }
+
+  fs::path path_;
+  core::TaskValues own_;
+  std::string target_;
+  data::TableData table_, test_table_;
+  SplitRows train_, val_, test_;
+  std::vector<std::string> findings_;
+  TableEncoding encoding_;
+  EncodedTable main_, other_;
+  nlohmann::json card_;  // of the model that was adopted; null: none
+};
+
+}  // namespace
+
+TaskKind tabular() {
+  TaskKind kind;
+  kind.name = "tabular";
+  kind.text = "a .csv or .tsv file: classes or a number from the other columns; needs target=NAME";
+  const auto non_empty = [](std::string_view text) { return !text.empty(); };
+  kind.settings = {
+      text_setting("target", "a column's name", "none: it must be given", "what is predicted", non_empty),
+      text_setting("test", "a table with the same columns", "a seeded fifth of the rows", "rows to test on"),
+      choice_setting("sep", {"auto", ",", ";", "tab", "|"}, "the one that cuts the first line into most fields",
+                     "what separates fields"),
+      flag_setting("header", "on", "whether the first row names the columns; else they are 1, 2, ..."),
+      flag_setting("regression", "by the target's values", "predict a number instead of a class"),
+      text_setting("label_strip", "characters", "none", "taken off both ends of the target's labels"),
+      whole_setting("bins", 1, 1024, "32", "pieces that each number column is cut into"),
+      whole_setting("hidden", 1, 65536, "256", "width of the hidden layers"),
+      whole_setting("layers", 1, 100, "3", "hidden layers"),
+      real_setting("dropout", 0, 0.95, "0.2", "share of hidden values that training drops"),
+      label_smoothing_setting(),
+      class_weights_setting(),
+  };
+  kind.models = {"tabular_mlp"};
+  kind.recognises = [](const fs::path& path) {
+    const fs::path end = path.extension();
+    return end == ".csv" || end == ".tsv";
+  };
+  kind.open = [](const fs::path& path, const OpenOptions& options) {
+    return std::make_unique<TableTask>(path, options);
+  };
+  kind.describe_card = [](const nlohmann::json& card) {
+    const TableEncoding encoding = encoding_from_json(card);
+    return fmt::format("target {}, from {} number and {} category columns\n{}\n", printable(encoding.target),
+                       encoding.numbers.size(), encoding.categories.size(),
+                       encoding.regression() ? "a number" : class_list(encoding.classes));
+  };
+  kind.restore = [](const ModelRequest& request, const nlohmann::json& card) {
+    return make_model_of(request, encoding_from_json(card), card.at("network"), {});
+  };
+  return kind;
+}
+
+}  // namespace stoker::tasks

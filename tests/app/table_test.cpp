@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line on tables: trained, judged, resumed to the same bytes, and refused in words that help.
+#include "app/trained_run.h"
+
+namespace stoker::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const Words kShort = {"epochs=6", "intra_op=1", "precision=fp32", "batch=16", "hidden=16"};
+
+// 240 rows: pay follows age and job; a gap here and there, and a column that says nothing.
+std::string people(const std::string& end = "") {
+  std::string text = "age,job,same,pay\n";
+  for (int i = 0; i < 240; ++i) {
+    const int age = 18 + i * 7 % 50, job = i * 5 % 3;
+    const bool high = age + 10 * job > 50;
+    text += (i % 17 == 3 ? "?" : std::to_string(age)) + ", " +
+            (job == 0   ? "clerk"
+             : job == 1 ? "smith"
+                        : "\"sea, man\"") +
+            ",1," + (high ? ">50K" : "<=50K") + end + "\n";
+  }
+  return text;
+}
+
+TEST(Table, TrainsResumesAndEvaluates) {
+  const TempFolder folder;
+  folder.write("people.csv", people());
+  const Words train = Words{"train", "people.csv", "target=pay", "--quiet"} + kShort;
+  const Finished through = run_stoker(train + Words{"run=through"}, folder.path());
+  ASSERT_EQ(through.code, kDone) << through.all();
+  EXPECT_THAT(through.out, AllOf(HasSubstr("column \"same\" has one value"), HasSubstr("auc")));
+  const Finished eval = run_stoker({"eval", "runs/through"}, folder.path());
+  EXPECT_EQ(eval.code, kDone) << eval.all();
+  EXPECT_THAT(eval.out, AllOf(HasSubstr("test split, 48 samples"), HasSubstr("auc"), HasSubstr("<=50K")));
+  const std::size_t accuracy = eval.out.find("accuracy   ");
+  ASSERT_NE(accuracy, std::string::npos) << eval.out;
+  EXPECT_GT(std::stod(eval.out.substr(accuracy + 11)), 0.85);  // two classes of about the same size
+
+  ASSERT_EQ(run_stoker(train + Words{"run=half", "steps=30"}, folder.path()).code, kDone);
+  const Finished half = run_stoker(
+      Words{"train", "people.csv", "target=pay", "--quiet", "run=half2", "schedule=constant", "steps=30"} + kShort,
+      folder.path());
+  ASSERT_EQ(half.code, kDone) << half.all();
+  ASSERT_EQ(run_stoker({"resume", "runs/half2", "steps=50", "--quiet"}, folder.path()).code, kDone);
+  ASSERT_EQ(
+      run_stoker(
+          Words{"train", "people.csv", "target=pay", "--quiet", "run=whole", "schedule=constant", "steps=50"} + kShort,
+          folder.path())
+          .code,
+      kDone);
+  EXPECT_EQ(weights_of(folder / "runs/half2"), weights_of(folder / "runs/whole"));
+
+  EXPECT_THAT(run_stoker({"info", "people.csv"}, folder.path()).out,
+              AllOf(HasSubstr("240 rows, 4 columns"), HasSubstr("3 different values"), HasSubstr("15 missing")));
+  EXPECT_THAT(
+      run_stoker({"info", "runs/through"}, folder.path()).out,
+      AllOf(HasSubstr("target pay, from 1 number and 1 category columns"), HasSubstr("2 classes: <=50K, >50K")));
+  const Finished predict = run_stoker({"predict", "runs/through", "people.csv"}, folder.path());
+  EXPECT_EQ(predict.code, kUsage) << predict.all();
+  EXPECT_THAT(predict.err, HasSubstr("model for tabular"));
+}
+
+TEST(Table, WhatCannotBeIsRefused) {
+  const TempFolder folder;
+  folder.write("people.csv", people());
+  folder.write("dots.csv", people("."));
+  folder.write("ragged.csv", "a,b\n1,2\n1\n");
+  folder.write("empty.csv", "");
+  folder.write("short.csv", "a,b\n1,2\n");
+  struct Case {
+    Words words;
+    int code;
+    Words says;
+  };
+  const std::vector<Case> cases = {
+      {{"train", "people.csv"}, kUsage, {"set target=NAME", "age, job, same, pay"}},
+      {{"train", "people.csv", "target=pai"}, kDataError, {"no column \"pai\"", "did you mean \"pay\"?"}},
+      {{"train", "people.csv", "target=pay", "image_size=32"},
+       kUsage,
+       {"image_size means nothing to tabular", "it is of image_classification"}},
+      {{"train", "people.csv", "target=pay", "model=cnn"}, kUsage, {"model cnn is none of tabular"}},
+      {{"train", "people.csv", "target=pay", "test=dots.csv"}, kDataError, {"set label_strip=."}},
+      {{"train", "people.csv", "target=pay", "regression=on"}, kDataError, {"leave out regression=on"}},
+      {{"train", "people.csv", "target=same"}, kDataError, {"one value only"}},
+      {{"train", "people.csv", "target=pay", "test=gone.csv"}, kDataError, {"gone.csv"}},
+      {{"train", "ragged.csv", "target=a"}, kDataError, {"line 3", "1 fields"}},
+      {{"train", "empty.csv", "target=a"}, kDataError, {"is empty"}},
+      {{"train", "gone.csv", "target=a"}, kDataError, {"gone.csv"}},
+      {{"train", "people.csv", "target=pay", "task=tabluar"}, kUsage, {"did you mean \"tabular\"?"}},
+  };
+  std::vector<Words> commands;
+  for (const Case& each : cases) {
+    commands.push_back(each.words);
+  }
+  const auto results = run_all(commands, folder.path());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(results[i].code, cases[i].code) << ::testing::PrintToString(cases[i].words) << results[i].all();
+    for (const std::string& text : cases[i].says) {
+      EXPECT_THAT(results[i].err, HasSubstr(text)) << ::testing::PrintToString(cases[i].words);
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "runs"));
+  EXPECT_EQ(run_stoker(Words{"train", "people.csv", "target=pay", "test=dots.csv", "label_strip=.", "--quiet"} + kShort,
+                       folder.path())
+                .code,
+            kDone);
+}
+
+}  // namespace
+}  // namespace stoker::testing

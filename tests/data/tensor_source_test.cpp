@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every row once an epoch with its own fields, in the order of the sampler; a later start is the same run's later part.
+#include "stoker/data/tensor_source.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "stoker/base/error.h"
+
+namespace stoker::data {
+namespace {
+
+TensorSourceOptions rows_of(std::int64_t rows, std::int64_t batch) {
+  TensorSourceOptions options;
+  options.fields = {{"x", at::arange(rows).to(at::kFloat).mul(2).unsqueeze(1)}, {"y", at::arange(rows).add(100)}};
+  options.batch = batch;
+  options.seed = 5;
+  return options;
+}
+
+TEST(TensorSource, HandsOutEveryRowOnceAnEpochWithItsOwnFields) {
+  TensorSource source(rows_of(10, 4));
+  std::vector<std::int64_t> first_epoch;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    std::set<std::int64_t> seen;
+    std::vector<std::int64_t> order, sizes;
+    while (const auto batch = source.next()) {
+      sizes.push_back(batch->size());
+      EXPECT_EQ(batch->position(), (core::Position{epoch, static_cast<std::int64_t>(sizes.size()) - 1}));
+      for (std::int64_t i = 0; i < batch->size(); ++i) {
+        const std::int64_t row = batch->indices()[static_cast<std::size_t>(i)];
+        EXPECT_EQ((*batch)["x"][i][0].item<float>(), static_cast<float>(2 * row));
+        EXPECT_EQ((*batch)["y"][i].item<std::int64_t>(), 100 + row);
+        seen.insert(row);
+        order.push_back(row);
+      }
+    }
+    EXPECT_EQ(sizes, (std::vector<std::int64_t>{4, 4, 2}));
+    EXPECT_EQ(seen.size(), 10U);
+    epoch == 0 ? first_epoch = order : order;
+    EXPECT_EQ(order == first_epoch, epoch == 0);  // another order each epoch
+  }
+}
+
+TEST(TensorSource, ALaterStartIsTheLaterPart) {
+  TensorSource whole(rows_of(10, 3));
+  (void)whole.next();
+  (void)whole.next();
+  TensorSourceOptions options = rows_of(10, 3);
+  options.start = {0, 2};
+  TensorSource later(options);
+  for (int i = 0; i < 5; ++i) {
+    const auto a = whole.next(), b = later.next();
+    ASSERT_EQ(a.has_value(), b.has_value());
+    if (a) {
+      EXPECT_EQ(a->indices(), b->indices());
+    }
+  }
+}
+
+TEST(TensorSource, NamesRowsByTheirDataSetAndRefusesWhatDoesNotFit) {
+  TensorSourceOptions options = rows_of(3, 3);
+  options.shuffle = false;
+  options.indices = {7, 5, 9};
+  EXPECT_EQ(TensorSource(options).next()->indices(), (std::vector<std::int64_t>{7, 5, 9}));
+  options.indices = {7, 5};
+  EXPECT_THROW(TensorSource{options}, ConfigError);
+  options.indices.clear();
+  options.fields.emplace_back("z", at::arange(4));
+  EXPECT_THROW(TensorSource{options}, ConfigError);
+  options.fields.clear();
+  EXPECT_THROW(TensorSource{options}, ConfigError);
+}
+
+}  // namespace
+}  // namespace stoker::data

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/tasks/class_weights.h"
+
+#include <gtest/gtest.h>
+
+#include "stoker/base/error.h"
+
+namespace stoker::tasks {
+namespace {
+
+TEST(ClassWeights, AreNoneBalancedOrListed) {
+  const std::vector<std::int64_t> labels = {0, 0, 0, 1};
+  EXPECT_FALSE(class_weights("none", labels, 3).defined());
+  const at::Tensor balanced = class_weights("balanced", labels, 3);  // 4 / (3 * count)
+  EXPECT_FLOAT_EQ(balanced[0].item<float>(), 4.0F / 9);
+  EXPECT_FLOAT_EQ(balanced[1].item<float>(), 4.0F / 3);
+  EXPECT_EQ(balanced[2].item<float>(), 0);
+  EXPECT_FLOAT_EQ(class_weights("1,2.5,0", labels, 3)[1].item<float>(), 2.5F);
+  EXPECT_THROW((void)class_weights("1,2", labels, 3), ConfigError);
+  EXPECT_THROW((void)class_weights("0,0,0", labels, 3), ConfigError);
+}
+
+TEST(ClassWeights, RefuseWhatIsNoListOfWeights) {
+  const core::TaskSetting setting = class_weights_setting();
+  for (const char* bad : {"1,-2", "1,,2", "1,nan", "", "balance"}) {
+    EXPECT_THROW(setting.check(bad), ConfigError) << bad;
+  }
+  setting.check("1,2.5");
+}
+
+}  // namespace
+}  // namespace stoker::tasks
