@@ -137,6 +137,44 @@ TEST_F(JobTest, LearnsAndLeavesARunFolder) {
   EXPECT_DOUBLE_EQ(report.metrics.front().value, ran.outcome.test.front().value);
 }
 
+// What reports show: the judged split as a table, a matrix, and pictures that lie beside their gallery.
+TEST_F(JobTest, LeavesThingsToLookAt) {
+  const Ran ran = train(request("run", {"lr=1e-9", "ema=0"}));  // learns nothing: there are mistakes
+  const auto artifact = [&](const std::string& name) {
+    return nlohmann::json::parse(file_bytes(ran.folder / "artifacts" / (name + ".json")));
+  };
+  std::int64_t right = 0, all = 0;
+  const auto confusion = artifact("confusion");
+  EXPECT_EQ(confusion["labels"], (nlohmann::json{"across", "down", "plain"}));
+  for (std::size_t row = 0; row < 3; ++row) {
+    std::int64_t of_class = 0;
+    for (std::size_t column = 0; column < 3; ++column) {
+      of_class += confusion["values"][row][column].get<std::int64_t>();
+      right += row == column ? confusion["values"][row][column].get<std::int64_t>() : 0;
+    }
+    EXPECT_EQ(of_class, 5);
+    EXPECT_EQ(artifact("classes")["rows"][row][1], 5);
+    all += of_class;
+  }
+  EXPECT_DOUBLE_EQ(static_cast<double>(right) / static_cast<double>(all), ran.outcome.test.front().value);
+  EXPECT_EQ(artifact("predictions")["items"].size(), 15U);
+  const auto mistakes = artifact("mistakes")["items"];
+  EXPECT_EQ(static_cast<std::int64_t>(mistakes.size()), all - right);
+  for (const auto& item : mistakes) {
+    EXPECT_FALSE(item["good"].get<bool>());
+    EXPECT_TRUE(file_bytes(ran.folder / "artifacts" / item["image"].get<std::string>()).starts_with("\x89PNG"));
+  }
+  const auto machine = nlohmann::json::parse(file_bytes(ran.folder / "machine.json"));
+  EXPECT_FALSE(machine["cpu"].get<std::string>().empty());
+  EXPECT_FALSE(machine.contains("resumed_at"));
+
+  const Ran stopped = train(request("stopped"), 3);
+  std::atomic<bool> never{false};
+  (void)Job::resume(stopped.folder, {}, kSilent).train({}, never);
+  EXPECT_EQ(nlohmann::json::parse(file_bytes(stopped.folder / "machine.json"))["resumed_at"],
+            nlohmann::json({stopped.outcome.step}));
+}
+
 TEST_F(JobTest, EqualPlansGiveEqualBytes) {
   const Ran first = train(request("a"));
   const Ran second = train(request("b"));
@@ -262,6 +300,8 @@ TEST_F(JobTest, EventsComeInOrder) {
   train(request("run"), -1, &events);
   const std::vector<std::string> epoch_end = {"evaluated val", "saved last"};
   std::erase_if(events, [](const std::string& event) { return event == "saved best" || event == "finding"; });
+  const auto artifacts = std::unique(std::find(events.begin(), events.end(), "artifact"), events.end() - 1);
+  events.erase(artifacts, events.end() - 1);  // as one
   std::vector<std::string> expected = {"run_started"};
   for (int step = 1; step <= 12; ++step) {
     expected.push_back("step " + std::to_string(step));
@@ -269,7 +309,7 @@ TEST_F(JobTest, EventsComeInOrder) {
       expected.insert(expected.end(), epoch_end.begin(), epoch_end.end());
     }
   }
-  expected.insert(expected.end(), {"evaluated test", "run_finished"});
+  expected.insert(expected.end(), {"evaluated test", "artifact", "run_finished"});
   EXPECT_EQ(events, expected);
 }
 

@@ -16,7 +16,9 @@
 #include "stoker/io/loggers/cut_metrics.h"
 #include "stoker/io/loggers/metrics_csv.h"
 #include "stoker/io/loggers/metrics_jsonl.h"
+#include "stoker/job/judge.h"
 #include "stoker/job/loaded_model.h"
+#include "stoker/job/machine_record.h"
 #include "stoker/job/process.h"
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
@@ -164,8 +166,8 @@ Outcome run_and_test(const train::LoopParts& parts, const Setup& setup, const Se
     with_typed_errors([&] {
       outcome.end = train::run_loop(parts, setup.plan, last_step);
       outcome.best = best_of_run(session, store);
-      if (outcome.end != train::LoopEnd::kStopped && setup.task->size(tasks::Split::kTest) > 0) {
-        outcome.test = test_best(run.path(), setup, progress, bus);
+      if (outcome.end != train::LoopEnd::kStopped) {
+        outcome.test = judge_best(run.path(), setup, progress, bus);
       }
     });
   } catch (const std::exception& error) {
@@ -235,6 +237,7 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   const RunFolder& run = open_run(state_->run, state_->request, plan);
   Session session(setup);
   go_on(session, state_->resumed, run);
+  record_machine(run.path(), setup.device, session.progress().step);
   io::CheckpointStore store(run.checkpoints());
   const std::int64_t last_step = train::total_steps(plan, setup.task->size(tasks::Split::kTrain));
   const optim::ScheduleOptions schedule = schedule_of(plan, last_step);

@@ -7,10 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/device/backend.h"
-#include "stoker/job/loaded_model.h"
 #include "stoker/job/trials.h"
 #include "stoker/models/network.h"
 #include "stoker/train/evaluate.h"
@@ -131,16 +129,6 @@ std::vector<core::MetricValue> Session::evaluate(tasks::Split split) {
   const auto source = setup_.evaluation_source(split);
   newest_ = setup_.model->metrics(train::evaluate(*setup_.model, *source, setup_.autocast_dtype()));
   return newest_;
-}
-
-std::vector<core::MetricValue> test_best(const std::filesystem::path& run, const Setup& setup,
-                                         const train::Progress& progress, core::EventEmitter& events) {
-  const Stopwatch watch;
-  const LoadedModel best = load_model(run, setup.device);
-  const auto source = setup.evaluation_source(tasks::Split::kTest);
-  const auto metrics = best.model->metrics(train::evaluate(*best.model, *source, setup.autocast_dtype()));
-  events.emit(core::Evaluated{progress.position, progress.step, "test", metrics, watch.seconds(), false});
-  return metrics;
 }
 
 std::string run_title(const Setup& setup) {

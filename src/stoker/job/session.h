@@ -47,10 +47,6 @@ class Session {
   std::vector<core::MetricValue> newest_, best_;
 };
 
-// The best checkpoint's metrics on the test split, also as an Evaluated event.
-[[nodiscard]] std::vector<core::MetricValue> test_best(const std::filesystem::path& run, const Setup& setup,
-                                                       const train::Progress& progress, core::EventEmitter& events);
-
 // "resnet18 on cifar10, cpu, bf16".
 [[nodiscard]] std::string run_title(const Setup& setup);
 // "cnn-cifar10": model and data folder, made of characters that suit a file name.

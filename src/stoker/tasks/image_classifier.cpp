@@ -2,6 +2,8 @@
 #include "stoker/tasks/image_classifier.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
 #include "stoker/ops/cross_entropy.h"
@@ -53,6 +55,11 @@ std::vector<core::NamedTensor> ImageClassifier::evaluate(const core::TensorList&
 
 std::vector<core::MetricValue> ImageClassifier::metrics(const std::vector<core::NamedTensor>& totals) const {
   return classification_metrics(totals);
+}
+
+at::Tensor ImageClassifier::verdicts(const core::TensorList& outputs, const core::Batch& batch) const {
+  const auto [probability, predicted] = at::softmax(outputs.front().to(at::kFloat), 1).max(1);
+  return at::stack({batch["target"].to(at::kFloat), predicted.to(at::kFloat), probability}, 1);
 }
 
 std::vector<Table> ImageClassifier::tables(const std::vector<core::NamedTensor>& totals) const {

@@ -47,6 +47,8 @@ class ImageClassifier final : public NetworkTrainable {
   [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList& outputs,
                                                         const core::Batch& batch) const override;
   [[nodiscard]] std::vector<core::MetricValue> metrics(const std::vector<core::NamedTensor>& totals) const override;
+  // [B, 3]: target, prediction, its probability.
+  [[nodiscard]] at::Tensor verdicts(const core::TensorList& outputs, const core::Batch& batch) const override;
   // "classes": a row each.
   [[nodiscard]] std::vector<Table> tables(const std::vector<core::NamedTensor>& totals) const override;
 

@@ -12,6 +12,7 @@
 #include "stoker/models/registry.h"
 #include "stoker/tasks/class_weights.h"
 #include "stoker/tasks/image_classification.h"
+#include "stoker/tasks/image_exhibits.h"
 #include "stoker/tasks/image_recipe.h"
 #include "stoker/tasks/task_values.h"
 
@@ -150,6 +151,9 @@ class ImageTask final : public Task {
                                          training_policy(text_value(own_, "augment"), card_.pixels), kSamples);
   }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override { return folder_.train.source->name(index); }
+  [[nodiscard]] std::vector<Exhibit> exhibits(Split split, const at::Tensor& verdicts) const override {
+    return image_exhibits(of(split), verdicts, card_);
+  }
   [[nodiscard]] nlohmann::json card() const override { return to_json(card_); }
 
  private:

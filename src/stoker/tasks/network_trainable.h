@@ -34,6 +34,13 @@ class NetworkTrainable : public core::Trainable {
   // What the totals of an evaluation, by then on the CPU, say beyond metrics().
   [[nodiscard]] virtual std::vector<Table> tables(const std::vector<core::NamedTensor>&) const { return {}; }
 
+  // What the model says of each sample of a batch, float32 [B, ...] on its device, for Task::exhibits; undefined:
+  // nothing.
+  [[nodiscard]] virtual at::Tensor verdicts(const core::TensorList& outputs, const core::Batch& batch) const {
+    (void)outputs, (void)batch;
+    return {};
+  }
+
   [[nodiscard]] const std::vector<core::Parameter>& parameters() const override { return network_->parameters(); }
   [[nodiscard]] const std::vector<core::NamedTensor>& buffers() const override { return network_->buffers(); }
   [[nodiscard]] core::TensorList norm_buffers() const override { return network_->norm_buffers(); }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stoker/core/batch_source.h"
@@ -62,6 +63,14 @@ struct BatchChecks {
   std::int64_t channels = 0;  // of the input, last dimension
 };
 
+// Something to look at, for the run's artifacts/ (docs/formats.md): NAME.json, and the pictures that it names.
+struct Exhibit {
+  std::string name;   // "mistakes"
+  std::string title;  // "Most confident mistakes"
+  std::string json;
+  std::vector<std::pair<std::string, std::vector<std::byte>>> files;
+};
+
 class Task {
  public:
   virtual ~Task() = default;
@@ -99,6 +108,11 @@ class Task {
   [[nodiscard]] virtual double load_seconds_per_sample() const = 0;
   // Of a training sample's index, for messages.
   [[nodiscard]] virtual std::string sample_name(std::int64_t index) const = 0;
+  // What is worth a look at of a judged split; verdicts: NetworkTrainable::verdicts of all its samples, in order.
+  [[nodiscard]] virtual std::vector<Exhibit> exhibits(Split, const at::Tensor& verdicts) const {
+    (void)verdicts;
+    return {};
+  }
   // What restore() and adopt() need to know, as members of a checkpoint's info.json.
   [[nodiscard]] virtual nlohmann::json card() const = 0;
 };

@@ -7,14 +7,21 @@
 #include "stoker/precision/autocast.h"
 
 namespace stoker::train {
-std::vector<core::NamedTensor> evaluate(core::Trainable& model, core::BatchSource& source, at::ScalarType dtype) {
+
+std::vector<core::NamedTensor> evaluate(
+    core::Trainable& model, core::BatchSource& source, at::ScalarType dtype,
+    const std::function<void(const core::TensorList& outputs, const core::Batch&)>& visit) {
   const c10::InferenceMode inference;
   std::vector<core::NamedTensor> totals;
   while (const std::optional<core::Batch> batch = source.next()) {
     core::TensorList inputs = model.inputs(*batch);
     const bool mixed = dtype != at::kFloat;
     const precision::AutocastGuard autocast(inputs.front().device().type(), mixed ? dtype : at::kBFloat16, mixed);
-    const auto part = model.evaluate(model.forward(std::move(inputs)), *batch);
+    const core::TensorList outputs = model.forward(std::move(inputs));
+    const auto part = model.evaluate(outputs, *batch);
+    if (visit) {
+      visit(outputs, *batch);
+    }
     for (std::size_t i = 0; i < part.size(); ++i) {
       if (totals.size() < part.size()) {
         totals.push_back(part[i]);

@@ -3,6 +3,7 @@
 // between epochs and by `stoker eval`.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "stoker/core/batch_source.h"
@@ -13,8 +14,10 @@ namespace stoker::train {
 // Totals of Trainable::evaluate over all batches of one epoch of source, on the CPU. The model, which must be in
 // evaluation mode, computes in inference mode, with autocast to dtype (kFloat: none).
 // DataError if the source has no batch.
-[[nodiscard]] std::vector<core::NamedTensor> evaluate(core::Trainable& model, core::BatchSource& source,
-                                                      at::ScalarType dtype);
+// visit: sees the outputs of each batch, still on the device.
+[[nodiscard]] std::vector<core::NamedTensor> evaluate(
+    core::Trainable& model, core::BatchSource& source, at::ScalarType dtype,
+    const std::function<void(const core::TensorList& outputs, const core::Batch&)>& visit = {});
 
 // Evaluation mode for a scope; training mode after it.
 class EvaluationMode {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/judge.h"
+
+#include <ATen/ops/cat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/job/loaded_model.h"
+#include "stoker/train/evaluate.h"
+
+namespace stoker::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+nlohmann::json cell_json(const tasks::Table::Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) {
+    return printable(*text);
+  }
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
+    return *whole;
+  }
+  const double value = std::get<double>(cell);
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+tasks::Exhibit table_exhibit(const tasks::Table& table, const std::string& note) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& row : table.rows) {
+    nlohmann::json cells = nlohmann::json::array();
+    std::ranges::transform(row, std::back_inserter(cells), cell_json);
+    rows.push_back(std::move(cells));
+  }
+  std::string title = table.name;
+  title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
+  const nlohmann::json json = {
+      {"kind", "table"}, {"title", title}, {"note", note}, {"columns", table.columns}, {"rows", rows}};
+  return {table.name, title, json.dump(1), {}};
+}
+
+// The matrix of totals, with the first column of the table of classes as its labels.
+tasks::Exhibit matrix_exhibit(const at::Tensor& confusion, const tasks::Table& classes, const std::string& note) {
+  nlohmann::json values = nlohmann::json::array(), labels = nlohmann::json::array();
+  const auto cells = confusion.accessor<std::int64_t, 2>();
+  for (std::int64_t row = 0; row < confusion.size(0); ++row) {
+    nlohmann::json line = nlohmann::json::array();
+    for (std::int64_t column = 0; column < confusion.size(1); ++column) {
+      line.push_back(cells[row][column]);
+    }
+    values.push_back(std::move(line));
+    labels.push_back(cell_json(classes.rows[static_cast<std::size_t>(row)].front()));
+  }
+  const nlohmann::json json = {
+      {"kind", "matrix"}, {"title", "Confusion"}, {"note", note}, {"labels", labels}, {"values", values}};
+  return {"confusion", "Confusion", json.dump(), {}};
+}
+
+void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path& run, std::int64_t step,
+                    core::EventEmitter& events) {
+  const fs::path folder = run / "artifacts";
+  try {
+    fs::create_directories(folder);
+    for (const tasks::Exhibit& exhibit : exhibits) {
+      for (const auto& [name, bytes] : exhibit.files) {
+        write_file_atomically(folder / name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      }
+      const fs::path path = folder / (exhibit.name + ".json");
+      write_file_atomically(path, exhibit.json);
+      events.emit(core::Artifact{step, exhibit.title, path.native()});
+    }
+  } catch (const IoError& error) {
+    events.emit(core::Finding{fmt::format("not all of the run's artifacts are written: {}", error.what())});
+  } catch (const fs::filesystem_error& error) {
+    events.emit(core::Finding{fmt::format("the run's artifacts are not written: {}", error.code().message())});
+  }
+}
+
+}  // namespace
+
+std::vector<core::MetricValue> judge_best(const fs::path& run, const Setup& setup, const train::Progress& progress,
+                                          core::EventEmitter& events) {
+  const Stopwatch watch;
+  const bool test = setup.task->size(tasks::Split::kTest) > 0;
+  const tasks::Split split = test ? tasks::Split::kTest : tasks::Split::kVal;
+  if (setup.task->size(split) == 0) {
+    return {};
+  }
+  const LoadedModel best = load_model(run, setup.device);
+  const auto source = setup.evaluation_source(split);
+  std::vector<at::Tensor> verdicts;
+  const auto totals = train::evaluate(
+      *best.model, *source, setup.autocast_dtype(), [&](const core::TensorList& outputs, const core::Batch& batch) {
+        if (at::Tensor verdict = best.model->verdicts(outputs, batch); verdict.defined()) {
+          verdicts.push_back(std::move(verdict));
+        }
+      });
+  std::vector<core::MetricValue> metrics;
+  if (test) {
+    metrics = best.model->metrics(totals);
+    events.emit(core::Evaluated{progress.position, progress.step, "test", metrics, watch.seconds(), false});
+  }
+  const std::string note = fmt::format("of the {} split, by the best checkpoint", tasks::split_name(split));
+  std::vector<tasks::Exhibit> exhibits;
+  const std::vector<tasks::Table> tables = best.model->tables(totals);
+  for (const tasks::Table& table : tables) {
+    exhibits.push_back(table_exhibit(table, note));
+  }
+  const auto confusion = std::ranges::find(totals, "confusion", &core::NamedTensor::name);
+  if (confusion != totals.end() && !tables.empty()) {
+    exhibits.push_back(matrix_exhibit(confusion->tensor, tables.front(), note));
+  }
+  if (!verdicts.empty()) {
+    std::ranges::move(setup.task->exhibits(split, at::cat(verdicts).cpu()), std::back_inserter(exhibits));
+  }
+  write_exhibits(exhibits, run, progress.step, events);
+  return metrics;
+}
+
+}  // namespace stoker::job
