@@ -6,16 +6,13 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <csignal>
-#include <cstring>
-#include <map>
-#include <protozero/pbf_reader.hpp>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/io/event_bus.h"
 #include "support/as_nobody.h"
+#include "support/event_files.h"
 #include "support/temp_folder.h"
 
 namespace stoker::io {
@@ -23,86 +20,11 @@ namespace {
 
 using namespace core;
 namespace fs = std::filesystem;
-using Reader = protozero::pbf_reader;
 using ::testing::ElementsAre;
+using testing::event_files;
+using testing::EventFiles;
 using ::testing::HasSubstr;
 using testing::TempFolder;
-
-struct Written {
-  std::map<std::string, std::map<std::int64_t, float>> scalars;      // by tag and step
-  std::map<std::string, std::map<std::int64_t, std::string>> texts;  // the last string of a string tensor
-  std::map<std::string, int> strings;                                // of a tag's last value
-  std::vector<std::int64_t> starts;                                  // steps of SessionLog START
-  std::vector<std::string> hparams;
-};
-
-void read_value(Reader value, std::int64_t step, Written& written) {
-  std::string tag;
-  while (value.next()) {
-    switch (value.tag()) {
-      case 1: tag = value.get_string(); break;
-      case 2: written.scalars[tag][step] = value.get_float(); break;
-      case 8:
-        written.strings[tag] = 0;
-        for (Reader tensor = value.get_message(); tensor.next();) {
-          if (tensor.tag() == 8) {
-            written.texts[tag][step] = tensor.get_string();
-            ++written.strings[tag];
-          } else {
-            tensor.skip();
-          }
-        }
-        break;
-      default: value.skip();
-    }
-  }
-  if (tag.starts_with("_hparams_/")) {
-    written.hparams.push_back(tag);
-  }
-}
-
-void read_event(Reader event, Written& written) {
-  std::int64_t step = 0;
-  while (event.next()) {
-    switch (event.tag()) {
-      case 2: step = event.get_int64(); break;
-      case 5:
-        for (Reader summary = event.get_message(); summary.next();) {
-          read_value(summary.get_message(), step, written);
-        }
-        break;
-      case 7:
-        event.skip();
-        written.starts.push_back(step);
-        break;
-      default: event.skip();
-    }
-  }
-}
-
-std::vector<fs::path> files_of(const fs::path& run) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(run / "tensorboard")) {
-    files.push_back(entry.path());
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
-// All files in the order in which TensorBoard reads them.
-Written read(const fs::path& run) {
-  Written written;
-  for (const fs::path& file : files_of(run)) {
-    const std::string bytes = read_text(file);
-    for (std::size_t at = 0; at < bytes.size();) {
-      std::uint64_t length = 0;
-      std::memcpy(&length, bytes.data() + at, 8);
-      read_event(Reader(bytes.data() + at + 12, length), written);
-      at += length + 16;
-    }
-  }
-  return written;
-}
 
 class Known final : public PendingScalars {
  public:
@@ -153,7 +75,7 @@ void session(const fs::path& run, std::int64_t first, std::int64_t last, std::in
   log.flush();
 }
 
-std::vector<std::int64_t> steps_of(const Written& written, const std::string& tag) {
+std::vector<std::int64_t> steps_of(const EventFiles& written, const std::string& tag) {
   std::vector<std::int64_t> steps;
   for (const auto& [number, value] : written.scalars.at(tag)) {
     steps.push_back(number);
@@ -164,7 +86,7 @@ std::vector<std::int64_t> steps_of(const Written& written, const std::string& ta
 TEST(TensorBoardLog, WritesEachStepOfAShortRun) {
   const TempFolder temp;
   session(temp.path(), 0, 5, 5);
-  const Written written = read(temp.path());
+  const EventFiles written = testing::read_event_files(temp.path());
   EXPECT_THAT(steps_of(written, "train/loss"), ElementsAre(1, 2, 3, 4, 5));
   EXPECT_EQ(written.scalars.at("train/loss").at(3), 3.0F);
   EXPECT_EQ(written.scalars.at("optimizer/lr").at(1), 0.125F);
@@ -182,7 +104,7 @@ TEST(TensorBoardLog, ThinsALongRunByItsStepNumbersAlone) {
   session(whole.path(), 0, kTotal, kTotal);
   session(parts.path(), 0, 20'002, kTotal);
   session(parts.path(), 20'002, kTotal, kTotal);
-  const Written one = read(whole.path()), two = read(parts.path());
+  const EventFiles one = testing::read_event_files(whole.path()), two = testing::read_event_files(parts.path());
   std::vector<std::int64_t> expected;
   for (std::int64_t i = 1; i <= kTotal; ++i) {
     if (i <= 1000 || i % 5 == 0 || i == kTotal) {
@@ -205,8 +127,8 @@ TEST(TensorBoardLog, AMillionStepsAreAFewMegabytes) {
     log.on(event);
   }
   log.flush();
-  EXPECT_LT(fs::file_size(files_of(temp.path()).front()), 4U << 20);
-  EXPECT_GT(steps_of(read(temp.path()), "train/loss").size(), 10'000U);
+  EXPECT_LT(fs::file_size(event_files(temp.path()).front()), 4U << 20);
+  EXPECT_GT(steps_of(testing::read_event_files(temp.path()), "train/loss").size(), 10'000U);
 }
 
 TEST(TensorBoardLog, AStepThatStandsForMergedOnesIsWrittenWhereOneOfThemWasDue) {
@@ -217,21 +139,21 @@ TEST(TensorBoardLog, AStepThatStandsForMergedOnesIsWrittenWhereOneOfThemWasDue) 
     log.on(step(number));
   }
   log.flush();
-  EXPECT_THAT(steps_of(read(temp.path()), "train/loss"), ElementsAre(1500, 1512, 1520));
+  EXPECT_THAT(steps_of(testing::read_event_files(temp.path()), "train/loss"), ElementsAre(1500, 1512, 1520));
 }
 
 TEST(TensorBoardLog, FilesSortInTheOrderOfTheirSessions) {
   const TempFolder temp;
   temp.write("tensorboard/events.out.tfevents.9000000000.host.1", "");  // the clock went back since
-  fs::path before = files_of(temp.path()).back();
+  fs::path before = event_files(temp.path()).back();
   for (int i = 0; i < 12; ++i) {  // within one second
     session(temp.path(), i, i + 1, 20);
-    const fs::path after = files_of(temp.path()).back();
+    const fs::path after = event_files(temp.path()).back();
     EXPECT_GT(after, before);
     EXPECT_GT(fs::file_size(after), 0U);
     before = after;
   }
-  EXPECT_EQ(files_of(temp.path()).size(), 13U);
+  EXPECT_EQ(event_files(temp.path()).size(), 13U);
 }
 
 TEST(TensorBoardLog, WritesEvaluationsAndTheTableOfHyperParameters) {
@@ -243,14 +165,14 @@ TEST(TensorBoardLog, WritesEvaluationsAndTheTableOfHyperParameters) {
   log.on(evaluated(8, "test"));
   log.on(RunFinished{8, "stopped", "", 1});
   log.flush();
-  Written written = read(temp.path());
+  EventFiles written = testing::read_event_files(temp.path());
   EXPECT_THAT(steps_of(written, "val/accuracy"), ElementsAre(4, 8));
   EXPECT_EQ(written.scalars.at("val/f1/größe").at(8), 0.25F);
   EXPECT_THAT(steps_of(written, "test/accuracy"), ElementsAre(8));
   EXPECT_THAT(written.hparams, ElementsAre("_hparams_/session_start_info", "_hparams_/experiment"));
   log.on(RunFinished{8, "done", "", 1});
   log.flush();
-  EXPECT_EQ(read(temp.path()).hparams.back(), "_hparams_/session_end_info");
+  EXPECT_EQ(testing::read_event_files(temp.path()).hparams.back(), "_hparams_/session_end_info");
 }
 
 TEST(TensorBoardLog, WritesFindingsAndFaultsAsText) {
@@ -263,7 +185,7 @@ TEST(TensorBoardLog, WritesFindingsAndFaultsAsText) {
   log.on(FaultSurvived{3, "bad_sample", "two"});
   log.on(FaultSurvived{4, "non_finite", "three"});
   log.flush();
-  const Written written = read(temp.path());
+  const EventFiles written = testing::read_event_files(temp.path());
   EXPECT_EQ(written.texts.at("notes/findings").at(0), "- a &lt;b> \\\\xff\n- second\n");
   EXPECT_EQ(written.texts.at("notes/faults").at(3), "- one\n- two\n");
   EXPECT_EQ(written.texts.at("notes/faults").at(4), "- three\n");
@@ -288,7 +210,7 @@ TEST(TensorBoardLog, ShowsPicturesAndTextOfArtifacts) {
     log.on(Artifact{7, fs::path(name).stem(), fs::path("artifacts") / name});
   }
   log.flush();
-  const Written written = read(temp.path());
+  const EventFiles written = testing::read_event_files(temp.path());
   EXPECT_EQ(written.texts.at("x").at(7), png);
   EXPECT_EQ(written.strings.at("x"), 3);  // width, height, picture
   EXPECT_EQ(written.texts.at("Samples").at(7), "    a <b>\n    c");

@@ -87,7 +87,7 @@ void write(io::EventBus& bus, const fs::path& run, std::int64_t first, std::int6
     if (i % 100 == 0) {
       bus.emit(evaluated(i));
     }
-    if (i % 1000 == 0) {
+    if (i % 100 == 0) {
       bus.flush();  // so that no step is merged with the next
     }
   }
