@@ -12,7 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WRITER = os.environ["STOKER_WRITTEN_RUN"]
 SKIPPED = 77  # ctest's, see cmake/house.cmake
 
-_found = subprocess.run([ROOT / "tools" / "python_packages"], capture_output=True, text=True)
+_found = subprocess.run([ROOT / "tools" / "python_packages"], capture_output=True, text=True,
+                        env={**os.environ, "PYTHON": sys.executable})
 if _found.returncode != 0:
     print(f"SKIPPED: the Python packages of tests/requirements.txt cannot be installed:\n{_found.stderr}")
     sys.exit(SKIPPED)

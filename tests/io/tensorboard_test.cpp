@@ -239,15 +239,17 @@ class Listener final : public EventSink {
 // What the bus says about a log in this folder, while a run goes on.
 std::vector<std::string> findings_of_run(const fs::path& folder) {
   std::vector<std::string> findings;
-  EventBus bus;
-  bus.add(std::make_unique<Listener>(findings), true);
-  bus.add(std::make_unique<TensorBoardLog>(folder), true);
-  bus.emit(start(0, 1000));
-  for (int i = 1; i <= 1000; ++i) {
-    bus.emit(step(i));
+  {
+    EventBus bus;
+    bus.add(std::make_unique<Listener>(findings), true);
+    bus.add(std::make_unique<TensorBoardLog>(folder), true);
+    bus.emit(start(0, 1000));
+    for (int i = 1; i <= 1000; ++i) {
+      bus.emit(step(i));
+    }
+    bus.flush();  // ends when the log is given up,
+    bus.flush();  // and this one when that is known
   }
-  bus.flush();
-  bus.flush();
   return findings;
 }
 
