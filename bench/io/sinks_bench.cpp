@@ -117,8 +117,7 @@ class Loop {
   }
   [[nodiscard]] std::int64_t steps() const { return step_; }
   [[nodiscard]] std::int64_t others() const { return others_; }
-  // Of this thread's CPU, per step.
-  [[nodiscard]] double emit_seconds() const { return emit_seconds_ / static_cast<double>(step_); }
+  [[nodiscard]] double emit_seconds() const { return emit_seconds_; }  // of this thread's CPU, so far
   [[nodiscard]] float result() const { return work_.result(); }
 
  private:
@@ -157,31 +156,38 @@ RunStarted start(const std::string& folder) {
   return event;
 }
 
+// Mean and 95 % interval, as text.
+std::string spread(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : values) {
+    squares += (value - mean) * (value - mean);
+  }
+  const double half = 2.045 * std::sqrt(squares / (count - 1) / count);  // Student's t for 30 values, less for more
+  return fmt::format("{:+.2f} %, 95 % interval {:+.2f} to {:+.2f} %", mean, mean - half, mean + half);
+}
+
 // Blocks with and without the bus in turn, which of them first in turn as well.
 void compare(const std::string& title, Loop& loop, io::EventBus& bus, int pairs) {
-  std::vector<double> shares;
+  std::vector<double> whole, emit;
   double none = 0;
   for (int pair = 0; pair < pairs; ++pair) {
     double with = 0, without = 0;
+    const double emitted = loop.emit_seconds();
     for (int turn = 0; turn < kTurns; ++turn) {
       const bool first = (pair + turn) % 2 == 0;
       (first ? with : without) += loop.block(first ? &bus : nullptr);
       (first ? without : with) += loop.block(first ? nullptr : &bus);
     }
     none += without / kSteps / kTurns / pairs;
-    shares.push_back(100 * (with / without - 1));
+    whole.push_back(100 * (with / without - 1));
+    emit.push_back(100 * (loop.emit_seconds() - emitted) / without);
   }
-  const double mean = std::accumulate(shares.begin(), shares.end(), 0.0) / pairs;
-  double squares = 0;
-  for (const double share : shares) {
-    squares += (share - mean) * (share - mean);
-  }
-  const double half = 2.045 * std::sqrt(squares / (pairs - 1) / pairs);  // Student's t for 30 pairs
   fmt::print(
-      "{}\n  a step without: {:.3f} ms of CPU; with: {:+.2f} %, 95 % interval {:+.2f} to {:+.2f} %, {} pairs of {} "
-      "steps\n  of these in emit() itself: {:.1f} us a step, {:.2f} %\n",
-      title, 1000 * none, mean, mean - half, mean + half, pairs, kSteps * kTurns, 1e6 * loop.emit_seconds(),
-      100 * loop.emit_seconds() / none);
+      "{}: {} pairs of {} steps, each {:.3f} ms of CPU\n  steps with against without: {}\n"
+      "  emit() alone, of a step:    {}\n",
+      title, pairs, kSteps * kTurns, 1000 * none, spread(whole), spread(emit));
   if (std::isnan(loop.result())) {  // so that the work is not optimised away
     fmt::print("the work went wrong\n");
   }

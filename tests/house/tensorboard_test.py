@@ -33,11 +33,16 @@ def make_artifacts(run):
 
 
 def series(run):
-    """{tag: {step: value}} of the run's scalars, every point of them, as TensorBoard's reader in Python has them."""
+    """{tag: {step: value}} of the run's scalars, every point of them, as TensorBoard's reader in Python has them; a step
+    that it has twice is an error."""
     reader = plugin_event_accumulator.EventAccumulator(str(run / "tensorboard"), size_guidance={"tensors": 0})
     reader.Reload()
-    return {tag: {each.step: float(tensor_util.make_ndarray(each.tensor_proto)) for each in reader.Tensors(tag)}
-            for tag in reader.PluginTagToContent("scalars")}
+    found = {}
+    for tag in reader.PluginTagToContent("scalars"):
+        points = reader.Tensors(tag)
+        found[tag] = {each.step: float(tensor_util.make_ndarray(each.tensor_proto)) for each in points}
+        assert len(found[tag]) == len(points), f"{tag}: {[each.step for each in points]}"
+    return found
 
 
 class Reader(unittest.TestCase):
