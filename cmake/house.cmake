@@ -76,6 +76,7 @@ function(stoker_house_tests)
   foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
     add_test(NAME house.${name} COMMAND ${Python3_EXECUTABLE} ${script})
-    set_tests_properties(house.${name} PROPERTIES ENVIRONMENT "STOKER_BIN=$<TARGET_FILE_DIR:stoker>")
+    set_tests_properties(house.${name} PROPERTIES SKIP_RETURN_CODE 77
+      ENVIRONMENT "STOKER_BIN=$<TARGET_FILE_DIR:stoker>;STOKER_WRITTEN_RUN=$<TARGET_FILE:written_run>")
   endforeach()
 endfunction()

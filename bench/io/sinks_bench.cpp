@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// What logging costs the training loop:     sinks_bench [PAIRS]
+// Tens of 2 ms steps with and without a bus full of sinks take turns, 25 turns a pair; what counts is the CPU time of
+// the loop's own thread, which other work on the machine changes least. Then the same with a sink that sleeps 1 s over
+// each event.
+#include <stdlib.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "stoker/base/fmt.h"
+#include "stoker/io/event_bus.h"
+#include "stoker/io/loggers/metrics_csv.h"
+#include "stoker/io/loggers/metrics_jsonl.h"
+#include "stoker/io/loggers/progress_line.h"
+#include "stoker/io/loggers/tensorboard.h"
+
+namespace {
+
+using namespace stoker;
+using namespace stoker::core;
+
+constexpr int kSteps = 10;  // a block
+constexpr int kTurns = 25;  // blocks of each kind in a pair
+constexpr double kStepSeconds = 0.002;
+
+double thread_cpu_s() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Work of a fixed size that the caches matter for: passes over 128 KiB.
+class Work {
+ public:
+  Work() {
+    const double start = thread_cpu_s();
+    do_passes(500);
+    passes_ = std::max(1, static_cast<int>(500 * kStepSeconds / (thread_cpu_s() - start)));
+  }
+  void step() { do_passes(passes_); }
+  [[nodiscard]] float result() const { return data_[7]; }
+
+ private:
+  void do_passes(int passes) {
+    for (int pass = 0; pass < passes; ++pass) {
+      for (float& each : data_) {
+        each = each * 0.999F + 0.001F;
+      }
+    }
+  }
+  std::array<float, 32768> data_{};
+  int passes_ = 0;
+};
+
+class Known final : public PendingScalars {
+ public:
+  Known() { scalars_.count = 3; }
+  [[nodiscard]] Scalars read() const override { return scalars_; }
+
+ private:
+  Scalars scalars_;
+};
+
+// Takes 1 s over each event until it is told that training is over, and counts.
+class Sleeper final : public EventSink {
+ public:
+  struct Seen {
+    std::atomic<bool> over = false;
+    std::int64_t steps = 0, merged = 0, others = 0;
+  };
+  explicit Sleeper(Seen& seen) : seen_(seen) {}
+  void on(const Event& event) override {
+    for (int i = 0; i < 100 && !seen_.over; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    if (const auto* step = std::get_if<StepFinished>(&event)) {
+      ++seen_.steps;
+      seen_.merged += step->merged;
+    } else {
+      ++seen_.others;
+    }
+  }
+
+ private:
+  Seen& seen_;
+};
+
+// The loop: works, and says so to the bus if there is one.
+class Loop {
+ public:
+  Loop() : scalars_(std::make_shared<Known>()) {}
+
+  // CPU seconds of this thread.
+  double block(io::EventBus* bus) {
+    const double start = thread_cpu_s();
+    for (int i = 0; i < kSteps; ++i) {
+      work_.step();
+      if (bus != nullptr) {
+        emit(*bus);
+      }
+    }
+    return thread_cpu_s() - start;
+  }
+  [[nodiscard]] std::int64_t steps() const { return step_; }
+  [[nodiscard]] std::int64_t others() const { return others_; }
+  [[nodiscard]] double emit_seconds() const { return emit_seconds_; }  // of this thread's CPU, so far
+  [[nodiscard]] float result() const { return work_.result(); }
+
+ private:
+  void emit(io::EventBus& bus) {
+    const double begun = thread_cpu_s();
+    StepFinished event;
+    event.step = ++step_;
+    event.position = {0, step_};
+    event.samples = 128;
+    event.seconds = kStepSeconds;
+    event.data_wait_seconds = 1e-5;
+    event.lr = 0.1;
+    event.memory_bytes = 1 << 20;
+    event.scalars = scalars_;
+    bus.emit(std::move(event));
+    if (step_ % 100 == 0) {
+      bus.emit(Evaluated{{0, step_}, step_, "val", {{"accuracy", 0.5, true}, {"loss", 1, false}}, 1, false});
+      ++others_;
+    }
+    emit_seconds_ += thread_cpu_s() - begun;
+  }
+
+  Work work_;
+  std::shared_ptr<const PendingScalars> scalars_;
+  std::int64_t step_ = 0, others_ = 0;
+  double emit_seconds_ = 0;
+};
+
+RunStarted start(const std::string& folder) {
+  RunStarted event;
+  event.folder = folder;
+  event.title = "a bench";
+  event.scalars = {"loss", "grad_norm", "skipped"};
+  event.epochs = 1;
+  event.steps_per_epoch = event.last_step = 1'000'000;
+  return event;
+}
+
+// Mean and 95 % interval, as text.
+std::string spread(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : values) {
+    squares += (value - mean) * (value - mean);
+  }
+  const double half = 2.045 * std::sqrt(squares / (count - 1) / count);  // Student's t for 30 values, less for more
+  return fmt::format("{:+.2f} %, 95 % interval {:+.2f} to {:+.2f} %", mean, mean - half, mean + half);
+}
+
+// Blocks with and without the bus in turn, which of them first in turn as well.
+void compare(const std::string& title, Loop& loop, io::EventBus& bus, int pairs) {
+  std::vector<double> whole, emit;
+  double none = 0;
+  for (int pair = 0; pair < pairs; ++pair) {
+    double with = 0, without = 0;
+    const double emitted = loop.emit_seconds();
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const bool first = (pair + turn) % 2 == 0;
+      (first ? with : without) += loop.block(first ? &bus : nullptr);
+      (first ? without : with) += loop.block(first ? nullptr : &bus);
+    }
+    none += without / kSteps / kTurns / pairs;
+    whole.push_back(100 * (with / without - 1));
+    emit.push_back(100 * (loop.emit_seconds() - emitted) / without);
+  }
+  fmt::print(
+      "{}: {} pairs of {} steps, each {:.3f} ms of CPU\n  steps with against without: {}\n"
+      "  emit() alone, of a step:    {}\n",
+      title, pairs, kSteps * kTurns, 1000 * none, spread(whole), spread(emit));
+  if (std::isnan(loop.result())) {  // so that the work is not optimised away
+    fmt::print("the work went wrong\n");
+  }
+  std::fflush(stdout);
+}
+
+void all_sinks(int pairs) {
+  std::string folder = (std::filesystem::temp_directory_path() / "sinks-bench-XXXXXX").native();
+  if (::mkdtemp(folder.data()) == nullptr) {
+    throw std::runtime_error("no temp folder can be made");
+  }
+  std::ofstream nowhere("/dev/null");
+  io::ProgressOptions progress;
+  progress.mode = io::ProgressMode::kTerminal;
+  progress.out = &nowhere;
+  Loop loop;
+  {
+    io::EventBus bus;
+    bus.add(std::make_unique<io::MetricsCsv>(folder), true);
+    bus.add(std::make_unique<io::MetricsJsonl>(folder), true);
+    bus.add(std::make_unique<io::TensorBoardLog>(folder));
+    bus.add(std::make_unique<io::ProgressLine>(progress));
+    bus.emit(start(folder));
+    compare("all sinks: metrics.csv, metrics.jsonl, TensorBoard, progress line on a terminal", loop, bus, pairs);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+void sleeping_sink(int pairs) {
+  Sleeper::Seen seen;
+  Loop loop;
+  {
+    io::EventBus bus;
+    bus.add(std::make_unique<Sleeper>(seen));
+    bus.emit(start(""));
+    compare("a sink that sleeps 1 s over each event", loop, bus, pairs);
+    seen.over = true;
+  }
+  fmt::print("  {} steps sent: {} delivered, {} merged into later ones; {} other events sent, {} delivered\n",
+             loop.steps(), seen.steps, seen.merged, loop.others() + 1, seen.others);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int pairs = argc > 1 ? std::stoi(argv[1]) : 30;
+  all_sinks(pairs);
+  sleeping_sink(pairs);
+  return 0;
+}

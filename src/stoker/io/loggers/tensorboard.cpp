@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/io/loggers/tensorboard.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <system_error>
+
+#include "stoker/base/error.h"
+#include "stoker/io/loggers/shown_artifact.h"
+#include "stoker/io/loggers/tensorboard_messages.h"
+#include "stoker/io/loggers/tfrecord.h"
+
+namespace stoker::io {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace core;
+
+constexpr std::int64_t kFirstSteps = 1000;   // all of these are written
+constexpr std::int64_t kMoreSteps = 10'000;  // and about so many of the rest
+constexpr std::size_t kMostFaults = 1000;    // written one by one
+constexpr std::string_view kPrefix = "events.out.tfevents.";
+
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// TensorBoard reads the files in the order of their names: a new one sorts last, also where the clock went back.
+fs::path next_file(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    fs::create_directory(folder, error);
+  }
+  std::string last;
+  int files = 0;
+  if (!error) {
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+      if (const std::string name = entry->path().filename().native(); name.starts_with(kPrefix)) {
+        last = std::max(last, name);
+        ++files;
+      }
+    }
+  }
+  if (error) {
+    fail<IoError>("io.tensorboard", "{}: the folder for TensorBoard cannot be made or read: {}",
+                  printable(folder.native()), error.message());
+  }
+  const auto name_at = [&](long long seconds) { return fmt::format("{}{:010}.{:04}.stoker", kPrefix, seconds, files); };
+  auto seconds = static_cast<long long>(wall_time());
+  if (name_at(seconds) <= last) {
+    seconds = std::strtoll(last.c_str() + kPrefix.size(), nullptr, 10) + 1;
+  }
+  return folder / name_at(seconds);
+}
+
+// The speed of the steps since the last point.
+struct Speed {
+  std::int64_t samples = 0;
+  double seconds = 0, waited = 0;
+};
+
+}  // namespace
+
+struct TensorBoardLog::State {
+  explicit State(const fs::path& folder) : run(folder) {}
+
+  void write(const Summary& summary, std::int64_t at) { file->add(summary_event(wall_time(), at, summary)); }
+  void note(std::string_view tag, const std::string& text, std::int64_t at) {
+    Summary summary;
+    summary.text(tag, text);
+    write(summary, at);
+  }
+
+  void on(const RunStarted& event);
+  void on(const StepFinished& event);
+  void on(const Evaluated& event);
+  void on(const CheckpointSaved&) {}
+  void on(const FaultSurvived& event);
+  void on(const Finding& event);
+  void on(const Artifact& event);
+  void on(const RunFinished& event);
+  [[nodiscard]] bool due(std::int64_t number) const {
+    return number <= kFirstSteps || number / every > written / every || number == last_step;
+  }
+
+  fs::path run;
+  std::optional<RecordFile> file;
+  std::vector<PlanRow> plan;
+  std::vector<std::string> tags;  // of a step's scalars
+  std::int64_t last_step = 0;
+  std::int64_t every = 1;    // beyond the first steps
+  std::int64_t step = 0;     // the newest
+  std::int64_t written = 0;  // the newest that is in the file
+  Speed speed;
+  bool has_experiment = false;
+  std::string findings;  // so far, a list in Markdown
+  std::string faults;    // of the step fault_step
+  std::int64_t fault_step = -1;
+  std::size_t fault_count = 0;
+};
+
+void TensorBoardLog::State::on(const RunStarted& event) {
+  plan = event.plan;
+  for (const std::string& name : event.scalars) {
+    tags.push_back("train/" + printable(name));
+  }
+  last_step = event.last_step;
+  every = std::max<std::int64_t>(1, last_step / kMoreSteps);
+  step = written = event.first_step;
+  file->add(session_start_event(wall_time(), event.first_step + 1));
+  Summary summary;
+  summary.session_started(plan, wall_time());
+  summary.text("notes/title", markdown(printable(event.title)));
+  write(summary, step);
+}
+
+void TensorBoardLog::State::on(const StepFinished& event) {
+  step = event.step;
+  speed.samples += event.samples;
+  speed.seconds += event.seconds;
+  speed.waited += event.data_wait_seconds;
+  if (!due(step)) {
+    return;
+  }
+  Summary summary;
+  const Scalars values = event.scalars ? event.scalars->read() : Scalars{};
+  for (std::size_t i = 0; i < std::min(values.count, tags.size()); ++i) {
+    summary.scalar(tags[i], values.values[i]);
+  }
+  summary.scalar("optimizer/lr", static_cast<float>(event.lr));
+  if (speed.seconds > 0) {
+    summary.scalar("speed/samples_per_second", static_cast<float>(static_cast<double>(speed.samples) / speed.seconds));
+    summary.scalar("speed/data_wait_share", static_cast<float>(speed.waited / speed.seconds));
+  }
+  if (event.memory_bytes >= 0) {
+    summary.scalar("memory/device_bytes", static_cast<float>(event.memory_bytes));
+  }
+  write(summary, step);
+  written = step;
+  speed = {};
+}
+
+void TensorBoardLog::State::on(const Evaluated& event) {
+  Summary summary;
+  std::vector<std::string> metrics;
+  for (const MetricValue& metric : event.metrics) {
+    metrics.push_back(printable(event.split + '/' + metric.name));
+    summary.scalar(metrics.back(), static_cast<float>(metric.value));
+  }
+  if (event.split == "val" && !std::exchange(has_experiment, true)) {  // the first one chooses the best
+    summary.experiment(plan, metrics, wall_time());
+  }
+  write(summary, event.step);
+}
+
+void TensorBoardLog::State::on(const FaultSurvived& event) {
+  if (++fault_count > kMostFaults) {
+    return;
+  }
+  if (event.step != fault_step) {  // a second value of one step would take the place of the first
+    faults.clear();
+    fault_step = event.step;
+  }
+  faults += "- " + markdown(printable(event.text)) + '\n';
+  if (fault_count == kMostFaults) {
+    faults += "- further ones are in metrics.jsonl\n";
+  }
+  note("notes/faults", faults, event.step);
+}
+
+void TensorBoardLog::State::on(const Finding& event) {
+  findings += "- " + markdown(printable(event.text)) + '\n';
+  note("notes/findings", findings, step);
+}
+
+void TensorBoardLog::State::on(const Artifact& event) {
+  try {
+    const ShownArtifact shown = read_artifact(run / event.path, event.name);
+    Summary summary;
+    if (!shown.images.empty()) {
+      summary.images(shown.title, shown.images);
+    }
+    if (!shown.captions.empty()) {
+      summary.text(shown.title + "/captions", shown.captions);
+    }
+    if (!shown.text.empty()) {
+      summary.text(shown.title, shown.text);
+    }
+    if (!summary.bytes().empty()) {
+      write(summary, event.step);
+    }
+  } catch (const DataError& error) {  // it was replaced or removed in the meantime: the log goes on and says so
+    on(Finding{error.what()});
+  }
+}
+
+void TensorBoardLog::State::on(const RunFinished& event) {
+  Summary summary;
+  summary.text("notes/outcome", markdown(printable(event.outcome + ' ' + event.text)));
+  if (event.outcome != "stopped" && event.outcome != "failed") {  // TensorBoard never forgets how a session ended, and
+    summary.session_succeeded(wall_time());                       // these may be resumed
+  }
+  write(summary, event.step);
+}
+
+TensorBoardLog::TensorBoardLog(const fs::path& run_folder) : state_(std::make_unique<State>(run_folder)) {}
+
+TensorBoardLog::~TensorBoardLog() = default;
+
+void TensorBoardLog::on(const Event& event) {
+  if (!state_->file) {
+    state_->file.emplace(next_file(state_->run / "tensorboard"));
+    state_->file->add(file_version_event(wall_time()));
+  }
+  std::visit([this](const auto& each) { state_->on(each); }, event);
+}
+
+void TensorBoardLog::flush() {
+  if (state_->file) {
+    state_->file->flush();
+  }
+}
+
+}  // namespace stoker::io

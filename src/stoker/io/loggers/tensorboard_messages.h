@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protobuf messages that TensorBoard reads (its event.proto, summary.proto and the hparams plugin's), as bytes.
+// Used by the TensorBoard sink. A Summary is one thread's; the functions have no state.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stoker/core/plan_row.h"
+
+namespace stoker::io {
+
+// A PNG file's bytes and size in pixels.
+struct Png {
+  std::string bytes;
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+};
+
+// Named values of one step. Tags are UTF-8; TensorBoard groups them by what stands before the first '/'. A tag belongs
+// to one kind of value for good. Times are seconds since 1970.
+class Summary {
+ public:
+  void scalar(std::string_view tag, float value);
+  void text(std::string_view tag, std::string_view markdown);
+  // Shown side by side. At least one.
+  void images(std::string_view tag, const std::vector<Png>& images);
+
+  // The hparams plugin: a session's values, numbers as numbers; the columns of its table, metrics by their scalar tags;
+  // that the session ended well.
+  void session_started(const std::vector<core::PlanRow>& plan, double time);
+  void experiment(const std::vector<core::PlanRow>& plan, const std::vector<std::string>& metrics, double time);
+  void session_succeeded(double time);
+
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// The first event of a file.
+[[nodiscard]] std::string file_version_event(double time);
+// A session begins; of what an earlier file holds, everything from step on is void.
+[[nodiscard]] std::string session_start_event(double time, std::int64_t step);
+[[nodiscard]] std::string summary_event(double time, std::int64_t step, const Summary& summary);
+
+}  // namespace stoker::io

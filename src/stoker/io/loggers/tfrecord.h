@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// TFRecord framing, the container of TensorBoard's event files: each record stands between its length and its checksum,
+// so that a reader of a growing file stops at what is not whole yet. Used by the TensorBoard sink. One thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "stoker/base/clock.h"
+#include "stoker/base/file.h"
+
+namespace stoker::io {
+
+// CRC-32C (RFC 3720, appendix B.4).
+[[nodiscard]] std::uint32_t crc32c(std::string_view bytes);
+
+// Adds one framed record to buffer: length (8 bytes, little endian), checksum of these 8, record, checksum of the
+// record. Both checksums are masked as the format demands.
+void append_record(std::string& buffer, std::string_view record);
+
+// A fresh file that grows record by record while others read it: what is written reaches it within a second.
+class RecordFile {
+ public:
+  // IoError if path exists or cannot be made.
+  explicit RecordFile(const std::filesystem::path& path);
+  ~RecordFile();
+  RecordFile(const RecordFile&) = delete;
+  RecordFile& operator=(const RecordFile&) = delete;
+
+  // To disk if the last time was a second ago or much is held back. IoError when the disk refuses.
+  void add(std::string_view record);
+  void flush();
+
+ private:
+  int descriptor_;
+  FileWriter writer_;
+  std::string buffer_;
+  double flushed_ = now_s();
+};
+
+}  // namespace stoker::io

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run folder written by the sinks themselves (tests/io/written_run.cpp), for tests that read it back with the libraries
+people use. Import it before those libraries: it puts them on the path, or skips the test aloud."""
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import zlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WRITER = os.environ["STOKER_WRITTEN_RUN"]
+SKIPPED = 77  # ctest's, see cmake/house.cmake
+
+_found = subprocess.run([ROOT / "tools" / "python_packages"], capture_output=True, text=True,
+                        env={**os.environ, "PYTHON": sys.executable})
+if _found.returncode != 0:
+    print(f"SKIPPED: the Python packages of tests/requirements.txt cannot be installed:\n{_found.stderr}")
+    sys.exit(SKIPPED)
+PACKAGES = _found.stdout.strip()
+sys.path.insert(0, PACKAGES)
+
+
+class WrittenRun:
+    """One session; the constructor returns when its steps are on record and the writer waits."""
+
+    def __init__(self, folder, first, last, total=None):
+        numbers = [str(number) for number in (first, last, total or last)]
+        self.process = subprocess.Popen([WRITER, folder, *numbers], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "written\n":
+            raise RuntimeError(f"{WRITER} ended with {self.process.wait()}")
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.communicate("end\n")
+        assert self.process.returncode == 0, self.process.returncode
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+def png(width, height, grey):
+    """A picture of one grey, in the few chunks that a PNG needs."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = (b"\0" + bytes([grey]) * width) * height
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")

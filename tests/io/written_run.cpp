@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes into a run folder what a training would log, for the Python tests that read it back:
+//   written_run FOLDER FIRST LAST [TOTAL]
+// The sinks get a session of steps FIRST+1 to LAST of TOTAL, the artifacts that lie in FOLDER/artifacts, and flush.
+// Then it says "written" and waits for a line: "end" ends the run well, the end of the input as a kill does, at once.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <limits>
+#include <set>
+#include <string>
+
+#include "stoker/io/event_bus.h"
+#include "stoker/io/loggers/metrics_csv.h"
+#include "stoker/io/loggers/metrics_jsonl.h"
+#include "stoker/io/loggers/tensorboard.h"
+
+namespace {
+
+using namespace stoker;
+using namespace stoker::core;
+namespace fs = std::filesystem;
+
+class Known final : public PendingScalars {
+ public:
+  explicit Known(float loss) {
+    scalars_.values = {loss, 2 * loss};
+    scalars_.count = 2;
+  }
+  [[nodiscard]] Scalars read() const override { return scalars_; }
+
+ private:
+  Scalars scalars_;
+};
+
+RunStarted start(const std::string& folder, std::int64_t first, std::int64_t total) {
+  RunStarted event;
+  event.folder = folder;
+  event.title = "a *run* of <nothing>";
+  event.plan = {{"lr", "0.1", Origin::kDefault, "of the recipe"},
+                {"model", "größe", Origin::kCommandLine, "asked for"},
+                {"time", "inf", Origin::kDefault, "no limit"}};
+  event.scalars = {"loss", "größe, cm"};
+  event.epochs = (total + 99) / 100;
+  event.steps_per_epoch = 100;
+  event.first_step = first;
+  event.last_step = total;
+  return event;
+}
+
+StepFinished step(std::int64_t number) {
+  StepFinished event;
+  event.position = {(number - 1) / 100, (number - 1) % 100};
+  event.step = number;
+  event.samples = 64;
+  event.seconds = 0.5;
+  event.data_wait_seconds = 0.125;
+  event.lr = 0.1;
+  event.memory_bytes = 1 << 20;
+  const float loss = number == 7 ? std::numeric_limits<float>::quiet_NaN() : 1.0F / static_cast<float>(number);
+  event.scalars = std::make_shared<Known>(loss);
+  return event;
+}
+
+Evaluated evaluated(std::int64_t number) {
+  Evaluated event;
+  event.position = {number / 100, 0};
+  event.step = number;
+  event.split = "val";
+  event.metrics = {{"accuracy", static_cast<double>(number) / 1024, true}, {"f1/größe", 0.5, true}};
+  event.seconds = 1;
+  return event;
+}
+
+void write(io::EventBus& bus, const fs::path& run, std::int64_t first, std::int64_t last, std::int64_t total) {
+  bus.emit(start(run.native(), first, total));
+  bus.emit(Finding{"the first of <b>two</b>"});
+  bus.emit(Finding{"the second: one core is busy"});
+  for (std::int64_t i = first + 1; i <= last; ++i) {
+    bus.emit(step(i));
+    if (i == 7) {
+      bus.emit(FaultSurvived{i, "non_finite", "step 7 was skipped"});
+    }
+    if (i % 100 == 0) {
+      bus.emit(evaluated(i));
+    }
+    if (i % 100 == 0) {
+      bus.flush();  // so that no step is merged with the next
+    }
+  }
+  std::set<std::string> names;
+  if (fs::is_directory(run / "artifacts")) {
+    for (const auto& entry : fs::directory_iterator(run / "artifacts")) {
+      names.insert(entry.path().filename().native());
+    }
+  }
+  for (const std::string& name : names) {
+    bus.emit(Artifact{last, fs::path(name).stem().native(), "artifacts/" + name});
+  }
+  bus.flush();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::cerr << "usage: written_run FOLDER FIRST LAST [TOTAL]\n";
+    return 2;
+  }
+  const fs::path run = argv[1];
+  const std::int64_t first = std::stoll(argv[2]), last = std::stoll(argv[3]);
+  const std::int64_t total = argc > 4 ? std::stoll(argv[4]) : last;
+  io::EventBus bus;
+  bus.add(std::make_unique<io::MetricsCsv>(run), true);
+  bus.add(std::make_unique<io::MetricsJsonl>(run), true);
+  bus.add(std::make_unique<io::TensorBoardLog>(run), true);
+  write(bus, run, first, last, total);
+  std::cout << "written" << std::endl;
+  std::string line;
+  if (!std::getline(std::cin, line)) {
+    ::_exit(1);
+  }
+  bus.emit(RunFinished{last, "done", "", 1});
+  return 0;
+}
