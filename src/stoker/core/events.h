@@ -84,7 +84,7 @@ struct Finding {
 struct Artifact {
   std::int64_t step = 0;
   std::string name;
-  std::string path;
+  std::string path;  // relative to the run folder: "artifacts/mistakes.json"
 };
 
 struct RunFinished {

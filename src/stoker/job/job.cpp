@@ -16,6 +16,7 @@
 #include "stoker/io/loggers/cut_metrics.h"
 #include "stoker/io/loggers/metrics_csv.h"
 #include "stoker/io/loggers/metrics_jsonl.h"
+#include "stoker/io/loggers/tensorboard.h"
 #include "stoker/job/judge.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/job/machine_record.h"
@@ -127,9 +128,13 @@ void go_on(Session& session, std::optional<io::Checkpoint>& resumed, const RunFo
   }
 }
 
-void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> sinks, const RunFolder& run) {
+void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> sinks, const RunFolder& run,
+               bool tensorboard) {
   bus.add(std::make_unique<io::MetricsCsv>(run.path()), /*awaited=*/true);
   bus.add(std::make_unique<io::MetricsJsonl>(run.path()), /*awaited=*/true);
+  if (tensorboard) {
+    bus.add(std::make_unique<io::TensorBoardLog>(run.path()));
+  }
   for (auto& sink : sinks) {
     bus.add(std::move(sink));
   }
@@ -245,7 +250,7 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   device::ScalarRing ring(setup.device, session.step().scalar_names().size());
 
   io::EventBus bus;
-  add_sinks(bus, std::move(sinks), run);
+  add_sinks(bus, std::move(sinks), run, plan.tensorboard);
   announce(bus, run, setup, session, last_step);
 
   const auto save = [&](const char* kind) {

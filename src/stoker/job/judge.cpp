@@ -69,9 +69,9 @@ void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path&
       for (const auto& [name, bytes] : exhibit.files) {
         write_file_atomically(folder / name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
       }
-      const fs::path path = folder / (exhibit.name + ".json");
-      write_file_atomically(path, exhibit.json);
-      events.emit(core::Artifact{step, exhibit.title, path.native()});
+      const std::string path = "artifacts/" + exhibit.name + ".json";
+      write_file_atomically(run / path, exhibit.json);
+      events.emit(core::Artifact{step, exhibit.title, path});
     }
   } catch (const IoError& error) {
     events.emit(core::Finding{fmt::format("not all of the run's artifacts are written: {}", error.what())});
