@@ -127,6 +127,18 @@ class ReportPage(unittest.TestCase):
         self.assertEqual(self.ask("document.getElementById('state').textContent"), "lost")
         self.assertIn("Nothing to draw", self.ask("document.getElementById('charts').textContent"))
 
+    def test_a_spike_of_one_step_is_seen_among_twenty_thousand(self):
+        folder = report_runs.long(self.root / "long", 20_000)
+        self.open(self.report(folder))
+        seen = self.ask("""(chart => {
+          const x = Math.round(chart.graph.toDomXCoord(6666)), y = Math.round(chart.graph.toDomYCoord(1.8));
+          return [...chart.plot.querySelectorAll("canvas")].some(canvas => {
+            const p = canvas.getContext("2d").getImageData(x - 2, y, 5, 1).data;
+            return [0, 4, 8, 12, 16].some(i => p[i] === 0x25 && p[i + 1] === 0x63 && p[i + 2] === 0xEB && p[i + 3] > 200); });
+        })(Charts.all.find(chart => chart.title === "loss"))""")
+        self.assertTrue(seen)
+        self.assertEqual(self.ask("document.querySelectorAll('canvas.heat').length"), 1)  # 200 classes
+
     def test_themes(self):
         self.open(self.page("image"), theme="dark")
         background = "getComputedStyle(document.body).backgroundColor"

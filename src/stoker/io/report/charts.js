@@ -101,6 +101,36 @@ const Charts = (() => {
     }));
   }
 
+  // Points whose highest or lowest value lies far outside the band: [index, value]. In the band alone one step among
+  // hundreds would be a hair that nobody sees.
+  function spikes(line) {
+    const of = (values) => {
+      if (!values) return [];
+      const distances = line.mean.map((mean, i) => mean === null || values[i] === null ? NaN : Math.abs(values[i] - mean));
+      const known = distances.filter((each) => !Number.isNaN(each)).sort((a, b) => a - b);
+      const usual = known[Math.floor(known.length / 2)] || 0;
+      return distances.map((distance, i) => [i, distance]).filter(([, distance]) => usual > 0 && distance > 4 * usual)
+        .sort((a, b) => b[1] - a[1]).slice(0, 100).map(([i]) => [i, values[i]]);
+    };
+    return line.spikes ??= [...of(line.hi), ...of(line.lo)];
+  }
+
+  function drawSpikes(chart, context, graph) {
+    context.save();
+    for (const line of chart.lines) {
+      if (settings.hidden.has(line.run)) continue;
+      context.strokeStyle = themed(line.color);
+      for (const [i, value] of spikes(line)) {
+        const x = Math.round(graph.toDomXCoord(settings.axis === "t" ? line.t[i] / chart.unit.size : line.x[i])) + 0.5;
+        context.beginPath();
+        context.moveTo(x, graph.toDomYCoord(line.mean[i]));
+        context.lineTo(x, graph.toDomYCoord(value));
+        context.stroke();
+      }
+    }
+    context.restore();
+  }
+
   // Marks behind the lines: {x, t, color, kind}; "line" over the whole height, "tick" at the top.
   function drawMarks(chart, context, area, graph) {
     context.save();
@@ -173,7 +203,10 @@ const Charts = (() => {
       chart.graph = new Dygraph(chart.plot, data, {
         ...wanted,
         interactionModel: {mousedown, dblclick, willDestroyContextMyself: true},
-        underlayCallback: (context, area, graph) => drawMarks(chart, context, area, graph),
+        underlayCallback: (context, area, graph) => {
+          drawMarks(chart, context, area, graph);
+          drawSpikes(chart, context, graph);
+        },
         zoomCallback: () => passOn(chart.graph),
         highlightCallback: (event, x) => legend(chart, x),
         unhighlightCallback: () => legend(chart, null),

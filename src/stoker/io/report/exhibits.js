@@ -102,11 +102,11 @@ const Exhibits = (() => {
   function heat(thing, labels, sums) {
     const size = labels.length, values = new Map();
     const canvas = el("canvas", {className: "heat", width: size, height: size});
-    const says = el("p", {className: "note"}, "Rows are true classes, columns predicted ones, from the top left; darker is a larger share of the class. Point at a cell.");
+    const says = el("p", {className: "note"}, "Rows are true classes, columns predicted ones, from the top left; stronger is a larger share of the class. Point at a cell.");
     const context = canvas.getContext("2d");
     for (const [row, column, value] of thing.cells) {
       const share = sums[row] ? Math.sqrt(value / sums[row]) : 0;
-      context.fillStyle = row === column ? `rgba(21,138,74,${0.15 + 0.85 * share})` : `rgba(209,47,47,${0.25 + 0.75 * share})`;
+      context.fillStyle = row === column ? `rgba(33,160,88,${0.2 + 0.8 * share})` : `rgba(232,74,66,${0.4 + 0.6 * share})`;
       context.fillRect(column, row, 1, 1);
       values.set(row * size + column, value);
     }
