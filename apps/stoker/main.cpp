@@ -56,6 +56,7 @@ int run(int argc, char** argv) {
   add_eval(app, exit_code);
   add_predict(app, exit_code);
   add_export(app, exit_code);
+  add_report(app, exit_code);
   add_info(app, exit_code);
   add_complete(app, exit_code);
   check_command(app, argc, argv);

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/io/report/run_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "stoker/base/fmt.h"
+
+namespace stoker::io {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Six digits are more than a screen shows. null: there was no value; "nan": one that was not finite.
+Json number(std::optional<double> value) {
+  if (!value) {
+    return nullptr;
+  }
+  return std::isfinite(*value) ? Json(std::strtod(fmt::format("{:.6g}", *value).c_str(), nullptr)) : Json("nan");
+}
+
+// Means, and minimum and maximum unless every bucket is one row. throughput is all samples over all seconds.
+Json curve(const Downsample& points, std::size_t column) {
+  Json mean = Json::array(), lowest = Json::array(), highest = Json::array();
+  bool several = false, any = false;
+  for (const RowBucket& bucket : points.buckets()) {
+    const ColumnBucket& values = bucket.columns[column];
+    std::optional<double> value = values.mean();
+    if (column == MetricsTable::kThroughput && value && bucket.columns.size() > MetricsTable::kFirstScalar) {
+      value = bucket.columns[MetricsTable::kSamples].sum / bucket.columns[MetricsTable::kSeconds].sum;
+    }
+    any |= value.has_value();
+    several |= values.finite > 1;
+    mean.push_back(number(value));
+    lowest.push_back(values.finite > 0 ? number(values.lowest) : Json());
+    highest.push_back(values.finite > 0 ? number(values.highest) : Json());
+  }
+  if (!any) {
+    return nullptr;
+  }
+  Json json{{"mean", std::move(mean)}};
+  if (several) {
+    json["lo"] = std::move(lowest);
+    json["hi"] = std::move(highest);
+  }
+  return json;
+}
+
+// Where the points of a curve lie: first and last step of each bucket, and seconds of training at its end.
+Json places(const Downsample& points) {
+  Json first = Json::array(), last = Json::array(), time = Json::array();
+  for (const RowBucket& bucket : points.buckets()) {
+    first.push_back(bucket.first_step);
+    last.push_back(bucket.last_step);
+    time.push_back(number(bucket.time));
+  }
+  return {{"first", std::move(first)}, {"x", std::move(last)}, {"t", std::move(time)}};
+}
+
+Json step_curves(const MetricsTable& metrics) {
+  Json json = places(metrics.steps);
+  Json curves = Json::array();
+  const auto add = [&](const std::string& name, const char* kind, std::size_t column) {
+    if (metrics.steps.buckets().empty()) {
+      return;
+    }
+    if (Json each = curve(metrics.steps, column); !each.is_null()) {
+      each["name"] = name;
+      each["kind"] = kind;
+      curves.push_back(std::move(each));
+    }
+  };
+  for (std::size_t i = 0; i < metrics.scalars.size(); ++i) {
+    add(metrics.scalars[i], "scalar", MetricsTable::kFirstScalar + i);
+  }
+  add("learning rate", "lr", MetricsTable::kLr);
+  add("samples a second", "throughput", MetricsTable::kThroughput);
+  add("seconds", "seconds", MetricsTable::kSeconds);
+  add("data_wait", "data_wait", MetricsTable::kDataWait);
+  add("memory", "memory", MetricsTable::kMemory);
+  json["curves"] = std::move(curves);
+  return json;
+}
+
+Json evaluated_curves(const MetricsTable& metrics) {
+  Json all = Json::array();
+  for (const EvaluatedSeries& series : metrics.evaluated) {
+    Json json = places(series.points);
+    json.erase("first");
+    if (Json values = curve(series.points, 0); !values.is_null()) {
+      json.update(values);
+      json["split"] = series.split;
+      json["metric"] = series.metric;
+      all.push_back(std::move(json));
+    }
+  }
+  return all;
+}
+
+Json occurrences_json(const Occurrences& all) {
+  Json first = Json::array();
+  for (const StepAndText& each : all.first) {
+    first.push_back({each.step, each.text});
+  }
+  return {{"count", all.count}, {"first", std::move(first)}};
+}
+
+// A path as a word of a shell.
+std::string shell_word(const std::string& path) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c >= 0x80 ||
+           std::string_view("/._-+:@%,=").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!path.empty() && path[0] != '-' && std::ranges::all_of(path, plain)) {
+    return path;
+  }
+  std::string result = path[0] == '-' ? "'./" : "'";
+  for (const char c : path) {
+    result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return result + '\'';
+}
+
+Json commands(const ReportedRun& run) {
+  const std::string path = shell_word(run.log.path);
+  const std::string task = run.log.checkpoints.empty() ? "" : run.log.checkpoints.front().task;
+  const bool resumable = run.verdict.state != RunState::kFinished && run.verdict.state != RunState::kRunning;
+  Json list = Json::array();
+  const auto add = [&](const std::string& command, const char* what) { list.push_back({command, what}); };
+  if (run.log.checkpoints.empty()) {
+    add("stoker train --config " + shell_word(run.log.path + "/config.toml"), "again: it left no checkpoint");
+    return list;
+  }
+  if (resumable) {
+    add("stoker resume " + path, "go on from the last checkpoint, at the exact step");
+  }
+  add("stoker eval " + path, "metrics on the test split, also per class");
+  if (task.find("language") != task.npos || task.find("text") != task.npos) {
+    add("stoker generate " + path + " --prompt \"...\"", "text from a beginning");
+  } else {
+    add("stoker predict " + path + (task.find("image") != task.npos ? " PICTURE" : " FILE"),
+        "classes and probabilities");
+  }
+  add("stoker export " + path + " w.safetensors", "weights that Python loads");
+  add("stoker report " + path + " OTHER_RUN", "side by side with another run");
+  return list;
+}
+
+Json plan_json(const std::vector<PlanText>& plan) {
+  Json rows = Json::array();
+  for (const PlanText& row : plan) {
+    rows.push_back({{"key", row.key}, {"value", row.value}, {"origin", row.origin}, {"reason", row.reason}});
+  }
+  return rows;
+}
+
+}  // namespace
+
+nlohmann::ordered_json run_json(const ReportedRun& run) {
+  const RunLog& log = run.log;
+  Json tiles = Json::array();
+  for (const Tile& tile : run.verdict.tiles) {
+    tiles.push_back({tile.label, tile.value, tile.note});
+  }
+  Json checkpoints = Json::array();
+  for (const CheckpointLog& each : log.checkpoints) {
+    checkpoints.push_back({each.step, each.name});
+  }
+  Json machine = Json::array();
+  for (const auto& [key, value] : log.machine) {
+    machine.push_back({key, value});
+  }
+  return {{"name", log.name},
+          {"path", log.path},
+          {"title", log.title},
+          {"state", state_name(run.verdict.state)},
+          {"reached", run.verdict.reached},
+          {"end", run.verdict.end},
+          {"verdict", run.verdict.text()},
+          {"tiles", std::move(tiles)},
+          {"last_step", log.last_step},
+          {"steps", step_curves(run.metrics)},
+          {"evaluated", evaluated_curves(run.metrics)},
+          {"not_finite", occurrences_json(run.metrics.not_finite)},
+          {"skipped", occurrences_json(run.metrics.skipped)},
+          {"faults", occurrences_json(log.faults)},
+          {"better", occurrences_json(log.better)},
+          {"checkpoints", std::move(checkpoints)},
+          {"resumed_at", log.resumed_at},
+          {"findings", log.findings},
+          {"plan", plan_json(log.plan)},
+          {"machine", std::move(machine)},
+          {"commands", commands(run)},
+          {"unread", log.unread}};
+}
+
+nlohmann::ordered_json plan_differences(const std::vector<ReportedRun>& runs) {
+  std::vector<std::string> keys;
+  std::set<std::string> seen;
+  for (const ReportedRun& run : runs) {
+    for (const PlanText& row : run.log.plan) {
+      if (seen.insert(row.key).second) {
+        keys.push_back(row.key);
+      }
+    }
+  }
+  Json result = Json::array();
+  for (const std::string& key : keys) {
+    Json values = Json::array();
+    for (const ReportedRun& run : runs) {
+      const auto found = std::ranges::find(run.log.plan, key, &PlanText::key);
+      values.push_back(found == run.log.plan.end() ? Json() : Json(found->value));
+    }
+    if (std::ranges::any_of(values, [&](const Json& each) { return each != values.front(); })) {
+      result.push_back({{"key", key}, {"values", std::move(values)}});
+    }
+  }
+  return result;
+}
+
+}  // namespace stoker::io

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run as the JSON that page.js draws: header, curves, events, plan, commands. Used by the report. Thread-safe: no
+// state.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "stoker/io/report/metrics_table.h"
+#include "stoker/io/report/run_log.h"
+#include "stoker/io/report/verdict.h"
+
+namespace stoker::io {
+
+struct ReportedRun {
+  RunLog log;
+  MetricsTable metrics;
+  Verdict verdict;
+};
+
+// In curves null is a value that there was not, "nan" a point in which some value was not finite.
+[[nodiscard]] nlohmann::ordered_json run_json(const ReportedRun& run);
+
+// [{key, values}] of the keys whose value is not the same in every plan; null where a plan lacks the key.
+[[nodiscard]] nlohmann::ordered_json plan_differences(const std::vector<ReportedRun>& runs);
+
+}  // namespace stoker::io

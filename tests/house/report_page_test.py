@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report.html in a real, headless Chromium: it draws, in both themes and on a narrow screen, answers the mouse, says nothing
+on the console, asks no network, and shows hostile names as text."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import chromium
+import report_runs
+
+# Painted pixels of a chart's canvas, and whether a colour is among them.
+PAINTED = """(plot => [...plot.querySelectorAll("canvas")].reduce((sum, canvas) => {
+  if (!canvas.width) return sum;
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  for (let i = 3; i < pixels.length; i += 4) sum += pixels[i] > 0;
+  return sum; }, 0))"""
+OF_COLOUR = """((plot, [r, g, b]) => [...plot.querySelectorAll("canvas")].reduce((sum, canvas) => {
+  if (!canvas.width) return sum;
+  const p = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  for (let i = 0; i < p.length; i += 4) sum += p[i + 3] > 200 && Math.abs(p[i] - r) + Math.abs(p[i + 1] - g) + Math.abs(p[i + 2] - b) < 12;
+  return sum; }, 0))"""
+BLUE, ORANGE, BLUE_OF_DARK = [0x25, 0x63, 0xEB], [0xE8, 0x71, 0x0A], [0x7A, 0xA7, 0xFF]
+
+
+@unittest.skipUnless(chromium.find(), chromium.HOW_TO_INSTALL)
+class ReportPage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="stoker-report-")
+        cls.root = pathlib.Path(cls.temporary.name)
+        cls.browser = chromium.Browser(chromium.find())
+        cls.pages = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.temporary.cleanup()
+
+    def page(self, kind):
+        """The page of a run of that kind; made once."""
+        if kind not in self.pages:
+            folder = getattr(report_runs, kind)(self.root / kind)
+            self.pages[kind] = self.report(folder)
+        return self.pages[kind]
+
+    def report(self, *arguments):
+        done = subprocess.run([os.environ["STOKER_BIN"] + "/stoker", "report", *map(str, arguments)], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return pathlib.Path(done.stdout.strip())
+
+    def open(self, path, **more):
+        self.browser.open(path, **more)
+        self.assertEqual(self.browser.problems, [])
+        elsewhere = [url for url in self.browser.requests if not url.startswith("data:")]
+        self.assertEqual(elsewhere, [path.absolute().as_uri()])
+        self.assertLess(path.stat().st_size, 3_000_000)
+
+    def ask(self, expression):
+        return self.browser.ask(expression)
+
+    def titles(self):
+        return self.ask("[...document.querySelectorAll('.chart h3')].map(each => each.textContent)")
+
+    def drawn(self):
+        """Painted pixels of each chart by title."""
+        return dict(zip(self.titles(), self.ask(f"[...document.querySelectorAll('.plot')].map({PAINTED})")))
+
+    def pixels(self, title, colour):
+        return self.ask(f"{OF_COLOUR}(Charts.all.find(chart => chart.title === '{title}').plot, {colour})")
+
+    def verdict(self):
+        return self.ask("document.getElementById('verdict').textContent").replace("\u00a0", " ")
+
+    def fits(self):
+        return self.ask("document.documentElement.scrollWidth <= innerWidth")
+
+    def test_image_run(self):
+        self.open(self.page("image"))
+        drawn = self.drawn()
+        self.assertEqual(set(drawn), {"loss", "accuracy", "top5", "macro_f1", "learning rate", "samples a second",
+                                      "share of time waiting for data", "memory held by tensors"})
+        for title, pixels in drawn.items():
+            self.assertGreater(pixels, 2000, title)
+        self.assertGreater(self.pixels("loss", BLUE), 200)    # training
+        self.assertGreater(self.pixels("loss", ORANGE), 100)  # validation
+        self.assertIn("test accuracy 89.2 %", self.verdict())
+        self.assertEqual(self.ask("document.getElementById('state').textContent"), "finished")
+        self.assertEqual(self.ask("document.querySelectorAll('.gallery img').length"), 36)
+        self.assertEqual(self.ask("[...document.querySelectorAll('.gallery img')].filter(i => i.naturalWidth !== 28).length"), 0)
+        self.assertEqual(self.ask("document.querySelectorAll('.confusion td').length"), 100)
+        self.assertEqual(self.ask("[...document.querySelectorAll('#plan .changed td:first-child')].map(e => e.textContent).join()"), "precision,threads")
+        self.assertIn("AMD EPYC", self.ask("document.getElementById('machine').textContent"))
+        self.assertIn("stoker predict", self.ask("document.getElementById('commands').textContent"))
+        self.assertIn("↻", self.ask("document.getElementById('timeline').textContent"))
+        self.assertTrue(self.fits())
+
+    def test_text_run(self):
+        self.open(self.page("text"))
+        self.assertEqual(self.ask("document.querySelector('#texts h3').textContent"), "Samples at step 500")
+        self.assertIn("<b>ho</b>! the night", self.ask("document.querySelector('#texts pre').textContent"))
+        self.assertIn("stoker generate", self.ask("document.getElementById('commands').textContent"))
+        self.assertGreater(self.drawn()["grad_norm"], 2000)
+
+    def test_crashed_run_marks_what_was_not_finite(self):
+        self.open(self.page("crashed"))
+        self.assertEqual(self.ask("document.getElementById('state').textContent"), "failed")
+        self.assertIn("3 steps in a row were not finite", self.verdict())
+        self.assertIn("values not finite: 3", self.ask("document.getElementById('marks').textContent"))
+        self.assertEqual(self.ask("Charts.all.find(c => c.title === 'loss').lines[0].mean.filter(Number.isNaN).length"), 3)
+        self.assertGreater(self.pixels("loss", [0xD1, 0x2F, 0x2F]), 20)  # the marks
+        self.assertIn("stoker resume", self.ask("document.getElementById('commands').textContent"))
+        self.assertEqual(self.ask("document.querySelectorAll('.gallery').length"), 0)
+
+    def test_run_in_progress_and_runs_that_hardly_began(self):
+        self.open(self.page("running"))
+        self.assertEqual(self.ask("document.getElementById('state').textContent"), "running")
+        self.assertIn("step 277 of 600 (46 %)", self.verdict())
+        self.assertGreater(self.drawn()["loss"], 2000)
+        self.open(self.page("first_step"))
+        self.assertIn("loss", self.titles())
+        self.open(self.page("nothing"))
+        self.assertEqual(self.titles(), [])
+        self.assertEqual(self.ask("document.getElementById('state').textContent"), "lost")
+        self.assertIn("Nothing to draw", self.ask("document.getElementById('charts').textContent"))
+
+    def test_a_spike_of_one_step_is_seen_among_twenty_thousand(self):
+        folder = report_runs.long(self.root / "long", 20_000)
+        self.open(self.report(folder))
+        seen = self.ask("""(chart => {
+          const x = Math.round(chart.graph.toDomXCoord(6666)), y = Math.round(chart.graph.toDomYCoord(1.8));
+          return [...chart.plot.querySelectorAll("canvas")].some(canvas => {
+            const p = canvas.getContext("2d").getImageData(x - 2, y, 5, 1).data;
+            return [0, 4, 8, 12, 16].some(i => p[i] === 0x25 && p[i + 1] === 0x63 && p[i + 2] === 0xEB && p[i + 3] > 200); });
+        })(Charts.all.find(chart => chart.title === "loss"))""")
+        self.assertTrue(seen)
+        self.assertEqual(self.ask("document.querySelectorAll('canvas.heat').length"), 1)  # 200 classes
+
+    def test_themes(self):
+        self.open(self.page("image"), theme="dark")
+        background = "getComputedStyle(document.body).backgroundColor"
+        self.assertEqual(self.ask(background), "rgb(20, 23, 28)")
+        self.assertGreater(self.pixels("loss", BLUE_OF_DARK), 200)
+        self.ask("document.getElementById('theme').click()")
+        self.assertEqual(self.ask(background), "rgb(255, 255, 255)")
+        self.assertGreater(self.pixels("loss", BLUE), 200)
+        self.assertEqual(self.pixels("loss", BLUE_OF_DARK), 0)
+
+    def test_narrow_screen(self):
+        for kind in ("image", "text", "crashed", "ugly"):
+            self.open(self.page(kind), width=400)
+            self.assertTrue(self.fits(), kind)
+            self.assertGreater(min(self.drawn().values()), 500)
+            # One chart a row, and none wider than the screen.
+            self.assertEqual(self.ask("[...document.querySelectorAll('.plot')].filter(e => e.clientWidth < 300 || e.clientWidth > 400).length"), 0)
+
+    def test_zoom_hover_smoothing_and_axis(self):
+        self.open(self.page("image"))
+        box = self.ask("(b => [b.left, b.top + scrollY, b.width, b.height])(Charts.all[0].plot.getBoundingClientRect())")
+        self.ask(f"scrollTo(0, {box[1] - 200})")
+        left, top, width, height = self.ask("(b => [b.left, b.top, b.width, b.height])(Charts.all[0].plot.getBoundingClientRect())")
+        self.browser.mouse("mouseMoved", left + width / 2, top + height / 2)
+        self.assertRegex(self.ask("Charts.all[0].legend.textContent"), r"train [\d.]+ step \d+")
+        self.browser.drag(left + width * 0.3, left + width * 0.6, top + height / 2)
+        ranges = self.ask("Charts.all.map(chart => chart.graph.xAxisRange())")
+        self.assertGreater(ranges[0][0], 60)
+        self.assertLess(ranges[0][1], 420)
+        for each in ranges[1:]:
+            self.assertAlmostEqual(each[0], ranges[0][0], delta=1)
+        self.assertFalse(self.ask("document.getElementById('unzoom').hidden"))
+        self.ask("document.getElementById('unzoom').click()")
+        self.assertLess(self.ask("Charts.all[3].graph.xAxisRange()[0]"), 60)
+        rough = self.ask("Charts.all[0].graph.numColumns()")
+        self.ask("(s => { s.value = 90; s.dispatchEvent(new Event('input')); })(document.getElementById('smoothing'))")
+        self.assertEqual(self.ask("Charts.all[0].graph.numColumns()"), rough + 1)  # the rough line stays, faint
+        self.ask("(s => { s.value = 't'; s.dispatchEvent(new Event('change')); })(document.getElementById('axis'))")
+        self.assertLess(self.ask("Charts.all[0].graph.xAxisRange()[1]"), 20)  # 600 steps take 14 s
+        self.ask("document.getElementById('log').click()")
+        self.assertGreater(self.pixels("loss", BLUE), 100)
+        self.assertEqual(self.browser.problems, [])
+
+    def test_hostile_names_are_text(self):
+        self.open(self.page("ugly"))
+        self.assertEqual(self.ask("typeof window.pwned"), "undefined")
+        self.assertEqual(self.ask("document.querySelectorAll('img').length"), 0)
+        hostile = "</script><img src=x onerror=\"window.pwned=1\">"
+        for place in ("subtitle", "plan", "findings", "tables", "matrices", "texts"):
+            self.assertIn(hostile, self.ask(f"document.getElementById('{place}').textContent"), place)
+        titles = self.titles()
+        for name in ("train/größe 損失", "acc/top,1", "genauigkeit für „é“", hostile):
+            self.assertIn(name, titles + self.ask("[...document.querySelectorAll('#more summary')].length ? ['x'] : []"))
+        self.assertIn(r"\xff\xfe bytes", self.ask("document.getElementById('tables').textContent"))
+        self.assertIn("artifacts/half.json", self.ask("document.getElementById('findings').textContent"))
+        self.assertNotIn("root:", self.ask("document.body.textContent"))
+
+    def test_several_runs(self):
+        folders = [report_runs.image(self.root / "a", lr=0.1), report_runs.image(self.root / "b", seed=2, speed=1.6, lr=0.3), self.page("crashed").parent]
+        path = self.report(*folders, "--out", self.root / "compared.html")
+        for theme, width in (("light", 1280), ("dark", 400)):
+            self.open(path, theme=theme, width=width)
+            self.assertTrue(self.fits())
+        self.assertEqual(self.ask("document.querySelectorAll('#differences tbody tr').length"), 1)
+        self.assertEqual(self.ask("[...document.querySelectorAll('#differences td')].map(e => e.textContent)"), ["lr", "0.1", "0.3", "50"])
+        self.assertEqual(self.ask("Charts.all[0].lines.length"), 6)  # training and validation of three
+        before = self.ask("Charts.all[0].graph.numColumns()")
+        self.ask("document.querySelector('#runs input').click()")
+        self.assertEqual(self.ask("Charts.all[0].graph.numColumns()"), before - 2)
+
+    def test_paper(self):
+        self.open(self.page("image"), theme="dark")
+        target = self.root / "report.pdf"
+        self.browser.paper(target)
+        self.assertGreater(target.stat().st_size, 20_000)
+        self.assertEqual(self.browser.problems, [])
+        self.assertEqual(self.ask("document.documentElement.dataset.theme"), "dark")  # as before
+
+
+if __name__ == "__main__":
+    unittest.main()
