@@ -88,6 +88,7 @@ int run_job(job::Job job, const TrainingWords& words) {
     say("on the test split: " + figures(outcome.test));
   }
   say("run folder: " + printable(job.run_path().native()));
+  say("to look at: " + printable((job.run_path() / "report.html").native()));
   return kDone;
 }
 

@@ -17,6 +17,7 @@
 #include "stoker/io/loggers/metrics_csv.h"
 #include "stoker/io/loggers/metrics_jsonl.h"
 #include "stoker/io/loggers/tensorboard.h"
+#include "stoker/io/report/report.h"
 #include "stoker/job/judge.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/job/machine_record.h"
@@ -161,6 +162,16 @@ std::vector<core::MetricValue> best_of_run(const Session& session, const io::Che
                                        : std::vector<core::MetricValue>{{card.metric, card.metric_value}};
 }
 
+// The run's page, from what the logs have by now. A page that cannot be made ends nothing.
+void make_report(const RunFolder& run, io::EventBus& bus) {
+  try {
+    bus.flush();
+    io::write_report(run.path());
+  } catch (const Error& error) {
+    bus.emit(core::Finding{fmt::format("there is no report.html of this run: {}", error.what())});
+  }
+}
+
 // The loop, then the test split with the best weights; the sinks hear how it ended, also where it failed.
 Outcome run_and_test(const train::LoopParts& parts, const Setup& setup, const Session& session,
                      const io::CheckpointStore& store, const RunFolder& run, io::EventBus& bus,
@@ -177,11 +188,13 @@ Outcome run_and_test(const train::LoopParts& parts, const Setup& setup, const Se
     });
   } catch (const std::exception& error) {
     bus.emit(core::RunFinished{progress.step, "failed", error.what(), progress.seconds});
+    make_report(run, bus);
     throw;
   }
   outcome.step = progress.step;
   outcome.seconds = progress.seconds;
   bus.emit(core::RunFinished{outcome.step, outcome_name(outcome.end), "", outcome.seconds});
+  make_report(run, bus);
   return outcome;
 }
 
