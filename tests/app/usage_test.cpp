@@ -22,6 +22,7 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
       {"eval", {"RUN", "DIR", "--split", "--checkpoint", "--device", "--json"}},
       {"predict", {"RUN", "FILES", "--top", "--format", "--out"}},
       {"export", {"RUN", "FILE", "safetensors"}},
+      {"report", {"RUN", "--out", "side by side"}},
       {"info", {"WHAT", "models", "machine"}}};
   std::vector<Words> commands = {{"--help"}, {"--version"}};
   for (const auto& [command, words] : expected) {

@@ -26,6 +26,26 @@ OF_COLOUR = """((plot, [r, g, b]) => [...plot.querySelectorAll("canvas")].reduce
 BLUE, ORANGE, BLUE_OF_DARK = [0x25, 0x63, 0xEB], [0xE8, 0x71, 0x0A], [0x7A, 0xA7, 0xFF]
 
 
+def stoker(*arguments, folder="."):
+    return subprocess.run([os.environ["STOKER_BIN"] + "/stoker", *map(str, arguments)], cwd=folder, capture_output=True, text=True)
+
+
+class ReportCommand(unittest.TestCase):
+    def test_where_pages_go_and_what_is_refused(self):
+        with tempfile.TemporaryDirectory(prefix="stoker-report-") as root:
+            report_runs.running(pathlib.Path(root) / "a")
+            report_runs.nothing(pathlib.Path(root) / "b")
+            for arguments, page in ((("a",), "a/report.html"), (("a/", "b"), "comparison.html"), (("b", "--out", "c.html"), "c.html")):
+                done = stoker("report", *arguments, folder=root)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, page + "\n", ""))
+                self.assertIn("</html>", (pathlib.Path(root) / page).read_text())
+            for arguments, code, word in ((("a", "missing"), 65, "missing: is no run folder"), ((), 2, "RUN is required"),
+                                          (("a", "--out", "no/such/x.html"), 74, "no/such/x.html")):
+                done = stoker("report", *arguments, folder=root)
+                self.assertEqual((done.returncode, done.stdout), (code, ""))
+                self.assertIn(word, done.stderr)
+
+
 @unittest.skipUnless(chromium.find(), chromium.HOW_TO_INSTALL)
 class ReportPage(unittest.TestCase):
     @classmethod
@@ -48,7 +68,7 @@ class ReportPage(unittest.TestCase):
         return self.pages[kind]
 
     def report(self, *arguments):
-        done = subprocess.run([os.environ["STOKER_BIN"] + "/stoker", "report", *map(str, arguments)], capture_output=True, text=True)
+        done = stoker("report", *arguments)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return pathlib.Path(done.stdout.strip())
 
