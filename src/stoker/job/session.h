@@ -32,7 +32,7 @@ class Session {
 
   // Metrics on a split with the weights that a user would get (EMA if there is one).
   [[nodiscard]] std::vector<core::MetricValue> evaluate(tasks::Split split);
-  // Those of checkpoint "best", if this session made one.
+  // Those of checkpoint "best", if one was made since the start or the resume.
   [[nodiscard]] const std::vector<core::MetricValue>& best_metrics() const { return best_; }
 
  private:
