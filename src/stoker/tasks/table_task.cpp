@@ -16,6 +16,7 @@
 #include "stoker/models/tabular_mlp.h"
 #include "stoker/tasks/class_weights.h"
 #include "stoker/tasks/table_model.h"
+#include "stoker/tasks/table_recipe.h"
 #include "stoker/tasks/task_values.h"
 
 namespace stoker::tasks {
@@ -79,6 +80,7 @@ class TableTask final : public Task {
       test_table_ = data::read_table(file, table_options(file, own_));
     }
     cut(options);
+    number_target_ = !target_.empty() && holds_numbers(table_.columns[data::find_column(table_, target_)]);
   }
 
   [[nodiscard]] std::int64_t size(Split split) const override {
@@ -111,7 +113,6 @@ class TableTask final : public Task {
       fail<ConfigError>(kWhere, "{}: which column is to be predicted? set target=NAME, one of {}",
                         printable(path_.native()), fmt::join(names, ", "));
     }
-    (void)data::find_column(table_, target_);
     const std::int64_t batch = std::clamp<std::int64_t>(size(Split::kTrain) / 50, 16, 256);
     const std::int64_t steps = std::max<std::int64_t>(1, size(Split::kTrain) / batch);
     PlanRows plan;
@@ -246,20 +247,10 @@ class TableTask final : public Task {
     }
   }
 
+  // By what was asked for, else by the target's values.
   [[nodiscard]] bool is_regression() const {
-    const data::TableColumn& column = table_.columns[data::find_column(table_, target_)];
     const std::string asked = text_or(own_, "regression", "auto");
-    if (asked != "auto") {
-      return asked == "on";
-    }
-    if (!column.numeric) {
-      return false;
-    }
-    std::vector<double> values = column.numbers;
-    std::ranges::sort(values);
-    const auto different = std::ranges::unique(values).begin() - values.begin();
-    const bool whole = std::ranges::all_of(values, [](double v) { return v == std::floor(v); });
-    return different > 20 || !whole;
+    return asked == "auto" ? number_target_ : asked == "on";
   }
   [[nodiscard]] std::vector<OwnDefault> own_defaults() const {
     const bool regression = is_regression();
@@ -308,6 +299,7 @@ class TableTask final : public Task {
   fs::path path_;
   core::TaskValues own_;
   std::string target_;
+  bool number_target_ = false;  // its values are a number's rather than classes
   data::TableData table_, test_table_;
   SplitRows train_, val_, test_;
   std::vector<std::string> findings_;
