@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 namespace stoker::tasks {
 namespace {
@@ -33,6 +34,32 @@ TEST(TableRecipe, FewWholeNumbersAreClassesAlsoWhereSomeAreMissing) {
   words.labels = {"a"};
   words.ids = {0, 0};
   EXPECT_FALSE(holds_numbers(words));
+}
+
+std::map<std::string, std::string> values(const TableFacts& facts, const std::string& optimizer = "") {
+  std::map<std::string, std::string> result;
+  for (const core::PlanRow& row : table_recipe(facts, optimizer)) {
+    EXPECT_TRUE(result.emplace(row.key, row.value).second) << row.key << " stands twice";
+  }
+  return result;
+}
+
+TEST(TableRecipe, DefaultsByTargetAndRows) {
+  const auto adult = values({"pay", false, 29'305});
+  EXPECT_EQ(adult.at("batch"), "256");
+  EXPECT_EQ(adult.at("epochs"), "14");  // 114 steps each
+  EXPECT_EQ(adult.at("lr"), "0.001");
+  EXPECT_EQ(adult.at("target"), "pay");
+  EXPECT_EQ(adult.at("regression"), "off");
+  const auto houses = values({"price", true, 14'861}, "sgd");
+  EXPECT_EQ(houses.at("epochs"), "69");  // 58 steps each
+  EXPECT_EQ(houses.at("lr"), "0.05");
+  EXPECT_EQ(houses.at("regression"), "on");
+  EXPECT_EQ(values({"x", false, 10}).at("epochs"), "100");
+  for (const core::TaskSetting& setting : table_settings()) {
+    ASSERT_TRUE(adult.contains(setting.key)) << setting.key;
+    EXPECT_NO_THROW(setting.check(adult.at(setting.key))) << setting.key;
+  }
 }
 
 }  // namespace
