@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "stoker/base/byte_name.h"
 #include "stoker/base/error.h"
@@ -28,22 +29,24 @@ struct Moments {
 };
 
 Moments moments_of(const std::vector<double>& values, const Rows& rows) {
-  Moments result;
-  double sum = 0, squares = 0;
+  std::vector<double> present;
   for (const std::int64_t row : rows) {
-    std::isnan(at_row(values, row)) ? static_cast<void>(++result.missing)
-                                    : static_cast<void>(sum += at_row(values, row));
+    if (!std::isnan(at_row(values, row))) {
+      present.push_back(at_row(values, row));
+    }
   }
-  const auto present = static_cast<double>(static_cast<std::int64_t>(rows.size()) - result.missing);
-  if (present == 0) {
+  Moments result;
+  result.missing = static_cast<std::int64_t>(rows.size() - present.size());
+  if (present.empty()) {
     return result;
   }
-  result.mean = sum / present;
-  for (const std::int64_t row : rows) {
-    const double off = at_row(values, row) - result.mean;
-    squares += std::isnan(off) ? 0 : off * off;
+  const auto count = static_cast<double>(present.size());
+  result.mean = std::accumulate(present.begin(), present.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : present) {
+    squares += (value - result.mean) * (value - result.mean);
   }
-  result.deviation = std::sqrt(squares / present);
+  result.deviation = std::sqrt(squares / count);
   return result;
 }
 
