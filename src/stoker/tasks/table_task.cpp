@@ -16,6 +16,7 @@
 #include "stoker/models/tabular_mlp.h"
 #include "stoker/tasks/class_weights.h"
 #include "stoker/tasks/table_model.h"
+#include "stoker/tasks/table_prediction.h"
 #include "stoker/tasks/table_recipe.h"
 #include "stoker/tasks/task_values.h"
 
@@ -26,14 +27,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "tasks.table";
 constexpr double kTestShare = 0.2;  // of the rows, where no test file is given
 using Rows = std::vector<std::int64_t>;
-
-data::TableOptions table_options(const fs::path& path, const core::TaskValues& own) {
-  data::TableOptions options;
-  const std::string separator = text_or(own, "sep", "auto");
-  options.separator = separator == "auto" ? data::guess_separator(path) : separator == "tab" ? '\t' : separator.front();
-  options.header = text_or(own, "header", "on") != "off";
-  return options;
-}
 
 std::unique_ptr<NetworkTrainable> make_model_of(const ModelRequest& request, const TableEncoding& encoding,
                                                 const nlohmann::json& shape, TableModelOptions options) {
@@ -176,6 +169,9 @@ class TableTask final : public Task {
   [[nodiscard]] nlohmann::json card() const override {
     nlohmann::json json = to_json(encoding_);
     json["network"] = shape();
+    for (const char* key : {"sep", "header"}) {  // how its tables are read
+      json[key] = text_or(own_, key, "auto");
+    }
     return json;
   }
 
@@ -283,6 +279,7 @@ TaskKind tabular() {
   kind.restore = [](const ModelRequest& request, const nlohmann::json& card) {
     return make_model_of(request, encoding_from_json(card), card.at("network"), {});
   };
+  kind.open_unlabelled = unlabelled_tables;
   return kind;
 }
 
