@@ -2,6 +2,7 @@
 // Predictions for the rows of tables: eval's metrics worked out again from what is predicted, rows that training never
 // saw, and files that are refused.
 #include <cmath>
+#include <map>
 #include <sstream>
 
 #include "app/people_table.h"
@@ -71,6 +72,30 @@ TEST(PredictTable, ClassesGiveEvalsAccuracy) {
   const auto last = nlohmann::json::parse(json[239]);
   EXPECT_EQ(last.at("row"), 240);
   EXPECT_EQ(last.at("guesses").at(0).at("label"), rows[479].at(3));
+}
+
+// The rows that split.csv names are those that eval judges: sizes and accuracy of each split, from the file alone.
+TEST(PredictTable, TheSplitFileTellsEvalsRows) {
+  const TempFolder& folder = classes_run();
+  const auto rows = cells_of(read_bytes(folder / "runs/pay/artifacts/split.csv"));
+  ASSERT_EQ(rows.size(), 241U);
+  EXPECT_EQ(rows[0], (Words{"row", "split"}));
+  const Words truth = lines_of(people());
+  const auto guesses = cells_of(run_stoker({"predict", "runs/pay", "people.csv", "--top", "1"}, folder.path()).out);
+  ASSERT_EQ(guesses.size(), 241U);
+  std::map<std::string, int> samples, right;
+  for (std::size_t row = 1; row <= 240; ++row) {
+    ASSERT_EQ(rows[row].at(0), std::to_string(row));
+    ++samples[rows[row].at(1)];
+    right[rows[row].at(1)] += truth[row].ends_with("," + guesses[row].at(3)) ? 1 : 0;
+  }
+  ASSERT_EQ(samples.size(), 3U);
+  for (const auto& [split, count] : samples) {
+    const Finished eval = run_stoker({"eval", "runs/pay", "--split", split, "--json"}, folder.path());
+    ASSERT_EQ(eval.code, kDone) << split << eval.all();
+    EXPECT_EQ(nlohmann::json::parse(eval.out).at("samples"), count) << split;
+    EXPECT_NEAR(right[split] / static_cast<double>(count), metric(eval.out, "accuracy"), 1e-9) << split;
+  }
 }
 
 TEST(PredictTable, NumbersAreInTheTargetsUnit) {

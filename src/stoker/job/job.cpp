@@ -111,10 +111,16 @@ std::function<std::int64_t()> throttled_memory(c10::Device device) {
 }
 
 // Makes the folder of a fresh run; the plan is written each time, since a resume may change it.
-const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request, const train::Plan& plan) {
+const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request, const train::Plan& plan,
+                          const tasks::Task& task) {
   if (!run) {
     run = RunFolder::create(request.run.empty() ? default_run_name(request.data, plan.model) : request.run);
     write_file_atomically(run->config(), request_to_toml(request));
+    for (const auto& [name, text] : task.records()) {
+      std::error_code ignored;  // writing says what is wrong
+      fs::create_directories(run->path() / "artifacts", ignored);
+      write_file_atomically(run->path() / "artifacts" / name, text);
+    }
   }
   write_file_atomically(run->plan(), train::plan_to_json(plan));
   return *run;
@@ -252,7 +258,7 @@ const std::vector<std::string>& Job::findings() const { return state_->setup.tas
 Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop) {
   Setup& setup = state_->setup;
   const train::Plan& plan = setup.plan;
-  const RunFolder& run = open_run(state_->run, state_->request, plan);
+  const RunFolder& run = open_run(state_->run, state_->request, plan, *setup.task);
   Session session(setup);
   go_on(session, state_->resumed, run);
   record_machine(run.path(), setup.device, session.progress().step);

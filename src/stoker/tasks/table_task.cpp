@@ -166,6 +166,20 @@ class TableTask final : public Task {
   [[nodiscard]] std::string sample_name(std::int64_t index) const override {
     return fmt::format("{}, row {}", printable(path_.filename().native()), index + 1);
   }
+  // split.csv: of each row of the table, in order, the split that it belongs to.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> records() const override {
+    std::vector<Split> splits(static_cast<std::size_t>(table_.rows));
+    for (const Split split : kSplits) {
+      for (const std::int64_t row : of(split).test_file ? Rows() : of(split).rows) {
+        splits[static_cast<std::size_t>(row)] = split;
+      }
+    }
+    std::string text = "row,split\n";
+    for (std::size_t row = 0; row < splits.size(); ++row) {
+      text += fmt::format("{},{}\n", row + 1, split_name(splits[row]));
+    }
+    return {{"split.csv", std::move(text)}};
+  }
   [[nodiscard]] nlohmann::json card() const override {
     nlohmann::json json = to_json(encoding_);
     json["network"] = shape();

@@ -133,6 +133,8 @@ class Task {
     (void)verdicts;
     return {};
   }
+  // For others who work with the same data, as name and text of files in the run's artifacts/ (docs/formats.md).
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> records() const { return {}; }
   // What restore() and adopt() need to know, as members of a checkpoint's info.json.
   [[nodiscard]] virtual nlohmann::json card() const = 0;
 };
