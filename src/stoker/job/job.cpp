@@ -24,6 +24,7 @@
 #include "stoker/job/process.h"
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
+#include "stoker/job/weight_histograms.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/train/evaluate.h"
 
@@ -136,10 +137,10 @@ void go_on(Session& session, std::optional<io::Checkpoint>& resumed, const RunFo
 }
 
 void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> sinks, const RunFolder& run,
-               bool tensorboard) {
+               const std::string& tensorboard) {
   bus.add(std::make_unique<io::MetricsCsv>(run.path()), /*awaited=*/true);
   bus.add(std::make_unique<io::MetricsJsonl>(run.path()), /*awaited=*/true);
-  if (tensorboard) {
+  if (tensorboard != "off") {
     bus.add(std::make_unique<io::TensorBoardLog>(run.path()));
   }
   for (auto& sink : sinks) {
@@ -276,6 +277,9 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
     bus.flush();  // a kill from here on leaves the rows of every step that the checkpoint has
     store.save(kind, session.checkpoint(kind));
     bus.emit(core::CheckpointSaved{session.progress().step, store.path(kind).native(), kind});
+    if (plan.tensorboard == "histograms" && kind == std::string_view("last")) {
+      bus.emit(weight_histograms(*setup.model, session.progress().step));
+    }
   };
   std::function<std::vector<core::MetricValue>()> evaluate;
   if (setup.task->size(tasks::Split::kVal) > 0) {
