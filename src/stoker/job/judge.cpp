@@ -4,12 +4,12 @@
 #include <ATen/ops/cat.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/job/cell_json.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/train/evaluate.h"
 
@@ -17,17 +17,6 @@ namespace stoker::job {
 namespace {
 
 namespace fs = std::filesystem;
-
-nlohmann::json cell_json(const tasks::Table::Cell& cell) {
-  if (const auto* text = std::get_if<std::string>(&cell)) {
-    return printable(*text);
-  }
-  if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
-    return *whole;
-  }
-  const double value = std::get<double>(cell);
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
 
 tasks::Exhibit table_exhibit(const tasks::Table& table, const std::string& note) {
   nlohmann::json rows = nlohmann::json::array();
