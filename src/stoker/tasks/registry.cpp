@@ -2,12 +2,14 @@
 #include "stoker/tasks/registry.h"
 
 #include <algorithm>
+#include <map>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/nearest.h"
 #include "stoker/tasks/image_task.h"
 #include "stoker/tasks/table_task.h"
+#include "stoker/tasks/text_task.h"
 
 namespace stoker::tasks {
 namespace {
@@ -22,12 +24,29 @@ std::vector<std::string> names_of_kinds() {
   return names;
 }
 
+// Two kinds' settings of one name as one: what either takes, with the defaults of both. Whether the value suits the kind
+// that is chosen is seen later, in check_own_values().
+void join(core::TaskSetting& to, const std::string& to_kind, const core::TaskSetting& other, const std::string& kind) {
+  if (to.fallback != other.fallback) {
+    const bool joined = to.fallback.find(to_kind + ": ") != std::string::npos;
+    to.fallback = fmt::format("{}{}; {}: {}", joined ? "" : to_kind + ": ", to.fallback, kind, other.fallback);
+  }
+  to.check = [first = to.check, second = other.check](std::string_view text) {
+    try {
+      first(text);
+    } catch (const ConfigError&) {
+      second(text);
+    }
+  };
+}
+
 }  // namespace
 
 // A new kind is one line here.
 const std::vector<TaskKind>& known_tasks() {
   static const std::vector<TaskKind> kinds{
       tabular(),
+      language_model(),
       image_classification(),
   };
   return kinds;
@@ -51,10 +70,14 @@ const TaskKind& recognise_task(const std::filesystem::path& data) {
 
 std::vector<core::TaskSetting> all_task_settings() {
   std::vector<core::TaskSetting> all;
+  std::map<std::string, std::string> first_kind;
   for (const TaskKind& kind : known_tasks()) {
     for (const core::TaskSetting& each : kind.settings) {
-      if (std::ranges::find(all, each.key, &core::TaskSetting::key) == all.end()) {
+      const auto [first, fresh] = first_kind.emplace(each.key, kind.name);
+      if (fresh) {
         all.push_back(each);
+      } else {
+        join(*std::ranges::find(all, each.key, &core::TaskSetting::key), first->second, each, kind.name);
       }
     }
   }
@@ -66,7 +89,9 @@ void check_own_values(const TaskKind& kind, const core::TaskValues& own) {
     const auto has = [&key = key](const TaskKind& each) {
       return std::ranges::find(each.settings, key, &core::TaskSetting::key) != each.settings.end();
     };
-    if (!has(kind)) {
+    if (has(kind)) {
+      std::ranges::find(kind.settings, key, &core::TaskSetting::key)->check(value);
+    } else {
       std::vector<std::string> others;
       for (const TaskKind& each : known_tasks()) {
         if (has(each)) {
