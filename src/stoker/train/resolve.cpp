@@ -34,9 +34,11 @@ void put_general_defaults(Plan& plan, const Facts& facts) {
   put_default("optimizer.beta1", "0.9", "Kingma and Ba, 2015");
   put_default("optimizer.beta2", "0.999", "Kingma and Ba, 2015");
   put_default("optimizer.eps", "1e-08", "Kingma and Ba, 2015");
+  put_default("lr_end", "0", "the schedule comes down to 0");
   put_default("ema", "0", "off");
   put_default("clip", "0", "off");
   put_default("early_stop", "0", "off");
+  put_default("eval_every", "0", "once an epoch");
   put_default("save_every", "0", "once an epoch");
   put_default("skip_limit", "10", "a scaler settles within a few; more is a diverged run");
   put_default("val", fmt::format("{}", kDefaultVal), "used where there is no validation split");
