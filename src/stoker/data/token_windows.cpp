@@ -22,7 +22,8 @@ SamplerOptions sampler_options(const TokenWindowsOptions& options) {
                       core::describe(tokens), options.context);
   }
   if (tokens.numel() < (options.train ? options.context + 1 : 2)) {
-    fail<DataError>(kWhere, "{} tokens are too few for windows of {} and the token that follows; set context={} or less",
+    fail<DataError>(kWhere,
+                    "{} tokens are too few for windows of {} and the token that follows; set context={} or less",
                     tokens.numel(), options.context, std::max<std::int64_t>(1, tokens.numel() - 1));
   }
   SamplerOptions sampler;

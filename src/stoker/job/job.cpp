@@ -72,9 +72,10 @@ void change_plan(train::Plan& plan, const std::string& change) {
   const std::string key = change.substr(0, change.find('='));
   if (key != "epochs" && key != "steps" && key != "time" && key != "eval_every" && key != "save_every" &&
       key != "early_stop") {
-    fail<ConfigError>(
-        kWhere, "a run goes on with its plan; only epochs, steps, time, eval_every, save_every and early_stop may change, not {}",
-        printable(key));
+    fail<ConfigError>(kWhere,
+                      "a run goes on with its plan; only epochs, steps, time, eval_every, save_every and early_stop "
+                      "may change, not {}",
+                      printable(key));
   }
   train::Options checked;
   checked.set_assignment(change);

@@ -162,7 +162,7 @@ std::string report_table(const SplitReport& report) {
   std::string text =
       fmt::format("{} split{}, {} samples\n", report.split, report.split == "all" ? "s" : "", report.samples);
   for (const core::MetricValue& metric : report.metrics) {
-    text += fmt::format("  {:<10} {:.4f}\n", metric.name, metric.value);
+    text += fmt::format("  {:<13} {:.4f}\n", metric.name, metric.value);
   }
   for (const tasks::Table& table : report.tables) {
     text += "\n" + table_text(table);

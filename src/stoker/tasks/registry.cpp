@@ -2,7 +2,6 @@
 #include "stoker/tasks/registry.h"
 
 #include <algorithm>
-#include <map>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
@@ -22,22 +21,6 @@ std::vector<std::string> names_of_kinds() {
     names.push_back(kind.name);
   }
   return names;
-}
-
-// Two kinds' settings of one name as one: what either takes, with the defaults of both. Whether the value suits the kind
-// that is chosen is seen later, in check_own_values().
-void join(core::TaskSetting& to, const std::string& to_kind, const core::TaskSetting& other, const std::string& kind) {
-  if (to.fallback != other.fallback) {
-    const bool joined = to.fallback.find(to_kind + ": ") != std::string::npos;
-    to.fallback = fmt::format("{}{}; {}: {}", joined ? "" : to_kind + ": ", to.fallback, kind, other.fallback);
-  }
-  to.check = [first = to.check, second = other.check](std::string_view text) {
-    try {
-      first(text);
-    } catch (const ConfigError&) {
-      second(text);
-    }
-  };
 }
 
 }  // namespace
@@ -70,15 +53,20 @@ const TaskKind& recognise_task(const std::filesystem::path& data) {
 
 std::vector<core::TaskSetting> all_task_settings() {
   std::vector<core::TaskSetting> all;
-  std::map<std::string, std::string> first_kind;
   for (const TaskKind& kind : known_tasks()) {
     for (const core::TaskSetting& each : kind.settings) {
-      const auto [first, fresh] = first_kind.emplace(each.key, kind.name);
-      if (fresh) {
+      const auto known = std::ranges::find(all, each.key, &core::TaskSetting::key);
+      if (known == all.end()) {
         all.push_back(each);
-      } else {
-        join(*std::ranges::find(all, each.key, &core::TaskSetting::key), first->second, each, kind.name);
+        continue;
       }
+      known->check = [first = known->check, second = each.check](std::string_view text) {
+        try {
+          first(text);
+        } catch (const ConfigError&) {
+          second(text);
+        }
+      };
     }
   }
   return all;

@@ -116,8 +116,8 @@ class Task {
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const = 0;
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                               const BatchRequest& request) const = 0;
-  // Of the training split, on one thread.
-  [[nodiscard]] virtual double load_seconds_per_sample() const = 0;
+  // Of the training split, on one thread; 0: it lies in memory, so that loader threads would have nothing to do.
+  [[nodiscard]] virtual double load_seconds_per_sample() const { return 0; }
   // Of a training sample's index, for messages.
   [[nodiscard]] virtual std::string sample_name(std::int64_t index) const = 0;
   // What is worth a look at of a judged split; verdicts: NetworkTrainable::verdicts of all its samples, in order.

@@ -42,7 +42,10 @@ std::int64_t default_sample_tokens(const models::GptOptions& network, bool cuda)
 void add_training(RecipeRows& rows, const TextFacts& facts, const Preset& values, std::int64_t batch) {
   const bool sgd = facts.optimizer == "sgd";
   rows.add("optimizer", facts.optimizer.empty() ? "adamw" : facts.optimizer, "adaptive steps");
-  rows.add("lr", sgd ? 0.1 : facts.weights ? 5e-5 : values.lr,
+  rows.add("lr",
+           sgd             ? 0.1
+           : facts.weights ? 5e-5
+                           : values.lr,
            facts.weights ? "small steps from given weights" : values.why);
   rows.add("lr_batch", values.batch, "the batch that lr is stated for");
   rows.add("optimizer.beta2", values.beta2, "nanoGPT: few tokens a step");
@@ -107,8 +110,7 @@ std::vector<core::TaskSetting> text_settings() {
       whole_setting("layers", 1, 1000, "4, on a GPU 6, for gpt2 12", "blocks of attention and perceptron"),
       whole_setting("heads", 1, 1024, "4, on a GPU 6, for gpt2 12", "attention heads of a block"),
       whole_setting("width", 1, 65536, "128, on a GPU 384, for gpt2 768", "numbers that stand for a token"),
-      real_setting("dropout", 0, 0.95, "0, on a GPU 0.2, for gpt2 0",
-                   "share of hidden values that training drops"),
+      real_setting("dropout", 0, 0.95, "0, on a GPU 0.2, for gpt2 0", "share of hidden values that training drops"),
       whole_setting("loss_chunk", 0, 1 << 30, "0, or 64 MiB of logits where all would be over 256 MiB",
                     "tokens whose logits exist at a time; 0: all"),
       whole_setting("sample_tokens", 0, 100'000, "up to 300", "length of the text that each evaluation writes"),

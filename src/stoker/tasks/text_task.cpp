@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/data/text_files.h"
@@ -98,8 +97,8 @@ class TextTask final : public Task {
   TextTask(const fs::path& path, const OpenOptions& options)
       : path_(path), cuda_(options.cuda), text_(data::read_text_files(path)) {
     network_ = text_network(options.model, cuda_, options.own);
-    const std::size_t wanted = text_.bytes.size() - static_cast<std::size_t>(
-                                                        options.val * static_cast<double>(text_.bytes.size()));
+    const std::size_t wanted =
+        text_.bytes.size() - static_cast<std::size_t>(options.val * static_cast<double>(text_.bytes.size()));
     train_bytes_ = data::whole_characters(text_.bytes, wanted);
     tokenizer_ = choose_tokenizer(text_or(options.own, "tokenizer", ""), text_.bytes);
     cut();
@@ -174,15 +173,6 @@ class TextTask final : public Task {
     options.train = false;
     return std::make_unique<data::TokenWindows>(std::move(options));
   }
-  [[nodiscard]] double load_seconds_per_sample() const override {
-    BatchRequest request;
-    request.batch = std::min<std::int64_t>(64, size(Split::kTrain));
-    const auto source = training_batches(request);
-    (void)source->next();
-    const Stopwatch watch;
-    (void)source->next();
-    return watch.seconds() / static_cast<double>(request.batch);
-  }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override {
     return fmt::format("{}, about token {}", printable(path_.filename().native()), index * network_.context);
   }
@@ -206,7 +196,7 @@ class TextTask final : public Task {
                       std::max<std::int64_t>(1, train_.numel() - 1));
     }
     if (val_.numel() < 2) {
-      val_ = {};
+      val_ = at::Tensor();
     }
     findings_.clear();
     if (val_.defined()) {
@@ -254,8 +244,10 @@ std::vector<Exhibit> TextTask::samples(NetworkTrainable& model, std::int64_t ste
   const std::string title = fmt::format("Samples at step {}", step);
   const nlohmann::json json = {{"kind", "text"}, {"title", title}, {"step", step}, {"text", text}};
   // A cut character is shown as U+FFFD.
-  return {{fmt::format("samples-{:09}", step), title,
-           json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace), {}}};
+  return {{fmt::format("samples-{:09}", step),
+           title,
+           json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace),
+           {}}};
 }
 
 void generate_from_card(NetworkTrainable& model, const nlohmann::json& card, const GenerateRequest& request,
@@ -301,8 +293,7 @@ TaskKind language_model() {
                        network.context, data::tokenizer_from_json(card.at("tokenizer"))->describe());
   };
   kind.restore = [](const ModelRequest& request, const nlohmann::json& card) {
-    return make_model_of(request, network_of(card), kRestoredChunk,
-                         *data::tokenizer_from_json(card.at("tokenizer")));
+    return make_model_of(request, network_of(card), kRestoredChunk, *data::tokenizer_from_json(card.at("tokenizer")));
   };
   kind.generate = generate_from_card;
   kind.companions = hugging_face_files;
