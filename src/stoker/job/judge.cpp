@@ -49,6 +49,8 @@ tasks::Exhibit matrix_exhibit(const at::Tensor& confusion, const tasks::Table& c
   return {"confusion", "Confusion", json.dump(), {}};
 }
 
+}  // namespace
+
 void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path& run, std::int64_t step,
                     core::EventEmitter& events) {
   const fs::path folder = run / "artifacts";
@@ -68,8 +70,6 @@ void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path&
     events.emit(core::Finding{fmt::format("the run's artifacts are not written: {}", error.code().message())});
   }
 }
-
-}  // namespace
 
 std::vector<core::MetricValue> judge_best(const fs::path& run, const Setup& setup, const train::Progress& progress,
                                           core::EventEmitter& events) {

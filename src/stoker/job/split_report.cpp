@@ -149,6 +149,7 @@ SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::s
   options.val = cut.val;
   options.seed = static_cast<std::uint64_t>(cut.seed);
   options.own = cut.own;
+  options.model = cut.model;
   const auto task = open_for(loaded, path, options);
   const std::string chosen = !split.empty()                        ? split
                              : task->size(tasks::Split::kTest) > 0 ? "test"
@@ -161,7 +162,7 @@ std::string report_table(const SplitReport& report) {
   std::string text =
       fmt::format("{} split{}, {} samples\n", report.split, report.split == "all" ? "s" : "", report.samples);
   for (const core::MetricValue& metric : report.metrics) {
-    text += fmt::format("  {:<10} {:.4f}\n", metric.name, metric.value);
+    text += fmt::format("  {:<13} {:.4f}\n", metric.name, metric.value);
   }
   for (const tasks::Table& table : report.tables) {
     text += "\n" + table_text(table);

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/permutation.h"
@@ -153,15 +152,6 @@ class TableTask final : public Task {
     options.batch = std::min(std::max<std::int64_t>(request.batch, 1024), size(split));
     options.shuffle = false;
     return std::make_unique<data::TensorSource>(std::move(options));
-  }
-  [[nodiscard]] double load_seconds_per_sample() const override {
-    BatchRequest request;
-    request.batch = std::min<std::int64_t>(256, size(Split::kTrain));
-    const auto source = training_batches(request);
-    (void)source->next();
-    const Stopwatch watch;
-    (void)source->next();
-    return watch.seconds() / static_cast<double>(request.batch);
   }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override {
     return fmt::format("{}, row {}", printable(path_.filename().native()), index + 1);
