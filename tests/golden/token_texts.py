@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts that tokenizers fall over, and the ways of cutting text that tokenizer.json files have. Used by make_tokens.py
 and tests/house/tokenizer_test.py."""
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+import json
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 GPT4 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
         r"|\s+(?!\S)|\s+")
@@ -29,19 +31,21 @@ TEXTS = [
     "def f(x):\n    return {'a': [1, 2]}  # done!!!???\n\thttps://a.b/c?d=e&f=%20\n<|end|>--- ...\u2026\u2014\n/\n//\r\n/",
     "a" * 300 + " " * 300 + "ab" * 200 + "\n" * 50 + "!" * 100,
     "\ufffd\ufffe\U0010ffff\ue000 \u00ad \u2060 \ufff9x",
-    "caf\u00e9\u00e9 <s>Hi<s><|pad|> <|pad|>x<|pad|>x<|pad|<mask> <mask>the<<s>>",
+    "caf\u00e9\u00e9 <s>Hi<s><|pad|> <|pad|>x<|pad|>x<|pad|<mask> <mask>the<<s>> zwq",
 ]
 
 
 def train(pieces, vocabulary=500):
-    """Byte-level BPE like GPT-2's, trained on texts."""
+    """The tokenizer.json of byte-level BPE like GPT-2's, trained on texts, with a token more that no merges lead to."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
     made.train_from_iterator(pieces, trainers.BpeTrainer(
         vocab_size=vocabulary, special_tokens=["<|end|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False))
-    return made
+    file = json.loads(made.to_str())
+    assert file["model"]["vocab"].setdefault("\u0120zwq", vocabulary) == vocabulary == len(file["model"]["vocab"]) - 1
+    return file
 
 
 def byte_level(prefix=False, regex=False):
