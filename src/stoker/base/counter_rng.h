@@ -19,8 +19,9 @@ enum class RandomOp : std::uint16_t {
   kFlip = 4,
   kColour = 5,
   kMix = 6,
-  kInit = 7,     // initial weights
-  kPicture = 8,  // which pictures are shown to people
+  kInit = 7,      // initial weights
+  kPicture = 8,   // which pictures are shown to people
+  kOwn = 0x8000,  // this and every greater number: programs on the library
 };
 
 class CounterRng {
