@@ -24,6 +24,7 @@
 #include "stoker/job/process.h"
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
+#include "stoker/job/weight_histograms.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/train/evaluate.h"
 
@@ -38,6 +39,7 @@ optim::ScheduleOptions schedule_of(const train::Plan& plan, std::int64_t total_s
   options.kind = optim::schedule_kind(plan.schedule);
   options.lr = plan.peak_lr();
   options.total_steps = total_steps;
+  options.min_factor = plan.lr_end;
   const double steps = plan.warmup < 1 ? plan.warmup * static_cast<double>(total_steps) : plan.warmup;
   options.warmup_steps = std::min(static_cast<std::int64_t>(std::llround(steps)), total_steps - 1);
   options.step_size = std::max<std::int64_t>(1, total_steps / 3);
@@ -69,10 +71,12 @@ train::Plan read_plan(const fs::path& file) {
 // A value that a run may go on with.
 void change_plan(train::Plan& plan, const std::string& change) {
   const std::string key = change.substr(0, change.find('='));
-  if (key != "epochs" && key != "steps" && key != "time" && key != "save_every" && key != "early_stop") {
-    fail<ConfigError>(
-        kWhere, "a run goes on with its plan; only epochs, steps, time, save_every and early_stop may change, not {}",
-        printable(key));
+  if (key != "epochs" && key != "steps" && key != "time" && key != "eval_every" && key != "save_every" &&
+      key != "early_stop") {
+    fail<ConfigError>(kWhere,
+                      "a run goes on with its plan; only epochs, steps, time, eval_every, save_every and early_stop "
+                      "may change, not {}",
+                      printable(key));
   }
   train::Options checked;
   checked.set_assignment(change);
@@ -111,10 +115,16 @@ std::function<std::int64_t()> throttled_memory(c10::Device device) {
 }
 
 // Makes the folder of a fresh run; the plan is written each time, since a resume may change it.
-const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request, const train::Plan& plan) {
+const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request, const train::Plan& plan,
+                          const tasks::Task& task) {
   if (!run) {
     run = RunFolder::create(request.run.empty() ? default_run_name(request.data, plan.model) : request.run);
     write_file_atomically(run->config(), request_to_toml(request));
+    for (const auto& [name, text] : task.records()) {
+      std::error_code ignored;  // writing says what is wrong
+      fs::create_directories(run->path() / "artifacts", ignored);
+      write_file_atomically(run->path() / "artifacts" / name, text);
+    }
   }
   write_file_atomically(run->plan(), train::plan_to_json(plan));
   return *run;
@@ -130,10 +140,10 @@ void go_on(Session& session, std::optional<io::Checkpoint>& resumed, const RunFo
 }
 
 void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> sinks, const RunFolder& run,
-               bool tensorboard) {
+               const std::string& tensorboard) {
   bus.add(std::make_unique<io::MetricsCsv>(run.path()), /*awaited=*/true);
   bus.add(std::make_unique<io::MetricsJsonl>(run.path()), /*awaited=*/true);
-  if (tensorboard) {
+  if (tensorboard != "off") {
     bus.add(std::make_unique<io::TensorBoardLog>(run.path()));
   }
   for (auto& sink : sinks) {
@@ -252,7 +262,7 @@ const std::vector<std::string>& Job::findings() const { return state_->setup.tas
 Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop) {
   Setup& setup = state_->setup;
   const train::Plan& plan = setup.plan;
-  const RunFolder& run = open_run(state_->run, state_->request, plan);
+  const RunFolder& run = open_run(state_->run, state_->request, plan, *setup.task);
   Session session(setup);
   go_on(session, state_->resumed, run);
   record_machine(run.path(), setup.device, session.progress().step);
@@ -270,10 +280,17 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
     bus.flush();  // a kill from here on leaves the rows of every step that the checkpoint has
     store.save(kind, session.checkpoint(kind));
     bus.emit(core::CheckpointSaved{session.progress().step, store.path(kind).native(), kind});
+    if (plan.tensorboard == "histograms" && kind == std::string_view("last")) {
+      bus.emit(weight_histograms(*setup.model, session.progress().step));
+    }
   };
   std::function<std::vector<core::MetricValue>()> evaluate;
   if (setup.task->size(tasks::Split::kVal) > 0) {
-    evaluate = [&] { return session.evaluate(tasks::Split::kVal); };
+    evaluate = [&] {
+      std::vector<core::MetricValue> metrics = session.evaluate(tasks::Split::kVal);
+      write_exhibits(session.samples(), run.path(), session.progress().step, bus);
+      return metrics;
+    };
   }
   const train::LoopParts parts{*source,
                                session.step(),

@@ -45,6 +45,10 @@ class DerivedTask final : public Task {
   [[nodiscard]] std::vector<Exhibit> exhibits(Split split, const at::Tensor& verdicts) const override {
     return base_->exhibits(split, verdicts);
   }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> records() const override { return base_->records(); }
+  [[nodiscard]] std::vector<Exhibit> samples(NetworkTrainable& model, std::int64_t step) const override {
+    return base_->samples(model, step);
+  }
   [[nodiscard]] nlohmann::json card() const override { return base_->card(); }
 
  private:

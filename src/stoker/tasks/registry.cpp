@@ -8,6 +8,7 @@
 #include "stoker/base/nearest.h"
 #include "stoker/tasks/image_task.h"
 #include "stoker/tasks/table_task.h"
+#include "stoker/tasks/text_task.h"
 
 namespace stoker::tasks {
 namespace {
@@ -26,6 +27,7 @@ std::vector<std::string> names_of_kinds() {
 std::vector<TaskKind>& registry() {
   static std::vector<TaskKind> kinds{
       tabular(),
+      language_model(),
       image_classification(),
   };
   return kinds;
@@ -63,9 +65,18 @@ std::vector<core::TaskSetting> all_task_settings() {
   std::vector<core::TaskSetting> all;
   for (const TaskKind& kind : known_tasks()) {
     for (const core::TaskSetting& each : kind.settings) {
-      if (std::ranges::find(all, each.key, &core::TaskSetting::key) == all.end()) {
+      const auto known = std::ranges::find(all, each.key, &core::TaskSetting::key);
+      if (known == all.end()) {
         all.push_back(each);
+        continue;
       }
+      known->check = [first = known->check, second = each.check](std::string_view text) {
+        try {
+          first(text);
+        } catch (const ConfigError&) {
+          second(text);
+        }
+      };
     }
   }
   return all;
@@ -76,7 +87,9 @@ void check_own_values(const TaskKind& kind, const core::TaskValues& own) {
     const auto has = [&key = key](const TaskKind& each) {
       return std::ranges::find(each.settings, key, &core::TaskSetting::key) != each.settings.end();
     };
-    if (!has(kind)) {
+    if (has(kind)) {
+      std::ranges::find(kind.settings, key, &core::TaskSetting::key)->check(value);
+    } else {
       std::vector<std::string> others;
       for (const TaskKind& each : known_tasks()) {
         if (has(each)) {

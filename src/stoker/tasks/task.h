@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,8 @@ struct OpenOptions {
   double val = 0;          // share of train that validates where the data has no validation split
   std::uint64_t seed = 0;  // of that choice
   core::TaskValues own;    // what was asked for, or a plan's values
+  std::string model;       // likewise; empty: not asked
+  bool cuda = false;
   std::function<void(std::int64_t files)> progress;
 };
 
@@ -71,6 +74,35 @@ struct Exhibit {
   std::vector<std::pair<std::string, std::vector<std::byte>>> files;
 };
 
+// Samples without labels, to predict for.
+struct UnlabelledSample {
+  std::filesystem::path file;
+  std::int64_t row = 0;  // of a table, from 1; 0: the whole file
+  std::string error;     // why it could not be read; empty: it could
+};
+struct UnlabelledBatch {
+  core::Batch batch;  // what the model's inputs() takes, on the CPU
+  std::vector<UnlabelledSample> samples;
+};
+class UnlabelledSource {
+ public:
+  virtual ~UnlabelledSource() = default;
+  // What was passed over, in sentences for people.
+  [[nodiscard]] virtual const std::vector<std::string>& findings() const = 0;
+  // So many samples at most; empty after the last one.
+  [[nodiscard]] virtual std::optional<UnlabelledBatch> next(std::int64_t samples) = 0;
+};
+
+// A text to be written by a model.
+struct GenerateRequest {
+  std::string prompt;
+  std::int64_t tokens = 500;
+  double temperature = 0.8;  // 0: always the likeliest token
+  std::int64_t top_k = 200;  // of that many likeliest; 0: of all
+  std::uint64_t seed = 1;
+  std::uint32_t sample = 0;  // of one seed's texts
+};
+
 class Task {
  public:
   virtual ~Task() = default;
@@ -104,13 +136,20 @@ class Task {
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const = 0;
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                               const BatchRequest& request) const = 0;
-  // Of the training split, on one thread.
-  [[nodiscard]] virtual double load_seconds_per_sample() const = 0;
+  // Of the training split, on one thread; 0: it lies in memory, so that loader threads would have nothing to do.
+  [[nodiscard]] virtual double load_seconds_per_sample() const { return 0; }
   // Of a training sample's index, for messages.
   [[nodiscard]] virtual std::string sample_name(std::int64_t index) const = 0;
   // What is worth a look at of a judged split; verdicts: NetworkTrainable::verdicts of all its samples, in order.
   [[nodiscard]] virtual std::vector<Exhibit> exhibits(Split, const at::Tensor& verdicts) const {
     (void)verdicts;
+    return {};
+  }
+  // For others who work with the same data, as name and text of files in the run's artifacts/ (docs/formats.md).
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> records() const { return {}; }
+  // What is worth a look at while it trains: asked after each evaluation, with the model in evaluation mode.
+  [[nodiscard]] virtual std::vector<Exhibit> samples(NetworkTrainable& model, std::int64_t step) const {
+    (void)model, (void)step;
     return {};
   }
   // What restore() and adopt() need to know, as members of a checkpoint's info.json.
@@ -130,6 +169,17 @@ struct TaskKind {
   // The model that a card describes, with initial weights. CheckpointError, or nlohmann::json::exception, if it does
   // not hold together.
   std::function<std::unique_ptr<NetworkTrainable>(const ModelRequest&, const nlohmann::json& card)> restore;
+  // What `stoker predict` is given, at least one sample, for the model of a card. DataError for paths that do not exist
+  // or hold no such data; else as restore(). Empty: the kind predicts nothing from files.
+  std::function<std::unique_ptr<UnlabelledSource>(const nlohmann::json& card,
+                                                  const std::vector<std::filesystem::path>&)>
+      open_unlabelled = {};
+  // Hands a text to take piece by piece until it says false. Not set for kinds whose models write nothing.
+  std::function<void(NetworkTrainable&, const nlohmann::json& card, const GenerateRequest&,
+                     const std::function<bool(std::string_view)>& take)>
+      generate = {};
+  // Files, name and content, that other programs expect beside the weights. Not set: none.
+  std::function<std::vector<std::pair<std::string, std::string>>(const nlohmann::json& card)> companions = {};
 };
 
 }  // namespace stoker::tasks

@@ -141,11 +141,13 @@ std::vector<Setting> behaviour_settings() {
       real("weight_decay", B, &Plan::weight_decay, 0, 10, "by the recipe", "on weights, never on norms and biases"),
       choice("schedule", B, &Plan::schedule, optim::known_schedules(), "by the recipe", "learning rate over the run"),
       real("warmup", B, &Plan::warmup, 0, 1e9, "by the recipe", "steps of rising lr; below 1 a share of the run"),
+      real("lr_end", B, &Plan::lr_end, 0, 1, "0", "cosine, linear: share of the peak lr that is left at the end"),
       real("ema", B, &Plan::ema, 0, 0.999999, "by the recipe",
            "decay of averaged weights that evaluation uses; 0 is off"),
       real("clip", B, &Plan::clip, 0, 1e9, "0: off", "largest gradient norm"),
       whole("early_stop", B, &Plan::early_stop, 0, 1'000'000, "0: off",
             "stop after this many evaluations without a gain"),
+      whole("eval_every", B, &Plan::eval_every, 0, kMany, "0: once an epoch", "steps between evaluations"),
       whole("save_every", B, &Plan::save_every, 0, kMany, "0: once an epoch", "steps between checkpoints"),
       whole("skip_limit", B, &Plan::skip_limit, 0, 1'000'000, "10",
             "non-finite steps in a row that are skipped before the run stops"),
@@ -175,7 +177,8 @@ std::vector<Setting> performance_settings() {
       yes_no("deterministic", P, &Plan::deterministic, "on for the CPU, off for CUDA",
              "only algorithms that repeat to the bit"),
       yes_no("anomaly", P, &Plan::anomaly, "off", "slow: name the operator whose backward makes a NaN, and stop"),
-      yes_no("tensorboard", P, &Plan::tensorboard, "on", "event files for TensorBoard in the run folder"),
+      choice("tensorboard", P, &Plan::tensorboard, {"off", "on", "histograms"}, "on",
+             "event files for TensorBoard in the run folder; histograms: of the weights too"),
       yes_no("nvtx", P, &Plan::nvtx, "off", "CUDA: names of operators and phases for Nsight Systems"),
   };
 }
