@@ -144,6 +144,15 @@ def gan(text, folder):
     check(last < 0.6 * first, f"generated pictures must come nearer: {first} at first, {last} at last")
 
 
+def page(name):
+    """An example is a page, and the table of examples says how long it is."""
+    lines = len((DATA.parents[1] / f"{name}.cpp").read_text(encoding="utf-8").splitlines())
+    check(lines <= 150, f"{name}.cpp has {lines} lines, at most 150")
+    table = (DATA.parents[1] / "README.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| \[{name}\.cpp\].*\| (\d+) \|", table, re.MULTILINE)
+    check(row and int(row[1]) == lines, f"examples/README.md does not say that {name}.cpp has {lines} lines")
+
+
 def main():
     name, program = sys.argv[1:]
     examine = globals()[name]
@@ -155,6 +164,7 @@ def main():
                              check=False)
         print(ran.stdout, end="")
         try:
+            page(name)
             check(ran.returncode == 0, f"the exit code is {ran.returncode}")
             examine(ran.stdout, folder)
         except Wrong as error:
