@@ -269,10 +269,16 @@ std::vector<std::pair<std::string, std::string>> hugging_face_files(const nlohma
                                  {"n_embd", network.width},
                                  {"n_layer", network.layers},
                                  {"n_head", network.heads},
+                                 {"bos_token_id", nullptr},
+                                 {"eos_token_id", nullptr},
                                  {"attn_pdrop", network.dropout},
                                  {"embd_pdrop", network.dropout},
                                  {"resid_pdrop", network.dropout}};
-  return {{"config.json", config.dump(2) + "\n"}};
+  std::vector<std::pair<std::string, std::string>> files = {{"config.json", config.dump(2) + "\n"}};
+  if (const nlohmann::json& tokenizer = card.at("tokenizer"); tokenizer.contains("tokenizer")) {
+    files.emplace_back("tokenizer.json", tokenizer.at("tokenizer").dump());
+  }
+  return files;
 }
 
 }  // namespace
