@@ -57,7 +57,7 @@ def own_module(text, folder):
     within(right - accuracy * pictures, -1.5, 1.5, "pictures that the module by itself has right, less the run's")
     within(accuracy, 0.75, 0.95, "accuracy")
     source = (DATA.parents[1] / "own_module.cpp").read_text(encoding="utf-8")
-    glue = source.split("// glue begins\n")[1].split("// glue ends")[0].splitlines()
+    glue = source.split("// glue begins\n")[1].split("  // glue ends\n")[0].splitlines()
     said = int(re.search(r'marked "glue": (\d+) lines', source)[1])
     check(len(glue) == said < 15, f"the glue has {len(glue)} lines, the example says {said}")
 
@@ -73,7 +73,7 @@ def own_loss(text, folder):
     for step in (100, 200, 300, 400, 500):
         loss, labels, pixels = figures(text, f"step {step}: loss # = cross_entropy # + repainting #")
         within(loss - labels - pixels, -2e-4, 2e-4, "the loss less its terms")
-    within(figures(text, "accuracy on 1000 test pictures: #")[0], 0.6, 0.9, "accuracy")
+    within(figures(text, "accuracy on 1000 test pictures: #")[0], 0.5, 0.9, "accuracy")
 
 
 def own_metric(text, folder):
