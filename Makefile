@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo test test-long asan tsan tidy format bundle clean
+.PHONY: help bootstrap build demo test test-long asan tsan tidy format docs bundle clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -64,6 +64,11 @@ tidy: ## Check our code with clang-tidy
 format: ## Format our C++ with clang-format
 	@tools/bootstrap clang-format-14
 	@git ls-files -z -co --exclude-standard '*.h' '*.cpp' '*.cu' | xargs -0 clang-format-14 -i
+
+docs: ## Write the library's reference to build/docs/html/index.html
+	@tools/bootstrap doxygen
+	@mkdir -p build/docs
+	@doxygen Doxyfile
 
 bundle: build ## Put binaries and tests into build/bundle/, to run beside any torch 2.11
 	@tools/bundle $(RELEASE) build/bundle

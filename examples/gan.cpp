@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A toy GAN, as an example of two Trainables over shared modules that are stepped in turn, and of the loop by hand.
+// A toy GAN, as an example of two Trainables over shared modules that are stepped in turn.
 //
-//     gan DATA [STEPS]      DATA: a folder or tar file of labelled pictures, such as the demo's sample
+//     gan [DATA [STEPS]]      DATA: a folder or tar file of labelled pictures, such as the demo's sample
 //
 // The generator maps noise to pictures of 28 x 28 grey pixels, the discriminator tells them from real ones; both losses
 // are sums with the batch's size as normaliser. Prints both losses now and then, and how far the mean generated picture
@@ -15,15 +15,9 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros_like.h>
+#include <stoker/stoker.h>
 
-#include <cstdio>
 #include <cstdlib>
-
-#include "stoker/core/communicator.h"
-#include "stoker/data/image_folder.h"
-#include "stoker/data/image_loader.h"
-#include "stoker/models/builder.h"
-#include "stoker/train/step.h"
 
 namespace {
 
@@ -92,23 +86,6 @@ class Generator final : public Player {
   models::Network& judge_;
 };
 
-// Optimizer, scaler and step of one player.
-struct Seat {
-  explicit Seat(Player& player)
-      : optimizer(optim::make_optimizer({.name = "adam", .weight_decay = 0, .beta1 = 0.5}, player.parameters())),
-        scaler({.scaling = false}, at::kCPU),
-        step({player, *optimizer, scaler, ranks}, {}) {}
-  double play(const core::Batch& batch, std::int64_t number) {
-    step.compute(batch, number);
-    step.commit(2e-4);
-    return step.scalars()[0].item<double>();
-  }
-  core::SingleRank ranks;
-  std::unique_ptr<optim::Optimizer> optimizer;
-  precision::GradScaler scaler;
-  train::Step step;
-};
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -125,8 +102,9 @@ int main(int argc, char** argv) {
       2, kPixels, 1, [](const at::Tensor& x) { return at::leaky_relu(x, 0.2); }, [](const at::Tensor& x) { return x; });
   Generator generator(*make, *judge);
   Discriminator discriminator(*judge);
-  Seat makes(generator), judges(discriminator);
-  double first_distance = 0, distance = 0;
+  const optim::OptimizerOptions adam{.name = "adam", .weight_decay = 0, .beta1 = 0.5};
+  train::Step makes(generator, adam), judges(discriminator, adam);
+  double distance = 0;
   for (std::int64_t number = 0; number < steps;) {
     std::optional<core::Batch> batch = source.next();
     if (!batch) {
@@ -135,13 +113,14 @@ int main(int argc, char** argv) {
     batch->set("real", (*batch)["image"].reshape({batch->size(), kPixels}).to(at::kFloat) / 127.5 - 1);
     batch->set("noise", at::randn({batch->size(), kNoise}));
     batch->set("fake", make->forward((*batch)["noise"]).detach());
-    const double judged = judges.play(*batch, number), made = makes.play(*batch, number);
+    for (train::Step* player : {&judges, &makes}) {
+      player->compute(*batch, number);
+      player->commit(/*lr=*/2e-4);
+    }
     distance = ((*batch)["real"].mean(0) - (*batch)["fake"].mean(0)).abs().mean().item<double>();
-    first_distance = number == 0 ? distance : first_distance;
     if (++number % 100 == 0 || number == 1) {
-      std::printf("step %4lld  discriminator %.3f  generator %.3f  distance of means %.3f\n",
-                  static_cast<long long>(number), judged, made, distance);
+      fmt::print("step {:4}  discriminator {:.3f}  generator {:.3f}  distance of means {:.3f}\n", number,
+                 judges.scalars()[0].item<float>(), makes.scalars()[0].item<float>(), distance);
     }
   }
-  return distance < 0.6 * first_distance ? 0 : 1;
 }

@@ -12,6 +12,7 @@
 
 #include "golden/resnets.h"
 #include "stoker/base/error.h"
+#include "stoker/models/builder.h"
 
 namespace stoker::models {
 namespace {
@@ -129,6 +130,23 @@ TEST(Registry, SaysWhatWasMeant) {
   EXPECT_THROW((void)make_network("mlp", {.classes = 0}), ConfigError);
   EXPECT_THROW((void)make_network("mlp", {.channels = -1}), ConfigError);
   EXPECT_THROW((void)make_network("cnn", {.image_size = 4}), ConfigError);
+}
+
+TEST(Registry, KnowsANetworkThatAProgramAdds) {
+  const auto make = [](const ModelOptions& options) {
+    NetworkBuilder builder(options.seed);
+    builder.begin_segment("head");
+    const Linear head = builder.linear("head", options.channels, options.classes);
+    builder.end_segment([head](const at::Tensor& x) { return head(x.mean({2, 3})); });
+    return builder.finish();
+  };
+  add_model({"mean_pixel", "a test's own"}, make);
+  EXPECT_EQ(known_models().back().name, "mean_pixel");
+  EXPECT_EQ(make_network("mean_pixel", {.classes = 4, .channels = 3})->forward(at::zeros({2, 3, 5, 5})).sizes(),
+            (std::vector<std::int64_t>{2, 4}));
+  EXPECT_THROW(add_model({"mean_pixel", ""}, make), ConfigError);
+  EXPECT_THROW(add_model({"cnn", ""}, make), ConfigError);
+  EXPECT_THROW(add_model({"", ""}, make), ConfigError);
 }
 
 }  // namespace

@@ -97,6 +97,7 @@ TEST(Plan, SurvivesItsFile) {
   for (const auto& [key, value] : std::map<std::string_view, std::string_view>{{"epochs", "3"},
                                                                                {"lr_batch", "64"},
                                                                                {"optimizer", "sgd"},
+                                                                               {"tensorboard", "on"},
                                                                                {"optimizer.eps", "1e-8"},
                                                                                {"schedule", "cosine"},
                                                                                {"device", "cpu"},

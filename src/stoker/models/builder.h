@@ -11,6 +11,10 @@
 #include "stoker/models/layers.h"
 #include "stoker/models/network.h"
 
+namespace torch::nn {
+class Module;  // its header takes 20 s to compile
+}
+
 namespace stoker::models {
 
 struct ConvShape {
@@ -27,6 +31,15 @@ class NetworkBuilder {
   // ... whose forward this is: of one tensor, or of lists where more than one enters or leaves.
   void end_segment(std::function<at::Tensor(const at::Tensor&)> forward);
   void end_list_segment(std::function<core::TensorList(core::TensorList)> forward);
+
+  // A whole segment that is a torch::nn module, kept alive by the network: its parameters and running statistics under
+  // their own names (after prefix), its mode following the network's. forward calls it, on one tensor. Weights start as
+  // the module has them: seed torch before making it. Roles follow from the kind of the module that holds a parameter
+  // and, elsewhere, from name and shape. A tied parameter counts once, under its first name. ConfigError for a module
+  // without parameters, or with a persistent buffer that is no floating-point one (num_batches_tracked apart, which is
+  // passed over).
+  void module_segment(std::string name, std::shared_ptr<torch::nn::Module> module,
+                      std::function<at::Tensor(const at::Tensor&)> forward, const std::string& prefix = "");
 
   // No bias (a norm follows); weights normal, Kaiming fan_out for ReLU, as torchvision's ResNets start.
   [[nodiscard]] Conv2d conv(const std::string& name, const ConvShape& shape);

@@ -14,20 +14,31 @@
 namespace stoker::models {
 namespace {
 
-struct Entry {
-  ModelInfo info;
-  std::function<std::unique_ptr<Network>(const ModelOptions&)> make;
+struct Registry {
+  std::vector<ModelInfo> infos;
+  std::vector<std::function<std::unique_ptr<Network>(const ModelOptions&)>> makers;  // parallel to infos
+
+  // The place of a name; infos.size() if there is none.
+  [[nodiscard]] std::size_t find(const std::string& name) const {
+    return static_cast<std::size_t>(std::ranges::find(infos, name, &ModelInfo::name) - infos.begin());
+  }
 };
 
-// A new model is one line here.
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all{
-      {{"mlp", "two hidden layers of 256: the smallest, for checks"}, [](auto& options) { return make_mlp(options); }},
-      {{"cnn", "small residual network: the default up to 96 pixels"}, [](auto& options) { return make_cnn(options); }},
-      {{"resnet18", "11.7 M parameters: the default for larger pictures"}, make_resnet18},
-      {{"resnet34", "21.8 M parameters"}, make_resnet34},
-      {{"resnet50", "25.6 M parameters, bottleneck blocks"}, make_resnet50},
-  };
+// A new reference model is one line here.
+Registry& registry() {
+  static Registry all = [] {
+    Registry made;
+    const auto add = [&](const char* name, const char* text, auto make) {
+      made.infos.push_back({name, text});
+      made.makers.emplace_back(make);
+    };
+    add("mlp", "two hidden layers of 256: the smallest, for checks", [](auto& options) { return make_mlp(options); });
+    add("cnn", "small residual network: the default up to 96 pixels", [](auto& options) { return make_cnn(options); });
+    add("resnet18", "11.7 M parameters: the default for larger pictures", make_resnet18);
+    add("resnet34", "21.8 M parameters", make_resnet34);
+    add("resnet50", "25.6 M parameters, bottleneck blocks", make_resnet50);
+    return made;
+  }();
   return all;
 }
 
@@ -37,36 +48,37 @@ void check_positive(std::string_view key, int value) {
   }
 }
 
-void check_model_name(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries()) {
-    names.push_back(entry.info.name);
-  }
-  if (std::ranges::find(names, name) == names.end()) {
+// Its place.
+std::size_t check_model_name(const std::string& name) {
+  const std::size_t place = registry().find(name);
+  if (place == registry().infos.size()) {
+    std::vector<std::string> names;
+    std::ranges::transform(registry().infos, std::back_inserter(names), &ModelInfo::name);
     fail<ConfigError>("models.registry", "there is no model \"{}\"; did you mean \"{}\"? known: {}", printable(name),
                       nearest(name, names), fmt::join(names, ", "));
   }
+  return place;
 }
 
 }  // namespace
 
-const std::vector<ModelInfo>& known_models() {
-  static const std::vector<ModelInfo> infos = [] {
-    std::vector<ModelInfo> list;
-    for (const Entry& entry : entries()) {
-      list.push_back(entry.info);
-    }
-    return list;
-  }();
-  return infos;
+const std::vector<ModelInfo>& known_models() { return registry().infos; }
+
+void add_model(ModelInfo info, std::function<std::unique_ptr<Network>(const ModelOptions&)> make) {
+  if (info.name.empty() || registry().find(info.name) < registry().infos.size()) {
+    fail<ConfigError>("models.registry", "a model called \"{}\" cannot be added: {}; give it another name",
+                      printable(info.name), info.name.empty() ? "the name is empty" : "there is one already");
+  }
+  registry().infos.push_back(std::move(info));
+  registry().makers.push_back(std::move(make));
 }
 
 std::unique_ptr<Network> make_network(const std::string& name, const ModelOptions& options) {
-  check_model_name(name);
+  const std::size_t place = check_model_name(name);
   check_positive("classes", options.classes);
   check_positive("channels", options.channels);
   check_positive("image_size", options.image_size);
-  return std::ranges::find(entries(), name, [](const Entry& entry) { return entry.info.name; })->make(options);
+  return registry().makers[place](options);
 }
 
 }  // namespace stoker::models

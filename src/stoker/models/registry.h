@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference networks by name: one line of registry.cpp each. Called by tasks/ and by `stoker train model=...`.
-// Thread-safe.
+// The networks by name: the reference ones, one line of registry.cpp each, and those that a program adds. Called by
+// tasks/ and by `stoker train model=...`. Thread-safe, but for add_model().
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,11 @@ struct ModelInfo {
 
 // All of them, in the order in which help shows them.
 [[nodiscard]] const std::vector<ModelInfo>& known_models();
+
+// A program's own network for pictures, from here on known like the reference ones: `model=NAME` trains it, and its
+// checkpoints load in every program that adds it. make: as make_network(). On one thread, before the first request.
+// ConfigError for a name that is taken or empty.
+void add_model(ModelInfo info, std::function<std::unique_ptr<Network>(const ModelOptions&)> make);
 
 // On the CPU, float32, in training mode. Input: floating [N, channels, H, W]; output: logits [N, classes].
 // ConfigError with the nearest name for an unknown one, and for options that make no network.

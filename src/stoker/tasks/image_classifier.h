@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network, a cross-entropy loss and the preprocessing of pictures, as a Trainable. Made by
-// image_task; used by training, eval, predict. One thread at a time.
+// image_task; used by training, eval, predict; derived from by programs with a loss or metrics of their own, which move
+// the task's model into theirs (derived_task.h). One thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,7 +31,7 @@ struct ClassifierOptions {
   std::vector<std::string> classes;  // names, for tables() and answers(); may be empty
 };
 
-class ImageClassifier final : public NetworkTrainable {
+class ImageClassifier : public NetworkTrainable {
  public:
   ImageClassifier(std::unique_ptr<models::Network> network, ClassifierOptions options);
 

@@ -23,16 +23,26 @@ std::vector<std::string> names_of_kinds() {
   return names;
 }
 
-}  // namespace
-
 // A new kind is one line here.
-const std::vector<TaskKind>& known_tasks() {
-  static const std::vector<TaskKind> kinds{
+std::vector<TaskKind>& registry() {
+  static std::vector<TaskKind> kinds{
       tabular(),
       language_model(),
       image_classification(),
   };
   return kinds;
+}
+
+}  // namespace
+
+const std::vector<TaskKind>& known_tasks() { return registry(); }
+
+void add_task(TaskKind kind) {
+  if (kind.name.empty() || std::ranges::find(known_tasks(), kind.name, &TaskKind::name) != known_tasks().end()) {
+    fail<ConfigError>(kWhere, "a task called \"{}\" cannot be added: {}; give it another name", printable(kind.name),
+                      kind.name.empty() ? "the name is empty" : "there is one already");
+  }
+  registry().insert(registry().begin(), std::move(kind));
 }
 
 const TaskKind& task_kind(const std::string& name) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of tasks by name: one line of registry.cpp each. Called by job and the command line. Thread-safe.
+// The kinds of tasks by name: one line of registry.cpp each, and those that a program adds. Called by job and the
+// command line. Thread-safe, but for add_task().
 #pragma once
 
 #include <string>
@@ -11,6 +12,9 @@ namespace stoker::tasks {
 
 // In the order in which they are asked whether they recognise data; the last one takes what is left.
 [[nodiscard]] const std::vector<TaskKind>& known_tasks();
+// A program's own kind, from here on known like the others and asked before them whether it recognises data. On one
+// thread, before the first request. ConfigError for a name that is taken or empty.
+void add_task(TaskKind kind);
 // ConfigError with the nearest name for an unknown one.
 [[nodiscard]] const TaskKind& task_kind(const std::string& name);
 // The kind that recognises the data.

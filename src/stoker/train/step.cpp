@@ -32,6 +32,10 @@ void seed_generator(c10::Device device, std::uint64_t seed, std::int64_t step, s
   generator.set_current_seed((std::uint64_t{mixed[0]} << 32) | mixed[1]);
 }
 
+c10::Device device_of(const std::vector<core::Parameter>& parameters) {
+  return parameters.empty() ? c10::Device(c10::kCPU) : parameters.front().tensor.device();
+}
+
 }  // namespace
 
 Step::Step(StepParts parts, StepOptions options) : parts_(parts), options_(options), device_(c10::kCPU) {
@@ -65,6 +69,18 @@ Step::Step(StepParts parts, StepOptions options) : parts_(parts), options_(optio
   }
   skipped_ = at::zeros({1}, at::TensorOptions(at::kFloat).device(device_));
   scalars_ = at::zeros({static_cast<std::int64_t>(names_.size())}, at::TensorOptions(at::kFloat).device(device_));
+}
+
+Step::Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options)
+    : Step(model,
+           std::make_unique<OwnParts>(
+               core::SingleRank(), optim::make_optimizer(optimizer, model.parameters()),
+               precision::GradScaler({.scaling = options.autocast == at::kHalf}, device_of(model.parameters()))),
+           options) {}
+
+Step::Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options)
+    : Step({model, *own->optimizer, own->scaler, own->ranks}, options) {
+  own_ = std::move(own);
 }
 
 void Step::compute(const core::Batch& batch, std::int64_t number) {
@@ -170,7 +186,20 @@ void Step::report(const at::Tensor& grad_norm) {
   at::cat_out(scalars_, values);
 }
 
-void Step::save_state(core::State& state) const { state.tensors["step.skipped"] = skipped_; }
-void Step::load_state(const core::State& state) { core::restore_tensor(skipped_, state, "step.skipped"); }
+void Step::save_state(core::State& state) const {
+  state.tensors["step.skipped"] = skipped_;
+  if (own_) {
+    own_->optimizer->save_state(state);
+    own_->scaler.save_state(state);
+  }
+}
+
+void Step::load_state(const core::State& state) {
+  core::restore_tensor(skipped_, state, "step.skipped");
+  if (own_) {
+    own_->optimizer->load_state(state);
+    own_->scaler.load_state(state);
+  }
+}
 
 }  // namespace stoker::train

@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ class Step final : public core::Stateful {
  public:
   // ConfigError if nothing requires a gradient.
   Step(StepParts parts, StepOptions options);
+  // The same with parts of its own, on one rank and without averages: for loops by hand. Gradients are scaled where
+  // autocast is kHalf. Optimizer and scaler are saved and loaded with the step. The model outlives it.
+  Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options = {});
 
   // Leaves the gradients of the whole global batch in the parameters. number: of the step in the run, from 0.
   void compute(const core::Batch& batch, std::int64_t number);
@@ -62,11 +66,18 @@ class Step final : public core::Stateful {
   void load_state(const core::State& state) override;
 
  private:
+  struct OwnParts {
+    core::SingleRank ranks;
+    std::unique_ptr<optim::Optimizer> optimizer;
+    precision::GradScaler scaler;
+  };
+  Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options);
   void forward_backward(const core::Batch& part, const core::Normalisers& normalisers);
   void drop_gradients();
   void keep_norm_buffers_if_skipped();
   void report(const at::Tensor& grad_norm);
 
+  std::unique_ptr<OwnParts> own_;  // null: parts_ are somebody else's
   StepParts parts_;
   StepOptions options_;
   at::Device device_;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// NetworkBuilder::module_segment: the one unit that knows torch::nn.
+#include <torch/nn/module.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/instancenorm.h>
+#include <torch/nn/modules/normalization.h>
+
+#include <algorithm>
+
+#include "stoker/base/error.h"
+#include "stoker/models/builder.h"
+
+namespace stoker::models {
+namespace {
+
+constexpr std::string_view kWhere = "models.module";
+
+template <typename... Kinds>
+bool is_any(const torch::nn::Module& module) {
+  return ((dynamic_cast<const Kinds*>(&module) != nullptr) || ...);
+}
+
+// Of a parameter that the module holds itself.
+core::Role role_of(const torch::nn::Module& module, const std::string& name, const at::Tensor& tensor) {
+  namespace nn = torch::nn;
+  if (is_any<nn::BatchNorm1dImpl, nn::BatchNorm2dImpl, nn::BatchNorm3dImpl, nn::InstanceNorm1dImpl,
+             nn::InstanceNorm2dImpl, nn::InstanceNorm3dImpl, nn::LayerNormImpl, nn::GroupNormImpl>(module)) {
+    return core::Role::kNorm;
+  }
+  if (is_any<nn::EmbeddingImpl, nn::EmbeddingBagImpl>(module)) {
+    return core::Role::kEmbedding;
+  }
+  if (tensor.dim() <= 1) {
+    return name == "weight" ? core::Role::kNorm : core::Role::kBias;  // a gain, or something that is added
+  }
+  return tensor.dim() >= 3 ? core::Role::kConv : core::Role::kLinear;
+}
+
+}  // namespace
+
+void NetworkBuilder::module_segment(std::string name, std::shared_ptr<torch::nn::Module> module,
+                                    std::function<at::Tensor(const at::Tensor&)> forward, const std::string& prefix) {
+  begin_segment(std::move(name));
+  const std::size_t before = network_->parameters_.size();
+  for (const auto& child : module->named_modules()) {
+    const std::string path = prefix + (child.key().empty() ? "" : child.key() + ".");
+    for (const auto& parameter : child.value()->named_parameters(/*recurse=*/false)) {
+      const auto same = [&](const core::Parameter& each) { return each.tensor.is_same(parameter.value()); };
+      if (std::ranges::any_of(network_->parameters_, same)) {
+        continue;  // tied to one that is there: stepped once
+      }
+      add_parameter(path + parameter.key(), parameter.value(),
+                    role_of(*child.value(), parameter.key(), parameter.value()));
+    }
+    for (const auto& buffer : child.value()->named_buffers(/*recurse=*/false)) {
+      if (buffer.key() == "num_batches_tracked") {
+        continue;
+      }
+      if (!buffer.value().is_floating_point()) {
+        fail<ConfigError>(kWhere, "buffer \"{}\" of the module is no floating-point tensor; make it in forward instead",
+                          path + buffer.key());
+      }
+      network_->buffers_.push_back({path + buffer.key(), buffer.value()});
+    }
+  }
+  if (network_->parameters_.size() == before) {
+    fail<ConfigError>(kWhere, "the module of segment \"{}\" has no parameter: register its parts with register_module",
+                      network_->segments_.back().name);
+  }
+  const std::shared_ptr<const SegmentMode> mode = network_->segments_.back().mode;
+  end_segment([module = std::move(module), forward = std::move(forward), mode](const at::Tensor& x) {
+    if (const bool training = mode->training && !mode->frozen; module->is_training() != training) {
+      module->train(training);
+    }
+    return forward(x);
+  });
+}
+
+}  // namespace stoker::models

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one example in a folder of its own and checks what it prints against what can be known without it.
+
+    run.py NAME PROGRAM
+"""
+import csv
+import json
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+DATA = pathlib.Path(__file__).resolve().parents[2] / "examples/data/fashion-mnist-6000.tar"
+NUMBER = r"(-?\d+(?:\.\d+)?(?:e[-+]\d+)?)"
+
+
+class Wrong(Exception):
+    pass
+
+
+def check(holds, text):
+    if not holds:
+        raise Wrong(text)
+
+
+def figures(text, pattern):
+    """The numbers of the one line that the pattern, where # stands for a number, matches; fails without it."""
+    found = re.findall("^" + re.escape(pattern).replace(r"\#", NUMBER).replace("#", NUMBER) + "$", text, re.MULTILINE)
+    check(len(found) == 1, f"expected one line like: {pattern}")
+    return [float(each) for each in ([found[0]] if isinstance(found[0], str) else found[0])]
+
+
+def within(value, low, high, what):
+    check(low <= value <= high, f"{what} is {value}, expected {low} to {high}")
+
+
+def metrics(run):
+    with open(run / "metrics.csv", newline="", encoding="utf-8") as table:
+        return list(csv.DictReader(table))
+
+
+def test_metric(run, name):
+    rows = [row for row in metrics(run) if row["kind"] == "eval" and row["split"] == "test" and row["metric"] == name]
+    check(len(rows) == 1, f"metrics.csv has {len(rows)} test rows of {name}")
+    return float(rows[0]["value"])
+
+
+def own_module(text, folder):
+    accuracy, _ = figures(text, "run: accuracy # on the test pictures after # steps")
+    right, pictures = figures(text, "module: # of # test pictures right by plain torch")
+    check(pictures == 1000, "the sample has 1000 test pictures")
+    # In other batches a sum may round otherwise, which may turn a close call.
+    within(right - accuracy * pictures, -1.5, 1.5, "pictures that the module by itself has right, less the run's")
+    within(accuracy, 0.75, 0.95, "accuracy")
+    source = (DATA.parents[1] / "own_module.cpp").read_text(encoding="utf-8")
+    glue = source.split("// glue begins\n")[1].split("  // glue ends\n")[0].splitlines()
+    said = int(re.search(r'marked "glue": (\d+) lines', source)[1])
+    check(len(glue) == said < 15, f"the glue has {len(glue)} lines, the example says {said}")
+
+
+def own_dataset(text, folder):
+    check("a source that starts at epoch 3, step 7 agrees with one that walks there: yes" in text, "positions")
+    within(figures(text, "accuracy on 1000 other pictures after 300 steps: #")[0], 0.95, 1, "accuracy")
+
+
+def own_loss(text, folder):
+    apart = figures(text, "largest difference of a weight after 20 steps, whole batches and parts of 7: #")[0]
+    within(apart, 0, 2e-6, "what microbatches change")  # rounding of float32 sums; weights are around 0.05
+    for step in (100, 200, 300, 400, 500):
+        loss, labels, pixels = figures(text, f"step {step}: loss # = cross_entropy # + repainting #")
+        within(loss - labels - pixels, -2e-4, 2e-4, "the loss less its terms")
+    within(figures(text, "accuracy on 1000 test pictures: #")[0], 0.5, 0.9, "accuracy")
+
+
+def own_metric(text, folder):
+    shown = figures(text, "test shelf_accuracy #")[0]
+    confusion = json.loads((folder / "run/artifacts/confusion.json").read_text(encoding="utf-8"))
+    shelves = {"shoes": ["ankle_boot", "sandal", "sneaker"], "above": ["coat", "pullover", "shirt", "t-shirt_top"]}
+    shelf = {name: key for key, names in shelves.items() for name in names}
+    labels = [shelf.get(name, name) for name in confusion["labels"]]
+    cells = [(labels[i] == labels[j], count) for i, row in enumerate(confusion["values"]) for j, count in enumerate(row)]
+    truth = sum(count for right, count in cells if right) / sum(count for _, count in cells)
+    within(shown - truth, -5e-5, 5e-5, "the shelf accuracy less that of the confusion matrix")
+    check(abs(test_metric(folder / "run", "shelf_accuracy") - truth) < 1e-9, "metrics.csv has another shelf accuracy")
+    check(truth > figures(text, "test accuracy #")[0], "a shelf is easier to tell than a class")
+    chosen = json.loads((folder / "run/checkpoints/best/info.json").read_text(encoding="utf-8"))["metric"]
+    check("shelf_accuracy" in json.dumps(chosen), f"the best checkpoint was chosen by {chosen}")
+
+
+def own_sink(text, folder):
+    rows = metrics(folder / "run")
+    lines = re.findall(rf"^after step (\d+): mean loss of (\d+) steps {NUMBER}, accuracy {NUMBER}$", text, re.MULTILINE)
+    check(len(lines) >= 1, "the sink never heard of an evaluation")
+    first = 0
+    for step, steps, mean, accuracy in lines:
+        losses = [float(row["loss"]) for row in rows if row["kind"] == "step" and first < int(row["step"]) <= int(step)]
+        check(len(losses) == int(steps), f"{steps} steps heard up to step {step}, metrics.csv has {len(losses)}")
+        within(float(mean) - sum(losses) / len(losses), -2e-6, 2e-6, "the mean loss less that of metrics.csv")
+        first = int(step)
+    accuracies = [float(accuracy) for *_, accuracy in lines]
+    check(accuracies[-1] >= 0.74 > max(accuracies[:-1], default=0), f"stopped at the wrong accuracy: {accuracies}")
+    check("the run ended at step" in text and "good enough: stopped" in text, "the run was not stopped")
+    ended = figures(text, "the run ended at step #: stopped")[0]
+    check(ended == max(int(row["step"]) for row in rows), "the run ended at another step than metrics.csv")
+
+
+def own_augmentation(text, folder):
+    check(figures(text, "black pixels a picture: # to #") == [64, 64], "a square of 8 x 8 pixels lies within each picture")
+    # 100 squares leave a pixel of the middle white with probability (1 - 64/441)^100; corners are rarely hit.
+    within(figures(text, "pixels of 784 that are black in some picture: #")[0], 600, 783, "places of squares")
+    check("the same epoch again: equal; the next epoch: different; another seed: different" in text, "draws")
+    shown = figures(text, "test accuracy #")[0]
+    within(shown, 0.6, 0.95, "accuracy")
+    within(shown - test_metric(folder / "run", "accuracy"), -5e-5, 5e-5, "accuracy less that of metrics.csv")
+
+
+def loop_by_hand(text, folder):
+    check("weights of the resumed training and the one that ran through: equal to the bit" in text, "resume")
+    losses = [float(loss) for loss in re.findall(rf"^step 60: loss {NUMBER}$", text, re.MULTILINE)]
+    check(len(losses) == 2 and losses[0] == losses[1], f"the last step's losses differ: {losses}")
+    within(figures(text, "test accuracy #")[0], 0.7, 0.95, "accuracy")
+    with open(folder / "run/last/weights.safetensors", "rb") as weights:
+        header = json.loads(weights.read(struct.unpack("<Q", weights.read(8))[0]))
+    check("head.weight" in header or any(name.endswith("running_mean") for name in header), f"weights: {sorted(header)}")
+
+
+def fine_tuning(text, folder):
+    check("the head is new and starts untrained" in text, "what became of the weights")
+    scratch = figures(text, "from scratch: test accuracy #")[0]
+    tuned = figures(text, "fine-tuned: test accuracy #")[0]
+    check(tuned == round(test_metric(folder / "run/tuned", "accuracy"), 3), "metrics.csv has another accuracy")
+    check(tuned >= scratch + 0.05, f"fine-tuning must help: {scratch} from scratch, {tuned} fine-tuned")
+    within(tuned, 0.65, 1, "accuracy")
+
+
+def gan(text, folder):
+    lines = re.findall(rf"^step +(\d+) .* distance of means {NUMBER}$", text, re.MULTILINE)
+    check([int(step) for step, _ in lines] == [1, 100, 200, 300, 400, 500, 600], f"steps shown: {lines}")
+    first, last = float(lines[0][1]), float(lines[-1][1])
+    check(last < 0.6 * first, f"generated pictures must come nearer: {first} at first, {last} at last")
+
+
+def page(name):
+    """An example is a page, and the table of examples says how long it is."""
+    lines = len((DATA.parents[1] / f"{name}.cpp").read_text(encoding="utf-8").splitlines())
+    check(lines <= 150, f"{name}.cpp has {lines} lines, at most 150")
+    table = (DATA.parents[1] / "README.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| \[{name}\.cpp\].*\| (\d+) \|", table, re.MULTILINE)
+    check(row and int(row[1]) == lines, f"examples/README.md does not say that {name}.cpp has {lines} lines")
+
+
+def main():
+    name, program = sys.argv[1:]
+    examine = globals()[name]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        words = {"own_dataset": [], "own_loss": [DATA], "gan": [DATA]}.get(name, [DATA, folder / "run"])
+        one_thread = os.environ | {"OMP_NUM_THREADS": "1"}  # more wait for each other where a core is busy elsewhere
+        ran = subprocess.run([program, *map(str, words)], cwd=folder, env=one_thread, stdout=subprocess.PIPE, text=True,
+                             check=False)
+        print(ran.stdout, end="")
+        try:
+            page(name)
+            check(ran.returncode == 0, f"the exit code is {ran.returncode}")
+            examine(ran.stdout, folder)
+        except Wrong as error:
+            print(f"{name}: {error}")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A derived task hands every question of Task on to its base: also those that Task answers itself by default, which no
+compiler misses."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2] / "src/stoker/tasks"
+
+
+def main():
+    header = (ROOT / "task.h").read_text(encoding="utf-8")
+    task = header[header.index("class Task {"):]
+    names = re.findall(r"virtual [^;{]*?(\w+)\(", task[:task.index("\n};")])
+    names = [name for name in names if name != "Task"]
+    source = (ROOT / "derived_task.cpp").read_text(encoding="utf-8")
+    missing = [name for name in names if f"base_->{name}(" not in source]
+    assert len(names) >= 18, f"found only {names}"
+    assert not missing, f"DerivedTask does not hand on {', '.join(missing)}: add it to src/stoker/tasks/derived_task.cpp"
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

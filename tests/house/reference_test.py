@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The library's reference (Doxyfile): builds without a warning, and its pages say what the headers say.
+
+What the filter does to a header is tested without doxygen; the rest skips aloud where there is none.
+"""
+import pathlib
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def code_of(text):
+    """Each line without its comments and indentation."""
+    return [re.sub(r"/\*\*.*?\*/|//.*", "", line).strip() for line in text.splitlines()]
+
+
+def test_filter():
+    filtered = runpy.run_path(str(ROOT / "tools/doxygen_filter"))["filtered"]
+    for header in sorted((ROOT / "src/stoker").rglob("*.h")):
+        text = header.read_text(encoding="utf-8")
+        assert code_of(filtered(header)) == code_of(text), f"{header}: the filter changes code"
+    with tempfile.TemporaryDirectory() as folder:
+        header = pathlib.Path(folder) / "sample_box.h"
+        header.write_text("// SPDX-License-Identifier: Apache-2.0\n// Holds <samples>. One thread.\n\n"
+                          "struct Other {\n  int a = 0;  // bytes\n              // each\n};\n"
+                          "class SampleBox {\n  // True @ once.\n  bool get() {\n    // inside\n    return true;\n  }\n};\n")
+        expected = ("/// @file\n/// Holds \\<samples\\>. One thread.\n\n"
+                    "struct Other {\n  int a = 0;  ///< bytes\n              ///< each\n};\n"
+                    "/** Holds \\<samples\\>. One thread. */ class SampleBox {\n  /// True \\@ once.\n"
+                    "  bool get() {\n    // inside\n    return true;\n  }\n};\n")
+        assert filtered(header) == expected, f"expected\n{expected}\ngot\n{filtered(header)}"
+
+
+def doxygen(changes):
+    ran = subprocess.run(["doxygen", "-"], input=f"@INCLUDE = Doxyfile\n{changes}\n", cwd=ROOT, text=True, check=False,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return ran.returncode, ran.stdout
+
+
+def test_pages(folder):
+    code, said = doxygen(f"OUTPUT_DIRECTORY = {folder}")
+    assert code == 0 and said.strip() == "", f"doxygen ended with {code}:\n{said}"
+    pages = folder / "html"
+    batch = (pages / "classstoker_1_1core_1_1Batch.html").read_text(encoding="utf-8")
+    for words in ("One global batch on its way from the loader to the step", "own_dataset.cpp",
+                  "Samples first ... last-1 as a batch of their own"):
+        assert words in batch, f"the page of Batch does not say: {words}"
+    layout = (pages / "namespacestoker_1_1core.html").read_text(encoding="utf-8")
+    assert "values of all samples end to end" in layout, "comments behind enumerators are missing"
+    main = (pages / "index.html").read_text(encoding="utf-8")
+    for example in sorted(each.name for each in (ROOT / "examples").glob("*.cpp")):
+        page = example.replace(".cpp", "_8cpp-example.html")
+        assert (pages / page).is_file(), f"{example} has no page: add it to docs/api.dox"
+        assert page in main, f"the main page leads to no {example}: add it to docs/api.md"
+
+
+def test_a_warning_fails(folder):
+    wrong = folder / "wrong.dox"
+    wrong.write_text("/// @mainpage\n/// See @ref nothing_of_that_name.\n")
+    code, said = doxygen(f"OUTPUT_DIRECTORY = {folder}\nINPUT = {wrong}\nUSE_MDFILE_AS_MAINPAGE =")
+    assert code != 0 and "nothing_of_that_name" in said, f"doxygen ended with {code}:\n{said}"
+
+
+def main():
+    test_filter()
+    if shutil.which("doxygen") is None:
+        print("SKIPPED: no doxygen here (tools/bootstrap doxygen installs it); the filter alone was tested")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        test_pages(pathlib.Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        test_a_warning_fails(pathlib.Path(folder))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
