@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo test test-long asan tsan tidy format bundle clean
+.PHONY: help bootstrap build demo install test test-long asan tsan tidy format bundle clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -42,6 +42,10 @@ test: bootstrap ## Build and run all tests but the long ones
 	@$(call configure,release)
 	@$(call ninja,release,all headers)
 	@ctest --preset release
+
+install: build ## Install program, library and CMake package into PREFIX (default /usr/local)
+	@cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local) >/dev/null
+	@echo "Installed into $(or $(PREFIX),/usr/local); a CMake project there says find_package(stoker 0.1 REQUIRED)"
 
 test-long: build ## Run the tests that take minutes
 	@ctest --preset long

@@ -22,8 +22,9 @@ if(STOKER_SANITIZE)
   add_link_options(-fsanitize=${STOKER_SANITIZE})
 endif()
 
-# A program that was moved finds our libraries in the lib/ beside its bin/ (make bundle).
+# A program that was installed or moved finds our libraries in the lib/ beside its bin/.
 set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
 
 # Paths below the source folder are made relative, so that every build folder and every clone share what was compiled.
 find_program(STOKER_CCACHE ccache)
