@@ -16,10 +16,10 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-long asan tsan tidy format bundle clean
+.PHONY: help bootstrap build demo install test test-long asan tsan tidy format bundle bundle-test clean
 
 help: ## Show these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 bootstrap: ## Install compiler, libraries and torch where they are missing
 	@tools/bootstrap
@@ -69,8 +69,13 @@ format: ## Format our C++ with clang-format
 	@tools/bootstrap clang-format-14
 	@git ls-files -z -co --exclude-standard '*.h' '*.cpp' '*.cu' | xargs -0 clang-format-14 -i
 
-bundle: build ## Put binaries and tests into build/bundle/, to run beside any torch 2.11
+bundle: build ## Pack program, tests and benches into build/bundle/, to run on another Linux beside its torch 2.11
+	@$(call ninja,release,benches)
 	@tools/bundle $(RELEASE) build/bundle
+
+bundle-test: bundle ## Try the bundle in a new Debian 12 with only Python and torch (as root)
+	@[ "$$(id -u)" != 0 ] || tools/bootstrap debootstrap
+	@tools/bundle_test build/bundle/stoker-*-linux-$$(uname -m).tar.gz
 
 clean: ## Remove build/ (runs/ and the torch cache stay)
 	rm -rf build
