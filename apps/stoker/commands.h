@@ -20,6 +20,7 @@ void add_plan(CLI::App& app, int& exit_code);
 void add_resume(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_predict(CLI::App& app, int& exit_code);
+void add_generate(CLI::App& app, int& exit_code);
 void add_export(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_info(CLI::App& app, int& exit_code);

@@ -17,7 +17,10 @@ void add_export(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("export", "Write the weights as safetensors that Python loads");
   command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
-  command->add_option("FILE", arguments->out, "e.g. weights.safetensors")->required();
+  command
+      ->add_option("FILE", arguments->out,
+                   "e.g. weights.safetensors; a folder gets what Hugging Face reads: model.safetensors and config.json")
+      ->required();
   command->add_option("--checkpoint", arguments->checkpoint, "best or last; best if there is one")
       ->check(CLI::IsMember({"best", "last"}));
   command->callback([arguments, &exit_code] {

@@ -55,6 +55,7 @@ int run(int argc, char** argv) {
   add_resume(app, exit_code);
   add_eval(app, exit_code);
   add_predict(app, exit_code);
+  add_generate(app, exit_code);
   add_export(app, exit_code);
   add_report(app, exit_code);
   add_info(app, exit_code);

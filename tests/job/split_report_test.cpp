@@ -6,7 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
 #include "stoker/device/cpu_quota.h"
+#include "stoker/job/cell_json.h"
 #include "stoker/job/job.h"
 #include "support/picture_set.h"
 
@@ -52,6 +57,17 @@ TEST(SplitReport, AllSplitsAddUpOnTheQuotasThreads) {
   }
   EXPECT_THAT(report_table(all), HasSubstr("mostly taken for"));
   EXPECT_THAT(report_json(all), HasSubstr("\"mostly_taken_for\""));
+}
+
+// What an evaluation cannot say (recall of a class without samples) is null: JSON has no NaN.
+TEST(SplitReport, CellsAsJson) {
+  EXPECT_EQ(cell_json(std::nan("")).dump(), "null");
+  EXPECT_EQ(cell_json(std::numeric_limits<double>::infinity()).dump(), "null");
+  EXPECT_EQ(cell_json(0.25).dump(), "0.25");
+  EXPECT_EQ(cell_json(std::int64_t{7}).dump(), "7");
+  EXPECT_EQ(cell_json(std::string("a\xFF\"")).dump(), R"("a\\xff\"")");
+  SplitReport report{"test", 1, {{"auc", std::nan(""), true}}, {}};
+  EXPECT_THAT(report_json(report), HasSubstr("\"auc\": null"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -22,6 +23,7 @@ class CountingAllocator final : public c10::Allocator {
       TORCH_CHECK_WITH(OutOfMemoryError, false, "planted failure: no memory for ", bytes, " bytes");
     }
     ++allocations_;
+    largest_ = std::max(largest_.load(), static_cast<std::int64_t>(bytes));
     if (bytes == 0) {
       return {nullptr, nullptr, &release, c10::DeviceType::CPU};
     }
@@ -40,6 +42,7 @@ class CountingAllocator final : public c10::Allocator {
   inline static std::atomic<std::int64_t> live_bytes_{0};  // of tensors that were made while it was installed
   inline static std::atomic<std::int64_t> live_blocks_{0};
   inline static std::atomic<std::int64_t> allocations_{0};    // ever
+  inline static std::atomic<std::int64_t> largest_{0};        // bytes of the largest one; set it back to 0 at will
   inline static std::atomic<std::int64_t> until_failure_{0};  // 0: never fails
 
  private:

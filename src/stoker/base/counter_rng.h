@@ -21,6 +21,8 @@ enum class RandomOp : std::uint16_t {
   kMix = 6,
   kInit = 7,     // initial weights
   kPicture = 8,  // which pictures are shown to people
+  kWindow = 9,   // where an epoch's windows of a text begin
+  kToken = 10,   // the next token of a generated text
 };
 
 class CounterRng {

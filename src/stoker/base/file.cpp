@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "stoker/base/error.h"
+#include "stoker/base/utf8.h"
 
 namespace stoker {
 namespace {
@@ -33,34 +34,12 @@ class Descriptor {
 
 std::string reason() { return std::strerror(errno); }
 
-// Length of the UTF-8 sequence that starts at text[i], or 0 if there is none (RFC 3629).
-std::size_t utf8_length(std::string_view text, std::size_t i) {
-  const auto at = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
-  const unsigned char lead = at(i);
-  const std::size_t length = lead < 0x80                   ? 1
-                             : lead >= 0xC2 && lead < 0xE0 ? 2
-                             : (lead & 0xF0) == 0xE0       ? 3
-                             : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                           : 0;
-  if (length == 0 || i + length > text.size()) {
-    return 0;
-  }
-  for (std::size_t k = 1; k < length; ++k) {
-    if ((at(i + k) & 0xC0) != 0x80) {
-      return 0;
-    }
-  }
-  const bool overlong = (lead == 0xE0 && at(i + 1) < 0xA0) || (lead == 0xF0 && at(i + 1) < 0x90);
-  const bool outside = (lead == 0xED && at(i + 1) >= 0xA0) || (lead == 0xF4 && at(i + 1) >= 0x90);
-  return overlong || outside ? 0 : length;
-}
-
 }  // namespace
 
 std::string printable(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = utf8_length(text, i);
+    const std::size_t length = code_point_at(text, i).bytes;
     const auto byte = static_cast<unsigned char>(text[i]);
     if (length == 0 || (length == 1 && (byte < 0x20 || byte == 0x7F))) {
       result += fmt::format("\\x{:02x}", byte);

@@ -129,13 +129,27 @@ std::string export_weights(const fs::path& run, const fs::path& out, const std::
   const nlohmann::json& info = loaded.info;
   const ModelCard card = card_from_json(info, folder);
   std::map<std::string, std::string> metadata = {{"format", "pt"}, {"stoker.model", card.model}};
-  for (const char* key : {"classes", "preprocessing"}) {
+  for (const char* key : {"classes", "preprocessing", "network"}) {
     if (info.contains(key)) {
       metadata[std::string("stoker.") + key] = info.at(key).dump();
     }
   }
-  io::write_safetensors(out, loaded.weights, metadata);
-  return fmt::format("{}: {} tensors of {} from {}", printable(out.native()), loaded.weights.size(), card.model,
+  const tasks::TaskKind& kind = tasks::task_kind(card.task);
+  fs::path file = out;
+  std::error_code error;
+  if (fs::is_directory(out, error) || !out.has_filename()) {
+    fs::create_directories(out, error);  // what is wrong with it, the first write says
+    file = out / "model.safetensors";
+    if (kind.companions) {
+      read_card(folder, [&] {
+        for (const auto& [name, content] : kind.companions(info)) {
+          write_file_atomically(out / name, content);
+        }
+      });
+    }
+  }
+  io::write_safetensors(file, loaded.weights, metadata);
+  return fmt::format("{}: {} tensors of {} from {}", printable(file.native()), loaded.weights.size(), card.model,
                      printable(folder.native()));
 }
 

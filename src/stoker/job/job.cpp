@@ -38,6 +38,7 @@ optim::ScheduleOptions schedule_of(const train::Plan& plan, std::int64_t total_s
   options.kind = optim::schedule_kind(plan.schedule);
   options.lr = plan.peak_lr();
   options.total_steps = total_steps;
+  options.min_factor = plan.lr_end;
   const double steps = plan.warmup < 1 ? plan.warmup * static_cast<double>(total_steps) : plan.warmup;
   options.warmup_steps = std::min(static_cast<std::int64_t>(std::llround(steps)), total_steps - 1);
   options.step_size = std::max<std::int64_t>(1, total_steps / 3);
@@ -69,10 +70,12 @@ train::Plan read_plan(const fs::path& file) {
 // A value that a run may go on with.
 void change_plan(train::Plan& plan, const std::string& change) {
   const std::string key = change.substr(0, change.find('='));
-  if (key != "epochs" && key != "steps" && key != "time" && key != "save_every" && key != "early_stop") {
-    fail<ConfigError>(
-        kWhere, "a run goes on with its plan; only epochs, steps, time, save_every and early_stop may change, not {}",
-        printable(key));
+  if (key != "epochs" && key != "steps" && key != "time" && key != "eval_every" && key != "save_every" &&
+      key != "early_stop") {
+    fail<ConfigError>(kWhere,
+                      "a run goes on with its plan; only epochs, steps, time, eval_every, save_every and early_stop "
+                      "may change, not {}",
+                      printable(key));
   }
   train::Options checked;
   checked.set_assignment(change);
@@ -273,7 +276,11 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   };
   std::function<std::vector<core::MetricValue>()> evaluate;
   if (setup.task->size(tasks::Split::kVal) > 0) {
-    evaluate = [&] { return session.evaluate(tasks::Split::kVal); };
+    evaluate = [&] {
+      std::vector<core::MetricValue> metrics = session.evaluate(tasks::Split::kVal);
+      write_exhibits(session.samples(), run.path(), session.progress().step, bus);
+      return metrics;
+    };
   }
   const train::LoopParts parts{*source,
                                session.step(),

@@ -4,12 +4,12 @@
 #include <ATen/ops/cat.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/job/cell_json.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/train/evaluate.h"
 
@@ -17,17 +17,6 @@ namespace stoker::job {
 namespace {
 
 namespace fs = std::filesystem;
-
-nlohmann::json cell_json(const tasks::Table::Cell& cell) {
-  if (const auto* text = std::get_if<std::string>(&cell)) {
-    return printable(*text);
-  }
-  if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
-    return *whole;
-  }
-  const double value = std::get<double>(cell);
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
 
 tasks::Exhibit table_exhibit(const tasks::Table& table, const std::string& note) {
   nlohmann::json rows = nlohmann::json::array();
@@ -60,6 +49,8 @@ tasks::Exhibit matrix_exhibit(const at::Tensor& confusion, const tasks::Table& c
   return {"confusion", "Confusion", json.dump(), {}};
 }
 
+}  // namespace
+
 void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path& run, std::int64_t step,
                     core::EventEmitter& events) {
   const fs::path folder = run / "artifacts";
@@ -79,8 +70,6 @@ void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path&
     events.emit(core::Finding{fmt::format("the run's artifacts are not written: {}", error.code().message())});
   }
 }
-
-}  // namespace
 
 std::vector<core::MetricValue> judge_best(const fs::path& run, const Setup& setup, const train::Progress& progress,
                                           core::EventEmitter& events) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/prediction_writer.h"
 
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -23,8 +22,6 @@ std::string csv_cell(const std::string& text) {
   return quoted + "\"";
 }
 
-nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr); }
-
 }  // namespace
 
 PredictionWriter::PredictionWriter(const std::string& path, bool json) : path_(path), json_(json) {
@@ -42,7 +39,7 @@ void PredictionWriter::write(const Prediction& prediction) {
     }
     line["guesses"] = nlohmann::ordered_json::array();
     for (const Guess& guess : prediction.guesses) {
-      line["guesses"].push_back({{"label", printable(guess.label)}, {"probability", number(guess.probability)}});
+      line["guesses"].push_back({{"label", printable(guess.label)}, {"probability", guess.probability}});
     }
     text_ += line.dump() + "\n";
   } else {

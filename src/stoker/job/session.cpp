@@ -131,6 +131,15 @@ std::vector<core::MetricValue> Session::evaluate(tasks::Split split) {
   return newest_;
 }
 
+std::vector<tasks::Exhibit> Session::samples() {
+  std::optional<optim::Ema::InPlace> averages;
+  if (ema_) {
+    averages.emplace(*ema_);
+  }
+  const train::EvaluationMode mode(*setup_.model);
+  return setup_.task->samples(*setup_.model, progress_.step);
+}
+
 std::string run_title(const Setup& setup) {
   return fmt::format("{} on {}, {}, {}", setup.plan.model, setup.task->describe(), setup.plan.device,
                      setup.plan.precision);

@@ -32,6 +32,8 @@ class Session {
 
   // Metrics on a split with the weights that a user would get (EMA if there is one).
   [[nodiscard]] std::vector<core::MetricValue> evaluate(tasks::Split split);
+  // What the task has to show of these weights.
+  [[nodiscard]] std::vector<tasks::Exhibit> samples();
   // Those of checkpoint "best", if one was made since the start or the resume.
   [[nodiscard]] const std::vector<core::MetricValue>& best_metrics() const { return best_; }
 

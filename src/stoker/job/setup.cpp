@@ -36,7 +36,7 @@ const tasks::TaskKind& choose_kind(const Request& request, const train::Plan* sa
 }
 
 std::unique_ptr<tasks::Task> open_task(const tasks::TaskKind& kind, const Request& request, const train::Plan* saved,
-                                       const Say& say) {
+                                       bool cuda, const Say& say) {
   // The split is cut before there is a plan: these two values are known without one.
   train::Plan cut;
   cut.val = train::kDefaultVal;
@@ -51,6 +51,9 @@ std::unique_ptr<tasks::Task> open_task(const tasks::TaskKind& kind, const Reques
   options.val = chosen.val;
   options.seed = static_cast<std::uint64_t>(chosen.seed);
   options.own = saved != nullptr ? saved->own : request.options.own_values();
+  const auto* asked_model = request.options.find("model");
+  options.model = saved != nullptr ? saved->model : asked_model != nullptr ? asked_model->value : "";
+  options.cuda = cuda;
   tasks::check_own_values(kind, options.own);
   double next = now_s() + 1;  // a short look needs no words
   options.progress = [&](std::int64_t files) {
@@ -180,7 +183,7 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   setup.device = choice.device;
   std::string reason = "asked for";
   const tasks::TaskKind& kind = choose_kind(request, saved, reason);
-  setup.task = open_task(kind, request, saved, say);
+  setup.task = open_task(kind, request, saved, setup.device.is_cuda(), say);
   train::Facts facts = gather_facts(request, *setup.task, choice);
   facts.task = kind.name;
   facts.task_reason = reason;

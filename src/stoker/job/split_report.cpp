@@ -11,6 +11,7 @@
 #include "stoker/base/file.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/placement.h"
+#include "stoker/job/cell_json.h"
 #include "stoker/job/request.h"
 #include "stoker/job/run_folder.h"
 #include "stoker/precision/autocast.h"
@@ -23,8 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "job.eval";
-
-nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr); }
 
 // The splits that a name means; none of them is empty.
 std::vector<tasks::Split> choose_splits(const tasks::Task& task, const std::string& name) {
@@ -49,16 +48,6 @@ std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const tasks::Task&
   request.pinned = loaded.device().is_cuda();
   device::PlacedSource source(task.evaluation_batches(split, request), loaded.device());
   return train::evaluate(*loaded.model, source, precision::autocast_dtype(loaded.card.precision));
-}
-
-nlohmann::ordered_json cell_json(const tasks::Table::Cell& cell) {
-  if (const auto* text = std::get_if<std::string>(&cell)) {
-    return printable(*text);
-  }
-  if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
-    return *whole;
-  }
-  return number(std::get<double>(cell));
 }
 
 std::string cell_text(const tasks::Table::Cell& cell) {
@@ -160,6 +149,7 @@ SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::s
   options.val = cut.val;
   options.seed = static_cast<std::uint64_t>(cut.seed);
   options.own = cut.own;
+  options.model = cut.model;
   const auto task = open_for(loaded, path, options);
   const std::string chosen = !split.empty()                        ? split
                              : task->size(tasks::Split::kTest) > 0 ? "test"
@@ -172,7 +162,7 @@ std::string report_table(const SplitReport& report) {
   std::string text =
       fmt::format("{} split{}, {} samples\n", report.split, report.split == "all" ? "s" : "", report.samples);
   for (const core::MetricValue& metric : report.metrics) {
-    text += fmt::format("  {:<10} {:.4f}\n", metric.name, metric.value);
+    text += fmt::format("  {:<13} {:.4f}\n", metric.name, metric.value);
   }
   for (const tasks::Table& table : report.tables) {
     text += "\n" + table_text(table);
@@ -183,7 +173,7 @@ std::string report_table(const SplitReport& report) {
 std::string report_json(const SplitReport& report) {
   nlohmann::ordered_json json = {{"split", report.split}, {"samples", report.samples}};
   for (const core::MetricValue& metric : report.metrics) {
-    json["metrics"][metric.name] = number(metric.value);
+    json["metrics"][metric.name] = metric.value;  // not finite: null
   }
   for (const tasks::Table& table : report.tables) {
     json[table.name] = nlohmann::ordered_json::array();

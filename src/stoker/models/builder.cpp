@@ -15,6 +15,8 @@ namespace stoker::models {
 
 NetworkBuilder::NetworkBuilder(std::uint64_t seed) : seed_(seed), network_(new Network) {
   network_->meter_ = std::make_shared<FlopMeter>();
+  // A count of batches, which only PyTorch's momentum=None would read.
+  network_->read_name_ = [](const std::string& name) { return name.ends_with("num_batches_tracked") ? "" : name; };
 }
 
 void NetworkBuilder::begin_segment(std::string name) {
@@ -71,6 +73,19 @@ Linear NetworkBuilder::linear(const std::string& name, std::int64_t in, std::int
   return layer;
 }
 
+Projection NetworkBuilder::projection(const std::string& name, std::int64_t in, std::int64_t out, double deviation) {
+  Projection layer{at::empty({in, out}, at::kFloat), at::zeros({out}, at::kFloat), network_->meter_};
+  fill_normal(layer.weight, deviation, seed_, name + ".weight");
+  add_parameter(name + ".weight", layer.weight, core::Role::kLinear);
+  add_parameter(name + ".bias", layer.bias, core::Role::kBias);
+  return layer;
+}
+
+LayerNorm NetworkBuilder::layer_norm(const std::string& name, std::int64_t width) {
+  return {add_parameter(name + ".weight", at::ones({width}, at::kFloat), core::Role::kNorm),
+          add_parameter(name + ".bias", at::zeros({width}, at::kFloat), core::Role::kNorm)};
+}
+
 Embedding NetworkBuilder::embedding(const std::string& name, std::int64_t rows, std::int64_t width, double deviation) {
   at::Tensor weight = at::empty({rows, width}, at::kFloat);
   fill_normal(weight, deviation, seed_, name + ".weight");
@@ -89,6 +104,10 @@ BatchNorm2d NetworkBuilder::batch_norm(const std::string& name, std::int64_t cha
   network_->buffers_.push_back({name + ".running_mean", layer.running_mean});
   network_->buffers_.push_back({name + ".running_var", layer.running_var});
   return layer;
+}
+
+void NetworkBuilder::read_names(std::function<std::string(const std::string& name)> here) {
+  network_->read_name_ = std::move(here);
 }
 
 std::unique_ptr<Network> NetworkBuilder::finish() {

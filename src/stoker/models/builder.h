@@ -32,12 +32,19 @@ class NetworkBuilder {
   [[nodiscard]] Conv2d conv(const std::string& name, const ConvShape& shape);
   // Weights and bias uniform in ±1/sqrt(in), torch.nn.Linear's default.
   [[nodiscard]] Linear linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias = true);
+  // Weights normal with this deviation, bias 0, as GPT-2 starts.
+  [[nodiscard]] Projection projection(const std::string& name, std::int64_t in, std::int64_t out, double deviation);
+  // Weight 1, bias 0.
+  [[nodiscard]] LayerNorm layer_norm(const std::string& name, std::int64_t width);
   // Rows normal with this deviation.
   [[nodiscard]] Embedding embedding(const std::string& name, std::int64_t rows, std::int64_t width, double deviation);
   // Has no parameter; follows the mode of the segment it is made in.
   [[nodiscard]] Dropout dropout(double probability) const;
   // Weight 1 (or as given), bias 0, statistics 0 and 1.
   [[nodiscard]] BatchNorm2d batch_norm(const std::string& name, std::int64_t channels, double weight = 1);
+
+  // What a tensor of a file that is loaded is called here; empty: it is passed over.
+  void read_names(std::function<std::string(const std::string& name)> here);
 
   // The network; the builder is spent.
   [[nodiscard]] std::unique_ptr<Network> finish();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/models/layers.h"
 
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 
 #include "stoker/base/error.h"
@@ -41,6 +43,20 @@ at::Tensor Linear::operator()(const at::Tensor& x) const {
     meter->flops += 2 * y.numel() * weight.size(1);
   }
   return y;
+}
+
+at::Tensor Projection::operator()(const at::Tensor& x) const {
+  std::vector<std::int64_t> shape = x.sizes().vec();
+  shape.back() = weight.size(1);
+  const at::Tensor y = at::addmm(bias, in_dtype_of(weight, x).reshape({-1, weight.size(0)}), weight);
+  if (meter && meter->on) {
+    meter->flops += 2 * y.numel() * weight.size(0);
+  }
+  return y.view(shape);
+}
+
+at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
+  return at::layer_norm(x.to(weight.scalar_type()), {weight.size(0)}, weight, bias, kEps);
 }
 
 at::Tensor Embedding::operator()(const at::Tensor& ids) const { return at::embedding(weight, ids); }

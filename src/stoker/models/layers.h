@@ -39,6 +39,22 @@ struct Linear {
   [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
 };
 
+// The same with the weight as GPT-2 stores it, transposed. x: floating [..., in] → [..., out].
+struct Projection {
+  at::Tensor weight;  // [in, out]
+  at::Tensor bias;    // [out]
+  std::shared_ptr<FlopMeter> meter;
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
+};
+
+// Layer normalisation over the last dimension (Ba et al., 2016) with PyTorch's eps. x: floating [..., width]; comes out
+// in the dtype of the weight where that is wider.
+struct LayerNorm {
+  static constexpr double kEps = 1e-5;
+  at::Tensor weight, bias;  // [width]
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
+};
+
 // A row of the table for each index. ids: int64 of any shape, 0 ... rows-1 → [..., width].
 struct Embedding {
   at::Tensor weight;  // [rows, width]

@@ -43,9 +43,15 @@ bool Network::is_head(const std::string& parameter) const {
   return false;
 }
 
-LoadReport Network::load(const std::map<std::string, at::Tensor>& weights) {
+LoadReport Network::load(const std::map<std::string, at::Tensor>& file) {
   const at::NoGradGuard no_grad;
   LoadReport report;
+  std::map<std::string, at::Tensor> weights;
+  for (const auto& [name, tensor] : file) {
+    if (const std::string here = read_name_(name); !here.empty()) {
+      weights.emplace(here, tensor);
+    }
+  }
   std::set<std::string> known;
   for (const core::Parameter& parameter : parameters_) {
     const std::size_t loaded = report.loaded.size();
@@ -58,13 +64,13 @@ LoadReport Network::load(const std::map<std::string, at::Tensor>& weights) {
     known.insert(buffer.name);
   }
   for (const auto& [name, tensor] : weights) {
-    if (!known.contains(name) && !name.ends_with("num_batches_tracked")) {
+    if (!known.contains(name)) {
       report.foreign.push_back(name);
     }
   }
   if (report.loaded.empty()) {
     fail<CheckpointError>("models.load", "none of the {} weights fits this network: it has \"{}\", the file has \"{}\"",
-                          weights.size(), parameters_.at(0).name, weights.empty() ? "" : weights.begin()->first);
+                          file.size(), parameters_.at(0).name, file.empty() ? "" : file.begin()->first);
   }
   return report;
 }

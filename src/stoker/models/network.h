@@ -67,9 +67,10 @@ class Network {
   void to(at::Device device, at::ScalarType dtype = at::kFloat);
   [[nodiscard]] at::Device device() const;
 
-  // Copies what fits by name and shape, in place, any floating dtype or device. num_batches_tracked is passed over.
+  // Copies what fits by name and shape, in place, any floating dtype or device. What says nothing here
+  // (num_batches_tracked, GPT-2's masks) is passed over.
   // CheckpointError if nothing fits.
-  LoadReport load(const std::map<std::string, at::Tensor>& weights);
+  LoadReport load(const std::map<std::string, at::Tensor>& file);
 
  private:
   friend class NetworkBuilder;
@@ -84,6 +85,7 @@ class Network {
   at::Tensor statistics_;  // undefined without batch norm
   std::vector<Segment> segments_;
   std::shared_ptr<FlopMeter> meter_;
+  std::function<std::string(const std::string& name)> read_name_;  // NetworkBuilder::read_names
   bool training_ = true;
   int frozen_ = 0;
 };

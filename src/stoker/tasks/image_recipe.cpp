@@ -6,24 +6,12 @@
 #include "stoker/base/error.h"
 #include "stoker/data/image_decode.h"
 #include "stoker/tasks/image_classification.h"
+#include "stoker/tasks/recipe_rows.h"
 
 namespace stoker::tasks {
 namespace {
 
 constexpr std::string_view kWhere = "tasks.image_recipe";
-
-// Rows of a recipe, in order.
-class Rows {
- public:
-  template <typename T>
-  void add(std::string key, const T& value, std::string reason) {
-    rows_.push_back({std::move(key), fmt::format("{}", value), core::Origin::kDefault, std::move(reason)});
-  }
-  std::vector<core::PlanRow> take() { return std::move(rows_); }
-
- private:
-  std::vector<core::PlanRow> rows_;
-};
 
 int default_image_size(const PictureFacts& pictures) {
   const int side = std::min(pictures.width, pictures.height);
@@ -57,7 +45,7 @@ constexpr Sgd kCnnFromWeights{.lr = 0.02, .weight_decay = 5e-4, .schedule = "one
 constexpr Sgd kResNet{.lr = 0.1, .weight_decay = 1e-4, .schedule = "cosine", .warmup = 0.05};
 constexpr Sgd kResNetFromWeights{.lr = 0.01, .weight_decay = 1e-4, .schedule = "cosine", .warmup = 0.05};
 
-void add_sgd(Rows& rows, const Sgd& values, const char* why) {
+void add_sgd(RecipeRows& rows, const Sgd& values, const char* why) {
   rows.add("optimizer", "sgd", why);
   rows.add("lr", values.lr, why);
   rows.add("lr_batch", 256, "the batch that lr is stated for");
@@ -67,7 +55,7 @@ void add_sgd(Rows& rows, const Sgd& values, const char* why) {
 }
 
 // Learning rates of adam and adamw do not carry over from sgd.
-void add_adaptive(Rows& rows, const std::string& optimizer, bool weights) {
+void add_adaptive(RecipeRows& rows, const std::string& optimizer, bool weights) {
   rows.add("optimizer", optimizer, "adaptive steps");
   rows.add("lr", weights ? 1e-4 : 1e-3,
            weights ? "small steps from given weights" : "the usual first choice for adaptive steps");
@@ -112,7 +100,7 @@ PictureFacts look_at_pictures(const data::ImageSplit& split) {
 
 std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureFacts& pictures,
                                   std::int64_t train_samples) {
-  Rows rows;
+  RecipeRows rows;
   const int image_size = question.image_size > 0 ? question.image_size : default_image_size(pictures);
   const bool small = image_size <= kSmallPicture;
   const std::string model = !question.model.empty() ? question.model : small ? "cnn" : "resnet18";
@@ -138,7 +126,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
            question.weights ? "given weights need few" : "long enough for the schedule to come down");
   rows.add("class_weights", "none", "every sample counts the same");
   rows.add("label_smoothing", model == "mlp" ? 0.0 : 0.1, "Szegedy et al. 2016, for convolutional networks");
-  return rows.take();
+  return std::move(rows.rows);
 }
 
 bool couples_samples(const std::string& model) { return model != "mlp"; }

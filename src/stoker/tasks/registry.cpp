@@ -8,6 +8,7 @@
 #include "stoker/base/nearest.h"
 #include "stoker/tasks/image_task.h"
 #include "stoker/tasks/table_task.h"
+#include "stoker/tasks/text_task.h"
 
 namespace stoker::tasks {
 namespace {
@@ -28,6 +29,7 @@ std::vector<std::string> names_of_kinds() {
 const std::vector<TaskKind>& known_tasks() {
   static const std::vector<TaskKind> kinds{
       tabular(),
+      language_model(),
       image_classification(),
   };
   return kinds;
@@ -53,9 +55,18 @@ std::vector<core::TaskSetting> all_task_settings() {
   std::vector<core::TaskSetting> all;
   for (const TaskKind& kind : known_tasks()) {
     for (const core::TaskSetting& each : kind.settings) {
-      if (std::ranges::find(all, each.key, &core::TaskSetting::key) == all.end()) {
+      const auto known = std::ranges::find(all, each.key, &core::TaskSetting::key);
+      if (known == all.end()) {
         all.push_back(each);
+        continue;
       }
+      known->check = [first = known->check, second = each.check](std::string_view text) {
+        try {
+          first(text);
+        } catch (const ConfigError&) {
+          second(text);
+        }
+      };
     }
   }
   return all;
@@ -66,7 +77,9 @@ void check_own_values(const TaskKind& kind, const core::TaskValues& own) {
     const auto has = [&key = key](const TaskKind& each) {
       return std::ranges::find(each.settings, key, &core::TaskSetting::key) != each.settings.end();
     };
-    if (!has(kind)) {
+    if (has(kind)) {
+      std::ranges::find(kind.settings, key, &core::TaskSetting::key)->check(value);
+    } else {
       std::vector<std::string> others;
       for (const TaskKind& each : known_tasks()) {
         if (has(each)) {

@@ -16,9 +16,10 @@ namespace stoker::tasks {
 // The kind that recognises the data.
 [[nodiscard]] const TaskKind& recognise_task(const std::filesystem::path& data);
 
-// The settings of all kinds, each key once.
+// The settings of all kinds, each key once, with a check that takes what any kind does: whether a value suits the kind
+// that is chosen, check_own_values() says.
 [[nodiscard]] std::vector<core::TaskSetting> all_task_settings();
-// ConfigError where a value is none of the kind's, naming the kinds that have it.
+// ConfigError where a value is none of the kind's, naming the kinds that have it, or is out of the kind's range.
 void check_own_values(const TaskKind& kind, const core::TaskValues& own);
 // ConfigError with the nearest name if no kind has a model of that name; or if this one has not.
 void check_model_name(const std::string& model);

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/permutation.h"
@@ -16,6 +15,7 @@
 #include "stoker/models/tabular_mlp.h"
 #include "stoker/tasks/class_weights.h"
 #include "stoker/tasks/table_model.h"
+#include "stoker/tasks/table_recipe.h"
 #include "stoker/tasks/task_values.h"
 
 namespace stoker::tasks {
@@ -24,18 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "tasks.table";
 constexpr double kTestShare = 0.2;  // of the rows, where no test file is given
-// Steps that a run of the default length has, about: on the census rows of UCI's adult classes overfit after 1,500, the
-// prices of California's houses still gain at 4,000.
-constexpr std::int64_t kClassSteps = 1500, kNumberSteps = 4000;
 using Rows = std::vector<std::int64_t>;
-
-struct PlanRows {
-  std::vector<core::PlanRow> rows;
-  template <typename T>
-  void add(std::string key, const T& value, std::string reason) {
-    rows.push_back({std::move(key), fmt::format("{}", value), core::Origin::kDefault, std::move(reason)});
-  }
-};
 
 data::TableOptions table_options(const fs::path& path, const core::TaskValues& own) {
   data::TableOptions options;
@@ -61,10 +50,10 @@ std::unique_ptr<NetworkTrainable> make_model_of(const ModelRequest& request, con
   return std::make_unique<TableModel>(models::make_tabular_mlp(network), std::move(options));
 }
 
-// Rows of one file by split, and the tensors they lie in.
+// Which rows a split has, and of which file.
 struct SplitRows {
-  Rows rows;                // of the table below
-  bool other_file = false;  // of the test file
+  Rows rows;
+  bool test_file = false;
 };
 
 class TableTask final : public Task {
@@ -79,6 +68,7 @@ class TableTask final : public Task {
       test_table_ = data::read_table(file, table_options(file, own_));
     }
     cut(options);
+    number_target_ = !target_.empty() && holds_numbers(table_.columns[data::find_column(table_, target_)]);
   }
 
   [[nodiscard]] std::int64_t size(Split split) const override {
@@ -111,26 +101,7 @@ class TableTask final : public Task {
       fail<ConfigError>(kWhere, "{}: which column is to be predicted? set target=NAME, one of {}",
                         printable(path_.native()), fmt::join(names, ", "));
     }
-    (void)data::find_column(table_, target_);
-    const std::int64_t batch = std::clamp<std::int64_t>(size(Split::kTrain) / 50, 16, 256);
-    const std::int64_t steps = std::max<std::int64_t>(1, size(Split::kTrain) / batch);
-    PlanRows plan;
-    plan.add("model", "tabular_mlp", "embedded categories, numbers in bins, hidden layers");
-    plan.add("optimizer", asked.optimizer.empty() ? "adamw" : asked.optimizer, "adaptive steps");
-    plan.add("lr", asked.optimizer == "sgd" ? 0.05 : 1e-3, "the usual first choice");
-    plan.add("lr_batch", batch, "the batch that lr is stated for");
-    plan.add("weight_decay", asked.optimizer == "sgd" ? 1e-4 : 0.02, "small data is learnt by heart without it");
-    plan.add("schedule", "cosine", "down to 0 at the end");
-    plan.add("warmup", 0.05, "a share of the run");
-    plan.add("batch", batch, "at least 50 steps an epoch where the data allows it");
-    const std::int64_t wanted = is_regression() ? kNumberSteps : kClassSteps;
-    plan.add("epochs", std::clamp<std::int64_t>((wanted + steps - 1) / steps, 5, 100),
-             fmt::format("about {} steps", wanted));
-    plan.add("ema", 0.998, "averaged weights judge and predict better on small data");
-    for (const auto& [key, value, reason] : own_defaults()) {
-      plan.add(key, value, reason);
-    }
-    return std::move(plan.rows);
+    return table_recipe({target_, is_regression(), size(Split::kTrain)}, asked.optimizer);
   }
   [[nodiscard]] bool couples_samples(const std::string&) const override { return false; }
 
@@ -189,15 +160,6 @@ class TableTask final : public Task {
     options.shuffle = false;
     return std::make_unique<data::TensorSource>(std::move(options));
   }
-  [[nodiscard]] double load_seconds_per_sample() const override {
-    BatchRequest request;
-    request.batch = std::min<std::int64_t>(256, size(Split::kTrain));
-    const auto source = training_batches(request);
-    (void)source->next();
-    const Stopwatch watch;
-    (void)source->next();
-    return watch.seconds() / static_cast<double>(request.batch);
-  }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override {
     return fmt::format("{}, row {}", printable(path_.filename().native()), index + 1);
   }
@@ -208,10 +170,6 @@ class TableTask final : public Task {
   }
 
  private:
-  struct OwnDefault {
-    std::string key, value, reason;
-  };
-
   // Test rows first, then validation rows of what is left: each cut is the head of a seeded permutation.
   void cut(const OpenOptions& options) {
     Rows rows(static_cast<std::size_t>(table_.rows));
@@ -231,7 +189,7 @@ class TableTask final : public Task {
       return head;
     };
     if (test_table_.rows > 0) {
-      test_.other_file = true;
+      test_.test_file = true;
       test_.rows.resize(static_cast<std::size_t>(test_table_.rows));
       std::iota(test_.rows.begin(), test_.rows.end(), 0);
     } else {
@@ -246,36 +204,10 @@ class TableTask final : public Task {
     }
   }
 
+  // By what was asked for, else by the target's values.
   [[nodiscard]] bool is_regression() const {
-    const data::TableColumn& column = table_.columns[data::find_column(table_, target_)];
     const std::string asked = text_or(own_, "regression", "auto");
-    if (asked != "auto") {
-      return asked == "on";
-    }
-    if (!column.numeric) {
-      return false;
-    }
-    std::vector<double> values = column.numbers;
-    std::ranges::sort(values);
-    const auto different = std::ranges::unique(values).begin() - values.begin();
-    const bool whole = std::ranges::all_of(values, [](double v) { return v == std::floor(v); });
-    return different > 20 || !whole;
-  }
-  [[nodiscard]] std::vector<OwnDefault> own_defaults() const {
-    const bool regression = is_regression();
-    return {{"target", target_, "asked for"},
-            {"test", "", "a seeded fifth of the rows"},
-            {"sep", "auto", "what cuts the first line into most fields"},
-            {"header", "on", "the first row names the columns"},
-            {"regression", regression ? "on" : "off",
-             regression ? "the target holds many different numbers" : "the target holds classes"},
-            {"label_strip", "", "labels are taken as they are"},
-            {"bins", "32", "quantiles of each number column"},
-            {"hidden", "256", "wide enough for some hundred thousand rows"},
-            {"layers", "3", "hidden layers"},
-            {"dropout", "0.2", "small data is learnt by heart without it"},
-            {"label_smoothing", "0", "the probabilities matter"},
-            {"class_weights", "none", "every row counts the same"}};
+    return asked == "auto" ? number_target_ : asked == "on";
   }
   [[nodiscard]] nlohmann::json shape() const {
     return card_.is_null() ? nlohmann::json{{"hidden", whole_value(own_, "hidden")},
@@ -295,7 +227,7 @@ class TableTask final : public Task {
     return split == Split::kTrain ? train_ : split == Split::kVal ? val_ : test_;
   }
   [[nodiscard]] data::TensorSourceOptions rows_of(const SplitRows& split) const {
-    const EncodedTable& from = split.other_file ? other_ : main_;
+    const EncodedTable& from = split.test_file ? other_ : main_;
     at::Tensor rows = at::tensor(split.rows, at::kLong);
     data::TensorSourceOptions options;
     options.fields = {{"numbers", from.numbers.index_select(0, rows)},
@@ -308,6 +240,7 @@ class TableTask final : public Task {
   fs::path path_;
   core::TaskValues own_;
   std::string target_;
+  bool number_target_ = false;  // its values are a number's rather than classes
   data::TableData table_, test_table_;
   SplitRows train_, val_, test_;
   std::vector<std::string> findings_;
@@ -322,22 +255,7 @@ TaskKind tabular() {
   TaskKind kind;
   kind.name = "tabular";
   kind.text = "a .csv or .tsv file: classes or a number from the other columns; needs target=NAME";
-  const auto non_empty = [](std::string_view text) { return !text.empty(); };
-  kind.settings = {
-      text_setting("target", "a column's name", "none: it must be given", "what is predicted", non_empty),
-      text_setting("test", "a table with the same columns", "a seeded fifth of the rows", "rows to test on"),
-      choice_setting("sep", {"auto", ",", ";", "tab", "|"}, "the one that cuts the first line into most fields",
-                     "what separates fields"),
-      flag_setting("header", "on", "whether the first row names the columns; else they are 1, 2, ..."),
-      flag_setting("regression", "by the target's values", "predict a number instead of a class"),
-      text_setting("label_strip", "characters", "none", "taken off both ends of the target's labels"),
-      whole_setting("bins", 1, 1024, "32", "pieces that each number column is cut into"),
-      whole_setting("hidden", 1, 65536, "256", "width of the hidden layers"),
-      whole_setting("layers", 1, 100, "3", "hidden layers"),
-      real_setting("dropout", 0, 0.95, "0.2", "share of hidden values that training drops"),
-      label_smoothing_setting(),
-      class_weights_setting(),
-  };
+  kind.settings = table_settings();
   kind.models = {"tabular_mlp"};
   kind.recognises = [](const fs::path& path) {
     const fs::path end = path.extension();

@@ -30,6 +30,8 @@ struct OpenOptions {
   double val = 0;          // share of train that validates where the data has no validation split
   std::uint64_t seed = 0;  // of that choice
   core::TaskValues own;    // what was asked for, or a plan's values
+  std::string model;       // likewise; empty: not asked
+  bool cuda = false;
   std::function<void(std::int64_t files)> progress;
 };
 
@@ -71,6 +73,16 @@ struct Exhibit {
   std::vector<std::pair<std::string, std::vector<std::byte>>> files;
 };
 
+// A text to be written by a model.
+struct GenerateRequest {
+  std::string prompt;
+  std::int64_t tokens = 500;
+  double temperature = 0.8;  // 0: always the likeliest token
+  std::int64_t top_k = 200;  // of that many likeliest; 0: of all
+  std::uint64_t seed = 1;
+  std::uint32_t sample = 0;  // of one seed's texts
+};
+
 class Task {
  public:
   virtual ~Task() = default;
@@ -104,13 +116,18 @@ class Task {
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const = 0;
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                               const BatchRequest& request) const = 0;
-  // Of the training split, on one thread.
-  [[nodiscard]] virtual double load_seconds_per_sample() const = 0;
+  // Of the training split, on one thread; 0: it lies in memory, so that loader threads would have nothing to do.
+  [[nodiscard]] virtual double load_seconds_per_sample() const { return 0; }
   // Of a training sample's index, for messages.
   [[nodiscard]] virtual std::string sample_name(std::int64_t index) const = 0;
   // What is worth a look at of a judged split; verdicts: NetworkTrainable::verdicts of all its samples, in order.
   [[nodiscard]] virtual std::vector<Exhibit> exhibits(Split, const at::Tensor& verdicts) const {
     (void)verdicts;
+    return {};
+  }
+  // What is worth a look at while it trains: asked after each evaluation, with the model in evaluation mode.
+  [[nodiscard]] virtual std::vector<Exhibit> samples(NetworkTrainable& model, std::int64_t step) const {
+    (void)model, (void)step;
     return {};
   }
   // What restore() and adopt() need to know, as members of a checkpoint's info.json.
@@ -130,6 +147,12 @@ struct TaskKind {
   // The model that a card describes, with initial weights. CheckpointError, or nlohmann::json::exception, if it does
   // not hold together.
   std::function<std::unique_ptr<NetworkTrainable>(const ModelRequest&, const nlohmann::json& card)> restore;
+  // Hands a text to take piece by piece until it says false. Not set for kinds whose models write nothing.
+  std::function<void(NetworkTrainable&, const nlohmann::json& card, const GenerateRequest&,
+                     const std::function<bool(std::string_view)>& take)>
+      generate = {};
+  // Files, name and content, that other programs expect beside the weights. Not set: none.
+  std::function<std::vector<std::pair<std::string, std::string>>(const nlohmann::json& card)> companions = {};
 };
 
 }  // namespace stoker::tasks

@@ -133,8 +133,9 @@ LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_ste
     const bool finished = progress.step >= last_step;
     const bool time_up = plan.time > 0 && progress.seconds >= plan.time;
     const bool stopped = parts.stop;
+    const bool to_evaluate = plan.eval_every > 0 ? batch && progress.step % plan.eval_every == 0 : epoch_done;
     bool enough = false;
-    if (epoch_done || finished || time_up) {
+    if (to_evaluate || finished || time_up) {
       skips.finish();
       enough = evaluate(parts, plan);
     }
@@ -146,8 +147,8 @@ LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_ste
     if (enough || (!finished && (time_up || stopped))) {
       return enough ? LoopEnd::kEarlyStop : time_up ? LoopEnd::kTimeUp : LoopEnd::kStopped;
     }
-    if (epoch_done) {
-      between_steps.restart();  // what the epoch's end took is no step's time
+    if (epoch_done || to_evaluate) {
+      between_steps.restart();  // what the epoch's end or an evaluation took is no step's time
     }
   }
   return LoopEnd::kDone;

@@ -34,9 +34,11 @@ void put_general_defaults(Plan& plan, const Facts& facts) {
   put_default("optimizer.beta1", "0.9", "Kingma and Ba, 2015");
   put_default("optimizer.beta2", "0.999", "Kingma and Ba, 2015");
   put_default("optimizer.eps", "1e-08", "Kingma and Ba, 2015");
+  put_default("lr_end", "0", "the schedule comes down to 0");
   put_default("ema", "0", "off");
   put_default("clip", "0", "off");
   put_default("early_stop", "0", "off");
+  put_default("eval_every", "0", "once an epoch");
   put_default("save_every", "0", "once an epoch");
   put_default("skip_limit", "10", "a scaler settles within a few; more is a diverged run");
   put_default("val", fmt::format("{}", kDefaultVal), "used where there is no validation split");
@@ -114,6 +116,43 @@ double load_and_step(double load, double step, int threads) {
   return threads == 0 ? load + step : std::max(load / threads, step);
 }
 
+// Loading between steps (0 threads) against loading beside them on cores that the step then lacks.
+void measure_threads(Plan& plan, bool free_intra_op, const Facts& facts, Trials& trials) {
+  const double load = trials.load_seconds_per_sample();
+  const auto put_threads = [&](int threads, Origin origin, const std::string& reason) {
+    put(plan, "threads", std::to_string(threads), origin, load > 0 ? reason : "the samples lie in memory");
+  };
+  if (plan.device != "cpu") {
+    put_threads(load > 0 ? std::max(1, facts.cores - 1) : 0, Origin::kDefault, "the GPU computes, the cores load");
+    put(plan, "intra_op", "1", Origin::kDefault, "the GPU computes, the cores load");
+    return;
+  }
+  struct Best {
+    int threads = 0, intra_op = 1;
+    double seconds = 0;
+  };
+  std::optional<Best> best;
+  for (int threads = 0; threads < std::max(1, std::min(facts.cores, 5)); ++threads) {
+    const int intra_op = free_intra_op ? std::max(1, facts.cores - threads) : static_cast<int>(plan.intra_op);
+    if (threads > 0 && intra_op + threads > facts.cores) {
+      break;
+    }
+    const int loading = load > 0 ? threads : 0;  // with nothing to load the other cores stay idle
+    const double seconds = load_and_step(load, trials.step_seconds_per_sample(plan.precision, intra_op), loading);
+    if (!best || seconds < best->seconds * (1 - kTie)) {
+      best = Best{loading, intra_op, seconds};
+    }
+  }
+  put_threads(best->threads, Origin::kMeasured,
+              fmt::format("a sample loads in {:.3g} ms; {:.3g} ms with loading and training together", load * 1e3,
+                          best->seconds * 1e3));
+  if (free_intra_op) {
+    put(plan, "intra_op", std::to_string(best->intra_op), Origin::kMeasured,
+        load > 0 ? fmt::format("{} cores less {} loader threads", facts.cores, best->threads)
+                 : fmt::format("the fastest of the trials, {:.3g} ms a sample", best->seconds * 1e3));
+  }
+}
+
 }  // namespace
 
 Plan resolve(const Options& options, const Facts& facts) {
@@ -186,38 +225,8 @@ void measure(Plan& plan, const Options& options, const Facts& facts, Trials& tri
     put(plan, "precision", faster ? "bf16" : "fp32", Origin::kMeasured,
         fmt::format("a sample takes {:.3g} ms in fp32, {:.3g} ms in bf16", fp32 * 1e3, bf16 * 1e3));
   }
-  if (!free_threads) {
-    return;
-  }
-  if (plan.device != "cpu") {
-    put(plan, "threads", std::to_string(std::max(1, facts.cores - 1)), Origin::kDefault,
-        "the GPU computes, the cores load");
-    put(plan, "intra_op", "1", Origin::kDefault, "the GPU computes, the cores load");
-    return;
-  }
-  // Loading between steps (0 threads) against loading beside them on cores that the step then lacks.
-  const double load = trials.load_seconds_per_sample();
-  struct Best {
-    int threads = 0, intra_op = 1;
-    double seconds = 0;
-  };
-  std::optional<Best> best;
-  for (int threads = 0; threads < std::max(1, std::min(facts.cores, 5)); ++threads) {
-    const int intra_op = free_intra_op ? std::max(1, facts.cores - threads) : static_cast<int>(plan.intra_op);
-    if (threads > 0 && intra_op + threads > facts.cores) {
-      break;
-    }
-    const double seconds = load_and_step(load, trials.step_seconds_per_sample(plan.precision, intra_op), threads);
-    if (!best || seconds < best->seconds * (1 - kTie)) {
-      best = Best{threads, intra_op, seconds};
-    }
-  }
-  const std::string reason = fmt::format("a sample loads in {:.3g} ms; {:.3g} ms with loading and training together",
-                                         load * 1e3, best->seconds * 1e3);
-  put(plan, "threads", std::to_string(best->threads), Origin::kMeasured, reason);
-  if (free_intra_op) {
-    put(plan, "intra_op", std::to_string(best->intra_op), Origin::kMeasured,
-        fmt::format("{} cores less {} loader threads", facts.cores, best->threads));
+  if (free_threads) {
+    measure_threads(plan, free_intra_op, facts, trials);
   }
 }
 

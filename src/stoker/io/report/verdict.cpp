@@ -5,19 +5,12 @@
 #include <cmath>
 
 #include "stoker/base/fmt.h"
+#include "stoker/base/thousands.h"
 
 namespace stoker::io {
 namespace {
 
 constexpr double kQuietMeansGone = 120;  // seconds; the files of a run are written at least each second
-
-std::string thousands(std::int64_t value) {
-  std::string text = std::to_string(value);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
-  }
-  return text;
-}
 
 std::int64_t steps_done(const RunLog& log, const MetricsTable& metrics) {
   return std::max(metrics.last_step, log.end ? log.end->step : 0);

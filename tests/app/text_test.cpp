@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line on text: trained, judged, resumed to the same bytes, made to write, and refused in words that help.
+#include <nlohmann/json.hpp>
+
+#include "app/trained_run.h"
+
+namespace stoker::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const Words kShort = {"context=16", "layers=1",       "heads=2",       "width=16",      "batch=8",
+                      "intra_op=1", "precision=fp32", "eval_every=20", "save_every=25", "sample_tokens=30"};
+
+// A text that is easily learnt: lines that count.
+std::string counting(int lines = 200) {
+  std::string text;
+  for (int i = 0; i < lines; ++i) {
+    text += "line " + std::to_string(i % 10) + " comes after line " + std::to_string((i + 9) % 10) + "\n";
+  }
+  return text;
+}
+
+double figure(const std::string& text, const std::string& name) {
+  const std::size_t at = text.find(name);
+  return at == std::string::npos ? std::nan("") : std::stod(text.substr(at + name.size()));
+}
+
+TEST(Text, LearnsShowsSamplesAndWrites) {
+  const TempFolder folder;
+  folder.write("count.txt", counting());
+  const Finished run =
+      run_stoker(Words{"train", "count.txt", "run=a", "steps=200", "lr=0.01", "--quiet"} + kShort, folder.path());
+  ASSERT_EQ(run.code, kDone) << run.all();
+  const Finished eval = run_stoker({"eval", "runs/a"}, folder.path());
+  EXPECT_LT(figure(eval.out, "loss"), 0.6) << eval.all();  // ln 17 = 2.8 where nothing is learnt
+  EXPECT_NEAR(figure(eval.out, "perplexity"), std::exp(figure(eval.out, "loss")), 2e-4);
+
+  const auto sample = nlohmann::json::parse(read_text(folder / "runs/a/artifacts/samples-000000200.json"));
+  EXPECT_EQ(sample.at("kind"), "text");
+  EXPECT_EQ(sample.at("step"), 200);
+  EXPECT_EQ(sample.at("text").get<std::string>().size(), 30U);
+  EXPECT_THAT(read_text(folder / "runs/a/report.html"), HasSubstr("Samples at step 200"));
+
+  const Words ask = {"generate", "runs/a", "--prompt", "line 3 comes", "--tokens", "12", "--temperature", "0"};
+  const Finished written = run_stoker(ask, folder.path());
+  EXPECT_EQ(written.code, kDone) << written.all();
+  EXPECT_EQ(written.out, run_stoker(ask, folder.path()).out);
+  EXPECT_THAT(written.out, HasSubstr("line 3 comes after line"));
+  const Finished refused = run_stoker({"generate", "runs/a", "--prompt", "line \u00e9"}, folder.path());
+  EXPECT_EQ(refused.code, kDataError);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("byte offset 5"), HasSubstr("tokenizer=bytes")));
+  EXPECT_EQ(refused.out, "");
+}
+
+TEST(Text, ResumesToTheSameBytes) {
+  const TempFolder folder;
+  folder.write("count.txt", counting());
+  const Words train = Words{"train", "count.txt", "schedule=constant", "warmup=0", "dropout=0.1", "--quiet"} + kShort;
+  ASSERT_EQ(run_stoker(train + Words{"run=half", "steps=30"}, folder.path()).code, kDone);
+  ASSERT_EQ(run_stoker({"resume", "runs/half", "steps=60", "--quiet"}, folder.path()).code, kDone);
+  ASSERT_EQ(run_stoker(train + Words{"run=whole", "steps=60"}, folder.path()).code, kDone);
+  EXPECT_TRUE(weights_of(folder / "runs/half") == weights_of(folder / "runs/whole"));  // not printed
+  EXPECT_EQ(read_text(folder / "runs/half/artifacts/samples-000000060.json"),
+            read_text(folder / "runs/whole/artifacts/samples-000000060.json"));
+  folder.write("count.txt", counting(300));
+  const Finished other = run_stoker({"resume", "runs/half", "steps=90"}, folder.path());
+  EXPECT_EQ(other.code, kDataError);
+  EXPECT_THAT(other.err, HasSubstr("is not the one that"));
+}
+
+TEST(Text, PiecesOfTheLossTrainAlike) {
+  const TempFolder folder;
+  folder.write("count.txt", counting());
+  const Words train = Words{"train", "count.txt", "steps=40", "--quiet"} + kShort;
+  ASSERT_EQ(run_stoker(train + Words{"run=plain"}, folder.path()).code, kDone);
+  ASSERT_EQ(run_stoker(train + Words{"run=pieces", "loss_chunk=50"}, folder.path()).code, kDone);
+  const double plain = figure(run_stoker({"eval", "runs/plain"}, folder.path()).out, "loss");
+  EXPECT_NEAR(figure(run_stoker({"eval", "runs/pieces"}, folder.path()).out, "loss"), plain, 2e-4);
+  EXPECT_LT(plain, 2.7);
+}
+
+TEST(Text, BytesTakeWhatIsNoUtf8) {
+  const TempFolder folder;
+  folder.write("raw.txt", counting() + "\xff\xfe broken \xc3");
+  const Words train = Words{"train", "raw.txt", "steps=5", "--quiet"} + kShort;
+  const Finished run = run_stoker(train + Words{"run=a"}, folder.path());
+  ASSERT_EQ(run.code, kDone) << run.all();
+  EXPECT_THAT(read_text(folder / "runs/a/plan.json"), HasSubstr("the text is no UTF-8"));
+  const Finished refused = run_stoker(train + Words{"run=b", "tokenizer=characters"}, folder.path());
+  EXPECT_EQ(refused.code, kDataError);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("byte offset"), HasSubstr("tokenizer=bytes")));
+}
+
+TEST(Text, RefusesInWordsThatHelp) {
+  const TempFolder folder;
+  folder.write("short.txt", "too short");
+  folder.write("empty.txt", "");
+  folder.write("count.txt", counting());
+  folder.write("tokenizer.json", R"({"model": {"type": "WordPiece"}})");
+  const auto refusal = [&](const Words& words, int code) {
+    const Finished finished = run_stoker(Words{"train"} + words + Words{"run=x", "--quiet"}, folder.path());
+    EXPECT_EQ(finished.code, code) << finished.all();
+    EXPECT_FALSE(std::filesystem::exists(folder / "runs/x"));
+    return finished.err;
+  };
+  EXPECT_THAT(refusal({"short.txt"}, kDataError),
+              AllOf(HasSubstr("short.txt"), HasSubstr("context of 64"), HasSubstr("set context=8 or less")));
+  EXPECT_THAT(refusal({"empty.txt"}, kDataError), HasSubstr("empty.txt: is empty"));
+  EXPECT_THAT(refusal({"count.txt", "tokenizer=tokenizer.json"}, kDataError), HasSubstr("tokenizer.json"));
+  EXPECT_THAT(refusal({"count.txt", "tokenizer=none.json"}, kDataError), HasSubstr("none.json"));
+  EXPECT_THAT(refusal({"count.txt", "heads=3"}, kUsage), HasSubstr("cannot be shared by 3 heads"));
+  EXPECT_THAT(refusal({"count.txt", "image_size=3"}, kUsage), HasSubstr("image_size"));
+  EXPECT_THAT(refusal({"count.txt", "model=resnet18"}, kUsage), HasSubstr("none of language_model"));
+}
+
+TEST(Text, WithoutValidationItTrainsAllTheSame) {
+  const TempFolder folder;
+  folder.write("count.txt", counting());
+  const Finished run =
+      run_stoker(Words{"train", "count.txt", "run=a", "val=0", "steps=5", "--quiet"} + kShort, folder.path());
+  ASSERT_EQ(run.code, kDone) << run.all();
+  EXPECT_THAT(run.all(), Not(HasSubstr("val:")));
+  EXPECT_EQ(run_stoker({"eval", "runs/a"}, folder.path()).code, kDone);
+}
+
+}  // namespace
+}  // namespace stoker::testing

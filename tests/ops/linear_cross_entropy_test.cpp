@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The product and its cross-entropy in pieces against both written out, which PyTorch's numbers hold
+// (cross_entropy_test).
+#include "stoker/ops/linear_cross_entropy.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include "stoker/base/error.h"
+#include "stoker/ops/cross_entropy.h"
+#include "support/fault_allocator.h"
+
+namespace stoker::ops {
+namespace {
+
+at::Tensor waves(at::IntArrayRef shape, double step, at::ScalarType dtype = at::kDouble) {
+  std::int64_t numel = 1;
+  for (const std::int64_t each : shape) {
+    numel *= each;
+  }
+  return (at::arange(numel, at::kDouble) * step).sin().mul(2).reshape(shape).to(dtype);
+}
+
+double largest_difference(const at::Tensor& a, const at::Tensor& b) {
+  return ((a - b).abs().max() / b.abs().max()).item<double>();
+}
+
+struct Result {
+  at::Tensor sum, hidden, table;
+};
+
+// rows 0: written out.
+Result run(std::int64_t rows, const at::Tensor& target, at::ScalarType dtype) {
+  const at::Tensor hidden = waves({target.size(0), 6}, 1.3, dtype).set_requires_grad(true);
+  const at::Tensor table = waves({11, 6}, 0.7, dtype).set_requires_grad(true);
+  const at::Tensor sum = rows == 0 ? cross_entropy_sum(at::linear(hidden, table), target)
+                                   : linear_cross_entropy_sum(hidden, table, target, rows);
+  (sum * 0.3).backward();
+  return {sum.detach(), hidden.grad(), table.grad()};
+}
+
+TEST(LinearCrossEntropy, PiecesEqualTheWhole) {
+  const at::Tensor target = at::tensor({3, 0, 10, -100, 5, 5, -100}, at::kLong);
+  for (const auto& [dtype, tolerance] : {std::pair{at::kDouble, 1e-12}, {at::kFloat, 1e-5}}) {
+    const Result whole = run(0, target, dtype);
+    for (const std::int64_t rows : {1, 2, 3, 7, 100}) {
+      SCOPED_TRACE(rows);
+      const Result pieces = run(rows, target, dtype);
+      EXPECT_LT(largest_difference(pieces.sum, whole.sum), tolerance);
+      EXPECT_LT(largest_difference(pieces.hidden, whole.hidden), tolerance);
+      EXPECT_LT(largest_difference(pieces.table, whole.table), tolerance);
+    }
+  }
+}
+
+TEST(LinearCrossEntropy, WithoutGradientsAndWithoutRows) {
+  const at::Tensor hidden = waves({5, 6}, 1.3), table = waves({11, 6}, 0.7);
+  const at::Tensor target = at::tensor({1, 2, 3, 4, 5}, at::kLong);
+  const at::NoGradGuard no_grad;
+  const at::Tensor sum = linear_cross_entropy_sum(hidden, table, target, 2);
+  EXPECT_FALSE(sum.requires_grad());
+  EXPECT_LT(largest_difference(sum, cross_entropy_sum(at::linear(hidden, table), target)), 1e-12);
+  EXPECT_EQ(linear_cross_entropy_sum(hidden.slice(0, 0, 0), table, target.slice(0, 0, 0), 2).item<double>(), 0);
+}
+
+TEST(LinearCrossEntropy, NeverHoldsAllLogits) {
+  constexpr std::int64_t kTokens = 512, kTable = 4096, kRows = 32;
+  const at::Tensor hidden = waves({kTokens, 6}, 1.3, at::kFloat).set_requires_grad(true);
+  const at::Tensor table = waves({kTable, 6}, 0.7, at::kFloat).set_requires_grad(true);
+  const at::Tensor target = at::arange(kTokens, at::kLong);
+  const testing::FaultAllocator counted;
+  testing::CountingAllocator::largest_ = 0;
+  linear_cross_entropy_sum(hidden, table, target, kRows).backward();
+  EXPECT_LE(testing::CountingAllocator::largest_, kRows * kTable * 4);
+  testing::CountingAllocator::largest_ = 0;
+  cross_entropy_sum(at::linear(hidden, table), target).backward();
+  EXPECT_GE(testing::CountingAllocator::largest_, kTokens * kTable * 4);
+}
+
+TEST(LinearCrossEntropy, RefusesWhatDoesNotFit) {
+  const at::Tensor hidden = waves({2, 6}, 1.3), table = waves({11, 6}, 0.7), target = at::tensor({1, 2}, at::kLong);
+  EXPECT_THROW((void)linear_cross_entropy_sum(hidden, table, target, 0), ConfigError);
+  EXPECT_THROW((void)linear_cross_entropy_sum(hidden, table.slice(1, 0, 5), target, 1), DataError);
+  EXPECT_THROW((void)linear_cross_entropy_sum(hidden, table, target.slice(0, 0, 1), 1), DataError);
+  EXPECT_THROW((void)linear_cross_entropy_sum(hidden, table, target.to(at::kInt), 1), DataError);
+}
+
+}  // namespace
+}  // namespace stoker::ops
