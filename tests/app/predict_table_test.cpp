@@ -7,6 +7,7 @@
 
 #include "app/people_table.h"
 #include "app/trained_run.h"
+#include "stoker/base/fmt.h"
 
 namespace stoker::testing {
 namespace {
