@@ -22,8 +22,8 @@ TEST(DataTrouble, FoldersThatCannotBeTrainedOnAreRefusedByName) {
   const TempFolder folder;
   fs::create_directory(folder / "empty");
   write_striped_set(folder, "one/", 2, 0, 1);
-  folder.write("words/a/x.txt", "text");
-  folder.write("words/b/y.txt", "text");
+  folder.write("words/a/x.md", "text");
+  folder.write("words/b/y.md", "text");
   folder.write("text.tar", "this is no tar");
   write_striped_set(folder, "extra/train/", 2, 0, 2);
   write_striped_set(folder, "extra/val/", 2, 50, 3);  // "plain" is not in train

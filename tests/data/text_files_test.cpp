@@ -31,6 +31,17 @@ TEST(TextFiles, AFolderIsItsTextFilesInBytewiseOrder) {
   EXPECT_EQ(read_text_files(folder.path()).bytes, text.bytes);
 }
 
+TEST(TextFiles, LinksInCirclesAndToNowhereAreNoTrouble) {
+  const TempFolder folder;
+  folder.write("a.txt", "text");
+  std::filesystem::create_directory_symlink(folder.path(), folder / "again");
+  std::filesystem::create_symlink("circle.txt", folder / "circle.txt");
+  EXPECT_TRUE(looks_like_text(folder.path()));
+  EXPECT_THROW((void)read_text_files(folder.path()), DataError);  // circle.txt, by name
+  std::filesystem::remove(folder / "circle.txt");
+  EXPECT_EQ(read_text_files(folder.path()).bytes, "text");
+}
+
 TEST(TextFiles, OneFileIsItself) {
   const TempFolder folder;
   folder.write("poem.TXT", "a\0b\xff");

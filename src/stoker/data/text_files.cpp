@@ -2,6 +2,7 @@
 #include "stoker/data/text_files.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
@@ -13,32 +14,37 @@ namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "data.text";
 constexpr std::size_t kLargestFile = std::size_t{1} << 36;  // 64 GiB: what is read must fit the memory anyway
 
-struct FoundFiles {
-  std::vector<fs::path> text;
-  fs::path other;  // the first that is none
-};
-
-FoundFiles find_files(const fs::path& folder) {
-  FoundFiles found;
+// Calls take(path, is_text) for each file below folder until it says false; hidden ones and linked folders, which may
+// go in circles, are passed over.
+void walk(const fs::path& folder, const std::function<bool(const fs::path&, bool)>& take) {
   std::error_code error;
-  fs::recursive_directory_iterator it(folder, fs::directory_options::follow_directory_symlink, error), end;
+  fs::recursive_directory_iterator it(folder, error), end;
   for (; !error && it != end; it.increment(error)) {
+    std::error_code unknown;  // of a link to nowhere, which counts as a file
     const bool hidden = it->path().filename().native().starts_with('.');
-    if (hidden && it->is_directory()) {
-      it.disable_recursion_pending();
-    } else if (!hidden && !it->is_directory()) {
-      if (it->path().extension() == ".txt") {
-        found.text.push_back(it->path());
-      } else if (found.other.empty()) {
-        found.other = it->path();
+    if (it->is_directory(unknown)) {
+      if (hidden) {
+        it.disable_recursion_pending();
       }
+    } else if (!hidden && !take(it->path(), it->path().extension() == ".txt")) {
+      return;
     }
   }
   if (error) {
     fail<DataError>(kWhere, "{}: cannot be read: {}", printable(folder.native()), error.message());
   }
-  std::ranges::sort(found.text, {}, [](const fs::path& path) -> const std::string& { return path.native(); });
-  return found;
+}
+
+std::vector<fs::path> text_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  walk(folder, [&](const fs::path& file, bool is_text) {
+    if (is_text) {
+      files.push_back(file);
+    }
+    return true;
+  });
+  std::ranges::sort(files, {}, [](const fs::path& file) -> const std::string& { return file.native(); });
+  return files;
 }
 
 }  // namespace
@@ -48,18 +54,22 @@ bool looks_like_text(const fs::path& path) {
   if (!fs::is_directory(path, error)) {
     return path.extension() == ".txt";
   }
+  bool some = false, others = false;
   try {
-    const FoundFiles found = find_files(path);
-    return !found.text.empty() && found.other.empty();
+    walk(path, [&](const fs::path&, bool is_text) {
+      (is_text ? some : others) = true;
+      return !others;
+    });
   } catch (const DataError&) {  // whoever opens it says why
     return false;
   }
+  return some && !others;
 }
 
 Text read_text_files(const fs::path& path) {
   Text text;
   std::error_code error;
-  text.files = fs::is_directory(path, error) ? find_files(path).text : std::vector<fs::path>{path};
+  text.files = fs::is_directory(path, error) ? text_files(path) : std::vector<fs::path>{path};
   if (text.files.empty()) {
     fail<DataError>(kWhere, "{}: has no file that ends in .txt", printable(path.native()));
   }

@@ -17,11 +17,11 @@ struct Text {
 };
 
 // Whether a path looks like text: a file whose name ends in .txt, or a folder that has no other files below it (hidden
-// ones aside).
+// ones and linked folders aside).
 [[nodiscard]] bool looks_like_text(const std::filesystem::path& path);
 
-// A file whatever its name, or the .txt files below a folder, hidden ones passed over; a line end is put between files
-// where the first lacks one. DataError for what is missing, cannot be read, or is empty.
+// A file whatever its name, or the .txt files below a folder but for hidden ones and linked folders; a line end is put
+// between files where the first lacks one. DataError for what is missing, cannot be read, or is empty.
 [[nodiscard]] Text read_text_files(const std::filesystem::path& path);
 
 // The largest offset up to wanted at which no UTF-8 character is cut.

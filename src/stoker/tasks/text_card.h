@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a language model's checkpoint says of its network, and the same for other programs. Used by text_task.
+// Thread-safe: no state.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stoker/models/gpt.h"
+
+namespace stoker::tasks {
+
+// "network" of the card (docs/formats.md) and back; nlohmann::json::exception for a card without it.
+[[nodiscard]] nlohmann::json to_json(const models::GptOptions& network);
+[[nodiscard]] models::GptOptions network_of(const nlohmann::json& card);
+
+// Files, name and content, with which Hugging Face's GPT2LMHeadModel.from_pretrained() reads the weights, and its
+// AutoTokenizer the tokenizer where it is a tokenizer.json.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> hugging_face_files(const nlohmann::json& card);
+
+}  // namespace stoker::tasks
