@@ -16,10 +16,10 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo test test-long asan tsan tidy format docs bundle clean
+.PHONY: help bootstrap build demo install test test-long asan tsan tidy format docs bundle bundle-test clean
 
 help: ## Show these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 bootstrap: ## Install compiler, libraries and torch where they are missing
 	@tools/bootstrap
@@ -42,6 +42,10 @@ test: bootstrap ## Build and run all tests but the long ones
 	@$(call configure,release)
 	@$(call ninja,release,all headers)
 	@ctest --preset release
+
+install: build ## Install program, library and CMake package into PREFIX (default /usr/local)
+	@cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local) >/dev/null
+	@echo "Installed into $(or $(PREFIX),/usr/local); a CMake project there says find_package(stoker 0.1 REQUIRED)"
 
 test-long: build ## Run the tests that take minutes
 	@ctest --preset long
@@ -70,8 +74,13 @@ docs: ## Write the library's reference to build/docs/html/index.html
 	@mkdir -p build/docs
 	@doxygen Doxyfile
 
-bundle: build ## Put binaries and tests into build/bundle/, to run beside any torch 2.11
+bundle: build ## Pack program, tests and benches into build/bundle/, to run on another Linux beside its torch 2.11
+	@$(call ninja,release,benches)
 	@tools/bundle $(RELEASE) build/bundle
+
+bundle-test: bundle ## Try the bundle in a new Debian 12 with only Python and torch (as root)
+	@[ "$$(id -u)" != 0 ] || tools/bootstrap debootstrap
+	@tools/bundle_test build/bundle/stoker-*-linux-$$(uname -m).tar.gz
 
 clean: ## Remove build/ (runs/ and the torch cache stay)
 	rm -rf build

@@ -22,8 +22,10 @@ if(STOKER_SANITIZE)
   add_link_options(-fsanitize=${STOKER_SANITIZE})
 endif()
 
-# A program that was moved finds our libraries in the lib/ beside its bin/ (make bundle).
-set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
+# A program that was installed or moved finds our libraries in the lib/ beside its bin/. Given at once: a path that CMake
+# rewrites at installation ends in an empty entry until then, which is the current folder.
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 
 # Paths below the source folder are made relative, so that every build folder and every clone share what was compiled.
 find_program(STOKER_CCACHE ccache)

@@ -16,9 +16,31 @@ function(stoker_gpu_tests room)
   endif()
 endfunction()
 
-if(NOT STOKER_HAS_CUDA_HEADERS)
+# The CUDA host headers come from the wheel's neighbours (nvidia/cu13), or from a toolkit beside nvcc.
+get_filename_component(site ${STOKER_TORCH} DIRECTORY)
+find_path(STOKER_CUDA_INCLUDE cuda_runtime_api.h
+  PATHS ${site}/nvidia/cu13/include /usr/local/cuda/include NO_DEFAULT_PATH)
+if(NOT EXISTS ${torch_lib}/libtorch_cuda.so OR NOT STOKER_CUDA_INCLUDE)
+  message(STATUS "torch without CUDA: libstoker_cuda is not built")
   return()
 endif()
+# cuda_runtime.h includes crt/, which the wheel leaves to another one; tools/bootstrap fetches it.
+set(cache $ENV{STOKER_CACHE})
+if(NOT cache)
+  set(cache $ENV{HOME}/.cache/stoker)
+endif()
+find_path(STOKER_CUDA_CRT_INCLUDE crt/host_config.h
+  PATHS ${STOKER_CUDA_INCLUDE} ${cache}/cuda-crt-13.0.88/nvidia/cu13/include $ENV{CUDA_HOME}/include
+    /usr/local/cuda/include NO_DEFAULT_PATH)
+if(NOT STOKER_CUDA_CRT_INCLUDE)
+  message(FATAL_ERROR "No crt/host_config.h for ${STOKER_CUDA_INCLUDE}/cuda_runtime.h; tools/bootstrap fetches it")
+endif()
+add_library(stoker_torch_cuda INTERFACE)
+target_include_directories(stoker_torch_cuda SYSTEM INTERFACE ${STOKER_CUDA_INCLUDE} ${STOKER_CUDA_CRT_INCLUDE})
+target_link_libraries(stoker_torch_cuda INTERFACE stoker_torch_cpu)
+target_link_options(stoker_torch_cuda INTERFACE
+  -Wl,--no-as-needed ${torch_lib}/libtorch_cuda.so ${torch_lib}/libc10_cuda.so)
+
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/stoker/*_cuda.cpp)
 file(GLOB_RECURSE cuda_kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/stoker/*.cu)
 if(cuda_kernels)
@@ -47,4 +69,7 @@ if(NOT STOKER_SANITIZE)  # sanitizers leave their runtime to the executable
   target_link_options(stoker_cuda PRIVATE -Wl,-z,defs)
 endif()
 set_target_properties(stoker_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+# A program calls nothing in it, so a linker that drops such libraries (Ubuntu's) would leave it out.
+target_link_options(stoker_cuda INTERFACE -Wl,--no-as-needed)
+set_target_properties(stoker_cuda PROPERTIES EXPORT_NAME cuda)
 add_library(stoker::cuda ALIAS stoker_cuda)

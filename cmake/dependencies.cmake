@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What Debian has and we do not write ourselves; docs/decisions/ says why each one.
-find_package(Threads REQUIRED)
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(jpeg REQUIRED IMPORTED_TARGET libjpeg)
-pkg_check_modules(spng REQUIRED IMPORTED_TARGET spng)
-pkg_check_modules(oniguruma REQUIRED IMPORTED_TARGET oniguruma)
-find_package(nlohmann_json 3.9 REQUIRED)
+# What Debian has and we do not write ourselves; docs/decisions/ says why each one. What a program on the installed
+# library links, too, is in linked.cmake; the rest is used inside a room or by tests alone.
+include(linked)
 find_package(GTest REQUIRED)
 find_path(STOKER_TOMLPP_INCLUDE toml++/toml.h REQUIRED)
 find_path(STOKER_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)

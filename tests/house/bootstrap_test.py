@@ -24,6 +24,7 @@ if [ "$last" = nvidia-cuda-crt==13.0.88 ]; then
 fi
 mkdir -p "$2/torch/lib" "$2/torch/include/ATen/core"
 touch "$2/torch/include/ATen/core/Tensor.h"
+echo "__version__ = '2.11.0+cu130'" > "$2/torch/version.py"
 %s
 touch "$2/torch/lib/libtorch_cpu.so"
 """
@@ -75,20 +76,29 @@ class Bootstrap(unittest.TestCase):
         folder = self.folder / name / "torch"
         (folder / "lib").mkdir(parents=True)
         (folder / "lib" / "libtorch_cpu.so").touch()
+        (folder / "include" / "ATen" / "core").mkdir(parents=True)
+        (folder / "include" / "ATen" / "core" / "Tensor.h").touch()
         (folder / "version.py").write_text(f"__version__ = '{version}'\n", encoding="utf-8")
         return folder
 
     def launch(self, **more):
-        launcher = ROOT / "tools" / "bundle_files" / "launch"
-        return self.run_tool("exit 1", launcher, "/bin/sh", "-c", 'echo "$LD_LIBRARY_PATH"', **more)
+        bundle = self.folder / "bundle"
+        bundle.mkdir(exist_ok=True)
+        for tool in ("bundle_files/launch", "find_torch"):
+            shutil.copy(ROOT / "tools" / tool, bundle)
+        return self.run_tool("exit 1", bundle / "launch", "/bin/sh", "-c", 'echo "$LD_LIBRARY_PATH"', **more)
 
     def test_the_launcher_takes_the_right_torch(self):
         right, wrong = self.torch("right", "2.11.0+cu130"), self.torch("wrong", "2.1.0")
         self.assertIn(f":{right}/lib", self.launch(STOKER_TORCH=str(right)).stdout)
         refused = self.launch(STOKER_TORCH=str(wrong))
         self.assertEqual(refused.returncode, 71)
-        self.assertIn("is not a folder of torch 2.11.0", refused.stderr)
-        self.assertEqual(self.launch().returncode, 71)
+        self.assertIn(f"STOKER_TORCH={wrong} is torch 2.1.0, torch 2.11.0 is needed", refused.stderr)
+        nothing = self.launch(STOKER_TORCH=str(self.folder))
+        self.assertIn("holds no torch", nothing.stderr)
+        nowhere = self.launch()
+        self.assertEqual(nowhere.returncode, 71)
+        self.assertIn("stoker: no torch 2.11.0 found: pip install torch==2.11.0", nowhere.stderr)
         cached = self.torch("cache/torch-2.11.0", "2.11.0")
         self.assertIn(f":{cached}/lib", self.launch().stdout)
 

@@ -25,6 +25,7 @@ class LinkedLibraries(unittest.TestCase):
     def test_looks_for_libraries_beside_itself(self):  # make bundle moves it
         paths = re.findall(r"\(RUNPATH\).*\[(.+)\]", dynamic_section())
         self.assertTrue(paths and "$ORIGIN/../lib" in paths[0].split(":"), paths)
+        self.assertNotIn("", paths[0].split(":"), "an empty entry is the current folder")
 
 
 if __name__ == "__main__":
