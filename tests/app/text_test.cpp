@@ -96,7 +96,7 @@ TEST(Text, BytesTakeWhatIsNoUtf8) {
   EXPECT_THAT(read_bytes(folder / "runs/a/plan.json"), HasSubstr("the text is no UTF-8"));
   const Finished refused = run_stoker(train + Words{"run=b", "tokenizer=characters"}, folder.path());
   EXPECT_EQ(refused.code, kDataError);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("0xff at offset 5200"), HasSubstr("tokenizer=bytes")));
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("0xff at byte offset 5200"), HasSubstr("tokenizer=bytes")));
 }
 
 TEST(Text, RefusesInWordsThatHelp) {

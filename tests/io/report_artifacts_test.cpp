@@ -71,7 +71,7 @@ TEST(Artifacts, OnlyPicturesOfTheFolderAreInlined) {
 TEST(Artifacts, PicturesBeyondTheBudgetAreCounted) {
   const TempFolder folder;
   for (int i = 0; i < 50; ++i) {
-    write_file_atomically(folder.path() / fmt::format("{}.png", i), std::string(kPng) + std::string(30'000, 'x'));
+    write_file_atomically(folder.path() / fmt::format("{}.png", i), std::string(kPng).append(30'000, 'x'));
   }
   write_file_atomically(folder.path() / "g.json", gallery(50).dump());
   const Json thing = show(folder.path()).things[0];
