@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker predict: what a trained model says of pictures.
+// stoker predict: what a trained model says of pictures or rows of tables.
 #include "stoker/job/predict.h"
 
 #include <cstdio>
@@ -24,10 +24,12 @@ struct PredictArguments {
 
 void add_predict(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<PredictArguments>();
-  CLI::App* command = app.add_subcommand("predict", "Classes and probabilities for files and folders");
+  CLI::App* command =
+      app.add_subcommand("predict", "Classes and probabilities, or numbers, for pictures or the rows of tables");
   command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
-  command->add_option("FILES", arguments->files, "pictures, or folders of them")->required();
-  command->add_option("--top", arguments->top_k, "guesses a picture")->check(CLI::Range(1, 1'000'000));
+  command->add_option("FILES", arguments->files, "pictures, or folders of them; tables with the columns of training")
+      ->required();
+  command->add_option("--top", arguments->top_k, "guesses a picture or row")->check(CLI::Range(1, 1'000'000));
   command->add_option("--format", arguments->format, "csv or json (one object a line)")
       ->check(CLI::IsMember({"csv", "json"}));
   command->add_option("--out", arguments->out, "file to write instead of standard output");
@@ -36,17 +38,18 @@ void add_predict(CLI::App& app, int& exit_code) {
   command->add_option("--device", arguments->device, "auto, cpu, cuda or cuda:N");
   command->callback([arguments, &exit_code] {
     job::PredictionWriter writer(arguments->out, arguments->format == "json");
-    const job::FoundPictures found = job::find_pictures({arguments->files.begin(), arguments->files.end()});
-    for (const std::string& finding : found.findings) {
-      fmt::print(stderr, "note: {}\n", printable(finding));
-    }
     job::start_process();
     job::LoadedModel loaded = job::open_model(arguments->run, arguments->device, arguments->checkpoint);
+    const auto source = job::open_unlabelled(loaded, {arguments->files.begin(), arguments->files.end()});
+    for (const std::string& finding : source->findings()) {
+      fmt::print(stderr, "note: {}\n", printable(finding));
+    }
     std::int64_t unreadable = 0;
-    job::predict_files(loaded, found.files, arguments->top_k, 64, [&](const job::Prediction& prediction) {
-      unreadable += prediction.error.empty() ? 0 : 1;
-      if (!prediction.error.empty()) {
-        fmt::print(stderr, "stoker: {}\n", prediction.error);
+    job::predict(loaded, *source, arguments->top_k, 64, [&](const job::Prediction& prediction) {
+      const std::string& error = prediction.sample.error;
+      unreadable += error.empty() ? 0 : 1;
+      if (!error.empty()) {
+        fmt::print(stderr, "stoker: {}\n", error);
       }
       writer.write(prediction);
     });

@@ -5,8 +5,8 @@
     bench/peers/tabular.py STOKER DATA [--seeds 3]
 
 STOKER: the command line's binary. DATA: a folder with adult-train.csv, adult-test.csv and california_housing.csv. Needs
-scikit-learn and pandas (PyPI). Housing rows are split by this script, once, into files that both sides read. Prints one
-line a system and seed, then means and the ratios that docs/evidence.md quotes.
+scikit-learn and pandas (PyPI). Housing's test rows are those that Stoker cuts for a seed, as its run folder tells. Prints
+one line a system and seed, then means and the ratios that docs/evidence.md quotes.
 """
 import argparse
 import json
@@ -18,7 +18,6 @@ import subprocess
 import tempfile
 import time
 
-import numpy
 import pandas
 import sklearn
 from sklearn.compose import make_column_transformer
@@ -80,19 +79,15 @@ def adult(program, data, work, seeds):
 
 
 def housing(program, data, work, seeds):
-    frame = pandas.read_csv(data / "california_housing.csv")
-    order = numpy.random.default_rng(0).permutation(len(frame))
-    cut = len(frame) // 5
-    test, train = frame.iloc[order[:cut]], frame.iloc[order[cut:]]
-    train.to_csv(work / "housing-train.csv", index=False)
-    test.to_csv(work / "housing-test.csv", index=False)
+    file = data / "california_housing.csv"
+    frame = pandas.read_csv(file)
     target = "median_house_value"
     ours, peers = [], []
     for seed in seeds:
-        metrics, seconds = stoker(program, work, f"housing-{seed}",
-                                  ["housing-train.csv", f"target={target}", f"test={work / 'housing-test.csv'}",
-                                   f"seed={seed}"])
+        metrics, seconds = stoker(program, work, f"housing-{seed}", [file, f"target={target}", f"seed={seed}"])
         ours.append(metrics["rmse"])
+        tests = pandas.read_csv(work / f"housing-{seed}/artifacts/split.csv").split == "test"
+        train, test = frame[~tests.values], frame[tests.values]
         train_x = train.drop(columns=target)
         model = boosting(HistGradientBoostingRegressor, train_x, seed).fit(train_x, train[target])
         peers.append(root_mean_squared_error(test[target], model.predict(test.drop(columns=target))))

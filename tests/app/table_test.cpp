@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line on tables: trained, judged, resumed to the same bytes, and refused in words that help.
+#include "app/people_table.h"
 #include "app/trained_run.h"
 
 namespace stoker::testing {
@@ -7,23 +8,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-const Words kShort = {"epochs=30", "lr=0.01", "intra_op=1", "precision=fp32", "batch=16", "hidden=16"};
-
-// 240 rows: pay follows age and job; a gap here and there, and a column that says nothing.
-std::string people(const std::string& end = "") {
-  std::string text = "age,job,same,pay\n";
-  for (int i = 0; i < 240; ++i) {
-    const int age = 18 + i * 7 % 50, job = i * 5 % 3;
-    const bool high = age + 10 * job > 50;
-    text += (i % 17 == 3 ? "?" : std::to_string(age)) + ", " +
-            (job == 0   ? "clerk"
-             : job == 1 ? "smith"
-                        : "\"sea, man\"") +
-            ",1," + (high ? ">50K" : "<=50K") + end + "\n";
-  }
-  return text;
-}
 
 TEST(Table, TrainsResumesAndEvaluates) {
   const TempFolder folder;
@@ -58,9 +42,6 @@ TEST(Table, TrainsResumesAndEvaluates) {
   EXPECT_THAT(
       run_stoker({"info", "runs/through"}, folder.path()).out,
       AllOf(HasSubstr("target pay, from 1 number and 1 category columns"), HasSubstr("2 classes: <=50K, >50K")));
-  const Finished predict = run_stoker({"predict", "runs/through", "people.csv"}, folder.path());
-  EXPECT_EQ(predict.code, kUsage) << predict.all();
-  EXPECT_THAT(predict.err, HasSubstr("model for tabular"));
 }
 
 TEST(Table, WhatCannotBeIsRefused) {

@@ -2,6 +2,7 @@
 // RFC 4180, as spreadsheets and Python's csv module write it.
 #include "stoker/data/csv.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "stoker/base/error.h"
@@ -45,6 +46,19 @@ TEST(Csv, CountsLinesAndRefusesBrokenQuotes) {
   EXPECT_EQ(lines, (std::vector<std::int64_t>{1, 2, 4}));
   EXPECT_THROW(rows_of("a\n\"never closed"), DataError);
   EXPECT_THROW(rows_of("\"a\"b,c\n"), DataError);
+}
+
+// A header of a billion columns must not cost a billion strings: what is too wide is refused while it is read.
+TEST(Csv, AHeaderWithoutEndIsRefusedBeforeItTakesMemory) {
+  const std::string header(4'000'000, ',');
+  CsvReader reader(header, "t.csv");
+  std::vector<std::string> row;
+  EXPECT_THAT([&] { reader.next(row); },
+              ::testing::ThrowsMessage<DataError>(::testing::HasSubstr("t.csv, line 1: has more than 16384 fields")));
+  EXPECT_LE(row.size(), CsvReader::kMostFields);
+  CsvReader widest(std::string_view(header).substr(0, CsvReader::kMostFields - 1), "t.csv");
+  ASSERT_TRUE(widest.next(row));
+  EXPECT_EQ(row.size(), CsvReader::kMostFields);
 }
 
 }  // namespace

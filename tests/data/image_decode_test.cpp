@@ -75,17 +75,6 @@ TEST(ImageDecode, SixteenBitsKeepTheHighByte) {
   }
 }
 
-TEST(ImageDecode, RoundTripsPng) {
-  for (const int channels : {1, 3}) {
-    const augment::Image image = testing::computed_picture(31, 17, channels);
-    const std::string file = testing::png_of(image);
-    augment::Image out;
-    decode_image(as_bytes(file), channels, {}, out, "made.png");
-    EXPECT_EQ(out.pixels, image.pixels);
-    EXPECT_EQ(probe_image(as_bytes(file), {}, "made.png").channels, channels);
-  }
-}
-
 TEST(ImageDecode, NamesWhatItCannotRead) {
   EXPECT_THAT(error_of({}), HasSubstr("x.jpg: is empty"));
   EXPECT_THAT(error_of(as_bytes("hello, world")), HasSubstr("is no picture (it begins with \"hello, world\")"));

@@ -95,7 +95,9 @@ TEST(Table, RefusesWhatIsNoTable) {
   EXPECT_THAT(refusal("a,\n1,2\n"), AllOf(HasSubstr("column 2 has no name"), HasSubstr("header=off")));
   EXPECT_THAT(refusal("a,b\n1,\"2\n"), AllOf(HasSubstr("line 2"), HasSubstr("never closed")));
   EXPECT_THAT(refusal("a,b\n1,\"2\"x\n"), HasSubstr("after a closing quote"));
-  EXPECT_THAT(refusal(std::string(20'000, ',') + "\n"), AllOf(HasSubstr("20001 columns"), HasSubstr("separator")));
+  EXPECT_THAT(refusal(std::string(20'000, ',') + "\n"),
+              AllOf(HasSubstr("line 1"), HasSubstr("16384 fields"), HasSubstr("separates")));
+  EXPECT_THAT(refusal("\x89PNG\r\n\x1A\n" + std::string(1, '\0')), HasSubstr("is no table"));
 }
 
 }  // namespace

@@ -74,6 +74,15 @@ class Reader(unittest.TestCase):
         WrittenRun(self.run_folder, 180, 400).end()
         self.assertEqual(list(series(self.run_folder)["train/loss"]), list(range(1, 401)))
 
+    def test_reads_histograms(self):
+        WrittenRun(self.run_folder, 0, 300).end()
+        reader = plugin_event_accumulator.EventAccumulator(str(self.run_folder / "tensorboard"))
+        reader.Reload()
+        point = reader.Tensors("weights/größe.weight")[1]
+        self.assertEqual(point.step, 200)
+        self.assertEqual(tensor_util.make_ndarray(point.tensor_proto).tolist(), [[-1, 0, 5], [0, 1, 7]])
+        self.assertEqual(set(reader.PluginTagToContent("histograms")), {"weights/größe.weight", "weights/bias"})
+
     def test_reads_what_a_kill_left_of_a_record(self):
         WrittenRun(self.run_folder, 0, 50).kill()
         file, = (self.run_folder / "tensorboard").iterdir()
@@ -160,6 +169,13 @@ class Page(unittest.TestCase):
         self.assertIn("the first of &lt;b&gt;two&lt;/b&gt;", text["notes/findings"])
         self.assertIn("the second: one core is busy", text["notes/findings"])
         self.assertIn("a *run* of &lt;nothing", text["notes/title"])
+
+    def test_shows_histograms(self):
+        self.assertEqual(set(self.get("histograms/tags")["first/tensorboard"]), {"weights/größe.weight", "weights/bias"})
+        points = self.of_tag("histograms/histograms", "weights/größe.weight")
+        self.assertEqual([point[1:] for point in points],
+                         [[step, [[-1, 0, 5], [0, 1, 7]]] for step in (100, 200, 300)])
+        self.assertEqual(self.of_tag("histograms/histograms", "weights/bias")[-1][2], [[2.5, 3.5, 300]])
 
     def test_shows_hyper_parameters(self):
         experiment = self.get("hparams/experiment", body=b'{"includeMetrics": true}')

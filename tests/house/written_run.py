@@ -2,23 +2,13 @@
 """A run folder written by the sinks themselves (tests/io/written_run.cpp), for tests that read it back with the libraries
 people use. Import it before those libraries: it puts them on the path, or skips the test aloud."""
 import os
-import pathlib
 import struct
 import subprocess
-import sys
 import zlib
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-WRITER = os.environ["STOKER_WRITTEN_RUN"]
-SKIPPED = 77  # ctest's, see cmake/house.cmake
+from packages import PACKAGES  # noqa: F401
 
-_found = subprocess.run([ROOT / "tools" / "python_packages"], capture_output=True, text=True,
-                        env={**os.environ, "PYTHON": sys.executable})
-if _found.returncode != 0:
-    print(f"SKIPPED: the Python packages of tests/requirements.txt cannot be installed:\n{_found.stderr}")
-    sys.exit(SKIPPED)
-PACKAGES = _found.stdout.strip()
-sys.path.insert(0, PACKAGES)
+WRITER = os.environ["STOKER_WRITTEN_RUN"]
 
 
 class WrittenRun:

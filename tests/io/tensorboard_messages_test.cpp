@@ -77,6 +77,14 @@ TEST(TensorBoardMessages, Images) {
             "0a2b0a0169421808071204120208044201334201324203504e474203474e504a0c0a080a06696d616765732003");
 }
 
+TEST(TensorBoardMessages, Histograms) {
+  Summary summary;
+  summary.histogram("h", {"", -1, 1, {5, 7}});
+  EXPECT_EQ(hex(summary.bytes()),
+            "0a550a0168423e0802120812020802120208033230000000000000f0bf000000000000000000000000000014400000000000000000"
+            "000000000000f03f0000000000001c404a100a0c0a0a686973746f6772616d732002");
+}
+
 TEST(TensorBoardMessages, HyperParameters) {
   Summary summary;
   summary.session_started({{"lr", "0.5", core::Origin::kDefault, ""}}, 1.5);

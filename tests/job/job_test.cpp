@@ -51,8 +51,8 @@ class Recorder final : public core::EventSink {
  public:
   explicit Recorder(std::vector<std::string>& seen) : seen_(seen) {}
   void on(const core::Event& event) override {
-    static constexpr const char* kNames[] = {"run_started", "step",    "evaluated", "saved",
-                                             "fault",       "finding", "artifact",  "run_finished"};
+    static constexpr const char* kNames[] = {"run_started", "step",     "evaluated",  "saved",       "fault",
+                                             "finding",     "artifact", "histograms", "run_finished"};
     std::string text = kNames[event.index()];
     if (const auto* saved = std::get_if<core::CheckpointSaved>(&event)) {
       text += " " + saved->kind;

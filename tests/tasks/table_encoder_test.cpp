@@ -70,6 +70,37 @@ TEST(TableEncoder, LearnsFromTheTrainingRowsAlone) {
   EXPECT_EQ(to_json(back), to_json(encoding));
 }
 
+TEST(TableEncoder, AColumnWithoutAValueIsLeftOutAloud) {
+  std::vector<std::string> findings;
+  const data::TableData table = table_of("x,gap,word,y\n1,?,,a\n2,,NA,b\n3,5,late,b\n");
+  const TableEncoding encoding = learn_encoding(table, first_rows(2), {.target = "y"}, findings);
+  ASSERT_EQ(encoding.numbers.size(), 1U);
+  EXPECT_EQ(encoding.numbers[0].name, "x");
+  EXPECT_TRUE(encoding.categories.empty());
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_THAT(findings[0], HasSubstr("\"gap\""));
+  EXPECT_THAT(findings[1], HasSubstr("\"word\""));
+  EXPECT_EQ(encode_table(table, encoding, "").numbers.sizes(), (std::vector<std::int64_t>{3, 1}));
+}
+
+// A row to predict for needs no target; what training has not seen is missing, aloud.
+TEST(TableEncoder, RowsToPredictForNeedNoTarget) {
+  std::vector<std::string> findings;
+  const TableEncoding encoding =
+      learn_encoding(table_of(kPeople), first_rows(3), {.target = "pay", .bins = 2}, findings);
+  const data::TableData rows = table_of("job,gap,age\nbaker,1,20\ncook,3,30\nsmith,?,10\n");
+  const EncodedTable encoded = encode_inputs(rows, encoding);
+  EXPECT_FALSE(encoded.target.defined());
+  EXPECT_EQ(encoded.categories[0][0].item<std::int64_t>(), 0);
+  EXPECT_EQ(encoded.categories[2][0].item<std::int64_t>(), 2);
+  EXPECT_EQ(encoded.numbers[0][0].item<float>(), 0);  // age 20 is the mean
+  EXPECT_THAT(unseen_categories(rows, encoding),
+              ::testing::ElementsAre(AllOf(HasSubstr("\"job\" has 2 values"), HasSubstr("\"baker\""))));
+  EXPECT_TRUE(unseen_categories(table_of(kPeople), learn_encoding(table_of(kPeople), first_rows(4),
+                                                                  {.target = "pay", .bins = 2}, findings))
+                  .empty());
+}
+
 TEST(TableEncoder, RegressionStandardisesTheTarget) {
   std::vector<std::string> findings;
   const data::TableData table = table_of("x,y\n1,10\n2,20\n3,60\n");

@@ -87,6 +87,19 @@ struct Artifact {
   std::string path;  // relative to the run folder: "artifacts/mistakes.json"
 };
 
+// How the values of a tensor are spread, in bins of the same width.
+struct Histogram {
+  std::string name;
+  double low = 0, high = 0;  // ends of the bins
+  std::vector<double> counts;
+};
+
+// The weights at a checkpoint "last", for logs that draw them; where tensorboard=histograms asks for it.
+struct WeightHistograms {
+  std::int64_t step = 0;
+  std::vector<Histogram> weights;
+};
+
 struct RunFinished {
   std::int64_t step = 0;
   std::string outcome;  // "done", "stopped", "failed", "early_stop"
@@ -94,8 +107,8 @@ struct RunFinished {
   double seconds = 0;
 };
 
-using Event =
-    std::variant<RunStarted, StepFinished, Evaluated, CheckpointSaved, FaultSurvived, Finding, Artifact, RunFinished>;
+using Event = std::variant<RunStarted, StepFinished, Evaluated, CheckpointSaved, FaultSurvived, Finding, Artifact,
+                           WeightHistograms, RunFinished>;
 
 // After so long without an event a sink is told to let out what it holds back.
 inline constexpr double kQuietSeconds = 0.1;

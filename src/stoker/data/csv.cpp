@@ -33,6 +33,10 @@ bool CsvReader::next(std::vector<std::string>& fields) {
   row_line_ = line_;
   std::size_t count = 0;
   for (bool more = true; more; ++count) {
+    if (count == kMostFields) {
+      fail<DataError>("data.csv", "{}, line {}: has more than {} fields; is \"{}\" what separates them?", name_,
+                      row_line_, kMostFields, separator_ == '\t' ? "tab" : std::string(1, separator_));
+    }
     if (count == fields.size()) {
       fields.emplace_back();
     }

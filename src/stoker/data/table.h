@@ -30,8 +30,8 @@ struct TableData {
 
 // Reads the file: RFC 4180 with another separator if need be, spaces around a field passed over, and as missing what is
 // empty or one of ? NA N/A NaN nan null NULL None. The text "inf" is no number.
-// DataError that names file and line for a row of another width, a repeated or empty column name, a file without a row;
-// more than 16,384 columns are refused at the first row.
+// DataError that names file and line for a row of another width, a repeated or empty column name, a file without a row
+// or of more than 4 GiB, and what CsvReader refuses.
 [[nodiscard]] TableData read_table(const std::filesystem::path& path, const TableOptions& options);
 
 // The column of that name; DataError with the nearest name if there is none.

@@ -7,17 +7,14 @@
 #include "stoker/base/file.h"
 #include "stoker/base/thousands.h"
 #include "stoker/base/utf8.h"
+#include "stoker/data/bpe_tokenizer.h"
+#include "stoker/data/token_checks.h"
+#include "stoker/data/tokenizer_file.h"
 
 namespace stoker::data {
 namespace {
 
 constexpr std::string_view kWhere = "data.tokenizer";
-
-void check_id(std::int32_t id, std::size_t size) {
-  if (id < 0 || static_cast<std::size_t>(id) >= size) {
-    fail<DataError>(kWhere, "id {} cannot be decoded: this tokenizer has ids 0 to {}", id, size - 1);
-  }
-}
 
 class ByteTokenizer : public Tokenizer {
  public:
@@ -121,8 +118,13 @@ std::unique_ptr<Tokenizer> character_tokenizer(std::string_view text) {
 }
 
 std::unique_ptr<Tokenizer> read_tokenizer(const std::filesystem::path& file) {
-  fail<DataError>(kWhere, "{}: byte-level BPE is not read by this version; set tokenizer=bytes",
-                  printable(file.native()));
+  const std::string name = printable(file.native());
+  try {
+    return bpe_tokenizer(read_bpe(nlohmann::json::parse(read_text(file)), name));
+  } catch (const nlohmann::json::parse_error& error) {
+    fail<DataError>(kWhere, "{}: is no JSON, or a part of one, wrong at byte {}; give a whole tokenizer.json", name,
+                    error.byte);
+  }
 }
 
 std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& json) {
@@ -134,7 +136,11 @@ std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& json) {
     if (kind == "characters") {
       return character_tokenizer(json.at("characters").get<std::string>());
     }
-    fail<DataError>(kWhere, "a saved tokenizer is of the kind '{}', this version knows bytes and characters",
+    if (kind == "tokenizer.json") {
+      return bpe_tokenizer(read_bpe(json.at("tokenizer"), "the saved tokenizer"));
+    }
+    fail<DataError>(kWhere,
+                    "a saved tokenizer is of the kind '{}', this version knows bytes, characters and tokenizer.json",
                     printable(kind));
   } catch (const nlohmann::json::exception& error) {
     fail<DataError>(kWhere, "a saved tokenizer is damaged: {}; save it again from its source", error.what());

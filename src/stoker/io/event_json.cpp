@@ -103,6 +103,10 @@ Json to_json(const Artifact& event, const std::vector<std::string>&) {
   return {{"event", "artifact"}, {"step", event.step}, {"name", text(event.name)}, {"path", text(event.path)}};
 }
 
+Json to_json(const WeightHistograms& event, const std::vector<std::string>&) {
+  return {{"event", "weight_histograms"}, {"step", event.step}, {"tensors", event.weights.size()}};
+}
+
 Json to_json(const RunFinished& event, const std::vector<std::string>&) {
   return {{"event", "run_finished"},
           {"step", event.step},

@@ -24,10 +24,13 @@ std::vector<std::pair<std::string, std::string>> keys() {
 
 std::vector<std::string> values_of(const std::string& key, const std::string& choices) {
   std::vector<std::string> values;
-  if (key == "model" || key == "task") {
+  if (key == "task") {
     for (const tasks::TaskKind& kind : tasks::known_tasks()) {
-      key == "task" ? values.push_back(kind.name)
-                    : static_cast<void>(values.insert(values.end(), kind.models.begin(), kind.models.end()));
+      values.push_back(kind.name);
+    }
+  } else if (key == "model") {
+    for (const tasks::TaskKind& kind : tasks::known_tasks()) {
+      values.insert(values.end(), kind.models.begin(), kind.models.end());
     }
   } else if (key == "device") {
     values = {"auto", "cpu", "cuda"};

@@ -24,6 +24,7 @@
 #include "stoker/job/process.h"
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
+#include "stoker/job/weight_histograms.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/train/evaluate.h"
 
@@ -114,10 +115,16 @@ std::function<std::int64_t()> throttled_memory(c10::Device device) {
 }
 
 // Makes the folder of a fresh run; the plan is written each time, since a resume may change it.
-const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request, const train::Plan& plan) {
+const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request, const train::Plan& plan,
+                          const tasks::Task& task) {
   if (!run) {
     run = RunFolder::create(request.run.empty() ? default_run_name(request.data, plan.model) : request.run);
     write_file_atomically(run->config(), request_to_toml(request));
+    for (const auto& [name, text] : task.records()) {
+      std::error_code ignored;  // writing says what is wrong
+      fs::create_directories(run->path() / "artifacts", ignored);
+      write_file_atomically(run->path() / "artifacts" / name, text);
+    }
   }
   write_file_atomically(run->plan(), train::plan_to_json(plan));
   return *run;
@@ -133,10 +140,10 @@ void go_on(Session& session, std::optional<io::Checkpoint>& resumed, const RunFo
 }
 
 void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> sinks, const RunFolder& run,
-               bool tensorboard) {
+               const std::string& tensorboard) {
   bus.add(std::make_unique<io::MetricsCsv>(run.path()), /*awaited=*/true);
   bus.add(std::make_unique<io::MetricsJsonl>(run.path()), /*awaited=*/true);
-  if (tensorboard) {
+  if (tensorboard != "off") {
     bus.add(std::make_unique<io::TensorBoardLog>(run.path()));
   }
   for (auto& sink : sinks) {
@@ -255,7 +262,7 @@ const std::vector<std::string>& Job::findings() const { return state_->setup.tas
 Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop) {
   Setup& setup = state_->setup;
   const train::Plan& plan = setup.plan;
-  const RunFolder& run = open_run(state_->run, state_->request, plan);
+  const RunFolder& run = open_run(state_->run, state_->request, plan, *setup.task);
   Session session(setup);
   go_on(session, state_->resumed, run);
   record_machine(run.path(), setup.device, session.progress().step);
@@ -273,6 +280,9 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
     bus.flush();  // a kill from here on leaves the rows of every step that the checkpoint has
     store.save(kind, session.checkpoint(kind));
     bus.emit(core::CheckpointSaved{session.progress().step, store.path(kind).native(), kind});
+    if (plan.tensorboard == "histograms" && kind == std::string_view("last")) {
+      bus.emit(weight_histograms(*setup.model, session.progress().step));
+    }
   };
   std::function<std::vector<core::MetricValue>()> evaluate;
   if (setup.task->size(tasks::Split::kVal) > 0) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trained model says of pictures in files and folders. Used by `stoker predict`; one thread at a time.
+// What a trained model says of files without labels. Used by `stoker predict`; one thread at a time.
 #pragma once
 
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,21 +18,18 @@ struct Guess {
   double probability = 0;
 };
 struct Prediction {
-  std::filesystem::path file;
-  std::vector<Guess> guesses;  // most probable first; empty if the file could not be read
-  std::string error;           // why it could not
+  tasks::UnlabelledSample sample;
+  std::vector<Guess> guesses;   // most probable first; empty if the sample could not be read
+  std::optional<double> value;  // in place of guesses, where a model predicts numbers
 };
 
-struct FoundPictures {
-  std::vector<std::filesystem::path> files;
-  std::vector<std::string> findings;  // what was passed over, in sentences for people
-};
-// The pictures among paths: files as given, folders searched through as training does it, hidden ones passed over.
-// DataError for a path that does not exist, or if there is no picture at all.
-[[nodiscard]] FoundPictures find_pictures(const std::vector<std::filesystem::path>& paths);
+// What the model can predict for among paths. DataError if there is nothing; ConfigError for a kind of model that
+// predicts nothing from files.
+[[nodiscard]] std::unique_ptr<tasks::UnlabelledSource> open_unlabelled(const LoadedModel& loaded,
+                                                                       const std::vector<std::filesystem::path>& paths);
 
 // Predicts in batches; each result is handed to take in order. top_k is cut to the number of classes.
-void predict_files(LoadedModel& loaded, const std::vector<std::filesystem::path>& files, int top_k, std::int64_t batch,
-                   const std::function<void(const Prediction&)>& take);
+void predict(LoadedModel& loaded, tasks::UnlabelledSource& source, int top_k, std::int64_t batch,
+             const std::function<void(const Prediction&)>& take);
 
 }  // namespace stoker::job

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
@@ -22,33 +23,57 @@ std::string csv_cell(const std::string& text) {
   return quoted + "\"";
 }
 
-}  // namespace
-
-PredictionWriter::PredictionWriter(const std::string& path, bool json) : path_(path), json_(json) {
-  if (!json_) {
-    text_ = "file,rank,label,probability\n";
+std::string json_line(const Prediction& prediction) {
+  const tasks::UnlabelledSample& sample = prediction.sample;
+  nlohmann::ordered_json line = {{"file", printable(sample.file.native())}};
+  if (sample.row > 0) {
+    line["row"] = sample.row;
   }
+  if (!sample.error.empty()) {
+    line["error"] = sample.error;
+  }
+  if (prediction.value) {
+    line["value"] = *prediction.value;  // not finite: null
+    return line.dump() + "\n";
+  }
+  line["guesses"] = nlohmann::ordered_json::array();
+  for (const Guess& guess : prediction.guesses) {
+    line["guesses"].push_back({{"label", printable(guess.label)}, {"probability", guess.probability}});
+  }
+  return line.dump() + "\n";
 }
 
-void PredictionWriter::write(const Prediction& prediction) {
-  const std::string file = printable(prediction.file.native());
-  if (json_) {
-    nlohmann::ordered_json line = {{"file", file}};
-    if (!prediction.error.empty()) {
-      line["error"] = prediction.error;
-    }
-    line["guesses"] = nlohmann::ordered_json::array();
-    for (const Guess& guess : prediction.guesses) {
-      line["guesses"].push_back({{"label", printable(guess.label)}, {"probability", guess.probability}});
-    }
-    text_ += line.dump() + "\n";
-  } else {
-    int rank = 1;
-    for (const Guess& guess : prediction.guesses) {
-      text_ +=
-          fmt::format("{},{},{},{:.6f}\n", csv_cell(file), rank++, csv_cell(printable(guess.label)), guess.probability);
-    }
+// One line a guess.
+std::string csv_lines(const Prediction& prediction) {
+  const tasks::UnlabelledSample& sample = prediction.sample;
+  std::string begin = csv_cell(printable(sample.file.native()));
+  if (sample.row > 0) {
+    begin += fmt::format(",{}", sample.row);
   }
+  if (prediction.value) {
+    return fmt::format("{},{}\n", begin, *prediction.value);
+  }
+  std::string lines;
+  for (std::size_t i = 0; i < prediction.guesses.size(); ++i) {
+    const Guess& guess = prediction.guesses[i];
+    lines += fmt::format("{},{},{},{:.6f}\n", begin, i + 1, csv_cell(printable(guess.label)), guess.probability);
+  }
+  return lines;
+}
+
+// All samples of a source are of one kind.
+std::string csv_header(const Prediction& first) {
+  return fmt::format("file{}{}\n", first.sample.row > 0 ? ",row" : "",
+                     first.value ? ",value" : ",rank,label,probability");
+}
+
+}  // namespace
+
+void PredictionWriter::write(const Prediction& prediction) {
+  if (!json_ && !std::exchange(begun_, true)) {
+    text_ = csv_header(prediction);
+  }
+  text_ += json_ ? json_line(prediction) : csv_lines(prediction);
   if (path_.empty() && text_.size() > (std::size_t{1} << 16)) {
     finish();
   }

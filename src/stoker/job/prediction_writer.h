@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions as people and programs read them: CSV (file,rank,label,probability) or JSON lines. Used by
+// Predictions as people and programs read them, CSV or JSON lines; docs/formats.md has the columns. Used by
 // `stoker predict`; one thread at a time.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace stoker::job {
 // To a file, or to standard output for an empty path. IoError when refused.
 class PredictionWriter {
  public:
-  PredictionWriter(const std::string& path, bool json);
+  PredictionWriter(std::string path, bool json) : path_(std::move(path)), json_(json) {}
   void write(const Prediction& prediction);
   // Flushes; the file exists only after this.
   void finish();
@@ -20,6 +20,7 @@ class PredictionWriter {
  private:
   std::string path_, text_;
   bool json_;
+  bool begun_ = false;  // the header is written
 };
 
 }  // namespace stoker::job

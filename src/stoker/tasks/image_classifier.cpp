@@ -62,6 +62,10 @@ at::Tensor ImageClassifier::verdicts(const core::TensorList& outputs, const core
   return at::stack({batch["target"].to(at::kFloat), predicted.to(at::kFloat), probability}, 1);
 }
 
+Answers ImageClassifier::answers(const core::TensorList& outputs) const {
+  return {at::softmax(outputs.front().to(at::kFloat), 1), options_.classes};
+}
+
 std::vector<Table> ImageClassifier::tables(const std::vector<core::NamedTensor>& totals) const {
   return {class_table(class_rows(totals, options_.classes))};
 }

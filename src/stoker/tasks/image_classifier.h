@@ -27,7 +27,7 @@ struct ClassifierOptions {
   bool channels_last = true;
   double label_smoothing = 0;
   at::Tensor class_weights;          // float [classes], or undefined
-  std::vector<std::string> classes;  // names, for tables(); may be empty
+  std::vector<std::string> classes;  // names, for tables() and answers(); may be empty
 };
 
 class ImageClassifier final : public NetworkTrainable {
@@ -49,6 +49,7 @@ class ImageClassifier final : public NetworkTrainable {
   [[nodiscard]] std::vector<core::MetricValue> metrics(const std::vector<core::NamedTensor>& totals) const override;
   // [B, 3]: target, prediction, its probability.
   [[nodiscard]] at::Tensor verdicts(const core::TensorList& outputs, const core::Batch& batch) const override;
+  [[nodiscard]] Answers answers(const core::TensorList& outputs) const override;
   // "classes": a row each.
   [[nodiscard]] std::vector<Table> tables(const std::vector<core::NamedTensor>& totals) const override;
 

@@ -13,6 +13,7 @@
 #include "stoker/tasks/class_weights.h"
 #include "stoker/tasks/image_classification.h"
 #include "stoker/tasks/image_exhibits.h"
+#include "stoker/tasks/image_prediction.h"
 #include "stoker/tasks/image_recipe.h"
 #include "stoker/tasks/task_values.h"
 
@@ -236,6 +237,7 @@ TaskKind image_classification() {
   kind.restore = [](const ModelRequest& request, const nlohmann::json& card) {
     return make_classifier(request, image_card(card), {});
   };
+  kind.open_unlabelled = unlabelled_pictures;
   return kind;
 }
 

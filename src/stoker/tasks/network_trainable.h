@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -24,6 +25,12 @@ struct Table {
   std::vector<std::vector<Cell>> rows;
 };
 
+// What outputs say of each sample, for people.
+struct Answers {
+  at::Tensor values;                     // [B, classes] probabilities, or [B] numbers in the target's unit
+  std::span<const std::string> classes;  // the model's names; empty: numbers
+};
+
 class NetworkTrainable : public core::Trainable {
  public:
   explicit NetworkTrainable(std::unique_ptr<models::Network> network) : network_(std::move(network)) {}
@@ -38,6 +45,12 @@ class NetworkTrainable : public core::Trainable {
   // nothing.
   [[nodiscard]] virtual at::Tensor verdicts(const core::TensorList& outputs, const core::Batch& batch) const {
     (void)outputs, (void)batch;
+    return {};
+  }
+
+  // For kinds of tasks that predict (TaskKind::open_unlabelled); values undefined: no answer.
+  [[nodiscard]] virtual Answers answers(const core::TensorList& outputs) const {
+    (void)outputs;
     return {};
   }
 

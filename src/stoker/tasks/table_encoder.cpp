@@ -5,9 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <numeric>
 
-#include "stoker/base/byte_name.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 
@@ -28,22 +27,24 @@ struct Moments {
 };
 
 Moments moments_of(const std::vector<double>& values, const Rows& rows) {
-  Moments result;
-  double sum = 0, squares = 0;
+  std::vector<double> present;
   for (const std::int64_t row : rows) {
-    std::isnan(at_row(values, row)) ? static_cast<void>(++result.missing)
-                                    : static_cast<void>(sum += at_row(values, row));
+    if (!std::isnan(at_row(values, row))) {
+      present.push_back(at_row(values, row));
+    }
   }
-  const auto present = static_cast<double>(static_cast<std::int64_t>(rows.size()) - result.missing);
-  if (present == 0) {
+  Moments result;
+  result.missing = static_cast<std::int64_t>(rows.size() - present.size());
+  if (present.empty()) {
     return result;
   }
-  result.mean = sum / present;
-  for (const std::int64_t row : rows) {
-    const double off = at_row(values, row) - result.mean;
-    squares += std::isnan(off) ? 0 : off * off;
+  const auto count = static_cast<double>(present.size());
+  result.mean = std::accumulate(present.begin(), present.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : present) {
+    squares += (value - result.mean) * (value - result.mean);
   }
-  result.deviation = std::sqrt(squares / present);
+  result.deviation = std::sqrt(squares / count);
   return result;
 }
 
@@ -259,80 +260,38 @@ TableEncoding learn_encoding(const data::TableData& table, const Rows& rows, con
   return encoding;
 }
 
-EncodedTable encode_table(const data::TableData& table, const TableEncoding& encoding, const std::string& strip) {
+EncodedTable encode_inputs(const data::TableData& table, const TableEncoding& encoding) {
   const auto marks = std::ranges::count(encoding.numbers, true, &NumberColumn::has_missing);
   EncodedTable result;
   result.numbers = at::zeros({table.rows, static_cast<std::int64_t>(encoding.numbers.size()) + marks}, at::kFloat);
   result.categories = at::zeros({table.rows, static_cast<std::int64_t>(encoding.categories.size())}, at::kLong);
   encode_numbers(table, encoding, result.numbers);
   encode_categories(table, encoding, result.categories);
+  return result;
+}
+
+EncodedTable encode_table(const data::TableData& table, const TableEncoding& encoding, const std::string& strip) {
+  EncodedTable result = encode_inputs(table, encoding);
   result.target = encode_target(table, encoding, strip);
   return result;
 }
 
-nlohmann::json to_json(const TableEncoding& encoding) {
-  const auto texts = [](const std::vector<std::string>& values) {
-    nlohmann::json list = nlohmann::json::array();
-    for (const std::string& value : values) {
-      list.push_back(byte_name_to_text(value));
-    }
-    return list;
-  };
-  nlohmann::json json = {{"target", byte_name_to_text(encoding.target)}, {"columns", nlohmann::json::array()}};
-  for (const NumberColumn& each : encoding.numbers) {
-    json["columns"].push_back({{"name", byte_name_to_text(each.name)},
-                               {"mean", each.mean},
-                               {"deviation", each.deviation},
-                               {"has_missing", each.has_missing},
-                               {"edges", each.edges}});
-  }
-  for (const CategoryColumn& each : encoding.categories) {
-    json["columns"].push_back({{"name", byte_name_to_text(each.name)}, {"labels", texts(each.labels)}});
-  }
-  if (encoding.regression()) {
-    json["target_mean"] = encoding.target_mean;
-    json["target_deviation"] = encoding.target_deviation;
-  } else {
-    json["classes"] = texts(encoding.classes);
-  }
-  return json;
-}
-
-TableEncoding encoding_from_json(const nlohmann::json& json) {
-  const auto text = [](const nlohmann::json& value) {
-    const auto bytes = byte_name_from_text(value.get<std::string>());
-    if (!bytes) {
-      fail<CheckpointError>(kWhere, "has a damaged name: {}", value.dump());
-    }
-    return *bytes;
-  };
-  TableEncoding encoding;
-  encoding.target = text(json.at("target"));
-  for (const auto& column : json.at("columns")) {
-    if (column.contains("labels")) {
-      CategoryColumn category{text(column.at("name")), {}};
-      for (const auto& label : column.at("labels")) {
-        category.labels.push_back(text(label));
+std::vector<std::string> unseen_categories(const data::TableData& table, const TableEncoding& encoding) {
+  std::vector<std::string> findings;
+  for (const CategoryColumn& known : encoding.categories) {
+    std::vector<std::string> unseen;
+    for (const std::string& label : as_labels(table.columns[data::find_column(table, known.name)]).labels) {
+      if (!std::ranges::binary_search(known.labels, label)) {
+        unseen.push_back(label);
       }
-      encoding.categories.push_back(std::move(category));
-    } else {
-      encoding.numbers.push_back({text(column.at("name")), column.at("mean").get<double>(),
-                                  column.at("deviation").get<double>(), column.at("has_missing").get<bool>(),
-                                  column.at("edges").get<std::vector<double>>()});
+    }
+    if (!unseen.empty()) {
+      findings.push_back(fmt::format("column \"{}\" has {} value{} that training has not seen, such as \"{}\": missing",
+                                     printable(known.name), unseen.size(), unseen.size() == 1 ? "" : "s",
+                                     printable(unseen.front())));
     }
   }
-  if (json.contains("classes")) {
-    for (const auto& label : json.at("classes")) {
-      encoding.classes.push_back(text(label));
-    }
-  } else {
-    encoding.target_mean = json.at("target_mean").get<double>();
-    encoding.target_deviation = json.at("target_deviation").get<double>();
-  }
-  if (encoding.numbers.empty() && encoding.categories.empty()) {
-    fail<CheckpointError>(kWhere, "names no column to learn from");
-  }
-  return encoding;
+  return findings;
 }
 
 }  // namespace stoker::tasks

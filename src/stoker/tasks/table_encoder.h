@@ -1,40 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the columns of a table to what a network takes: numbers standardised on the training rows, categories as
-// indices, the target as classes or a standardised number. What was learnt from the training rows goes into the model's
-// card. Used by the tabular task. Thread-safe: no state.
+// indices, the target as classes or a standardised number. Used by the tabular task. Thread-safe: no state.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "stoker/data/table.h"
+#include "stoker/tasks/table_encoding.h"
 
 namespace stoker::tasks {
-
-struct NumberColumn {
-  std::string name;
-  double mean = 0, deviation = 1;  // of the training rows
-  bool has_missing = false;        // a missing value becomes the mean, and says so in a column of its own
-  std::vector<double> edges;       // of the bins, standardised, rising; see piecewise()
-};
-
-struct CategoryColumn {
-  std::string name;
-  std::vector<std::string> labels;  // index 1, 2, ...; 0 is missing or never seen
-};
-
-struct TableEncoding {
-  std::vector<NumberColumn> numbers;
-  std::vector<CategoryColumn> categories;
-  std::string target;
-  std::vector<std::string> classes;              // empty: regression
-  double target_mean = 0, target_deviation = 1;  // regression
-  [[nodiscard]] bool regression() const { return classes.empty(); }
-};
 
 struct LearnOptions {
   std::string target;
@@ -51,7 +29,7 @@ struct LearnOptions {
 struct EncodedTable {
   at::Tensor numbers;     // float32 [rows, number columns + columns that can be missing]
   at::Tensor categories;  // int64 [rows, category columns]
-  at::Tensor target;      // int64 [rows], or float32 [rows] standardised
+  at::Tensor target;      // int64 [rows], or float32 [rows] standardised; undefined: not encoded
 };
 
 // strip: characters taken off both ends of target labels. DataError for a column that is not there, text among
@@ -59,10 +37,12 @@ struct EncodedTable {
 [[nodiscard]] EncodedTable encode_table(const data::TableData& table, const TableEncoding& encoding,
                                         const std::string& strip);
 
+// The same without a target, which need not be there.
+[[nodiscard]] EncodedTable encode_inputs(const data::TableData& table, const TableEncoding& encoding);
+// The categories that training has not seen and that count as missing, a sentence a column.
+[[nodiscard]] std::vector<std::string> unseen_categories(const data::TableData& table, const TableEncoding& encoding);
+
 // text without the characters at its ends.
 [[nodiscard]] std::string stripped(const std::string& text, const std::string& characters);
-
-[[nodiscard]] nlohmann::json to_json(const TableEncoding& encoding);
-[[nodiscard]] TableEncoding encoding_from_json(const nlohmann::json& json);
 
 }  // namespace stoker::tasks

@@ -5,6 +5,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -123,6 +124,15 @@ std::vector<core::MetricValue> TableModel::metrics(const std::vector<core::Named
   return {{"rmse", std::sqrt(squares / samples) * unit, false},
           {"mae", number("absolutes") / samples * unit, false},
           {"r2", spread > 0 ? 1 - squares / spread : std::nan(""), true}};
+}
+
+Answers TableModel::answers(const core::TensorList& outputs) const {
+  const TableEncoding& encoding = options_.encoding;
+  if (encoding.regression()) {
+    const at::Tensor standardised = outputs.front().squeeze(1).to(at::kDouble);
+    return {standardised.mul(encoding.target_deviation).add(encoding.target_mean), {}};
+  }
+  return {at::softmax(outputs.front().to(at::kFloat), 1), encoding.classes};
 }
 
 std::vector<Table> TableModel::tables(const std::vector<core::NamedTensor>& totals) const {

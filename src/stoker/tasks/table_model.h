@@ -44,6 +44,8 @@ class TableModel final : public NetworkTrainable {
   [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList& outputs,
                                                         const core::Batch& batch) const override;
   [[nodiscard]] std::vector<core::MetricValue> metrics(const std::vector<core::NamedTensor>& totals) const override;
+  // Numbers in the target's unit are float64.
+  [[nodiscard]] Answers answers(const core::TensorList& outputs) const override;
   [[nodiscard]] std::vector<Table> tables(const std::vector<core::NamedTensor>& totals) const override;
 
  private:

@@ -91,4 +91,12 @@ std::vector<core::TaskSetting> table_settings() {
   };
 }
 
+data::TableOptions table_options(const std::filesystem::path& file, const core::TaskValues& own) {
+  data::TableOptions options;
+  const std::string separator = text_or(own, "sep", "auto");
+  options.separator = separator == "auto" ? data::guess_separator(file) : separator == "tab" ? '\t' : separator.front();
+  options.header = text_or(own, "header", kHeader) != "off";
+  return options;
+}
+
 }  // namespace stoker::tasks

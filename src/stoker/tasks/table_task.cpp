@@ -15,6 +15,7 @@
 #include "stoker/models/tabular_mlp.h"
 #include "stoker/tasks/class_weights.h"
 #include "stoker/tasks/table_model.h"
+#include "stoker/tasks/table_prediction.h"
 #include "stoker/tasks/table_recipe.h"
 #include "stoker/tasks/task_values.h"
 
@@ -25,14 +26,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "tasks.table";
 constexpr double kTestShare = 0.2;  // of the rows, where no test file is given
 using Rows = std::vector<std::int64_t>;
-
-data::TableOptions table_options(const fs::path& path, const core::TaskValues& own) {
-  data::TableOptions options;
-  const std::string separator = text_or(own, "sep", "auto");
-  options.separator = separator == "auto" ? data::guess_separator(path) : separator == "tab" ? '\t' : separator.front();
-  options.header = text_or(own, "header", "on") != "off";
-  return options;
-}
 
 std::unique_ptr<NetworkTrainable> make_model_of(const ModelRequest& request, const TableEncoding& encoding,
                                                 const nlohmann::json& shape, TableModelOptions options) {
@@ -163,9 +156,26 @@ class TableTask final : public Task {
   [[nodiscard]] std::string sample_name(std::int64_t index) const override {
     return fmt::format("{}, row {}", printable(path_.filename().native()), index + 1);
   }
+  // split.csv: of each row of the table, in order, the split that it belongs to.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> records() const override {
+    std::vector<Split> splits(static_cast<std::size_t>(table_.rows));
+    for (const Split split : kSplits) {
+      for (const std::int64_t row : of(split).test_file ? Rows() : of(split).rows) {
+        splits[static_cast<std::size_t>(row)] = split;
+      }
+    }
+    std::string text = "row,split\n";
+    for (std::size_t row = 0; row < splits.size(); ++row) {
+      text += fmt::format("{},{}\n", row + 1, split_name(splits[row]));
+    }
+    return {{"split.csv", std::move(text)}};
+  }
   [[nodiscard]] nlohmann::json card() const override {
     nlohmann::json json = to_json(encoding_);
     json["network"] = shape();
+    for (const char* key : {"sep", "header"}) {  // how its tables are read
+      json[key] = text_or(own_, key, "auto");
+    }
     return json;
   }
 
@@ -273,6 +283,7 @@ TaskKind tabular() {
   kind.restore = [](const ModelRequest& request, const nlohmann::json& card) {
     return make_model_of(request, encoding_from_json(card), card.at("network"), {});
   };
+  kind.open_unlabelled = unlabelled_tables;
   return kind;
 }
 

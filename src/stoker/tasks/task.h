@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,6 +74,25 @@ struct Exhibit {
   std::vector<std::pair<std::string, std::vector<std::byte>>> files;
 };
 
+// Samples without labels, to predict for.
+struct UnlabelledSample {
+  std::filesystem::path file;
+  std::int64_t row = 0;  // of a table, from 1; 0: the whole file
+  std::string error;     // why it could not be read; empty: it could
+};
+struct UnlabelledBatch {
+  core::Batch batch;  // what the model's inputs() takes, on the CPU
+  std::vector<UnlabelledSample> samples;
+};
+class UnlabelledSource {
+ public:
+  virtual ~UnlabelledSource() = default;
+  // What was passed over, in sentences for people.
+  [[nodiscard]] virtual const std::vector<std::string>& findings() const = 0;
+  // So many samples at most; empty after the last one.
+  [[nodiscard]] virtual std::optional<UnlabelledBatch> next(std::int64_t samples) = 0;
+};
+
 // A text to be written by a model.
 struct GenerateRequest {
   std::string prompt;
@@ -125,6 +145,8 @@ class Task {
     (void)verdicts;
     return {};
   }
+  // For others who work with the same data, as name and text of files in the run's artifacts/ (docs/formats.md).
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> records() const { return {}; }
   // What is worth a look at while it trains: asked after each evaluation, with the model in evaluation mode.
   [[nodiscard]] virtual std::vector<Exhibit> samples(NetworkTrainable& model, std::int64_t step) const {
     (void)model, (void)step;
@@ -147,6 +169,11 @@ struct TaskKind {
   // The model that a card describes, with initial weights. CheckpointError, or nlohmann::json::exception, if it does
   // not hold together.
   std::function<std::unique_ptr<NetworkTrainable>(const ModelRequest&, const nlohmann::json& card)> restore;
+  // What `stoker predict` is given, at least one sample, for the model of a card. DataError for paths that do not exist
+  // or hold no such data; else as restore(). Empty: the kind predicts nothing from files.
+  std::function<std::unique_ptr<UnlabelledSource>(const nlohmann::json& card,
+                                                  const std::vector<std::filesystem::path>&)>
+      open_unlabelled = {};
   // Hands a text to take piece by piece until it says false. Not set for kinds whose models write nothing.
   std::function<void(NetworkTrainable&, const nlohmann::json& card, const GenerateRequest&,
                      const std::function<bool(std::string_view)>& take)>

@@ -58,7 +58,7 @@ struct Plan {
   bool cudnn_benchmark = false;
   bool deterministic = false;
   bool anomaly = false;
-  bool tensorboard = false;  // event files in the run folder
+  std::string tensorboard;  // off, on, histograms: event files in the run folder
   bool nvtx = false;
 
   // Where each value came from, by key.

@@ -177,7 +177,8 @@ std::vector<Setting> performance_settings() {
       yes_no("deterministic", P, &Plan::deterministic, "on for the CPU, off for CUDA",
              "only algorithms that repeat to the bit"),
       yes_no("anomaly", P, &Plan::anomaly, "off", "slow: name the operator whose backward makes a NaN, and stop"),
-      yes_no("tensorboard", P, &Plan::tensorboard, "on", "event files for TensorBoard in the run folder"),
+      choice("tensorboard", P, &Plan::tensorboard, {"off", "on", "histograms"}, "on",
+             "event files for TensorBoard in the run folder; histograms: of the weights too"),
       yes_no("nvtx", P, &Plan::nvtx, "off", "CUDA: names of operators and phases for Nsight Systems"),
   };
 }

@@ -13,8 +13,6 @@
 namespace stoker::io {
 namespace {
 
-constexpr std::size_t kMostHeld = 1 << 16;  // bytes; more goes to disk at once
-
 // Bytes up to and including the last line end.
 std::uintmax_t whole_lines(const std::filesystem::path& path) {
   std::uintmax_t bytes = 0;
@@ -43,26 +41,9 @@ int open_to_append(const std::filesystem::path& path) {
 
 }  // namespace
 
-LogFile::LogFile(const std::filesystem::path& path)
-    : path_(path), descriptor_(open_to_append(path)), writer_(descriptor_, path) {}
+LogFile::LogFile(const std::filesystem::path& path) : file_(open_to_append(path), path) {}
 
-LogFile::~LogFile() { ::close(descriptor_); }
-
-void LogFile::line(std::string_view text) {
-  buffer_ += text;
-  buffer_ += '\n';
-  if (buffer_.size() >= kMostHeld || now_s() - flushed_ >= 1) {
-    flush();
-  }
-}
-
-void LogFile::flush() {
-  if (!buffer_.empty()) {
-    writer_.write(as_bytes(buffer_));
-    buffer_.clear();
-  }
-  flushed_ = now_s();
-}
+void LogFile::line(std::string_view text) { file_.add(std::string(text) + '\n'); }
 
 void each_line(const std::filesystem::path& path, const std::function<bool(std::string_view)>& use) {
   if (!std::filesystem::is_regular_file(path)) {  // a device or a FIFO may never end

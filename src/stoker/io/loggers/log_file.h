@@ -8,8 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "stoker/base/clock.h"
-#include "stoker/base/file.h"
+#include "stoker/io/loggers/growing_file.h"
 
 namespace stoker::io {
 
@@ -17,20 +16,13 @@ class LogFile {
  public:
   // Opens for appending; IoError if that cannot be done.
   explicit LogFile(const std::filesystem::path& path);
-  ~LogFile();
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
 
-  // Adds text and a line end; to disk if the last time was a second ago. IoError when the disk refuses.
+  // Adds text and a line end. IoError when the disk refuses.
   void line(std::string_view text);
-  void flush();
+  void flush() { file_.flush(); }
 
  private:
-  std::filesystem::path path_;
-  int descriptor_;
-  FileWriter writer_;
-  std::string buffer_;
-  double flushed_ = now_s();
+  GrowingFile file_;
 };
 
 // Calls use with each whole line of a file, without its end; stops where use returns false. No regular file is no line.

@@ -148,6 +148,7 @@ struct ProgressLine::State {
       say(fmt::format("wrote {}: {}", printable(event.name), printable(event.path)));
     }
   }
+  void on(const WeightHistograms&) {}
   void on(const RunFinished& event) {
     clear();
     say(end_text(event));

@@ -80,6 +80,7 @@ struct TensorBoardLog::State {
   void on(const FaultSurvived& event);
   void on(const Finding& event);
   void on(const Artifact& event);
+  void on(const WeightHistograms& event);
   void on(const RunFinished& event);
   [[nodiscard]] bool due(std::int64_t number) const {
     return number <= kFirstSteps || number / every > written / every || number == last_step;
@@ -194,6 +195,14 @@ void TensorBoardLog::State::on(const Artifact& event) {
   } catch (const DataError& error) {  // it was replaced or removed in the meantime: the log goes on and says so
     on(Finding{error.what()});
   }
+}
+
+void TensorBoardLog::State::on(const WeightHistograms& event) {
+  Summary summary;
+  for (const Histogram& each : event.weights) {
+    summary.histogram("weights/" + printable(each.name), each);
+  }
+  write(summary, event.step);
 }
 
 void TensorBoardLog::State::on(const RunFinished& event) {

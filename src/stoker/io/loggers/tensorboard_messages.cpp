@@ -17,7 +17,7 @@ namespace {
 using Writer = protozero::pbf_writer;
 
 enum DataClass : std::int32_t { kTensor = 2, kBlobSequence = 3 };
-enum TensorType : std::int32_t { kFloat = 1, kString = 7 };
+enum TensorType : std::int32_t { kFloat = 1, kDouble = 2, kString = 7 };
 enum HParamType : std::int32_t { kTextHParam = 1, kNumberHParam = 3 };
 
 void add_text(Writer& writer, protozero::pbf_tag_type field, std::string_view text) {
@@ -102,6 +102,33 @@ void Summary::images(std::string_view tag, const std::vector<Png>& images) {
   add_text(value, 1, tag);
   add_strings(value, strings);
   add_metadata(value, "images", "", kBlobSequence);
+}
+
+// TensorProto [bins, 3]: left, right, count.
+void Summary::histogram(std::string_view tag, const core::Histogram& histogram) {
+  const std::size_t bins = histogram.counts.size();
+  const double width = (histogram.high - histogram.low) / static_cast<double>(bins);
+  std::vector<double> cells;
+  for (std::size_t i = 0; i < bins; ++i) {
+    const auto left = static_cast<double>(i);
+    cells.insert(cells.end(), {histogram.low + left * width, histogram.low + (left + 1) * width, histogram.counts[i]});
+  }
+  Writer writer(bytes_);
+  Writer value(writer, 1);
+  add_text(value, 1, tag);
+  {
+    Writer tensor(value, 8);
+    tensor.add_enum(1, kDouble);
+    {
+      Writer shape(tensor, 2);
+      for (const std::size_t size : {bins, std::size_t{3}}) {
+        Writer dimension(shape, 2);
+        dimension.add_int64(1, static_cast<std::int64_t>(size));
+      }
+    }
+    tensor.add_packed_double(6, cells.begin(), cells.end());
+  }
+  add_metadata(value, "histograms", "", kTensor);
 }
 
 void Summary::session_started(const std::vector<core::PlanRow>& plan, double time) {

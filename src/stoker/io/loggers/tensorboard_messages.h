@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stoker/core/plan_row.h"
+#include "stoker/core/events.h"
 
 namespace stoker::io {
 
@@ -27,6 +27,8 @@ class Summary {
   void text(std::string_view tag, std::string_view markdown);
   // Shown side by side. At least one.
   void images(std::string_view tag, const std::vector<Png>& images);
+
+  void histogram(std::string_view tag, const core::Histogram& histogram);
 
   // The hparams plugin: a session's values, numbers as numbers; the columns of its table, metrics by their scalar tags;
   // that the session ended well.

@@ -2,7 +2,6 @@
 #include "stoker/io/loggers/tfrecord.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -12,8 +11,6 @@
 
 namespace stoker::io {
 namespace {
-
-constexpr std::size_t kMostHeld = 1 << 16;  // bytes; more goes to disk at once
 
 // What each byte does to the remainder; Castagnoli's polynomial, bits reversed.
 constexpr std::array<std::uint32_t, 256> kTable = [] {
@@ -67,23 +64,12 @@ void append_record(std::string& buffer, std::string_view record) {
   append_little_endian(buffer, masked_crc(record), 4);
 }
 
-RecordFile::RecordFile(const std::filesystem::path& path) : descriptor_(create(path)), writer_(descriptor_, path) {}
-
-RecordFile::~RecordFile() { ::close(descriptor_); }
+RecordFile::RecordFile(const std::filesystem::path& path) : file_(create(path), path) {}
 
 void RecordFile::add(std::string_view record) {
-  append_record(buffer_, record);
-  if (buffer_.size() >= kMostHeld || now_s() - flushed_ >= 1) {
-    flush();
-  }
-}
-
-void RecordFile::flush() {
-  if (!buffer_.empty()) {
-    writer_.write(as_bytes(buffer_));
-    buffer_.clear();
-  }
-  flushed_ = now_s();
+  std::string framed;
+  append_record(framed, record);
+  file_.add(framed);
 }
 
 }  // namespace stoker::io

@@ -8,8 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "stoker/base/clock.h"
-#include "stoker/base/file.h"
+#include "stoker/io/loggers/growing_file.h"
 
 namespace stoker::io {
 
@@ -25,19 +24,13 @@ class RecordFile {
  public:
   // IoError if path exists or cannot be made.
   explicit RecordFile(const std::filesystem::path& path);
-  ~RecordFile();
-  RecordFile(const RecordFile&) = delete;
-  RecordFile& operator=(const RecordFile&) = delete;
 
-  // To disk if the last time was a second ago or much is held back. IoError when the disk refuses.
+  // IoError when the disk refuses.
   void add(std::string_view record);
-  void flush();
+  void flush() { file_.flush(); }
 
  private:
-  int descriptor_;
-  FileWriter writer_;
-  std::string buffer_;
-  double flushed_ = now_s();
+  GrowingFile file_;
 };
 
 }  // namespace stoker::io

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports of runs that did not go as they should: one that fails at its first step, one without validation, one that is
+// still being written.
+#include <algorithm>
+#include <cstring>
+
+#include "app/people_table.h"
+#include "app/trained_run.h"
+
+namespace stoker::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string page_of(const fs::path& run) { return read_bytes(run / "report.html"); }
+
+TEST(ReportOfRun, ThatFailsAtItsFirstStep) {
+  const TrainedRun& base = trained_run();
+  const TempFolder folder;
+  std::string weights = weights_of(base.run());
+  std::uint64_t header = 0;
+  std::memcpy(&header, weights.data(), sizeof header);
+  std::fill(weights.begin() + static_cast<std::ptrdiff_t>(sizeof header + header), weights.end(), '\xFF');  // NaN
+  folder.write("nan.safetensors", weights);
+  const Finished done = run_stoker(
+      Words{"train", base.data(), "weights=nan.safetensors", "skip_limit=0", "run=crashed"} + kQuick, folder.path());
+  EXPECT_EQ(done.code, 1) << done.all();
+  const fs::path run = folder / "runs/crashed";
+  for (const bool again : {false, true}) {  // by the run itself, and by the command
+    if (again) {
+      fs::remove(run / "report.html");
+      ASSERT_EQ(run_stoker({"report", run}, folder.path()).code, kDone);
+    }
+    EXPECT_THAT(page_of(run), AllOf(HasSubstr("Failed at step 1 of 3"), HasSubstr("were not finite"))) << again;
+  }
+}
+
+TEST(ReportOfRun, WithoutValidation) {
+  const TempFolder folder;
+  folder.write("people.csv", people());
+  const Finished done =
+      run_stoker(Words{"train", "people.csv", "target=pay", "val=0", "run=plain"} + kShort, folder.path());
+  ASSERT_EQ(done.code, kDone) << done.all();
+  const fs::path run = folder / "runs/plain";
+  EXPECT_FALSE(fs::exists(run / "checkpoints/best"));
+  EXPECT_THAT(read_bytes(run / "metrics.csv"), AllOf(Not(HasSubstr(",val,")), HasSubstr(",test,auc,")));
+  EXPECT_THAT(page_of(run), AllOf(HasSubstr("nothing was validated"), HasSubstr("Finished")));
+  const auto results = run_all({{"eval", "runs/plain"}, {"eval", "runs/plain", "--split", "val"}}, folder.path());
+  EXPECT_THAT(results[0].out, HasSubstr("test split, 48 samples"));
+  EXPECT_EQ(results[1].code, kDataError);
+  EXPECT_THAT(results[1].err, HasSubstr("no val split; it has train 192, val 0, test 48"));
+}
+
+TEST(ReportOfRun, ThatIsBeingWritten) {
+  const TempFolder folder;
+  StokerProcess training(
+      Words{"train", trained_run().data(), "run=going", "--json", "steps=1000000", "save_every=50"} + kQuick,
+      folder.path());
+  const fs::path run = folder / "runs/going";
+  for (const int saved : {1, 5, 9}) {  // in the middle of lines, between rows, while a checkpoint is exchanged
+    ASSERT_TRUE(training.wait_for("\"kind\":\"last\"", saved)) << training.err();
+    const Finished done = run_stoker({"report", run}, folder.path());
+    EXPECT_EQ(done.code, kDone) << done.all();
+    EXPECT_THAT(page_of(run), HasSubstr("Still running: step "));
+  }
+  training.signal(SIGINT);
+  EXPECT_EQ(training.finish().code, kStopped);
+  EXPECT_THAT(page_of(run), HasSubstr("Stopped on request at step "));
+}
+
+}  // namespace
+}  // namespace stoker::testing
