@@ -36,14 +36,16 @@ TEXTS = [
 
 
 def train(pieces, vocabulary=500):
-    """The tokenizer.json of byte-level BPE like GPT-2's, trained on texts, with a token more that no merges lead to."""
+    """The tokenizer.json of byte-level BPE, trained on whole lines, so that tokens reach across words and every cut decides
+    ids; with a token more that no merges lead to."""
     made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     made.decoder = decoders.ByteLevel()
-    made.train_from_iterator(pieces, trainers.BpeTrainer(
+    made.train_from_iterator([line for each in pieces for line in each.splitlines(True)], trainers.BpeTrainer(
         vocab_size=vocabulary, special_tokens=["<|end|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False))
     file = json.loads(made.to_str())
+    file["pre_tokenizer"]["use_regex"] = True
     assert file["model"]["vocab"].setdefault("\u0120zwq", vocabulary) == vocabulary == len(file["model"]["vocab"]) - 1
     return file
 

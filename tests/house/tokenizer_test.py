@@ -79,17 +79,22 @@ class Ids(unittest.TestCase):
             self.compare(file, token_texts.TEXTS)
 
     def test_every_character(self):
-        """Each code point between letters and digits, so that its kind decides the cut. Those that our Unicode tables are
-        too old for must be refused, and no others."""
-        texts = [f"a{chr(c)}b1{chr(c)}2 {chr(c)}" for c in range(0x110000)
-                 if unicodedata.category(chr(c)) not in ("Cs", "Cn")]
-        theirs = tokenizers.Tokenizer.from_str(json.dumps(self.trained))
+        """Each code point (of private planes a few), with an expression by which its kind decides whether "the" and "in"
+        beside it stay whole, and so the ids. These are right or there are none: what our Unicode tables are too old for is
+        refused, and no character that they have."""
+        file = copy.deepcopy(self.trained)
+        self.assertTrue({"the", "th", "he", "in"} <= file["model"]["vocab"].keys())
+        file["pre_tokenizer"] = token_texts.sequence(token_texts.split(r"\p{L}t|\p{N}th|\si"), token_texts.byte_level())
+        points = [c for c in (*range(0x40000), *range(0xE0000, 0xE0200), 0xF0000, 0x10FFFF) if not 0xD800 <= c < 0xE000]
+        texts = [f"{chr(c)}the{chr(c)}in" for c in points]
+        theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
         expected = [each.ids for each in theirs.encode_batch(texts, add_special_tokens=False)]
-        answers = ours(self.trained, texts)
-        refused = [text for text, answer in zip(texts, answers) if "error" in answer]
-        wrong = [text for text, answer, ids in zip(texts, answers, expected) if answer.get("ids", ids) != ids]
+        answers = ours(file, texts)
+        wrong = [hex(c) for c, answer, ids in zip(points, answers, expected) if answer.get("ids", ids) != ids]
         self.assertEqual(wrong, [])
-        self.assertLessEqual(len(refused), 0 if unicodedata.unidata_version <= "14.0.0" else 11000, refused[:5])
+        refused = [hex(c) for c, answer in zip(points, answers) if "error" in answer and unicodedata.category(chr(c)) != "Cn"]
+        known = unicodedata.unidata_version.partition(".")[0]  # Python's tables may be newer than ours, which Debian 12 has
+        self.assertLess(len(refused), 1 if int(known) <= 14 else 11000, refused[:5])
 
 
 if __name__ == "__main__":

@@ -269,6 +269,8 @@ std::vector<std::pair<std::string, std::string>> hugging_face_files(const nlohma
                                  {"n_embd", network.width},
                                  {"n_layer", network.layers},
                                  {"n_head", network.heads},
+                                 {"bos_token_id", nullptr},
+                                 {"eos_token_id", nullptr},
                                  {"attn_pdrop", network.dropout},
                                  {"embd_pdrop", network.dropout},
                                  {"resid_pdrop", network.dropout}};
