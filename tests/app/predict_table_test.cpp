@@ -157,7 +157,7 @@ TEST(PredictTable, WhatIsNoSuchTableIsRefused) {
       {"bad/words.csv", {"bad/words.csv", "held numbers in training", "old"}},
       {"bad/empty.csv", {"bad/empty.csv", "is empty"}},
       {"bad/picture.png", {"bad/picture.png", "is no table"}},
-      {"bad", {"bad", "folder"}},
+      {"bad", {"bad", "is not a regular file"}},
       {"gone.csv", {"gone.csv"}},
   };
   std::vector<Words> commands;

@@ -51,6 +51,9 @@ TEST(Text, LearnsShowsSamplesAndWrites) {
   EXPECT_EQ(written.out, run_stoker(ask, folder.path()).out);
   EXPECT_EQ(written.out.size(), std::string("line 3 comes").size() + 12 + 1);
   EXPECT_EQ(written.out.find("line 3 comes"), 0U);
+  const Finished asked = run_stoker({"predict", "runs/a", "count.txt"}, folder.path());
+  EXPECT_EQ(asked.code, kUsage) << asked.all();
+  EXPECT_THAT(asked.err, HasSubstr("is a model for language_model, which predicts nothing from files"));
   const Finished refused = run_stoker({"generate", "runs/a", "--prompt", "line \u00e9"}, folder.path());
   EXPECT_EQ(refused.code, kDataError);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("byte offset 5"), HasSubstr("tokenizer=bytes")));

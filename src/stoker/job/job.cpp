@@ -22,6 +22,7 @@
 #include "stoker/job/loaded_model.h"
 #include "stoker/job/machine_record.h"
 #include "stoker/job/process.h"
+#include "stoker/job/saved_plan.h"
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
 #include "stoker/job/weight_histograms.h"
@@ -55,37 +56,6 @@ std::string outcome_name(train::LoopEnd end) {
     case train::LoopEnd::kTimeUp: return "time_up";
   }
   return "";
-}
-
-// ConfigError that names the file.
-train::Plan read_plan(const fs::path& file) {
-  try {
-    return train::plan_from_json(read_text(file));
-  } catch (const ConfigError& error) {
-    fail<ConfigError>(kWhere, "{}: {}", printable(file.native()), error.what());
-  } catch (const DataError& error) {
-    fail<ConfigError>(kWhere, "the plan cannot be read: {}", error.what());
-  }
-}
-
-// A value that a run may go on with.
-void change_plan(train::Plan& plan, const std::string& change) {
-  const std::string key = change.substr(0, change.find('='));
-  if (key != "epochs" && key != "steps" && key != "time" && key != "eval_every" && key != "save_every" &&
-      key != "early_stop") {
-    fail<ConfigError>(kWhere,
-                      "a run goes on with its plan; only epochs, steps, time, eval_every, save_every and early_stop "
-                      "may change, not {}",
-                      printable(key));
-  }
-  train::Options checked;
-  checked.set_assignment(change);
-  const auto* asked = checked.find(key);
-  if (asked == nullptr) {
-    fail<ConfigError>(kWhere, "{}=auto does not say what to go on with; give a number", key);
-  }
-  train::setting(key).parse(plan, asked->value);
-  plan.notes[key] = {core::Origin::kCommandLine, "changed on resume"};
 }
 
 // The order of samples follows from their number, a class's output from its rank: both must be as they were.

@@ -274,7 +274,11 @@ std::vector<std::pair<std::string, std::string>> hugging_face_files(const nlohma
                                  {"attn_pdrop", network.dropout},
                                  {"embd_pdrop", network.dropout},
                                  {"resid_pdrop", network.dropout}};
-  return {{"config.json", config.dump(2) + "\n"}};
+  std::vector<std::pair<std::string, std::string>> files = {{"config.json", config.dump(2) + "\n"}};
+  if (const nlohmann::json& tokenizer = card.at("tokenizer"); tokenizer.contains("tokenizer")) {
+    files.emplace_back("tokenizer.json", tokenizer.at("tokenizer").dump());
+  }
+  return files;
 }
 
 }  // namespace

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan.json brought back, and the few values of it that a resumed run may change. Part of Job. Thread-safe: no state.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "stoker/train/plan.h"
+
+namespace stoker::job {
+
+// ConfigError that names the file.
+[[nodiscard]] train::Plan read_plan(const std::filesystem::path& file);
+
+// change: "epochs=20". ConfigError for a value that a run cannot go on with.
+void change_plan(train::Plan& plan, const std::string& change);
+
+}  // namespace stoker::job
