@@ -138,7 +138,7 @@ TEST(Artifacts, APageStaysUnderThreeMegabytes) {
   fs::create_directory(folder.path() / "artifacts");
   const fs::path artifacts = folder.path() / "artifacts";
   for (int i = 0; i < 60; ++i) {
-    write_file_atomically(artifacts / fmt::format("{}.png", i), std::string(kPng) + std::string(50'000, 'x'));
+    write_file_atomically(artifacts / fmt::format("{}.png", i), std::string(kPng).append(50'000, 'x'));
   }
   write_file_atomically(artifacts / "g.json", gallery(60).dump());
   Json matrix{{"kind", "matrix"}, {"labels", Json::array()}, {"values", Json::array()}};
