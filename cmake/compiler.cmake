@@ -30,8 +30,10 @@ set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 # Paths below the source folder are made relative, so that every build folder and every clone share what was compiled.
 find_program(STOKER_CCACHE ccache)
 if(STOKER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # Precompiled headers are hundreds of MB: the sloppiness is what ccache's manual asks for with them, and its table of
+  # inodes spares hashing them for each unit.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-    ${STOKER_CCACHE})
+    CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=1 ${STOKER_CCACHE})
 endif()
 
 # mold links the command line in about a second; torch's own libraries have references that it need not resolve.

@@ -109,7 +109,7 @@ def check_includes(report, root, path, lines):
             check_outside_include(report, path, number, room, target)
     own = path.with_suffix(".h")
     if path.parts[0] == "src" and path.suffix == ".cpp" and (root / own).is_file():
-        if first != own.relative_to("src").as_posix():  # this is also what proves that the header stands alone
+        if first != own.relative_to("src").as_posix():  # with the target headers, what keeps a header standing alone
             report.error(path, 1, f"must include its own header first, {own.relative_to('src')}")
 
 

@@ -19,7 +19,7 @@ void add_export(CLI::App& app, int& exit_code) {
   command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
   command
       ->add_option("FILE", arguments->out,
-                   "e.g. weights.safetensors; a folder gets what Hugging Face reads: model.safetensors and config.json")
+                   "e.g. weights.safetensors; a folder gets model.safetensors, of a language model also config.json")
       ->required();
   command->add_option("--checkpoint", arguments->checkpoint, "best or last; best if there is one")
       ->check(CLI::IsMember({"best", "last"}));

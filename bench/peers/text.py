@@ -6,7 +6,7 @@ setting for a CPU (4 layers, 4 heads, width 128, context 64, batch 12, 2,000 ste
     bench/peers/text.py STOKER TEXT [--seeds 3] [--steps 2000] [--threads N]
 
 STOKER: the command line's binary. TEXT: tinyshakespeare's input.txt. Needs the torch of tools/find_torch on PYTHONPATH. The
-two run one after the other, seed by seed, on as many threads. Both validate over the whole last tenth in windows that do not
+two run one after the other, seed by seed in turns, on as many threads. Both validate over the whole last tenth in windows that do not
 overlap. Prints one line a system and seed, then means, and the median of the paired ratios of training time.
 """
 import argparse
@@ -73,10 +73,10 @@ def pytorch(text, seed, steps):
     groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 0.1},
               {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.99), fused=True)
-    begin = time.perf_counter()
+    begin, warm = time.perf_counter(), min(100, steps - 1)
     for step in range(steps):
-        share = max(0.0, (step - 100) / (steps - 100))
-        lr = 1e-3 * (step + 1) / 100 if step < 100 else 1e-4 + 0.5 * (1 + math.cos(math.pi * share)) * 9e-4
+        share = max(0.0, (step - warm) / (steps - warm))
+        lr = 1e-3 * (step + 1) / warm if step < warm else 1e-4 + 0.5 * (1 + math.cos(math.pi * share)) * 9e-4
         for group in optimizer.param_groups:
             group["lr"] = lr
         starts = torch.randint(len(train) - CONTEXT, (BATCH,))
@@ -98,7 +98,8 @@ def pytorch(text, seed, steps):
 
 def stoker(program, text, work, seed, steps, threads):
     run = work / f"seed{seed}"
-    words = [f"steps={steps}", f"seed={seed}", "threads=0", f"intra_op={threads}", "precision=fp32", "sample_tokens=0",
+    words = [f"steps={steps}", f"seed={seed}", "device=cpu", "model=gpt", "tokenizer=characters", f"context={CONTEXT}",
+             f"layers={LAYERS}", f"heads={HEADS}", f"width={WIDTH}", "dropout=0", f"batch={BATCH}", "lr=1e-3", "warmup=100", "threads=0", f"intra_op={threads}", "precision=fp32", "sample_tokens=0",
              f"eval_every={steps}", "--quiet"]
     begin = time.perf_counter()
     subprocess.run([program, "train", text, f"run={run}", *words], check=True, stdout=subprocess.DEVNULL)
@@ -120,19 +121,23 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
+    version = subprocess.run([arguments.stoker, "--version"], check=True, capture_output=True, text=True).stdout.strip()
+    print(version.splitlines()[0])
     print(f"python {platform.python_version()}, torch {torch.__version__}, {arguments.threads} threads, fp32, "
           f"{arguments.steps} steps; seconds of the steps alone, of Stoker's whole run in brackets")
     text = arguments.text.read_text(encoding="utf-8")
     ours, theirs = [], []
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(1, arguments.seeds + 1):
-            loss, seconds, whole = stoker(arguments.stoker.absolute(), arguments.text.absolute(), pathlib.Path(folder), seed,
-                                          arguments.steps, arguments.threads)
-            ours.append((loss, seconds, whole))
-            print(f"seed {seed}: stoker   loss {loss:.4f}  {seconds:6.1f} s ({whole:.1f} s)", flush=True)
-            loss, seconds = pytorch(text, seed, arguments.steps)
-            theirs.append((loss, seconds))
-            print(f"seed {seed}: pytorch  loss {loss:.4f}  {seconds:6.1f} s", flush=True)
+            for system in ("stoker", "pytorch") if seed % 2 else ("pytorch", "stoker"):
+                if system == "stoker":
+                    loss, seconds, whole = stoker(arguments.stoker.absolute(), arguments.text.absolute(), pathlib.Path(folder),
+                                                  seed, arguments.steps, arguments.threads)
+                    ours.append((loss, seconds))
+                    print(f"seed {seed}: stoker   loss {loss:.4f}  {seconds:6.1f} s ({whole:.1f} s)", flush=True)
+                else:
+                    theirs.append(pytorch(text, seed, arguments.steps))
+                    print(f"seed {seed}: pytorch  loss {theirs[-1][0]:.4f}  {theirs[-1][1]:6.1f} s", flush=True)
     ratios = [b[1] / a[1] for a, b in zip(ours, theirs)]
     print(f"mean loss: stoker {statistics.mean(each[0] for each in ours):.4f}, pytorch {statistics.mean(each[0] for each in theirs):.4f}")
     print(f"pytorch's time / stoker's: {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")

@@ -39,6 +39,10 @@ TEST(Text, LearnsShowsSamplesAndWrites) {
   EXPECT_LT(figure(eval.out, "loss"), 0.6) << eval.all();  // ln 17 = 2.8 where nothing is learnt
   EXPECT_NEAR(figure(eval.out, "perplexity"), std::exp(figure(eval.out, "loss")), 2e-4);
 
+  folder.write("other.txt", "line 1 comes after line 0\n");
+  const Finished other = run_stoker({"eval", "runs/a", "other.txt", "--split", "train"}, folder.path());
+  EXPECT_EQ(other.code, kDone) << other.all();
+
   const auto sample = nlohmann::json::parse(read_bytes(folder / "runs/a/artifacts/samples-000000200.json"));
   EXPECT_EQ(sample.at("kind"), "text");
   EXPECT_EQ(sample.at("step"), 200);
@@ -96,7 +100,7 @@ TEST(Text, BytesTakeWhatIsNoUtf8) {
   EXPECT_THAT(read_bytes(folder / "runs/a/plan.json"), HasSubstr("the text is no UTF-8"));
   const Finished refused = run_stoker(train + Words{"run=b", "tokenizer=characters"}, folder.path());
   EXPECT_EQ(refused.code, kDataError);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("0xff at offset 5200"), HasSubstr("tokenizer=bytes")));
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("0xff at byte offset 5200"), HasSubstr("tokenizer=bytes")));
 }
 
 TEST(Text, RefusesInWordsThatHelp) {
@@ -116,6 +120,7 @@ TEST(Text, RefusesInWordsThatHelp) {
   EXPECT_THAT(refusal({"empty.txt"}, kDataError), HasSubstr("empty.txt: is empty"));
   EXPECT_THAT(refusal({"count.txt", "tokenizer=tokenizer.json"}, kDataError), HasSubstr("tokenizer.json"));
   EXPECT_THAT(refusal({"count.txt", "tokenizer=none.json"}, kDataError), HasSubstr("none.json"));
+  EXPECT_THAT(refusal({"count.txt", "sample_prompt=\u20ac"}, kDataError), HasSubstr("U+20AC"));
   EXPECT_THAT(refusal({"count.txt", "heads=3"}, kUsage), HasSubstr("cannot be shared by 3 heads"));
   EXPECT_THAT(refusal({"count.txt", "image_size=3"}, kUsage), HasSubstr("image_size"));
   EXPECT_THAT(refusal({"count.txt", "model=resnet18"}, kUsage), HasSubstr("none of language_model"));

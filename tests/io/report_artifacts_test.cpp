@@ -71,7 +71,7 @@ TEST(Artifacts, OnlyPicturesOfTheFolderAreInlined) {
 TEST(Artifacts, PicturesBeyondTheBudgetAreCounted) {
   const TempFolder folder;
   for (int i = 0; i < 50; ++i) {
-    write_file_atomically(folder.path() / fmt::format("{}.png", i), std::string(kPng) + std::string(30'000, 'x'));
+    write_file_atomically(folder.path() / fmt::format("{}.png", i), std::string(kPng).append(30'000, 'x'));
   }
   write_file_atomically(folder.path() / "g.json", gallery(50).dump());
   const Json thing = show(folder.path()).things[0];
@@ -138,7 +138,7 @@ TEST(Artifacts, APageStaysUnderThreeMegabytes) {
   fs::create_directory(folder.path() / "artifacts");
   const fs::path artifacts = folder.path() / "artifacts";
   for (int i = 0; i < 60; ++i) {
-    write_file_atomically(artifacts / fmt::format("{}.png", i), std::string(kPng) + std::string(50'000, 'x'));
+    write_file_atomically(artifacts / fmt::format("{}.png", i), std::string(kPng).append(50'000, 'x'));
   }
   write_file_atomically(artifacts / "g.json", gallery(60).dump());
   Json matrix{{"kind", "matrix"}, {"labels", Json::array()}, {"values", Json::array()}};

@@ -93,6 +93,7 @@ struct Rig {
                           events,
                           [](std::int64_t) { return 1e-3; },
                           {},
+                          {},
                           [](const char*) {},
                           [](std::int64_t index) { return std::to_string(index); },
                           [] { return std::int64_t{-1}; },

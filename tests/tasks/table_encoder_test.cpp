@@ -101,6 +101,20 @@ TEST(TableEncoder, RowsToPredictForNeedNoTarget) {
                   .empty());
 }
 
+// A file of its own may hold nothing but numbers where training saw text.
+TEST(TableEncoder, ACategoryIsKnownAsItIsWritten) {
+  std::vector<std::string> findings;
+  const data::TableData table = table_of("id,y\n007,a\nabc,b\n1.0,a\n");
+  const TableEncoding encoding = learn_encoding(table, first_rows(3), {.target = "y"}, findings);
+  const data::TableData rows = table_of("id\n1.0\n007\n");
+  ASSERT_TRUE(rows.columns[0].numeric);
+  EXPECT_TRUE(unseen_categories(rows, encoding).empty());
+  const at::Tensor known = encode_table(table, encoding, "").categories;
+  const at::Tensor seen = encode_inputs(rows, encoding).categories;
+  EXPECT_EQ(seen[0][0].item<std::int64_t>(), known[2][0].item<std::int64_t>());
+  EXPECT_EQ(seen[1][0].item<std::int64_t>(), known[0][0].item<std::int64_t>());
+}
+
 TEST(TableEncoder, RegressionStandardisesTheTarget) {
   std::vector<std::string> findings;
   const data::TableData table = table_of("x,y\n1,10\n2,20\n3,60\n");

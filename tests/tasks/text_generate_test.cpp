@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
 #include "stoker/models/gpt.h"
@@ -79,6 +80,24 @@ TEST_F(Generate, EndsWhenItsReaderHasEnough) {
   int pieces = 0;
   generate(model, *tokenizer_, 8, {}, [&](std::string_view) { return ++pieces < 3; });
   EXPECT_EQ(pieces, 3);
+}
+
+// As those of a tokenizer.json that drops white space.
+class Silent final : public data::Tokenizer {
+ public:
+  std::int64_t size() const override { return 256; }
+  std::vector<std::int32_t> encode(std::string_view) const override { return {}; }
+  std::string decode(std::span<const std::int32_t>) const override { return "."; }
+  std::string describe() const override { return "silent"; }
+  nlohmann::json to_json() const override { return {}; }
+};
+
+TEST_F(Generate, APromptWithoutTokensBeginsLikeNone) {
+  tokenizer_ = std::make_unique<Silent>();
+  TextModel model = make(0);
+  GenerateRequest request;
+  request.tokens = 3;
+  EXPECT_EQ(text_of(model, request), "...");
 }
 
 TEST_F(Generate, APromptThatCannotBeReadIsRefused) {

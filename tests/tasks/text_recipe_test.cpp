@@ -57,6 +57,17 @@ TEST(TextRecipe, AShortTextHasASmallerBatchAndMoreEpochs) {
   EXPECT_EQ(value(facts, "epochs"), "1000");
 }
 
+TEST(TextRecipe, EvaluationsTakeATenthOfTheRunAtMost) {
+  TextFacts facts = facts_of("", false, 65);
+  facts.val_windows = 1'743;  // tinyshakespeare's: 145 batches, forward a third of a step
+  EXPECT_EQ(value(facts, "eval_every"), "500");
+  facts.val_windows = 156'000;
+  EXPECT_GE(std::stoll(value(facts, "eval_every")), 10 * 156'000 / 12 / 3);
+  facts.batch = 120;  // asked for: the others follow it
+  EXPECT_LE(std::stoll(value(facts, "eval_every")), 10 * 156'000 / 120 / 3 + 101);
+  EXPECT_EQ(value(facts, "epochs"), "16");  // 125 steps each
+}
+
 TEST(TextRecipe, GivenWeightsWantSmallSteps) {
   TextFacts facts = facts_of("gpt2", false, 50257);
   const double scratch = std::stod(value(facts, "lr"));

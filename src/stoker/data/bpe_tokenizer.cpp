@@ -73,6 +73,11 @@ class BpeTokenizer : public Tokenizer {
 
   [[nodiscard]] std::int64_t size() const override { return std::ssize(tokens_); }
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const override {
+    constexpr std::size_t kMost = 0x7fffffff;  // offsets in Oniguruma are int
+    if (text.size() > kMost) {
+      fail<DataError>("data.tokenizer", "a text of {} bytes is too long for a tokenizer.json, which takes {}",
+                      text.size(), kMost);
+    }
     check(text);
     Encoding encoding;
     const auto add = [&](std::int32_t id) { encoding.ids.push_back(id); };

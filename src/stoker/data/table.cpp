@@ -74,7 +74,6 @@ class ColumnReader {
     column.numeric = numeric_;  // also where every value is missing
     if (numeric_) {
       column.numbers = std::move(numbers_);
-      return column;
     }
     column.labels = labels_;
     std::ranges::sort(column.labels);

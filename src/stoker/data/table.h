@@ -19,8 +19,8 @@ struct TableColumn {
   std::string name;
   bool numeric = false;
   std::vector<double> numbers;      // numeric: a row's value; NaN where it is missing
-  std::vector<std::int32_t> ids;    // else: index into labels; -1 where it is missing
-  std::vector<std::string> labels;  // the different values, sorted bytewise
+  std::vector<std::int32_t> ids;    // a row's value as an index into labels; -1 where it is missing
+  std::vector<std::string> labels;  // the different values as they are written, also of numbers; sorted bytewise
 };
 
 struct TableData {

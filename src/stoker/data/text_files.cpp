@@ -77,7 +77,6 @@ Text read_text_files(const fs::path& path) {
     if (!text.bytes.empty() && text.bytes.back() != '\n') {
       text.bytes += '\n';
     }
-    text.starts.push_back(static_cast<std::int64_t>(text.bytes.size()));
     text.bytes += read_text(file, kLargestFile);
   }
   if (text.bytes.empty()) {
@@ -88,11 +87,13 @@ Text read_text_files(const fs::path& path) {
 
 std::size_t whole_characters(std::string_view text, std::size_t wanted) {
   std::size_t at = std::min(wanted, text.size());
-  for (int back = 0; back < 4 && at > 0 && at < text.size(); ++back) {
+  for (int back = 0; back < 4 && at < text.size(); ++back) {
     if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) {  // no continuation byte
       return at;
     }
-    --at;
+    if (at-- == 0) {
+      break;
+    }
   }
   return std::min(wanted, text.size());  // no UTF-8
 }

@@ -13,7 +13,6 @@ namespace stoker::data {
 struct Text {
   std::string bytes;
   std::vector<std::filesystem::path> files;  // in bytewise order of their paths relative to the folder
-  std::vector<std::int64_t> starts;          // of each in bytes
 };
 
 // Whether a path looks like text: a file whose name ends in .txt, or a folder that has no other files below it (hidden

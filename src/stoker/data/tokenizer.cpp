@@ -97,10 +97,7 @@ class CharacterTokenizer : public Tokenizer {
   static CodePoint next_of(std::string_view text, std::size_t at) {
     const CodePoint next = code_point_at(text, at);
     if (next.bytes == 0) {
-      fail<DataError>(
-          kWhere,
-          "the text is no UTF-8: byte {:#04x} at offset {}; convert it, or set tokenizer=bytes, which reads any bytes",
-          static_cast<unsigned char>(text[at]), at);
+      fail_no_utf8(text, at);
     }
     return next;
   }

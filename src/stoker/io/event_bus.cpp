@@ -2,11 +2,9 @@
 #include "stoker/io/event_bus.h"
 
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <future>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -19,8 +17,10 @@ namespace {
 using core::Event;
 using core::StepFinished;
 
-constexpr std::size_t kMergeBeyond = 256;  // events that wait for a slow sink before its steps are merged
-constexpr int kMostUnread = 48;            // of the ring's 64 slots; the rest are the loop's head start
+constexpr std::size_t kMergeBeyond = 256;             // events that wait for a slow sink before its steps are merged
+constexpr int kMostUnread = 48;                       // of the ring's 64 slots; the rest are the loop's head start
+constexpr int kGather = 24;                           // steps that the reader takes at a time ...
+constexpr std::chrono::milliseconds kGatherTime{20};  // ... or those of this time: waking a thread costs the loop 10 us
 constexpr std::chrono::milliseconds kQuiet{static_cast<int>(core::kQuietSeconds * 1000)};
 
 // What a step's scalars are once they are read: sinks can keep them as long as they like.
@@ -153,32 +153,39 @@ struct EventBus::State {
       room.wait(lock, [&] { return unread < kMostUnread; });
       ++unread;
     }
+    urgent = urgent || step_in(parcel) == nullptr || unread >= kGather;
+    const bool wake = urgent || parcels.empty();
     parcels.push_back(std::move(parcel));
     lock.unlock();
-    not_empty.notify_one();
+    if (wake) {
+      not_empty.notify_one();
+    }
   }
 
   // The one thread that waits for the device. It never waits for a sink, so slots come back in time.
   void read() {
-    while (std::optional<Parcel> parcel = next()) {
-      if (has_scalars(*parcel)) {
-        take_scalars(*step_in(*parcel));
-      }
-      const std::lock_guard lock(outlets_mutex);
-      for (const auto& outlet : outlets) {
-        outlet->push(*parcel);
+    std::vector<Parcel> batch;
+    while (next(batch)) {
+      for (Parcel& parcel : batch) {
+        if (has_scalars(parcel)) {
+          take_scalars(*step_in(parcel));
+        }
+        const std::lock_guard lock(outlets_mutex);
+        for (const auto& outlet : outlets) {
+          outlet->push(parcel);
+        }
       }
     }
   }
-  std::optional<Parcel> next() {
+  // All that waits, once it is enough or something else than a step; false at the end.
+  bool next(std::vector<Parcel>& batch) {
+    batch.clear();
     std::unique_lock lock(mutex);
     not_empty.wait(lock, [&] { return closed || !parcels.empty(); });
-    if (parcels.empty()) {
-      return std::nullopt;
-    }
-    std::optional<Parcel> parcel(std::move(parcels.front()));
-    parcels.pop_front();
-    return parcel;
+    not_empty.wait_for(lock, kGatherTime, [&] { return closed || urgent; });
+    urgent = false;
+    batch.swap(parcels);
+    return !batch.empty();
   }
   void take_scalars(StepFinished& step) {
     std::shared_ptr<const core::PendingScalars> scalars;
@@ -199,10 +206,11 @@ struct EventBus::State {
   }
 
   Report report;
-  std::mutex mutex;  // parcels, unread, closed
+  std::mutex mutex;  // parcels, unread, urgent, closed
   std::condition_variable not_empty, room;
-  std::deque<Parcel> parcels;
+  std::vector<Parcel> parcels;
   int unread = 0;
+  bool urgent = false;  // the reader should not wait for more
   bool closed = false;
   bool reported = false;  // the reader's alone
   std::mutex outlets_mutex;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carries events from the loop to the sinks without making the loop wait: the loop's emit() only queues, one thread
-// reads the steps' scalars from the device, and each sink works on a thread of its own. Made by job.
+// reads the steps' scalars from the device, those of some 20 ms at a time, and each sink works on a thread of its own.
+// Made by job.
 #pragma once
 
 #include <memory>

@@ -256,11 +256,7 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   };
   std::function<std::vector<core::MetricValue>()> evaluate;
   if (setup.task->size(tasks::Split::kVal) > 0) {
-    evaluate = [&] {
-      std::vector<core::MetricValue> metrics = session.evaluate(tasks::Split::kVal);
-      write_exhibits(session.samples(), run.path(), session.progress().step, bus);
-      return metrics;
-    };
+    evaluate = [&] { return session.evaluate(tasks::Split::kVal); };
   }
   const train::LoopParts parts{*source,
                                session.step(),
@@ -269,6 +265,7 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
                                bus,
                                [&](std::int64_t step) { return optim::lr_at(schedule, step); },
                                evaluate,
+                               [&] { write_exhibits(session.samples(), run.path(), session.progress().step, bus); },
                                save,
                                [&](std::int64_t index) { return setup.task->sample_name(index); },
                                throttled_memory(setup.device),

@@ -76,7 +76,7 @@ std::vector<core::MetricValue> judge_best(const fs::path& run, const Setup& setu
   const Stopwatch watch;
   const bool test = setup.task->size(tasks::Split::kTest) > 0;
   const tasks::Split split = test ? tasks::Split::kTest : tasks::Split::kVal;
-  if (setup.task->size(split) == 0) {
+  if (setup.task->size(split) == 0 || (!test && !setup.model->shows())) {
     return {};
   }
   const LoadedModel best = load_model(run, setup.device);

@@ -31,6 +31,10 @@ tasks::Answers ask(LoadedModel& loaded, const core::Batch& batch) {
   const precision::AutocastGuard autocast(device.type(), mixed ? dtype : at::kBFloat16, mixed);
   const core::Batch input = to_device(batch, device);
   tasks::Answers answers = loaded.model->answers(loaded.model->forward(loaded.model->inputs(input)));
+  if (!answers.values.defined()) {
+    fail<ConfigError>("job.predict", "{}: a model for {} that gives no answers to predict",
+                      printable(loaded.checkpoint.native()), loaded.card.task);
+  }
   answers.values = answers.values.to(at::kCPU, at::kDouble);
   return answers;
 }

@@ -36,7 +36,8 @@ void with_typed_errors(const std::function<void()>& work) {
     throw;
   } catch (const std::exception& error) {
     if (memory::is_out_of_memory(error)) {
-      fail<OutOfMemory>("memory", "out of memory; set microbatch= or image_size= lower ({})", first_line(error));
+      fail<OutOfMemory>("memory", "out of memory; set microbatch= lower, or image_size= or context= ({})",
+                        first_line(error));
     }
     if (dynamic_cast<const c10::Error*>(&error) != nullptr) {
       throw std::runtime_error(first_line(error));

@@ -74,6 +74,7 @@ train::Facts gather_facts(const Request& request, const tasks::Task& task, const
   question.model = asked("model");
   question.optimizer = asked("optimizer");
   question.own = request.options.own_values();
+  question.batch = asked("batch").empty() ? 0 : std::stoll(asked("batch"));
   question.weights = !asked("weights").empty();
   question.cuda = choice.device.is_cuda();
   train::Facts facts;

@@ -150,6 +150,7 @@ SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::s
   options.seed = static_cast<std::uint64_t>(cut.seed);
   options.own = cut.own;
   options.model = cut.model;
+  options.adopts = true;
   const auto task = open_for(loaded, path, options);
   const std::string chosen = !split.empty()                        ? split
                              : task->size(tasks::Split::kTest) > 0 ? "test"

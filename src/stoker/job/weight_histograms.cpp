@@ -13,7 +13,7 @@ core::WeightHistograms weight_histograms(const core::Trainable& model, std::int6
   const at::NoGradGuard no_grad;
   core::WeightHistograms result{step, {}};
   for (const core::Parameter& parameter : model.parameters()) {
-    const at::Tensor all = parameter.tensor.to(at::kFloat);
+    const at::Tensor all = parameter.tensor.to(at::kCPU, at::kFloat);  // on CUDA histc is not deterministic
     const at::Tensor values = all.masked_select(at::isfinite(all));
     if (values.numel() == 0) {
       continue;
@@ -23,7 +23,7 @@ core::WeightHistograms weight_histograms(const core::Trainable& model, std::int6
     if (low == high) {
       histogram = {parameter.name, low - 0.5, high + 0.5, {static_cast<double>(values.numel())}};
     } else {
-      const at::Tensor counts = at::histc(values, kBins, low, high).to(at::kCPU, at::kDouble);
+      const at::Tensor counts = at::histc(values, kBins, low, high).to(at::kDouble);
       histogram.counts.assign(counts.const_data_ptr<double>(), counts.const_data_ptr<double>() + kBins);
     }
     result.weights.push_back(std::move(histogram));

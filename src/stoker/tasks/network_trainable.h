@@ -54,6 +54,9 @@ class NetworkTrainable : public core::Trainable {
     return {};
   }
 
+  // Whether tables() or verdicts() say anything of a split.
+  [[nodiscard]] virtual bool shows() const { return true; }
+
   [[nodiscard]] const std::vector<core::Parameter>& parameters() const override { return network_->parameters(); }
   [[nodiscard]] const std::vector<core::NamedTensor>& buffers() const override { return network_->buffers(); }
   [[nodiscard]] core::TensorList norm_buffers() const override { return network_->norm_buffers(); }

@@ -160,7 +160,8 @@ void encode_categories(const data::TableData& table, const TableEncoding& encodi
   auto cells = out.accessor<std::int64_t, 2>();
   for (std::size_t i = 0; i < encoding.categories.size(); ++i) {
     const CategoryColumn& known = encoding.categories[i];
-    const data::TableColumn column = as_labels(table.columns[data::find_column(table, known.name)]);
+    // As they are written: a file of its own may hold nothing but "007".
+    const data::TableColumn& column = table.columns[data::find_column(table, known.name)];
     std::vector<std::int64_t> ids;
     for (const std::string& label : column.labels) {
       const auto found = std::ranges::lower_bound(known.labels, label);
@@ -280,7 +281,7 @@ std::vector<std::string> unseen_categories(const data::TableData& table, const T
   std::vector<std::string> findings;
   for (const CategoryColumn& known : encoding.categories) {
     std::vector<std::string> unseen;
-    for (const std::string& label : as_labels(table.columns[data::find_column(table, known.name)]).labels) {
+    for (const std::string& label : table.columns[data::find_column(table, known.name)].labels) {
       if (!std::ranges::binary_search(known.labels, label)) {
         unseen.push_back(label);
       }

@@ -33,6 +33,7 @@ struct OpenOptions {
   core::TaskValues own;    // what was asked for, or a plan's values
   std::string model;       // likewise; empty: not asked
   bool cuda = false;
+  bool adopts = false;  // adopt() follows: what a card tells is not to be looked for
   std::function<void(std::int64_t files)> progress;
 };
 
@@ -40,7 +41,8 @@ struct OpenOptions {
 struct Asked {
   std::string model, optimizer;
   core::TaskValues own;
-  bool weights = false;  // fine-tuning
+  std::int64_t batch = 0;  // 0: not asked
+  bool weights = false;    // fine-tuning
   bool cuda = false;
 };
 

@@ -16,14 +16,19 @@ namespace {
 
 // "" begins a text: after a line end where there is one, else after the first token.
 std::vector<std::int32_t> encode_prompt(const data::Tokenizer& tokenizer, const std::string& prompt) {
+  std::vector<std::int32_t> ids;
   if (!prompt.empty()) {
-    return tokenizer.encode(prompt);
+    ids = tokenizer.encode(prompt);
+  } else {
+    try {
+      ids = tokenizer.encode("\n");
+    } catch (const DataError&) {  // characters of a text of one line
+    }
   }
-  try {
-    return tokenizer.encode("\n");
-  } catch (const DataError&) {  // characters of a text of one line
-    return {0};
+  if (ids.empty()) {  // also where a tokenizer drops white space
+    ids.push_back(0);
   }
+  return ids;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct TextModelOptions {
   at::Tensor token_bytes;       // float64 [vocabulary]: how long each token is; undefined: not known
 };
 
-class TextModel final : public NetworkTrainable {
+class TextModel : public NetworkTrainable {
  public:
   // network: make_gpt's, its head open if loss_chunk is not 0.
   TextModel(std::unique_ptr<models::Network> network, TextModelOptions options);
@@ -37,6 +37,8 @@ class TextModel final : public NetworkTrainable {
   [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList& outputs,
                                                         const core::Batch& batch) const override;
   [[nodiscard]] std::vector<core::MetricValue> metrics(const std::vector<core::NamedTensor>& totals) const override;
+
+  [[nodiscard]] bool shows() const override { return false; }
 
   // What follows the last of ids int64 [1, T]: float32 [vocabulary] on the CPU. In evaluation mode, in inference mode.
   [[nodiscard]] at::Tensor next_logits(const at::Tensor& ids);

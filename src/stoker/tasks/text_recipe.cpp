@@ -33,10 +33,16 @@ std::int64_t default_loss_chunk(std::int64_t tokens, std::int64_t vocabulary) {
   return tokens * row <= kSmall ? 0 : std::max<std::int64_t>(1, kPiece / row);
 }
 
-// A sample's tokens each cost a forward pass: about a second on a CPU.
+// A sample's tokens each cost a forward pass: a second or two all together where they are not the least.
 std::int64_t default_sample_tokens(const models::GptOptions& network, bool cuda) {
-  constexpr std::int64_t kMost = 300, kLeast = 20, kBudget = 50'000'000'000;
-  return cuda ? kMost : std::clamp(kBudget / models::gpt_flops(network), kLeast, kMost);
+  constexpr std::int64_t kMost = 300, kLeast = 20, kCpuBudget = 50'000'000'000, kGpuBudget = 100'000'000'000'000;
+  return std::clamp((cuda ? kGpuBudget : kCpuBudget) / models::gpt_flops(network), kLeast, kMost);
+}
+
+// A forward pass costs a third of a step: all evaluations together at most a tenth of the run.
+std::int64_t default_eval_every(std::int64_t val_windows, std::int64_t batch) {
+  const std::int64_t steps = (10 * val_windows / 3 + batch - 1) / batch;
+  return std::max<std::int64_t>(500, (steps + 99) / 100 * 100);
 }
 
 void add_training(RecipeRows& rows, const TextFacts& facts, const Preset& values, std::int64_t batch) {
@@ -56,9 +62,9 @@ void add_training(RecipeRows& rows, const TextFacts& facts, const Preset& values
   rows.add("warmup", 0.05, "a share of the run");
   const std::int64_t steps = facts.weights ? values.steps / 5 : values.steps;
   const std::int64_t epoch_steps = std::max<std::int64_t>(1, facts.train_windows / batch);
-  rows.add("epochs", std::clamp<std::int64_t>((steps + epoch_steps - 1) / epoch_steps, 1, 1000),
-           fmt::format("about {} steps", steps));
-  rows.add("eval_every", 500, "an epoch of text may be long");
+  const std::int64_t epochs = std::clamp<std::int64_t>((steps + epoch_steps - 1) / epoch_steps, 1, 1000);
+  rows.add("epochs", epochs, fmt::format("whole ones that make at least {} steps: {}", steps, epochs * epoch_steps));
+  rows.add("eval_every", default_eval_every(facts.val_windows, batch), "evaluations take at most a tenth of the run");
 }
 
 }  // namespace
@@ -80,10 +86,11 @@ models::GptOptions text_network(const std::string& model, bool cuda, const core:
 std::vector<core::PlanRow> text_recipe(const TextFacts& facts) {
   const Preset& values = preset(facts.model, facts.cuda);
   const models::GptOptions& network = facts.network;
-  const std::int64_t batch = std::min(values.batch, facts.train_windows);
+  const std::int64_t usual = std::min(values.batch, facts.train_windows);
+  const std::int64_t batch = facts.batch > 0 ? facts.batch : usual;
   RecipeRows rows;
   rows.add("model", facts.model.empty() ? "gpt" : facts.model, "a causal transformer");
-  rows.add("batch", batch, values.why);
+  rows.add("batch", usual, values.why);
   add_training(rows, facts, values, batch);
   rows.add("tokenizer", facts.tokenizer, facts.tokenizer_reason);
   rows.add("context", network.context, values.why);
@@ -93,7 +100,7 @@ std::vector<core::PlanRow> text_recipe(const TextFacts& facts) {
   rows.add("dropout", network.dropout, values.why);
   const std::int64_t chunk = default_loss_chunk(batch * network.context, network.vocabulary);
   rows.add("loss_chunk", chunk, chunk == 0 ? "the logits are small" : "all logits at once would be over 256 MiB");
-  rows.add("sample_tokens", default_sample_tokens(network, facts.cuda), "about a second an evaluation");
+  rows.add("sample_tokens", default_sample_tokens(network, facts.cuda), "a short look at each evaluation");
   rows.add("sample_prompt", "", "begins after a line end");
   rows.add("sample_temperature", 0.8, "nanoGPT");
   rows.add("sample_top_k", 200, "nanoGPT");

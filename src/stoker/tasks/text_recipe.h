@@ -22,8 +22,9 @@ struct TextFacts {
   std::string tokenizer;  // asked for or chosen, and why
   std::string tokenizer_reason;
   models::GptOptions network;  // text_network(), with its vocabulary
-  std::int64_t train_windows = 0;
-  bool weights = false;  // fine-tuning
+  std::int64_t train_windows = 0, val_windows = 0;
+  std::int64_t batch = 0;  // asked for; 0: not
+  bool weights = false;    // fine-tuning
   bool cuda = false;
 };
 // Defaults with reasons: model, batch, epochs, ..., and each of text_settings().

@@ -24,8 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "tasks.text";
-constexpr std::int64_t kMostCharacters = 256;  // that a text may have to be cut into them unasked
-constexpr std::int64_t kRestoredChunk = 1024;  // tokens at a time whose logits a model that was brought back computes
+constexpr std::int64_t kMostCharacters = 256;   // that a text may have to be cut into them unasked
+constexpr std::int64_t kMostEvaluated = 65536;  // tokens of a batch of an evaluation
+constexpr std::int64_t kRestoredChunk = 1024;   // tokens at a time whose logits a model that was brought back computes
 
 struct ChosenTokenizer {
   std::unique_ptr<data::Tokenizer> tokenizer;
@@ -76,6 +77,15 @@ std::unique_ptr<NetworkTrainable> make_model_of(const ModelRequest& request, mod
   return std::make_unique<TextModel>(models::make_gpt(network), TextModelOptions{loss_chunk, token_bytes(tokenizer)});
 }
 
+// What writes text; ConfigError for a model that a derived kind made of something else.
+TextModel& text_model(NetworkTrainable& model) {
+  auto* text = dynamic_cast<TextModel*>(&model);
+  if (text == nullptr) {
+    fail<ConfigError>(kWhere, "a language model that writes must derive from tasks::TextModel; set sample_tokens=0");
+  }
+  return *text;
+}
+
 class TextTask final : public Task {
  public:
   TextTask(const fs::path& path, const OpenOptions& options)
@@ -84,8 +94,11 @@ class TextTask final : public Task {
     const std::size_t wanted =
         text_.bytes.size() - static_cast<std::size_t>(options.val * static_cast<double>(text_.bytes.size()));
     train_bytes_ = data::whole_characters(text_.bytes, wanted);
-    tokenizer_ = choose_tokenizer(text_or(options.own, "tokenizer", ""), text_.bytes);
-    cut();
+    if (!options.adopts) {
+      tokenizer_ = choose_tokenizer(text_or(options.own, "tokenizer", ""), text_.bytes);
+      cut();
+      check_length();
+    }
   }
 
   [[nodiscard]] std::int64_t size(Split split) const override {
@@ -112,6 +125,8 @@ class TextTask final : public Task {
     facts.tokenizer_reason = tokenizer_.reason;
     facts.network = network_;
     facts.train_windows = size(Split::kTrain);
+    facts.val_windows = size(Split::kVal);
+    facts.batch = asked.batch;
     facts.weights = asked.weights;
     facts.cuda = cuda_;
     return text_recipe(facts);
@@ -123,6 +138,7 @@ class TextTask final : public Task {
     const std::int64_t vocabulary = network_.vocabulary;
     network_ = text_network(model, cuda_, own);
     network_.vocabulary = vocabulary;
+    (void)tokenizer_.tokenizer->encode(text_value(own, "sample_prompt"));  // refused now, not at the first evaluation
   }
   void adopt(const nlohmann::json& card) override {
     network_ = network_of(card);
@@ -155,6 +171,7 @@ class TextTask final : public Task {
                                                                       const BatchRequest& request) const override {
     data::TokenWindowsOptions options = windows(of(split), request);
     options.train = false;
+    options.batch = std::clamp<std::int64_t>(kMostEvaluated / network_.context, 1, request.batch);
     return std::make_unique<data::TokenWindows>(std::move(options));
   }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override {
@@ -174,17 +191,19 @@ class TextTask final : public Task {
     train_ = encode(*tokenizer_.tokenizer, text.substr(0, train_bytes_));
     val_ = encode(*tokenizer_.tokenizer, text.substr(train_bytes_));
     network_.vocabulary = tokenizer_.tokenizer->size();
-    if (train_.numel() <= network_.context) {
-      fail<DataError>(kWhere, "{}: its {} tokens to train on are too few for a context of {}; set context={} or less",
-                      printable(path_.native()), train_.numel(), network_.context,
-                      std::max<std::int64_t>(1, train_.numel() - 1));
-    }
     if (val_.numel() < 2) {
       val_ = at::Tensor();
     }
     findings_.clear();
     if (val_.defined()) {
       findings_.push_back(fmt::format("val: the last {} bytes of {}", text.size() - train_bytes_, text.size()));
+    }
+  }
+  void check_length() const {
+    if (train_.numel() <= network_.context) {
+      fail<DataError>(kWhere, "{}: its {} tokens to train on are too few for a context of {}; set context={} or less",
+                      printable(path_.native()), train_.numel(), network_.context,
+                      std::max<std::int64_t>(1, train_.numel() - 1));
     }
   }
   [[nodiscard]] const at::Tensor& of(Split split) const {
@@ -220,11 +239,10 @@ std::vector<Exhibit> TextTask::samples(NetworkTrainable& model, std::int64_t ste
     return {};
   }
   std::string text = request.prompt;
-  generate(dynamic_cast<TextModel&>(model), *tokenizer_.tokenizer, network_.context, request,
-           [&](std::string_view piece) {
-             text += piece;
-             return true;
-           });
+  generate(text_model(model), *tokenizer_.tokenizer, network_.context, request, [&](std::string_view piece) {
+    text += piece;
+    return true;
+  });
   const std::string title = fmt::format("Samples at step {}", step);
   const nlohmann::json json = {{"kind", "text"}, {"title", title}, {"step", step}, {"text", text}};
   // A cut character is shown as U+FFFD.
@@ -237,7 +255,7 @@ std::vector<Exhibit> TextTask::samples(NetworkTrainable& model, std::int64_t ste
 void generate_from_card(NetworkTrainable& model, const nlohmann::json& card, const GenerateRequest& request,
                         const std::function<bool(std::string_view)>& take) {
   const auto tokenizer = data::tokenizer_from_json(card.at("tokenizer"));
-  generate(dynamic_cast<TextModel&>(model), *tokenizer, network_of(card).context, request, take);
+  generate(text_model(model), *tokenizer, network_of(card).context, request, take);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass over a split without gradients: sums on the device, one copy to the host at the end. Called by the loop
-// between epochs and by `stoker eval`.
+// after every epoch or eval_every steps and by `stoker eval`.
 #pragma once
 
 #include <functional>

@@ -100,6 +100,9 @@ bool evaluate(const LoopParts& parts, const Plan& plan) {
   progress.best_metric = gain ? chosen.value : before;
   progress.evaluations_without_gain = gain ? 0 : progress.evaluations_without_gain + 1;
   parts.events.emit(std::move(event));
+  if (parts.show) {
+    parts.show();
+  }
   if (gain) {
     parts.save("best");
   }

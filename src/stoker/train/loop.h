@@ -23,9 +23,10 @@ struct LoopParts {
   Progress& progress;
   device::ScalarRing& scalars;
   core::EventEmitter& events;
-  std::function<double(std::int64_t step)> lr;                 // learning rate of step 0, 1, ...
-  std::function<std::vector<core::MetricValue>()> evaluate;    // on the validation split; empty: there is none
-  std::function<void(const char* kind)> save;                  // writes checkpoint "last" or "best"
+  std::function<double(std::int64_t step)> lr;               // learning rate of step 0, 1, ...
+  std::function<std::vector<core::MetricValue>()> evaluate;  // on the validation split; empty: there is none
+  std::function<void()> show;                                // after each evaluation, what it looks like; may be empty
+  std::function<void(const char* kind)> save;                // writes checkpoint "last" or "best"
   std::function<std::string(std::int64_t index)> sample_name;  // of a dataset index, for messages
   std::function<std::int64_t()> memory_bytes;                  // held by tensors, -1 if unknown
   const std::atomic<bool>& stop;                               // set by a signal: finish the step, save, return
