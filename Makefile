@@ -80,7 +80,7 @@ bundle: build ## Pack program, tests and benches into build/bundle/, to run on a
 
 bundle-test: bundle ## Try the bundle in a new Debian 12 with only Python and torch (as root)
 	@[ "$$(id -u)" != 0 ] || tools/bootstrap debootstrap
-	@tools/bundle_test build/bundle/stoker-*-linux-$$(uname -m).tar.gz
+	@tools/bundle_test "$$(ls -t build/bundle/stoker-*-linux-$$(uname -m).tar.gz | head -n 1)"
 
 clean: ## Remove build/ (runs/ and the torch cache stay)
 	rm -rf build

@@ -17,7 +17,7 @@ function(stoker_gpu_tests room)
 endfunction()
 
 # The CUDA host headers come from the wheel's neighbours (nvidia/cu13), or from a toolkit beside nvcc.
-get_filename_component(site ${STOKER_TORCH} DIRECTORY)
+get_filename_component(site ${STOKER_TORCH_FOUND} DIRECTORY)
 find_path(STOKER_CUDA_INCLUDE cuda_runtime_api.h
   PATHS ${site}/nvidia/cu13/include /usr/local/cuda/include NO_DEFAULT_PATH)
 if(NOT EXISTS ${torch_lib}/libtorch_cuda.so OR NOT STOKER_CUDA_INCLUDE)

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Libraries of the system that a program on Stoker links, for our own build and, installed, for our users'. On Debian:
 # libjpeg62-turbo-dev, libspng-dev, libonig-dev, nlohmann-json3-dev, pkg-config.
-find_package(Threads REQUIRED)
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(jpeg REQUIRED IMPORTED_TARGET libjpeg)
-pkg_check_modules(spng REQUIRED IMPORTED_TARGET spng)
-pkg_check_modules(oniguruma REQUIRED IMPORTED_TARGET oniguruma)
-find_package(nlohmann_json 3.9 REQUIRED)
+set(stoker_required REQUIRED)
+if(CMAKE_FIND_PACKAGE_NAME STREQUAL "stoker")  # says by itself what is missing
+  set(stoker_required QUIET)
+endif()
+find_package(Threads ${stoker_required})
+find_package(PkgConfig ${stoker_required})
+if(PkgConfig_FOUND)
+  pkg_check_modules(jpeg ${stoker_required} IMPORTED_TARGET libjpeg)
+  pkg_check_modules(spng ${stoker_required} IMPORTED_TARGET spng)
+  pkg_check_modules(oniguruma ${stoker_required} IMPORTED_TARGET oniguruma)
+endif()
+find_package(nlohmann_json 3.9 ${stoker_required})

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fine-tuning: a network that learnt to tell eight kinds of clothes apart learns two others from 30 pictures.
 //
-//     fine_tuning [DATA [FOLDER]]     DATA: the Fashion-MNIST sample; FOLDER: where pictures and runs go
+//     fine_tuning [DATA [FOLDER]]     DATA: the Fashion-MNIST sample; FOLDER: where pictures and runs go, a name
+//                                     (runs/NAME, or NAME-2, ... if that is there) or a path that is not there yet
 //
 // weights=RUN starts from a trained run. What fits by name and shape is taken; the head is for other classes, so it
 // starts anew. freeze=N keeps the first N segments as they are. With weights the plan takes small steps by itself,
@@ -48,9 +49,10 @@ job::Outcome run_cnn(const fs::path& data, const fs::path& run, std::vector<std:
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
+  job::start_process();  // first: brings CUDA in where there is a driver
   const auto sample = data::open_image_folder(argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar", {.val = 0});
-  const fs::path folder = argc > 2 ? argv[2] : "fine-tuning";
+  const fs::path folder = job::RunFolder::create(argc > 2 ? argv[2] : "fine-tuning").path();
   write_pictures(sample, sample.train, /*of_new_classes=*/false, 200, folder / "eight/train");
   write_pictures(sample, sample.train, /*of_new_classes=*/true, 15, folder / "two/train");
   write_pictures(sample, sample.test, /*of_new_classes=*/true, 100, folder / "two/test");
@@ -64,4 +66,7 @@ int main(int argc, char** argv) {
   const job::Outcome fine = run_cnn(folder / "two", folder / "tuned", tuned);
   fmt::print("from scratch: test accuracy {:.3f}\n", scratch.test.front().value);
   fmt::print("fine-tuned: test accuracy {:.3f}\n", fine.test.front().value);
+} catch (const Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

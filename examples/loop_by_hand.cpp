@@ -84,15 +84,16 @@ struct Training {
 };
 
 bool equal(const Training& a, const Training& b) {
-  return std::ranges::equal(a.model.parameters(), b.model.parameters(),
-                            [](const auto& x, const auto& y) { return x.tensor.equal(y.tensor); });
+  const auto same = [](const auto& x, const auto& y) { return x.tensor.equal(y.tensor); };
+  return std::ranges::equal(a.model.parameters(), b.model.parameters(), same) &&
+         std::ranges::equal(a.model.buffers(), b.model.buffers(), same);  // batch norm's running statistics
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const auto folder = data::open_image_folder(argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar");
-  io::CheckpointStore store(argc > 2 ? argv[2] : "loop-by-hand");
+  io::CheckpointStore store(argc > 2 ? argv[2] : "runs/loop-by-hand");
   const std::int64_t steps = argc > 3 ? std::atoll(argv[3]) : 60;
 
   Training through(folder.train, steps);

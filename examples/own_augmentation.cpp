@@ -2,7 +2,8 @@
 // An augmentation of your own in a whole run: Cutout, a black square somewhere in every training picture (DeVries and
 // Taylor, "Improved Regularization of Convolutional Neural Networks with Cutout", 2017).
 //
-//     own_augmentation [DATA [RUN]]     DATA: labelled pictures, a folder or tar file; RUN: the folder the run makes
+//     own_augmentation [DATA [RUN]]     DATA: labelled pictures, a folder or tar file; RUN: a name (runs/NAME, or
+//                                       NAME-2, ... if that is there) or a path
 //
 // An augmentation is a BatchSource around another one. What it draws follows from seed, epoch and sample alone, so runs
 // repeat to the bit and resume where they stopped, whatever the threads: shown first on white pictures, where one can
@@ -66,6 +67,7 @@ void show_on_white() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  job::start_process();  // first: brings CUDA in where there is a driver
   const std::string data = argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar";
   const std::string run = argc > 2 ? argv[2] : "own-augmentation";
   show_on_white();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A metric of your own in a whole run: it is logged, stands in the report, and chooses the best checkpoint.
 //
-//     own_metric [DATA [RUN]]     DATA: the Fashion-MNIST sample, a folder or tar file; RUN: the folder the run makes
+//     own_metric [DATA [RUN]]     DATA: the Fashion-MNIST sample, a folder or tar file; RUN: a name (runs/NAME, or
+//                                 NAME-2, ... if that is there) or a path
 //
 // A shop wants each piece on the right shelf: a shirt taken for a pullover costs nothing, a shirt among the shoes does.
 // A metric has two halves: evaluate() gives tensors that add up over batches (sums, counts), metrics() says what the
@@ -46,6 +47,7 @@ class ShelfClassifier final : public tasks::ImageClassifier {
 }  // namespace
 
 int main(int argc, char** argv) {
+  job::start_process();  // first: brings CUDA in where there is a driver
   const std::string data = argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar";
   const std::string run = argc > 2 ? argv[2] : "own-metric";
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A torch::nn module of your own, trained like every other model: with a plan, checkpoints, logs and a report.
 //
-//     own_module [DATA [RUN]]     DATA: labelled pictures, a folder or tar file; RUN: the folder that the run makes
+//     own_module [DATA [RUN]]     DATA: pictures of 28 x 28 grey pixels in 10 classes, a folder or tar file;
+//                                 RUN: a name (runs/NAME, or NAME-2, ... if that is there) or a path
 //
-// What lies between the module and a finished run is marked "glue": 11 lines. Then the proof that it is still your
-// module: another one, which Stoker never saw, takes the checkpoint's weights and says the same by plain torch.
+// What lies between the module and a finished run is marked "glue": 11 lines, and the first of main. Then the proof
+// that it is still your module: another one, which Stoker never saw, takes the checkpoint's weights and says the same
+// by plain torch.
 #include <ATen/Context.h>
 #include <ATen/ops/relu.h>
 #include <stoker/stoker.h>
@@ -72,6 +74,7 @@ void load(Net& net, const std::map<std::string, at::Tensor>& weights) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  job::start_process();  // first: brings CUDA in where there is a driver
   const std::string data = argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar";
   const std::filesystem::path run = train_net(data, argc > 2 ? argv[2] : "own-module");
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An event sink of your own: it hears what happens in a run, and here ends it once it is good enough.
 //
-//     own_sink [DATA [RUN [ACCURACY]]]     RUN: the folder that the run makes; ACCURACY: enough is enough
+//     own_sink [DATA [RUN [ACCURACY]]]     RUN: a name (runs/NAME, or NAME-2, ... if that is there) or a path;
+//                                          ACCURACY: enough is enough
 //
 // Events are plain structs. A sink gets them one at a time, in order, on a thread of its own: it may print, write or
 // wait as long as it likes, the loop does not notice. A step's loss may still be on its way from the device when the
@@ -50,6 +51,7 @@ class GoodEnough final : public core::EventSink {
 }  // namespace
 
 int main(int argc, char** argv) {
+  job::start_process();  // first: brings CUDA in where there is a driver
   const std::string data = argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar";
   const std::string run = argc > 2 ? argv[2] : "own-sink";
   const double wanted = argc > 3 ? std::atof(argv[3]) : 0.74;

@@ -4,7 +4,8 @@
 //
 // Reading order: core's nouns (a Batch from a BatchSource goes through a Trainable, whose LossTerms a train::Step turns
 // into one optimizer step, and Events tell what happened), then job::Job, which wires a whole run, then what to build a
-// model, a source or a sink of your own from. examples/ has a page of each. A unit that includes this compiles in about
+// model, a source or a sink of your own from. A program whose runs may use a GPU calls job::start_process() first.
+// examples/ has a page of each. A unit that includes this compiles in about
 // twice the time that the ATen headers below it take.
 #pragma once
 
@@ -47,9 +48,11 @@
 #include "stoker/job/job.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/job/predict.h"
+#include "stoker/job/process.h"
 #include "stoker/job/progress_sink.h"
 #include "stoker/job/request.h"
 #include "stoker/job/run_folder.h"
+#include "stoker/memory/out_of_memory.h"
 #include "stoker/models/builder.h"
 #include "stoker/models/network.h"
 #include "stoker/models/registry.h"
@@ -68,9 +71,12 @@
 #include "stoker/tasks/metrics/classification.h"
 #include "stoker/tasks/network_trainable.h"
 #include "stoker/tasks/registry.h"
+#include "stoker/tasks/table_model.h"
 #include "stoker/tasks/task.h"
+#include "stoker/tasks/text_model.h"
 #include "stoker/train/evaluate.h"
 #include "stoker/train/loop.h"
 #include "stoker/train/plan.h"
 #include "stoker/train/progress.h"
+#include "stoker/train/resolve.h"
 #include "stoker/train/step.h"

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits a line with a model, a loss and a data set of its own, through installed headers alone, and prints what
-// tests/house/consumer_test.py compares with the same descent in Python.
+// tests/house/consumer_test.py compares with the same descent in Python. With the argument "photos" it trains on the
+// pictures in that folder.
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/scalar_tensor.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <stoker/stoker.h>
 
 #include <cstdio>
-
-#include "stoker/core/communicator.h"
-#include "stoker/data/tensor_source.h"
-#include "stoker/job/process.h"
-#include "stoker/tasks/registry.h"
-#include "stoker/train/step.h"
+#include <string_view>
 
 namespace {
 
@@ -62,9 +58,22 @@ data::TensorSource points() {
   return data::TensorSource(std::move(options));
 }
 
+// docs/api.md shows these lines; tests/house/reference_test.py compares the two.
+void train_on_photos() {
+  stoker::job::start_process();  // first in main: brings CUDA in where there is a driver
+  stoker::job::Request request = stoker::job::make_request({}, {"data=photos", "epochs=5"});
+  stoker::job::Job job = stoker::job::Job::prepare(std::move(request), [](const std::string&) {});
+  const std::atomic<bool> stop = false;
+  job.train({}, stop);
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "photos") {
+    train_on_photos();
+    return 0;
+  }
   job::start_process();
   Line line;
   const auto sgd = optim::make_optimizer({.name = "sgd", .weight_decay = 0, .momentum = 0.9}, line.parameters());

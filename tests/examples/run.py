@@ -125,7 +125,7 @@ def loop_by_hand(text, folder):
     within(figures(text, "test accuracy #")[0], 0.7, 0.95, "accuracy")
     with open(folder / "run/last/weights.safetensors", "rb") as weights:
         header = json.loads(weights.read(struct.unpack("<Q", weights.read(8))[0]))
-    check("head.weight" in header or any(name.endswith("running_mean") for name in header), f"weights: {sorted(header)}")
+    check("fc.weight" in header and any(name.endswith("running_mean") for name in header), f"weights: {sorted(header)}")
 
 
 def fine_tuning(text, folder):

@@ -81,6 +81,19 @@ class Bootstrap(unittest.TestCase):
         (folder / "version.py").write_text(f"__version__ = '{version}'\n", encoding="utf-8")
         return folder
 
+    def test_a_wrong_wish_is_refused_before_any_download(self):
+        cached, wrong = self.torch("cache/torch-2.11.0", "2.11.0"), self.torch("wrong", "2.1.0")
+        called = self.folder / "called"
+        before = cached.stat().st_ino
+        for wish, words in ((wrong, f"STOKER_TORCH={wrong} is torch 2.1.0, torch 2.11.0 is needed"),
+                            (self.folder, f"STOKER_TORCH={self.folder} holds no torch")):
+            done = self.run_tool(f"touch {called}", STOKER_TORCH=str(wish))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"bootstrap: error: {words}", done.stderr)
+        self.assertFalse(called.exists(), "pip was called")
+        self.assertEqual(cached.stat().st_ino, before, "the torch in the cache was replaced")
+        self.assertEqual([each.name for each in self.cache.iterdir()], ["torch-2.11.0"])
+
     def launch(self, **more):
         bundle = self.folder / "bundle"
         bundle.mkdir(exist_ok=True)

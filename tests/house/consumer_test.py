@@ -2,10 +2,12 @@
 """The installed library: `cmake --install` into a prefix that is then moved; the command line runs from there, and a
 program of somebody else (tests/consumer) is configured, built and trained on it. Its weights are compared with the same
 descent in plain Python. Reads STOKER_BUILD, the build folder."""
+import csv
 import os
 import pathlib
 import re
 import subprocess
+import tarfile
 import tempfile
 import unittest
 
@@ -50,17 +52,17 @@ class Consumer(unittest.TestCase):
         cls.temporary.cleanup()
 
     @classmethod
-    def run_tool(cls, *command, fails=False, **environment):
-        done = subprocess.run([str(each) for each in command], capture_output=True, text=True, check=False,
+    def run_tool(cls, *command, fails=False, cwd=None, **environment):
+        done = subprocess.run([str(each) for each in command], capture_output=True, text=True, check=False, cwd=cwd,
                               env={**os.environ, **environment})
         if (done.returncode != 0) != fails:
             raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
         return done.stderr if fails else done.stdout
 
-    def configure(self, build, **more):
+    def configure(self, build, source=ROOT / "tests" / "consumer", **more):
         flags = f"-DCMAKE_CXX_FLAGS=-fsanitize={cached('STOKER_SANITIZE')}" if cached("STOKER_SANITIZE") else ""
-        return self.run_tool("cmake", "-S", ROOT / "tests" / "consumer", "-B", build, "-G", "Ninja",
-                             f"-DCMAKE_PREFIX_PATH={self.prefix}", *([flags] if flags else []), **more)
+        return self.run_tool("cmake", "-S", source, "-B", build, "-G", "Ninja",
+                             f"-DCMAKE_CXX_COMPILER={cached('CMAKE_CXX_COMPILER')}", f"-DCMAKE_PREFIX_PATH={self.prefix}", *([flags] if flags else []), **more)
 
     def test_the_command_line_runs_from_the_prefix(self):
         said = self.run_tool(self.prefix / "bin" / "stoker", "--version")
@@ -81,13 +83,30 @@ class Consumer(unittest.TestCase):
             for mine, true in zip(map(float, figures.split()), descent(), strict=True):
                 self.assertAlmostEqual(mine, true, delta=2e-6)
             self.assertEqual(names, kinds)
+        place = pathlib.Path(self.temporary.name)
+        with tarfile.open(ROOT / "examples" / "data" / "fashion-mnist-6000.tar") as sample:
+            sample.extractall(place / "photos", [each for each in sample if re.search(r"/\d*[05]0\.png$", each.name)])
+        self.run_tool(programs[0], "photos", cwd=place)  # what docs/api.md shows
+        run, = (place / "runs").iterdir()
+        with open(run / "metrics.csv", newline="", encoding="utf-8") as table:
+            rows = list(csv.DictReader(table))
+        self.assertEqual({row["epoch"] for row in rows if row["kind"] == "step"}, {"0", "1", "2", "3", "4"})
 
     def test_a_wrong_torch_is_refused_in_words(self):
         folder = pathlib.Path(self.temporary.name) / "old"
         folder.mkdir()
         (folder / "version.py").write_text("__version__ = '2.1.0+cpu'\n", encoding="utf-8")
+        self.configure(folder / "build")  # the environment goes before what this one found
         said = " ".join(self.configure(folder / "build", fails=True, STOKER_TORCH=str(folder)).split())
         self.assertIn(f"STOKER_TORCH={folder} is torch 2.1.0, torch 2.11.0 is needed", said)
+        self.configure(folder / "build")
+        project = folder / "perhaps"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.22)\nproject(perhaps LANGUAGES CXX)\nfind_package(stoker 0.1)\n"
+            'message(STATUS "without it: ${stoker_FOUND}: ${stoker_NOT_FOUND_MESSAGE}")\n', encoding="utf-8")
+        said = self.configure(folder / "without", source=project, STOKER_TORCH=str(folder))
+        self.assertIn(f"without it: 0: STOKER_TORCH={folder} is torch 2.1.0", said)
 
 
 if __name__ == "__main__":

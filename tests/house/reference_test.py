@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library's reference (Doxyfile): builds without a warning, and its pages say what the headers say.
 
-What the filter does to a header is tested without doxygen; the rest skips aloud where there is none.
+What the filter does to a header, and the code on the main page, are tested without doxygen; the rest skips aloud where there is none.
 """
 import pathlib
 import re
@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -35,6 +36,16 @@ def test_filter():
                     "/** Holds \\<samples\\>. One thread. */ class SampleBox {\n  /// True \\@ once.\n"
                     "  bool get() {\n    // inside\n    return true;\n  }\n};\n")
         assert filtered(header) == expected, f"expected\n{expected}\ngot\n{filtered(header)}"
+
+
+def test_snippet():
+    """What docs/api.md shows is compiled and run as a part of tests/consumer."""
+    shown = re.search(r"```cpp\n(.*?)```", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    include, lines = shown.split("\n\n", 1)
+    program = (ROOT / "tests/consumer/main.cpp").read_text(encoding="utf-8")
+    body = re.search(r"^void train_on_photos\(\) {\n(.*?)^}", program, re.DOTALL | re.MULTILINE)[1]
+    assert include in program.splitlines(), f"tests/consumer/main.cpp lacks {include}"
+    assert lines == textwrap.dedent(body), f"docs/api.md shows\n{lines}\ntests/consumer/main.cpp has\n{body}"
 
 
 def doxygen(changes):
@@ -69,8 +80,9 @@ def test_a_warning_fails(folder):
 
 def main():
     test_filter()
+    test_snippet()
     if shutil.which("doxygen") is None:
-        print("SKIPPED: no doxygen here (tools/bootstrap doxygen installs it); the filter alone was tested")
+        print("SKIPPED: no doxygen here (tools/bootstrap doxygen installs it); the filter and the code shown alone were tested")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         test_pages(pathlib.Path(folder))
