@@ -23,7 +23,8 @@ struct TaskChanges {
 };
 
 // Adds the kind `name`, which `task=name` asks for; data is never recognised as it. Its checkpoints say `name`:
-// programs that add it can open them. ConfigError for a name that is taken, or a base that is not known.
+// programs that add it can open them. After add_model() of the networks that it is to take. ConfigError for a name that
+// is taken, or a base that is not known.
 void derive_task(std::string name, const std::string& base, TaskChanges changes);
 
 }  // namespace stoker::tasks
