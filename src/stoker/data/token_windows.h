@@ -30,8 +30,7 @@ struct TokenWindowsOptions {
 
 // Batches of "ids" int64 [B, T] and "target" int64 [B, T], the tokens one further on. Window i begins at token
 // i * T + shift; in training shift is drawn anew each epoch from 0 ... T - 1 (less where the text is short), so that no
-// token always begins a window; the up to 2 T - 2 tokens that the windows then leave out at both ends are others each
-// epoch.
+// token always begins a window. What no window reaches behind the largest shift, up to T - 1 tokens, is not trained on.
 class TokenWindows final : public core::BatchSource {
  public:
   // DataError, in training, for fewer than T + 1 tokens.
