@@ -53,11 +53,18 @@ at::Tensor NetworkBuilder::add_parameter(const std::string& name, at::Tensor ten
 Conv2d NetworkBuilder::conv(const std::string& name, const ConvShape& shape) {
   at::Tensor weight = at::empty({shape.out, shape.in, shape.kernel, shape.kernel}, at::kFloat);
   const auto fan_out = static_cast<double>(shape.out * shape.kernel * shape.kernel);
-  fill_normal(weight, std::sqrt(2 / fan_out), seed_, name + ".weight");
+  fill_normal(weight, shape.gain * std::sqrt(2 / fan_out), seed_, name + ".weight");
   // Filled in the order of its elements, then laid out as the convolutions read it.
   weight = weight.contiguous(at::MemoryFormat::ChannelsLast);
-  return {
-      add_parameter(name + ".weight", weight, core::Role::kConv), {}, shape.stride, shape.padding, network_->meter_};
+  add_parameter(name + ".weight", weight, core::Role::kConv);
+  at::Tensor bias;
+  if (shape.bias) {
+    bias = at::empty({shape.out}, at::kFloat);
+    fill_uniform(bias, 1 / std::sqrt(static_cast<double>(shape.in * shape.kernel * shape.kernel)), seed_,
+                 name + ".bias");
+    add_parameter(name + ".bias", bias, core::Role::kBias);
+  }
+  return {weight, bias, shape.stride, shape.padding, network_->meter_};
 }
 
 Linear NetworkBuilder::linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias) {
