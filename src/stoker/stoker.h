@@ -56,6 +56,7 @@
 #include "stoker/models/builder.h"
 #include "stoker/models/network.h"
 #include "stoker/models/registry.h"
+#include "stoker/models/unet.h"
 #include "stoker/ops/attention.h"
 #include "stoker/ops/cross_entropy.h"
 #include "stoker/ops/linear_cross_entropy.h"
