@@ -54,6 +54,7 @@
 #include "stoker/job/run_folder.h"
 #include "stoker/memory/out_of_memory.h"
 #include "stoker/models/builder.h"
+#include "stoker/models/encoder.h"
 #include "stoker/models/network.h"
 #include "stoker/models/registry.h"
 #include "stoker/models/unet.h"

@@ -80,6 +80,17 @@ Linear NetworkBuilder::linear(const std::string& name, std::int64_t in, std::int
   return layer;
 }
 
+Linear NetworkBuilder::normal_linear(const std::string& name, std::int64_t in, std::int64_t out, double deviation) {
+  at::Tensor weight = at::empty({out, in}, at::kFloat);
+  fill_normal(weight, deviation, seed_, name + ".weight");
+  add_parameter(name + ".weight", weight, core::Role::kLinear);
+  return {weight, bias(name + ".bias", out), network_->meter_};
+}
+
+at::Tensor NetworkBuilder::bias(const std::string& name, std::int64_t width) {
+  return add_parameter(name, at::zeros({width}, at::kFloat), core::Role::kBias);
+}
+
 Projection NetworkBuilder::projection(const std::string& name, std::int64_t in, std::int64_t out, double deviation) {
   Projection layer{at::empty({in, out}, at::kFloat), at::zeros({out}, at::kFloat), network_->meter_};
   fill_normal(layer.weight, deviation, seed_, name + ".weight");
@@ -88,9 +99,9 @@ Projection NetworkBuilder::projection(const std::string& name, std::int64_t in, 
   return layer;
 }
 
-LayerNorm NetworkBuilder::layer_norm(const std::string& name, std::int64_t width) {
+LayerNorm NetworkBuilder::layer_norm(const std::string& name, std::int64_t width, double eps) {
   return {add_parameter(name + ".weight", at::ones({width}, at::kFloat), core::Role::kNorm),
-          add_parameter(name + ".bias", at::zeros({width}, at::kFloat), core::Role::kNorm)};
+          add_parameter(name + ".bias", at::zeros({width}, at::kFloat), core::Role::kNorm), eps};
 }
 
 Embedding NetworkBuilder::embedding(const std::string& name, std::int64_t rows, std::int64_t width, double deviation) {
