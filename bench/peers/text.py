@@ -5,7 +5,7 @@ setting for a CPU (4 layers, 4 heads, width 128, context 64, batch 12, 2,000 ste
 
     bench/peers/text.py STOKER TEXT [--seeds 3] [--steps 2000] [--threads N]
 
-STOKER: the command line's binary. TEXT: tinyshakespeare's input.txt. Needs the torch of tools/find_torch on PYTHONPATH. The
+STOKER: the command line's binary. TEXT: tinyshakespeare's input.txt. Needs torch on PYTHONPATH (as `make bench-peers` sets it). The
 two run one after the other, seed by seed in turns, on as many threads. Both validate over the whole last tenth in windows that do not
 overlap. Prints one line a system and seed, then means, and the median of the paired ratios of training time.
 """
@@ -83,8 +83,12 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--alone", action="store_true", help="only PyTorch's run, and nothing printed: for a look at its memory")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
+    if arguments.alone:
+        pytorch(arguments.text.read_text(encoding="utf-8"), 1, arguments.steps)
+        return
     version = subprocess.run([arguments.stoker, "--version"], check=True, capture_output=True, text=True).stdout.strip()
     print(version.splitlines()[0])
     print(f"python {platform.python_version()}, torch {torch.__version__}, {arguments.threads} threads, fp32, "
