@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -112,12 +113,13 @@ def in_turns(sides, pairs, doing=""):
 class Child:
     """What a child process did."""
     seconds: float   # from before exec to its end
-    resident: int    # its own peak, bytes; of processes that it started and waited for only the largest counts
+    resident: int | None  # its peak, bytes; of processes that it started only the largest counts; None if it cannot be told
     lines: list      # (seconds since before exec, line) of its standard output
 
 
 def run_child(command, environment=None, folder=None):
     """Runs a command to its end. RuntimeError, with what it said, if it fails."""
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # the kernel counts it as the child's until it calls exec
     begin = time.perf_counter()
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
                           env=environment) as process:
@@ -127,7 +129,7 @@ def run_child(command, environment=None, folder=None):
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, command))} ended with {process.returncode}:\n{said[-2000:]}")
-    return Child(time.perf_counter() - begin, usage.ru_maxrss * 1024, lines)
+    return Child(time.perf_counter() - begin, usage.ru_maxrss * 1024 if usage.ru_maxrss > own else None, lines)
 
 
 class Worker:

@@ -4,9 +4,9 @@
 
     step_peer.py SYSTEM MODEL BATCH SIZE PRECISION THREADS
 
-SYSTEM: pytorch, accelerate or lightning. MODEL: mlp, cnn, resnet18, resnet50, gpt. SIZE: pixels, for gpt the context.
-PRECISION: fp32 or bf16 (autocast). Requests: {"steps": N} answers with the median and mean of their milliseconds; {"bytes": true} with
-the most bytes that tensors held.
+SYSTEM: pytorch, accelerate or lightning, with the optimizer as it is by default; or pytorch-fused. MODEL: mlp, cnn, resnet18, resnet50, gpt. SIZE: pixels, for gpt the context.
+PRECISION: fp32 or bf16 (autocast). Requests: {"steps": N} answers with the median of their milliseconds ("wall") and the mean of the thread's
+CPU time ("cpu"); {"bytes": true} with the most bytes that tensors held.
 """
 import contextlib
 import itertools
@@ -41,9 +41,9 @@ def ready_batch(model, batch, size):
 class Training(torch.nn.Module):
     """A network with what it does to a batch: forward() is the loss."""
 
-    def __init__(self, model, size):
+    def __init__(self, model, size, fused):
         super().__init__()
-        self.kind = model
+        self.kind, self.fused = model, fused
         self.network = (networks.mlp() if model == "mlp" else networks.Gpt(VOCABULARY, size) if model == "gpt" else
                         networks.Cnn() if model == "cnn" else networks.resnet(int(model.removeprefix("resnet"))))
         if model not in ("mlp", "gpt"):
@@ -61,12 +61,13 @@ class Training(torch.nn.Module):
 
 def optimizer_of(training):
     """Stoker's recipes: src/stoker/tasks/*_recipe.cpp."""
+    fused = True if training.fused else None
     if training.kind == "mlp":
-        return torch.optim.SGD(training.parameters(), RATE, fused=True)
+        return torch.optim.SGD(training.parameters(), RATE, fused=fused)
     if training.kind == "gpt":
-        return torch.optim.AdamW(networks.decay_groups(training, 0.1), RATE, betas=(0.9, 0.99), fused=True)
+        return torch.optim.AdamW(networks.decay_groups(training, 0.1), RATE, betas=(0.9, 0.99), fused=fused)
     decay = 5e-4 if training.kind == "cnn" else 1e-4
-    return torch.optim.SGD(networks.decay_groups(training, decay), RATE, momentum=0.9, nesterov=True, fused=True)
+    return torch.optim.SGD(networks.decay_groups(training, decay), RATE, momentum=0.9, nesterov=True, fused=fused)
 
 
 class Repeated:
@@ -97,11 +98,12 @@ class Bare:
         self.optimizer.step()
 
     def times(self, steps):
-        ends = [time.perf_counter()]
+        """The moments between so many steps, and the seconds of CPU time that this thread spent on them."""
+        ends, begin = [time.perf_counter()], time.thread_time()
         for _ in range(steps):
             self.step()
             ends.append(time.perf_counter())
-        return ends
+        return ends, time.thread_time() - begin
 
 
 class Accelerated(Bare):
@@ -124,7 +126,7 @@ class Lightning:
         import lightning
         for name in ("lightning", "lightning.pytorch", "lightning.fabric"):
             logging.getLogger(name).setLevel(logging.ERROR)
-        ends = self.ends = []
+        ends, spent = self.ends, self.spent = [], []
 
         class Module(lightning.LightningModule):
             def __init__(self):
@@ -139,6 +141,10 @@ class Lightning:
 
             def on_train_start(self):
                 ends.append(time.perf_counter())
+                spent.append(time.thread_time())
+
+            def on_train_end(self):
+                spent.append(time.thread_time())
 
             def on_train_batch_end(self, *_):
                 ends.append(time.perf_counter())
@@ -149,8 +155,9 @@ class Lightning:
 
     def times(self, steps):
         self.ends.clear()
+        self.spent.clear()
         self.trainer().fit(self.module, Repeated(self.batch, steps))
-        return self.ends
+        return self.ends, self.spent[1] - self.spent[0]
 
 
 def peak_bytes(make):
@@ -173,7 +180,8 @@ def main():
 
     def make():
         data = ready_batch(model, int(batch), size)
-        return {"pytorch": Bare, "accelerate": Accelerated, "lightning": Lightning}[system](Training(model, size), data, precision)
+        loop = {"pytorch": Bare, "accelerate": Accelerated, "lightning": Lightning}[system.removesuffix("-fused")]
+        return loop(Training(model, size, system.endswith("-fused")), data, precision)
     loop = None
     for line in sys.stdin:
         question = json.loads(line)
@@ -181,9 +189,9 @@ def main():
             answer = {"bytes": peak_bytes(make)}
         else:
             loop = loop or make()
-            ends = loop.times(question["steps"])
-            steps = [1000 * (b - a) for a, b in zip(ends, ends[1:])]
-            answer = {"median": statistics.median(steps), "mean": statistics.mean(steps)}
+            ends, spent = loop.times(question["steps"])
+            answer = {"wall": statistics.median(1000 * (b - a) for a, b in zip(ends, ends[1:])),
+                      "cpu": 1000 * spent / question["steps"]}
         print(json.dumps(answer), flush=True)
 
 
