@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install bench-peers test test-long asan tsan tidy format docs bundle bundle-test clean
+.PHONY: help bootstrap build demo install test test-long bench bench-peers asan tsan tidy format docs bundle bundle-test clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -79,6 +79,15 @@ docs: ## Write the library's reference to build/docs/html/index.html
 	@tools/bootstrap doxygen
 	@mkdir -p build/docs
 	@doxygen Doxyfile
+
+bench: bootstrap ## Measure the engine and keep what comes out in bench/results/ (6 minutes of a quiet machine)
+	@$(call configure,release)
+	@$(call ninja,release,stoker benches)
+	@bench/record sinks $(RELEASE)/bench/sinks_bench 20
+	@bench/record step $(RELEASE)/bench/step_bench pairs 30
+	@bench/record step-operators $(RELEASE)/bench/step_bench operators
+	@bench/record optim $(RELEASE)/bench/fused_bench 30
+	@bench/record threads bench/train/threads_bench.py $(STOKER)
 
 bundle: build ## Pack program, tests and benches into build/bundle/, to run on another Linux beside its torch 2.11
 	@$(call ninja,release,benches)

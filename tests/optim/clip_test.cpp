@@ -3,15 +3,18 @@
 #include "stoker/optim/clip.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "golden/optimizers.h"
 #include "stoker/base/error.h"
+#include "stoker/optim/small_tensors.h"
 #include "support/dispatch_counter.h"
 
 namespace stoker::optim {
@@ -48,6 +51,35 @@ TEST(Clip, MixesDtypesAndNormsHalfInFloat32) {
   EXPECT_NEAR(grads[0][0].item<double>(), 3, 2e-3);
   EXPECT_NEAR(grads[1][0].item<double>(), 4, 1e-5);
   EXPECT_EQ(gradient_norm({}).item<double>(), 0);
+}
+
+// Sizes on both sides of what loops of ours take, against float64 and against the operators of a GPU's path.
+TEST(Clip, SmallAndLargeTensorsAreOneGradient) {
+  std::vector<at::Tensor> grads, twins;
+  double squares = 0;
+  for (const std::int64_t size :
+       {std::int64_t{1}, std::int64_t{7}, std::int64_t{1000}, kSmall, kSmall + 1, 3 * kSmall}) {
+    grads.push_back(make_gradient(1, static_cast<int>(size), static_cast<int>(size)).to(at::kFloat));
+    twins.push_back(grads.back().clone());
+    squares += grads.back().to(at::kDouble).square().sum().item<double>();
+  }
+  grads.push_back(make_gradient(2, 0, 4096).to(at::kFloat).reshape({64, 64}).t());  // dense, in another order
+  grads.push_back(make_gradient(2, 0, 64).to(at::kFloat).slice(0, 0, 64, 2));       // with gaps
+  for (const at::Tensor& last : {grads[6], grads[7]}) {
+    twins.push_back(last.clone());
+    squares += last.to(at::kDouble).square().sum().item<double>();
+  }
+  const std::vector<at::Tensor> before = twins;
+  const double norm = clip_by_norm(grads, 2).item<double>();
+  EXPECT_NEAR(norm, std::sqrt(squares), 1e-6 * norm);
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    const at::Tensor expected = before[i].to(at::kDouble) * (2 / (std::sqrt(squares) + 1e-6));
+    EXPECT_TRUE(at::allclose(grads[i].to(at::kDouble), expected, 1e-6, 1e-12)) << i;
+  }
+  EXPECT_NEAR(clip_by_operators(twins, 2).item<double>(), norm, 1e-6 * norm);
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    EXPECT_TRUE(at::allclose(grads[i], twins[i], 1e-6, 1e-12)) << i;
+  }
 }
 
 TEST(Clip, NeverWaits) {

@@ -9,9 +9,12 @@
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <string>
 
 #include "stoker/base/error.h"
+#include "stoker/optim/small_tensors.h"
 #include "support/dispatch_counter.h"
 #include "support/fault_allocator.h"
 
@@ -55,6 +58,42 @@ TEST(Ema, FollowsTheFormulaAndSkipsSkippedSteps) {
     EXPECT_NEAR(toy.weight[2].item<double>(), twin, 1e-5);
     EXPECT_NEAR(toy.statistics[2].item<double>(), twin, 1e-5);
     EXPECT_NEAR(toy.half[2].item<double>(), twin, 2e-3);
+  }
+}
+
+TEST(Ema, TheWeightOnTheHostIsThatOfTheOperators) {
+  EmaWeight host(0.9, at::kCPU), operators(0.9, at::kCPU);
+  for (int step = 0; step < 120; ++step) {
+    const at::Tensor found_inf = at::full({1}, step % 4 == 1 ? 1.0F : 0.0F);
+    const at::Tensor given = step % 3 == 0 ? at::Tensor() : found_inf;
+    host.next(given);
+    operators.next_by_operators(given);
+    EXPECT_EQ(host.updates().item<double>(), operators.updates().item<double>());
+    EXPECT_NEAR(host.exact().item<double>(), operators.exact().item<double>(), 1e-15);
+    EXPECT_EQ(host.rounded().item<float>(), operators.rounded().item<float>());
+  }
+}
+
+// Sizes on both sides of what a loop of ours takes.
+TEST(Ema, SmallAndLargeTensorsFollowTheSameFormula) {
+  std::vector<core::Parameter> parameters;
+  std::vector<at::Tensor> twins;
+  for (const std::int64_t size : {std::int64_t{1}, kSmall - 1, kSmall, kSmall + 1}) {
+    parameters.push_back({std::to_string(size), at::arange(size, at::kFloat).sin(), core::Role::kLinear, 0});
+    twins.push_back(parameters.back().tensor.to(at::kDouble));
+  }
+  Ema ema(parameters, {}, 0.9);
+  for (int t = 1; t <= 5; ++t) {
+    const double d = std::min(0.9, (1.0 + t) / (10.0 + t));
+    for (std::size_t i = 0; i < twins.size(); ++i) {
+      parameters[i].tensor.cos_();
+      twins[i] += (1 - d) * (parameters[i].tensor.to(at::kDouble) - twins[i]);
+    }
+    ema.update();
+  }
+  const Ema::InPlace averages(ema);
+  for (std::size_t i = 0; i < twins.size(); ++i) {
+    EXPECT_LE((parameters[i].tensor.to(at::kDouble) - twins[i]).abs().max().item<double>(), 1e-6) << i;
   }
 }
 

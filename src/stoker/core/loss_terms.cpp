@@ -2,31 +2,82 @@
 #include "stoker/core/loss_terms.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/ones_like.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/where.h>
-#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
 
 #include "stoker/base/error.h"
+#include "stoker/core/host_value.h"
 
 namespace stoker::core {
+namespace {
 
-NormalisedLoss normalise(const LossTerms& terms, const Normalisers& normalisers) {
+// float64 costs nothing on a handful of numbers. Without any counted element a term is 0, though its sum need not be
+// (label smoothing spreads over classes that nobody has).
+struct Quotients {
+  std::vector<at::Tensor> gradients;
+  at::Tensor parts;
+};
+
+at::Tensor weighted(const at::Tensor& tensor, double weight) { return weight == 1 ? tensor : tensor * weight; }
+
+Quotients by_operators(const LossTerms& terms, const Normalisers& normalisers, const at::Tensor& scale) {
+  const at::Tensor uncounted = normalisers <= 0;
+  const at::Tensor inverse = normalisers.reciprocal().masked_fill_(uncounted, 0);
+  const at::Tensor scaled = scale.defined() ? inverse * scale : inverse;
+  std::vector<at::Tensor> sums;
+  Quotients quotients;
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    const at::Tensor& sum = terms[k].sum;
+    sums.push_back(weighted(sum.detach(), terms[k].weight).to(at::kDouble));
+    const at::Tensor factor = scaled.select(0, static_cast<std::int64_t>(k));
+    quotients.gradients.push_back(weighted(factor, terms[k].weight).to(sum.scalar_type()));
+  }
+  quotients.parts = at::stack(sums).mul_(inverse).masked_fill_(uncounted, 0);
+  return quotients;
+}
+
+bool plain_number(const at::Tensor& tensor) {
+  return tensor.is_cpu() && (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble);
+}
+
+Quotients on_the_host(const LossTerms& terms, const Normalisers& normalisers, const at::Tensor& scale) {
+  Quotients quotients;
+  quotients.parts = at::empty({static_cast<std::int64_t>(terms.size())}, at::kDouble);
+  double* parts = quotients.parts.mutable_data_ptr<double>();
+  const double* counts = normalisers.const_data_ptr<double>();
+  const double times = scale.defined() ? host_value(scale) : 1;
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    const double factor = counts[k] > 0 ? terms[k].weight / counts[k] : 0;
+    parts[k] = counts[k] > 0 ? host_value(terms[k].sum) * factor : 0;
+    quotients.gradients.push_back(host_tensor(factor * times, terms[k].sum.scalar_type()));
+  }
+  return quotients;
+}
+
+}  // namespace
+
+NormalisedLoss normalise(const LossTerms& terms, const Normalisers& normalisers, const at::Tensor& scale) {
   if (static_cast<std::int64_t>(terms.size()) != normalisers.numel()) {
     fail<ConfigError>("core.loss_terms", "{} loss terms came with {} normalisers", terms.size(), normalisers.numel());
   }
-  std::vector<at::Tensor> weighted;
-  weighted.reserve(terms.size());
-  for (const LossTerm& term : terms) {
-    weighted.push_back(term.weight == 1 ? term.sum : term.sum * term.weight);
+  const at::NoGradGuard no_grad;
+  const bool host = plain_number(normalisers) && (!scale.defined() || plain_number(scale)) &&
+                    normalisers.scalar_type() == at::kDouble && normalisers.is_contiguous() &&
+                    std::ranges::all_of(terms, [](const LossTerm& term) { return plain_number(term.sum); });
+  Quotients quotients = host ? on_the_host(terms, normalisers, scale) : by_operators(terms, normalisers, scale);
+  const bool learns = std::ranges::any_of(terms, [](const LossTerm& term) { return term.sum.requires_grad(); });
+  NormalisedLoss loss;
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    if (terms[k].sum.requires_grad() || !learns) {
+      loss.sums.push_back(terms[k].sum);
+      loss.gradients.push_back(std::move(quotients.gradients[k]));
+    }
   }
-  // float64 costs nothing on a handful of numbers, and the division then rounds once. Without any counted element the
-  // term is 0, though its sum need not be (label smoothing spreads over classes that nobody has).
-  const at::Tensor sums = at::stack(weighted).to(at::kDouble);
-  const at::Tensor counted = normalisers > 0;
-  const at::Tensor quotients = sums / at::where(counted, normalisers, at::ones_like(normalisers));
-  const at::Tensor parts = at::where(counted, quotients, at::zeros_like(sums));
-  return {parts.sum(), parts.detach()};
+  loss.parts = std::move(quotients.parts);
+  return loss;
 }
 
 }  // namespace stoker::core

@@ -24,12 +24,17 @@ using LossTerms = std::vector<LossTerm>;
 // samples, normalisers of slices (of ranks) add up. A term without any counted element has normaliser 0 and counts 0.
 using Normalisers = at::Tensor;
 
+// Backward starts from the sums themselves, so that the loss costs the graph nothing: the gradient of
+// sum_k w_k * S_k / N_k for S_k is w_k / N_k.
 struct NormalisedLoss {
-  at::Tensor total;  // sum_k w_k * S_k / N_k, 0-dim float64, ready for backward
-  at::Tensor parts;  // w_k * S_k / N_k of each term, 1-dim, detached: what the step reports
+  std::vector<at::Tensor> sums;       // S_k of the terms that depend on a parameter; of all if none does
+  std::vector<at::Tensor> gradients;  // scale * w_k / N_k of these, 0-dim, in the dtype of the sum
+  at::Tensor parts;                   // w_k * S_k / N_k of every term, 1-dim float64: what the step reports
 };
 
-// Allocates only on the device, never waits. ConfigError if the numbers of terms and normalisers differ.
-[[nodiscard]] NormalisedLoss normalise(const LossTerms& terms, const Normalisers& normalisers);
+// scale: 0-dim, on the terms' device, of a gradient scaler; undefined: 1. Allocates only on the device, never waits.
+// ConfigError if the numbers of terms and normalisers differ.
+[[nodiscard]] NormalisedLoss normalise(const LossTerms& terms, const Normalisers& normalisers,
+                                       const at::Tensor& scale = {});
 
 }  // namespace stoker::core

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "stoker/base/error.h"
+#include "stoker/core/host_value.h"
 #include "stoker/core/text.h"
 
 namespace stoker::ops {
@@ -51,7 +52,9 @@ at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& target,
 at::Tensor cross_entropy_normaliser(const at::Tensor& target, const at::Tensor& class_weights) {
   check_target(target);
   if (!class_weights.defined()) {
-    return at::full({}, static_cast<double>(target.size(0)), target.options().dtype(at::kDouble));
+    const auto samples = static_cast<double>(target.size(0));
+    return target.is_cpu() ? core::host_tensor(samples, at::kDouble)
+                           : at::full({}, samples, target.options().dtype(at::kDouble));
   }
   return class_weights.to(at::kDouble).index_select(0, target).sum();
 }

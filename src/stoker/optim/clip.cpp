@@ -11,10 +11,77 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 #include "stoker/base/error.h"
 #include "stoker/core/dtype_groups.h"
+#include "stoker/core/host_value.h"
+#include "stoker/optim/small_tensors.h"
 
 namespace stoker::optim {
+namespace {
+
+bool all_on_cpu(const std::vector<at::Tensor>& tensors) { return std::ranges::all_of(tensors, &at::Tensor::is_cpu); }
+
+// The norm of each tensor, half types in float32.
+std::vector<at::Tensor> norms_of(const std::vector<at::Tensor>& grads) {
+  std::vector<at::Tensor> norms;
+  norms.reserve(grads.size());
+  for (const auto& [dtype, group] : core::by_dtype(grads)) {
+    const bool half = at::isReducedFloatingType(dtype);
+    for (at::Tensor& norm : at::_foreach_norm(group, 2, half ? std::optional(at::kFloat) : std::nullopt)) {
+      norms.push_back(std::move(norm));
+    }
+  }
+  return norms;
+}
+
+at::ScalarType norm_dtype(const std::vector<at::Tensor>& grads) {
+  const auto is_exact = [](const at::Tensor& grad) { return grad.scalar_type() == at::kDouble; };
+  return std::ranges::any_of(grads, is_exact) ? at::kDouble : at::kFloat;
+}
+
+at::Tensor norm_by_operators(const std::vector<at::Tensor>& grads) {
+  std::vector<at::Tensor> norms = norms_of(grads);
+  for (at::Tensor& norm : norms) {
+    norm = norm.to(norm_dtype(grads));
+  }
+  return at::linalg_vector_norm(at::stack(norms), 2);
+}
+
+at::Tensor norm_on_the_host(const std::vector<at::Tensor>& grads) {
+  double squares = 0;
+  std::vector<at::Tensor> large;
+  for (const at::Tensor& grad : grads) {
+    if (is_small(grad)) {
+      squares += sum_of_squares(grad);
+    } else {
+      large.push_back(grad);
+    }
+  }
+  for (const at::Tensor& norm : norms_of(large)) {
+    squares += core::host_value(norm) * core::host_value(norm);
+  }
+  return core::host_tensor(std::sqrt(squares), norm_dtype(grads));
+}
+
+void multiply_on_the_host(const std::vector<at::Tensor>& grads, double factor) {
+  std::vector<at::Tensor> large;
+  for (const at::Tensor& grad : grads) {
+    if (is_small(grad)) {
+      multiply(grad, static_cast<float>(factor));
+    } else {
+      large.push_back(grad);
+    }
+  }
+  for (const auto& [dtype, group] : core::by_dtype(large)) {
+    at::_foreach_mul_(group, factor);
+  }
+}
+
+}  // namespace
 
 std::vector<at::Tensor> gradients(const std::vector<core::Parameter>& parameters) {
   std::vector<at::Tensor> grads;
@@ -32,28 +99,28 @@ at::Tensor gradient_norm(const std::vector<at::Tensor>& grads) {
   if (grads.empty()) {
     return at::zeros({}, at::kFloat);
   }
-  std::vector<at::Tensor> norms;
-  norms.reserve(grads.size());
-  bool exact = false;  // float64 gradients among them
-  for (const auto& [dtype, group] : core::by_dtype(grads)) {
-    exact |= dtype == at::kDouble;
-    const bool half = at::isReducedFloatingType(dtype);
-    for (at::Tensor& norm : at::_foreach_norm(group, 2, half ? std::optional(at::kFloat) : std::nullopt)) {
-      norms.push_back(std::move(norm));
-    }
-  }
-  for (at::Tensor& norm : norms) {
-    norm = norm.to(exact ? at::kDouble : at::kFloat);
-  }
-  return at::linalg_vector_norm(at::stack(norms), 2);
+  return all_on_cpu(grads) ? norm_on_the_host(grads) : norm_by_operators(grads);
 }
 
 at::Tensor clip_by_norm(const std::vector<at::Tensor>& grads, double max_norm) {
   if (!(max_norm > 0)) {
     fail<ConfigError>("optim.clip", "clip must be positive, got {}", max_norm);
   }
+  if (!all_on_cpu(grads)) {
+    return clip_by_operators(grads, max_norm);
+  }
   const at::NoGradGuard no_grad;
   at::Tensor norm = gradient_norm(grads);
+  const double factor = max_norm / (core::host_value(norm) + 1e-6);
+  if (!(factor >= 1)) {  // NaN spreads
+    multiply_on_the_host(grads, factor);
+  }
+  return norm;
+}
+
+at::Tensor clip_by_operators(const std::vector<at::Tensor>& grads, double max_norm) {
+  const at::NoGradGuard no_grad;
+  at::Tensor norm = norm_by_operators(grads);
   const at::Tensor factor = (max_norm / (norm + 1e-6)).clamp_max(1);
   const auto groups = core::by_dtype(grads);
   std::vector<at::Tensor> factors;

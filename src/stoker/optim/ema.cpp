@@ -4,14 +4,16 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/zeros.h>
 
 #include "stoker/base/error.h"
+#include "stoker/core/host_value.h"
+#include "stoker/optim/small_tensors.h"
 
 namespace stoker::optim {
 
 Ema::Ema(const std::vector<core::Parameter>& parameters, const core::TensorList& norm_buffers, double decay)
-    : parameters_(parameters.size()), decay_(decay) {
+    : parameters_(parameters.size()),
+      weight_(decay, parameters.empty() ? at::Device(at::kCPU) : parameters.front().tensor.device()) {
   if (!(decay > 0 && decay < 1)) {
     fail<ConfigError>("optim.ema", "ema must be above 0 and below 1, got {}", decay);
   }
@@ -30,11 +32,6 @@ Ema::Ema(const std::vector<core::Parameter>& parameters, const core::TensorList&
     const bool fixed = half || averages_.size() > parameters_;  // its storage, that is
     staging_.push_back(fixed ? at::empty_like(averages_.back()) : at::Tensor());
   }
-  const at::Device device = values_.empty() ? at::Device(at::kCPU) : values_.front().device();
-  updates_ = at::zeros({}, at::TensorOptions().device(device).dtype(at::kDouble));
-  weight_ = at::zeros_like(updates_);
-  taken_ = at::ones_like(updates_);
-  weight_float_ = at::zeros_like(updates_, at::kFloat);
 }
 
 void Ema::update(const at::Tensor& found_inf) {
@@ -42,20 +39,15 @@ void Ema::update(const at::Tensor& found_inf) {
     fail<ConfigError>("optim.ema", "the averages stand in for the weights: end Ema::InPlace before the next step");
   }
   const at::NoGradGuard no_grad;
-  updates_.add_(1);
-  // 1 - (1 + t) / (10 + t) = 9 / (10 + t), and at least 1 - decay.
-  at::add_out(weight_, updates_, 10);
-  weight_.reciprocal_().mul_(9).clamp_min_(1 - decay_);
-  if (found_inf.defined()) {
-    taken_.copy_(found_inf.reshape({}));  // 1 where the step was skipped
-    updates_.sub_(taken_);
-    weight_.mul_(taken_.neg_().add_(1));
-  }
-  weight_float_.copy_(weight_);
+  weight_.next(found_inf);
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const bool half = values_[i].scalar_type() != averages_[i].scalar_type();
     const at::Tensor value = half ? staging_[i].copy_(values_[i]) : values_[i];
-    averages_[i].lerp_(value, value.scalar_type() == at::kDouble ? weight_ : weight_float_);
+    if (is_small(averages_[i]) && is_small(value) && value.strides() == averages_[i].strides()) {
+      lerp(averages_[i], value, static_cast<float>(core::host_value(weight_.exact())));
+    } else {
+      averages_[i].lerp_(value, value.scalar_type() == at::kDouble ? weight_.exact() : weight_.rounded());
+    }
   }
 }
 
@@ -113,14 +105,14 @@ void Ema::save_state(core::State& state) const {
   for (std::size_t i = 0; i < averages_.size(); ++i) {
     state.tensors[names_[i]] = averages_[i];
   }
-  state.tensors["ema.updates"] = updates_;
+  state.tensors["ema.updates"] = weight_.updates();
 }
 
 void Ema::load_state(const core::State& state) {
   for (std::size_t i = 0; i < averages_.size(); ++i) {
     core::restore_tensor(averages_[i], state, names_[i]);
   }
-  core::restore_tensor(updates_, state, "ema.updates");
+  core::restore_tensor(weight_.updates(), state, "ema.updates");
 }
 
 }  // namespace stoker::optim

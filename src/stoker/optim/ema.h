@@ -10,6 +10,7 @@
 
 #include "stoker/core/stateful.h"
 #include "stoker/core/trainable.h"
+#include "stoker/optim/ema_weight.h"
 
 namespace stoker::optim {
 
@@ -53,10 +54,7 @@ class Ema final : public core::Stateful {
   // which are views of one storage that must stay theirs. Undefined elsewhere.
   std::vector<at::Tensor> staging_;
   std::size_t parameters_ = 0;  // how many of the values are parameters
-  double decay_;
-  at::Tensor updates_;               // float64 0-dim, on the device: updates so far
-  at::Tensor weight_;                // float64 0-dim, on the device: 1 - d of this update, 0 for a skipped step
-  at::Tensor taken_, weight_float_;  // room for update(): whether the step was taken; weight_ in float32
+  EmaWeight weight_;
   bool in_place_ = false;
 };
 

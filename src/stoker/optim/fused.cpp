@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "stoker/base/error.h"
+#include "stoker/core/host_value.h"
 
 namespace stoker::optim {
 namespace {
@@ -138,7 +139,11 @@ void FusedOptimizer::launch(const Group& group, double lr, const at::Tensor& fou
 void FusedOptimizer::step(double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < step_counters_.size(); ++i) {
-    step_counters_[i].add_(ones_[i]);
+    if (step_counters_[i].is_cpu()) {
+      core::set_host_value(step_counters_[i], core::host_value(step_counters_[i]) + 1);
+    } else {
+      step_counters_[i].add_(ones_[i]);
+    }
   }
   for (const Group& group : groups_) {
     collect(group);
@@ -154,8 +159,12 @@ void FusedOptimizer::step(double lr, const at::Tensor& found_inf, const at::Tens
   }
   lists_.clear();
   if (found_inf.defined()) {
-    for (at::Tensor& counter : step_counters_) {
-      counter.sub_(found_inf.reshape({}));  // a skipped step was none; known on the device alone
+    for (at::Tensor& counter : step_counters_) {  // a skipped step was none
+      if (counter.is_cpu() && found_inf.is_cpu()) {
+        core::set_host_value(counter, core::host_value(counter) - core::host_value(found_inf));
+      } else {
+        counter.sub_(found_inf.reshape({}));  // known on the device alone
+      }
     }
   }
 }

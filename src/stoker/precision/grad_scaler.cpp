@@ -13,6 +13,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/core/dtype_groups.h"
+#include "stoker/core/host_value.h"
 
 namespace stoker::precision {
 namespace {
@@ -60,7 +61,13 @@ void GradScaler::update() {
   }
 }
 
-void GradScaler::clear() { found_inf_.zero_(); }
+void GradScaler::clear() {
+  if (found_inf_.is_cpu()) {
+    core::set_host_value(found_inf_, 0);
+  } else {
+    found_inf_.zero_();
+  }
+}
 
 void GradScaler::save_state(core::State& state) const {
   state.tensors["scaler.scale"] = scale_;

@@ -24,6 +24,7 @@ class GradScaler final : public core::Stateful {
   // ConfigError for factors that are not growth > 1 > backoff > 0, a scale <= 0 or an interval < 1.
   GradScaler(const GradScalerOptions& options, at::Device device);
 
+  [[nodiscard]] bool scaling() const { return options_.scaling; }
   // loss * scale, in the loss's dtype: what backward starts from.
   [[nodiscard]] at::Tensor scale(const at::Tensor& loss) const;
   // Divides the gradients by the scale in place and raises found_inf if any element is infinite or NaN. Once a step,

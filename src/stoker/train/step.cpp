@@ -4,19 +4,21 @@
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <mutex>
 
 #include "stoker/base/error.h"
 #include "stoker/base/philox.h"
+#include "stoker/core/host_value.h"
 #include "stoker/optim/clip.h"
 #include "stoker/precision/autocast.h"
+#include "stoker/train/step_report.h"
 
 namespace stoker::train {
 namespace {
@@ -120,8 +122,9 @@ void Step::forward_backward(const core::Batch& part, const core::Normalisers& no
     const precision::AutocastGuard autocast(device_.type(), mixed ? options_.autocast : at::kBFloat16, mixed);
     terms = parts_.model.loss(parts_.model.forward(parts_.model.inputs(part)), part);
   }
-  const core::NormalisedLoss loss = core::normalise(terms, normalisers);
-  parts_.scaler.scale(loss.total).backward();
+  const core::NormalisedLoss loss =
+      core::normalise(terms, normalisers, parts_.scaler.scaling() ? parts_.scaler.current_scale() : at::Tensor());
+  torch::autograd::backward(loss.sums, loss.gradients);
   const at::NoGradGuard no_grad;
   loss_parts_ = loss_parts_.defined() ? loss_parts_ + loss.parts : loss.parts;
 }
@@ -136,9 +139,9 @@ void Step::commit(double lr) {
     grad_norm = optim::clip_by_norm(grads, options_.clip);
   }
   at::Tensor& found_inf = parts_.scaler.found_inf();
-  optim::mark_non_finite(loss_parts_.sum().to(at::kFloat), found_inf);
-  skipped_.add_(1).mul_(found_inf);
-  report(grad_norm);
+  judge_and_report(
+      {loss_parts_, grad_norm, options_.autocast == at::kHalf ? parts_.scaler.current_scale() : at::Tensor()},
+      found_inf, skipped_, scalars_);
   keep_norm_buffers_if_skipped();  // before the averages take them up
   parts_.optimizer.step(lr, found_inf, {});
   if (parts_.ema != nullptr) {
@@ -164,26 +167,14 @@ void Step::drop() {
 }
 
 void Step::keep_norm_buffers_if_skipped() {
-  const at::Tensor skipped = parts_.scaler.found_inf() > 0;
+  const at::Tensor& found_inf = parts_.scaler.found_inf();
+  if (norm_.empty() || (found_inf.is_cpu() && core::host_value(found_inf) == 0)) {
+    return;
+  }
+  const at::Tensor skipped = found_inf > 0;
   for (std::size_t i = 0; i < norm_.size(); ++i) {
     at::where_out(norm_[i], skipped, saved_norm_[i], norm_[i]);
   }
-}
-
-void Step::report(const at::Tensor& grad_norm) {
-  const at::Tensor parts = loss_parts_.to(at::kFloat);
-  std::vector<at::Tensor> values = {parts.sum().reshape({1})};
-  if (parts.numel() > 1) {
-    values.push_back(parts);
-  }
-  if (grad_norm.defined()) {
-    values.push_back(grad_norm.to(at::kFloat).reshape({1}));
-  }
-  values.push_back(skipped_);
-  if (options_.autocast == at::kHalf) {
-    values.push_back(parts_.scaler.current_scale().reshape({1}));
-  }
-  at::cat_out(scalars_, values);
 }
 
 void Step::save_state(core::State& state) const {

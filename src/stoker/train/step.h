@@ -75,7 +75,6 @@ class Step final : public core::Stateful {
   void forward_backward(const core::Batch& part, const core::Normalisers& normalisers);
   void drop_gradients();
   void keep_norm_buffers_if_skipped();
-  void report(const at::Tensor& grad_norm);
 
   std::unique_ptr<OwnParts> own_;  // null: parts_ are somebody else's
   StepParts parts_;

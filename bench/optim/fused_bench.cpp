@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stoker's optimizer step, averages and clipping beside LibTorch's C++ ones, which take each tensor by itself:
+//     fused_bench [PAIRS] [device=cpu|cuda] [intra_op=N]
+// Ratios of interleaved turns: of thread CPU time on one thread of a CPU, else of wall time. How many times as long
+// LibTorch takes; and how fast the bytes moved that must move, beside a plain copy of 256 MiB.
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/randn.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+
+#include <algorithm>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "stoker/base/error.h"
+#include "stoker/base/fmt.h"
+#include "stoker/device/backend.h"
+#include "stoker/job/process.h"
+#include "stoker/models/registry.h"
+#include "stoker/optim/clip.h"
+#include "stoker/optim/ema.h"
+#include "stoker/optim/optimizer.h"
+#include "stoker/study/paired.h"
+
+namespace stoker::bench {
+namespace {
+
+constexpr int kSkipped = 77;  // exit code of a measurement that this machine has no device for
+
+using Shape = std::vector<std::int64_t>;
+
+struct Shapes {
+  std::string name;
+  std::vector<Shape> all;
+  void add(std::initializer_list<Shape> more) { all.insert(all.end(), more); }
+};
+
+// Ten perceptrons for tables, with norms: so small that a call costs more than its arithmetic.
+Shapes perceptrons() {
+  Shapes shapes{"200 tensors of table networks (width 32)", {}};
+  for (int i = 0; i < 50; ++i) {
+    shapes.add({Shape{32, 32}, Shape{32}, Shape{32}, Shape{32}});
+  }
+  return shapes;
+}
+
+// 66 convolutions of 32 channels with their norms, and a head.
+Shapes residual_blocks() {
+  Shapes shapes{"200 tensors of a narrow ResNet (width 32)", {}};
+  for (int block = 0; block < 66; ++block) {
+    shapes.add({Shape{32, 32, 3, 3}, Shape{32}, Shape{32}});
+  }
+  shapes.add({Shape{10, 32}, Shape{10}});
+  return shapes;
+}
+
+// 16 layers of width 256, embeddings, and three norms.
+Shapes transformer() {
+  constexpr std::int64_t w = 256;
+  Shapes shapes{"200 tensors of a GPT (width 256, 16 layers)", {Shape{512, w}, Shape{256, w}}};
+  for (int layer = 0; layer < 16; ++layer) {
+    shapes.add({Shape{w}, Shape{w}, Shape{w, 3 * w}, Shape{3 * w}, Shape{w, w}, Shape{w}});
+    shapes.add({Shape{w}, Shape{w}, Shape{w, 4 * w}, Shape{4 * w}, Shape{4 * w, w}, Shape{w}});
+  }
+  shapes.add({Shape{w}, Shape{w}, Shape{w}, Shape{w}, Shape{w}, Shape{w}});
+  return shapes;
+}
+
+Shapes resnet50() {
+  Shapes shapes{"161 tensors of ResNet-50", {}};
+  const auto network = models::make_network("resnet50", {.classes = 1000, .image_size = 64});
+  for (const core::Parameter& parameter : network->parameters()) {
+    shapes.all.push_back(parameter.tensor.sizes().vec());
+  }
+  return shapes;
+}
+
+// Parameters with gradients; the same values each time.
+std::vector<core::Parameter> make_parameters(const Shapes& shapes, c10::Device device) {
+  std::vector<core::Parameter> parameters;
+  for (const Shape& shape : shapes.all) {
+    at::Tensor value = at::randn(shape).mul_(0.1).to(device).set_requires_grad(true);
+    value.mutable_grad() = at::randn(shape).to(device);
+    parameters.push_back({fmt::format("p{}", parameters.size()), value, core::Role::kLinear, 0});
+  }
+  return parameters;
+}
+
+std::vector<at::Tensor> tensors_of(const std::vector<core::Parameter>& parameters) {
+  std::vector<at::Tensor> tensors;
+  for (const core::Parameter& parameter : parameters) {
+    tensors.push_back(parameter.tensor);
+  }
+  return tensors;
+}
+
+study::Clock clock_for(c10::Device device) {
+  return device.is_cpu() && at::get_num_threads() == 1 ? study::Clock::kThreadCpu : study::Clock::kWall;
+}
+
+class Bench {
+ public:
+  Bench(const Shapes& shapes, c10::Device device, int pairs)
+      : device_(device),
+        pairs_(pairs),
+        ours_(make_parameters(shapes, device)),
+        theirs_(make_parameters(shapes, device)) {
+    for (const core::Parameter& parameter : ours_) {
+      numbers_ += parameter.tensor.numel();
+    }
+    fmt::print("{}, {:.2f} million numbers\n", shapes.name, static_cast<double>(numbers_) * 1e-6);
+  }
+
+  void adamw() {
+    const auto fused = optim::make_optimizer({.name = "adamw", .weight_decay = 0.01}, ours_);
+    torch::optim::AdamW plain(tensors_of(theirs_), torch::optim::AdamWOptions(1e-6).weight_decay(0.01));
+    compare(
+        "adamw", 28, [&] { fused->step(1e-6); }, [&] { plain.step(); });
+  }
+  void sgd() {
+    const auto fused =
+        optim::make_optimizer({.name = "sgd", .weight_decay = 1e-4, .momentum = 0.9, .nesterov = true}, ours_);
+    torch::optim::SGD plain(tensors_of(theirs_),
+                            torch::optim::SGDOptions(1e-6).momentum(0.9).weight_decay(1e-4).nesterov(true));
+    compare(
+        "sgd, Nesterov", 20, [&] { fused->step(1e-6); }, [&] { plain.step(); });
+  }
+  void averages() {
+    optim::Ema ema(ours_, {}, 0.999);
+    std::vector<at::Tensor> plain;
+    for (const core::Parameter& parameter : theirs_) {
+      plain.push_back(parameter.tensor.detach().clone());
+    }
+    compare(
+        "ema", 12, [&] { ema.update(); },
+        [&] {
+          const at::NoGradGuard no_grad;
+          for (std::size_t i = 0; i < plain.size(); ++i) {
+            plain[i].lerp_(theirs_[i].tensor, 0.001);
+          }
+        });
+  }
+  void clipping() {
+    const std::vector<at::Tensor> values = tensors_of(theirs_);
+    // Just above the limit from the second call on: both sides multiply each time.
+    compare(
+        "clipping", 12, [&] { optim::clip_by_norm(optim::gradients(ours_), 1); },
+        [&] { torch::nn::utils::clip_grad_norm_(values, 1); });
+  }
+
+ private:
+  // bytes: read and written a number at least, each value once.
+  void compare(const std::string& what, int bytes, const std::function<void()>& ours,
+               const std::function<void()>& theirs) const {
+    const auto finish = [this] { device::backend_for(device_).synchronize(device_); };
+    study::PairingOptions options;
+    options.least_pairs = options.most_pairs = pairs_;
+    options.block_seconds = 0.02;
+    options.clock = clock_for(device_);
+    const study::Paired paired = study::time_in_turns({theirs, finish}, {ours, finish}, options);
+    fmt::print("  {:14} {:9.1f} us, LibTorch {:9.1f} us: {:5.2f} times ({:.2f} to {:.2f}), {} pairs; {:5.1f} GB/s\n",
+               what, paired.second_seconds * 1e6, paired.first_seconds * 1e6, paired.ratio.median, paired.ratio.low,
+               paired.ratio.high, paired.ratio.pairs,
+               1e-9 * bytes * static_cast<double>(numbers_) / paired.second_seconds);
+    std::fflush(stdout);
+  }
+
+  c10::Device device_;
+  int pairs_;
+  std::int64_t numbers_ = 0;
+  std::vector<core::Parameter> ours_, theirs_;
+};
+
+// GB/s, bytes read and written, of copies of 256 MiB, which no cache holds; on the clock of the others.
+double copy_speed(c10::Device device) {
+  constexpr std::int64_t kNumbers = 64 << 20;
+  const at::Tensor from = at::randn({kNumbers}).to(device);
+  at::Tensor to = from.clone();
+  const study::Side copy{[&] { to.copy_(from); }, [&] { device::backend_for(device).synchronize(device); }};
+  return 8e-9 * kNumbers / study::time_in_turns(copy, copy, {.seconds = 1, .clock = clock_for(device)}).first_seconds;
+}
+
+int run(int argc, char** argv) {
+  job::start_process();
+  int pairs = 30, threads = 1;
+  std::string wanted = "cpu";
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument.starts_with("device=")) {
+      wanted = argument.substr(7);
+    } else if (argument.starts_with("intra_op=")) {
+      threads = std::stoi(argument.substr(9));
+    } else {
+      pairs = std::stoi(argument);
+    }
+  }
+  const c10::Device device(wanted);
+  if (device::find_backend(device.type()) == nullptr) {
+    fmt::print("SKIPPED: no CUDA: {}\n", device::missing_reason(device.type()));
+    return kSkipped;
+  }
+  at::set_num_threads(threads);
+  fmt::print(
+      "Stoker beside torch::optim, torch::nn::utils::clip_grad_norm_ and a loop of lerp_, {}, {} intra-op threads.\n"
+      "In brackets: holds the median with 95 %. A copy moves {:.1f} GB/s.\n\n",
+      device.str(), threads, copy_speed(device));
+  for (const Shapes& shapes : {perceptrons(), residual_blocks(), transformer(), resnet50()}) {
+    Bench bench(shapes, device, pairs);
+    bench.adamw();
+    bench.sgd();
+    bench.averages();
+    bench.clipping();
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace stoker::bench
+
+int main(int argc, char** argv) {
+  try {
+    return stoker::bench::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "fused_bench: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/optim/ema_weight.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+
+#include "stoker/core/host_value.h"
+
+namespace stoker::optim {
+
+EmaWeight::EmaWeight(double decay, at::Device device)
+    : decay_(decay), updates_(at::zeros({}, at::TensorOptions().device(device).dtype(at::kDouble))) {
+  weight_ = at::zeros_like(updates_);
+  taken_ = at::ones_like(updates_);
+  weight_float_ = at::zeros_like(updates_, at::kFloat);
+}
+
+void EmaWeight::next(const at::Tensor& found_inf) {
+  if (!updates_.is_cpu()) {
+    next_by_operators(found_inf);
+    return;
+  }
+  const bool skipped = found_inf.defined() && core::host_value(found_inf) > 0;
+  const double update = core::host_value(updates_) + (skipped ? 0 : 1);
+  const double weight = skipped ? 0 : std::max(9 / (10 + update), 1 - decay_);
+  core::set_host_value(updates_, update);
+  core::set_host_value(weight_, weight);
+  core::set_host_value(weight_float_, weight);
+}
+
+void EmaWeight::next_by_operators(const at::Tensor& found_inf) {
+  updates_.add_(1);
+  // 1 - (1 + t) / (10 + t) = 9 / (10 + t), and at least 1 - decay.
+  at::add_out(weight_, updates_, 10);
+  weight_.reciprocal_().mul_(9).clamp_min_(1 - decay_);
+  if (found_inf.defined()) {
+    taken_.copy_(found_inf.reshape({}));  // 1 where the step was skipped
+    updates_.sub_(taken_);
+    weight_.mul_(taken_.neg_().add_(1));
+  }
+  weight_float_.copy_(weight_);
+}
+
+}  // namespace stoker::optim

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of the values an update of Ema takes into the averages: tf.train.ExponentialMovingAverage's warm-up, without
+// the host knowing whether the step was skipped. One thread.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace stoker::optim {
+
+class EmaWeight {
+ public:
+  EmaWeight(double decay, at::Device device);
+
+  // The next update: where found_inf, float32 [1] or undefined, is not 1. On a CPU the numbers are computed where they
+  // lie, elsewhere by operators. Allocates nothing on the device.
+  void next(const at::Tensor& found_inf);
+  // What next() does elsewhere; public so that a test holds both against each other on a CPU.
+  void next_by_operators(const at::Tensor& found_inf);
+
+  // 0-dim, on the device: 1 - d of this update, 0 for a skipped step.
+  [[nodiscard]] const at::Tensor& exact() const { return weight_; }          // float64
+  [[nodiscard]] const at::Tensor& rounded() const { return weight_float_; }  // float32
+  // float64 0-dim: updates so far.
+  [[nodiscard]] const at::Tensor& updates() const { return updates_; }
+
+ private:
+  double decay_;
+  at::Tensor updates_, weight_, weight_float_;
+  at::Tensor taken_;  // room: whether the step was taken
+};
+
+}  // namespace stoker::optim
