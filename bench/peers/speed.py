@@ -12,6 +12,7 @@ which sees to the packages of requirements.txt. Nothing here imports torch: see 
 """
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -35,6 +36,7 @@ class Bench:
         self.data = pathlib.Path(arguments.data).absolute() if arguments.data else None
         self.program = self.build / "apps" / "stoker" / "stoker"
         self.cores = len(os.sched_getaffinity(0))
+        self.runs = (work / f"run{number}" for number in itertools.count())
 
     def turns(self, usual):
         return 3 if self.quick else usual
@@ -96,9 +98,8 @@ def when(child, wanted):
     return [at for at, line in child.lines if line.startswith("{") and wanted(json.loads(line))][-1]
 
 
-def files_stoker(bench, folder, words, number):
-    child = measure.run_child([bench.program, "train", folder, "device=cpu", f"run={bench.work / 'runs' / str(next(number))}",
-                               "--json", *words])
+def files_stoker(bench, folder, words):
+    child = measure.run_child([bench.program, "train", folder, "device=cpu", f"run={next(bench.runs)}", "--json", *words])
     begun = when(child, lambda e: e["event"] == "run_started")
     saved = when(child, lambda e: e["event"] == "checkpoint")
     return {"whole": saved, "training": saved - begun, "resident": child.resident / 2 ** 20,
@@ -106,35 +107,31 @@ def files_stoker(bench, folder, words, number):
                          if '"evaluated"' in line and '"split":"val"' in line][-1]}
 
 
-def files_pytorch(bench, folder, words, workers):
+def files_pytorch(bench, folder, words, shares):
+    workers, threads = shares
     child = measure.run_child([sys.executable, HERE / "train_peer.py", folder, "--out", bench.work / "peer.pt", "--workers", workers,
-                               *words])
+                               "--threads", threads, *words])
     begun, saved = (when(child, lambda e, name=name: e["event"] == name) for name in ("ready", "weights"))
     return {"whole": saved, "training": saved - begun, "resident": child.resident / 2 ** 20,
             "accuracy": json.loads(child.lines[-1][1])["accuracy"]}
 
 
-def counter():
-    number = 0
-    while True:
-        number += 1
-        yield number
-
-
 def files_case(bench, name, ours, theirs, epochs):
-    """ours, theirs: (folder, words). The peer's best number of workers is found first, with one epoch each."""
-    number = counter()
-    looks = measure.in_turns({each: lambda each=each: files_pytorch(bench, theirs[0], [*theirs[1], "--epochs", 1], each)["training"]
-                              for each in (0, 1, 2)}, 1 if bench.quick else 2, f"{name}: workers")
-    workers = min(looks, key=lambda each: min(looks[each]))
-    print(f"{name}: an epoch of PyTorch with so many workers: " + ", ".join(f"{n}: {min(s):.1f} s" for n, s in looks.items()))
-    sides = {"stoker": lambda: files_stoker(bench, ours[0], [*ours[1], f"epochs={epochs}", "precision=fp32"], number),
-             "pytorch": lambda: files_pytorch(bench, theirs[0], [*theirs[1], "--epochs", epochs], workers)}
+    """ours, theirs: (folder, words). How the peer shares the cores best is found first, with an epoch each; Stoker finds its
+    own way as it always does."""
+    ways = [(0, bench.cores), (1, bench.cores), (2, bench.cores), (1, max(1, bench.cores - 1))]  # workers, threads of an operator
+    looks = measure.in_turns({way: lambda way=way: files_pytorch(bench, theirs[0], [*theirs[1], "--epochs", 1], way)["training"]
+                              for way in ways}, 1 if bench.quick else 2, f"{name}: workers")
+    best = min(looks, key=lambda way: min(looks[way]))
+    print(f"{name}: an epoch of PyTorch: " + ", ".join(f"{min(s):.1f} s with {workers} workers and {threads} threads"
+                                                       for (workers, threads), s in looks.items()))
+    sides = {"stoker": lambda: files_stoker(bench, ours[0], [*ours[1], f"epochs={epochs}", "precision=fp32"]),
+             "pytorch": lambda: files_pytorch(bench, theirs[0], [*theirs[1], "--epochs", epochs], best)}
     found = measure.in_turns(sides, 2 if bench.quick else 7, name)
     part = {key: [[each[key] for each in found[side]] for side in ("stoker", "pytorch")] for key in found["stoker"][0]}
     print(f"{name}: accuracy on the held-out pictures, median: stoker {statistics.median(part['accuracy'][0]):.3f}, pytorch "
           f"{statistics.median(part['accuracy'][1]):.3f}")
-    peer = f"pytorch, {workers} workers"
+    peer = f"pytorch, {best[0]} workers"
     bench.tell("files", f"{name}, {epochs} epochs: first batch to weights", peer, FASTER, 1.0, *part["training"], unit="s")
     bench.tell("files", f"{name}, {epochs} epochs: process start to weights", peer, FASTER, 1.0, *part["whole"], unit="s")
     bench.tell("files", f"{name}: peak resident memory", peer, SMALLER, 0.6, *part["resident"], unit="MiB")
@@ -147,10 +144,12 @@ def cifar_folders(bench, shards, pictures=5000):
     for shard in sorted(shards.glob("train-*.tar")):
         with tarfile.open(shard) as tar:
             for member in tar:
-                if left > 0 and member.name.endswith((".png", ".jpg")):
+                if left == 0:
+                    return folder
+                if member.isfile():
                     tar.extract(member, folder, filter="data")
                     left -= 1
-    return next(each.parent.parent for each in folder.rglob("*.png"))
+    return folder
 
 
 def files(bench):
@@ -160,7 +159,7 @@ def files(bench):
                (bench.demo / "train", ["--grey", "--size", 28, "--batch", 32]), epochs)
     if shards := bench.given("cifar10"):
         folder = cifar_folders(bench, shards)
-        files_case(bench, "5,000 PNG of CIFAR-10", (folder, ["batch=64"]), (folder, ["--size", 32, "--batch", 64]), epochs)
+        files_case(bench, "5,000 JPEG of CIFAR-10", (folder, ["batch=64"]), (folder, ["--size", 32, "--batch", 64]), epochs)
 
 
 def memory(bench):
@@ -172,11 +171,10 @@ def memory(bench):
                 bytes_ = [[worker.ask(bytes=True)["bytes"] / 2 ** 20] for worker in (ours, theirs)]
             bench.tell("memory", f"most tensor bytes: {name}, {precision}", "pytorch", SMALLER, 1.02, *bytes_, unit="MiB")
     if text := bench.given("tinyshakespeare/input.txt"):
-        number = counter()
         steps = 30 if bench.quick else 200
         sides = {"stoker": lambda: measure.run_child(
                      [bench.program, "train", text, f"steps={steps}", "device=cpu", "precision=fp32", "sample_tokens=0",
-                      f"run={bench.work / 'text' / str(next(number))}", "--quiet"]),
+                      f"run={next(bench.runs)}", "--quiet"]),
                  "pytorch": lambda: measure.run_child([sys.executable, HERE / "text.py", bench.program, text, "--alone", "--steps", steps])}
         found = measure.in_turns(sides, bench.turns(7), "gpt")
         bench.tell("memory", "gpt on tinyshakespeare: peak resident memory", "pytorch", SMALLER, 0.6,
@@ -185,12 +183,8 @@ def memory(bench):
 
 def start(bench):
     """From process start until the first optimizer step is done, on the sample. Ours, by default, with its timed trials."""
-    number = counter()
-    folder = bench.work / "start"
-
     def ours():
-        child = measure.run_child([bench.program, "train", bench.demo, "steps=1", "device=cpu", f"run={folder / str(next(number))}",
-                                   "--json"])
+        child = measure.run_child([bench.program, "train", bench.demo, "steps=1", "device=cpu", f"run={next(bench.runs)}", "--json"])
         return when(child, lambda e: e["event"] == "step")
 
     def theirs():

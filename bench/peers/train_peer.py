@@ -9,7 +9,6 @@ DIR: class folders. Prints a line of JSON as things happen: "ready" (before the 
 """
 import argparse
 import json
-import sys
 
 import torch
 from PIL import Image
@@ -109,8 +108,11 @@ def main():
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--steps", type=int, default=0, help="overrides epochs")
     parser.add_argument("--workers", type=int, default=0)
-    train(parser.parse_args())
-    sys.stdout.flush()
+    parser.add_argument("--threads", type=int, default=0, help="of an operator; by default as torch finds right")
+    arguments = parser.parse_args()
+    if arguments.threads > 0:
+        torch.set_num_threads(arguments.threads)
+    train(arguments)
 
 
 if __name__ == "__main__":
