@@ -8,7 +8,8 @@ distributions, augmentation, loss, optimizer, schedule, averages, batch and epoc
 STOKER: the command line's binary. DIR (default: STOKER_DATA): a folder with cifar10/, tinyshakespeare/ and tabular/; what it lacks is
 left out aloud. Needs the torch of tools/find_torch and the packages of bench/peers/requirements.txt on PYTHONPATH.
 
-Each figure has a verdict: the means of the two systems may differ by what seeds alone explain, by Student's t test at 1 % (two-sided,
+The learning rates of both are equal step by step (1e-5 relative; from an independent formula: torch.optim.lr_scheduler's), else the
+bench fails. Each figure has a verdict: the means of the two systems may differ by what seeds alone explain, by Student's t test at 1 % (two-sided,
 pooled variance: t * s * sqrt(2/n), with 3 and 3 seeds 3.76 s). One of a dozen comparisons of equal systems fails it in one of ten
 benches; seeds are fixed, so a bench repeats on the same machine. --twin gives the twin alone a value that the plan has not (lr=0.01):
 shows what the bench notices. Exit code 1: a verdict failed.
@@ -97,12 +98,22 @@ def compare(name, open_set, arguments, work):
         end, plan = twins.stoker(arguments.stoker, data, work / name / f"run{seed}", [*words, f"seed={seed}"])
         plan |= dict(each.split("=", 1) for each in arguments.twin)
         torch.manual_seed(seed)
-        ours.append(end.figures)
-        theirs.append(twins.train(twin(plan), plan).figures)
+        ours.append(end)
+        theirs.append(twins.train(twin(plan), plan))
     print(f"\n{name}: {' '.join(f'{key} {plan[key]}' for key in ('model', 'batch', 'epochs', 'steps', 'optimizer', 'schedule'))}; "
           f"{time.perf_counter() - begin:.0f} s, {measure.load()}", flush=True)
-    return all([judged(figure, [each[figure] for each in ours], [each[figure] for each in theirs],
-                       one if figure == "accuracy" else 0.0) for figure in ours[0]])
+    held = [same_rates(ours[0].rates, theirs[0].rates)]
+    for figure in ours[0].figures:
+        held.append(judged(figure, [each.figures[figure] for each in ours], [each.figures[figure] for each in theirs],
+                           one if figure == "accuracy" else 0.0))
+    return all(held)
+
+
+def same_rates(ours, theirs):
+    off = max(abs(a - b) / max(abs(a), abs(b)) for a, b in zip(ours, theirs, strict=True))
+    print(f"  {'rates':<10} of {len(ours)} steps, {min(ours):.3g} to {max(ours):.3g}, off by {off:.0e} of each at most: "
+          f"{'holds' if off <= 1e-5 else 'OUTSIDE'}")
+    return off <= 1e-5
 
 
 def judged(figure, ours, theirs, smallest):

@@ -27,6 +27,7 @@ DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 class End:
     """Where a run ended."""
     figures: dict      # by name: "train loss" (mean of the last quarter of the steps), "loss" and "accuracy" held out
+    rates: list        # learning rate of each step
     skipped: int = 0   # steps that a scaler left out
     scale: float = 1   # the scaler's last
 
@@ -47,8 +48,8 @@ def stoker(program, data, run, words):
     figures = {"train loss": last_quarter([float(row["loss"]) for row in steps])}
     figures |= {name: value for name, value in json.loads(done.stdout)["metrics"].items() if name in ("loss", "accuracy")}
     plan = json.loads((run / "plan.json").read_text(encoding="utf-8"))["plan"]
-    return End(figures, int(float(steps[-1]["skipped"])), float(steps[-1].get("scale", 1))), \
-        {key: row["value"] for key, row in plan.items()}
+    end = End(figures, [float(row["lr"]) for row in steps], int(float(steps[-1]["skipped"])), float(steps[-1].get("scale", 1)))
+    return end, {key: row["value"] for key, row in plan.items()}
 
 
 # ---- Data: each gives a model, a function that yields an epoch's batches, their number, and what is held out -------------
@@ -268,7 +269,7 @@ def train(twin, plan):
     schedule = make_schedule(optimizer, plan, steps)
     scaler = torch.amp.GradScaler("cpu", enabled=precision == "fp16")
     average = Average(model, decay) if decay > 0 else None
-    losses, skipped = [], 0
+    losses, rates, skipped = [], [], 0
     for _, (inputs, target) in zip(range(steps), endless(twin.epoch)):
         with torch.autocast("cpu", DTYPES.get(precision, torch.bfloat16), precision in DTYPES):
             logits = model(inputs)
@@ -279,6 +280,7 @@ def train(twin, plan):
         if clip > 0:
             scaler.unscale_(optimizer)
             nn.utils.clip_grad_norm_(model.parameters(), clip)
+        rates.append(schedule.get_last_lr()[0])
         before = scaler.get_scale()
         scaler.step(optimizer)
         scaler.update()
@@ -288,4 +290,4 @@ def train(twin, plan):
             average.update(model)
         losses.append(loss.item())
     figures = evaluate(average.model if average else model, twin.held_out, precision)
-    return End({"train loss": last_quarter(losses)} | figures, skipped, scaler.get_scale())
+    return End({"train loss": last_quarter(losses)} | figures, rates, skipped, scaler.get_scale())

@@ -239,6 +239,23 @@ TEST_F(JobTest, HalfWeightsLearnAndResumeToTheSameBytes) {
   EXPECT_THROW((void)Job::prepare(request("x", {"half_weights=on"}), kSilent), ConfigError);  // precision=fp32
 }
 
+// On a CPU as on a GPU: the scaler's count of good steps is a state too.
+TEST_F(JobTest, Fp16LearnsUnderAScalerAndResumesToTheSameBytes) {
+  const std::vector<std::string> words = {"epochs=12", "precision=fp16"};
+  const Ran straight = train(request("straight", words));
+  EXPECT_GE(straight.outcome.test.front().value, 0.9);
+  const auto tensors = io::read_safetensors(straight.folder / "checkpoints/last/state.safetensors").tensors;
+  const at::Tensor scale = tensors.at("scaler.scale"), good_steps = tensors.at("scaler.growth_tracker");
+  EXPECT_GE(scale.item<float>(), 1024);
+  EXPECT_EQ(good_steps.item<int>(), straight.outcome.step) << "a step overflowed at a scale of " << scale.item<float>();
+
+  const Ran stopped = train(request("stopped", words), 7);
+  std::atomic<bool> never{false};
+  (void)Job::resume(stopped.folder, {}, kSilent).train({}, never);
+  EXPECT_EQ(weights(stopped.folder), weights(straight.folder));
+  EXPECT_EQ(state(stopped.folder), state(straight.folder));
+}
+
 TEST_F(JobTest, AMeasuredPlanRepeatsToTheBit) {
   const Ran first = train(request("measured", {"precision=auto", "threads=auto", "intra_op=auto"}));
   Request repeat = make_request({}, {});
