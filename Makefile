@@ -16,10 +16,10 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-long goldens bench bench-peers asan tsan tidy format docs bundle bundle-test clean
+.PHONY: help bootstrap build demo install test test-long goldens bench bench-peers bench-learning asan tsan tidy format docs bundle bundle-test clean
 
 help: ## Show these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 bootstrap: ## Install compiler, libraries and torch where they are missing
 	@tools/bootstrap
@@ -48,6 +48,11 @@ bench-peers: bootstrap ## Measure beside Python PyTorch, accelerate, Lightning: 
 	@$(call ninja,release,stoker step_worker)
 	@tools/demo_data $(DEMO_DATA)
 	@bench/peers/run $(RELEASE) $(DEMO_DATA) $(if $(QUICK),--quick)
+
+bench-learning: bootstrap ## Compare where seeds of Stoker and of Python PyTorch end: 20 minutes; QUICK=1: that it runs
+	@$(call configure,release)
+	@$(call ninja,release,stoker)
+	@bench/peers/learn $(STOKER) $(if $(QUICK),--quick)
 
 install: build ## Install program, library and CMake package into PREFIX (default /usr/local)
 	@cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local) >/dev/null
