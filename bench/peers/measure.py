@@ -113,6 +113,7 @@ def in_turns(sides, pairs, doing=""):
 class Child:
     """What a child process did."""
     seconds: float   # from before exec to its end
+    cpu: float       # seconds of CPU time, of processes that it waited for too
     resident: int | None  # its peak, bytes; of processes that it started only the largest counts; None if it cannot be told
     lines: list      # (seconds since before exec, line) of its standard output
 
@@ -129,7 +130,8 @@ def run_child(command, environment=None, folder=None):
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, command))} ended with {process.returncode}:\n{said[-2000:]}")
-    return Child(time.perf_counter() - begin, usage.ru_maxrss * 1024 if usage.ru_maxrss > own else None, lines)
+    return Child(time.perf_counter() - begin, usage.ru_utime + usage.ru_stime,
+                 usage.ru_maxrss * 1024 if usage.ru_maxrss > own else None, lines)
 
 
 class Worker:
