@@ -3,7 +3,7 @@
 # <room>_tests, of the files under tests/<room>/. Files are found by name: adding one needs no edit here.
 #
 #   stoker_room(<room> [TORCH] [LINK target...] [ROOMS room...] [part])
-#   stoker_room_tests(<room> [LINK target...] [part])
+#   stoker_room_tests(<room> [LINK target...] [part])     LINK alone, where tests/<room>/ belongs to no room
 #
 # part, for a room that is built as two libraries (with torch and without): FOLDER <folder>, and ONLY <regex> or
 # EXCEPT <regex> to choose among its files.
@@ -50,9 +50,13 @@ function(stoker_room_tests room)
   if(NOT sources)
     return()
   endif()
+  set(own "")
+  if(TARGET stoker_${room})
+    set(own stoker_${room})
+  endif()
   add_executable(${room}_tests ${sources})
   target_include_directories(${room}_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(${room}_tests PRIVATE stoker_${room} ${arg_LINK} stoker_flags GTest::gtest GTest::gmock GTest::gtest_main)
+  target_link_libraries(${room}_tests PRIVATE ${own} ${arg_LINK} stoker_flags GTest::gtest GTest::gmock GTest::gtest_main)
   stoker_needs_torch(needs_torch ${room}_tests)
   if(needs_torch)
     stoker_use_pch(${room}_tests test_pch)

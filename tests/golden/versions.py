@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which libraries made a golden, for its first lines. Used by the make_*.py beside it."""
+import importlib.metadata
+import sys
+
+LIBRARIES = ("torch", "torchvision", "transformers", "numpy")
+
+
+def all():  # only of libraries that the caller imported; what follows "+" names a build, not a version
+    return {each: importlib.metadata.version(each).split("+")[0] for each in LIBRARIES if each in sys.modules}
+
+
+def text():
+    return ", ".join(f"{name} {version}" for name, version in all().items())
