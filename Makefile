@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-long asan tsan tidy format docs bundle bundle-test clean
+.PHONY: help bootstrap build demo install test test-long goldens asan tsan tidy format docs bundle bundle-test clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -49,6 +49,9 @@ install: build ## Install program, library and CMake package into PREFIX (defaul
 
 test-long: build ## Run the tests that take minutes
 	@ctest --preset long
+
+goldens: bootstrap ## Make what tests compare with anew, by Python PyTorch, and say what changed
+	@python3 tests/golden/remake.py
 
 asan: bootstrap ## Run all tests with the address, leak and undefined-behaviour sanitizers
 	@$(call configure,asan)

@@ -2,6 +2,8 @@
 """Writes numbers from Python as a C++ header of constants. Used by the make_*.py beside it."""
 import pathlib
 
+import versions
+
 
 def number(value):
     return repr(float(value))
@@ -15,7 +17,7 @@ def array(name, values):
 def write(name, generator, lines, includes=("vector",)):
     head = [
         "// SPDX-License-Identifier: Apache-2.0",
-        f"// Made by tests/golden/{generator} from Python PyTorch; do not edit.",
+        f"// Made by tests/golden/{generator} with {versions.text()}; do not edit.",
         "// clang-format off",
         "#pragma once",
         "",

@@ -5,6 +5,8 @@ import torch.nn.functional as F
 
 import cpp_table
 
+torch.set_num_threads(1)
+
 logits = (3 * torch.sin(torch.arange(20, dtype=torch.float64) * 1.3)).reshape(5, 4)
 target = torch.tensor([0, 3, 1, 1, 2])
 weights = torch.tensor([0.5, 2.0, 1.0, 0.25], dtype=torch.float64)

@@ -5,6 +5,8 @@ from torch.optim import lr_scheduler as S
 
 import cpp_table
 
+torch.set_num_threads(1)
+
 
 def gradient(step, first, count):
     i = torch.arange(first, first + count, dtype=torch.float64)

@@ -19,7 +19,7 @@ import golden_file
 torch.set_num_threads(1)
 torch.set_default_dtype(torch.float64)
 CLASS_WEIGHTS = torch.tensor([0.5, 2.0, 1.25])
-BATCH, STEPS, WARMUP, CLIP, EMA_DECAY = 10, 10, 2, 1.5, 0.5
+BATCH, STEPS, WARMUP, CLIP, EMA_DECAY = 10, 10, 2, 1.5, 0.4
 plain = {"foreach": False, "fused": False}
 OPTIMIZERS = {
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.02, weight_decay=0.05, **plain),

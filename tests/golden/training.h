@@ -22,7 +22,7 @@
 namespace stoker::golden {
 
 constexpr std::int64_t kRows = 10;
-constexpr double kClip = 1.5, kEmaDecay = 0.5;
+constexpr double kClip = 1.5, kEmaDecay = 0.4;
 
 inline const GoldenFile& steps_file() {
   static const GoldenFile file("steps.safetensors");

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plants errors in a copy of the sources, one by one, and demands that a golden test turns red for each.
+
+    tests/golden/plant_errors.py [--only WORD]... [--list]     the copy and its build: build/planted/
+A golden that lets an error through is worth nothing. Rebuilds what an error touches and golden_tests, nothing else; runs
+fast tests first and stops at the first red one. Exits 1 if an error was not caught, or if a place to plant it in is not
+there any more (then mend PLANTS below). Run by `make test-long`.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+HOUSE = pathlib.Path(__file__).resolve().parents[2]
+COPY = HOUSE / "build" / "planted"
+BUILD = COPY / "build" / "release"
+SUITES = ("GoldenLosses", "GoldenScaler", "GoldenSteps", "GoldenNetworks", "GoldenAutocast")
+SOURCE = "src/stoker/"
+# What goes wrong, file, and (what stands there once, what is planted) ...
+PLANTS = [
+    ("batch norm: eps doubled", "models/layers.cpp", ("by_batch, momentum, kEps", "by_batch, momentum, 2 * kEps")),
+    ("batch norm: statistics not updated", "models/layers.cpp", ("by_batch, momentum, kEps", "by_batch, 0, kEps")),
+    ("batch norm: mean and variance swapped", "models/layers.cpp",
+     ("bias, running_mean, running_var,", "bias, running_var, running_mean,")),
+    ("layer norm: eps doubled", "models/layers.cpp", ("weight, bias, kEps)", "weight, bias, 2 * kEps)")),
+    ("adamw: eps ten times too large", "optim/fused.cpp",
+     ("group.weight_decay,\n                      o.eps,", "group.weight_decay,\n                      10 * o.eps,")),
+    ("adam: eps ten times too large", "optim/fused.cpp",
+     ("group.weight_decay, o.eps,\n", "group.weight_decay, 10 * o.eps,\n")),
+    ("adam: bias correction missing", "optim/fused.cpp",  # a late step needs none
+     ("step_counters_[i].add_(ones_[i]);", "step_counters_[i].add_(ones_[i], 1e6);")),
+    ("adamw: betas swapped", "optim/fused.cpp",
+     ("o.beta1, o.beta2, group.weight_decay,\n                      o.eps",
+      "o.beta2, o.beta1, group.weight_decay,\n                      o.eps")),
+    ("adamw: decay in the gradient", "optim/fused.cpp", ("at::_fused_adamw_(", "at::_fused_adam_(")),
+    ("sgd: nesterov ignored", "optim/fused.cpp", ("o.nesterov,", "false,")),
+    ("sgd: momentum dampened", "optim/fused.cpp", ("/*dampening=*/0,", "/*dampening=*/0.1,")),
+    ("weight decay on norms and biases", "optim/fused.cpp",
+     ("decays ? options_.weight_decay : 0", "decays || true ? options_.weight_decay : 0")),
+    ("schedule: body one step early", "optim/schedule.cpp", ("at - o.warmup_steps;", "at - o.warmup_steps + 1;")),
+    ("schedule: one cycle's top one step late", "optim/schedule.cpp", ("top = rise - 1,", "top = rise,")),
+    ("clipping: by value", "optim/clip.cpp",
+     ("at::_foreach_mul_(groups[i].second, factors[i]);",
+      "for (at::Tensor each : groups[i].second) { each.clamp_(-max_norm, max_norm); }")),
+    ("clipping: sum of magnitudes as norm", "optim/clip.cpp", ("at::_foreach_norm(group, 2,", "at::_foreach_norm(group, 1,")),
+    ("averages: decay off", "optim/ema.cpp", ("clamp_min_(1 - decay_)", "clamp_min_(1.1 * (1 - decay_))")),
+    ("averages: warm-up off", "optim/ema.cpp", (".mul_(9)", ".mul_(8)")),
+    ("averages: taken up from a skipped step", "optim/ema.cpp",
+     ("weight_.mul_(taken_.neg_().add_(1));", "taken_.neg_().add_(1);")),
+    ("loss: mean instead of sum", "ops/cross_entropy.cpp", ("at::Reduction::Sum", "at::Reduction::Mean")),
+    ("loss: label smoothing halved", "ops/cross_entropy.cpp",
+     ("kNoIgnoredClass, label_smoothing", "kNoIgnoredClass, label_smoothing / 2")),
+    ("loss: class weights not in the normaliser", "ops/cross_entropy.cpp", (".index_select(0, target).sum()", ".sum()")),
+    ("chunked loss: ignored targets count", "ops/linear_cross_entropy.cpp", ("target.ge(0)", "target.ge(-100)")),
+    ("chunked loss: gradient of the last piece alone", "ops/linear_cross_entropy.cpp",
+     ("table_gradient += at::mm", "table_gradient = at::mm")),
+    ("accumulation: each microbatch by its own mean", "train/step.cpp",
+     ("forward_backward(batch.slice(part * size / parts, (part + 1) * size / parts), normalisers);",
+      "const core::Batch piece = batch.slice(part * size / parts, (part + 1) * size / parts);\n"
+      "forward_backward(piece, parts_.model.normalisers(piece) * parts);")),
+    ("accumulation: sizes not balanced", "train/step.cpp",
+     ("batch.slice(part * size / parts, (part + 1) * size / parts)",
+      "batch.slice(part * largest, std::min((part + 1) * largest, size))")),
+    ("skipped step: optimizer steps", "train/step.cpp", ("optimizer.step(lr, found_inf, {})", "optimizer.step(lr, {}, {})")),
+    ("skipped step: statistics stay", "train/step.cpp",
+     ("  keep_norm_buffers_if_skipped();  // before", "  // before")),
+    ("scaler: does not back off", "precision/grad_scaler.cpp",
+     ("options_.growth_factor, options_.backoff_factor,\n", "options_.growth_factor, 1.0,\n")),
+    ("scaler: grows a step late", "precision/grad_scaler.cpp",
+     ("options_.growth_interval);", "options_.growth_interval + 1);")),
+    ("scaler: gradients stay scaled", "precision/grad_scaler.cpp", ("scale_.to(at::kDouble).reciprocal()", "one_.to(at::kDouble)")),
+    ("autocast: never on", "precision/autocast.cpp", ("set_autocast_enabled(device, enabled)", "set_autocast_enabled(device, false)")),
+    ("autocast: bfloat16 whatever was asked", "precision/autocast.cpp",
+     ("set_autocast_dtype(device, dtype)", "set_autocast_dtype(device, at::kBFloat16)")),
+    ("gpt: exact GELU", "models/gpt.cpp", ('"tanh"', '"none"')),
+    ("gpt: sees what follows", "models/gpt.cpp", ("/*is_causal=*/true", "/*is_causal=*/false")),
+    ("gpt: queries and keys swapped", "models/gpt.cpp",
+     ("by_head(parts[0]), by_head(parts[1])", "by_head(parts[1]), by_head(parts[0])")),
+    ("gpt: norm after the block", "models/gpt.cpp", ("x + attention(ln_1(x))", "ln_1(x + attention(x))")),
+    ("resnet: ReLU before the addition", "models/resnet.cpp",
+     ("y.add_(shortcut(x)).relu_()", "y.relu_().add_(shortcut(x))")),
+    ("resnet50: stride in the 1x1 convolution", "models/resnet.cpp",
+     (".out = shape.width, .kernel = 1, .padding = 0}", ".out = shape.width, .kernel = 1, .stride = shape.stride, .padding = 0}"),
+     (".in = shape.width, .out = shape.width, .stride = shape.stride}", ".in = shape.width, .out = shape.width}")),
+    ("resnet34: one block less", "models/resnet.cpp", ("{{3, 4, 6, 3}, false}", "{{3, 4, 5, 3}, false}")),
+    ("resnet: another name for the shortcut", "models/resnet.cpp", ('".downsample.0"', '".shortcut.0"')),
+]
+
+
+def run(*words, **options):
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, **options)
+
+
+def make_copy():
+    """Every file that git knows or would take, newer ones alone, so that ninja rebuilds little."""
+    listed = run("git", "-C", HOUSE, "ls-files", "-z", "-co", "--exclude-standard").stdout.split("\0")
+    for name in filter(None, listed):
+        source, target = HOUSE / name, COPY / name
+        if not source.is_file() or target.is_file() and target.read_bytes() == source.read_bytes():
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        shutil.copymode(source, target)
+    done = run("cmake", "--preset", "release", cwd=COPY)
+    if done.returncode != 0:
+        sys.exit(done.stdout + done.stderr)
+
+
+def build():
+    done = run("ninja", "-C", BUILD, *JOBS, "golden_tests")
+    return "" if done.returncode == 0 else done.stdout[-3000:]
+
+
+def first_red():
+    """The first test that fails, or None."""
+    variables = os.environ | {"STOKER_SOURCE": str(HOUSE)}
+    for suite in SUITES:
+        done = run(BUILD / "tests" / "golden_tests", f"--gtest_filter={suite}.*", "--gtest_fail_fast", env=variables)
+        if done.returncode != 0:
+            failed = re.search(r"\[  FAILED  \] (\S+)", done.stdout)
+            return failed.group(1) if failed else f"{suite}: ended with {done.returncode}"
+    return None
+
+
+def planted(name, changes):
+    """The file's text with the error in it."""
+    text = (HOUSE / SOURCE / name).read_text()
+    for there, wrong in changes:
+        if text.count(there) != 1:
+            sys.exit(f"plant_errors: {there!r} stands {text.count(there)} times in {SOURCE}{name}; mend PLANTS")
+        text = text.replace(there, wrong)
+    return text
+
+
+def main():
+    global JOBS
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--only", action="append", default=[], metavar="WORD", help="errors whose name holds it")
+    parser.add_argument("--list", action="store_true", help="print the errors and see that each can be planted")
+    parser.add_argument("--jobs", help="of ninja")
+    arguments = parser.parse_args()
+    JOBS = ["-j", arguments.jobs] if arguments.jobs else []
+    chosen = [p for p in PLANTS if not arguments.only or any(word in p[0] for word in arguments.only)]
+    texts = [planted(name, changes) for _, name, *changes in chosen]
+    if arguments.list:
+        print("\n".join(what for what, *_ in chosen))
+        return
+    make_copy()
+    if failure := build():
+        sys.exit(failure)
+    if red := first_red():
+        sys.exit(f"plant_errors: {red} is red without any planted error")
+    missed = []
+    for (what, name, *_), text in zip(chosen, texts):
+        start = time.monotonic()
+        file = COPY / SOURCE / name
+        file.write_text(text)
+        failure = build()
+        red = None if failure else first_red()
+        shutil.copyfile(HOUSE / SOURCE / name, file)
+        said = f"does not compile: {failure}" if failure else red or "NOT CAUGHT"
+        print(f"{what:48} {said:58} {time.monotonic() - start:4.0f} s", flush=True)
+        if not red:
+            missed.append(what)
+    print(f"{len(chosen) - len(missed)} of {len(chosen)} planted errors turned a golden test red")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
