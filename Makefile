@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-long goldens asan tsan tidy format docs bundle bundle-test clean
+.PHONY: help bootstrap build demo install bench-peers test test-long goldens asan tsan tidy format docs bundle bundle-test clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -42,6 +42,12 @@ test: bootstrap ## Build and run all tests but the long ones
 	@$(call configure,release)
 	@$(call ninja,release,all headers)
 	@ctest --preset release
+
+bench-peers: bootstrap ## Measure beside Python PyTorch, accelerate, Lightning: 20 minutes; QUICK=1: that it runs
+	@$(call configure,release)
+	@$(call ninja,release,stoker step_worker)
+	@tools/demo_data $(DEMO_DATA)
+	@bench/peers/run $(RELEASE) $(DEMO_DATA) $(if $(QUICK),--quick)
 
 install: build ## Install program, library and CMake package into PREFIX (default /usr/local)
 	@cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local) >/dev/null

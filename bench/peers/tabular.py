@@ -5,7 +5,7 @@
     bench/peers/tabular.py STOKER DATA [--seeds 3]
 
 STOKER: the command line's binary. DATA: a folder with adult-train.csv, adult-test.csv and california_housing.csv. Needs
-scikit-learn and pandas (PyPI). Housing's test rows are those that Stoker cuts for a seed, as its run folder tells. Prints
+the packages of requirements.txt (tools/python_packages). Housing's test rows are those that Stoker cuts for a seed, as its run folder tells. Prints
 one line a system and seed, then means and the ratios that docs/evidence.md quotes.
 """
 import argparse

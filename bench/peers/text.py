@@ -5,7 +5,7 @@ setting for a CPU (4 layers, 4 heads, width 128, context 64, batch 12, 2,000 ste
 
     bench/peers/text.py STOKER TEXT [--seeds 3] [--steps 2000] [--threads N]
 
-STOKER: the command line's binary. TEXT: tinyshakespeare's input.txt. Needs the torch of tools/find_torch on PYTHONPATH. The
+STOKER: the command line's binary. TEXT: tinyshakespeare's input.txt. Needs torch on PYTHONPATH (as `make bench-peers` sets it). The
 two run one after the other, seed by seed in turns, on as many threads. Both validate over the whole last tenth in windows that do not
 overlap. Prints one line a system and seed, then means, and the median of the paired ratios of training time.
 """
@@ -22,44 +22,10 @@ import time
 
 import torch
 from torch import nn
-from torch.nn import functional as F
+
+import networks
 
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH = 4, 4, 128, 64, 12
-
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.ln_1, self.ln_2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.attn, self.proj = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
-
-    def forward(self, x):
-        rows, tokens, _ = x.shape
-        q, k, v = (part.view(rows, tokens, HEADS, -1).transpose(1, 2) for part in self.attn(self.ln_1(x)).split(WIDTH, 2))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.proj(y.transpose(1, 2).reshape(rows, tokens, WIDTH))
-        return x + self.down(F.gelu(self.up(self.ln_2(x)), approximate="tanh"))
-
-
-class Gpt(nn.Module):
-    def __init__(self, vocabulary):
-        super().__init__()
-        self.wte, self.wpe = nn.Embedding(vocabulary, WIDTH), nn.Embedding(CONTEXT, WIDTH)
-        self.blocks, self.ln_f = nn.ModuleList(Block() for _ in range(LAYERS)), nn.LayerNorm(WIDTH)
-        for name, parameter in self.named_parameters():
-            if parameter.dim() > 1:
-                residual = name.endswith(("proj.weight", "down.weight"))
-                nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * LAYERS) if residual else 0.02)
-            elif name.endswith("bias"):
-                nn.init.zeros_(parameter)
-
-    def loss(self, ids, target, reduction="mean"):
-        x = self.wte(ids) + self.wpe.weight[:ids.shape[1]]
-        for block in self.blocks:
-            x = block(x)
-        logits = F.linear(self.ln_f(x), self.wte.weight)
-        return F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction=reduction)
 
 
 def pytorch(text, seed, steps):
@@ -69,10 +35,8 @@ def pytorch(text, seed, steps):
     ids = torch.tensor([characters.index(each) for each in text])
     cut = len(ids) - int(0.1 * len(ids))
     train, held_out = ids[:cut], ids[cut:]
-    model = Gpt(len(characters))
-    groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 0.1},
-              {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.99), fused=True)
+    model = networks.Gpt(len(characters), CONTEXT, LAYERS, HEADS, WIDTH)
+    optimizer = torch.optim.AdamW(networks.decay_groups(model, 0.1), lr=1e-3, betas=(0.9, 0.99), fused=True)
     begin, warm = time.perf_counter(), min(100, steps - 1)
     for step in range(steps):
         share = max(0.0, (step - warm) / (steps - warm))
@@ -119,8 +83,12 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--alone", action="store_true", help="only PyTorch's run, and nothing printed: for a look at its memory")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
+    if arguments.alone:
+        pytorch(arguments.text.read_text(encoding="utf-8"), 1, arguments.steps)
+        return
     version = subprocess.run([arguments.stoker, "--version"], check=True, capture_output=True, text=True).stdout.strip()
     print(version.splitlines()[0])
     print(f"python {platform.python_version()}, torch {torch.__version__}, {arguments.threads} threads, fp32, "

@@ -9,6 +9,7 @@
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
+#include "stoker/device/tensor_bytes.h"
 #include "support/gpu.h"
 
 namespace stoker::device {
@@ -39,6 +40,22 @@ TEST(GpuBackend, MemoryFollowsATensor) {
   }
   EXPECT_EQ(backend.memory(kGpu).allocated, before.allocated);
   EXPECT_GE(backend.memory(kGpu).peak, before.allocated + kBytes);
+}
+
+TEST(GpuBackend, ThePeakStartsAnew) {
+  STOKER_NEEDS_GPU();
+  constexpr std::int64_t kBytes = 64 << 20;
+  const Backend& backend = backend_for(kGpu);
+  const std::int64_t before = backend.allocated(kGpu);
+  { const at::Tensor block = at::empty({kBytes}, at::device(kGpu).dtype(at::kByte)); }
+  EXPECT_GE(backend.memory(kGpu).peak, before + kBytes);
+  TensorBytes bytes(kGpu);
+  EXPECT_EQ(bytes.peak(), 0);
+  { const at::Tensor block = at::empty({kBytes / 2}, at::device(kGpu).dtype(at::kByte)); }
+  EXPECT_EQ(bytes.peak(), kBytes / 2);
+  EXPECT_EQ(bytes.held(), 0);
+  bytes.reset_peak();
+  EXPECT_EQ(bytes.peak(), 0);
 }
 
 TEST(GpuBackend, EventsKeepOrder) {

@@ -89,12 +89,16 @@ at::Tensor twin(const std::map<std::string, at::Tensor>& w, const at::Tensor& to
 }
 
 TEST(Gpt, EqualsItsTwin) {
-  const auto network = make_loud(small());
   const at::NoGradGuard no_grad;
-  const at::Tensor logits = network->forward(some_tokens());
-  const at::Tensor expected = twin(weights_of(*network), some_tokens(), 2, 2);
-  ASSERT_EQ(logits.sizes(), expected.sizes());
-  EXPECT_LT(((logits - expected).abs().max() / expected.abs().max()).item<double>(), 1e-12);
+  for (const ops::AttentionKind attention : {ops::AttentionKind::kFused, ops::AttentionKind::kWritten}) {
+    GptOptions options = small();
+    options.attention = attention;
+    const auto network = make_loud(options);
+    const at::Tensor logits = network->forward(some_tokens());
+    const at::Tensor expected = twin(weights_of(*network), some_tokens(), 2, 2);
+    ASSERT_EQ(logits.sizes(), expected.sizes());
+    EXPECT_LT(((logits - expected).abs().max() / expected.abs().max()).item<double>(), 1e-12);
+  }
 }
 
 TEST(Gpt, HasTheNamesAndShapesOfThePublishedWeights) {

@@ -13,6 +13,7 @@ namespace stoker::train {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Facts facts_of(std::int64_t samples, int cores = 2) {
   Facts facts;
@@ -77,7 +78,6 @@ TEST(Resolve, RefusesContradictions) {
               HasSubstr("batch 2000 is larger than the 1000 training samples"));
   EXPECT_THAT(refusal(asked({"microbatch=65"}), facts_of(1000)), HasSubstr("microbatch 65 is larger than batch 64"));
   EXPECT_THAT(refusal(asked({"freeze=2"}), facts_of(1000)), HasSubstr("give weights=FILE"));
-  EXPECT_THAT(refusal(asked({"precision=fp16"}), facts_of(1000)), HasSubstr("needs a GPU"));
   EXPECT_THAT(refusal(asked({"nvtx=on"}), facts_of(1000)), HasSubstr("leave it out"));
   EXPECT_THAT(refusal(asked({"half_weights=on", "precision=fp32"}), facts_of(1000)), HasSubstr("precision=bf16"));
   EXPECT_THAT(refusal(asked({"batch=1"}), facts_of(1000)), HasSubstr("batch norm"));
@@ -86,6 +86,15 @@ TEST(Resolve, RefusesContradictions) {
   EXPECT_THAT(refusal(asked({"tail=drop", "batch=1"}), facts_of(1000)), HasSubstr("batch norm"));
   EXPECT_THAT(refusal(asked({"early_stop=3"}), facts_of(1000)), HasSubstr("validation split"));
   EXPECT_THAT(refusal({}, facts_of(0)), HasSubstr("no training sample"));
+}
+
+// For whoever looks at what a GPU's fp16 does to a run: the numbers are the same, the time is not.
+TEST(Resolve, Fp16OnACpuIsDoneWithAWarning) {
+  const Plan plan = resolve(asked({"precision=fp16"}), facts_of(1000));
+  EXPECT_EQ(plan.precision, "fp16");
+  EXPECT_THAT(plan.notes.at("precision").reason, HasSubstr("slower than fp32"));
+  EXPECT_THAT(resolve(asked({"precision=bf16"}), facts_of(1000)).notes.at("precision").reason,
+              Not(HasSubstr("slower")));
 }
 
 TEST(Resolve, ALonelyTailIsDroppedAndSaidSo) {

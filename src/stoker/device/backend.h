@@ -18,7 +18,7 @@ namespace stoker::device {
 struct MemoryFigures {
   std::int64_t allocated = -1;  // CUDA: held by tensors. CPU: resident set of this process
   std::int64_t reserved = -1;   // CUDA: held by torch's caching allocator, tensors included
-  std::int64_t peak = -1;       // highest `allocated` so far
+  std::int64_t peak = -1;       // highest `allocated` so far; on CUDA since the last reset_peak()
   std::int64_t free = -1;       // what the machine could still give: to anyone (CUDA), under our memory limit (CPU)
   std::int64_t total = -1;      // CUDA: the device's memory. CPU: the smaller of memory limit and RAM
 };
@@ -58,6 +58,8 @@ class Backend {
   [[nodiscard]] virtual MemoryFigures memory(c10::Device device) const = 0;
   // memory().allocated alone: microseconds, for a figure that is shown while a run goes on.
   [[nodiscard]] virtual std::int64_t allocated(c10::Device device) const = 0;
+  // memory().peak counts from here on; nothing on a CPU, where the kernel keeps the peak.
+  virtual void reset_peak(c10::Device device) const = 0;
   // Waits for everything on the device. Never called in the hot path.
   virtual void synchronize(c10::Device device) const = 0;
   // timing: whether elapsed_ms() will be asked. An event without it lets the thread that waits for it sleep; one with

@@ -52,6 +52,7 @@ class CpuBackend final : public Backend {
   }
 
   std::int64_t allocated(c10::Device) const override { return resident_bytes(); }
+  void reset_peak(c10::Device) const override {}
 
   void synchronize(c10::Device) const override {}
   std::unique_ptr<Event> make_event(c10::Device, bool timing) const override {

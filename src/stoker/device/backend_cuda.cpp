@@ -83,6 +83,10 @@ class CudaBackend final : public Backend {
     return c10::cuda::CUDACachingAllocator::getDeviceStats(resolved(device)).allocated_bytes[kAll].current;
   }
 
+  void reset_peak(c10::Device device) const override {
+    c10::cuda::CUDACachingAllocator::resetPeakStats(resolved(device));
+  }
+
   void synchronize(c10::Device device) const override {
     const c10::cuda::CUDAGuard guard(resolved(device));
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");

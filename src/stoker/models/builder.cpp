@@ -53,11 +53,18 @@ at::Tensor NetworkBuilder::add_parameter(const std::string& name, at::Tensor ten
 Conv2d NetworkBuilder::conv(const std::string& name, const ConvShape& shape) {
   at::Tensor weight = at::empty({shape.out, shape.in, shape.kernel, shape.kernel}, at::kFloat);
   const auto fan_out = static_cast<double>(shape.out * shape.kernel * shape.kernel);
-  fill_normal(weight, std::sqrt(2 / fan_out), seed_, name + ".weight");
+  fill_normal(weight, shape.gain * std::sqrt(2 / fan_out), seed_, name + ".weight");
   // Filled in the order of its elements, then laid out as the convolutions read it.
   weight = weight.contiguous(at::MemoryFormat::ChannelsLast);
-  return {
-      add_parameter(name + ".weight", weight, core::Role::kConv), {}, shape.stride, shape.padding, network_->meter_};
+  add_parameter(name + ".weight", weight, core::Role::kConv);
+  at::Tensor bias;
+  if (shape.bias) {
+    bias = at::empty({shape.out}, at::kFloat);
+    fill_uniform(bias, 1 / std::sqrt(static_cast<double>(shape.in * shape.kernel * shape.kernel)), seed_,
+                 name + ".bias");
+    add_parameter(name + ".bias", bias, core::Role::kBias);
+  }
+  return {weight, bias, shape.stride, shape.padding, network_->meter_};
 }
 
 Linear NetworkBuilder::linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias) {
@@ -73,6 +80,17 @@ Linear NetworkBuilder::linear(const std::string& name, std::int64_t in, std::int
   return layer;
 }
 
+Linear NetworkBuilder::normal_linear(const std::string& name, std::int64_t in, std::int64_t out, double deviation) {
+  at::Tensor weight = at::empty({out, in}, at::kFloat);
+  fill_normal(weight, deviation, seed_, name + ".weight");
+  add_parameter(name + ".weight", weight, core::Role::kLinear);
+  return {weight, bias(name + ".bias", out), network_->meter_};
+}
+
+at::Tensor NetworkBuilder::bias(const std::string& name, std::int64_t width) {
+  return add_parameter(name, at::zeros({width}, at::kFloat), core::Role::kBias);
+}
+
 Projection NetworkBuilder::projection(const std::string& name, std::int64_t in, std::int64_t out, double deviation) {
   Projection layer{at::empty({in, out}, at::kFloat), at::zeros({out}, at::kFloat), network_->meter_};
   fill_normal(layer.weight, deviation, seed_, name + ".weight");
@@ -81,9 +99,9 @@ Projection NetworkBuilder::projection(const std::string& name, std::int64_t in, 
   return layer;
 }
 
-LayerNorm NetworkBuilder::layer_norm(const std::string& name, std::int64_t width) {
+LayerNorm NetworkBuilder::layer_norm(const std::string& name, std::int64_t width, double eps) {
   return {add_parameter(name + ".weight", at::ones({width}, at::kFloat), core::Role::kNorm),
-          add_parameter(name + ".bias", at::zeros({width}, at::kFloat), core::Role::kNorm)};
+          add_parameter(name + ".bias", at::zeros({width}, at::kFloat), core::Role::kNorm), eps};
 }
 
 Embedding NetworkBuilder::embedding(const std::string& name, std::int64_t rows, std::int64_t width, double deviation) {

@@ -19,6 +19,8 @@ namespace stoker::models {
 
 struct ConvShape {
   std::int64_t in = 0, out = 0, kernel = 3, stride = 1, padding = 1;
+  bool bias = false;  // of no use where a norm follows
+  double gain = 1;    // of the deviation of the initial weights; 0: they start as zeros
 };
 
 class NetworkBuilder {
@@ -41,14 +43,19 @@ class NetworkBuilder {
   void module_segment(std::string name, std::shared_ptr<torch::nn::Module> module,
                       std::function<at::Tensor(const at::Tensor&)> forward, const std::string& prefix = "");
 
-  // No bias (a norm follows); weights normal, Kaiming fan_out for ReLU, as torchvision's ResNets start.
+  // Weights normal, Kaiming fan_out for ReLU, as torchvision's ResNets start; a bias uniform in ±1/sqrt(in kernel^2),
+  // torch.nn.Conv2d's default.
   [[nodiscard]] Conv2d conv(const std::string& name, const ConvShape& shape);
   // Weights and bias uniform in ±1/sqrt(in), torch.nn.Linear's default.
   [[nodiscard]] Linear linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias = true);
-  // Weights normal with this deviation, bias 0, as GPT-2 starts.
+  // Weights normal with this deviation, bias 0, as BERT starts.
+  [[nodiscard]] Linear normal_linear(const std::string& name, std::int64_t in, std::int64_t out, double deviation);
+  // The same, laid out as GPT-2 has it.
   [[nodiscard]] Projection projection(const std::string& name, std::int64_t in, std::int64_t out, double deviation);
+  // Zeros, for a layer whose weight belongs to another.
+  [[nodiscard]] at::Tensor bias(const std::string& name, std::int64_t width);
   // Weight 1, bias 0.
-  [[nodiscard]] LayerNorm layer_norm(const std::string& name, std::int64_t width);
+  [[nodiscard]] LayerNorm layer_norm(const std::string& name, std::int64_t width, double eps = LayerNorm::kEps);
   // Rows normal with this deviation.
   [[nodiscard]] Embedding embedding(const std::string& name, std::int64_t rows, std::int64_t width, double deviation);
   // Has no parameter; follows the mode of the segment it is made in.

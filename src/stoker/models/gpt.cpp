@@ -4,7 +4,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <cmath>
 #include <string>
@@ -35,6 +34,7 @@ struct CausalAttention {
   Projection c_attn, c_proj;
   Dropout dropout;
   std::int64_t heads;
+  ops::AttentionKind kind;
 
   at::Tensor operator()(const at::Tensor& x) const {
     const std::int64_t rows = x.size(0), tokens = x.size(1), width = x.size(2);
@@ -43,8 +43,8 @@ struct CausalAttention {
       return part.view({rows, tokens, heads, width / heads}).transpose(1, 2);
     };
     const bool drops = dropout.mode->training && !dropout.mode->frozen;
-    const at::Tensor y = at::scaled_dot_product_attention(by_head(parts[0]), by_head(parts[1]), by_head(parts[2]), {},
-                                                          drops ? dropout.probability : 0, /*is_causal=*/true);
+    const at::Tensor y = ops::attention(by_head(parts[0]), by_head(parts[1]), by_head(parts[2]), {},
+                                        {.causal = true, .dropout = drops ? dropout.probability : 0, .kind = kind});
     return dropout(c_proj(y.transpose(1, 2).reshape({rows, tokens, width})));
   }
 };
@@ -74,7 +74,7 @@ void add_block(NetworkBuilder& builder, const GptOptions& options, int layer) {
   const LayerNorm ln_2 = builder.layer_norm(name + ".ln_2", width);
   const Projection up = builder.projection(name + ".mlp.c_fc", width, 4 * width, kDeviation);
   const Projection down = builder.projection(name + ".mlp.c_proj", 4 * width, width, residual);
-  const CausalAttention attention{c_attn, c_proj, dropout, options.heads};
+  const CausalAttention attention{c_attn, c_proj, dropout, options.heads, options.attention};
   builder.end_segment([=](const at::Tensor& x) {
     const at::Tensor y = x + attention(ln_1(x));
     return y + dropout(down(at::gelu(up(ln_2(y)), "tanh")));

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "stoker/models/network.h"
+#include "stoker/ops/attention.h"
 
 namespace stoker::models {
 
@@ -20,6 +21,7 @@ struct GptOptions {
   // Leave the product with the vocabulary to the loss, which can do it in pieces: the output is then {hidden [N, T,
   // width], the table [vocabulary, width]} instead of {logits [N, T, vocabulary]}.
   bool open_head = false;
+  ops::AttentionKind attention = ops::AttentionKind::kFused;  // the other one is there to be measured
   std::uint64_t seed = 0;
 };
 

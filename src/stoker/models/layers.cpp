@@ -56,7 +56,7 @@ at::Tensor Projection::operator()(const at::Tensor& x) const {
 }
 
 at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
-  return at::layer_norm(x.to(weight.scalar_type()), {weight.size(0)}, weight, bias, kEps);
+  return at::layer_norm(x.to(weight.scalar_type()), {weight.size(0)}, weight, bias, eps);
 }
 
 at::Tensor Embedding::operator()(const at::Tensor& ids) const { return at::embedding(weight, ids); }

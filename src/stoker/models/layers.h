@@ -31,7 +31,7 @@ struct Conv2d {
   [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
 };
 
-// x: floating [N, in] → [N, out].
+// x: floating [..., in] → [..., out].
 struct Linear {
   at::Tensor weight;  // [out, in]
   at::Tensor bias;    // [out] or undefined
@@ -47,11 +47,12 @@ struct Projection {
   [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
 };
 
-// Layer normalisation over the last dimension (Ba et al., 2016) with PyTorch's eps. x: floating [..., width]; comes out
+// Layer normalisation over the last dimension (Ba et al., 2016). x: floating [..., width]; comes out
 // in the dtype of the weight where that is wider.
 struct LayerNorm {
-  static constexpr double kEps = 1e-5;
-  at::Tensor weight, bias;  // [width]
+  static constexpr double kEps = 1e-5;  // PyTorch's
+  at::Tensor weight, bias;              // [width]
+  double eps = kEps;
   [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
 };
 

@@ -18,6 +18,9 @@ struct ModelOptions {
   int channels = 3;        // of the input: 1 grey, 3 colour
   int image_size = 32;     // height and width of training pictures, pixels
   std::uint64_t seed = 0;  // initial weights are a function of it
+  // Convolutions in front of a batch norm keep a bias, which the norm takes away again: there to measure what that
+  // costs.
+  bool conv_bias = false;
 };
 
 struct ModelInfo {

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Speed and memory of Stoker beside Python PyTorch, accelerate and Lightning on the same work, in turns.
+
+    bench/peers/speed.py BUILD DEMO [--data FOLDER] [--only GROUP] [--into FILE] [--quick]
+    bench/peers/speed.py --table FILE
+
+BUILD: a build folder with the command line and step_worker. DEMO: the unpacked sample (tools/demo). --data: a folder with
+cifar10/ (tar shards of pictures) and tinyshakespeare/input.txt; rows that need what is not there are skipped aloud. Groups: step,
+eager, files, memory, start. --into adds the rows to a file, --table prints such a file in Markdown. Run by `make bench-peers`,
+which sees to the packages of requirements.txt. Nothing here imports torch: see measure.py.
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import sys
+import tarfile
+import tempfile
+
+import measure
+from measure import Row
+
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGES = ("torch", "torchvision", "accelerate", "lightning", "numpy", "pillow")
+FASTER, SMALLER = "theirs / ours", "ours / theirs"
+
+
+class Bench:
+    def __init__(self, arguments, work):
+        self.build, self.work, self.into = pathlib.Path(arguments.build).absolute(), work, arguments.into
+        self.demo, self.quick = pathlib.Path(arguments.demo).absolute(), arguments.quick
+        self.data = pathlib.Path(arguments.data).absolute() if arguments.data else None
+        self.program = self.build / "apps" / "stoker" / "stoker"
+        self.cores = len(os.sched_getaffinity(0))
+
+    def turns(self, usual):
+        return 3 if self.quick else usual
+
+    def tell(self, *columns, **more):
+        measure.tell(Row(*columns, **more), self.into)
+
+    def given(self, name):
+        """A file or folder of --data; None, said aloud, if it is not there."""
+        if self.data and (self.data / name).exists():
+            return self.data / name
+        print(f"SKIPPED: rows that need {name}: give --data, a folder that has it", flush=True)
+        return None
+
+    def step_worker(self, *case):
+        return measure.Worker([self.build / "bench" / "step_worker", "stoker", *case])
+
+    @staticmethod
+    def step_peer(system, *case):
+        return measure.Worker([sys.executable, HERE / "step_peer.py", system, *case])
+
+    def steps_in_turns(self, case, steps, systems, turns):
+        """{"stoker" and each system: {"wall" and "cpu": [ms of a step, a turn each]}}."""
+        with contextlib.ExitStack() as ends:
+            workers = {"stoker": ends.enter_context(self.step_worker(*case))}
+            workers |= {each: ends.enter_context(self.step_peer(each, *case)) for each in systems}
+            for worker in workers.values():
+                worker.ask(steps=max(3, steps // 4))
+            found = measure.in_turns({name: lambda worker=worker: worker.ask(steps=steps) for name, worker in workers.items()},
+                                     turns, f"{case[0]} {case[3]}")
+        return {name: {clock: [each[clock] for each in answers] for clock in ("wall", "cpu")} for name, answers in found.items()}
+
+
+def step(bench):
+    """What a system costs where the work is next to nothing."""
+    promises = {"pytorch": 1.8, "pytorch-fused": None, "accelerate": 3, "lightning": 4.5}
+    found = bench.steps_in_turns(("mlp", 32, 64, "fp32", 1), 300 if bench.quick else 2000, promises, bench.turns(15))
+    for clock, name in (("wall", ""), ("cpu", ", CPU time of its thread")):
+        for system, promise in promises.items():
+            bench.tell("step", f"a step of 64-64-64-10, batch 32, SGD, 1 thread{name}", system, FASTER,
+                       promise if clock == "wall" else None, found["stoker"][clock], found[system][clock])
+
+
+def eager(bench):
+    """The same maths where kernels dominate: nothing is lost. CPU time where one thread does all."""
+    for model, batch, size, steps in (("cnn", 128, 32, 4), ("resnet18", 64, 64, 2)):
+        for precision in ("fp32", "bf16"):
+            for threads in sorted({1, bench.cores}):
+                found = bench.steps_in_turns((model, batch, size, precision, threads), steps * threads, ["pytorch-fused"],
+                                             bench.turns(31))
+                clock = "cpu" if threads == 1 else "wall"
+                bench.tell("eager", f"a step of {model}, {size} px, batch {batch}, {precision}, "
+                           f"{'CPU time of 1 thread' if threads == 1 else f'{threads} threads'}", "pytorch", FASTER, 0.98,
+                           found["stoker"][clock], found["pytorch-fused"][clock])
+
+
+def when(child, wanted):
+    """Seconds from before exec to the last event of which wanted(event) holds."""
+    return [at for at, line in child.lines if line.startswith("{") and wanted(json.loads(line))][-1]
+
+
+def files_stoker(bench, folder, words, number):
+    child = measure.run_child([bench.program, "train", folder, "device=cpu", f"run={bench.work / 'runs' / str(next(number))}",
+                               "--json", *words])
+    begun = when(child, lambda e: e["event"] == "run_started")
+    saved = when(child, lambda e: e["event"] == "checkpoint")
+    return {"whole": saved, "training": saved - begun, "resident": child.resident / 2 ** 20,
+            "accuracy": [json.loads(line)["metrics"]["accuracy"] for _, line in child.lines
+                         if '"evaluated"' in line and '"split":"val"' in line][-1]}
+
+
+def files_pytorch(bench, folder, words, workers):
+    child = measure.run_child([sys.executable, HERE / "train_peer.py", folder, "--out", bench.work / "peer.pt", "--workers", workers,
+                               *words])
+    begun, saved = (when(child, lambda e, name=name: e["event"] == name) for name in ("ready", "weights"))
+    return {"whole": saved, "training": saved - begun, "resident": child.resident / 2 ** 20,
+            "accuracy": json.loads(child.lines[-1][1])["accuracy"]}
+
+
+def counter():
+    number = 0
+    while True:
+        number += 1
+        yield number
+
+
+def files_case(bench, name, ours, theirs, epochs):
+    """ours, theirs: (folder, words). The peer's best number of workers is found first, with one epoch each."""
+    number = counter()
+    looks = measure.in_turns({each: lambda each=each: files_pytorch(bench, theirs[0], [*theirs[1], "--epochs", 1], each)["training"]
+                              for each in (0, 1, 2)}, 1 if bench.quick else 2, f"{name}: workers")
+    workers = min(looks, key=lambda each: min(looks[each]))
+    print(f"{name}: an epoch of PyTorch with so many workers: " + ", ".join(f"{n}: {min(s):.1f} s" for n, s in looks.items()))
+    sides = {"stoker": lambda: files_stoker(bench, ours[0], [*ours[1], f"epochs={epochs}", "precision=fp32"], number),
+             "pytorch": lambda: files_pytorch(bench, theirs[0], [*theirs[1], "--epochs", epochs], workers)}
+    found = measure.in_turns(sides, 2 if bench.quick else 7, name)
+    part = {key: [[each[key] for each in found[side]] for side in ("stoker", "pytorch")] for key in found["stoker"][0]}
+    print(f"{name}: accuracy on the held-out pictures, median: stoker {statistics.median(part['accuracy'][0]):.3f}, pytorch "
+          f"{statistics.median(part['accuracy'][1]):.3f}")
+    peer = f"pytorch, {workers} workers"
+    bench.tell("files", f"{name}, {epochs} epochs: first batch to weights", peer, FASTER, 1.0, *part["training"], unit="s")
+    bench.tell("files", f"{name}, {epochs} epochs: process start to weights", peer, FASTER, 1.0, *part["whole"], unit="s")
+    bench.tell("files", f"{name}: peak resident memory", peer, SMALLER, 0.6, *part["resident"], unit="MiB")
+
+
+def cifar_folders(bench, shards, pictures=5000):
+    """The first so many pictures of the training shards, in class folders."""
+    folder = bench.work / "cifar"
+    left = pictures
+    for shard in sorted(shards.glob("train-*.tar")):
+        with tarfile.open(shard) as tar:
+            for member in tar:
+                if left > 0 and member.name.endswith((".png", ".jpg")):
+                    tar.extract(member, folder, filter="data")
+                    left -= 1
+    return next(each.parent.parent for each in folder.rglob("*.png"))
+
+
+def files(bench):
+    """From files to weights, data included."""
+    epochs = 1 if bench.quick else 3
+    files_case(bench, "the sample (Fashion-MNIST, 5,000 PNG)", (bench.demo, ["batch=32"]),
+               (bench.demo / "train", ["--grey", "--size", 28, "--batch", 32]), epochs)
+    if shards := bench.given("cifar10"):
+        folder = cifar_folders(bench, shards)
+        files_case(bench, "5,000 PNG of CIFAR-10", (folder, ["batch=64"]), (folder, ["--size", 32, "--batch", 64]), epochs)
+
+
+def memory(bench):
+    """Bytes of tensors in a step; resident memory of a language model's run."""
+    for name, case in (("cnn at 28 px, batch 32", ("cnn", 32, 28)), ("cnn at 32 px, batch 64", ("cnn", 64, 32)),
+                       ("resnet18 at 64 px, batch 64", ("resnet18", 64, 64)), ("gpt, batch 12 x 64", ("gpt", 12, 64))):
+        for precision in ("fp32", "bf16"):
+            with bench.step_worker(*case, precision, 1) as ours, bench.step_peer("pytorch-fused", *case, precision, 1) as theirs:
+                bytes_ = [[worker.ask(bytes=True)["bytes"] / 2 ** 20] for worker in (ours, theirs)]
+            bench.tell("memory", f"most tensor bytes: {name}, {precision}", "pytorch", SMALLER, 1.02, *bytes_, unit="MiB")
+    if text := bench.given("tinyshakespeare/input.txt"):
+        number = counter()
+        steps = 30 if bench.quick else 200
+        sides = {"stoker": lambda: measure.run_child(
+                     [bench.program, "train", text, f"steps={steps}", "device=cpu", "precision=fp32", "sample_tokens=0",
+                      f"run={bench.work / 'text' / str(next(number))}", "--quiet"]),
+                 "pytorch": lambda: measure.run_child([sys.executable, HERE / "text.py", bench.program, text, "--alone", "--steps", steps])}
+        found = measure.in_turns(sides, bench.turns(7), "gpt")
+        bench.tell("memory", "gpt on tinyshakespeare: peak resident memory", "pytorch", SMALLER, 0.6,
+                   *([each.resident / 2 ** 20 for each in found[side]] for side in sides), unit="MiB")
+
+
+def start(bench):
+    """From process start until the first optimizer step is done, on the sample. Ours, by default, with its timed trials."""
+    number = counter()
+    folder = bench.work / "start"
+
+    def ours():
+        child = measure.run_child([bench.program, "train", bench.demo, "steps=1", "device=cpu", f"run={folder / str(next(number))}",
+                                   "--json"])
+        return when(child, lambda e: e["event"] == "step")
+
+    def theirs():
+        child = measure.run_child([sys.executable, HERE / "train_peer.py", bench.demo / "train", "--grey", "--size", 28, "--steps", 1,
+                                   "--out", bench.work / "peer.pt"])
+        return when(child, lambda e: e["event"] == "step")
+    found = measure.in_turns({"stoker": ours, "pytorch": theirs}, bench.turns(9), "start")
+    bench.tell("start", "process start to first step, the sample", "pytorch, 0 workers", SMALLER, 0.35, *found.values(), unit="s")
+
+
+GROUPS = {each.__name__: each for each in (step, eager, files, memory, start)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", nargs="?")
+    parser.add_argument("demo", nargs="?")
+    parser.add_argument("--data", default=os.environ.get("STOKER_DATA"))
+    parser.add_argument("--only", choices=GROUPS, action="append")
+    parser.add_argument("--into", type=pathlib.Path)
+    parser.add_argument("--table", type=pathlib.Path)
+    parser.add_argument("--quick", action="store_true", help="3 turns and less work: shows that it runs, proves nothing")
+    arguments = parser.parse_args()
+    if arguments.table:
+        print(measure.table(arguments.table))
+        return
+    if not arguments.demo:
+        parser.error("BUILD and DEMO are needed")
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(arguments, pathlib.Path(folder))
+        measure.tell_machine(bench.program, PACKAGES)
+        for name in arguments.only or GROUPS:
+            print(f"\n{name}: {GROUPS[name].__doc__} {measure.load()}", flush=True)
+            GROUPS[name](bench)
+        print(f"\n{measure.load()} at the end")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stoker's training step, or the bare LibTorch loop's, measured on demand: what bench/peers/speed.py lets take turns
+// with Python systems, whose twin of this program is bench/peers/step_peer.py.
+//     step_worker stoker|bare MODEL BATCH SIZE PRECISION THREADS
+// Each line of standard input is a request in JSON, answered by a line: {"steps": N} by the median of their
+// milliseconds and the mean of the thread's CPU time, {"bytes": true} by the most bytes that tensors held from the
+// making of model and batch through three steps.
+#include <ATen/Parallel.h>
+#include <time.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "step_loops.h"
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
+#include "stoker/base/fmt.h"
+#include "stoker/device/tensor_bytes.h"
+#include "stoker/job/process.h"
+#include "stoker/study/paired.h"
+
+namespace stoker::bench {
+namespace {
+
+double thread_cpu_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+// A loop with the case that it trains.
+class Measured {
+ public:
+  Measured(const CaseOptions& options, bool bare)
+      : case_(make_case(options)), loop_(bare ? make_bare_loop(case_) : make_stoker_loop(case_)) {}
+
+  void run(std::int64_t steps) { loop_->run(steps); }
+
+  // Milliseconds of a step: the median from one's beginning to the next one's, and the mean that this thread computes.
+  nlohmann::json times(std::int64_t steps) {
+    std::vector<double> begun, wall;
+    const double cpu = thread_cpu_ms();
+    loop_->run(steps + 1, [&] {
+      begun.push_back(1e3 * now_s());
+      return static_cast<std::int64_t>(begun.size()) <= steps;
+    });
+    const double spent = thread_cpu_ms() - cpu;
+    for (std::size_t i = 1; i < begun.size(); ++i) {
+      wall.push_back(begun[i] - begun[i - 1]);
+    }
+    return {{"wall", study::median_of(wall)}, {"cpu", spent / static_cast<double>(steps)}};
+  }
+
+ private:
+  StepCase case_;
+  std::unique_ptr<Loop> loop_;
+};
+
+std::int64_t peak_bytes(const CaseOptions& options, bool bare) {
+  const device::TensorBytes bytes(options.device);
+  Measured measured(options, bare);
+  measured.run(3);
+  return bytes.peak();
+}
+
+int serve(int argc, char** argv) {
+  if (argc != 7) {
+    fail<ConfigError>("bench.step_worker", "six words are needed; see the head of step_worker.cpp");
+  }
+  job::start_process();
+  const bool bare = std::string_view(argv[1]) == "bare";
+  CaseOptions options;
+  options.model = argv[2];
+  options.batch = std::stoll(argv[3]);
+  options.size = std::stoll(argv[4]);
+  options.precision = argv[5];
+  at::set_num_threads(std::stoi(argv[6]));
+  std::unique_ptr<Measured> measured;
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto request = nlohmann::json::parse(line);
+    nlohmann::json answer;
+    if (request.contains("bytes")) {
+      answer = {{"bytes", peak_bytes(options, bare)}};
+    } else {
+      if (!measured) {
+        measured = std::make_unique<Measured>(options, bare);
+      }
+      answer = measured->times(request.at("steps"));
+    }
+    fmt::print("{}\n", answer.dump());
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace stoker::bench
+
+int main(int argc, char** argv) {
+  try {
+    return stoker::bench::serve(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "step_worker: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "step_loops.h"
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
+#include "stoker/device/backend.h"
+#include "stoker/device/scalar_ring.h"
+#include "stoker/io/event_bus.h"
+#include "stoker/io/loggers/metrics_csv.h"
+#include "stoker/io/loggers/metrics_jsonl.h"
+#include "stoker/io/loggers/progress_line.h"
+#include "stoker/io/loggers/tensorboard.h"
+#include "stoker/precision/autocast.h"
+#include "stoker/train/loop.h"
+
+namespace stoker::bench {
+namespace {
+
+// The case's batch again and again: a new Batch around the same tensors, as a loader would hand one out.
+class RepeatingSource final : public core::BatchSource {
+ public:
+  explicit RepeatingSource(const core::Batch& batch) : batch_(batch) {}
+
+  [[nodiscard]] std::optional<core::Batch> next() override {
+    if (before_ && !before_()) {
+      return std::nullopt;
+    }
+    core::Batch batch({0, step_++}, batch_.indices());
+    for (const core::Field& field : batch_.fields()) {
+      batch.set(field);
+    }
+    return batch;
+  }
+  void set_before(const std::function<bool()>& before) { before_ = before; }
+
+ private:
+  const core::Batch& batch_;
+  std::int64_t step_ = 0;
+  std::function<bool()> before_;
+};
+
+class TempFolder {
+ public:
+  TempFolder() : path_((std::filesystem::temp_directory_path() / "step-bench-XXXXXX").native()) {
+    if (::mkdtemp(path_.data()) == nullptr) {
+      fail<IoError>("bench.step", "no temporary folder can be made");
+    }
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// As a run has it: read from the kernel ten times a second at most.
+std::function<std::int64_t()> throttled_memory(c10::Device device) {
+  return [device, next = 0.0, bytes = std::int64_t{-1}]() mutable {
+    if (const double now = now_s(); now >= next) {
+      bytes = device::backend_for(device).allocated(device);
+      next = now + 0.1;
+    }
+    return bytes;
+  };
+}
+
+class StokerLoop final : public Loop {
+ public:
+  explicit StokerLoop(StepCase& made)
+      : optimizer_(optim::make_optimizer(made.optimizer, made.model->parameters())),
+        scaler_({.scaling = made.options.precision == "fp16"}, made.options.device),
+        step_({*made.model, *optimizer_, scaler_, ranks_}, step_options(made)),
+        ring_(made.options.device, step_.scalar_names().size()),
+        source_(made.batch),
+        parts_{source_,
+               step_,
+               progress_,
+               ring_,
+               bus_,
+               [lr = made.lr](std::int64_t) { return lr; },
+               {},
+               {},
+               [](const char*) {},
+               [](std::int64_t) { return std::string(); },
+               throttled_memory(made.options.device),
+               stop_} {
+    plan_.device = made.options.device.is_cpu() ? "cpu" : "cuda";
+    plan_.save_every = std::numeric_limits<std::int64_t>::max();
+    plan_.eval_every = plan_.save_every;
+    nowhere_.open("/dev/null");
+    io::ProgressOptions progress;
+    progress.mode = io::ProgressMode::kTerminal;
+    progress.out = &nowhere_;
+    bus_.add(std::make_unique<io::MetricsCsv>(folder_.path()), /*awaited=*/true);
+    bus_.add(std::make_unique<io::MetricsJsonl>(folder_.path()), /*awaited=*/true);
+    bus_.add(std::make_unique<io::TensorBoardLog>(folder_.path()));
+    bus_.add(std::make_unique<io::ProgressLine>(progress));
+    core::RunStarted started;
+    started.folder = folder_.path();
+    started.title = "a bench";
+    started.scalars = step_.scalar_names();
+    started.epochs = 1;
+    started.steps_per_epoch = started.last_step = 1'000'000'000;
+    bus_.emit(started);
+  }
+
+  void run(std::int64_t steps, const std::function<bool()>& before) override {
+    stop_ = false;
+    source_.set_before(before ? [this, &before] { return !stop_ && (before() || (stop_ = true, false)); }
+                              : std::function<bool()>());
+    train::run_loop(parts_, plan_, progress_.step + steps);
+  }
+
+ private:
+  static train::StepOptions step_options(const StepCase& made) {
+    train::StepOptions options;
+    options.autocast = precision::autocast_dtype(made.options.precision);
+    return options;
+  }
+
+  TempFolder folder_;
+  std::ofstream nowhere_;
+  std::atomic<bool> stop_ = false;
+  core::SingleRank ranks_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  precision::GradScaler scaler_;
+  train::Step step_;
+  train::Progress progress_;
+  device::ScalarRing ring_;
+  train::Plan plan_;
+  RepeatingSource source_;
+  io::EventBus bus_;  // its sinks use what stands above
+  train::LoopParts parts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Loop> make_stoker_loop(StepCase& made) { return std::make_unique<StokerLoop>(made); }
+
+}  // namespace stoker::bench

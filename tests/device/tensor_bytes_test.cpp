@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of tensors within a scope are those of the tensors' shapes: through frees, a backward pass and other
+// threads, and beside a count that another allocator keeps.
+#include "stoker/device/tensor_bytes.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/relu.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "support/fault_allocator.h"
+
+namespace stoker::device {
+namespace {
+
+const c10::Device kCpu(c10::DeviceType::CPU);
+constexpr std::int64_t kFloats = 1000;
+constexpr std::int64_t kBytes = 4 * kFloats;
+
+TEST(TensorBytes, FollowsTensorsAndTheirEnd) {
+  const at::Tensor older = at::empty({7 * kFloats});
+  TensorBytes bytes(kCpu);
+  EXPECT_EQ(bytes.held(), 0);
+  const at::Tensor kept = at::empty({kFloats});
+  {
+    const at::Tensor twice = at::empty({2 * kFloats});
+    EXPECT_EQ(bytes.held(), 3 * kBytes);
+    EXPECT_EQ(kept.view({10, -1}).numel(), kFloats);  // a view holds nothing of its own
+  }
+  EXPECT_EQ(bytes.held(), kBytes);
+  EXPECT_EQ(bytes.peak(), 3 * kBytes);
+  bytes.reset_peak();
+  EXPECT_EQ(bytes.peak(), kBytes);
+  const at::Tensor more = at::empty({kFloats}, at::kByte);
+  EXPECT_EQ(bytes.peak(), kBytes + kFloats);
+}
+
+TEST(TensorBytes, SeesABackwardPass) {
+  TensorBytes bytes(kCpu);
+  const at::Tensor weight = at::ones({kFloats}).requires_grad_();
+  {
+    // At the peak, in the backward of a * a: weight, a, b, one gradient for each factor, perhaps their sum.
+    const at::Tensor a = weight * 2;
+    const at::Tensor b = a * a;
+    const at::Tensor sum = b.sum();
+    EXPECT_EQ(bytes.held(), 3 * kBytes + 4);
+    sum.backward();
+    EXPECT_GE(bytes.peak(), 5 * kBytes);
+    EXPECT_LE(bytes.peak(), 6 * kBytes + 16);
+  }
+  EXPECT_EQ(bytes.held(), 2 * kBytes);  // the weight and its gradient
+}
+
+// A few forward and backward passes, looked at in between.
+std::vector<std::int64_t> looks(const std::function<std::int64_t()>& held) {
+  std::vector<std::int64_t> seen;
+  at::Tensor x = at::ones({64, 64}).requires_grad_();
+  for (int i = 0; i < 3; ++i) {
+    const at::Tensor y = at::relu(x * x).matmul(x);
+    seen.push_back(held());
+    y.sum().backward();
+    seen.push_back(held());
+    x.mutable_grad() = at::Tensor();
+    seen.push_back(held());
+  }
+  return seen;
+}
+
+TEST(TensorBytes, AgreesWithAnAllocatorThatCounts) {
+  std::vector<std::int64_t> counted;
+  {
+    const testing::FaultAllocator allocator;
+    const std::int64_t before = testing::CountingAllocator::live_bytes_;
+    counted = looks([&] { return testing::CountingAllocator::live_bytes_ - before; });
+  }
+  TensorBytes bytes(kCpu);
+  EXPECT_EQ(looks([&] { return bytes.held(); }), counted);
+  EXPECT_GE(bytes.peak(), *std::ranges::max_element(counted));
+  EXPECT_EQ(bytes.held(), 0);
+}
+
+TEST(TensorBytes, OtherThreadsAreNotSeen) {
+  TensorBytes bytes(kCpu);
+  at::Tensor elsewhere;
+  std::jthread([&] { elsewhere = at::empty({kFloats}); }).join();
+  EXPECT_EQ(bytes.held(), 0);
+  elsewhere = at::Tensor();
+  EXPECT_EQ(bytes.held(), 0);
+}
+
+TEST(TensorBytes, ScopesFollowOneAnother) {
+  std::optional<at::Tensor> kept;
+  {
+    TensorBytes first(kCpu);
+    kept = at::empty({kFloats});
+    EXPECT_EQ(first.held(), kBytes);
+  }
+  const TensorBytes second(kCpu);
+  kept.reset();
+  EXPECT_EQ(second.held(), 0);  // what the first scope saw made is none of the second's
+}
+
+}  // namespace
+}  // namespace stoker::device
