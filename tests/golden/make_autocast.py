@@ -35,6 +35,8 @@ OPERATORS = {
     "add": lambda v: v(2, 4) + v(2, 4),
     "add_": lambda v: v(2, 4).add_(v(2, 4)),
     "mul": lambda v: v(2, 4) * v(2, 4),
+    "div": lambda v: v(2, 4) / 2,
+    "masked_fill": lambda v: v(2, 4).masked_fill(torch.ones(4, dtype=torch.bool), 0),
     "cat": lambda v: torch.cat([v(2, 4), v(2, 4)]),
     "stack": lambda v: torch.stack([v(2, 4), v(2, 4)]),
     "embedding": lambda v: F.embedding(INDEX, v(5, 4)),

@@ -123,11 +123,11 @@ TEST(GoldenNetworks, Resnet50) {
 }
 
 // rows: of the loss at a time; 0: the whole loss, from logits.
-void check_gpt(at::ScalarType dtype, std::int64_t rows) {
+void check_gpt(at::ScalarType dtype, std::int64_t rows, ops::AttentionKind attention) {
   SCOPED_TRACE(std::string(c10::toString(dtype)) + ", rows " + std::to_string(rows));
   models::GptOptions options;
   options.vocabulary = 61, options.context = 12, options.width = 32, options.layers = 3, options.heads = 4;
-  options.open_head = rows > 0;
+  options.open_head = rows > 0, options.attention = attention;
   const auto network = models::make_gpt(options);
   ASSERT_EQ(names_and_shapes(*network), goldens().text("gpt"));
   network->to(at::kCPU, dtype);
@@ -154,8 +154,8 @@ void check_gpt(at::ScalarType dtype, std::int64_t rows) {
 
 TEST(GoldenNetworks, Gpt) {
   for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
-    check_gpt(dtype, 0);
-    check_gpt(dtype, 7);
+    check_gpt(dtype, 0, ops::AttentionKind::kFused);
+    check_gpt(dtype, 7, ops::AttentionKind::kWritten);
   }
 }
 

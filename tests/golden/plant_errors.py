@@ -3,7 +3,7 @@
 """Plants errors in a copy of the sources, one by one, and demands that a golden test turns red for each.
 
     tests/golden/plant_errors.py [--only WORD]... [--list]     the copy and its build: build/planted/
-A golden that lets an error through is worth nothing. Rebuilds what an error touches and golden_tests, nothing else; runs
+A golden that lets an error through is worth nothing. Rebuilds what an error touches and two test binaries, nothing else; runs
 fast tests first and stops at the first red one. Exits 1 if an error was not caught, or if a place to plant it in is not
 there any more (then mend PLANTS below). Run by `make test-long`.
 """
@@ -19,7 +19,10 @@ import time
 HOUSE = pathlib.Path(__file__).resolve().parents[2]
 COPY = HOUSE / "build" / "planted"
 BUILD = COPY / "build" / "release"
-SUITES = ("GoldenLosses", "GoldenScaler", "GoldenSteps", "GoldenNetworks", "GoldenAutocast")
+BINARIES = ("golden_tests", "models_tests")
+SUITES = (("golden_tests", "GoldenLosses.*"), ("golden_tests", "GoldenScaler.*"), ("golden_tests", "GoldenSteps.*"),
+          ("models_tests", "Encoder.EqualsTransformersBert:Unet.EqualsAPlainOneInPyTorch"),
+          ("golden_tests", "GoldenNetworks.*"), ("golden_tests", "GoldenAutocast.*"))
 SOURCE = "src/stoker/"
 # What goes wrong, file, and (what stands there once, what is planted) ...
 PLANTS = [
@@ -27,7 +30,7 @@ PLANTS = [
     ("batch norm: statistics not updated", "models/layers.cpp", ("by_batch, momentum, kEps", "by_batch, 0, kEps")),
     ("batch norm: mean and variance swapped", "models/layers.cpp",
      ("bias, running_mean, running_var,", "bias, running_var, running_mean,")),
-    ("layer norm: eps doubled", "models/layers.cpp", ("weight, bias, kEps)", "weight, bias, 2 * kEps)")),
+    ("layer norm: eps doubled", "models/layers.cpp", ("weight, bias, eps)", "weight, bias, 2 * eps)")),
     ("adamw: eps ten times too large", "optim/fused.cpp",
      ("group.weight_decay,\n                      o.eps,", "group.weight_decay,\n                      10 * o.eps,")),
     ("adam: eps ten times too large", "optim/fused.cpp",
@@ -82,16 +85,23 @@ PLANTS = [
     ("autocast: bfloat16 whatever was asked", "precision/autocast.cpp",
      ("set_autocast_dtype(device, dtype)", "set_autocast_dtype(device, at::kBFloat16)")),
     ("gpt: exact GELU", "models/gpt.cpp", ('"tanh"', '"none"')),
-    ("gpt: sees what follows", "models/gpt.cpp", ("/*is_causal=*/true", "/*is_causal=*/false")),
+    ("gpt: sees what follows", "models/gpt.cpp", (".causal = true", ".causal = false")),
     ("gpt: queries and keys swapped", "models/gpt.cpp",
      ("by_head(parts[0]), by_head(parts[1])", "by_head(parts[1]), by_head(parts[0])")),
     ("gpt: norm after the block", "models/gpt.cpp", ("x + attention(ln_1(x))", "ln_1(x + attention(x))")),
+    ("gpt: attention without its scale", "ops/attention.cpp", (" / std::sqrt(static_cast<double>(query.size(-1)))", "")),
+    ("bert: GELU by tanh", "models/encoder.cpp", ("at::gelu(up(y))", 'at::gelu(up(y), "tanh")')),
+    ("bert: eps of PyTorch's layer norm", "models/encoder.cpp", ("1e-12", "1e-5")),
+    ("unet: corners aligned", "models/unet.cpp", ("/*align_corners=*/false", "/*align_corners=*/true")),
     ("resnet: ReLU before the addition", "models/resnet.cpp",
-     ("y.add_(shortcut(x)).relu_()", "y.relu_().add_(shortcut(x))")),
+     ("return conv2(conv1(x).relu_()).add_(shortcut(x)).relu_();",
+      "return conv2(conv1(x).relu_()).relu_().add_(shortcut(x));")),
     ("resnet50: stride in the 1x1 convolution", "models/resnet.cpp",
-     (".out = shape.width, .kernel = 1, .padding = 0}", ".out = shape.width, .kernel = 1, .stride = shape.stride, .padding = 0}"),
-     (".in = shape.width, .out = shape.width, .stride = shape.stride}", ".in = shape.width, .out = shape.width}")),
-    ("resnet34: one block less", "models/resnet.cpp", ("{{3, 4, 6, 3}, false}", "{{3, 4, 5, 3}, false}")),
+     (".out = shape.width, .kernel = 1, .padding = 0,",
+      ".out = shape.width, .kernel = 1, .stride = shape.stride, .padding = 0,"),
+     (".in = shape.width, .out = shape.width, .stride = shape.stride,", ".in = shape.width, .out = shape.width,")),
+    ("resnet34: made as a bottleneck", "models/resnet.cpp",
+     ("return make_resnet(options); }", "return make_resnet(options, {.bottleneck = true}); }")),
     ("resnet: another name for the shortcut", "models/resnet.cpp", ('".downsample.0"', '".shortcut.0"')),
 ]
 
@@ -116,15 +126,15 @@ def make_copy():
 
 
 def build():
-    done = run("ninja", "-C", BUILD, *JOBS, "golden_tests")
+    done = run("ninja", "-C", BUILD, *JOBS, *BINARIES)
     return "" if done.returncode == 0 else done.stdout[-3000:]
 
 
 def first_red():
     """The first test that fails, or None."""
     variables = os.environ | {"STOKER_SOURCE": str(HOUSE)}
-    for suite in SUITES:
-        done = run(BUILD / "tests" / "golden_tests", f"--gtest_filter={suite}.*", "--gtest_fail_fast", env=variables)
+    for binary, suite in SUITES:
+        done = run(BUILD / "tests" / binary, f"--gtest_filter={suite}", "--gtest_fail_fast", env=variables)
         if done.returncode != 0:
             failed = re.search(r"\[  FAILED  \] (\S+)", done.stdout)
             return failed.group(1) if failed else f"{suite}: ended with {done.returncode}"
