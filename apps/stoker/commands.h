@@ -24,10 +24,12 @@ void add_generate(CLI::App& app, int& exit_code);
 void add_export(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_info(CLI::App& app, int& exit_code);
+void add_bench(CLI::App& app, int& exit_code);
 void add_complete(CLI::App& app, int& exit_code);
 
-// Set by the first SIGINT or SIGTERM; the second ends the process at once.
-const std::atomic<bool>& stop_on_signal();
+// Set by the first SIGINT or SIGTERM, which says what follows; the second ends the process at once.
+const std::atomic<bool>& stop_on_signal(
+    const char* text = "stopping after this step and saving; once more to stop at once");
 // A training goes on when the reader of its output has gone: writes fail instead of ending the process.
 void survive_closed_pipes();
 

@@ -59,6 +59,7 @@ int run(int argc, char** argv) {
   add_export(app, exit_code);
   add_report(app, exit_code);
   add_info(app, exit_code);
+  add_bench(app, exit_code);
   add_complete(app, exit_code);
   check_command(app, argc, argv);
   try {

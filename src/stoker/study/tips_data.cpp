@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "stoker/data/image_loader.h"
+#include "stoker/data/png_encode.h"
+#include "stoker/study/step_way.h"
+#include "stoker/study/tip_rows.h"
+
+namespace stoker::study {
+namespace {
+
+constexpr std::int64_t kNumbersAStep = 1 << 20;  // 4 MiB, as a mask or a noise of a batch of pictures has
+constexpr int kPictures = 64, kPixels = 96;      // different ones, and their width
+constexpr std::int64_t kBatch = 32, kBatches = 12;
+
+// PNG files in memory: waves and a little noise, which take as long to decode as photographs of that size.
+class MadeUpPictures final : public data::ByteSource {
+ public:
+  MadeUpPictures() {
+    augment::Image image;
+    image.reshape(kPixels, kPixels, 3);
+    for (int number = 0; number < kPictures; ++number) {
+      std::uint8_t* out = image.pixels.data();
+      for (int i = 0; i < kPixels * kPixels * 3; ++i) {
+        const int x = i / 3 % kPixels, y = i / 3 / kPixels;
+        *out++ = static_cast<std::uint8_t>((x * (number % 7 + 1) + y * (number % 5 + 1) + i * 7919 % 13) / 4);
+      }
+      files_.push_back(data::encode_png(image.view()));
+    }
+  }
+  [[nodiscard]] std::int64_t size() const override { return kBatch * kBatches; }
+  void read(std::int64_t index, std::vector<std::byte>& bytes) const override {
+    bytes = files_[static_cast<std::size_t>(index) % files_.size()];
+  }
+  [[nodiscard]] std::string_view key(std::int64_t) const override { return "made-up.png"; }
+  [[nodiscard]] std::string name(std::int64_t index) const override { return "made-up " + std::to_string(index); }
+
+ private:
+  std::vector<std::vector<std::byte>> files_;
+};
+
+// An epoch from files to weights. The loader is made anew in each call: its threads must not work ahead while it is the
+// other way's turn.
+Way loading_way(const Setting& setting, int threads) {
+  data::ImageLoaderOptions options;
+  options.split.source = std::make_shared<MadeUpPictures>();
+  options.split.samples.resize(static_cast<std::size_t>(options.split.source->size()));
+  std::iota(options.split.samples.begin(), options.split.samples.end(), std::int64_t{0});
+  options.split.labels.assign(options.split.samples.size(), 1);
+  options.policy = {.crop = augment::Crop::kRandomResized, .out_width = 32, .out_height = 32, .flip = true};
+  options.batch = kBatch;
+  options.threads = threads;
+  const StepOnBatches engine = engine_step(setting);
+  Way way;
+  way.side.call = [options, step = engine.step, threads, cores = setting.cores] {
+    at::set_num_threads(std::max(1, cores - threads));  // as the engine shares out cores
+    data::ImageLoader loader(options);
+    while (std::optional<core::Batch> batch = loader.next()) {
+      step(std::move(*batch));
+    }
+    at::set_num_threads(cores);
+  };
+  way.side.finish = wait_for(setting.device);
+  way.outcome = engine.outcome;
+  return way;
+}
+
+Tip waits_for_the_loader(std::string id, std::string title) {
+  Tip tip;
+  tip.id = std::move(id);
+  tip.title = std::move(title);
+  tip.need = Need::kLoader;
+  return tip;
+}
+
+}  // namespace
+
+Tip created_on_device() {
+  return {.id = "created-on-device",
+          .title = "tensors created on the device (1 M numbers a step)",
+          .without = "on the CPU, then copied",
+          .with = "on the device",
+          .need = Need::kGpu,
+          .models = listed_models(),
+          .make = [](const Setting& setting, bool on) {
+            return engine_way(setting, {.before = [device = setting.device, on] {
+                                const at::Tensor made =
+                                    at::empty({kNumbersAStep}, at::TensorOptions(on ? device : at::kCPU)).uniform_();
+                                (void)made.to(device);
+                              }});
+          }};
+}
+
+Tip loader_threads(int threads) {
+  return {.id = threads == 1 ? "loader-1-thread" : "loader-" + std::to_string(threads) + "-threads",
+          .title = threads == 1 ? "1 loader thread" : std::to_string(threads) + " loader threads",
+          .without = "0 threads",
+          .with = std::to_string(threads),
+          .models = {"cnn"},
+          .make = [threads](const Setting& setting, bool on) { return loading_way(setting, on ? threads : 0); }};
+}
+
+Tip pinned_memory() { return waits_for_the_loader("pinned-memory", "batches in pinned memory"); }
+Tip async_copies() { return waits_for_the_loader("async-copies", "copies beside the computation"); }
+
+}  // namespace stoker::study

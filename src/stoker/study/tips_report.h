@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tips table for people and for programs: lines for a terminal, JSON (docs/formats.md), and one page with bars.
+// Called by the command line. Thread-safe: no state.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "stoker/study/tips_table.h"
+
+namespace stoker::study {
+
+// At most 100 columns, by tip, a line a model.
+[[nodiscard]] std::string tips_text(const TipsTable& table);
+
+[[nodiscard]] std::string tips_json(const TipsTable& table);
+
+// A page that needs nothing else; it shows what tips_json() holds.
+[[nodiscard]] std::string tips_page(const TipsTable& table);
+
+// The files beside this one, embedded by cmake/embed.cmake.
+namespace page_files {
+extern const std::string_view kTipsHtml, kTipsCss, kTipsJs;
+}
+
+}  // namespace stoker::study

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/study/profiler_switch.h"
+#include "stoker/study/step_way.h"
+#include "stoker/study/tip_rows.h"
+
+namespace stoker::study {
+namespace {
+
+constexpr std::int64_t kLargerBatch = 4;
+
+// A switch around every step.
+Way with_anomaly_mode(const Setting& setting) {
+  return engine_way(setting, {.before = [] { set_anomaly_mode(true); }, .after = [] { set_anomaly_mode(false); }});
+}
+
+// On for a block of steps: starting and stopping it, and the records of all steps, are part of what it costs.
+Way with_profiler(const Setting& setting) {
+  StepHabits habits;
+  const auto on = std::make_shared<bool>(false);
+  habits.before = [on] {
+    if (!*on) {
+      start_profiler();
+      *on = true;
+    }
+  };
+  habits.finish = [on] {
+    stop_profiler();
+    *on = false;
+  };
+  return engine_way(setting, habits);
+}
+
+Tip accumulation(std::string id, std::string title, std::string with, const StepHabits& habits) {
+  return {
+      .id = std::move(id),
+      .title = std::move(title),
+      .without = "1 step of 32",
+      .with = std::move(with),
+      .models = {"resnet34-slim", "resnet34-slim-no-norm"},
+      .make = [habits](const Setting& setting, bool on) { return engine_way(setting, on ? habits : StepHabits{}); }};
+}
+
+}  // namespace
+
+Tip gradients_to_none() {
+  return {.id = "grads-to-none",
+          .title = "gradients dropped, not zeroed",
+          .without = "zero_()",
+          .with = "none",
+          .models = listed_models(),
+          .make = [](const Setting& setting, bool on) { return bare_way(setting, /*keep_gradients=*/!on); }};
+}
+
+Tip fused_optimizer() {
+  return {.id = "fused-optimizer",
+          .title = "fused optimizer",
+          .without = "a parameter at a time",
+          .with = "fused kernels",
+          .models = listed_models(),
+          .make = [](const Setting& setting, bool on) { return engine_way(setting, {.optimizer_by_parameter = !on}); }};
+}
+
+Tip evaluation_without_gradients() {
+  return {.id = "no-grad-evaluation",
+          .title = "evaluation without gradients",
+          .without = "records a graph",
+          .with = "inference mode",
+          .models = listed_models(),
+          .make = [](const Setting& setting, bool on) { return evaluation_way(setting, /*record_graph=*/!on); }};
+}
+
+Tip anomaly_mode_off() {
+  return {.id = "anomaly-mode-off",
+          .title = "anomaly mode off",
+          .without = "on",
+          .with = "off",
+          .models = listed_models(),
+          .make = [](const Setting& setting, bool on) {
+            return on ? engine_way(setting, {}) : with_anomaly_mode(setting);
+          }};
+}
+
+Tip profiler_off() {
+  return {.id = "profiler-off",
+          .title = "profiler off",
+          .without = "on",
+          .with = "off",
+          .models = listed_models(),
+          .make = [](const Setting& setting, bool on) { return on ? engine_way(setting, {}) : with_profiler(setting); },
+          .counts_bytes = false};  // they are counted through the profiler's own door
+}
+
+Tip accumulation_16x2() {
+  return accumulation("accumulation-16x2", "accumulation: 16 x 2 instead of 32 x 1", "1 step of 2 x 16",
+                      {.step = {.microbatch = 16}});
+}
+
+Tip accumulation_16x1() {
+  return accumulation("accumulation-16x1", "small batches: 16 x 1 instead of 32 x 1", "2 steps of 16", {.steps = 2});
+}
+
+Tip larger_batch() {
+  return {.id = "larger-batch",
+          .title = "batch and learning rate times 4",
+          .without = "4 steps",
+          .with = "1 step of 4 batches",
+          .models = listed_models(),
+          .make = [](const Setting& setting, bool on) {
+            StepHabits habits{.batches = kLargerBatch};
+            habits.steps = on ? 1 : kLargerBatch;
+            habits.lr_factor = on ? kLargerBatch : 1;
+            return engine_way(setting, habits);
+          }};
+}
+
+}  // namespace stoker::study

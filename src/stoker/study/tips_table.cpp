@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/study/tips_table.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <exception>
+#include <utility>
+
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/base/nearest.h"
+#include "stoker/base/version.h"
+#include "stoker/device/backend.h"
+#include "stoker/device/cpu_quota.h"
+#include "stoker/device/placement.h"
+#include "stoker/device/process_facts.h"
+#include "stoker/device/tensor_bytes.h"
+#include "stoker/job/process.h"
+#include "stoker/study/bench_model.h"
+
+namespace stoker::study {
+namespace {
+
+constexpr double kHelps = 1.01, kHurts = 0.99;
+constexpr double kFewerBytes = 0.02;
+constexpr int kQuickPairs = 6;  // the fewest whose range is a 95 % interval
+
+std::string why_not(const Tip& tip, c10::Device on) {
+  switch (tip.need) {
+    case Need::kNothing: return "";
+    case Need::kGpu: return on.is_cuda() ? "" : "needs a GPU";
+    case Need::kLoader: return "waits for the loader";
+    case Need::kHalfUnits: {
+      const std::vector<std::string> flags = device::machine_facts().cpu_flags;
+      const bool units =
+          std::ranges::find(flags, "avx512_fp16") != flags.end() || std::ranges::find(flags, "amx_fp16") != flags.end();
+      return on.is_cuda() || units ? "" : "needs a GPU: this CPU does not compute in float16";
+    }
+  }
+  return "";
+}
+
+void check_names(const std::vector<std::string>& chosen, const std::vector<std::string>& known, const char* what) {
+  for (const std::string& name : chosen) {
+    if (std::ranges::find(known, name) == known.end()) {
+      fail<ConfigError>("study.tips", "there is no {} \"{}\"; did you mean \"{}\"? known: {}", what, printable(name),
+                        nearest(name, known), fmt::join(known, ", "));
+    }
+  }
+}
+
+bool takes(const std::vector<std::string>& chosen, const std::string& name) {
+  return chosen.empty() || std::ranges::find(chosen, name) != chosen.end();
+}
+
+// A way after two calls, and the peak of its tensors' bytes within a third.
+std::pair<Way, std::int64_t> weigh(const Tip& tip, const Setting& setting, bool with) {
+  if (!tip.counts_bytes) {
+    return {tip.make(setting, with), -1};
+  }
+  device::TensorBytes bytes(setting.device);
+  Way way = tip.make(setting, with);
+  const auto call = [&] {
+    way.side.call();
+    if (way.side.finish) {
+      way.side.finish();
+    }
+  };
+  call();  // moments and buffers exist after it
+  call();
+  bytes.reset_peak();
+  call();
+  return {std::move(way), bytes.peak()};
+}
+
+struct Measuring {
+  PairingOptions pairing;  // seconds: of the cell as a whole
+  std::function<Paired(const Side&, const Side&, const PairingOptions&)> timer;
+  std::function<double()> clock;
+};
+
+void measure(TipCell& cell, const Setting& setting, const Measuring& measuring) {
+  const double began = measuring.clock();
+  const auto [without, bytes_without] = weigh(*cell.tip, setting, false);
+  const auto [with, bytes_with] = weigh(*cell.tip, setting, true);
+  PairingOptions pairing = measuring.pairing;
+  pairing.seconds = std::max(0.0, began + pairing.seconds - measuring.clock());
+  const Paired paired = measuring.timer(without.side, with.side, pairing);
+  if (paired.ratio.pairs < pairing.least_pairs) {
+    cell.note = "stopped before there were enough pairs";
+    return;
+  }
+  cell.bytes_without = bytes_without;
+  cell.bytes_with = bytes_with;
+  cell.seconds_without = paired.first_seconds;
+  cell.seconds_with = paired.second_seconds;
+  cell.ratio = paired.ratio;
+  cell.word = word_of(cell.ratio, bytes_without, bytes_with);
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+TipsTable head(const TipsOptions& options, c10::Device on) {
+  const device::MachineFacts machine = device::machine_facts();
+  const device::DeviceFacts facts = device::backend_for(on).describe(on);
+  const device::Versions versions = device::versions();
+  TipsTable table;
+  table.stoker = kVersion;
+  table.torch = versions.torch;
+  table.compiler = versions.compiler;
+  table.cpu = printable(machine.cpu);
+  table.device = fmt::format("{} ({})", on.str(), printable(facts.name));
+  table.kernel = printable(machine.kernel);
+  table.date = utc_now();
+  table.cores = machine.cores;
+  table.cores_used = device::cpu_quota().cores;
+  table.memory_bytes = machine.memory_bytes;
+  table.load_before = machine.load_1min;
+  table.seconds = options.seconds;
+  table.quick = options.quick;
+  return table;
+}
+
+bool is_wanted(const TipCell& cell) { return cell.note.empty(); }
+
+// The intra-op threads of the engine's default, for a scope.
+class IntraOp {
+ public:
+  explicit IntraOp(int threads) : before_(at::get_num_threads()) { at::set_num_threads(threads); }
+  ~IntraOp() { at::set_num_threads(before_); }
+  IntraOp(const IntraOp&) = delete;
+  IntraOp& operator=(const IntraOp&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace
+
+std::string_view text_of(Word word) {
+  switch (word) {
+    case Word::kHelps: return "helps";
+    case Word::kHelpsMemory: return "helps (memory)";
+    case Word::kNoDifference: return "no difference";
+    case Word::kHurts: return "hurts here";
+    case Word::kNotMeasured: return "not measured";
+  }
+  return "";
+}
+
+Word word_of(const Ratio& ratio, std::int64_t bytes_without, std::int64_t bytes_with) {
+  if (ratio.pairs == 0 || std::isnan(ratio.median)) {
+    return Word::kNotMeasured;
+  }
+  if (ratio.low > kHelps) {
+    return Word::kHelps;
+  }
+  if (ratio.high < kHurts) {
+    return Word::kHurts;
+  }
+  const bool known = bytes_without > 0 && bytes_with >= 0;
+  const bool fewer = known && static_cast<double>(bytes_with) <= (1 - kFewerBytes) * static_cast<double>(bytes_without);
+  return fewer ? Word::kHelpsMemory : Word::kNoDifference;
+}
+
+std::vector<TipCell> chosen_cells(const std::vector<Tip>& tips, const TipsOptions& options, c10::Device on) {
+  std::vector<std::string> ids, models;
+  std::ranges::transform(tips, std::back_inserter(ids), &Tip::id);
+  for (const Tip& tip : tips) {
+    for (const std::string& model : tip.models) {
+      if (std::ranges::find(models, model) == models.end()) {
+        models.push_back(model);
+      }
+    }
+  }
+  check_names(options.tips, ids, "tip");
+  check_names(options.models, models, "model");
+  std::vector<TipCell> cells;
+  for (const Tip& tip : tips) {
+    if (!takes(options.tips, tip.id)) {
+      continue;
+    }
+    if (const std::string why = why_not(tip, on); !why.empty()) {
+      cells.push_back({.tip = &tip, .model = "", .note = why});
+      continue;
+    }
+    for (const std::string& model : tip.models) {
+      if (takes(options.models, model)) {
+        cells.push_back({.tip = &tip, .model = model});
+      }
+    }
+  }
+  return cells;
+}
+
+TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options) {
+  const c10::Device on = device::choose_device(options.device).device;
+  TipsTable table = head(options, on);
+  table.cells = chosen_cells(tips, options, on);
+  table.intra_op = table.cores_used;
+  const IntraOp intra_op(table.intra_op);
+  Measuring measuring{{}, options.timer ? options.timer : time_in_turns, options.clock ? options.clock : now_s};
+  measuring.pairing.least_pairs = options.quick ? kQuickPairs : measuring.pairing.least_pairs;
+  measuring.pairing.most_pairs = options.quick ? kQuickPairs : measuring.pairing.most_pairs;
+  measuring.pairing.stop = options.stop;
+  const double start = measuring.clock();
+  int left = static_cast<int>(std::ranges::count_if(table.cells, is_wanted)), number = 0;
+  const int cells = left;
+  for (TipCell& cell : table.cells) {
+    if (!is_wanted(cell)) {
+      continue;
+    }
+    if (options.stop && options.stop()) {
+      table.stopped = true;
+      cell.note = "stopped before it";
+      continue;
+    }
+    const double seconds_left = std::max(0.0, start + options.seconds - measuring.clock());
+    if (options.progress) {
+      options.progress({++number, cells, cell.tip, cell.model, seconds_left});
+    }
+    measuring.pairing.seconds = seconds_left / left--;
+    const Setting setting{.model = cell.model, .device = on, .cores = table.intra_op};
+    try {
+      job::with_typed_errors([&] { measure(cell, setting, measuring); });
+    } catch (const std::exception& error) {
+      cell.note = printable(error.what());
+    }
+  }
+  table.stopped = table.stopped || (options.stop && options.stop());
+  table.seconds_taken = clock() - start;
+  table.load_after = device::machine_facts().load_1min;
+  return table;
+}
+
+}  // namespace stoker::study

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "stoker/base/fmt.h"
+#include "stoker/study/tips_report.h"
+
+namespace stoker::study {
+namespace {
+
+// Three figures that matter: 0.297, 28.1, 1024.
+std::string figure(double value) {
+  if (std::isnan(value)) {
+    return "-";
+  }
+  const int digits = value <= 0 ? 0 : std::clamp(2 - static_cast<int>(std::floor(std::log10(value))), 0, 3);
+  return fmt::format("{:.{}f}", value, digits);
+}
+
+std::string milliseconds(double seconds) { return figure(seconds * 1e3); }
+std::string megabytes(std::int64_t bytes) { return bytes < 0 ? "-" : figure(static_cast<double>(bytes) * 1e-6); }
+
+std::string head_text(const TipsTable& table) {
+  std::string text = fmt::format("stoker {}, torch {}, g++ {}; {}\n", table.stoker, table.torch, table.compiler,
+                                 table.date);
+  text += fmt::format("{}; {} of {} cores of {}, {:.1f} GB, {}\n", table.device, table.cores_used, table.cores, table.cpu,
+                      static_cast<double>(table.memory_bytes) * 1e-9, table.kernel);
+  text += fmt::format("{} intra-op threads, as the engine takes by default; load {:.2f} before, {:.2f} after; {:.0f} s{}\n",
+                      table.intra_op, table.load_before, table.load_after, table.seconds_taken,
+                      table.quick ? " (quick: 6 pairs)" : "");
+  text +=
+      "Times are medians of a call in turns; ratio: without / with, above 1 the tip helps, with its 95 % interval;\n"
+      "MB: held by tensors at the peak of a call.\n";
+  return table.stopped ? text + "Stopped before its end: this is what was measured by then.\n" : text;
+}
+
+std::string cell_text(const TipCell& cell) {
+  const std::string name = cell.model.empty() ? "-" : cell.model;
+  if (!cell.note.empty()) {
+    return fmt::format("  {:<21} {}: {}\n", name, text_of(cell.word), cell.note);
+  }
+  return fmt::format("  {:<21} {:>7} {:>7}   {:>5.2f} [{:.2f}, {:.2f}] {:>3}  {:>6} {:>6}   {}\n", name,
+                     milliseconds(cell.seconds_without), milliseconds(cell.seconds_with), cell.ratio.median,
+                     cell.ratio.low, cell.ratio.high, cell.ratio.pairs, megabytes(cell.bytes_without),
+                     megabytes(cell.bytes_with), text_of(cell.word));
+}
+
+const TipCell* find(const TipsTable& table, std::string_view tip, const std::string& model) {
+  const auto found = std::ranges::find_if(
+      table.cells, [&](const TipCell& each) { return each.tip->id == tip && each.model == model && each.note.empty(); });
+  return found == table.cells.end() ? nullptr : &*found;
+}
+
+// The rows of autocast once more, as tutorials show them: a model a line, a precision a column.
+std::string precision_text(const TipsTable& table) {
+  std::string text;
+  for (const char* model : {"mlp", "unet", "bert"}) {
+    const TipCell* bf16 = find(table, "autocast-bf16", model);
+    const TipCell* fp16 = find(table, "autocast-fp16", model);
+    if (const TipCell* any = bf16 != nullptr ? bf16 : fp16) {
+      const auto with = [](const TipCell* cell) {
+        return cell == nullptr ? fmt::format("{:>17}", "-")
+                               : fmt::format("{:>7} ms {:>4} MB", milliseconds(cell->seconds_with),
+                                             megabytes(cell->bytes_with));
+      };
+      text += fmt::format("  {:<21} {:>7} ms {:>4} MB {:>18} {:>18}\n", model, milliseconds(any->seconds_without),
+                          megabytes(any->bytes_without), with(bf16), with(fp16));
+    }
+  }
+  return text.empty() ? "" : fmt::format("\nmixed precision: {:>24} {:>18} {:>18}\n", "fp32", "bf16", "fp16") + text;
+}
+
+std::string accuracy_text(const TipsTable& table) {
+  std::string text;
+  for (const ScheduleAccuracy& each : table.accuracies) {
+    std::string values;
+    for (const double accuracy : each.accuracy) {
+      values += fmt::format("  {:.1f} %", accuracy * 100);
+    }
+    text += fmt::format("  {:<22} {:<8}{}\n", each.model, each.schedule, values);
+  }
+  return text.empty() ? "" : "\naccuracy by schedule, one figure a seed\n" + text;
+}
+
+}  // namespace
+
+std::string tips_text(const TipsTable& table) {
+  std::string text = head_text(table);
+  const Tip* tip = nullptr;
+  for (const TipCell& cell : table.cells) {
+    if (cell.tip != tip) {
+      tip = cell.tip;
+      text += fmt::format("\n{} ({})", tip->title, tip->id);
+      text += tip->without.empty() ? "\n" : fmt::format(": {} | {}\n", tip->without, tip->with);
+    }
+    text += cell_text(cell);
+  }
+  return text + precision_text(table) + accuracy_text(table);
+}
+
+}  // namespace stoker::study
