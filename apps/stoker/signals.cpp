@@ -12,7 +12,7 @@ namespace stoker::app {
 namespace {
 
 std::atomic<bool> stop_asked{false};
-char stop_text[128] = "";  // a line; set before the handler is
+char stop_text[128] = "";                               // a line; set before the handler is
 static_assert(std::atomic<bool>::is_always_lock_free);  // so that a signal handler may touch it
 
 void on_signal(int) {

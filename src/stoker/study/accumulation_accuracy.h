@@ -3,7 +3,6 @@
 // one step of 32, one of 2 x 16, and two of 16. Behind `stoker bench tips --accuracy`. One thread.
 #pragma once
 
-
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -17,7 +16,7 @@ struct AccuracyOptions {
   std::int64_t pictures = 5000;  // of the train split, and at most so many of the test split
   std::int64_t epochs = 3;
   int seeds = 3;
-  std::string device = "cpu";     // as device::choose_device() takes it
+  std::string device = "cpu";                        // as device::choose_device() takes it
   std::function<void(const std::string&)> say = {};  // told beforehand how long it takes, and after each training
   std::function<bool()> stop = {};
 };

@@ -16,6 +16,7 @@
 #include "stoker/models/gpt.h"
 #include "stoker/models/mlp.h"
 #include "stoker/models/resnet.h"
+#include "stoker/models/unet.h"
 #include "stoker/study/pixel_classifier.h"
 #include "stoker/tasks/image_classifier.h"
 #include "stoker/tasks/text_model.h"
@@ -60,6 +61,7 @@ BenchModel image_model(const BenchOptions& options, const Pictures& pictures,
   const auto [channels, size, classes] = pictures;
   const std::int64_t samples = options.batch;
   models::ModelOptions network{.classes = classes, .channels = channels, .image_size = size};
+  network.seed = options.seed;
   network.conv_bias = options.conv_bias;
   tasks::ClassifierOptions classifier;
   classifier.preprocessing = {channels, size, size, std::vector<double>(static_cast<std::size_t>(channels), 0.5),
@@ -79,11 +81,26 @@ BenchModel slim_resnet(const BenchOptions& options, bool norm) {
   });
 }
 
+BenchModel unet(const BenchOptions& options) {
+  constexpr std::int64_t kPixels = 64, kClasses = 4;
+  models::UnetOptions network{.classes = kClasses, .width = 16, .depth = 3};
+  network.conv_bias = options.conv_bias;
+  network.seed = options.seed;
+  BenchModel bench{std::make_unique<PixelClassifier>(models::make_unet(network), options.channels_last),
+                   batch_of(options.batch)};
+  bench.batch.set("image", drawn_bytes({options.batch, kPixels, kPixels, 3}));
+  bench.batch.set("target", drawn_ids({options.batch, kPixels, kPixels}, kClasses, 2));
+  bench.optimizer = {.name = "adamw"};
+  bench.lr = 1e-3;
+  return bench;
+}
+
 BenchModel gpt(const BenchOptions& options) {
   constexpr std::int64_t kVocabulary = 256, kTokens = 128;
   const std::int64_t samples = options.batch;
   models::GptOptions network{.vocabulary = kVocabulary, .context = kTokens};
   network.attention = options.attention;
+  network.seed = options.seed;
   BenchModel bench{std::make_unique<tasks::TextModel>(models::make_gpt(network), tasks::TextModelOptions{}),
                    batch_of(samples)};
   bench.batch.set("ids", drawn_ids({samples, kTokens}, kVocabulary, 1));
@@ -118,6 +135,7 @@ const std::vector<Entry>& entries() {
        [](const BenchOptions& o) {
          return image_model(o, {3, 64, 100}, models::make_resnet50);
        }},
+      {{"unet", "3 levels from width 16, 64 px, batch 4", 4, true, true}, unet},
       {{"gpt", "4 blocks of width 128, 8 windows of 128 tokens", 8, false, false, true}, gpt},
       {{"resnet34-slim", "a quarter of the width, 32 px, batch 32", 32, true, true, false, false},
        [](const BenchOptions& o) { return slim_resnet(o, true); }},

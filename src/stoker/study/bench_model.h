@@ -23,6 +23,7 @@ struct BenchOptions {
   bool channels_last = true;
   bool conv_bias = false;  // in front of a batch norm
   ops::AttentionKind attention = ops::AttentionKind::kFused;
+  std::uint64_t seed = 0;  // of the weights
 };
 
 struct BenchModel {

@@ -12,15 +12,15 @@
 namespace stoker::study {
 
 struct StepHabits {
-  BenchOptions model;  // device, dtype and batch are the setting's
-  train::StepOptions step;
+  BenchOptions model = {};  // device, dtype and batch are the setting's
+  train::StepOptions step = {};
   std::int64_t batches = 1;  // the batch is so many times the model's
   std::int64_t steps = 1;    // a call takes so many, each on another part of the batch
   double lr_factor = 1;
   bool optimizer_by_parameter = false;  // instead of the fused kernels
-  std::function<void()> before;         // called before each step: what it sets up counts
-  std::function<void()> after;          // ... and after it, also where it throws
-  std::function<void()> finish;         // at the end of a block of calls
+  std::function<void()> before = {};    // called before each step: what it sets up counts
+  std::function<void()> after = {};     // ... and after it, also where it throws
+  std::function<void()> finish = {};    // at the end of a block of calls
 };
 
 // train::Step, as the loop drives it.

@@ -27,12 +27,12 @@ struct TipCell {
   const Tip* tip = nullptr;
   std::string model;  // empty: the tip as a whole
   Word word = Word::kNotMeasured;
-  std::string note;  // why it was not measured
+  std::string note = {};  // why it was not measured
   // Of a call: a step, an evaluation, an epoch. NaN: not measured.
   double seconds_without = std::numeric_limits<double>::quiet_NaN();
   double seconds_with = std::numeric_limits<double>::quiet_NaN();
   std::int64_t bytes_without = -1, bytes_with = -1;  // held by tensors at the peak of a call; -1: not measured
-  Ratio ratio;                                       // of seconds, without / with: above 1 the tip helps
+  Ratio ratio = {};                                  // of seconds, without / with: above 1 the tip helps
 };
 
 struct TipsProgress {

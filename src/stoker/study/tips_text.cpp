@@ -21,13 +21,13 @@ std::string milliseconds(double seconds) { return figure(seconds * 1e3); }
 std::string megabytes(std::int64_t bytes) { return bytes < 0 ? "-" : figure(static_cast<double>(bytes) * 1e-6); }
 
 std::string head_text(const TipsTable& table) {
-  std::string text = fmt::format("stoker {}, torch {}, g++ {}; {}\n", table.stoker, table.torch, table.compiler,
-                                 table.date);
-  text += fmt::format("{}; {} of {} cores of {}, {:.1f} GB, {}\n", table.device, table.cores_used, table.cores, table.cpu,
-                      static_cast<double>(table.memory_bytes) * 1e-9, table.kernel);
-  text += fmt::format("{} intra-op threads, as the engine takes by default; load {:.2f} before, {:.2f} after; {:.0f} s{}\n",
-                      table.intra_op, table.load_before, table.load_after, table.seconds_taken,
-                      table.quick ? " (quick: 6 pairs)" : "");
+  std::string text =
+      fmt::format("stoker {}, torch {}, g++ {}; {}\n", table.stoker, table.torch, table.compiler, table.date);
+  text += fmt::format("{}; {} of {} cores of {}, {:.1f} GB, {}\n", table.device, table.cores_used, table.cores,
+                      table.cpu, static_cast<double>(table.memory_bytes) * 1e-9, table.kernel);
+  text += fmt::format(
+      "{} intra-op threads, as the engine takes by default; load {:.2f} before, {:.2f} after; {:.0f} s{}\n",
+      table.intra_op, table.load_before, table.load_after, table.seconds_taken, table.quick ? " (quick: 6 pairs)" : "");
   text +=
       "Times are medians of a call in turns; ratio: without / with, above 1 the tip helps, with its 95 % interval;\n"
       "MB: held by tensors at the peak of a call.\n";
@@ -46,8 +46,9 @@ std::string cell_text(const TipCell& cell) {
 }
 
 const TipCell* find(const TipsTable& table, std::string_view tip, const std::string& model) {
-  const auto found = std::ranges::find_if(
-      table.cells, [&](const TipCell& each) { return each.tip->id == tip && each.model == model && each.note.empty(); });
+  const auto found = std::ranges::find_if(table.cells, [&](const TipCell& each) {
+    return each.tip->id == tip && each.model == model && each.note.empty();
+  });
   return found == table.cells.end() ? nullptr : &*found;
 }
 
@@ -59,9 +60,9 @@ std::string precision_text(const TipsTable& table) {
     const TipCell* fp16 = find(table, "autocast-fp16", model);
     if (const TipCell* any = bf16 != nullptr ? bf16 : fp16) {
       const auto with = [](const TipCell* cell) {
-        return cell == nullptr ? fmt::format("{:>17}", "-")
-                               : fmt::format("{:>7} ms {:>4} MB", milliseconds(cell->seconds_with),
-                                             megabytes(cell->bytes_with));
+        return cell == nullptr
+                   ? fmt::format("{:>17}", "-")
+                   : fmt::format("{:>7} ms {:>4} MB", milliseconds(cell->seconds_with), megabytes(cell->bytes_with));
       };
       text += fmt::format("  {:<21} {:>7} ms {:>4} MB {:>18} {:>18}\n", model, milliseconds(any->seconds_without),
                           megabytes(any->bytes_without), with(bf16), with(fp16));
