@@ -71,6 +71,8 @@ void add_tips(CLI::App& bench, int& exit_code) {
   command->add_option("--tips", options.tips, "only these: channels-last,autocast-bf16,...")->delimiter(',');
   command->add_option("--seconds", options.seconds, "for the whole table")->check(CLI::PositiveNumber);
   command->add_flag("--quick", options.quick, "the fewest pairs: a few minutes, wider intervals");
+  command->add_option("--intra-op", options.intra_op, "threads of an operator; as many as cores unless said otherwise")
+      ->check(CLI::PositiveNumber);
   command->add_option("--device", options.device, "auto, cpu, cuda or cuda:N");
   command->add_option("--json", words->json, "write it to this file, too, for programs");
   command->add_option("--html", words->html, "... and as a page with bars");

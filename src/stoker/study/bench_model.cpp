@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/study/bench_model.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include "stoker/base/philox.h"
 #include "stoker/device/placement.h"
 #include "stoker/models/cnn.h"
+#include "stoker/models/encoder.h"
 #include "stoker/models/gpt.h"
 #include "stoker/models/mlp.h"
 #include "stoker/models/resnet.h"
@@ -110,6 +113,25 @@ BenchModel gpt(const BenchOptions& options) {
   return bench;
 }
 
+// Rows of 16 to 64 tokens, the rest padded; of every seventh token the model says what it is.
+BenchModel bert(const BenchOptions& options) {
+  constexpr std::int64_t kVocabulary = 1000, kTokens = 64, kEvery = 7, kPassedOver = -100;
+  models::EncoderOptions network{.vocabulary = kVocabulary, .context = kTokens};
+  network.attention = options.attention;
+  network.seed = options.seed;
+  BenchModel bench{std::make_unique<MaskedLanguageModel>(models::make_encoder(network)), batch_of(options.batch)};
+  const at::Tensor ids = drawn_ids({options.batch, kTokens}, kVocabulary, 1);
+  const at::Tensor place = at::arange(kTokens, at::kLong);
+  const at::Tensor seen = place.lt(drawn_ids({options.batch, 1}, kTokens - 15, 2).add(16));
+  const at::Tensor said = seen.logical_and(place.remainder(kEvery).eq(0));
+  bench.batch.set("ids", ids.masked_fill(said, 0));
+  bench.batch.set("seen", seen);
+  bench.batch.set("target", ids.masked_fill(said.logical_not(), kPassedOver));
+  bench.optimizer = {.name = "adamw"};
+  bench.lr = 1e-4;
+  return bench;
+}
+
 using Make = BenchModel (*)(const BenchOptions&);
 
 struct Entry {
@@ -136,6 +158,7 @@ const std::vector<Entry>& entries() {
          return image_model(o, {3, 64, 100}, models::make_resnet50);
        }},
       {{"unet", "3 levels from width 16, 64 px, batch 4", 4, true, true}, unet},
+      {{"bert", "4 blocks of width 128, 16 rows of up to 64 tokens", 16, false, false, true}, bert},
       {{"gpt", "4 blocks of width 128, 8 windows of 128 tokens", 8, false, false, true}, gpt},
       {{"resnet34-slim", "a quarter of the width, 32 px, batch 32", 32, true, true, false, false},
        [](const BenchOptions& o) { return slim_resnet(o, true); }},

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
+#include <cstdlib>
 #include <set>
 
 namespace stoker::study {
@@ -18,6 +19,7 @@ bool running = false;
 }  // namespace
 
 void start_profiler() {
+  ::setenv("KINETO_LOG_LEVEL", "5", /*overwrite=*/0);  // it would complain of every machine without a GPU
   const torch::profiler::impl::ProfilerConfig config(torch::profiler::impl::ProfilerState::KINETO);
   torch::autograd::profiler::prepareProfiler(config, kActivities);
   torch::autograd::profiler::enableProfiler(

@@ -27,7 +27,8 @@ namespace {
 
 constexpr double kHelps = 1.01, kHurts = 0.99;
 constexpr double kFewerBytes = 0.02;
-constexpr int kQuickPairs = 6;  // the fewest whose range is a 95 % interval
+constexpr double kMostOver = 1.5;  // of the seconds asked for
+constexpr int kQuickPairs = 6;     // the fewest whose range is a 95 % interval
 
 std::string why_not(const Tip& tip, c10::Device on) {
   switch (tip.need) {
@@ -119,7 +120,7 @@ TipsTable head(const TipsOptions& options, c10::Device on) {
   table.torch = versions.torch;
   table.compiler = versions.compiler;
   table.cpu = printable(machine.cpu);
-  table.device = fmt::format("{} ({})", on.str(), printable(facts.name));
+  table.device = on.is_cpu() ? "cpu" : fmt::format("{} ({})", on.str(), printable(facts.name));
   table.kernel = printable(machine.kernel);
   table.date = utc_now();
   table.cores = machine.cores;
@@ -207,7 +208,7 @@ TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options)
   const c10::Device on = device::choose_device(options.device).device;
   TipsTable table = head(options, on);
   table.cells = chosen_cells(tips, options, on);
-  table.intra_op = table.cores_used;
+  table.intra_op = options.intra_op > 0 ? options.intra_op : table.cores_used;
   const IntraOp intra_op(table.intra_op);
   Measuring measuring{{}, options.timer ? options.timer : time_in_turns, options.clock ? options.clock : now_s};
   measuring.pairing.least_pairs = options.quick ? kQuickPairs : measuring.pairing.least_pairs;
@@ -226,6 +227,10 @@ TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options)
       continue;
     }
     const double seconds_left = std::max(0.0, start + options.seconds - measuring.clock());
+    if (measuring.clock() - start > kMostOver * options.seconds) {
+      cell.note = "no time was left for it; give more with --seconds";
+      continue;
+    }
     if (options.progress) {
       options.progress({++number, cells, cell.tip, cell.model, seconds_left});
     }
@@ -238,7 +243,7 @@ TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options)
     }
   }
   table.stopped = table.stopped || (options.stop && options.stop());
-  table.seconds_taken = clock() - start;
+  table.seconds_taken = measuring.clock() - start;
   table.load_after = device::machine_facts().load_1min;
   return table;
 }

@@ -44,9 +44,11 @@ struct TipsProgress {
 
 struct TipsOptions {
   std::vector<std::string> models, tips;  // names and ids; empty: all
-  double seconds = 600;                   // for the whole table, shared out over its cells
-  bool quick = false;                     // fewer pairs: wider intervals
-  std::string device = "cpu";             // as device::choose_device() takes it
+  double seconds = 600;  // for the whole table, shared out over its cells; where even the fewest pairs take longer, the
+                         // table ends at one and a half times that, and says what it left out
+  int intra_op = 0;      // threads of an operator; 0: as many as this process may use cores
+  bool quick = false;    // fewer pairs: wider intervals
+  std::string device = "cpu";  // as device::choose_device() takes it
   std::function<void(const TipsProgress&)> progress = {};
   std::function<bool()> stop = {};  // asked between pairs: true ends the table with what there is
 
