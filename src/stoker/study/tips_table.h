@@ -43,7 +43,7 @@ struct TipsProgress {
 };
 
 struct TipsOptions {
-  std::vector<std::string> models, tips;  // names and ids; empty: all
+  std::vector<std::string> models = {}, tips = {};  // names and ids; empty: all
   double seconds = 600;  // for the whole table, shared out over its cells; where even the fewest pairs take longer, the
                          // table ends at one and a half times that, and says what it left out
   int intra_op = 0;      // threads of an operator; 0: as many as this process may use cores

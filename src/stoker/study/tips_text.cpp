@@ -25,11 +25,12 @@ std::string head_text(const TipsTable& table) {
       fmt::format("stoker {}, torch {}, g++ {}; {}\n", table.stoker, table.torch, table.compiler, table.date);
   text += fmt::format("{}; {} of {} cores of {}, {:.1f} GB, {}\n", table.device, table.cores_used, table.cores,
                       table.cpu, static_cast<double>(table.memory_bytes) * 1e-9, table.kernel);
-  text += fmt::format("{} intra-op threads{}; load {:.2f} before, {:.2f} after; {:.0f} s{}\n", table.intra_op,
+  const char* why = table.intra_op == table.cores_used ? ", as the engine takes by default" : "";
+  text += fmt::format("{} intra-op threads{}; load {:.2f} before, {:.2f} after; {:.0f} s{}\n", table.intra_op, why,
                       table.load_before, table.load_after, table.seconds_taken, table.quick ? " (quick: 6 pairs)" : "");
   text +=
-      "Times are medians of a call in turns; ratio: without / with, above 1 the tip helps, with its 95 % interval;\n"
-      "MB: held by tensors at the peak of a call.\n";
+      "Times are medians of a call, taken in turns; ratio: without / with, above 1 the tip helps, with its\n"
+      "95 % interval and the number of pairs; MB: held by tensors at the peak of a call.\n";
   return table.stopped ? text + "Stopped before its end: this is what was measured by then.\n" : text;
 }
 

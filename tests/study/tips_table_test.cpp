@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measuring tips whose outcome is known: the words, rows that cannot be measured, the seconds that are shared out,
+// stopping, names; and what text and JSON say of it.
+#include "stoker/study/tips_table.h"
+
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+#include "stoker/base/error.h"
+#include "stoker/study/tips_report.h"
+
+namespace stoker::study {
+namespace {
+
+using testing::HasSubstr;
+
+Tip fake(std::string id, std::vector<std::string> models, Need need = Need::kNothing) {
+  Tip tip;
+  tip.id = std::move(id);
+  tip.title = "title of " + tip.id;
+  tip.without = "off", tip.with = "on";
+  tip.need = need;
+  tip.models = std::move(models);
+  tip.make = [](const Setting&, bool) { return Way{{[] {}}, {}}; };
+  return tip;
+}
+
+// A clock that stands still but for the timer, which takes the seconds it may and says what it is told to.
+struct FakeTime {
+  double now = 100;
+  std::vector<double> asked;
+  Ratio ratio{2, 1.5, 2.5, 9};
+
+  [[nodiscard]] TipsOptions options(double seconds) {
+    TipsOptions made;
+    made.seconds = seconds;
+    made.clock = [this] { return now; };
+    made.timer = [this](const Side&, const Side&, const PairingOptions& pairing) {
+      asked.push_back(pairing.seconds);
+      now += pairing.seconds;
+      return Paired{2, 1, ratio};
+    };
+    return made;
+  }
+};
+
+TEST(TipsTable, TheWordIsThatOfTheWholeInterval) {
+  const auto word = [](double low, double high, std::int64_t without = -1, std::int64_t with = -1) {
+    return text_of(word_of({(low + high) / 2, low, high, 9}, without, with));
+  };
+  EXPECT_EQ(word(1.011, 1.5), "helps");
+  EXPECT_EQ(word(1.009, 1.5), "no difference");
+  EXPECT_EQ(word(0.5, 0.989), "hurts here");
+  EXPECT_EQ(word(0.5, 0.991), "no difference");
+  EXPECT_EQ(word(0.9, 1.1, 1000, 980), "helps (memory)");
+  EXPECT_EQ(word(0.9, 1.1, 1000, 981), "no difference");
+  EXPECT_EQ(word(0.9, 1.1, 1000, 1500), "no difference");
+  EXPECT_EQ(word(0.5, 0.9, 1000, 500), "hurts here");  // time comes first
+  EXPECT_EQ(word(1.1, 1.2, 1000, 1500), "helps");
+  EXPECT_EQ(text_of(word_of({}, 1000, 500)), "not measured");
+  EXPECT_EQ(text_of(word_of({std::nan(""), 1, 1, 9}, 1000, 500)), "not measured");
+}
+
+TEST(TipsTable, WaysOfKnownSpeedAndBytes) {
+  Tip tip = fake("twice", {"cnn"});
+  tip.make = [](const Setting&, bool with) {
+    const auto held = std::make_shared<at::Tensor>(at::zeros({1000}));
+    Way way;
+    way.side.call = [held, with] {
+      const at::Tensor peak = at::zeros({with ? 1000 : 9000});
+      for (int i = 0; i < (with ? 100 : 400); ++i) {
+        peak.sin_();
+      }
+    };
+    return way;
+  };
+  const std::vector<Tip> tips{tip};
+  const TipsTable table = measure_tips(tips, {.seconds = 0.2, .intra_op = 1});
+  const TipCell& cell = table.cells.at(0);
+  EXPECT_EQ(text_of(cell.word), "helps");
+  EXPECT_GT(cell.ratio.median, 4);  // 36 times the work, on whatever machine
+  EXPECT_EQ(cell.bytes_without, 40'000);
+  EXPECT_EQ(cell.bytes_with, 8'000);
+  EXPECT_GT(cell.seconds_without, cell.seconds_with);
+  EXPECT_EQ(table.intra_op, 1);
+}
+
+TEST(TipsTable, SecondsAreSharedOutOverTheCellsThatAreLeft) {
+  FakeTime time;
+  const std::vector<Tip> tips{fake("a", {"cnn", "mlp"}), fake("gpu", {"cnn"}, Need::kGpu), fake("b", {"cnn", "gpt"})};
+  std::vector<int> numbers;
+  TipsOptions options = time.options(8);
+  options.progress = [&](const TipsProgress& progress) {
+    numbers.push_back(progress.cell);
+    EXPECT_EQ(progress.cells, 4);
+    EXPECT_DOUBLE_EQ(progress.seconds_left, 8 - 2 * (progress.cell - 1));
+  };
+  const TipsTable table = measure_tips(tips, options);
+  EXPECT_EQ(time.asked, (std::vector<double>{2, 2, 2, 2}));
+  EXPECT_EQ(numbers, (std::vector<int>{1, 2, 3, 4}));
+  EXPECT_DOUBLE_EQ(table.seconds_taken, 8);
+}
+
+TEST(TipsTable, ACellThatTookLongerLeavesLessToTheOthersAndTheEndIsKept) {
+  FakeTime time;
+  std::vector<Tip> tips{fake("slow", {"cnn"}), fake("a", {"cnn", "mlp"})};
+  tips[0].make = [&](const Setting&, bool) {
+    time.now += 2.5;  // to make the two models
+    return Way{{[] {}}, {}};
+  };
+  (void)measure_tips(tips, time.options(9));
+  EXPECT_EQ(time.asked, (std::vector<double>{0, 2, 2}));
+  time.asked.clear();
+  const TipsTable table = measure_tips(tips, time.options(3));  // over by more than half after the first
+  EXPECT_EQ(time.asked, (std::vector<double>{0}));
+  EXPECT_THAT(table.cells.at(1).note, HasSubstr("no time was left"));
+}
+
+TEST(TipsTable, WhatCannotBeMeasuredSaysWhy) {
+  FakeTime time;
+  std::vector<Tip> tips{fake("gpu", {"cnn", "mlp"}, Need::kGpu), fake("pinned", {}, Need::kLoader),
+                        fake("bad", {"cnn"}), fake("good", {"cnn"})};
+  tips[2].make = [](const Setting&, bool) -> Way { throw std::runtime_error("no such kernel\nat x.cpp"); };
+  const TipsTable table = measure_tips(tips, time.options(1));
+  ASSERT_EQ(table.cells.size(), 4U);
+  EXPECT_EQ(table.cells[0].note, "needs a GPU");
+  EXPECT_EQ(table.cells[1].note, "waits for the loader");
+  EXPECT_EQ(table.cells[2].note, "no such kernel");
+  EXPECT_EQ(text_of(table.cells[3].word), "helps");
+  const std::string text = tips_text(table);
+  EXPECT_THAT(text, HasSubstr("not measured: needs a GPU"));
+  EXPECT_THAT(text, HasSubstr("not measured: waits for the loader"));
+  EXPECT_THAT(text, HasSubstr("not measured: no such kernel"));
+}
+
+TEST(TipsTable, StoppingKeepsWhatWasMeasured) {
+  FakeTime time;
+  const std::vector<Tip> tips{fake("a", {"cnn", "mlp", "gpt"})};
+  TipsOptions options = time.options(3);
+  options.stop = [&] { return time.asked.size() >= 2; };
+  const auto timer = options.timer;
+  options.timer = [&](const Side& a, const Side& b, const PairingOptions& pairing) {
+    Paired paired = timer(a, b, pairing);
+    paired.ratio.pairs = time.asked.size() == 2 ? 1 : 9;  // Ctrl-C in the middle of the second cell
+    return paired;
+  };
+  const TipsTable table = measure_tips(tips, options);
+  EXPECT_TRUE(table.stopped);
+  EXPECT_EQ(text_of(table.cells.at(0).word), "helps");
+  EXPECT_THAT(table.cells.at(1).note, HasSubstr("not enough pairs"));
+  EXPECT_THAT(table.cells.at(2).note, HasSubstr("stopped before"));
+  EXPECT_THAT(tips_text(table), HasSubstr("Stopped before its end"));
+}
+
+TEST(TipsTable, NamesAreChosenAndUnknownOnesMeetTheNearest) {
+  FakeTime time;
+  const std::vector<Tip> tips{fake("channels-last", {"cnn", "unet"}), fake("tf32", {"cnn"})};
+  TipsOptions options = time.options(1);
+  options.models = {"unet"};
+  options.tips = {"channels-last"};
+  EXPECT_EQ(measure_tips(tips, options).cells.size(), 1U);
+  options.models = {"uner"};
+  try {
+    (void)measure_tips(tips, options);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no model \"uner\"; did you mean \"unet\"?"));
+  }
+  options.models = {};
+  options.tips = {"chanel-last"};
+  try {
+    (void)measure_tips(tips, options);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no tip \"chanel-last\"; did you mean \"channels-last\"?"));
+  }
+}
+
+TEST(TipsTable, TextFitsATerminalAndJsonHoldsTheSame) {
+  FakeTime time;
+  time.ratio = {1234.5, 1000, 2000, 9};
+  const std::vector<Tip> tips{fake("autocast-bf16", {"mlp", "resnet34-slim-no-norm"}), fake("gpu", {}, Need::kGpu)};
+  TipsTable table = measure_tips(tips, time.options(1));
+  table.cells[0].bytes_without = 12'345'678'901;
+  table.cells[0].bytes_with = -1;
+  table.accuracies = {{"resnet34-slim", "16 x 2", {0.512, 0.498, 0.5}}};
+  std::istringstream lines(tips_text(table));
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 112U) << line;
+  }
+  const auto json = nlohmann::json::parse(tips_json(table));
+  EXPECT_EQ(json["format"], 1);
+  const auto& cell = json["tips"][0]["cells"][0];
+  EXPECT_EQ(cell["word"], "helps");
+  EXPECT_EQ(cell["ratio"], 1234.5);
+  EXPECT_EQ(cell["pairs"], 9);
+  EXPECT_EQ(cell["seconds_without"], 2);
+  EXPECT_EQ(cell["bytes_without"], 12'345'678'901);
+  EXPECT_TRUE(cell["bytes_with"].is_null());
+  EXPECT_EQ(json["tips"][1]["note"], "needs a GPU");
+  EXPECT_TRUE(json["tips"][1]["cells"].empty());
+  EXPECT_EQ(json["accuracies"][0]["accuracy"][1], 0.498);
+  EXPECT_FALSE(json["cpu"].get<std::string>().empty());
+  EXPECT_GE(json["load_before"].get<double>(), 0);
+}
+
+}  // namespace
+}  // namespace stoker::study
