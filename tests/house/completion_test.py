@@ -28,6 +28,12 @@ class Completion(unittest.TestCase):
     def test_values_without_the_part_before_the_equals_sign(self):
         self.assertEqual(candidates("stoker train data model=resnet"), ["resnet18", "resnet34", "resnet50"])
 
+    def test_benches(self):
+        self.assertEqual(candidates("stoker bench t"), ["tips"])
+        self.assertEqual(candidates("stoker bench tips --qu"), ["--quick"])
+        self.assertEqual(candidates("stoker bench tips --models mlp,resnet1"), ["mlp,resnet18"])
+        self.assertIn("channels-last", candidates("stoker bench tips --tips "))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -154,7 +154,7 @@ TEST(TipsTable, StoppingKeepsWhatWasMeasured) {
   const TipsTable table = measure_tips(tips, options);
   EXPECT_TRUE(table.stopped);
   EXPECT_EQ(text_of(table.cells.at(0).word), "helps");
-  EXPECT_THAT(table.cells.at(1).note, HasSubstr("not enough pairs"));
+  EXPECT_THAT(table.cells.at(1).note, HasSubstr("before there were enough pairs"));
   EXPECT_THAT(table.cells.at(2).note, HasSubstr("stopped before"));
   EXPECT_THAT(tips_text(table), HasSubstr("Stopped before its end"));
 }
@@ -193,7 +193,7 @@ TEST(TipsTable, TextFitsATerminalAndJsonHoldsTheSame) {
   table.accuracies = {{"resnet34-slim", "16 x 2", {0.512, 0.498, 0.5}}};
   std::istringstream lines(tips_text(table));
   for (std::string line; std::getline(lines, line);) {
-    EXPECT_LE(line.size(), 112U) << line;
+    EXPECT_LE(line.size(), 110U) << line;  // 100 with figures of the usual length
   }
   const auto json = nlohmann::json::parse(tips_json(table));
   EXPECT_EQ(json["format"], 1);

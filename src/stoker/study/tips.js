@@ -26,6 +26,8 @@
   }
   const ms = (seconds) => figure(seconds * 1e3), mb = (bytes) => figure(bytes === null ? null : bytes / 1e6);
 
+  const times = (ratio) => ratio.toFixed(ratio >= 100 ? 0 : ratio >= 10 ? 1 : 2);
+
   // Percent of the width at which a ratio stands: a quarter at the left end, 1 in the middle, four times at the right.
   const place = (ratio) => 50 + 25 * Math.max(-2, Math.min(2, Math.log2(ratio)));
 
@@ -44,7 +46,7 @@
     }
     const made = el("div", {className: "cell"},
       el("span", {className: "model", title: data.models[cell.model] ?? ""}, cell.model), bar(cell),
-      el("span", {className: "figure"}, cell.ratio.toFixed(2) + " ", el("small", {}, `${cell.low.toFixed(2)} – ${cell.high.toFixed(2)}`)),
+      el("span", {className: "figure"}, times(cell.ratio) + " ", el("small", {}, `${times(cell.low)} – ${times(cell.high)}`)),
       el("span", {className: "figure"}, `${ms(cell.seconds_without)} → ${ms(cell.seconds_with)} `, el("small", {}, "ms")),
       el("span", {className: "figure"}, ...(cell.bytes_with === null ? ["–"] : [`${mb(cell.bytes_without)} → ${mb(cell.bytes_with)} `, el("small", {}, "MB")])),
       el("span", {className: "word " + kinds[cell.word]}, cell.word));
@@ -61,11 +63,9 @@
   }
 
   function tip(each) {
-    const between = each.without ? `${each.without} → ${each.with}` : "";
-    const made = el("section", {className: "tip", id: each.id}, el("header", {}, el("h3", {}, each.title), el("span", {}, between)));
-    if (each.note) {
-      made.append(el("div", {className: "cell note"}, el("span", {className: "model"}, "not measured"), el("span", {}, each.note)));
-    } else {
+    const beside = each.note ? "not measured: " + each.note : `${each.without} → ${each.with}`;
+    const made = el("section", {className: "tip", id: each.id}, el("header", {}, el("h3", {}, each.title), el("span", {}, beside)));
+    if (!each.note) {
       made.append(...(each.cells.some((cell) => cell.ratio !== undefined) ? [scale()] : []), ...each.cells.map((cell) => row({...cell, tip: each})));
     }
     return made;
@@ -98,7 +98,7 @@
   function machine() {
     const load = (value) => value === null ? "unknown" : value.toFixed(2);
     const rows = {
-      "device": data.device, "CPU": `${data.cpu}, ${data.cores_used} of ${data.cores} cores, ${data.intra_op} intra-op threads`,
+      "device": data.device, "CPU": `${data.cpu}, ${data.cores_used} of ${data.cores} cores, intra-op threads: ${data.intra_op}`,
       "memory": data.memory_bytes === null ? "unknown" : (data.memory_bytes / 1e9).toFixed(1) + " GB", "kernel": data.kernel,
       "versions": `stoker ${data.stoker}, torch ${data.torch}, g++ ${data.compiler}`,
       "load": `${load(data.load_before)} before, ${load(data.load_after)} after`,
@@ -109,7 +109,7 @@
   const count = (word) => measured.filter((cell) => cell.word === word).length;
   $("tiles").append(...Object.entries(kinds).map(([word, kind]) =>
     el("div", {className: "tile"}, el("b", {className: kind}, String(count(word))), el("span", {}, word))));
-  $("subtitle").textContent = `${data.cpu}, ${data.device === "cpu" ? `${data.intra_op} threads` : data.device}; ${data.date.replace("T", " ").replace("Z", " UTC")}`;
+  $("subtitle").textContent = `${data.cpu}, ${data.device === "cpu" ? `${data.intra_op} intra-op thread${data.intra_op === 1 ? "" : "s"}` : data.device}; ${data.date.replace("T", " ").replace("Z", " UTC")}`;
   if (data.stopped) {
     $("state").textContent = "stopped early";
     $("state").classList.add("stopped");

@@ -20,7 +20,7 @@ constexpr std::int64_t kBatch = 32, kBatches = 12;
 // PNG files in memory: waves and a little noise, which take as long to decode as photographs of that size.
 class MadeUpPictures final : public data::ByteSource {
  public:
-  MadeUpPictures() {
+  explicit MadeUpPictures(std::int64_t size) : size_(size) {
     augment::Image image;
     image.reshape(kPixels, kPixels, 3);
     for (int number = 0; number < kPictures; ++number) {
@@ -32,7 +32,7 @@ class MadeUpPictures final : public data::ByteSource {
       files_.push_back(data::encode_png(image.view()));
     }
   }
-  [[nodiscard]] std::int64_t size() const override { return kBatch * kBatches; }
+  [[nodiscard]] std::int64_t size() const override { return size_; }
   void read(std::int64_t index, std::vector<std::byte>& bytes) const override {
     bytes = files_[static_cast<std::size_t>(index) % files_.size()];
   }
@@ -40,6 +40,7 @@ class MadeUpPictures final : public data::ByteSource {
   [[nodiscard]] std::string name(std::int64_t index) const override { return "made-up " + std::to_string(index); }
 
  private:
+  std::int64_t size_;
   std::vector<std::vector<std::byte>> files_;
 };
 
@@ -47,12 +48,12 @@ class MadeUpPictures final : public data::ByteSource {
 // other way's turn.
 Way loading_way(const Setting& setting, int threads) {
   data::ImageLoaderOptions options;
-  options.split.source = std::make_shared<MadeUpPictures>();
+  options.batch = setting.batch > 0 ? setting.batch : kBatch;
+  options.split.source = std::make_shared<MadeUpPictures>(options.batch * kBatches);
   options.split.samples.resize(static_cast<std::size_t>(options.split.source->size()));
   std::iota(options.split.samples.begin(), options.split.samples.end(), std::int64_t{0});
   options.split.labels.assign(options.split.samples.size(), 1);
   options.policy = {.crop = augment::Crop::kRandomResized, .out_width = 32, .out_height = 32, .flip = true};
-  options.batch = kBatch;
   options.threads = threads;
   const StepOnBatches engine = engine_step(setting);
   Way way;

@@ -239,7 +239,8 @@ TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options)
     try {
       job::with_typed_errors([&] { measure(cell, setting, measuring); });
     } catch (const std::exception& error) {
-      cell.note = printable(error.what());
+      const std::string_view text = error.what();
+      cell.note = printable(text.substr(0, text.find('\n')));
     }
   }
   table.stopped = table.stopped || (options.stop && options.stop());

@@ -20,18 +20,22 @@ std::string figure(double value) {
 std::string milliseconds(double seconds) { return figure(seconds * 1e3); }
 std::string megabytes(std::int64_t bytes) { return bytes < 0 ? "-" : figure(static_cast<double>(bytes) * 1e-6); }
 
+std::string times(double ratio) { return fmt::format("{:.{}f}", ratio, ratio >= 100 ? 0 : ratio >= 10 ? 1 : 2); }
+
 std::string head_text(const TipsTable& table) {
   std::string text =
       fmt::format("stoker {}, torch {}, g++ {}; {}\n", table.stoker, table.torch, table.compiler, table.date);
   text += fmt::format("{}; {} of {} cores of {}, {:.1f} GB, {}\n", table.device, table.cores_used, table.cores,
                       table.cpu, static_cast<double>(table.memory_bytes) * 1e-9, table.kernel);
   const char* why = table.intra_op == table.cores_used ? ", as the engine takes by default" : "";
-  text += fmt::format("{} intra-op threads{}; load {:.2f} before, {:.2f} after; {:.0f} s{}\n", table.intra_op, why,
+  text += fmt::format("intra-op threads: {}{}; load {:.2f} before, {:.2f} after; {:.0f} s{}\n", table.intra_op, why,
                       table.load_before, table.load_after, table.seconds_taken, table.quick ? " (quick: 6 pairs)" : "");
   text +=
       "Times are medians of a call, taken in turns; ratio: without / with, above 1 the tip helps, with its\n"
       "95 % interval and the number of pairs; MB: held by tensors at the peak of a call.\n";
-  return table.stopped ? text + "Stopped before its end: this is what was measured by then.\n" : text;
+  text += table.stopped ? "Stopped before its end: this is what was measured by then.\n" : "";
+  return text + fmt::format("\n  {:<21} {:>7} {:>7}   {:>5} {:<12} {:>3}  {:>6} {:>6}\n", "", "ms", "with", "ratio",
+                            "interval", "n", "MB", "with");
 }
 
 std::string cell_text(const TipCell& cell) {
@@ -39,10 +43,11 @@ std::string cell_text(const TipCell& cell) {
   if (!cell.note.empty()) {
     return fmt::format("  {:<21} {}: {}\n", name, text_of(cell.word), cell.note);
   }
-  return fmt::format("  {:<21} {:>7} {:>7}   {:>5.2f} [{:.2f}, {:.2f}] {:>3}  {:>6} {:>6}   {}\n", name,
-                     milliseconds(cell.seconds_without), milliseconds(cell.seconds_with), cell.ratio.median,
-                     cell.ratio.low, cell.ratio.high, cell.ratio.pairs, megabytes(cell.bytes_without),
-                     megabytes(cell.bytes_with), text_of(cell.word));
+  const std::string interval = fmt::format("[{}, {}]", times(cell.ratio.low), times(cell.ratio.high));
+  return fmt::format("  {:<21} {:>7} {:>7}   {:>5} {:<12} {:>3}  {:>6} {:>6}   {}\n", name,
+                     milliseconds(cell.seconds_without), milliseconds(cell.seconds_with), times(cell.ratio.median),
+                     interval, cell.ratio.pairs, megabytes(cell.bytes_without), megabytes(cell.bytes_with),
+                     text_of(cell.word));
 }
 
 const TipCell* find(const TipsTable& table, std::string_view tip, const std::string& model) {
