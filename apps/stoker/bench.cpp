@@ -73,11 +73,14 @@ void add_tips(CLI::App& bench, int& exit_code) {
   command->add_flag("--quick", options.quick, "the fewest pairs: a few minutes, wider intervals");
   command->add_option("--intra-op", options.intra_op, "threads of an operator; as many as cores unless said otherwise")
       ->check(CLI::PositiveNumber);
+  command->add_flag("--cpu-time", options.cpu_time, "the CPU time of one thread: for a machine that others keep busy");
   command->add_option("--device", options.device, "auto, cpu, cuda or cuda:N");
   command->add_option("--json", words->json, "write it to this file, too, for programs");
   command->add_option("--html", words->html, "... and as a page with bars");
   command->add_option("--accuracy", words->data,
                       "also train on these pictures (CIFAR-10): what accumulation does to accuracy; takes long");
+  command->add_option("--pictures", words->accuracy.pictures, "... on so many of them, spread evenly")
+      ->check(CLI::PositiveNumber);
   command->callback([words, &exit_code] { exit_code = run_tips(*words); });
 }
 

@@ -17,8 +17,8 @@ std::vector<std::string> complete_bench(const std::vector<std::string>& words) {
   const std::string& last = words.back();
   const std::string before = words.size() > 2 ? words[words.size() - 2] : "";
   const std::string head = last.substr(0, last.rfind(',') + 1);
-  std::vector<std::string> candidates{"--models", "--tips",     "--seconds", "--quick", "--intra-op",
-                                      "--device", "--accuracy", "--json",    "--html"};
+  std::vector<std::string> candidates{"--models",   "--tips",   "--seconds",  "--quick", "--intra-op", "--cpu-time",
+                                      "--pictures", "--device", "--accuracy", "--json",  "--html"};
   if (words.size() == 2) {
     candidates = {"tips"};
   } else if (before == "--models" || before == "--tips") {

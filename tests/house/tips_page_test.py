@@ -86,7 +86,7 @@ class TipsPage(PageTest):
         self.assertEqual(len(rows), len(cells))
         for row, cell in zip(rows, cells):
             self.assertIn(cell["word"], row)
-            self.assertIn(f"{cell['ratio']:.2f}", row)
+            self.assertIn(f"{cell['ratio']:.{0 if cell['ratio'] >= 100 else 1 if cell['ratio'] >= 10 else 2}f}", row)
         self.assertIn("needs a GPU", self.ask("document.getElementById('tf32').textContent"))
         self.assertIn("of 3 comparisons", self.verdict())
         self.assertEqual(self.ask("document.querySelectorAll('#precision tbody tr').length"), 1)

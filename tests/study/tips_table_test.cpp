@@ -140,6 +140,24 @@ TEST(TipsTable, WhatCannotBeMeasuredSaysWhy) {
   EXPECT_THAT(text, HasSubstr("not measured: no such kernel"));
 }
 
+TEST(TipsTable, CpuTimeIsThatOfOneThread) {
+  FakeTime time;
+  std::vector<Tip> tips{fake("a", {"cnn"}), fake("threads", {"cnn"})};
+  tips[1].own_threads = true;
+  TipsOptions options = time.options(1);
+  options.cpu_time = true;
+  const auto timer = options.timer;
+  options.timer = [&](const Side& a, const Side& b, const PairingOptions& pairing) {
+    EXPECT_EQ(pairing.clock, Clock::kThreadCpu);
+    return timer(a, b, pairing);
+  };
+  const TipsTable table = measure_tips(tips, options);
+  EXPECT_EQ(table.intra_op, 1);
+  EXPECT_EQ(table.cells.at(1).note, "needs the time on the wall");
+  options.intra_op = 2;
+  EXPECT_THROW((void)measure_tips(tips, options), ConfigError);
+}
+
 TEST(TipsTable, StoppingKeepsWhatWasMeasured) {
   FakeTime time;
   const std::vector<Tip> tips{fake("a", {"cnn", "mlp", "gpt"})};

@@ -52,6 +52,7 @@ struct Tip {
   Need need = Need::kNothing;
   std::vector<std::string> models;  // that it concerns
   std::function<Way(const Setting&, bool with)> make;
+  bool own_threads = false;  // works beside the calling thread, whose CPU time says nothing then
   bool counts_bytes = true;  // false: the peak of bytes says nothing here, or cannot be had
 };
 

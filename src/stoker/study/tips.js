@@ -102,7 +102,7 @@
       "memory": data.memory_bytes === null ? "unknown" : (data.memory_bytes / 1e9).toFixed(1) + " GB", "kernel": data.kernel,
       "versions": `stoker ${data.stoker}, torch ${data.torch}, g++ ${data.compiler}`,
       "load": `${load(data.load_before)} before, ${load(data.load_after)} after`,
-      "took": `${Math.round(data.seconds_taken)} s${data.quick ? ", quick: the fewest pairs" : ""}`};
+      "took": `${Math.round(data.seconds_taken)} s${data.quick ? ", quick: the fewest pairs" : ""}`, "clock": data.clock};
     $("machine").append(el("dl", {}, ...Object.entries(rows).flatMap(([key, value]) => [el("dt", {}, key), el("dd", {}, value)])));
   }
 

@@ -102,7 +102,8 @@ Tip loader_threads(int threads) {
           .without = "0 threads",
           .with = std::to_string(threads),
           .models = {"cnn"},
-          .make = [threads](const Setting& setting, bool on) { return loading_way(setting, on ? threads : 0); }};
+          .make = [threads](const Setting& setting, bool on) { return loading_way(setting, on ? threads : 0); },
+          .own_threads = true};
 }
 
 Tip pinned_memory() { return waits_for_the_loader("pinned-memory", "batches in pinned memory"); }

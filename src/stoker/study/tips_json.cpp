@@ -77,6 +77,7 @@ std::string tips_json(const TipsTable& table) {
                   {"load_after", number(table.load_after)},
                   {"seconds", table.seconds},
                   {"seconds_taken", table.seconds_taken},
+                  {"clock", table.cpu_time ? "thread CPU" : "wall"},
                   {"quick", table.quick},
                   {"stopped", table.stopped},
                   {"models", std::move(models)},

@@ -30,7 +30,10 @@ constexpr double kFewerBytes = 0.02;
 constexpr double kMostOver = 1.5;  // of the seconds asked for
 constexpr int kQuickPairs = 6;     // the fewest whose range is a 95 % interval
 
-std::string why_not(const Tip& tip, c10::Device on) {
+std::string why_not(const Tip& tip, c10::Device on, bool cpu_time) {
+  if (cpu_time && tip.own_threads) {
+    return "needs the time on the wall";
+  }
   switch (tip.need) {
     case Need::kNothing: return "";
     case Need::kGpu: return on.is_cuda() ? "" : "needs a GPU";
@@ -128,6 +131,7 @@ TipsTable head(const TipsOptions& options, c10::Device on) {
   table.memory_bytes = machine.memory_bytes;
   table.load_before = machine.load_1min;
   table.seconds = options.seconds;
+  table.cpu_time = options.cpu_time;
   table.quick = options.quick;
   return table;
 }
@@ -191,7 +195,7 @@ std::vector<TipCell> chosen_cells(const std::vector<Tip>& tips, const TipsOption
     if (!takes(options.tips, tip.id)) {
       continue;
     }
-    if (const std::string why = why_not(tip, on); !why.empty()) {
+    if (const std::string why = why_not(tip, on, options.cpu_time); !why.empty()) {
       cells.push_back({.tip = &tip, .model = "", .note = why});
       continue;
     }
@@ -208,11 +212,15 @@ TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options)
   const c10::Device on = device::choose_device(options.device).device;
   TipsTable table = head(options, on);
   table.cells = chosen_cells(tips, options, on);
-  table.intra_op = options.intra_op > 0 ? options.intra_op : table.cores_used;
+  if (options.cpu_time && (!on.is_cpu() || options.intra_op > 1)) {
+    fail<ConfigError>("study.tips", "CPU time is that of one thread of a CPU; leave out the device and the threads");
+  }
+  table.intra_op = options.cpu_time ? 1 : options.intra_op > 0 ? options.intra_op : table.cores_used;
   const IntraOp intra_op(table.intra_op);
   Measuring measuring{{}, options.timer ? options.timer : time_in_turns, options.clock ? options.clock : now_s};
   measuring.pairing.least_pairs = options.quick ? kQuickPairs : measuring.pairing.least_pairs;
   measuring.pairing.most_pairs = options.quick ? kQuickPairs : measuring.pairing.most_pairs;
+  measuring.pairing.clock = options.cpu_time ? Clock::kThreadCpu : Clock::kWall;
   measuring.pairing.stop = options.stop;
   const double start = measuring.clock();
   int left = static_cast<int>(std::ranges::count_if(table.cells, is_wanted)), number = 0;

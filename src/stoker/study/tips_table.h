@@ -47,7 +47,9 @@ struct TipsOptions {
   double seconds = 600;  // for the whole table, shared out over its cells; where even the fewest pairs take longer, the
                          // table ends at one and a half times that, and says what it left out
   int intra_op = 0;      // threads of an operator; 0: as many as this process may use cores
-  bool quick = false;    // fewer pairs: wider intervals
+  // Count the CPU time of one thread instead of the clock on the wall: for a machine that others keep busy.
+  bool cpu_time = false;
+  bool quick = false;          // fewer pairs: wider intervals
   std::string device = "cpu";  // as device::choose_device() takes it
   std::function<void(const TipsProgress&)> progress = {};
   std::function<bool()> stop = {};  // asked between pairs: true ends the table with what there is
@@ -64,7 +66,7 @@ struct TipsTable {
   std::int64_t memory_bytes = -1;
   double load_before = -1, load_after = -1;  // 1 minute; -1: unknown
   double seconds = 0, seconds_taken = 0;     // asked for, spent
-  bool quick = false, stopped = false;
+  bool cpu_time = false, quick = false, stopped = false;
   std::vector<TipCell> cells;                // by tip, in the order of known_tips()
   std::vector<ScheduleAccuracy> accuracies;  // of accumulation; empty without --accuracy
 };

@@ -30,6 +30,7 @@ std::string head_text(const TipsTable& table) {
   const char* why = table.intra_op == table.cores_used ? ", as the engine takes by default" : "";
   text += fmt::format("intra-op threads: {}{}; load {:.2f} before, {:.2f} after; {:.0f} s{}\n", table.intra_op, why,
                       table.load_before, table.load_after, table.seconds_taken, table.quick ? " (quick: 6 pairs)" : "");
+  text += table.cpu_time ? "CPU time of one thread, not the time on the wall.\n" : "";
   text +=
       "Times are medians of a call, taken in turns; ratio: without / with, above 1 the tip helps, with its\n"
       "95 % interval and the number of pairs; MB: held by tensors at the peak of a call.\n";
