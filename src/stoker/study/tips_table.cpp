@@ -4,7 +4,6 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <exception>
 #include <utility>
@@ -12,7 +11,6 @@
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/base/nearest.h"
 #include "stoker/base/version.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/cpu_quota.h"
@@ -20,46 +18,13 @@
 #include "stoker/device/process_facts.h"
 #include "stoker/device/tensor_bytes.h"
 #include "stoker/job/process.h"
-#include "stoker/study/bench_model.h"
+#include "stoker/precision/policy.h"
 
 namespace stoker::study {
 namespace {
 
-constexpr double kHelps = 1.01, kHurts = 0.99;
-constexpr double kFewerBytes = 0.02;
 constexpr double kMostOver = 1.5;  // of the seconds asked for
 constexpr int kQuickPairs = 6;     // the fewest whose range is a 95 % interval
-
-std::string why_not(const Tip& tip, c10::Device on, bool cpu_time) {
-  if (cpu_time && tip.own_threads) {
-    return "needs the time on the wall";
-  }
-  switch (tip.need) {
-    case Need::kNothing: return "";
-    case Need::kGpu: return on.is_cuda() ? "" : "needs a GPU";
-    case Need::kLoader: return "waits for the loader";
-    case Need::kHalfUnits: {
-      const std::vector<std::string> flags = device::machine_facts().cpu_flags;
-      const bool units =
-          std::ranges::find(flags, "avx512_fp16") != flags.end() || std::ranges::find(flags, "amx_fp16") != flags.end();
-      return on.is_cuda() || units ? "" : "needs a GPU: this CPU does not compute in float16";
-    }
-  }
-  return "";
-}
-
-void check_names(const std::vector<std::string>& chosen, const std::vector<std::string>& known, const char* what) {
-  for (const std::string& name : chosen) {
-    if (std::ranges::find(known, name) == known.end()) {
-      fail<ConfigError>("study.tips", "there is no {} \"{}\"; did you mean \"{}\"? known: {}", what, printable(name),
-                        nearest(name, known), fmt::join(known, ", "));
-    }
-  }
-}
-
-bool takes(const std::vector<std::string>& chosen, const std::string& name) {
-  return chosen.empty() || std::ranges::find(chosen, name) != chosen.end();
-}
 
 // A way after two calls, and the peak of its tensors' bytes within a third.
 std::pair<Way, std::int64_t> weigh(const Tip& tip, const Setting& setting, bool with) {
@@ -104,6 +69,16 @@ void measure(TipCell& cell, const Setting& setting, const Measuring& measuring) 
   cell.seconds_with = paired.second_seconds;
   cell.ratio = paired.ratio;
   cell.word = word_of(cell.ratio, bytes_without, bytes_with);
+}
+
+// The same, where what goes wrong is a note.
+void fill(TipCell& cell, const Setting& setting, const Measuring& measuring) {
+  try {
+    job::with_typed_errors([&] { measure(cell, setting, measuring); });
+  } catch (const std::exception& error) {
+    const std::string_view text = error.what();
+    cell.note = printable(text.substr(0, text.find('\n')));
+  }
 }
 
 std::string utc_now() {
@@ -152,62 +127,6 @@ class IntraOp {
 
 }  // namespace
 
-std::string_view text_of(Word word) {
-  switch (word) {
-    case Word::kHelps: return "helps";
-    case Word::kHelpsMemory: return "helps (memory)";
-    case Word::kNoDifference: return "no difference";
-    case Word::kHurts: return "hurts here";
-    case Word::kNotMeasured: return "not measured";
-  }
-  return "";
-}
-
-Word word_of(const Ratio& ratio, std::int64_t bytes_without, std::int64_t bytes_with) {
-  if (ratio.pairs == 0 || std::isnan(ratio.median)) {
-    return Word::kNotMeasured;
-  }
-  if (ratio.low > kHelps) {
-    return Word::kHelps;
-  }
-  if (ratio.high < kHurts) {
-    return Word::kHurts;
-  }
-  const bool known = bytes_without > 0 && bytes_with >= 0;
-  const bool fewer = known && static_cast<double>(bytes_with) <= (1 - kFewerBytes) * static_cast<double>(bytes_without);
-  return fewer ? Word::kHelpsMemory : Word::kNoDifference;
-}
-
-std::vector<TipCell> chosen_cells(const std::vector<Tip>& tips, const TipsOptions& options, c10::Device on) {
-  std::vector<std::string> ids, models;
-  std::ranges::transform(tips, std::back_inserter(ids), &Tip::id);
-  for (const Tip& tip : tips) {
-    for (const std::string& model : tip.models) {
-      if (std::ranges::find(models, model) == models.end()) {
-        models.push_back(model);
-      }
-    }
-  }
-  check_names(options.tips, ids, "tip");
-  check_names(options.models, models, "model");
-  std::vector<TipCell> cells;
-  for (const Tip& tip : tips) {
-    if (!takes(options.tips, tip.id)) {
-      continue;
-    }
-    if (const std::string why = why_not(tip, on, options.cpu_time); !why.empty()) {
-      cells.push_back({.tip = &tip, .model = "", .note = why});
-      continue;
-    }
-    for (const std::string& model : tip.models) {
-      if (takes(options.models, model)) {
-        cells.push_back({.tip = &tip, .model = model});
-      }
-    }
-  }
-  return cells;
-}
-
 TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options) {
   const c10::Device on = device::choose_device(options.device).device;
   TipsTable table = head(options, on);
@@ -217,6 +136,9 @@ TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options)
   }
   table.intra_op = options.cpu_time ? 1 : options.intra_op > 0 ? options.intra_op : table.cores_used;
   const IntraOp intra_op(table.intra_op);
+  if (on.is_cuda()) {
+    precision::apply({});  // as the engine does by default
+  }
   Measuring measuring{{}, options.timer ? options.timer : time_in_turns, options.clock ? options.clock : now_s};
   measuring.pairing.least_pairs = options.quick ? kQuickPairs : measuring.pairing.least_pairs;
   measuring.pairing.most_pairs = options.quick ? kQuickPairs : measuring.pairing.most_pairs;
@@ -243,13 +165,7 @@ TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options)
       options.progress({++number, cells, cell.tip, cell.model, seconds_left});
     }
     measuring.pairing.seconds = seconds_left / left--;
-    const Setting setting{.model = cell.model, .device = on, .cores = table.intra_op};
-    try {
-      job::with_typed_errors([&] { measure(cell, setting, measuring); });
-    } catch (const std::exception& error) {
-      const std::string_view text = error.what();
-      cell.note = printable(text.substr(0, text.find('\n')));
-    }
+    fill(cell, {.model = cell.model, .device = on, .cores = table.intra_op}, measuring);
   }
   table.stopped = table.stopped || (options.stop && options.stop());
   table.seconds_taken = measuring.clock() - start;
