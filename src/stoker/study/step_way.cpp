@@ -2,6 +2,7 @@
 #include "stoker/study/step_way.h"
 
 #include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <utility>
 
@@ -133,7 +134,8 @@ Way bare_way(const Setting& setting, bool keep_gradients) {
     core::Trainable& model = *bench->model;
     const core::Batch& batch = bench->batch;
     const core::LossTerms terms = model.loss(model.forward(model.inputs(batch)), batch);
-    core::normalise(terms, model.normalisers(batch)).total.backward();
+    const core::NormalisedLoss loss = core::normalise(terms, model.normalisers(batch));
+    torch::autograd::backward(loss.sums, loss.gradients);
     optimizer->step(bench->lr);
     for (const core::Parameter& parameter : model.parameters()) {
       if (at::Tensor& gradient = parameter.tensor.mutable_grad(); keep_gradients && gradient.defined()) {
