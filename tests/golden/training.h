@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// make_steps.py's training in C++, through train::Step: a small network with batch norm, a weighted and smoothed loss,
-// clipping, averages. Used by steps_test and grad_scaler_test.
+// make_steps.py's training in C++, through train::Step: a small network with batch norm, a weighted and smoothed loss
+// with a second term, clipping, averages. Used by steps_test and grad_scaler_test.
 #pragma once
 
 #include <ATen/core/grad_mode.h>
@@ -22,7 +22,7 @@
 namespace stoker::golden {
 
 constexpr std::int64_t kRows = 10;
-constexpr double kClip = 1.5, kEmaDecay = 0.4;
+constexpr double kClip = 2.5, kEmaDecay = 0.4;
 
 inline const GoldenFile& steps_file() {
   static const GoldenFile file("steps.safetensors");
@@ -57,12 +57,15 @@ class SmallModel final : public tasks::NetworkTrainable {
   explicit SmallModel(at::ScalarType dtype)
       : NetworkTrainable(make_small(dtype)), class_weights_(at::tensor({0.5, 2.0, 1.25}, at::kDouble)) {}
   [[nodiscard]] core::TensorList inputs(const core::Batch& batch) const override { return {batch["x"]}; }
-  [[nodiscard]] std::vector<std::string> loss_names() const override { return {"cross_entropy"}; }
+  [[nodiscard]] std::vector<std::string> loss_names() const override { return {"cross_entropy", "squares"}; }
   [[nodiscard]] core::Normalisers normalisers(const core::Batch& batch) const override {
-    return ops::cross_entropy_normaliser(batch["y"], class_weights_).reshape({1});
+    const at::Tensor counted = batch["y"].gt(0).sum().to(at::kDouble);
+    return at::stack({ops::cross_entropy_normaliser(batch["y"], class_weights_), counted});
   }
   [[nodiscard]] core::LossTerms loss(const core::TensorList& outputs, const core::Batch& batch) const override {
-    return {{"cross_entropy", 1, ops::cross_entropy_sum(outputs[0], batch["y"], 0.1, class_weights_)}};
+    const at::Tensor counted = batch["y"].gt(0).to(outputs[0].scalar_type()).unsqueeze(1);
+    return {{"cross_entropy", 1, ops::cross_entropy_sum(outputs[0], batch["y"], 0.1, class_weights_)},
+            {"squares", 0.25, (outputs[0].square() * counted).sum()}};
   }
   [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList&, const core::Batch&) const override {
     return {};
