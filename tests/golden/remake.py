@@ -16,7 +16,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 HOUSE = HERE.parents[1]
-ROUNDING = 1e-13  # of the largest value of a tensor, or of a number in a text: a tenth of what the tests allow
+ROUNDING = 1e-13  # of the largest value of a tensor, or of a line of text: a tenth of what the tests allow
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
 KINDS = {".h", ".tsv", ".json", ".safetensors"}
 
@@ -53,12 +53,13 @@ def largest_difference(path, old, new):
         (before, rest), (after, new_rest) = tensors(old), tensors(new)
     else:
         texts = [data.decode() for data in (old, new)]
-        before, after = ({i: [float(n)] for i, n in enumerate(NUMBER.findall(text))} for text in texts)
+        before, after = ({i: [float(n) for n in NUMBER.findall(line)] for i, line in enumerate(text.splitlines())}
+                         for text in texts)
         rest, new_rest = (NUMBER.sub("#", text) for text in texts)
     if rest != new_rest:
         return None
-    return max(max(abs(a - b) for a, b in zip(before[key], after[key])) / (max(map(abs, before[key])) or 1)
-               for key in before)
+    return max(max(abs(a - b) for a, b in zip(values, after[key])) / (max(map(abs, values)) or 1)
+               for key, values in before.items() if values)
 
 
 def verdict(path, old, new):
