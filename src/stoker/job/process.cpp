@@ -9,6 +9,7 @@
 #include "stoker/base/version.h"
 #include "stoker/device/cuda_library.h"
 #include "stoker/device/process_facts.h"
+#include "stoker/memory/freed_memory.h"
 #include "stoker/memory/out_of_memory.h"
 
 namespace stoker::job {
@@ -22,7 +23,10 @@ std::string first_line(const std::exception& error) {
 
 }  // namespace
 
-void start_process() { device::load_cuda(); }
+void start_process() {
+  memory::keep_freed_memory();
+  device::load_cuda();
+}
 
 std::string version_text() {
   const device::Versions versions = device::versions();

@@ -8,8 +8,9 @@
 
 namespace stoker::job {
 
-// Brings CUDA in if there is a driver: before the first ATen call, since torch remembers the absence of CUDA for good.
-// It takes 0.3 s where there is a driver, so what needs no device leaves it out.
+// Keeps the memory that steps free (memory/freed_memory.h), and brings CUDA in if there is a driver: before the first
+// ATen call, since torch remembers the absence of CUDA for good. It takes 0.3 s where there is a driver, so what needs
+// no device leaves it out.
 void start_process();
 
 // "stoker 0.1.0, torch 2.11.0, g++ 12.2.0". Touches no device.
