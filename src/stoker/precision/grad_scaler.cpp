@@ -14,6 +14,7 @@
 #include "stoker/base/error.h"
 #include "stoker/core/dtype_groups.h"
 #include "stoker/core/host_value.h"
+#include "stoker/precision/all_finite.h"
 
 namespace stoker::precision {
 namespace {
@@ -48,7 +49,15 @@ void GradScaler::unscale(const std::vector<at::Tensor>& grads) {
   const at::NoGradGuard no_grad;
   // Through float64, as PyTorch does: the float32 reciprocal may differ in the last bit.
   const at::Tensor inverse = options_.scaling ? scale_.to(at::kDouble).reciprocal().to(at::kFloat) : one_;
-  for (const auto& [dtype, group] : core::by_dtype(grads)) {
+  std::vector<at::Tensor> others;
+  for (const at::Tensor& grad : grads) {
+    if (options_.scaling || !grad.defined() || !is_plain(grad)) {
+      others.push_back(grad);
+    } else if (!all_finite(grad)) {
+      core::set_host_value(found_inf_, 1);
+    }
+  }
+  for (const auto& [dtype, group] : core::by_dtype(others)) {
     at::_amp_foreach_non_finite_check_and_unscale_(group, found_inf_, inverse);
   }
 }
