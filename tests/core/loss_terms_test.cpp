@@ -19,7 +19,7 @@ LossTerms make_terms(at::ScalarType dtype, bool learns = true) {
   return {{"a", 1, sum(6)}, {"b", 0.25, sum(10)}, {"uncounted", 3, sum(7)}};
 }
 
-// float32 and float64 sums are weighed on the host, float16 ones by operators, as on a GPU.
+// float32 and float64 sums are weighed on the host, float16 ones, and all on a GPU, by operators.
 TEST(LossTerms, BackwardStartsFromWeightOverNormaliser) {
   const at::Tensor normalisers = at::tensor({4.0, 5.0, 0.0}, at::kDouble);
   for (const auto dtype : {at::kFloat, at::kDouble, at::kHalf}) {

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "stoker/base/error.h"
+#include "stoker/core/host_value.h"
 #include "stoker/device/scalar_ring.h"
 #include "stoker/models/registry.h"
 #include "stoker/tasks/image_classifier.h"
@@ -111,7 +113,15 @@ struct Rig {
   std::atomic<bool> stop{false};
 };
 
-TEST(HotPath, NeitherLossNorClippingNorEmaWaitForTheDevice) {
+// Without the host's short ways, as on a GPU. With them, item() is never called either.
+class HotPathOfOperators : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(AndHost, HotPathOfOperators, ::testing::Values(true, false));
+
+TEST_P(HotPathOfOperators, NeitherLossNorClippingNorEmaWaitForTheDevice) {
+  std::optional<core::OperatorsOnly> as_on_a_gpu;
+  if (GetParam()) {
+    as_on_a_gpu.emplace();
+  }
   const auto model = small_classifier();
   StepOptions options;
   options.clip = 1;

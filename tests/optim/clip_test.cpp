@@ -14,6 +14,7 @@
 
 #include "golden/optimizers.h"
 #include "stoker/base/error.h"
+#include "stoker/core/host_value.h"
 #include "stoker/optim/small_tensors.h"
 #include "support/dispatch_counter.h"
 
@@ -76,7 +77,10 @@ TEST(Clip, SmallAndLargeTensorsAreOneGradient) {
     const at::Tensor expected = before[i].to(at::kDouble) * (2 / (std::sqrt(squares) + 1e-6));
     EXPECT_TRUE(at::allclose(grads[i].to(at::kDouble), expected, 1e-6, 1e-12)) << i;
   }
-  EXPECT_NEAR(clip_by_operators(twins, 2).item<double>(), norm, 1e-6 * norm);
+  {
+    const core::OperatorsOnly as_on_a_gpu;
+    EXPECT_NEAR(clip_by_norm(twins, 2).item<double>(), norm, 1e-6 * norm);
+  }
   for (std::size_t i = 0; i < grads.size(); ++i) {
     EXPECT_TRUE(at::allclose(grads[i], twins[i], 1e-6, 1e-12)) << i;
   }
@@ -85,6 +89,7 @@ TEST(Clip, SmallAndLargeTensorsAreOneGradient) {
 TEST(Clip, NeverWaits) {
   const at::Tensor grad = make_gradient(3, 0, 12);
   at::Tensor found_inf = at::zeros({1});
+  const core::OperatorsOnly as_on_a_gpu;
   const testing::DispatchCounter counter;
   mark_non_finite(clip_by_norm({grad}, 1), found_inf);
   EXPECT_TRUE(counter.waits().empty());

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "stoker/base/error.h"
+#include "stoker/core/host_value.h"
 #include "stoker/optim/small_tensors.h"
 #include "support/dispatch_counter.h"
 #include "support/fault_allocator.h"
@@ -67,7 +68,10 @@ TEST(Ema, TheWeightOnTheHostIsThatOfTheOperators) {
     const at::Tensor found_inf = at::full({1}, step % 4 == 1 ? 1.0F : 0.0F);
     const at::Tensor given = step % 3 == 0 ? at::Tensor() : found_inf;
     host.next(given);
-    operators.next_by_operators(given);
+    {
+      const core::OperatorsOnly as_on_a_gpu;
+      operators.next(given);
+    }
     EXPECT_EQ(host.updates().item<double>(), operators.updates().item<double>());
     EXPECT_NEAR(host.exact().item<double>(), operators.exact().item<double>(), 1e-15);
     EXPECT_EQ(host.rounded().item<float>(), operators.rounded().item<float>());
@@ -180,6 +184,7 @@ TEST(Ema, NeverWaits) {
   const Toy toy;
   Ema ema(toy.parameters, {toy.statistics}, 0.9);
   const at::Tensor found_inf = at::full({1}, 0.0F);
+  const core::OperatorsOnly as_on_a_gpu;
   const testing::DispatchCounter counter;
   ema.update(found_inf);
   EXPECT_TRUE(counter.waits().empty());

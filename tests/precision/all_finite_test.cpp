@@ -2,6 +2,7 @@
 // Every kind of number at every place that matters, beside at::isfinite.
 #include "stoker/precision/all_finite.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
@@ -19,8 +20,9 @@ TEST(AllFinite, EqualsIsfinite) {
   using Limits = std::numeric_limits<float>;
   const std::array values{Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),  -Limits::quiet_NaN(),
                           Limits::max(),      Limits::lowest(),    Limits::denorm_min(), -0.0F};
-  constexpr std::int64_t kLarge = 300'000;  // several threads' worth, and no multiple of anything
-  for (const std::int64_t count : {std::int64_t{1}, std::int64_t{7}, std::int64_t{64}, kLarge + 3}) {
+  constexpr std::int64_t kLarge = 300'000;
+  for (const std::int64_t count :
+       {std::int64_t{1}, std::int64_t{7}, std::int64_t{16}, std::int64_t{17}, std::int64_t{64}, kLarge + 3}) {
     at::Tensor tensor = at::ones({count});
     float* x = tensor.mutable_data_ptr<float>();
     EXPECT_TRUE(all_finite(tensor));
@@ -36,13 +38,21 @@ TEST(AllFinite, EqualsIsfinite) {
   EXPECT_TRUE(all_finite(at::empty({0})));
 }
 
-TEST(AllFinite, TakesWhatHasNoGaps) {
+TEST(AllFinite, TakesWhatHasNoGapsAndNoSecondThreadIsQuickerAt) {
   const at::Tensor grid = at::ones({2, 3, 4, 5});
-  EXPECT_TRUE(is_plain(grid));
-  EXPECT_TRUE(is_plain(grid.to(at::MemoryFormat::ChannelsLast)));
-  EXPECT_FALSE(is_plain(grid.slice(3, 0, 4)));        // gaps
-  EXPECT_FALSE(is_plain(at::ones({1}).expand({4})));  // overlap
-  EXPECT_FALSE(is_plain(grid.to(at::kBFloat16)));
+  EXPECT_TRUE(may_check_alone(grid));
+  EXPECT_TRUE(may_check_alone(grid.to(at::MemoryFormat::ChannelsLast)));
+  EXPECT_FALSE(may_check_alone(grid.slice(3, 0, 4)));        // gaps
+  EXPECT_FALSE(may_check_alone(at::ones({1}).expand({4})));  // overlap
+  EXPECT_FALSE(may_check_alone(grid.to(at::kBFloat16)));
+  EXPECT_FALSE(may_check_alone(at::Tensor()));
+  const int before = at::get_num_threads();
+  const at::Tensor large = at::ones({1 << 20});
+  at::set_num_threads(2);
+  EXPECT_FALSE(may_check_alone(large));
+  at::set_num_threads(1);
+  EXPECT_TRUE(may_check_alone(large));
+  at::set_num_threads(before);
 }
 
 }  // namespace

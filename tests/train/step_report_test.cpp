@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "stoker/core/host_value.h"
+
 namespace stoker::train {
 namespace {
 
@@ -36,7 +38,10 @@ TEST(StepReport, TheHostSaysWhatTheOperatorsSay) {
           const auto make = [&] { return Row{at::full({1}, found), at::full({1}, 3.0F), at::zeros({columns})}; };
           Row host = make(), twin = make();
           judge_and_report(values, host.found_inf, host.skipped, host.scalars);
-          report_by_operators(values, twin.found_inf, twin.skipped, twin.scalars);
+          {
+            const core::OperatorsOnly as_on_a_gpu;
+            judge_and_report(values, twin.found_inf, twin.skipped, twin.scalars);
+          }
           EXPECT_EQ(host.found_inf.item<float>(), twin.found_inf.item<float>());
           EXPECT_EQ(host.skipped.item<float>(), twin.skipped.item<float>());
           EXPECT_TRUE(at::allclose(host.scalars, twin.scalars, 1e-6, 0, /*equal_nan=*/true))

@@ -11,8 +11,10 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "stoker/base/error.h"
+#include "stoker/core/host_value.h"
 #include "support/toy_trainable.h"
 
 namespace stoker::train {
@@ -144,6 +146,65 @@ TEST(Step, ReportsTheLossAndItsTerms) {
   EXPECT_NEAR(rig.scalar("cross_entropy"), cross_entropy, 1e-6);
   EXPECT_NEAR(rig.scalar("masked"), masked, 1e-6);
   EXPECT_EQ(rig.scalar("skipped"), 0);
+}
+
+// Nothing in the loss says so: only the pass over the gradients can know.
+TEST(Step, OneInfiniteGradientIsEnoughToSkip) {
+  for (const bool on_a_gpu : {false, true}) {
+    for (const float value : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+      Rig rig(at::kFloat, {});
+      const auto before = rig.weights();
+      std::optional<core::OperatorsOnly> operators;
+      if (on_a_gpu) {
+        operators.emplace();
+      }
+      rig.step->compute(toy_batch(8, at::kFloat), 0);
+      rig.model.parameters().back().tensor.grad().view({-1})[-1] = value;
+      rig.step->commit(0.1);
+      EXPECT_EQ(rig.scalar("skipped"), 1);
+      EXPECT_TRUE(std::isfinite(rig.scalar("loss")));
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        EXPECT_TRUE(rig.weights()[i].equal(before[i])) << i;
+      }
+    }
+  }
+}
+
+// What a GPU runs instead of the host's short ways, over clipping, averages, scaling and a step that is skipped.
+TEST(Step, OperatorsComputeWhatTheHostComputes) {
+  for (const bool scaling : {false, true}) {
+    StepOptions options;
+    options.clip = 0.5;
+    options.microbatch = 3;
+    Rig host(at::kFloat, options, at::tensor({1.0F, 0.5F, 2.0F, 1.5F}), scaling, 0.9);
+    Rig operators(at::kFloat, options, at::tensor({1.0F, 0.5F, 2.0F, 1.5F}), scaling, 0.9);
+    for (int step = 0; step < 6; ++step) {
+      core::Batch batch = toy_batch(8, at::kFloat, 100 * step);
+      if (step == 3) {
+        batch["x"].select(0, 3).fill_(std::numeric_limits<float>::infinity());
+      }
+      host.step->compute(batch, step);
+      host.step->commit(0.1);
+      {
+        const core::OperatorsOnly as_on_a_gpu;
+        operators.step->compute(batch, step);
+        operators.step->commit(0.1);
+      }
+      expect_close(operators.weights(), host.weights(), 1e-6);
+      for (const std::string& name : host.step->scalar_names()) {
+        const double expected = host.scalar(name);
+        EXPECT_TRUE(std::isnan(expected) ? std::isnan(operators.scalar(name))
+                                         : std::abs(operators.scalar(name) - expected) <= 1e-6 * std::abs(expected))
+            << name << " of step " << step;
+      }
+    }
+    core::State a, b;
+    host.ema->save_state(a);
+    operators.ema->save_state(b);
+    for (const auto& [name, tensor] : a.tensors) {
+      EXPECT_TRUE(b.tensor(name).allclose(tensor, 1e-6, 1e-7)) << name;
+    }
+  }
 }
 
 TEST(Step, NonFiniteStepsChangeNothingAndAreCounted) {

@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // A number that lies in CPU memory as a tensor of one element, read and written where it lies: an operator would take a
 // microsecond for it, and a small step has 200. Used by the step, its loss and the optimizers; elsewhere item() will
-// do. Thread-safe: no state.
+// do. Thread-safe but for OperatorsOnly.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
+#include <atomic>
+
 namespace stoker::core {
+
+// While one lives, on_host() says no: a CPU then runs what a GPU would run, which tests hold against the rest and count
+// for waits. For tests; from one thread, none nested.
+class OperatorsOnly {
+ public:
+  OperatorsOnly() { alive_ = true; }
+  ~OperatorsOnly() { alive_ = false; }
+  OperatorsOnly(const OperatorsOnly&) = delete;
+  OperatorsOnly& operator=(const OperatorsOnly&) = delete;
+  [[nodiscard]] static bool alive() { return alive_; }
+
+ private:
+  static inline std::atomic<bool> alive_ = false;
+};
+
+// Whether the tensor's numbers may be read and written where they lie.
+[[nodiscard]] inline bool on_host(const at::Tensor& tensor) { return tensor.is_cpu() && !OperatorsOnly::alive(); }
 
 // tensor: one element of float32 or float64, on the CPU.
 [[nodiscard]] inline double host_value(const at::Tensor& tensor) {

@@ -40,7 +40,8 @@ Quotients by_operators(const LossTerms& terms, const Normalisers& normalisers, c
 }
 
 bool plain_number(const at::Tensor& tensor) {
-  return tensor.is_cpu() && (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble);
+  return on_host(tensor) && tensor.numel() == 1 &&
+         (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble);
 }
 
 Quotients on_the_host(const LossTerms& terms, const Normalisers& normalisers, const at::Tensor& scale) {
@@ -64,8 +65,8 @@ NormalisedLoss normalise(const LossTerms& terms, const Normalisers& normalisers,
     fail<ConfigError>("core.loss_terms", "{} loss terms came with {} normalisers", terms.size(), normalisers.numel());
   }
   const at::NoGradGuard no_grad;
-  const bool host = plain_number(normalisers) && (!scale.defined() || plain_number(scale)) &&
-                    normalisers.scalar_type() == at::kDouble && normalisers.is_contiguous() &&
+  const bool host = on_host(normalisers) && normalisers.scalar_type() == at::kDouble && normalisers.is_contiguous() &&
+                    (!scale.defined() || plain_number(scale)) &&
                     std::ranges::all_of(terms, [](const LossTerm& term) { return plain_number(term.sum); });
   Quotients quotients = host ? on_the_host(terms, normalisers, scale) : by_operators(terms, normalisers, scale);
   const bool learns = std::ranges::any_of(terms, [](const LossTerm& term) { return term.sum.requires_grad(); });

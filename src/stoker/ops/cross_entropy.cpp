@@ -53,8 +53,8 @@ at::Tensor cross_entropy_normaliser(const at::Tensor& target, const at::Tensor& 
   check_target(target);
   if (!class_weights.defined()) {
     const auto samples = static_cast<double>(target.size(0));
-    return target.is_cpu() ? core::host_tensor(samples, at::kDouble)
-                           : at::full({}, samples, target.options().dtype(at::kDouble));
+    return core::on_host(target) ? core::host_tensor(samples, at::kDouble)
+                                 : at::full({}, samples, target.options().dtype(at::kDouble));
   }
   return class_weights.to(at::kDouble).index_select(0, target).sum();
 }

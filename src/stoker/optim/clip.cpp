@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "stoker/base/error.h"
@@ -23,7 +24,7 @@
 namespace stoker::optim {
 namespace {
 
-bool all_on_cpu(const std::vector<at::Tensor>& tensors) { return std::ranges::all_of(tensors, &at::Tensor::is_cpu); }
+bool all_on_host(const std::vector<at::Tensor>& tensors) { return std::ranges::all_of(tensors, core::on_host); }
 
 // The norm of each tensor, half types in float32.
 std::vector<at::Tensor> norms_of(const std::vector<at::Tensor>& grads) {
@@ -69,16 +70,32 @@ at::Tensor norm_on_the_host(const std::vector<at::Tensor>& grads) {
 
 void multiply_on_the_host(const std::vector<at::Tensor>& grads, double factor) {
   std::vector<at::Tensor> large;
+  std::ranges::copy_if(grads, std::back_inserter(large), [](const at::Tensor& grad) { return !is_small(grad); });
+  const auto groups = core::by_dtype(large);
   for (const at::Tensor& grad : grads) {
     if (is_small(grad)) {
       multiply(grad, static_cast<float>(factor));
-    } else {
-      large.push_back(grad);
     }
   }
-  for (const auto& [dtype, group] : core::by_dtype(large)) {
+  for (const auto& [dtype, group] : groups) {
     at::_foreach_mul_(group, factor);
   }
+}
+
+at::Tensor clip_by_operators(const std::vector<at::Tensor>& grads, double max_norm) {
+  const at::NoGradGuard no_grad;
+  at::Tensor norm = norm_by_operators(grads);
+  const at::Tensor factor = (max_norm / (norm + 1e-6)).clamp_max(1);
+  const auto groups = core::by_dtype(grads);
+  std::vector<at::Tensor> factors;
+  factors.reserve(groups.size());
+  for (const auto& [dtype, group] : groups) {
+    factors.push_back(factor.to(dtype));
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    at::_foreach_mul_(groups[i].second, factors[i]);
+  }
+  return norm;
 }
 
 }  // namespace
@@ -99,14 +116,14 @@ at::Tensor gradient_norm(const std::vector<at::Tensor>& grads) {
   if (grads.empty()) {
     return at::zeros({}, at::kFloat);
   }
-  return all_on_cpu(grads) ? norm_on_the_host(grads) : norm_by_operators(grads);
+  return all_on_host(grads) ? norm_on_the_host(grads) : norm_by_operators(grads);
 }
 
 at::Tensor clip_by_norm(const std::vector<at::Tensor>& grads, double max_norm) {
   if (!(max_norm > 0)) {
     fail<ConfigError>("optim.clip", "clip must be positive, got {}", max_norm);
   }
-  if (!all_on_cpu(grads)) {
+  if (!all_on_host(grads)) {
     return clip_by_operators(grads, max_norm);
   }
   const at::NoGradGuard no_grad;
@@ -114,22 +131,6 @@ at::Tensor clip_by_norm(const std::vector<at::Tensor>& grads, double max_norm) {
   const double factor = max_norm / (core::host_value(norm) + 1e-6);
   if (!(factor >= 1)) {  // NaN spreads
     multiply_on_the_host(grads, factor);
-  }
-  return norm;
-}
-
-at::Tensor clip_by_operators(const std::vector<at::Tensor>& grads, double max_norm) {
-  const at::NoGradGuard no_grad;
-  at::Tensor norm = norm_by_operators(grads);
-  const at::Tensor factor = (max_norm / (norm + 1e-6)).clamp_max(1);
-  const auto groups = core::by_dtype(grads);
-  std::vector<at::Tensor> factors;
-  factors.reserve(groups.size());
-  for (const auto& [dtype, group] : groups) {
-    factors.push_back(factor.to(dtype));
-  }
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    at::_foreach_mul_(groups[i].second, factors[i]);
   }
   return norm;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient norm and clipping without a wait for the device. Part of a step's commit, before the optimizer: allocates a
-// few 0-dim results, all before the first gradient is written. Called by train::Step. Thread-safe: no state.
+// few 0-dim results and lists, all before the first gradient is written. Called by train::Step. Thread-safe: no state.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,9 +22,6 @@ namespace stoker::optim {
 // returns the norm before. max_norm must be positive. A norm that is not finite makes the gradients so, too: hand it
 // to mark_non_finite.
 at::Tensor clip_by_norm(const std::vector<at::Tensor>& grads, double max_norm);
-// The same by operators alone, which clip_by_norm() leaves to gradients that are not all on the CPU: public so that a
-// test holds both against each other there.
-at::Tensor clip_by_operators(const std::vector<at::Tensor>& grads, double max_norm);
 
 // found_inf (float32 [1]) becomes 1 if the norm is infinite or NaN, and is left alone otherwise.
 void mark_non_finite(const at::Tensor& norm, at::Tensor& found_inf);

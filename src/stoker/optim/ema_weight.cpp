@@ -18,7 +18,7 @@ EmaWeight::EmaWeight(double decay, at::Device device)
 }
 
 void EmaWeight::next(const at::Tensor& found_inf) {
-  if (!updates_.is_cpu()) {
+  if (!core::on_host(updates_) || (found_inf.defined() && !core::on_host(found_inf))) {
     next_by_operators(found_inf);
     return;
   }

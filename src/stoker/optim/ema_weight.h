@@ -14,8 +14,6 @@ class EmaWeight {
   // The next update: where found_inf, float32 [1] or undefined, is not 1. On a CPU the numbers are computed where they
   // lie, elsewhere by operators. Allocates nothing on the device.
   void next(const at::Tensor& found_inf);
-  // What next() does elsewhere; public so that a test holds both against each other on a CPU.
-  void next_by_operators(const at::Tensor& found_inf);
 
   // 0-dim, on the device: 1 - d of this update, 0 for a skipped step.
   [[nodiscard]] const at::Tensor& exact() const { return weight_; }          // float64
@@ -24,6 +22,8 @@ class EmaWeight {
   [[nodiscard]] const at::Tensor& updates() const { return updates_; }
 
  private:
+  void next_by_operators(const at::Tensor& found_inf);
+
   double decay_;
   at::Tensor updates_, weight_, weight_float_;
   at::Tensor taken_;  // room: whether the step was taken

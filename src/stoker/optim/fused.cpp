@@ -139,7 +139,7 @@ void FusedOptimizer::launch(const Group& group, double lr, const at::Tensor& fou
 void FusedOptimizer::step(double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < step_counters_.size(); ++i) {
-    if (step_counters_[i].is_cpu()) {
+    if (core::on_host(step_counters_[i])) {
       core::set_host_value(step_counters_[i], core::host_value(step_counters_[i]) + 1);
     } else {
       step_counters_[i].add_(ones_[i]);
@@ -160,7 +160,7 @@ void FusedOptimizer::step(double lr, const at::Tensor& found_inf, const at::Tens
   lists_.clear();
   if (found_inf.defined()) {
     for (at::Tensor& counter : step_counters_) {  // a skipped step was none
-      if (counter.is_cpu() && found_inf.is_cpu()) {
+      if (core::on_host(counter) && core::on_host(found_inf)) {
         core::set_host_value(counter, core::host_value(counter) - core::host_value(found_inf));
       } else {
         counter.sub_(found_inf.reshape({}));  // known on the device alone

@@ -6,6 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "stoker/core/host_value.h"
+
 namespace stoker::optim {
 
 // Up to so many numbers a loop of ours takes no longer than an operator (bench/optim/README.md).
@@ -13,7 +15,7 @@ inline constexpr std::int64_t kSmall = 8192;
 
 // Whether the functions below may be called: float32 on the CPU, at most kSmall elements, without gaps or overlap.
 [[nodiscard]] inline bool is_small(const at::Tensor& tensor) {
-  return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && tensor.numel() <= kSmall &&
+  return core::on_host(tensor) && tensor.scalar_type() == at::kFloat && tensor.numel() <= kSmall &&
          tensor.is_non_overlapping_and_dense();
 }
 

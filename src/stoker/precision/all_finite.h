@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The finite check of gradients that need no unscaling, on a CPU: a pass that only reads. LibTorch's operator
-// multiplies each number by one and writes it back. Used by GradScaler. Thread-safe: no state.
+// The finite check of gradients that need no unscaling, on a CPU: a pass that only reads, by one thread. LibTorch's
+// operator multiplies each number by one and writes it back, but on all of ATen's threads. Used by GradScaler.
+// Thread-safe: no state.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace stoker::precision {
 
-// Whether all_finite() may be asked: float32 on the CPU, without gaps or overlap.
-[[nodiscard]] inline bool is_plain(const at::Tensor& tensor) {
-  return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && tensor.is_non_overlapping_and_dense();
-}
+// Whether all_finite() may be asked and is the faster way: float32 on the CPU, without gaps or overlap, and small
+// wherever several threads could share the work.
+[[nodiscard]] bool may_check_alone(const at::Tensor& tensor);
 
-// Whether no element is infinite or NaN. Large tensors are spread over ATen's threads.
+// Whether no element is infinite or NaN.
 [[nodiscard]] bool all_finite(const at::Tensor& tensor);
 
 }  // namespace stoker::precision

@@ -41,17 +41,14 @@ GradScaler::GradScaler(const GradScalerOptions& options, at::Device device) : op
   one_ = at::ones({}, on_device);
 }
 
-at::Tensor GradScaler::scale(const at::Tensor& loss) const {
-  return options_.scaling ? loss * scale_.to(loss.scalar_type()) : loss;
-}
-
 void GradScaler::unscale(const std::vector<at::Tensor>& grads) {
   const at::NoGradGuard no_grad;
   // Through float64, as PyTorch does: the float32 reciprocal may differ in the last bit.
   const at::Tensor inverse = options_.scaling ? scale_.to(at::kDouble).reciprocal().to(at::kFloat) : one_;
   std::vector<at::Tensor> others;
+  const bool reads_only = !options_.scaling && core::on_host(found_inf_);
   for (const at::Tensor& grad : grads) {
-    if (options_.scaling || !grad.defined() || !is_plain(grad)) {
+    if (!reads_only || !may_check_alone(grad)) {
       others.push_back(grad);
     } else if (!all_finite(grad)) {
       core::set_host_value(found_inf_, 1);
@@ -71,7 +68,7 @@ void GradScaler::update() {
 }
 
 void GradScaler::clear() {
-  if (found_inf_.is_cpu()) {
+  if (core::on_host(found_inf_)) {
     core::set_host_value(found_inf_, 0);
   } else {
     found_inf_.zero_();

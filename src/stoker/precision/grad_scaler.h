@@ -25,8 +25,6 @@ class GradScaler final : public core::Stateful {
   GradScaler(const GradScalerOptions& options, at::Device device);
 
   [[nodiscard]] bool scaling() const { return options_.scaling; }
-  // loss * scale, in the loss's dtype: what backward starts from.
-  [[nodiscard]] at::Tensor scale(const at::Tensor& loss) const;
   // Divides the gradients by the scale in place and raises found_inf if any element is infinite or NaN. Once a step,
   // after backward; may be called on parts. Undefined tensors are passed over.
   void unscale(const std::vector<at::Tensor>& grads);

@@ -168,7 +168,7 @@ void Step::drop() {
 
 void Step::keep_norm_buffers_if_skipped() {
   const at::Tensor& found_inf = parts_.scaler.found_inf();
-  if (norm_.empty() || (found_inf.is_cpu() && core::host_value(found_inf) == 0)) {
+  if (norm_.empty() || (core::on_host(found_inf) && core::host_value(found_inf) == 0)) {
     return;
   }
   const at::Tensor skipped = found_inf > 0;

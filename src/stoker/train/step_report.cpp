@@ -39,9 +39,7 @@ void on_the_host(const StepValues& values, at::Tensor& found_inf, at::Tensor& sk
   }
 }
 
-}  // namespace
-
-void report_by_operators(const StepValues& values, at::Tensor& found_inf, at::Tensor& skipped, at::Tensor& scalars) {
+void by_operators(const StepValues& values, at::Tensor& found_inf, at::Tensor& skipped, at::Tensor& scalars) {
   const at::Tensor parts = values.loss_parts.to(at::kFloat);
   const at::Tensor loss = values.loss_parts.sum().to(at::kFloat).reshape({1});
   optim::mark_non_finite(loss, found_inf);
@@ -60,8 +58,10 @@ void report_by_operators(const StepValues& values, at::Tensor& found_inf, at::Te
   at::cat_out(scalars, row);
 }
 
+}  // namespace
+
 void judge_and_report(const StepValues& values, at::Tensor& found_inf, at::Tensor& skipped, at::Tensor& scalars) {
-  (found_inf.is_cpu() ? on_the_host : report_by_operators)(values, found_inf, skipped, scalars);
+  (core::on_host(found_inf) ? on_the_host : by_operators)(values, found_inf, skipped, scalars);
 }
 
 }  // namespace stoker::train

@@ -18,7 +18,5 @@ struct StepValues {
 // found_inf is 1, else 0. scalars, float32: the sum; the parts if they are several; the norm; skipped; the scale. On a
 // CPU the few numbers are computed where they lie; elsewhere by operators, and nobody waits.
 void judge_and_report(const StepValues& values, at::Tensor& found_inf, at::Tensor& skipped, at::Tensor& scalars);
-// What it does elsewhere; public so that a test holds both against each other on a CPU.
-void report_by_operators(const StepValues& values, at::Tensor& found_inf, at::Tensor& skipped, at::Tensor& scalars);
 
 }  // namespace stoker::train
