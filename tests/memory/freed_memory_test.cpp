@@ -32,6 +32,11 @@ TEST(FreedMemory, IsTakenAgainWithoutFaults) {
   if (::dlsym(RTLD_DEFAULT, "__asan_init") != nullptr) {
     GTEST_SKIP() << "the sanitizer has an allocator of its own";
   }
+  for (const char* name : {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_MAX_", "GLIBC_TUNABLES"}) {
+    if (std::getenv(name) != nullptr) {  // NOLINT(concurrency-mt-unsafe): one thread
+      GTEST_SKIP() << name << " is set, which keep_freed_memory() leaves to the user";
+    }
+  }
   keep_freed_memory();
   for (const std::size_t mebibytes : {1, 8, 96}) {  // glibc maps blocks beyond 32 MiB anew each time
     take_and_free(mebibytes << 20);

@@ -4,8 +4,8 @@
 // do. Thread-safe but for OperatorsOnly.
 #pragma once
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
 
 #include <atomic>
 
@@ -42,7 +42,7 @@ inline void set_host_value(const at::Tensor& tensor, double value) {
 
 // A new one on the CPU, shape [] or [1]; dtype: kFloat or kDouble.
 [[nodiscard]] inline at::Tensor host_tensor(double value, at::ScalarType dtype, at::IntArrayRef shape = {}) {
-  at::Tensor tensor = at::empty(shape, dtype);
+  at::Tensor tensor = at::detail::empty_cpu(shape, at::TensorOptions().dtype(dtype));  // no dispatch
   set_host_value(tensor, value);
   return tensor;
 }

@@ -3,7 +3,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
@@ -46,7 +45,7 @@ bool plain_number(const at::Tensor& tensor) {
 
 Quotients on_the_host(const LossTerms& terms, const Normalisers& normalisers, const at::Tensor& scale) {
   Quotients quotients;
-  quotients.parts = at::empty({static_cast<std::int64_t>(terms.size())}, at::kDouble);
+  quotients.parts = host_tensor(0, at::kDouble, {static_cast<std::int64_t>(terms.size())});
   double* parts = quotients.parts.mutable_data_ptr<double>();
   const double* counts = normalisers.const_data_ptr<double>();
   const double times = scale.defined() ? host_value(scale) : 1;
