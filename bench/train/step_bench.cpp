@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training step of Stoker costs beside a bare LibTorch loop with the same model and the same fused kernel:
 //     step_bench one [loop=stoker|bare] [model=mlp|cnn|resnet18|resnet34|resnet50|gpt] [batch=N] [size=N]
-//                    [precision=fp32|bf16|fp16] [intra_op=N] [steps=N] [seconds=S] [device=cpu|cuda]
+//                    [precision=fp32|bf16|fp16] [layout=channels_last|contiguous] [intra_op=N] [steps=N] [seconds=S]
+//                    [device=cpu|cuda]
 // one configuration on a ready-made batch, one line of JSON; for tables beside other systems.
 //     step_bench pairs [PAIRS] [device=cpu|cuda]
 // both loops in turns in one process: what a step of 0.2 ms and one of 2 ms pay for Stoker, logging on.
@@ -140,6 +141,7 @@ void one(const CaseOptions& options, Arguments arguments) {
                                        {"batch", made.options.batch},
                                        {"size", made.options.size},
                                        {"precision", made.options.precision},
+                                       {"layout", made.options.channels_last ? "channels_last" : "contiguous"},
                                        {"device", device.str()},
                                        {"intra_op", at::get_num_threads()},
                                        {"parameters", models::parameter_count(made.model->network())},
@@ -284,6 +286,11 @@ CaseOptions case_options(Arguments& arguments, c10::Device device) {
   options.size = arguments.whole("size", 0);
   options.width = arguments.whole("width", options.width);
   options.precision = arguments.text("precision", "fp32");
+  const std::string layout = arguments.text("layout", "channels_last");
+  if (layout != "channels_last" && layout != "contiguous") {
+    fail<ConfigError>(kWhere, "layout is channels_last or contiguous, got {}", layout);
+  }
+  options.channels_last = layout == "channels_last";
   options.device = device;
   return options;
 }

@@ -70,6 +70,7 @@ void make_picture_model(StepCase& made) {
   const int pixels = static_cast<int>(o.size);
   tasks::ClassifierOptions classifier;
   classifier.preprocessing = tasks::preprocessing(pixels, 3);
+  classifier.channels_last = o.channels_last;
   classifier.label_smoothing = made.label_smoothing = 0.1;
   made.model = std::make_unique<tasks::ImageClassifier>(
       models::make_network(o.model, {.classes = kClasses, .channels = 3, .image_size = pixels, .seed = 1}),

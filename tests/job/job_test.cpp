@@ -86,8 +86,8 @@ class JobTest : public ::testing::Test {
 
   // 45 samples in batches of 8: 6 steps an epoch, the last of 5 samples.
   [[nodiscard]] Request request(const std::string& run, std::vector<std::string> words = {}) const {
-    words.insert(words.begin(),
-                 {"epochs=2", "batch=8", "threads=0", "intra_op=1", "precision=fp32", "model=cnn", "ema=0.9"});
+    words.insert(words.begin(), {"epochs=2", "batch=8", "threads=0", "intra_op=1", "precision=fp32",
+                                 "layout=channels_last", "model=cnn", "ema=0.9"});
     Request result = make_request({}, words);
     result.data = folder_ / "data";
     result.run = (folder_ / run).native();
@@ -257,7 +257,7 @@ TEST_F(JobTest, Fp16LearnsUnderAScalerAndResumesToTheSameBytes) {
 }
 
 TEST_F(JobTest, AMeasuredPlanRepeatsToTheBit) {
-  const Ran first = train(request("measured", {"precision=auto", "threads=auto", "intra_op=auto"}));
+  const Ran first = train(request("measured", {"precision=auto", "layout=auto", "threads=auto", "intra_op=auto"}));
   Request repeat = make_request({}, {});
   repeat.data = folder_ / "data";
   repeat.run = (folder_ / "again").native();
@@ -267,12 +267,31 @@ TEST_F(JobTest, AMeasuredPlanRepeatsToTheBit) {
   EXPECT_EQ(state(second.folder), state(first.folder));
 }
 
-// The trials that choose precision and threads compute on the real model: a run after them is a run without them.
+// The trials that choose precision, layout and threads compute on the real model: a run after them is a run without
+// them.
 TEST_F(JobTest, TrialsLeaveNoTrace) {
-  const Ran measured = train(request("measured", {"precision=auto"}));
-  const auto plan = nlohmann::json::parse(file_bytes(measured.folder / "plan.json"));
-  const std::string precision = "precision=" + plan["plan"]["precision"]["value"].get<std::string>();
-  EXPECT_EQ(weights(train(request("plain", {precision})).folder), weights(measured.folder));
+  const Ran measured = train(request("measured", {"precision=auto", "layout=auto"}));
+  const auto plan = nlohmann::json::parse(file_bytes(measured.folder / "plan.json"))["plan"];
+  EXPECT_EQ(plan["layout"]["origin"], "measured");
+  const auto chosen = [&](const std::string& key) { return key + "=" + plan[key]["value"].get<std::string>(); };
+  EXPECT_EQ(weights(train(request("plain", {chosen("precision"), chosen("layout")})).folder), weights(measured.folder));
+}
+
+// Whichever layout a trial finds faster here: each is repeated and resumed as it was.
+TEST_F(JobTest, ALayoutIsRepeatedAndResumedToTheBit) {
+  const std::string other = weights(train(request("other")).folder);
+  const Ran straight = train(request("straight", {"layout=contiguous"}));
+  EXPECT_NE(weights(straight.folder), other) << "the two layouts round alike here: the comparison cannot fail";
+  Request repeat = make_request({}, {});
+  repeat.data = folder_ / "data";
+  repeat.run = (folder_ / "again").native();
+  repeat.plan_file = straight.folder / "plan.json";
+  EXPECT_EQ(weights(train(std::move(repeat)).folder), weights(straight.folder));
+  const Ran stopped = train(request("stopped", {"layout=contiguous"}), 7);
+  std::atomic<bool> never{false};
+  (void)Job::resume(stopped.folder, {}, kSilent).train({}, never);
+  EXPECT_EQ(weights(stopped.folder), weights(straight.folder));
+  EXPECT_EQ(state(stopped.folder), state(straight.folder));
 }
 
 TEST_F(JobTest, ARunThatGoesOnEvaluatesEachEpochOnce) {

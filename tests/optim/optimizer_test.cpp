@@ -92,6 +92,34 @@ TEST(Optimizer, EqualsPyTorchAfterThreeAndTenSteps) {
   }
 }
 
+// As convolutions in channels_last are; gradients in the same order, as autograd makes them, or in the plain one.
+TEST(Optimizer, TakesTensorsInTheOrderInWhichTheyLie) {
+  const auto turned = [](const at::Tensor& tensor) { return tensor.t().contiguous().t(); };
+  for (const Kind& kind : kinds()) {
+    for (const bool gradients_too : {true, false}) {
+      const Toy plain(at::kDouble), toy(at::kDouble);
+      const at::Tensor weight = toy.parameters[0].tensor;
+      weight.set_data(turned(weight.detach()));
+      const void* const place = weight.const_data_ptr();
+      const auto expected = make_optimizer(kind.options, plain.parameters);
+      const auto optimizer = make_optimizer(kind.options, toy.parameters);
+      for (int step = 0; step < 3; ++step) {
+        plain.set_gradients(step);
+        toy.set_gradients(step);
+        if (gradients_too) {
+          weight.mutable_grad() = turned(weight.grad());
+        }
+        expected->step(lr_of(step));
+        optimizer->step(lr_of(step));
+      }
+      SCOPED_TRACE(kind.label);
+      expect_near(toy.values(), plain.values(), 0, 1e-13);
+      EXPECT_EQ(weight.strides(), at::IntArrayRef({1, 3}));
+      EXPECT_EQ(weight.const_data_ptr(), place);
+    }
+  }
+}
+
 TEST(Optimizer, ASkippedStepNeverHappened) {
   for (const Kind& kind : kinds()) {
     SCOPED_TRACE(kind.label);

@@ -12,6 +12,8 @@
 namespace stoker::train {
 namespace {
 
+using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -120,26 +122,41 @@ TEST(Resolve, ASmallDatasetIsOneBatch) {
   EXPECT_EQ(total_steps(resolve(asked({"steps=7"}), facts_of(10)), 10), 7);
 }
 
-// Trials with given seconds; 2 intra-op threads halve a step but for the share that does not scale.
+// Trials with given seconds; 2 intra-op threads halve a step. contiguous: a share of channels_last's seconds, by
+// precision; empty: layouts cannot be tried.
 class FakeTrials final : public Trials {
  public:
-  FakeTrials(double fp32, double bf16, double load) : fp32_(fp32), bf16_(bf16), load_(load) {}
-  double step_seconds_per_sample(const std::string& precision, int intra_op) override {
-    return (precision == "bf16" ? bf16_ : fp32_) / intra_op;
+  FakeTrials(double fp32, double bf16, double load, std::map<std::string, double> contiguous = {})
+      : seconds_{{"fp32", fp32}, {"bf16", bf16}}, contiguous_(std::move(contiguous)), load_(load) {}
+  bool layouts_can_be_tried() override { return !contiguous_.empty(); }
+  std::vector<double> step_seconds_per_sample(const std::vector<Candidate>& candidates) override {
+    std::vector<double> result;
+    for (const Candidate& each : candidates) {
+      tried.push_back(each.precision + " " + each.layout + " " + std::to_string(each.intra_op));
+      const double share = each.layout == "contiguous" ? contiguous_.at(each.precision) : 1;
+      result.push_back(seconds_.at(each.precision) * share / each.intra_op);
+    }
+    return result;
   }
   double load_seconds_per_sample() override { return load_; }
+  std::vector<std::string> tried;
 
  private:
-  double fp32_, bf16_, load_;
+  std::map<std::string, double> seconds_, contiguous_;
+  double load_;
 };
 
-Plan measured(double fp32, double bf16, double load, std::initializer_list<const char*> words = {}, int cores = 2) {
+Plan measured_by(FakeTrials& trials, std::initializer_list<const char*> words = {}, int cores = 2) {
   const Options options = asked(words);
   const Facts facts = facts_of(1000, cores);
   Plan plan = resolve(options, facts);
-  FakeTrials trials(fp32, bf16, load);
   measure(plan, options, facts, trials);
   return plan;
+}
+
+Plan measured(double fp32, double bf16, double load, std::initializer_list<const char*> words = {}, int cores = 2) {
+  FakeTrials trials(fp32, bf16, load);
+  return measured_by(trials, words, cores);
 }
 
 TEST(Measure, PrecisionMustWinClearly) {
@@ -159,6 +176,53 @@ TEST(Measure, ThreadsGoWhereTheyPay) {
   const Plan many = measured(1, 2, 1, {}, 8);
   EXPECT_LE(many.threads + many.intra_op, 8);
   EXPECT_EQ(measured(1, 2, 1, {"threads=0"}).threads, 0);
+}
+
+TEST(Measure, WhatThreadsCostIsAskedOfThemTogether) {
+  FakeTrials trials(1, 2, 1);
+  const Plan plan = measured_by(trials, {"precision=fp32"});
+  EXPECT_THAT(trials.tried, ElementsAre("fp32 channels_last 2", "fp32 channels_last 1"));
+  EXPECT_THAT(plan.notes.at("threads").reason, HasSubstr("1.5e+03 ms on 2 + 0, 1e+03 ms on 1 + 1"));
+  FakeTrials fixed(1, 2, 1);
+  EXPECT_EQ(measured_by(fixed, {"precision=fp32", "intra_op=1"}).threads, 1);
+  EXPECT_THAT(fixed.tried, ElementsAre("fp32 channels_last 1"));  // all compute alike: noise has nothing to choose by
+}
+
+TEST(Measure, LayoutMustWinClearlyToo) {
+  const auto with = [](double fp32, double bf16, std::initializer_list<const char*> words = {}) {
+    FakeTrials trials(1, 0.9, 0, {{"fp32", fp32}, {"bf16", bf16}});
+    return measured_by(trials, words);
+  };
+  EXPECT_EQ(with(1.2, 1.2).layout, "channels_last");
+  EXPECT_EQ(with(0.97, 0.97).layout, "channels_last");
+  EXPECT_EQ(with(0.97, 0.97).notes.at("layout").origin, core::Origin::kMeasured);
+  const Plan half = with(1, 0.8);
+  EXPECT_EQ(half.precision + " " + half.layout, "bf16 contiguous");
+  EXPECT_THAT(half.notes.at("layout").reason, HasSubstr("450 ms in channels_last, 360 ms in contiguous, both in bf16"));
+  const Plan full = with(0.7, 1);  // the best pair, not the best layout of the best precision in channels_last
+  EXPECT_EQ(full.precision + " " + full.layout, "fp32 contiguous");
+  EXPECT_EQ(with(0.7, 1, {"precision=bf16"}).layout, "channels_last");
+}
+
+TEST(Measure, AnAskedLayoutStays) {
+  for (const std::string layout : {"channels_last", "contiguous"}) {
+    FakeTrials trials(1, 0.5, 0,
+                      {{"fp32", layout == "contiguous" ? 2 : 0.5}, {"bf16", layout == "contiguous" ? 2 : 0.5}});
+    const Plan plan = measured_by(trials, {layout == "contiguous" ? "layout=contiguous" : "layout=channels_last"});
+    EXPECT_EQ(plan.layout, layout);
+    EXPECT_EQ(plan.notes.at("layout").origin, core::Origin::kCommandLine);
+    EXPECT_THAT(trials.tried, Each(HasSubstr(layout)));
+    EXPECT_EQ(plan.precision, "bf16");
+  }
+}
+
+TEST(Measure, LayoutsAreTriedOnlyWhereThatTells) {
+  FakeTrials no_convolutions(1, 2, 0);
+  const Plan plan = measured_by(no_convolutions);
+  EXPECT_EQ(plan.layout, "channels_last");
+  EXPECT_EQ(plan.notes.at("layout").origin, core::Origin::kDefault);
+  FakeTrials gpu(1, 0.9, 0, {{"fp32", 0.1}, {"bf16", 0.1}});
+  EXPECT_EQ(measured_by(gpu, {"device=cuda:0"}).layout, "channels_last");
 }
 
 }  // namespace

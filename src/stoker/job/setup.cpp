@@ -205,6 +205,7 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   if (saved == nullptr) {
     StepTrials trials(setup);
     train::measure(setup.plan, request.options, facts, trials);
+    setup.model->set_channels_last(setup.plan.layout == "channels_last");
   }
   if (setup.plan.half_weights) {
     precision::convert_to_half(setup.model->parameters(), setup.autocast_dtype());

@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "stoker/base/clock.h"
@@ -18,8 +19,20 @@
 namespace stoker::job {
 namespace {
 
-constexpr double kTrialSeconds = 0.04;   // per candidate, after its warm-up; about 0.5 s for all of them
-constexpr std::size_t kMostRepeats = 5;  // of which the middle one counts (see below)
+constexpr std::string_view kChannelsLast = "channels_last";
+// A trial's step, so that all trials take about a second; where a step of two samples takes longer, two steps a
+// candidate and the first one, for which kernels are built.
+constexpr double kLongestStep = 0.1;
+constexpr double kTurnsSeconds = 0.15;  // of candidates that are compared
+constexpr std::size_t kFewestTurns = 2, kMostTurns = 9;
+
+// Not the fastest: where others keep a core busy, a step on all cores is quick once in a while and takes five times as
+// long as on one thread the rest of the time; the run will meet the same neighbours.
+double middle(std::vector<double> values) {
+  const auto found = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, found);
+  return *found;
+}
 
 }  // namespace
 
@@ -30,16 +43,33 @@ void StepTrials::choose_samples() {
     samples_ = most;
     return;
   }
-  // The largest slice whose step fits a trial's time, and at least two samples (batch norm).
+  // As many as a step can afford, at least two (batch norm). Not fewer for the sake of speed: on a few samples, threads
+  // and half precision hardly help.
   samples_ = std::min<std::int64_t>(2, most);
-  for (std::int64_t next = samples_; next <= most; next *= 2) {
-    samples_ = next;
-    const core::Batch part = batch_->slice(0, next);
-    (void)time_step(part, "fp32");  // kernels are built for new shapes
-    if (time_step(part, "fp32") > kTrialSeconds / 4) {
+  seconds_ = usual_seconds(samples_);
+  double growth = 0;  // of a step's seconds by a sample; not known yet
+  while (samples_ < most) {
+    const std::int64_t next = std::min(most, samples_ * 4);
+    const auto more = static_cast<double>(next - samples_);
+    if (seconds_ + growth * more > kLongestStep) {
       return;
     }
+    const double seconds = usual_seconds(next);
+    if (seconds > 1.5 * kLongestStep) {
+      return;
+    }
+    growth = (seconds - seconds_) / more;
+    samples_ = next;
+    seconds_ = seconds;
   }
+}
+
+double StepTrials::usual_seconds(std::int64_t samples) {
+  const core::Batch part = batch_->slice(0, samples);
+  const std::string& precision = setup_.plan.precision;
+  (void)time_step(part, precision);  // kernels are built for new shapes
+  // One slow reading must not make the trials small: the better one of two.
+  return std::min(time_step(part, precision), time_step(part, precision));
 }
 
 double StepTrials::time_step(const core::Batch& batch, const std::string& precision) {
@@ -59,29 +89,53 @@ double StepTrials::time_step(const core::Batch& batch, const std::string& precis
   return seconds;
 }
 
-double StepTrials::step_seconds_per_sample(const std::string& precision, int intra_op) {
-  const auto key = std::make_pair(precision, intra_op);
-  if (const auto found = known_.find(key); found != known_.end()) {
-    return found->second;
+double StepTrials::time_candidate(const core::Batch& batch, const train::Candidate& candidate) {
+  at::set_num_threads(candidate.intra_op);
+  setup_.model->set_channels_last(candidate.layout == kChannelsLast);
+  return time_step(batch, candidate.precision);
+}
+
+bool StepTrials::layouts_can_be_tried() {
+  if (!setup_.model->set_channels_last(setup_.plan.layout == kChannelsLast)) {
+    return false;
   }
   if (!batch_) {
     choose_samples();
   }
-  const int before = at::get_num_threads();
-  at::set_num_threads(intra_op);
-  const core::Batch part = batch_->slice(0, samples_);
-  (void)time_step(part, precision);  // kernels are built for new shapes
-  // The middle one, not the fastest: where others keep a core busy, a step on all cores is quick once in a while and
-  // takes five times as long as on one thread the rest of the time; the run will meet the same neighbours.
-  const Stopwatch watch;
-  std::vector<double> seconds = {time_step(part, precision)};
-  while (seconds.size() < kMostRepeats && watch.seconds() < kTrialSeconds) {
-    seconds.push_back(time_step(part, precision));
+  return samples_ == std::min(setup_.plan.microbatch, batch_->size());
+}
+
+std::vector<double> StepTrials::step_seconds_per_sample(const std::vector<train::Candidate>& candidates) {
+  if (!batch_) {
+    choose_samples();
   }
+  const int before = at::get_num_threads();
+  const core::Batch part = batch_->slice(0, samples_);
+  std::vector<std::vector<double>> seconds(candidates.size());
+  std::vector<std::size_t> order;  // of the candidates that are worth more than a first step
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const double first = time_candidate(part, candidates[i]);  // kernels are built for new shapes
+    if (first > 4 * std::max(seconds_, kLongestStep)) {
+      seconds[i].push_back(first);  // half precision where the CPU has no units for it
+    } else {
+      order.push_back(i);
+    }
+  }
+  // In turns, so that a busy moment hits all; there and back, so that the layout changes once a turn.
+  const Stopwatch watch;
+  for (std::size_t turn = 0; turn < kMostTurns && (turn < kFewestTurns || watch.seconds() < kTurnsSeconds); ++turn) {
+    for (const std::size_t i : order) {
+      seconds[i].push_back(time_candidate(part, candidates[i]));
+    }
+    std::ranges::reverse(order);
+  }
+  setup_.model->set_channels_last(setup_.plan.layout == kChannelsLast);
   at::set_num_threads(before);
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  std::ranges::nth_element(seconds, middle);
-  return known_[key] = *middle / static_cast<double>(samples_);
+  std::vector<double> result;
+  for (const std::vector<double>& each : seconds) {
+    result.push_back(middle(each) / static_cast<double>(samples_));
+  }
+  return result;
 }
 
 double StepTrials::load_seconds_per_sample() { return setup_.task->load_seconds_per_sample(); }

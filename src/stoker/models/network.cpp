@@ -76,6 +76,23 @@ void Network::to(at::Device device, at::ScalarType dtype) {
   flatten_statistics(device, dtype == at::kDouble ? at::kDouble : at::kFloat);
 }
 
+bool Network::lay_out(at::MemoryFormat format) {
+  const at::NoGradGuard no_grad;
+  bool convolutions = false;
+  for (const core::Parameter& parameter : parameters_) {
+    if (parameter.role != core::Role::kConv || parameter.tensor.dim() != 4) {
+      continue;
+    }
+    convolutions = true;
+    // A 1 x 1 kernel lies the same way in both orders, but its strides tell the convolution which one is meant.
+    if (parameter.tensor.suggest_memory_format() != format || !parameter.tensor.is_contiguous(format)) {
+      parameter.tensor.mutable_grad().reset();
+      parameter.tensor.set_data(parameter.tensor.detach().clone(format));
+    }
+  }
+  return convolutions;
+}
+
 at::Device Network::device() const { return parameters_.at(0).tensor.device(); }
 
 std::int64_t flops(Network& network, at::IntArrayRef sample_shape) {

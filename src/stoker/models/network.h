@@ -66,6 +66,9 @@ class Network {
   // unless dtype is float64.
   void to(at::Device device, at::ScalarType dtype = at::kFloat);
   [[nodiscard]] at::Device device() const;
+  // Lays the weights of the 2-d convolutions out in this order (kContiguous or kChannelsLast), in place: values and
+  // handles stay, gradients are dropped where the order changes. False where there is no such convolution.
+  bool lay_out(at::MemoryFormat format);
 
   // Copies what fits by name and shape, in place, any floating dtype or device. What says nothing here
   // (num_batches_tracked, GPT-2's masks) is passed over.

@@ -9,12 +9,7 @@ namespace stoker::study {
 
 PixelClassifier::PixelClassifier(std::unique_ptr<models::Network> network, bool channels_last)
     : NetworkTrainable(std::move(network)), channels_last_(channels_last) {
-  const auto format = channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-  for (const core::Parameter& parameter : parameters()) {
-    if (parameter.role == core::Role::kConv && parameter.tensor.dim() == 4) {
-      parameter.tensor.set_data(parameter.tensor.detach().contiguous(format));
-    }
-  }
+  this->network().lay_out(channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
 }
 
 core::TensorList PixelClassifier::inputs(const core::Batch& batch) const {

@@ -2,6 +2,7 @@
 #include "stoker/tasks/image_classifier.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
@@ -16,12 +17,12 @@ ImageClassifier::ImageClassifier(std::unique_ptr<models::Network> network, Class
   const ImagePreprocessing& pixels = options_.preprocessing;
   shift_ = at::tensor(pixels.mean, at::kDouble).mul(255).to(at::kFloat).reshape({1, pixels.channels, 1, 1});
   scale_ = at::tensor(pixels.std, at::kDouble).mul(255).reciprocal().to(at::kFloat).reshape({1, pixels.channels, 1, 1});
-  const auto format = options_.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-  for (const core::Parameter& parameter : parameters()) {
-    if (parameter.role == core::Role::kConv && parameter.tensor.dim() == 4) {
-      parameter.tensor.set_data(parameter.tensor.detach().contiguous(format));
-    }
-  }
+  ImageClassifier::set_channels_last(options_.channels_last);
+}
+
+bool ImageClassifier::set_channels_last(bool on) {
+  options_.channels_last = on;
+  return network().lay_out(on ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
 }
 
 void ImageClassifier::to(c10::Device device) {
@@ -36,7 +37,11 @@ void ImageClassifier::to(c10::Device device) {
 core::TensorList ImageClassifier::inputs(const core::Batch& batch) const {
   at::Tensor pixels = batch["image"].permute({0, 3, 1, 2}).to(at::kFloat);  // NHWC memory is channels_last already
   pixels = pixels.sub_(shift_).mul_(scale_);
-  return {options_.channels_last ? pixels : pixels.contiguous()};
+  if (!options_.channels_last) {
+    // Grey pictures lie the same way in both orders; strides tell the convolutions which one is meant.
+    pixels = at::empty(pixels.sizes(), pixels.options()).copy_(pixels);
+  }
+  return {pixels};
 }
 
 core::Normalisers ImageClassifier::normalisers(const core::Batch& batch) const {

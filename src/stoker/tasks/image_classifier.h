@@ -36,6 +36,7 @@ class ImageClassifier : public NetworkTrainable {
   ImageClassifier(std::unique_ptr<models::Network> network, ClassifierOptions options);
 
   void to(c10::Device device) override;
+  bool set_channels_last(bool on) override;
 
   // "image" uint8 [B, H, W, C] to float32 [B, C, H, W]: a view of the same memory order where channels_last is on.
   [[nodiscard]] core::TensorList inputs(const core::Batch& batch) const override;

@@ -48,7 +48,7 @@ void put_general_defaults(Plan& plan, const Facts& facts) {
   put_default("half_weights", "off", "weights in fp32 are cast where they are used");
   put_default("threads", "0", "not measured");
   put_default("intra_op", std::to_string(facts.cores), fmt::format("{} cores, none of them loads data", facts.cores));
-  put_default("layout", "channels_last", "convolutions want it on CPU and GPU");
+  put_default("layout", "channels_last", "what GPUs and long steps want; not measured");
   put_default("tf32", "on", "10 bits of mantissa are enough for training; CUDA only");
   put_default("cudnn_benchmark", "on", "shapes are fixed");
   put_default("deterministic", cuda ? "off" : "on", cuda ? "atomics are faster" : "costs nothing on the CPU");
@@ -112,6 +112,53 @@ void settle_tail(Plan& plan, const Options& options, const Facts& facts) {
   put(plan, "tail", "drop", Origin::kAdvice, "it would end in a forward pass of 1 sample, too few for batch norm");
 }
 
+struct Timed {
+  Candidate how;
+  double seconds = 0;  // a sample
+};
+
+// Noise does not choose: what is later in the fixed order must win clearly.
+Timed faster(const Timed& simpler, const Timed& other) {
+  return other.seconds < simpler.seconds * (1 - kTie) ? other : simpler;
+}
+
+// Precision and layout together: the fastest pair of those that nobody fixed.
+void measure_arithmetic(Plan& plan, bool free_precision, bool free_layout, int intra_op, Trials& trials) {
+  free_layout = free_layout && plan.device == "cpu" && trials.layouts_can_be_tried();
+  if (!free_precision && !free_layout) {
+    return;
+  }
+  const auto precisions = free_precision ? std::vector<std::string>{"fp32", "bf16"} : std::vector{plan.precision};
+  const auto layouts = free_layout ? std::vector<std::string>{"channels_last", "contiguous"} : std::vector{plan.layout};
+  std::vector<Candidate> candidates;
+  for (const std::string& layout : layouts) {
+    for (const std::string& precision : precisions) {
+      candidates.push_back({precision, layout, intra_op});
+    }
+  }
+  const std::vector<double> seconds = trials.step_seconds_per_sample(candidates);
+  const auto timed = [&](std::size_t precision, std::size_t layout) {
+    const std::size_t i = layout * precisions.size() + precision;
+    return Timed{candidates[i], seconds[i]};
+  };
+  std::vector<Timed> by_precision;
+  for (std::size_t i = 0; i < precisions.size(); ++i) {
+    by_precision.push_back(free_layout ? faster(timed(i, 0), timed(i, 1)) : timed(i, 0));
+  }
+  const Timed best = faster(by_precision.front(), by_precision.back());
+  if (free_precision) {
+    put(plan, "precision", best.how.precision, Origin::kMeasured,
+        fmt::format("a sample takes {:.3g} ms in fp32, {:.3g} ms in bf16", by_precision[0].seconds * 1e3,
+                    by_precision[1].seconds * 1e3));
+  }
+  if (free_layout) {
+    const std::size_t chosen = best.how.precision == precisions.front() ? 0 : 1;
+    put(plan, "layout", best.how.layout, Origin::kMeasured,
+        fmt::format("a sample takes {:.3g} ms in channels_last, {:.3g} ms in contiguous, both in {}",
+                    timed(chosen, 0).seconds * 1e3, timed(chosen, 1).seconds * 1e3, best.how.precision));
+  }
+}
+
 double load_and_step(double load, double step, int threads) {
   return threads == 0 ? load + step : std::max(load / threads, step);
 }
@@ -127,29 +174,34 @@ void measure_threads(Plan& plan, bool free_intra_op, const Facts& facts, Trials&
     put(plan, "intra_op", "1", Origin::kDefault, "the GPU computes, the cores load");
     return;
   }
-  struct Best {
-    int threads = 0, intra_op = 1;
-    double seconds = 0;
-  };
-  std::optional<Best> best;
+  std::vector<Candidate> candidates;  // the i-th beside i loader threads
   for (int threads = 0; threads < std::max(1, std::min(facts.cores, 5)); ++threads) {
     const int intra_op = free_intra_op ? std::max(1, facts.cores - threads) : static_cast<int>(plan.intra_op);
     if (threads > 0 && intra_op + threads > facts.cores) {
       break;
     }
-    const int loading = load > 0 ? threads : 0;  // with nothing to load the other cores stay idle
-    const double seconds = load_and_step(load, trials.step_seconds_per_sample(plan.precision, intra_op), loading);
-    if (!best || seconds < best->seconds * (1 - kTie)) {
-      best = Best{loading, intra_op, seconds};
-    }
+    candidates.push_back({plan.precision, plan.layout, intra_op});
   }
-  put_threads(best->threads, Origin::kMeasured,
-              fmt::format("a sample loads in {:.3g} ms; {:.3g} ms with loading and training together", load * 1e3,
-                          best->seconds * 1e3));
+  std::vector<double> steps = trials.step_seconds_per_sample(
+      free_intra_op ? candidates : std::vector{candidates.front()});  // else they all compute alike
+  steps.resize(candidates.size(), steps.front());
+  std::vector<std::string> figures;
+  std::size_t best = 0;
+  std::vector<double> seconds;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const int loading = load > 0 ? static_cast<int>(i) : 0;  // with nothing to load the other cores stay idle
+    seconds.push_back(load_and_step(load, steps[i], loading));
+    figures.push_back(fmt::format("{:.3g} ms on {} + {}", seconds[i] * 1e3, candidates[i].intra_op, loading));
+    best = seconds[i] < seconds[best] * (1 - kTie) ? i : best;
+  }
+  const int loading = load > 0 ? static_cast<int>(best) : 0;
+  put_threads(loading, Origin::kMeasured,
+              fmt::format("a sample loads in {:.3g} ms; with training, on intra_op + threads: {}", load * 1e3,
+                          fmt::join(figures, ", ")));
   if (free_intra_op) {
-    put(plan, "intra_op", std::to_string(best->intra_op), Origin::kMeasured,
-        load > 0 ? fmt::format("{} cores less {} loader threads", facts.cores, best->threads)
-                 : fmt::format("the fastest of the trials, {:.3g} ms a sample", best->seconds * 1e3));
+    put(plan, "intra_op", std::to_string(candidates[best].intra_op), Origin::kMeasured,
+        load > 0 ? fmt::format("{} cores less {} loader threads", facts.cores, loading)
+                 : fmt::format("a sample takes {}", fmt::join(figures, ", ")));
   }
 }
 
@@ -217,13 +269,8 @@ void measure(Plan& plan, const Options& options, const Facts& facts, Trials& tri
                                       : static_cast<int>(plan.intra_op);
   if (free_precision && plan.half_weights) {
     put(plan, "precision", "bf16", Origin::kAdvice, "half_weights needs a half precision");
-  } else if (free_precision) {
-    const double fp32 = trials.step_seconds_per_sample("fp32", all_cores);
-    const double bf16 = trials.step_seconds_per_sample("bf16", all_cores);
-    const bool faster = bf16 < fp32 * (1 - kTie);
-    put(plan, "precision", faster ? "bf16" : "fp32", Origin::kMeasured,
-        fmt::format("a sample takes {:.3g} ms in fp32, {:.3g} ms in bf16", fp32 * 1e3, bf16 * 1e3));
   }
+  measure_arithmetic(plan, free_precision && !plan.half_weights, options.find("layout") == nullptr, all_cores, trials);
   if (free_threads) {
     measure_threads(plan, free_intra_op, facts, trials);
   }

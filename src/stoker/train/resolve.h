@@ -29,20 +29,28 @@ struct Facts {
   std::vector<core::PlanRow> recipe;  // the task's defaults: key, value, reason
 };
 
-// ConfigError where values exclude each other or the data. `precision`, `threads` and `intra_op` get safe values that
-// measure() may improve.
+// ConfigError where values exclude each other or the data. `precision`, `layout`, `threads` and `intra_op` get safe
+// values that measure() may improve.
 [[nodiscard]] Plan resolve(const Options& options, const Facts& facts);
 
 // ConfigError where a plan that was made for other data cannot run on this: a batch beyond it, or a last batch of one
 // sample under batch norm.
 void check_repeatable(const Plan& plan, const Facts& facts);
 
+// A way to compute a step, in the plan's words.
+struct Candidate {
+  std::string precision, layout;
+  int intra_op = 1;
+};
+
 // Timed trials on the real model and data; they leave no trace in either.
 class Trials {
  public:
   virtual ~Trials() = default;
-  // Seconds for one sample's share of a training step (forward and backward).
-  virtual double step_seconds_per_sample(const std::string& precision, int intra_op) = 0;
+  // Whether a trial would tell which layout suits the run: there are convolutions, and a trial's steps are the run's.
+  virtual bool layouts_can_be_tried() = 0;
+  // Seconds for one sample's share of a training step (forward and backward) of each; the candidates take turns.
+  virtual std::vector<double> step_seconds_per_sample(const std::vector<Candidate>& candidates) = 0;
   // Seconds to read, decode and augment one sample on one thread.
   virtual double load_seconds_per_sample() = 0;
 };

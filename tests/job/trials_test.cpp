@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trials on the real model: what they leave of it, and that each candidate is what it says.
+#include "stoker/job/trials.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "stoker/job/setup.h"
+#include "support/picture_set.h"
+
+namespace stoker::job {
+namespace {
+
+using stoker::testing::TempFolder;
+using stoker::testing::write_striped_set;
+using Prepared = Setup;  // the fixtures of gtest have something else of that name
+
+class TrialsTest : public ::testing::Test {
+ protected:
+  TrialsTest() { write_striped_set(folder_, "data/train/", 8); }
+
+  // With nothing left to measure.
+  [[nodiscard]] Prepared set_up_with(std::vector<std::string> words) const {
+    words.insert(words.end(), {"threads=0", "intra_op=1", "precision=fp32", "val=0"});
+    Request request = make_request({}, words);
+    request.data = folder_ / "data";
+    request.run = (folder_ / "run").native();
+    return set_up(request, nullptr, [](const std::string&) {});
+  }
+
+  TempFolder folder_;
+};
+
+std::string bytes(const at::Tensor& tensor) {
+  const at::Tensor flat = tensor.detach().contiguous();
+  return {static_cast<const char*>(flat.const_data_ptr()), flat.nbytes()};
+}
+
+// Values and strides of all that a model holds.
+std::vector<std::string> all_of(const tasks::NetworkTrainable& model) {
+  std::vector<std::string> result;
+  const auto add = [&](const std::string& name, const at::Tensor& tensor) {
+    result.push_back(name + " " + ::testing::PrintToString(tensor.strides().vec()) + bytes(tensor));
+  };
+  for (const core::Parameter& each : model.parameters()) {
+    add(each.name, each.tensor);
+    result.push_back(each.tensor.grad().defined() ? "a gradient" : "none");
+  }
+  for (const core::NamedTensor& each : model.buffers()) {
+    add(each.name, each.tensor);
+  }
+  return result;
+}
+
+TEST_F(TrialsTest, LeaveTheModelAndTheProcessAsTheyWere) {
+  for (const char* layout : {"layout=channels_last", "layout=contiguous"}) {
+    const std::vector<std::string> words = {"model=resnet18", "batch=4", layout};  // 3 x 3 and 1 x 1 kernels
+    Prepared setup = set_up_with(words);
+    const std::vector<std::string> before = all_of(*setup.model);
+    const int threads = at::get_num_threads();
+    StepTrials trials(setup);
+    (void)trials.layouts_can_be_tried();
+    const auto seconds = trials.step_seconds_per_sample(
+        {{"fp32", "channels_last", 2}, {"bf16", "contiguous", 1}, {"fp32", "contiguous", 2}});
+    EXPECT_EQ(seconds.size(), 3U);
+    EXPECT_THAT(seconds, ::testing::Each(::testing::Gt(0)));
+    EXPECT_TRUE(all_of(*setup.model) == before) << layout;
+    EXPECT_EQ(at::get_num_threads(), threads);
+    EXPECT_TRUE(all_of(*set_up_with(words).model) == before) << "set-ups differ: the comparison says nothing";
+  }
+}
+
+TEST_F(TrialsTest, OnlyWholeMicrobatchesOfConvolutionsTellALayout) {
+  Prepared cnn = set_up_with({"model=cnn", "batch=8", "layout=channels_last"});
+  EXPECT_TRUE(StepTrials(cnn).layouts_can_be_tried());
+  Prepared mlp = set_up_with({"model=mlp", "batch=8", "layout=channels_last"});
+  EXPECT_FALSE(StepTrials(mlp).layouts_can_be_tried());
+}
+
+}  // namespace
+}  // namespace stoker::job
