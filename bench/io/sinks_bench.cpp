@@ -4,7 +4,6 @@
 // the loop's own thread, which other work on the machine changes least. Then the same with a sink that sleeps 1 s over
 // each event.
 #include <stdlib.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -15,18 +14,19 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "stoker/base/clock.h"
 #include "stoker/base/fmt.h"
 #include "stoker/io/event_bus.h"
 #include "stoker/io/loggers/metrics_csv.h"
 #include "stoker/io/loggers/metrics_jsonl.h"
 #include "stoker/io/loggers/progress_line.h"
 #include "stoker/io/loggers/tensorboard.h"
+#include "stoker/study/paired.h"
 
 namespace {
 
@@ -36,12 +36,6 @@ using namespace stoker::core;
 constexpr int kSteps = 10;  // a block
 constexpr int kTurns = 25;  // blocks of each kind in a pair
 constexpr double kStepSeconds = 0.002;
-
-double thread_cpu_s() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 // Work of a fixed size that the caches matter for: passes over 128 KiB.
 class Work {
@@ -156,22 +150,15 @@ RunStarted start(const std::string& folder) {
   return event;
 }
 
-// Mean and 95 % interval, as text.
-std::string spread(const std::vector<double>& values) {
-  const auto count = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
-  double squares = 0;
-  for (const double value : values) {
-    squares += (value - mean) * (value - mean);
-  }
-  const double half = 2.045 * std::sqrt(squares / (count - 1) / count);  // Student's t for 30 values, less for more
-  return fmt::format("{:+.2f} %, 95 % interval {:+.2f} to {:+.2f} %", mean, mean - half, mean + half);
+// A ratio less what is expected of it, in per cent: median and 95 % interval.
+std::string spread(const study::Ratio& ratio, double expected) {
+  return fmt::format("{:+.2f} %, 95 % interval {:+.2f} to {:+.2f} %", 100 * (ratio.median - expected),
+                     100 * (ratio.low - expected), 100 * (ratio.high - expected));
 }
 
 // Blocks with and without the bus in turn, which of them first in turn as well.
 void compare(const std::string& title, Loop& loop, io::EventBus& bus, int pairs) {
-  std::vector<double> whole, emit;
-  double none = 0;
+  std::vector<double> withs, withouts, emits;  // seconds of CPU, a pair each
   for (int pair = 0; pair < pairs; ++pair) {
     double with = 0, without = 0;
     const double emitted = loop.emit_seconds();
@@ -180,14 +167,15 @@ void compare(const std::string& title, Loop& loop, io::EventBus& bus, int pairs)
       (first ? with : without) += loop.block(first ? &bus : nullptr);
       (first ? without : with) += loop.block(first ? nullptr : &bus);
     }
-    none += without / kSteps / kTurns / pairs;
-    whole.push_back(100 * (with / without - 1));
-    emit.push_back(100 * (loop.emit_seconds() - emitted) / without);
+    withs.push_back(with);
+    withouts.push_back(without);
+    emits.push_back(loop.emit_seconds() - emitted);
   }
   fmt::print(
       "{}: {} pairs of {} steps, each {:.3f} ms of CPU\n  steps with against without: {}\n"
       "  emit() alone, of a step:    {}\n",
-      title, pairs, kSteps * kTurns, 1000 * none, spread(whole), spread(emit));
+      title, pairs, kSteps * kTurns, 1000 * study::median_of(withouts) / kSteps / kTurns,
+      spread(study::ratio_of(withs, withouts), 1), spread(study::ratio_of(emits, withouts), 0));
   if (std::isnan(loop.result())) {  // so that the work is not optimised away
     fmt::print("the work went wrong\n");
   }
@@ -233,7 +221,7 @@ void sleeping_sink(int pairs) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int pairs = argc > 1 ? std::stoi(argv[1]) : 30;
+  const int pairs = argc > 1 ? std::stoi(argv[1]) : 60;
   all_sinks(pairs);
   sleeping_sink(pairs);
   return 0;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <utility>
 
 namespace stoker::bench {
 namespace {
@@ -13,24 +14,48 @@ struct Counts {
   std::mutex mutex;
   std::map<std::string, int> calls;
 };
-Counts* counts = nullptr;  // torch's callbacks are plain functions
+
+// Of the process: torch's callbacks are plain functions, and another thread may still be in one when work is done.
+Counts& counts() {
+  static Counts here;
+  return here;
+}
 
 std::unique_ptr<at::ObserverContext> see(const at::RecordFunction& call) {
-  const std::lock_guard lock(counts->mutex);
-  ++counts->calls[call.name()];
+  const std::lock_guard lock(counts().mutex);
+  ++counts().calls[call.name()];
   return nullptr;
+}
+
+// Counts as long as it lives, whatever work throws.
+class Counting {
+ public:
+  Counting()
+      : handle_(at::addGlobalCallback(
+            at::RecordFunctionCallback(&see).scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}))) {
+  }
+  ~Counting() { at::removeCallback(handle_); }
+  Counting(const Counting&) = delete;
+  Counting& operator=(const Counting&) = delete;
+
+ private:
+  at::CallbackHandle handle_;
+};
+
+std::map<std::string, int> take() {
+  const std::lock_guard lock(counts().mutex);
+  return std::exchange(counts().calls, {});
 }
 
 }  // namespace
 
 std::map<std::string, int> count_operators(const std::function<void()>& work) {
-  Counts here;
-  counts = &here;
-  const auto handle = at::addGlobalCallback(
-      at::RecordFunctionCallback(&see).scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
-  work();
-  at::removeCallback(handle);
-  return std::move(here.calls);
+  (void)take();  // what was counted before something threw
+  {
+    const Counting counting;
+    work();
+  }
+  return take();
 }
 
 }  // namespace stoker::bench

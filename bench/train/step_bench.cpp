@@ -9,9 +9,9 @@
 //     step_bench operators [model=...] [precision=...]
 // the operators of one step that only one of the loops calls: what no noise changes.
 #include <ATen/Parallel.h>
-#include <time.h>
 
 #include <charconv>
+#include <exception>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -209,11 +209,7 @@ class Pair {
 
  private:
   void finish() const { device::backend_for(device_).synchronize(device_); }
-  double clock_s() const {
-    timespec now{};
-    ::clock_gettime(device_.is_cpu() ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-  }
+  double clock_s() const { return device_.is_cpu() ? thread_cpu_s() : now_s(); }
 
   c10::Device device_;
   StepCase cases_[2];
@@ -330,7 +326,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return stoker::bench::run(argc, argv);
-  } catch (const stoker::Error& error) {
+  } catch (const std::exception& error) {
     fmt::print(stderr, "step_bench: {}\n", error.what());
     return 2;
   }

@@ -6,7 +6,6 @@
 // milliseconds and the mean of the thread's CPU time, {"bytes": true} by the most bytes that tensors held from the
 // making of model and batch through three steps.
 #include <ATen/Parallel.h>
-#include <time.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -22,12 +21,6 @@
 namespace stoker::bench {
 namespace {
 
-double thread_cpu_ms() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
-}
-
 // A loop with the case that it trains.
 class Measured {
  public:
@@ -39,12 +32,12 @@ class Measured {
   // Milliseconds of a step: the median from one's beginning to the next one's, and the mean that this thread computes.
   nlohmann::json times(std::int64_t steps) {
     std::vector<double> begun, wall;
-    const double cpu = thread_cpu_ms();
+    const double cpu = thread_cpu_s();
     loop_->run(steps + 1, [&] {
       begun.push_back(1e3 * now_s());
       return static_cast<std::int64_t>(begun.size()) <= steps;
     });
-    const double spent = thread_cpu_ms() - cpu;
+    const double spent = 1e3 * (thread_cpu_s() - cpu);
     for (std::size_t i = 1; i < begun.size(); ++i) {
       wall.push_back(begun[i] - begun[i - 1]);
     }

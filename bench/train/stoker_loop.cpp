@@ -7,10 +7,9 @@
 #include <limits>
 
 #include "step_loops.h"
-#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
-#include "stoker/device/backend.h"
 #include "stoker/device/scalar_ring.h"
+#include "stoker/device/throttled_memory.h"
 #include "stoker/io/event_bus.h"
 #include "stoker/io/loggers/metrics_csv.h"
 #include "stoker/io/loggers/metrics_jsonl.h"
@@ -64,17 +63,6 @@ class TempFolder {
   std::string path_;
 };
 
-// As a run has it: read from the kernel ten times a second at most.
-std::function<std::int64_t()> throttled_memory(c10::Device device) {
-  return [device, next = 0.0, bytes = std::int64_t{-1}]() mutable {
-    if (const double now = now_s(); now >= next) {
-      bytes = device::backend_for(device).allocated(device);
-      next = now + 0.1;
-    }
-    return bytes;
-  };
-}
-
 class StokerLoop final : public Loop {
  public:
   explicit StokerLoop(StepCase& made)
@@ -93,7 +81,7 @@ class StokerLoop final : public Loop {
                {},
                [](const char*) {},
                [](std::int64_t) { return std::string(); },
-               throttled_memory(made.options.device),
+               device::throttled_memory(made.options.device),
                stop_} {
     plan_.device = made.options.device.is_cpu() ? "cpu" : "cuda";
     plan_.save_every = std::numeric_limits<std::int64_t>::max();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wall time in seconds from a steady clock, and a stopwatch. Thread-safe: it holds no state.
+// Wall time in seconds from a steady clock, a stopwatch, and a thread's CPU time. Thread-safe: it holds no state.
 #pragma once
+
+#include <time.h>
 
 #include <chrono>
 
@@ -9,6 +11,13 @@ namespace stoker {
 // Seconds since an arbitrary fixed moment; never goes back.
 inline double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Seconds that the calling thread has computed so far: what other work on the machine changes least.
+inline double thread_cpu_s() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 // Seconds since it was made or last restarted.

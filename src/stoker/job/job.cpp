@@ -5,12 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/core/communicator.h"
-#include "stoker/device/backend.h"
 #include "stoker/device/scalar_ring.h"
+#include "stoker/device/throttled_memory.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/event_bus.h"
 #include "stoker/io/loggers/cut_metrics.h"
@@ -71,17 +70,6 @@ void check_same_data(const io::Checkpoint& resumed, const fs::path& checkpoint, 
         "with weights={}",
         task.size(tasks::Split::kTrain), card.train_samples, name, name);
   }
-}
-
-// A figure that is read from the kernel: at most ten times a second, the last one in between.
-std::function<std::int64_t()> throttled_memory(c10::Device device) {
-  return [device, next = 0.0, bytes = std::int64_t{-1}]() mutable {
-    if (const double now = now_s(); now >= next) {
-      bytes = device::backend_for(device).allocated(device);
-      next = now + 0.1;
-    }
-    return bytes;
-  };
 }
 
 // Makes the folder of a fresh run; the plan is written each time, since a resume may change it.
@@ -268,7 +256,7 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
                                [&] { write_exhibits(session.samples(), run.path(), session.progress().step, bus); },
                                save,
                                [&](std::int64_t index) { return setup.task->sample_name(index); },
-                               throttled_memory(setup.device),
+                               device::throttled_memory(setup.device),
                                stop};
   return run_and_test(parts, setup, session, store, run, bus, last_step);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/study/paired.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -34,14 +32,7 @@ int cut_of(int n) {
   return cut;
 }
 
-double clock_s(Clock clock) {
-  if (clock == Clock::kWall) {
-    return now_s();
-  }
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
+double clock_s(Clock clock) { return clock == Clock::kWall ? now_s() : thread_cpu_s(); }
 
 // Seconds of a call, over a block of them.
 double block(const Side& side, int calls, Clock clock) {
