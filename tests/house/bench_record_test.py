@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench/record in a repository of its own: what replaces the last result and what does not, that nothing said is lost, and no
+folder of the machine is kept."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
+
+
+class Record(unittest.TestCase):
+    def setUp(self):
+        if shutil.which("git") is None:
+            self.skipTest("there is no git")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve() / "clone"
+        (self.root / "bench").mkdir(parents=True)
+        for name in ("record", "commit"):
+            shutil.copy(BENCH / name, self.root / "bench" / name)
+        self.result = self.root / "bench" / "results" / "speed.txt"
+        self.git("init", "-q")
+        self.commit()
+
+    def git(self, *words):
+        subprocess.run(["git", "-C", self.root, "-c", "user.name=n", "-c", "user.email=e", *words], check=True, capture_output=True)
+
+    def commit(self):
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "all")
+
+    def record(self, program, *words, **variables):
+        """Runs a Python program; exit code and what was shown."""
+        done = subprocess.run([self.root / "bench" / "record", "speed", sys.executable, "-c", program, *words],
+                              env=os.environ | variables, capture_output=True, text=True)
+        return done.returncode, done.stdout
+
+    def kept(self):
+        return self.result.read_text() if self.result.exists() else None
+
+    def test_keeps_all_that_a_good_one_says(self):
+        code, shown = self.record("import sys; print('figures', flush=True); print('a warning', file=sys.stderr)")
+        self.assertEqual(code, 0)
+        self.assertIn("\nfigures\na warning\n", shown)
+        self.assertEqual(self.kept(), shown)
+
+    def test_what_fails_or_is_skipped_leaves_the_last_good_one_and_its_code(self):
+        self.record("print('good')")
+        good = self.kept()
+        for wanted in (1, 77, 3):
+            code, shown = self.record(f"print('half a table'); raise SystemExit({wanted})")
+            self.assertEqual(code, wanted)
+            self.assertIn("half a table", shown)
+            self.assertEqual(self.kept(), good)
+        self.assertEqual([each.name for each in self.result.parent.iterdir()], ["speed.txt"])
+
+    def test_its_own_results_and_texts_do_not_make_a_commit_dirty_but_code_does(self):
+        self.record("print(1)")
+        self.commit()
+        (self.root / "README.md").write_text("text")
+        self.git("add", "-A")
+        self.record("print(2)")
+        self.assertIn("print(2)", self.kept())
+        self.assertNotIn("-dirty", self.kept())
+        (self.root / "bench" / "commit").write_text((BENCH / "commit").read_text() + "# changed\n")
+        self.record("print(3)")
+        self.assertRegex(self.kept(), "commit:  [0-9a-f]+-dirty\n")
+
+    def test_no_folder_of_the_machine_is_kept(self):
+        home, temporary = self.root.parent / "home", self.root.parent / "temporary"
+        temporary.mkdir()
+        said = f"{self.root}/bench/x.cpp {home}/data {temporary}/stoker-1234/run: {temporary}/other,"
+        code, _ = self.record(f"print({said!r})", f"{self.root}/build/demo", "/elsewhere/cifar10", HOME=str(home), TMPDIR=str(temporary))
+        self.assertEqual(code, 0)
+        self.assertIn("bench/x.cpp ~/data TMP: TMP,", self.kept())
+        self.assertRegex(self.kept(), "command: .* build/demo .../cifar10\n")
+        self.assertNotIn(str(self.root.parent), self.kept())
+
+
+if __name__ == "__main__":
+    unittest.main()
