@@ -43,7 +43,7 @@ test: bootstrap ## Build and run all tests but the long ones
 	@$(call ninja,release,all headers)
 	@ctest --preset release
 
-bench-peers: bootstrap ## Measure beside Python PyTorch, accelerate, Lightning: 20 minutes; QUICK=1: that it runs
+bench-peers: bootstrap ## Measure beside Python PyTorch, accelerate, Lightning: 25 minutes; QUICK=1: that it runs
 	@$(call configure,release)
 	@$(call ninja,release,stoker step_worker)
 	@tools/demo_data $(DEMO_DATA)
@@ -88,10 +88,10 @@ docs: ## Write the library's reference to build/docs/html/index.html
 	@mkdir -p build/docs
 	@doxygen Doxyfile
 
-bench: bootstrap ## Measure the engine and keep what comes out in bench/results/ (6 minutes of a quiet machine)
+bench: bootstrap ## Measure the engine and keep what comes out in bench/results/ (12 minutes of a quiet machine)
 	@$(call configure,release)
 	@$(call ninja,release,stoker benches)
-	@bench/record sinks $(RELEASE)/bench/sinks_bench 20
+	@bench/record sinks $(RELEASE)/bench/sinks_bench 60
 	@bench/record step $(RELEASE)/bench/step_bench pairs 30
 	@bench/record step-operators $(RELEASE)/bench/step_bench operators
 	@bench/record optim $(RELEASE)/bench/fused_bench 30
