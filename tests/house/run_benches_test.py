@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/bundle_files/run-benches, with programs that only print what they were called with and end as a real one does: without
+the device everything that needs it is skipped aloud, and what fails is named."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "bundle_files" / "run-benches"
+# step_bench and its like end with 77 where there is no CUDA, the command line with 71; FAKE_* say what this machine has.
+BENCH = """#!/bin/sh
+echo "$(basename "$0") $*"
+case "$*" in *device=cuda*) [ -n "$FAKE_GPU" ] || { echo "SKIPPED: no CUDA"; exit 77; } ;; esac
+[ "$FAKE_FAILS" != "$(basename "$0")" ] || exit 3
+"""
+STOKER = """#!/bin/sh
+case "$*" in *--help* | *--version*) exit 0 ;; esac
+echo "stoker $*"
+case "$*" in *"--device cuda"*) [ -n "$FAKE_GPU" ] && [ "$FAKE_FAILS" != stoker ] || exit 71 ;; esac
+"""
+
+
+class RunBenches(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.bundle = pathlib.Path(folder.name)
+        (self.bundle / "bin").mkdir()
+        shutil.copy(SCRIPT, self.bundle / "run-benches")
+        programs = {"launch": '#!/bin/sh\nexec "$@"\n', "stoker": STOKER, "bin/stoker": STOKER}
+        programs |= {f"bin/{name}_bench": BENCH for name in ("step", "fused", "sinks")}
+        for name, text in programs.items():
+            (self.bundle / name).write_text(text)
+            (self.bundle / name).chmod(0o755)
+
+    def run_benches(self, *words, **variables):
+        """Exit code, the last line, and what each bench left."""
+        done = subprocess.run([self.bundle / "run-benches", self.bundle / "results", *words], env=os.environ | variables,
+                              capture_output=True, text=True)
+        self.assertEqual(done.stderr, "")
+        return done.returncode, done.stdout.splitlines()[-1], {
+            file.stem: file.read_text() for file in (self.bundle / "results").glob("*.txt")}
+
+    def test_without_the_device_all_that_needs_it_is_skipped(self):
+        code, said, left = self.run_benches()
+        self.assertEqual(code, 0, said)
+        need_none = {"step-operators", "sinks"}
+        skipped = said.partition("no cuda, skipped:")[2].split()
+        self.assertEqual(sorted(skipped), sorted(left.keys() - need_none))
+        self.assertIn("tips", skipped)
+        self.assertEqual(len(skipped), 19)
+        for name in need_none:
+            self.assertIn("exit code: 0", left[name])
+        self.assertIn("step_bench operators device=cpu", left["step-operators"])
+
+    def test_with_the_device_nothing_is(self):
+        code, said, left = self.run_benches(FAKE_GPU="1")
+        self.assertEqual((code, said), (0, f"run-benches: results in {self.bundle / 'results'}"))
+        self.assertIn("step_bench operators device=cuda", left["step-operators"])
+
+    def test_on_a_cpu_nothing_is(self):
+        code, said, left = self.run_benches("cpu")
+        self.assertEqual((code, said), (0, f"run-benches: results in {self.bundle / 'results'}"))
+        self.assertIn("--device cpu", left["tips"])
+
+    def test_what_fails_is_named(self):
+        code, said, _ = self.run_benches(FAKE_FAILS="sinks_bench")
+        self.assertEqual(code, 1)
+        self.assertTrue(said.endswith("FAILED: sinks"), said)
+        code, said, _ = self.run_benches(FAKE_GPU="1", FAKE_FAILS="stoker")  # 71, and the device is there
+        self.assertEqual(code, 1)
+        self.assertTrue(said.endswith("FAILED: tips"), said)
+
+
+if __name__ == "__main__":
+    unittest.main()
