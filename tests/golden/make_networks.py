@@ -6,7 +6,7 @@ Of each ResNet two sets of weights. "loud" has every ReLU at work: for float64. 
 where one unit in the last place would switch a gradient on or off: in float32 a deep ResNet's gradients are chaotic
 otherwise (PyTorch's own differ by up to 0.2 of the largest from its float64 ones). Its gradients are those of
 evaluation mode, since in training mode without kinks most biases cancel out. That each set is well conditioned is
-checked here: the same sums in another order must agree ten times closer than the tests ask."""
+checked here: the same sums in another order must agree twice as closely as the tests ask."""
 import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"

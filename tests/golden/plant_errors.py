@@ -111,11 +111,15 @@ def run(*words, **options):
 
 
 def make_copy():
-    """Every file that git knows or would take, newer ones alone, so that ninja rebuilds little."""
+    """Every file that git knows or would take and no other; changed ones alone are written, so that ninja rebuilds little."""
     listed = run("git", "-C", HOUSE, "ls-files", "-z", "-co", "--exclude-standard").stdout.split("\0")
-    for name in filter(None, listed):
+    names = {name for name in listed if name and (HOUSE / name).is_file()}
+    for left in COPY.rglob("*"):
+        if left.is_file() and COPY / "build" not in left.parents and str(left.relative_to(COPY)) not in names:
+            left.unlink()  # CMake would find it by its name and build it
+    for name in names:
         source, target = HOUSE / name, COPY / name
-        if not source.is_file() or target.is_file() and target.read_bytes() == source.read_bytes():
+        if target.is_file() and target.read_bytes() == source.read_bytes():
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes every golden anew and says which came out another (`make goldens`).
 
-Runs each make_*.py beside it with the pinned torch and the pinned packages of tests/requirements.txt and nothing else,
-on one thread. A file whose numbers differ by rounding alone is left as it was: another processor adds in another order.
+Runs each make_*.py beside it with the pinned packages of tests/requirements.txt, then the folder that holds the pinned
+torch, and no other packages of this machine (python3 -S), on one thread. A file whose numbers differ by rounding alone is left as it was: another processor adds in another order.
 """
 import json
 import os
@@ -78,7 +78,7 @@ def main():
     before, variables = goldens(), environment()
     for script in sorted(HERE.glob("make_*.py")):
         start = time.monotonic()
-        done = subprocess.run([sys.executable, "-s", script], env=variables, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-S", script], env=variables, capture_output=True, text=True)
         print(f"{script.name:22} {time.monotonic() - start:6.1f} s", flush=True)
         if done.returncode != 0:
             sys.exit(done.stdout + done.stderr)
