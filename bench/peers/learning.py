@@ -10,7 +10,7 @@ left out aloud. Needs the torch of tools/find_torch and the packages of bench/pe
 
 The learning rates of both must be equal step by step (1e-5 relative; the twin's are torch.optim.lr_scheduler's). Each end figure has a
 verdict: the means of the two systems may differ by what seeds alone explain, by Student's t test at 1 % (two-sided, pooled variance s:
-t * s * sqrt(2/n), with 3 and 3 seeds 3.76 s). Equal systems fail one of the eleven verdicts in one of ten benches at most; seeds are
+t * s * sqrt(2/n), with 3 and 3 seeds 3.76 s). Equal systems fail one of the eleven verdicts in about one of ten benches; seeds are
 fixed, so a bench repeats on the same machine. --twin gives the twin alone a value that the plan has not (dropout=0): shows what the
 bench notices. Exit code 1: a verdict failed.
 """

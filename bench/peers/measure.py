@@ -3,14 +3,18 @@
 peak memory, and what is printed. Without torch, and without packages of others: a child's peak memory counts what its
 parent held when it began, so a parent that measures stays small.
 """
+import collections
 import dataclasses
 import json
+import math
 import os
 import platform
 import resource
+import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 
@@ -39,6 +43,16 @@ class Row:
     ours: list     # one figure a turn
     theirs: list
     unit: str = "ms"
+    note: str = ""   # how the peer was set up here
+    short: str = ""  # the work's name in the short table; empty: the row is not in it
+    commit: str = ""  # what was measured
+
+    def key(self):
+        """The same for what is measured anew."""
+        return self.group, self.what, self.peer
+
+    def against(self):
+        return f"{self.peer}, {self.note}" if self.note else self.peer
 
     def ratios(self):
         pairs = zip(self.theirs, self.ours) if self.figure == "theirs / ours" else zip(self.ours, self.theirs)
@@ -66,18 +80,35 @@ class Row:
 
     def text(self):
         ratios = self.ratios()
-        return (f"{self.what}, against {self.peer}: {self.figure} {statistics.median(ratios):.3f} [{self.spread()}] "
+        return (f"{self.what}, against {self.against()}: {self.figure} {statistics.median(ratios):.3f} [{self.spread()}] "
                 f"(range {min(ratios):.3f} to {max(ratios):.3f}, {len(ratios)} pairs); ours {quantity(self.ours, self.unit)}, "
                 f"theirs {quantity(self.theirs, self.unit)}; promise {self.promised()}: {self.verdict()}")
 
     def markdown(self):
-        return (f"| {self.what} | {self.peer} | {statistics.median(self.ours):.4g} {self.unit} | "
+        return (f"| {self.what} | {self.against()} | {statistics.median(self.ours):.4g} {self.unit} | "
                 f"{statistics.median(self.theirs):.4g} {self.unit} | {self.figure} | {statistics.median(self.ratios()):.2f} | "
                 f"{self.spread()} | {self.promised()} | {self.verdict()} |")
 
+    def short_markdown(self):
+        """Whatever the row's figure is: theirs / ours. What does not hold is said."""
+        faster = dataclasses.replace(self, figure="theirs / ours")
+        low, high = median_interval(faster.ratios())
+        held = "" if self.promise is None or self.verdict() == "holds" else (
+            f"; promised {self.promise if self.at_least() else 1 / self.promise:.3g}")
+        return (f"| {self.short} | {rounded(self.ours, self.unit)} | {PEERS[self.peer]} {rounded(self.theirs, self.unit)} | "
+                f"{statistics.median(faster.ratios()):.2f} ({low:.2f} to {high:.2f}){held} |")
 
+
+PEERS = {"pytorch": "PyTorch", "pytorch-fused": "PyTorch", "accelerate": "accelerate", "lightning": "Lightning",
+         "pytorch, freed memory kept": "PyTorch"}
+SHORT_HEAD = "| what | Stoker | they | theirs / ours |\n|---|---|---|---|"
 HEAD = ("| what | against | ours | theirs | ratio | median | spread | promise | |\n"
         "|---|---|---|---|---|---|---|---|---|")
+
+
+def rounded(values, unit):
+    middle = statistics.median(values)
+    return f"{middle:.{max(0, 2 - math.floor(math.log10(middle)))}f} {unit}"  # three figures
 
 
 def quantity(values, unit):
@@ -85,17 +116,28 @@ def quantity(values, unit):
 
 
 def tell(row, into=None):
-    """Prints a row; where into is a file, adds it there for the table at the end."""
+    """Prints a row; where into is a file, puts it there for the table at the end, in place of an earlier one of the same work."""
     print(row.text(), flush=True)
     if into:
-        with open(into, "a", encoding="utf-8") as file:
-            file.write(json.dumps(dataclasses.asdict(row)) + "\n")
+        rows = {each.key(): each for each in kept_rows(into)} | {row.key(): row}
+        part = pathlib.Path(f"{into}.part")
+        part.write_text("".join(json.dumps(dataclasses.asdict(each)) + "\n" for each in rows.values()), encoding="utf-8")
+        part.replace(into)
+
+
+def kept_rows(path):
+    path = pathlib.Path(path)
+    return [Row(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def table(path):
-    """The rows that tell() added to a file, in Markdown."""
-    with open(path, encoding="utf-8") as file:
-        return "\n".join([HEAD, *(Row(**json.loads(line)).markdown() for line in file)])
+    """The rows that tell() put into a file, in Markdown: a few of them in short, then all."""
+    rows = kept_rows(path)
+    commits = collections.Counter(row.commit for row in rows)
+    said = f"All of commit {rows[0].commit}." if len(commits) == 1 else (
+        "NOT ONE MEASUREMENT: " + ", ".join(f"{count} rows of commit {name}" for name, count in commits.items()))
+    return "\n".join([said, "", SHORT_HEAD, *(row.short_markdown() for row in rows if row.short), "",
+                      HEAD, *(row.markdown() for row in rows)])
 
 
 def in_turns(sides, pairs, doing=""):
@@ -103,7 +145,8 @@ def in_turns(sides, pairs, doing=""):
     next; what they return is collected by name."""
     found = {name: [] for name in sides}
     for turn in range(pairs):
-        print(f"\r{doing} {turn + 1}/{pairs} ", end="\n" if turn == pairs - 1 else "", file=sys.stderr, flush=True)
+        if sys.stderr.isatty():  # not into a record
+            print(f"\r{doing} {turn + 1}/{pairs} ", end="\n" if turn == pairs - 1 else "", file=sys.stderr, flush=True)
         for name in list(sides) if turn % 2 == 0 else list(sides)[::-1]:
             found[name].append(sides[name]())
     return found
@@ -122,14 +165,15 @@ def run_child(command, environment=None, folder=None):
     """Runs a command to its end. RuntimeError, with what it said, if it fails."""
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # the kernel counts it as the child's until it calls exec
     begin = time.perf_counter()
-    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
-                          env=environment) as process:
-        lines = [(time.perf_counter() - begin, line.rstrip("\n")) for line in process.stdout]
-        said = process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise RuntimeError(f"{' '.join(map(str, command))} ended with {process.returncode}:\n{said[-2000:]}")
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:  # a pipe would fill up: nobody reads it meanwhile
+        with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=said, text=True, cwd=folder,
+                              env=environment) as process:
+            lines = [(time.perf_counter() - begin, line.rstrip("\n")) for line in process.stdout]
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            said.seek(0)
+            raise RuntimeError(f"{' '.join(map(str, command))} ended with {process.returncode}:\n{said.read()[-2000:]}")
     return Child(time.perf_counter() - begin, usage.ru_utime + usage.ru_stime,
                  usage.ru_maxrss * 1024 if usage.ru_maxrss > own else None, lines)
 
@@ -158,6 +202,11 @@ class Worker:
 
 def load():
     return f"load {os.getloadavg()[0]:.2f}"
+
+
+def commit():
+    """What is measured: the commit, with -dirty where it was changed."""
+    return subprocess.run([pathlib.Path(__file__).resolve().parents[1] / "commit"], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def tell_machine(program, packages=()):

@@ -5,10 +5,11 @@
     bench/peers/speed.py BUILD DEMO [--data FOLDER] [--only GROUP] [--into FILE] [--quick]
     bench/peers/speed.py --table FILE
 
-BUILD: a build folder with the command line and step_worker. DEMO: the unpacked sample (tools/demo). --data: a folder with
+BUILD: a build folder with the command line and step_worker. DEMO: the unpacked sample (tools/demo_data). --data: a folder with
 cifar10/ (tar shards of pictures) and tinyshakespeare/input.txt; rows that need what is not there are skipped aloud. Groups: step,
-eager, files, memory, start. --into adds the rows to a file, --table prints such a file in Markdown. Run by `make bench-peers`,
-which sees to the packages of requirements.txt. Nothing here imports torch: see measure.py.
+eager, files, memory, start. --into puts the rows into a file, in place of earlier ones of the same work; --table prints such a file
+in Markdown: a short table for the README, then all rows. Run by `make bench-peers`, which sees to the packages of requirements.txt.
+Nothing here imports torch: see measure.py.
 """
 import argparse
 import contextlib
@@ -27,6 +28,8 @@ from measure import Row
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = ("torch", "torchvision", "accelerate", "lightning", "numpy", "pillow")
 FASTER, SMALLER = "theirs / ours", "ours / theirs"
+# What src/stoker/memory/freed_memory.cpp sets for Stoker's process, as the C library reads it from the environment.
+KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1"}
 
 
 class Bench:
@@ -36,13 +39,14 @@ class Bench:
         self.data = pathlib.Path(arguments.data).absolute() if arguments.data else None
         self.program = self.build / "apps" / "stoker" / "stoker"
         self.cores = len(os.sched_getaffinity(0))
+        self.commit = measure.commit()
         self.runs = (work / f"run{number}" for number in itertools.count())
 
     def turns(self, usual):
         return 2 if self.quick else usual
 
     def tell(self, *columns, **more):
-        measure.tell(Row(*columns, **more), self.into)
+        measure.tell(Row(*columns, **more, commit=self.commit), self.into)
 
     def given(self, name):
         """A file or folder of --data; None, said aloud, if it is not there."""
@@ -56,7 +60,9 @@ class Bench:
 
     @staticmethod
     def step_peer(system, *case):
-        return measure.Worker([sys.executable, HERE / "step_peer.py", system, *case])
+        """system: as step_peer.py has it; with "+kept" in an environment that keeps freed memory."""
+        name, _, kept = system.partition("+")
+        return measure.Worker([sys.executable, HERE / "step_peer.py", name, *case], os.environ | KEPT if kept else None)
 
     def steps_in_turns(self, case, steps, systems, turns):
         """{"stoker" and each system: {"wall" and "cpu": [ms of a step, a turn each]}}."""
@@ -76,21 +82,27 @@ def step(bench):
     found = bench.steps_in_turns(("mlp", 32, 64, "fp32", 1), 300 if bench.quick else 2000, promises, bench.turns(15))
     for clock, name in (("wall", ""), ("cpu", ", CPU time of its thread")):
         for system, promise in promises.items():
-            bench.tell("step", f"a step of 64-64-64-10, batch 32, SGD, 1 thread{name}", system, FASTER,
-                       promise if clock == "wall" else None, found["stoker"][clock], found[system][clock])
+            wall = clock == "wall"
+            bench.tell("step", f"a step of 64-64-64-10, batch 32, SGD, 1 thread{name}", system, FASTER, promise if wall else None,
+                       found["stoker"][clock], found[system][clock], short="step of a small MLP, 1 thread" if wall and promise else "")
 
 
 def eager(bench):
-    """The same maths where kernels dominate: nothing is lost. CPU time where one thread does all."""
+    """The same maths where kernels dominate: nothing is lost. CPU time where one thread does all. Promised against PyTorch as it is;
+    beside it PyTorch whose C library keeps freed memory as Stoker's does, which shows what of the ratio is that."""
+    peers = {"pytorch": "pytorch-fused", "pytorch, freed memory kept": "pytorch-fused+kept"}
     for model, batch, size, steps in (("cnn", 128, 32, 4), ("resnet18", 64, 64, 2)):
         for precision in ("fp32", "bf16"):
             for threads in sorted({1, bench.cores}):
-                found = bench.steps_in_turns((model, batch, size, precision, threads), steps * threads, ["pytorch-fused"],
-                                             bench.turns(31))
+                found = bench.steps_in_turns((model, batch, size, precision, threads), steps * threads, peers.values(), bench.turns(31))
                 clock = "cpu" if threads == 1 else "wall"
-                bench.tell("eager", f"a step of {model}, {size} px, batch {batch}, {precision}, "
-                           f"{'CPU time of 1 thread' if threads == 1 else f'{threads} threads'}", "pytorch", FASTER, 0.98,
-                           found["stoker"][clock], found["pytorch-fused"][clock])
+                for peer, system in peers.items():
+                    plain = peer == "pytorch"
+                    shown = threads == bench.cores and (plain or precision == "fp32")
+                    bench.tell("eager", f"a step of {model}, {size} px, batch {batch}, {precision}, "
+                               f"{'CPU time of 1 thread' if threads == 1 else f'{threads} threads'}", peer, FASTER, 0.98 if plain else None,
+                               found["stoker"][clock], found[system][clock],
+                               short=f"step of {model}, {precision}{'' if plain else ', both keep freed memory'}" if shown else "")
 
 
 def when(child, wanted):
@@ -116,7 +128,7 @@ def files_pytorch(bench, folder, words, shares):
             "accuracy": json.loads(child.lines[-1][1])["accuracy"]}
 
 
-def files_case(bench, name, ours, theirs, epochs):
+def files_case(bench, name, short, ours, theirs, epochs):
     """ours, theirs: (folder, words). How the peer shares the cores best is found first, with an epoch each; Stoker finds its
     own way as it always does."""
     ways = [(0, bench.cores), (1, bench.cores), (2, bench.cores), (1, max(1, bench.cores - 1))]  # workers, threads of an operator
@@ -125,17 +137,21 @@ def files_case(bench, name, ours, theirs, epochs):
     best = min(looks, key=lambda way: min(looks[way]))
     print(f"{name}: an epoch of PyTorch: " + ", ".join(f"{min(s):.1f} s with {workers} workers and {threads} threads"
                                                        for (workers, threads), s in looks.items()))
-    sides = {"stoker": lambda: files_stoker(bench, ours[0], [*ours[1], f"epochs={epochs}", "precision=fp32"]),
-             "pytorch": lambda: files_pytorch(bench, theirs[0], [*theirs[1], "--epochs", epochs], best)}
-    found = measure.in_turns(sides, 2 if bench.quick else 7, name)
-    part = {key: [[each[key] for each in found[side]] for side in ("stoker", "pytorch")] for key in found["stoker"][0]}
-    print(f"{name}: accuracy on the held-out pictures, median: stoker {statistics.median(part['accuracy'][0]):.3f}, pytorch "
-          f"{statistics.median(part['accuracy'][1]):.3f}")
-    peer = f"pytorch, {best[0]} workers"
-    bench.tell("files", f"{name}, {epochs} epochs: first batch to weights", peer, FASTER, 1.0, *part["training"], unit="s")
-    bench.tell("files", f"{name}, {epochs} epochs: process start to weights", peer, FASTER, 1.0, *part["whole"], unit="s")
-    bench.tell("files", f"{name}, {epochs} epochs: CPU time of the whole process", peer, FASTER, None, *part["cpu"], unit="s")
-    bench.tell("files", f"{name}: peak resident memory", peer, SMALLER, 0.6, *part["resident"], unit="MiB")
+    our_seeds, their_seeds = itertools.count(1), itertools.count(1)  # a turn's own, the same on both sides
+    sides = {"stoker": lambda: files_stoker(bench, ours[0], [*ours[1], f"epochs={epochs}", "precision=fp32", f"seed={next(our_seeds)}"]),
+             "pytorch": lambda: files_pytorch(bench, theirs[0], [*theirs[1], "--epochs", epochs, "--seed", next(their_seeds)], best)}
+    found = measure.in_turns(sides, bench.turns(7), name)
+    part = {key: [[each[key] for each in found[side]] for side in sides] for key in found["stoker"][0]}
+    print(f"{name}: accuracy on the held-out pictures, median of {len(found['stoker'])} seeds (range): "
+          + ", ".join(f"{side} {measure.quantity(values, '')}" for side, values in zip(sides, part["accuracy"])))
+    peer, note = "pytorch", f"{best[0]} workers, {best[1]} threads"
+    trained = f"{name}, {epochs} epochs"
+    bench.tell("files", f"{trained}: first batch to weights", peer, FASTER, 1.0, *part["training"], unit="s", note=note)
+    bench.tell("files", f"{trained}: process start to weights", peer, FASTER, 1.0, *part["whole"], unit="s", note=note,
+               short=f"{short}, {epochs} epochs from files, start to weights")
+    bench.tell("files", f"{trained}: CPU time of the whole process", peer, FASTER, None, *part["cpu"], unit="s", note=note)
+    bench.tell("files", f"{name}: peak resident memory", peer, SMALLER, 0.6, *part["resident"], unit="MiB", note=note,
+               short=f"{short}, peak resident memory")
 
 
 def cifar_folders(bench, shards, pictures=5000):
@@ -156,11 +172,11 @@ def cifar_folders(bench, shards, pictures=5000):
 def files(bench):
     """From files to weights, data included."""
     epochs = 1 if bench.quick else 3
-    files_case(bench, "the sample (Fashion-MNIST, 5,000 PNG)", (bench.demo, ["batch=32"]),
+    files_case(bench, "the sample (Fashion-MNIST, 5,000 PNG)", "5,000 PNG", (bench.demo, ["batch=32"]),
                (bench.demo / "train", ["--grey", "--size", 28, "--batch", 32]), epochs)
     if shards := bench.given("cifar10"):
         folder = cifar_folders(bench, shards)
-        files_case(bench, "5,000 JPEG of CIFAR-10", (folder, ["batch=64"]), (folder, ["--size", 32, "--batch", 64]), epochs)
+        files_case(bench, "5,000 JPEG of CIFAR-10", "5,000 JPEG", (folder, ["batch=64"]), (folder, ["--size", 32, "--batch", 64]), epochs)
 
 
 def memory(bench):
@@ -179,7 +195,7 @@ def memory(bench):
                  "pytorch": lambda: measure.run_child([sys.executable, HERE / "text.py", bench.program, text, "--alone", "--steps", steps])}
         found = measure.in_turns(sides, bench.turns(7), "gpt")
         bench.tell("memory", "gpt on tinyshakespeare: peak resident memory", "pytorch", SMALLER, 0.6,
-                   *([each.resident / 2 ** 20 for each in found[side]] for side in sides), unit="MiB")
+                   *([each.resident / 2 ** 20 for each in found[side]] for side in sides), unit="MiB", short="gpt on 1 MB of text, peak resident memory")
 
 
 def start(bench):
@@ -193,7 +209,8 @@ def start(bench):
                                    "--out", bench.work / "peer.pt"])
         return when(child, lambda e: e["event"] == "step")
     found = measure.in_turns({"stoker": ours, "pytorch": theirs}, bench.turns(9), "start")
-    bench.tell("start", "process start to first step, the sample", "pytorch, 0 workers", SMALLER, 0.35, *found.values(), unit="s")
+    bench.tell("start", "process start to first step, the sample", "pytorch", SMALLER, 0.35, *found.values(), unit="s",
+               note="0 workers", short="process start to the first step done")
 
 
 GROUPS = {each.__name__: each for each in (step, eager, files, memory, start)}
@@ -218,7 +235,7 @@ def main():
         bench = Bench(arguments, pathlib.Path(folder))
         measure.tell_machine(bench.program, PACKAGES)
         for name in arguments.only or GROUPS:
-            print(f"\n{name}: {GROUPS[name].__doc__} {measure.load()}", flush=True)
+            print(f"\n{name}: {' '.join(GROUPS[name].__doc__.split())} {measure.load()}", flush=True)
             GROUPS[name](bench)
         print(f"\n{measure.load()} at the end")
 

@@ -70,7 +70,7 @@ def accuracy(model, normalise, data):
 
 
 def train(arguments):
-    torch.manual_seed(1)
+    torch.manual_seed(arguments.seed)
     data, held_out, classes = loaders(arguments)
     normalise = Normalise(arguments.grey)
     model = networks.Cnn(classes, 1 if arguments.grey else 3).to(memory_format=torch.channels_last)
@@ -107,6 +107,7 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--steps", type=int, default=0, help="overrides epochs")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0, help="of an operator; by default as torch finds right")
     arguments = parser.parse_args()

@@ -29,7 +29,7 @@ class End:
     figures: dict      # by name: "train loss" (mean of the last quarter of the steps), "loss" and "accuracy" held out
     rates: list        # learning rate of each step
     skipped: int = 0   # steps that a scaler left out
-    scale: float = 1   # the scaler's last
+    scale: float = 1   # that the last step was taken with
 
 
 def last_quarter(losses):
@@ -48,7 +48,8 @@ def stoker(program, data, run, words):
     figures = {"train loss": last_quarter([float(row["loss"]) for row in steps])}
     figures |= {name: value for name, value in json.loads(done.stdout)["metrics"].items() if name in ("loss", "accuracy")}
     plan = json.loads((run / "plan.json").read_text(encoding="utf-8"))["plan"]
-    end = End(figures, [float(row["lr"]) for row in steps], int(float(steps[-1]["skipped"])), float(steps[-1].get("scale", 1)))
+    skipped = sum(float(row["skipped"]) > 0 for row in steps)  # the column counts those in a row
+    end = End(figures, [float(row["lr"]) for row in steps], skipped, float(steps[-1].get("scale", 1)))
     return end, {key: row["value"] for key, row in plan.items()}
 
 
@@ -281,13 +282,13 @@ def train(twin, plan):
             scaler.unscale_(optimizer)
             nn.utils.clip_grad_norm_(model.parameters(), clip)
         rates.append(schedule.get_last_lr()[0])
-        before = scaler.get_scale()
+        scale = scaler.get_scale()
         scaler.step(optimizer)
         scaler.update()
-        skipped += scaler.get_scale() < before
+        skipped += scaler.get_scale() < scale
         schedule.step()
         if average:
             average.update(model)
         losses.append(loss.item())
     figures = evaluate(average.model if average else model, twin.held_out, precision)
-    return End({"train loss": last_quarter(losses)} | figures, rates, skipped, scaler.get_scale())
+    return End({"train loss": last_quarter(losses)} | figures, rates, skipped, scale)

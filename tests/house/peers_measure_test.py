@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/peers/measure.py: the interval against a count over all outcomes, verdicts at and around a promise, whose turn it is,
-and what a child's peak memory counts."""
+"""bench/peers/measure.py: the interval against a count over all outcomes, verdicts at and around a promise, the tables, whose
+turn it is, what a child's peak memory counts, and that a child is read while it runs."""
 import contextlib
 import io
 import itertools
@@ -8,13 +8,14 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "peers"))
 import measure  # noqa: E402
 
 
-def row(ours, theirs, promise, figure="theirs / ours"):
-    return measure.Row("g", "w", "p", figure, promise, ours, theirs)
+def row(ours, theirs, promise, figure="theirs / ours", what="w", **more):
+    return measure.Row("g", what, "pytorch", figure, promise, ours, theirs, **more)
 
 
 class Interval(unittest.TestCase):
@@ -44,16 +45,41 @@ class Verdict(unittest.TestCase):
         self.assertEqual(row([1.0] * 7, [2.0] * 7, 0.5, "ours / theirs").verdict(), "holds")
         self.assertEqual(row([1.1] * 7, [2.0] * 7, 0.5, "ours / theirs").verdict(), "FALLS SHORT")
 
-    def test_the_table_has_what_was_told(self):
+
+class Tables(unittest.TestCase):
+    def table_of(self, *rows):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "rows"
             with contextlib.redirect_stdout(io.StringIO()):
-                measure.tell(row([1.0] * 7, [3.0] * 7, 2), path)
-                measure.tell(row([1.0] * 7, [1.0] * 7, 2), path)
-            lines = measure.table(path).splitlines()
-        self.assertEqual(len(lines), 4)
-        self.assertIn("| 3.00 | 3.000 to 3.000 | >= 2 | holds |", lines[2])
-        self.assertIn("FALLS SHORT", lines[3])
+                for each in rows:
+                    measure.tell(each, path)
+            return measure.table(path).splitlines()
+
+    def test_has_what_was_told(self):
+        lines = self.table_of(row([1.0] * 7, [3.0] * 7, 2, what="first", commit="abc"), row([1.0] * 7, [1.0] * 7, 2, commit="abc"))
+        self.assertEqual(lines[0], "All of commit abc.")
+        self.assertIn("| first | pytorch |", lines[-2])
+        self.assertIn("| 3.00 | 3.000 to 3.000 | >= 2 | holds |", lines[-2])
+        self.assertIn("FALLS SHORT", lines[-1])
+
+    def test_work_measured_anew_replaces_the_earlier_row(self):
+        lines = self.table_of(row([1.0], [3.0], None, note="0 workers"), row([1.0], [5.0], None, what="other"),
+                              row([1.0], [4.0], None, note="2 workers"))
+        self.assertEqual([line.split(" | ")[5] for line in lines[-2:]], ["4.00", "5.00"])
+        self.assertFalse(any("3.00" in line for line in lines))
+
+    def test_names_the_commits_where_they_differ(self):
+        lines = self.table_of(*(row([1.0], [1.0], None, what=what, commit=what[0]) for what in ("a1", "a2", "b")))
+        self.assertEqual(lines[0], "NOT ONE MEASUREMENT: 2 rows of commit a, 1 rows of commit b")
+
+    def test_the_short_one_has_theirs_over_ours_and_says_what_does_not_hold(self):
+        lines = self.table_of(row([0.12345] * 7, [0.2469] * 7, 1.8, short="fast"), row([1.0], [1.0], None, what="not in it"),
+                              row([186.7] * 7, [797.1] * 7, 0.6, "ours / theirs", "lean", unit="MiB", short="lean"),
+                              row([1234.5] * 7, [1234.5] * 7, 0.5, "ours / theirs", "fat", short="fat"))
+        self.assertEqual(lines[2:7], ["| what | Stoker | they | theirs / ours |", "|---|---|---|---|",
+                                      "| fast | 0.123 ms | PyTorch 0.247 ms | 2.00 (2.00 to 2.00) |",
+                                      "| lean | 187 MiB | PyTorch 797 MiB | 4.27 (4.27 to 4.27) |",
+                                      "| fat | 1234 ms | PyTorch 1234 ms | 1.00 (1.00 to 1.00); promised 2 |"])
 
 
 class Turns(unittest.TestCase):
@@ -76,10 +102,26 @@ class Children(unittest.TestCase):
         self.assertIsNone(child(160))
         self.assertEqual(len(held), 200 << 20)
 
-    def test_lines_come_with_their_moments(self):
-        child = measure.run_child([sys.executable, "-c", "import time; print('a', flush=True); time.sleep(0.3); print('b')"])
-        self.assertEqual([line for _, line in child.lines], ["a", "b"])
-        self.assertGreaterEqual(child.lines[1][0] - child.lines[0][0], 0.25)
+    def test_a_line_gets_its_moment_when_it_comes(self):
+        # The child says "b" only after the clock was read for "a". The clock counts how often it was read.
+        with tempfile.TemporaryDirectory() as folder:
+            seen, ticks = pathlib.Path(folder) / "seen", itertools.count()
+
+            def clock():
+                tick = next(ticks)
+                if tick == 1:
+                    seen.touch()
+                return tick
+            program = ("import os, sys, time; print('a', flush=True)\nfor _ in range(3000):\n  if os.path.exists(sys.argv[1]): break\n"
+                       "  time.sleep(0.01)\nelse: sys.exit('nobody read a')\nprint('b')")
+            with unittest.mock.patch.object(measure.time, "perf_counter", clock):
+                child = measure.run_child([sys.executable, "-c", program, seen])
+        self.assertEqual(child.lines, [(1, "a"), (2, "b")])
+        self.assertEqual(child.seconds, 3)
+
+    def test_a_child_may_complain_at_length(self):
+        child = measure.run_child([sys.executable, "-c", "import sys; sys.stderr.write('x' * 1000000); print('done')"])
+        self.assertEqual([line for _, line in child.lines], ["done"])
 
     def test_a_child_that_fails_is_an_error_with_its_words(self):
         with self.assertRaisesRegex(RuntimeError, "ended with 3(.|\n)*alas"):
