@@ -88,7 +88,7 @@ docs: ## Write the library's reference to build/docs/html/index.html
 	@mkdir -p build/docs
 	@doxygen Doxyfile
 
-bench: bootstrap ## Measure the engine and keep what comes out in bench/results/ (12 minutes of a quiet machine)
+bench: bootstrap ## Measure the engine and keep what comes out in bench/results/ (10 minutes of a quiet machine)
 	@$(call configure,release)
 	@$(call ninja,release,stoker benches)
 	@bench/record sinks $(RELEASE)/bench/sinks_bench 60

@@ -56,7 +56,11 @@ class Record(unittest.TestCase):
             self.assertEqual(code, wanted)
             self.assertIn("half a table", shown)
             self.assertEqual(self.kept(), good)
-        self.assertEqual([each.name for each in self.result.parent.iterdir()], ["speed.txt"])
+            beside = self.result.with_name("speed.failed.txt")
+            self.assertEqual(beside.read_text() if beside.exists() else None, None if wanted == 77 else shown)
+            self.record("print('good again')")
+            self.assertEqual([each.name for each in self.result.parent.iterdir()], ["speed.txt"])
+            good = self.kept()
 
     def test_its_own_results_and_texts_do_not_make_a_commit_dirty_but_code_does(self):
         self.record("print(1)")
