@@ -206,7 +206,8 @@ def load():
 
 def commit():
     """What is measured: the commit, with -dirty where it was changed."""
-    return subprocess.run([pathlib.Path(__file__).resolve().parents[1] / "commit"], check=True, capture_output=True, text=True).stdout.strip()
+    program = pathlib.Path(__file__).resolve().parents[1] / "commit"
+    return subprocess.run([program], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def tell_machine(program, packages=()):

@@ -3,7 +3,8 @@
 """Makes every golden anew and says which came out another (`make goldens`).
 
 Runs each make_*.py beside it with the pinned packages of tests/requirements.txt, then the folder that holds the pinned
-torch, and no other packages of this machine (python3 -S), on one thread. A file whose numbers differ by rounding alone is left as it was: another processor adds in another order.
+torch, and no other packages of this machine (python3 -S), on one thread. A file whose numbers differ by rounding alone
+is left as it was: another processor adds in another order.
 """
 import json
 import os
