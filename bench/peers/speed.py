@@ -98,11 +98,11 @@ def eager(bench):
                 clock = "cpu" if threads == 1 else "wall"
                 for peer, system in peers.items():
                     plain = peer == "pytorch"
+                    short = f"step of {model} ({batch} x {size} px), {precision}{'' if plain else ', both keep freed memory'}"
                     shown = threads == bench.cores and (plain or precision == "fp32")
                     bench.tell("eager", f"a step of {model}, {size} px, batch {batch}, {precision}, "
                                f"{'CPU time of 1 thread' if threads == 1 else f'{threads} threads'}", peer, FASTER, 0.98 if plain else None,
-                               found["stoker"][clock], found[system][clock],
-                               short=f"step of {model}, {precision}{'' if plain else ', both keep freed memory'}" if shown else "")
+                               found["stoker"][clock], found[system][clock], short=short if shown else "")
 
 
 def when(child, wanted):
