@@ -95,10 +95,17 @@ TEST(Resnet, WithoutNormsABlockStartsAsItsShortcut) {
     const auto network = in_double(make_resnet({.seed = 3}, shape));
     const at::Tensor before = network->forward(make_pictures()).detach();
     const std::string last = bottleneck ? ".conv3.weight" : ".conv2.weight";
+    const std::string last_bias = bottleneck ? ".conv3.bias" : ".conv2.bias";
+    int biases = 0;
     {
       const at::NoGradGuard no_grad;
       for (const core::Parameter& parameter : network->parameters()) {
         if (parameter.name.ends_with(last)) {
+          EXPECT_EQ(parameter.tensor.abs().max().item<double>(), 0) << parameter.name;
+        } else if (parameter.name.ends_with(last_bias)) {
+          parameter.tensor.zero_();  // "before" had none
+          ++biases;
+        } else if (parameter.role == core::Role::kBias && parameter.name != "fc.bias") {
           EXPECT_EQ(parameter.tensor.abs().max().item<double>(), 0) << parameter.name;
         } else if (parameter.name.ends_with(".conv1.weight")) {
           const double kaiming = std::sqrt(2.0 * static_cast<double>(parameter.tensor.size(1)) /
@@ -110,7 +117,8 @@ TEST(Resnet, WithoutNormsABlockStartsAsItsShortcut) {
       }
     }
     const at::Tensor after = network->forward(make_pictures());
-    EXPECT_TRUE(after.equal(before)) << "what a block adds does not count yet";
+    EXPECT_TRUE(after.equal(before)) << "what a block adds, a constant too, does not count yet";
+    EXPECT_EQ(biases, 5) << "one a block";
     (after * make_pictures(4, 2).flatten(1).slice(1, 0, 10)).sum().backward();
     for (const core::Parameter& parameter : network->parameters()) {
       if (parameter.name.ends_with(last)) {

@@ -92,9 +92,9 @@ TEST(Unet, RefusesWhatMakesNoNetwork) {
   EXPECT_THROW((void)make_unet({.depth = 0}), ConfigError);
   EXPECT_THROW((void)make_unet({.depth = 60}), ConfigError);
   const auto network = make_unet(kSmall);
-  EXPECT_THROW((void)network->forward(at::zeros({1, 3, 8, 10})), ConfigError);
-  EXPECT_THROW((void)network->forward(at::zeros({1, 3, 6, 8})), ConfigError);
-  EXPECT_THROW((void)network->forward(at::zeros({3, 8, 8})), ConfigError);
+  EXPECT_THROW((void)network->forward(at::zeros({1, 3, 8, 10})), DataError);
+  EXPECT_THROW((void)network->forward(at::zeros({1, 3, 6, 8})), DataError);
+  EXPECT_THROW((void)network->forward(at::zeros({3, 8, 8})), DataError);
 }
 
 }  // namespace

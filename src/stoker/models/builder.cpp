@@ -59,9 +59,11 @@ Conv2d NetworkBuilder::conv(const std::string& name, const ConvShape& shape) {
   add_parameter(name + ".weight", weight, core::Role::kConv);
   at::Tensor bias;
   if (shape.bias) {
-    bias = at::empty({shape.out}, at::kFloat);
-    fill_uniform(bias, 1 / std::sqrt(static_cast<double>(shape.in * shape.kernel * shape.kernel)), seed_,
-                 name + ".bias");
+    bias = at::zeros({shape.out}, at::kFloat);
+    if (!shape.zero_bias) {
+      fill_uniform(bias, 1 / std::sqrt(static_cast<double>(shape.in * shape.kernel * shape.kernel)), seed_,
+                   name + ".bias");
+    }
     add_parameter(name + ".bias", bias, core::Role::kBias);
   }
   return {weight, bias, shape.stride, shape.padding, network_->meter_};

@@ -19,8 +19,9 @@ namespace stoker::models {
 
 struct ConvShape {
   std::int64_t in = 0, out = 0, kernel = 3, stride = 1, padding = 1;
-  bool bias = false;  // of no use where a norm follows
-  double gain = 1;    // of the deviation of the initial weights; 0: they start as zeros
+  bool bias = false;       // of no use where a norm follows
+  bool zero_bias = false;  // it starts as zeros
+  double gain = 1;         // of the deviation of the initial weights; 0: they start as zeros
 };
 
 class NetworkBuilder {
@@ -44,7 +45,7 @@ class NetworkBuilder {
                       std::function<at::Tensor(const at::Tensor&)> forward, const std::string& prefix = "");
 
   // Weights normal, Kaiming fan_out for ReLU, as torchvision's ResNets start; a bias uniform in ±1/sqrt(in kernel^2),
-  // torch.nn.Conv2d's default.
+  // torch.nn.Conv2d's default, unless the shape has it start as zeros.
   [[nodiscard]] Conv2d conv(const std::string& name, const ConvShape& shape);
   // Weights and bias uniform in ±1/sqrt(in), torch.nn.Linear's default.
   [[nodiscard]] Linear linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias = true);

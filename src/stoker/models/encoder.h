@@ -20,7 +20,8 @@ struct EncoderOptions {
   int heads = 4;
   std::int64_t width = 128;  // a multiple of heads
   std::int64_t inner = 0;    // width of a block's feed-forward part; 0: 4 * width
-  int classes = 0;     // 0: the head says the tokens (masked language model); else it classifies a row by its first
+  // 0: the head says the tokens (masked language model); else it classifies a row by its first one.
+  int classes = 0;
   double dropout = 0;  // BERT's 0.1; above 0 ATen has no flash attention on the CPU
   ops::AttentionKind attention = ops::AttentionKind::kFused;  // the other one is there to be measured
   std::uint64_t seed = 0;

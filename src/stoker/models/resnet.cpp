@@ -37,6 +37,7 @@ Style style_of(const ModelOptions& options, const ResnetShape& shape) {
 Forward make_conv(NetworkBuilder& builder, const Style& style, const std::string& conv_name,
                   const std::string& norm_name, ConvShape shape) {
   shape.bias = style.bias;
+  shape.zero_bias = !style.norm;
   const Conv2d conv = builder.conv(conv_name, shape);
   if (!style.norm) {
     return conv;

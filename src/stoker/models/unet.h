@@ -19,7 +19,7 @@ struct UnetOptions {
   std::uint64_t seed = 0;
 };
 
-// Input [N, channels, H, W], output logits [N, classes, H, W]; H and W are multiples of 2^depth, else ConfigError. Each
+// Input [N, channels, H, W], output logits [N, classes, H, W]; H and W are multiples of 2^depth, else DataError. Each
 // level is two 3x3 convolutions with batch norm and ReLU. Unlike the paper's they are padded, so that sizes stay and
 // skips fit uncropped; and the way up is a 1x1 convolution at the low resolution, then bilinear doubling. The two
 // commute, so this is the paper's order at a quarter of its work; a transposed convolution took 1.5 to 2 times as long

@@ -14,8 +14,8 @@ enum class AttentionKind {
 
 struct AttentionOptions {
   bool causal = false;  // query i sees keys 0 ... i
-  double dropout =
-      0;  // of the softmax's weights, in [0, 1): set it in training only. On the CPU it costs the flash kernel
+  // Of the softmax's weights, in [0, 1): set it in training only. On the CPU it costs the flash kernel.
+  double dropout = 0;
   AttentionKind kind = AttentionKind::kFused;
 };
 
