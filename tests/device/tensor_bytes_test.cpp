@@ -7,6 +7,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
+#include <c10/core/Allocator.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,6 +93,17 @@ TEST(TensorBytes, OtherThreadsAreNotSeen) {
   std::jthread([&] { elsewhere = at::empty({kFloats}); }).join();
   EXPECT_EQ(bytes.held(), 0);
   elsewhere = at::Tensor();
+  EXPECT_EQ(bytes.held(), 0);
+}
+
+TEST(TensorBytes, AnAddressThatComesAgainCountsOnce) {
+  const TensorBytes bytes(kCpu);
+  int block = 0;  // its end is not seen, as where another thread frees it
+  c10::reportMemoryUsageToProfiler(&block, kBytes, 0, 0, kCpu);
+  c10::reportMemoryUsageToProfiler(&block, 3 * kBytes, 0, 0, kCpu);
+  EXPECT_EQ(bytes.held(), 3 * kBytes);
+  EXPECT_EQ(bytes.peak(), 3 * kBytes);
+  c10::reportMemoryUsageToProfiler(&block, -3 * kBytes, 0, 0, kCpu);
   EXPECT_EQ(bytes.held(), 0);
 }
 

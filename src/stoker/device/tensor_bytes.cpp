@@ -21,7 +21,9 @@ class TensorBytes::Counter final : public c10::MemoryReportingInfoBase {
     }
     const std::lock_guard lock(mutex_);
     if (bytes > 0) {
-      held_ += blocks_[block] = bytes;
+      std::int64_t& known = blocks_[block];  // not 0: it went unseen, and its address comes again
+      held_ += bytes - known;
+      known = bytes;
       peak_ = std::max(peak_, held_);
     } else if (const auto found = blocks_.find(block); found != blocks_.end()) {
       held_ -= found->second;
