@@ -2,11 +2,11 @@
 #include "stoker/io/report/report.h"
 
 #include <algorithm>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/utc.h"
 #include "stoker/io/report/artifacts.h"
 #include "stoker/io/report/metrics_table.h"
 #include "stoker/io/report/page.h"
@@ -63,14 +63,6 @@ ReportedRun read_run(const fs::path& folder) {
   return run;
 }
 
-std::string now_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min);
-}
-
 }  // namespace
 
 std::string report_page(const std::vector<std::filesystem::path>& runs) {
@@ -86,7 +78,7 @@ std::string report_page(const std::vector<std::filesystem::path>& runs) {
     all.push_back(read_run(folder));
   }
   fit_page(all);
-  Json data{{"format", 1}, {"made", now_text()}, {"runs", Json::array()}};
+  Json data{{"format", 1}, {"made", utc_now("%Y-%m-%d %H:%M UTC")}, {"runs", Json::array()}};
   for (const ReportedRun& run : all) {
     data["runs"].push_back(run_json(run));
   }
