@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How float32 arithmetic may be done: TF32 on tensor cores, cuDNN's algorithm search, deterministic kernels; and the
-// half model with float32 normalisation. Set once before step 1 by job; the switches hold for the whole process.
+// half model with float32 normalisation. Set before step 1 by job, and by study around what it measures; the switches
+// hold for the whole process.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,7 +18,7 @@ struct ArithmeticPolicy {
   bool deterministic = false;   // same bits on every run: refuses kernels that cannot, and switches the search off
 };
 
-// Process-wide; call before the first CUDA operation. Never touches a device itself.
+// Process-wide, for the operations that follow. Never touches a device itself.
 void apply(const ArithmeticPolicy& policy);
 // What is in force now.
 [[nodiscard]] ArithmeticPolicy current_policy();
