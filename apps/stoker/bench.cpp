@@ -2,13 +2,16 @@
 // stoker bench: measurements of this machine. `tips` is the first of them.
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "commands.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/base/nearest.h"
 #include "stoker/job/process.h"
 #include "stoker/study/tips_report.h"
 
@@ -19,6 +22,7 @@ struct TipsWords {
   study::TipsOptions options;
   study::AccuracyOptions accuracy;
   std::string json, html, data;
+  std::int64_t pictures = 5000;
 };
 
 // One line that is drawn over on a terminal; a line a time elsewhere.
@@ -34,31 +38,68 @@ void hide_progress() {
   }
 }
 
-int run_tips(TipsWords& words) {
-  job::start_process();
-  const std::atomic<bool>& stop = stop_on_signal("stopping after this pair; once more to stop at once");
-  words.options.progress = [](const study::TipsProgress& progress) {
-    show_progress(fmt::format("{} of {}: {}, {}; {:.0f} s left", progress.cell, progress.cells, progress.tip->id,
-                              progress.model, progress.seconds_left));
-  };
-  words.options.stop = [&stop] { return stop.load(); };
-  study::TipsTable table = study::measure_tips(study::known_tips(), words.options);
-  if (!words.data.empty() && !table.stopped) {
-    words.accuracy.data = words.data;
-    words.accuracy.device = words.options.device;
-    words.accuracy.say = show_progress;
-    words.accuracy.stop = words.options.stop;
-    table.accuracies = study::accumulation_accuracy(words.accuracy);
-    table.stopped = stop.load();
+// Before minutes are spent on what is to go there.
+void check_target(const std::string& file) {
+  namespace fs = std::filesystem;
+  const fs::path path(file), folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code unknown;
+  if (fs::is_directory(path, unknown)) {
+    fail<IoError>("stoker.bench", "{} is a folder; give the name of a file", printable(file));
   }
-  hide_progress();
+  if (!fs::is_directory(folder, unknown)) {
+    fail<IoError>("stoker.bench", "{} cannot be written: there is no folder {}; make it first", printable(file),
+                  printable(folder.native()));
+  }
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    fail<IoError>("stoker.bench", "{} cannot be written: {}: {}", printable(file), printable(folder.native()),
+                  std::strerror(errno));
+  }
+}
+
+void write_files(const TipsWords& words, const study::TipsTable& table) {
   if (!words.json.empty()) {
     write_file_atomically(words.json, study::tips_json(table));
   }
   if (!words.html.empty()) {
     write_file_atomically(words.html, study::tips_page(table));
   }
+}
+
+// What was measured is on the terminal before anything else can go wrong, and in the files before the accuracies, which
+// take longer than all the rest.
+int run_tips(TipsWords& words) {
+  for (const std::string& file : {words.json, words.html}) {
+    if (!file.empty()) {
+      check_target(file);
+    }
+  }
+  job::start_process();
+  std::optional<data::ImageFolder> pictures;
+  if (!words.data.empty()) {
+    pictures = study::accuracy_pictures(words.data, words.pictures);
+  }
+  const std::atomic<bool>& stop = stop_on_signal("stopping after this pair or step; once more to stop at once");
+  words.options.progress = [](const study::TipsProgress& progress) {
+    show_progress(fmt::format("{} of {}: {}, {}; {:.0f} s left", progress.cell, progress.cells, progress.tip->id,
+                              progress.model, progress.seconds_left));
+  };
+  words.options.stop = [&stop] { return stop.load(); };
+  study::TipsTable table = study::measure_tips(study::known_tips(), words.options);
+  hide_progress();
   fmt::print("{}", study::tips_text(table));
+  std::fflush(stdout);
+  write_files(words, table);
+  if (pictures && !table.stopped) {
+    words.accuracy.device = study::device_asked(words.options);
+    words.accuracy.intra_op = table.intra_op;
+    words.accuracy.say = show_progress;
+    words.accuracy.stop = words.options.stop;
+    table.accuracies = study::accumulation_accuracy(*pictures, words.accuracy);
+    table.stopped = stop.load();
+    hide_progress();
+    fmt::print("{}{}", study::accuracy_text(table.accuracies), table.stopped ? "Stopped before its end.\n" : "");
+    write_files(words, table);
+  }
   return table.stopped ? kStopped : kDone;
 }
 
@@ -71,16 +112,20 @@ void add_tips(CLI::App& bench, int& exit_code) {
   command->add_option("--tips", options.tips, "only these: channels-last,autocast-bf16,...")->delimiter(',');
   command->add_option("--seconds", options.seconds, "for the whole table")->check(CLI::PositiveNumber);
   command->add_flag("--quick", options.quick, "the fewest pairs: a few minutes, wider intervals");
-  command->add_option("--intra-op", options.intra_op, "threads of an operator; as many as cores unless said otherwise")
+  command
+      ->add_option("--intra-op", options.intra_op,
+                   "threads of an operator; one a core that it may use unless said otherwise")
       ->check(CLI::PositiveNumber);
   command->add_flag("--cpu-time", options.cpu_time, "the CPU time of one thread: for a machine that others keep busy");
   command->add_option("--device", options.device, "auto, cpu, cuda or cuda:N");
   command->add_option("--json", words->json, "write it to this file, too, for programs");
   command->add_option("--html", words->html, "... and as a page with bars");
-  command->add_option("--accuracy", words->data,
-                      "also train on these pictures (CIFAR-10): what accumulation does to accuracy; takes long");
-  command->add_option("--pictures", words->accuracy.pictures, "... on so many of them, spread evenly")
-      ->check(CLI::PositiveNumber);
+  CLI::Option* accuracy =
+      command->add_option("--accuracy", words->data,
+                          "also train on these pictures (CIFAR-10): what accumulation does to accuracy; takes long");
+  command->add_option("--pictures", words->pictures, "... on so many of them, spread evenly")
+      ->check(CLI::PositiveNumber)
+      ->needs(accuracy);
   command->callback([words, &exit_code] { exit_code = run_tips(*words); });
 }
 
@@ -95,18 +140,12 @@ void list(CLI::App& bench) {
 
 void add_bench(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("bench", "Measure this machine: what makes training faster here");
-  command->allow_extras();
   add_tips(*command, exit_code);
   command->callback([command, &exit_code] {
-    if (!command->get_subcommands().empty()) {
-      return;
+    if (command->get_subcommands().empty()) {
+      list(*command);
+      exit_code = kDone;
     }
-    if (const std::vector<std::string> words = command->remaining(); !words.empty()) {
-      fail<ConfigError>("stoker.bench", "there is no bench \"{}\", did you mean \"{}\"? `stoker bench` lists them",
-                        printable(words.front()), "tips");
-    }
-    list(*command);
-    exit_code = kDone;
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The subcommands: each adds itself to the application and, when chosen, runs and sets the exit code.
-// Exit codes: 0 done, 2 usage or config, 65 data, 71 device, 74 I/O, 75 stopped and resumable.
+// Exit codes: 0 done, 2 usage or config, 65 data, 71 device, 74 I/O, 75 stopped (a training is resumable).
 #pragma once
 
 #include <CLI/App.hpp>

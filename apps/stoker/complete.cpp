@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stoker __complete: the words that shell completion asks for.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -12,26 +13,45 @@
 namespace stoker::app {
 namespace {
 
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!each->get_group().empty()) {
+      names.push_back(each->get_name());
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* each : command.get_options()) {
+    for (const std::string& name : each->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
 // After `bench`: what there is, its options, and the names that these take, of which commas part several.
-std::vector<std::string> complete_bench(const std::vector<std::string>& words) {
+std::vector<std::string> complete_bench(const CLI::App& bench, const std::vector<std::string>& words) {
   const std::string& last = words.back();
   const std::string before = words.size() > 2 ? words[words.size() - 2] : "";
   const std::string head = last.substr(0, last.rfind(',') + 1);
-  std::vector<std::string> candidates{"--models",   "--tips",   "--seconds",  "--quick", "--intra-op", "--cpu-time",
-                                      "--pictures", "--device", "--accuracy", "--json",  "--html"};
+  const std::vector<std::string> commands = commands_of(bench);
+  std::vector<std::string> candidates;
   if (words.size() == 2) {
-    candidates = {"tips"};
-  } else if (before == "--models" || before == "--tips") {
-    candidates.clear();
-    if (before == "--models") {
-      for (const study::BenchModelInfo& model : study::bench_models()) {
-        candidates.push_back(head + model.name);
-      }
-    } else {
-      for (const study::Tip& tip : study::known_tips()) {
-        candidates.push_back(head + tip.id);
-      }
+    candidates = commands;
+  } else if (before == "--models") {
+    for (const study::BenchModelInfo& model : study::bench_models()) {
+      candidates.push_back(head + model.name);
     }
+  } else if (before == "--tips") {
+    for (const study::Tip& tip : study::known_tips()) {
+      candidates.push_back(head + tip.id);
+    }
+  } else if (std::ranges::find(commands, words[1]) != commands.end()) {
+    candidates = options_of(*bench.get_subcommand(words[1]));
   }
   std::erase_if(candidates, [&](const std::string& each) { return !each.starts_with(last); });
   return candidates;
@@ -45,14 +65,9 @@ void add_complete(CLI::App& app, int& exit_code) {
   command->group("");  // not shown in the help
   command->add_option("WORDS", *words, "the words so far, the last one being completed");
   command->callback([words, &app, &exit_code] {
-    std::vector<std::string> commands;
-    for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
-      if (!each->get_group().empty()) {
-        commands.push_back(each->get_name());
-      }
-    }
     const bool bench = words->size() > 1 && words->front() == "bench";
-    for (const std::string& candidate : bench ? complete_bench(*words) : job::complete(commands, *words)) {
+    for (const std::string& candidate :
+         bench ? complete_bench(*app.get_subcommand("bench"), *words) : job::complete(commands_of(app), *words)) {
       fmt::print("{}\n", candidate);
     }
     exit_code = kDone;

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <span>
 
 #include "commands.h"
 #include "stoker/base/error.h"
@@ -13,22 +14,23 @@
 namespace stoker::app {
 namespace {
 
-// The first word that is no flag must be a command.
-void check_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') {
+// The first word that is no flag must be a command, and what follows one that has commands of its own one of these.
+void check_command(const CLI::App& app, std::span<char*> words, const std::string& said = "stoker") {
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  if (commands.empty() || words.empty() || words[0][0] == '-') {
     return;
   }
   std::vector<std::string> names;
-  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (each->get_name() == argv[1]) {
-      return;
+  for (const CLI::App* each : commands) {
+    if (each->get_name() == words[0]) {
+      return check_command(*each, words.subspan(1), said + " " + words[0]);
     }
     if (!each->get_group().empty()) {
       names.push_back(each->get_name());
     }
   }
-  fail<ConfigError>("stoker", "there is no command \"{}\", did you mean \"{}\"? `stoker --help` lists them",
-                    printable(argv[1]), nearest(argv[1], names));
+  fail<ConfigError>("stoker", "there is no command \"{}\", did you mean \"{}\"? `{} --help` lists them",
+                    printable(words[0]), nearest(words[0], names), said);
 }
 
 // What was printed may still wait in a buffer for a disk that is full.
@@ -47,8 +49,8 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", job::version_text());
   app.footer(
       "Begin with `stoker train DIR`, where DIR has a folder of pictures for each class.\n"
-      "Exit codes: 0 done, 2 usage, 65 data, 71 device or memory, 74 I/O, 75 stopped (stoker resume goes\n"
-      "on), 1 training failed.");
+      "Exit codes: 0 done, 2 usage, 65 data, 71 device or memory, 74 I/O, 75 stopped (stoker resume goes on\n"
+      "with a training), 1 training failed.");
   int exit_code = kDone;
   add_train(app, exit_code);
   add_plan(app, exit_code);
@@ -61,7 +63,7 @@ int run(int argc, char** argv) {
   add_info(app, exit_code);
   add_bench(app, exit_code);
   add_complete(app, exit_code);
-  check_command(app, argc, argv);
+  check_command(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

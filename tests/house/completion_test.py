@@ -2,6 +2,7 @@
 """tools/stoker.bash-completion in a real bash: what a person who presses the tabulator gets."""
 import os
 import pathlib
+import re
 import subprocess
 import unittest
 
@@ -31,6 +32,9 @@ class Completion(unittest.TestCase):
     def test_benches(self):
         self.assertEqual(candidates("stoker bench t"), ["tips"])
         self.assertEqual(candidates("stoker bench tips --qu"), ["--quick"])
+        helped = subprocess.run([os.environ["STOKER_BIN"] + "/stoker", "bench", "tips", "--help"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(set(candidates("stoker bench tips --")), set(re.findall(r"^  (?:-h,)?(--[a-z-]+)", helped, re.MULTILINE)))
+        self.assertEqual(candidates("stoker bench tip --"), [])
         self.assertEqual(candidates("stoker bench tips --models mlp,resnet1"), ["mlp,resnet18"])
         self.assertIn("channels-last", candidates("stoker bench tips --tips "))
 

@@ -2,6 +2,7 @@
 // Accuracy by schedule on a few pictures: what comes out, in which order, and what is refused.
 #include "stoker/study/accumulation_accuracy.h"
 
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,10 +16,18 @@ TEST(AccumulationAccuracy, OneFigureASeedForEveryScheduleOfBothNetworks) {
   const testing::TempFolder folder;
   testing::write_striped_set(folder, "train/", 22);
   testing::write_striped_set(folder, "test/", 4, 100);
+  const data::ImageFolder pictures = accuracy_pictures(folder.path(), 64);
+  EXPECT_EQ(pictures.train.size(), 64);
+  EXPECT_EQ(pictures.test.size(), 12);
   std::vector<std::string> said;
-  AccuracyOptions options{.data = folder.path(), .pictures = 64, .epochs = 1, .seeds = 1};
-  options.say = [&](const std::string& text) { said.push_back(text); };
-  const std::vector<ScheduleAccuracy> results = accumulation_accuracy(options);
+  const int before = at::get_num_threads();
+  AccuracyOptions options{.epochs = 1, .seeds = 1, .intra_op = before + 1};
+  options.say = [&](const std::string& text) {
+    said.push_back(text);
+    EXPECT_EQ(at::get_num_threads(), before + 1);
+  };
+  const std::vector<ScheduleAccuracy> results = accumulation_accuracy(pictures, options);
+  EXPECT_EQ(at::get_num_threads(), before);
   ASSERT_EQ(results.size(), 6U);
   std::vector<std::string> schedules;
   for (const ScheduleAccuracy& each : results) {
@@ -35,10 +44,32 @@ TEST(AccumulationAccuracy, OneFigureASeedForEveryScheduleOfBothNetworks) {
   EXPECT_THAT(said.front(), ::testing::HasSubstr("6 trainings of 1 epochs of 64 pictures, about"));
 }
 
+TEST(AccumulationAccuracy, NeedsABatchOfPictures) {
+  const testing::TempFolder folder;
+  testing::write_striped_set(folder, "train/", 11);
+  testing::write_striped_set(folder, "test/", 2, 100);
+  EXPECT_EQ(accuracy_pictures(folder.path(), 32).train.size(), 32);
+  EXPECT_THROW((void)accuracy_pictures(folder.path(), 31), ConfigError);
+}
+
 TEST(AccumulationAccuracy, NeedsATestSplit) {
   const testing::TempFolder folder;
   testing::write_striped_set(folder, "", 4);
-  EXPECT_THROW((void)accumulation_accuracy({.data = folder.path()}), ConfigError);
+  EXPECT_THROW((void)accuracy_pictures(folder.path(), 64), ConfigError);
+}
+
+TEST(AccumulationAccuracy, StoppingKeepsWhatWasTrainedToItsEnd) {
+  const testing::TempFolder folder;
+  testing::write_striped_set(folder, "train/", 11);
+  testing::write_striped_set(folder, "test/", 2, 100);
+  int asked = 0;  // after each step: 1 of 32, then 1 of 2 x 16, then 2 of 16
+  AccuracyOptions options{.epochs = 1, .seeds = 1, .intra_op = 1};
+  options.stop = [&] { return ++asked >= 3; };
+  const std::vector<ScheduleAccuracy> results = accumulation_accuracy(accuracy_pictures(folder.path(), 33), options);
+  EXPECT_EQ(asked, 3) << "at once";
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[1].schedule, "16 x 2");
+  EXPECT_EQ(results[1].accuracy.size(), 1U);
 }
 
 }  // namespace

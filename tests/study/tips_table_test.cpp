@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measuring tips whose outcome is known: the words, rows that cannot be measured, the seconds that are shared out,
-// stopping, names; and what text and JSON say of it.
+// stopping, names.
 #include "stoker/study/tips_table.h"
 
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
 
 #include "stoker/base/error.h"
@@ -20,6 +18,7 @@ namespace stoker::study {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 Tip fake(std::string id, std::vector<std::string> models, Need need = Need::kNothing) {
   Tip tip;
@@ -62,33 +61,46 @@ TEST(TipsTable, TheWordIsThatOfTheWholeInterval) {
   EXPECT_EQ(word(0.9, 1.1, 1000, 980), "helps (memory)");
   EXPECT_EQ(word(0.9, 1.1, 1000, 981), "no difference");
   EXPECT_EQ(word(0.9, 1.1, 1000, 1500), "no difference");
+  EXPECT_EQ(word(0.9, 1.0, 1000, 500), "helps (memory)");
+  EXPECT_EQ(word(0.9, 0.999, 1000, 500), "hurts here");  // bytes that are bought with time
+  EXPECT_EQ(word(0.9, 0.999, 1000, 999), "no difference");
   EXPECT_EQ(word(0.5, 0.9, 1000, 500), "hurts here");  // time comes first
   EXPECT_EQ(word(1.1, 1.2, 1000, 1500), "helps");
   EXPECT_EQ(text_of(word_of({}, 1000, 500)), "not measured");
   EXPECT_EQ(text_of(word_of({std::nan(""), 1, 1, 9}, 1000, 500)), "not measured");
 }
 
-TEST(TipsTable, WaysOfKnownSpeedAndBytes) {
+TEST(TipsTable, WaysOfKnownTimesAndBytes) {
+  FakeTime time;
   Tip tip = fake("twice", {"cnn"});
-  tip.make = [](const Setting&, bool with) {
+  std::string calls;
+  tip.make = [&](const Setting&, bool with) {
     const auto held = std::make_shared<at::Tensor>(at::zeros({1000}));
     Way way;
-    way.side.call = [held, with] {
+    way.side.call = [held, with, &calls] {
       const at::Tensor peak = at::zeros({with ? 1000 : 9000});
-      for (int i = 0; i < (with ? 100 : 400); ++i) {
-        peak.sin_();
-      }
+      calls += with ? '+' : '-';
     };
     return way;
   };
   const std::vector<Tip> tips{tip};
-  const TipsTable table = measure_tips(tips, {.seconds = 0.2, .intra_op = 1});
+  TipsOptions options = time.options(1);
+  options.intra_op = 1;
+  options.timer = [&](const Side& first, const Side& second, const PairingOptions&) {
+    calls += '|';
+    first.call();
+    second.call();
+    return Paired{0.3, 0.1, {3, 2.9, 3.1, 9}};
+  };
+  const TipsTable table = measure_tips(tips, options);
+  EXPECT_EQ(calls, "---+++|-+") << "three to weigh a way; without comes first";
   const TipCell& cell = table.cells.at(0);
   EXPECT_EQ(text_of(cell.word), "helps");
-  EXPECT_GT(cell.ratio.median, 4);  // 36 times the work, on whatever machine
+  EXPECT_EQ(cell.ratio.median, 3);
   EXPECT_EQ(cell.bytes_without, 40'000);
   EXPECT_EQ(cell.bytes_with, 8'000);
-  EXPECT_GT(cell.seconds_without, cell.seconds_with);
+  EXPECT_EQ(cell.seconds_without, 0.3);
+  EXPECT_EQ(cell.seconds_with, 0.1);
   EXPECT_EQ(table.intra_op, 1);
 }
 
@@ -156,6 +168,18 @@ TEST(TipsTable, CpuTimeIsThatOfOneThread) {
   EXPECT_EQ(table.cells.at(1).note, "needs the time on the wall");
   options.intra_op = 2;
   EXPECT_THROW((void)measure_tips(tips, options), ConfigError);
+  EXPECT_EQ(device_asked({.cpu_time = true, .device = "auto"}), "cpu");
+  EXPECT_EQ(device_asked({.cpu_time = true, .device = "cuda"}), "cuda");  // to be refused
+  EXPECT_EQ(device_asked({.device = "auto"}), "auto");
+}
+
+TEST(TipsTable, WhereTheClockStandsStillNothingIsSaid) {
+  FakeTime time;
+  time.ratio = ratio_of(std::vector<double>{1, 1, 0, 1, 1, 1, 1}, std::vector<double>(7, 1));
+  const std::vector<Tip> tips{fake("a", {"cnn"})};
+  const TipsTable table = measure_tips(tips, time.options(1));
+  EXPECT_THAT(tips_text(table), HasSubstr("not measured: the clock saw no time pass"));
+  EXPECT_FALSE(nlohmann::json::parse(tips_json(table))["tips"][0]["cells"][0].contains("ratio"));
 }
 
 TEST(TipsTable, StoppingKeepsWhatWasMeasured) {
@@ -201,32 +225,35 @@ TEST(TipsTable, NamesAreChosenAndUnknownOnesMeetTheNearest) {
   }
 }
 
-TEST(TipsTable, TextFitsATerminalAndJsonHoldsTheSame) {
+TEST(TipsTable, TipsAndModelsThatDoNotMeetAreRefused) {
   FakeTime time;
-  time.ratio = {1234.5, 1000, 2000, 9};
-  const std::vector<Tip> tips{fake("autocast-bf16", {"mlp", "resnet34-slim-no-norm"}), fake("gpu", {}, Need::kGpu)};
-  TipsTable table = measure_tips(tips, time.options(1));
-  table.cells[0].bytes_without = 12'345'678'901;
-  table.cells[0].bytes_with = -1;
-  table.accuracies = {{"resnet34-slim", "16 x 2", {0.512, 0.498, 0.5}}};
-  std::istringstream lines(tips_text(table));
-  for (std::string line; std::getline(lines, line);) {
-    EXPECT_LE(line.size(), 110U) << line;  // 100 with figures of the usual length
+  const std::vector<Tip> tips{fake("fused-attention", {"bert", "gpt"}), fake("other", {"cnn"})};
+  TipsOptions options = time.options(1);
+  options.models = {"cnn"};
+  EXPECT_EQ(measure_tips(tips, options).cells.size(), 1U);
+  options.tips = {"fused-attention", "other"};  // one of them does
+  EXPECT_EQ(measure_tips(tips, options).cells.at(0).note, "it is about bert, gpt");
+  options.tips = {"fused-attention"};
+  try {
+    (void)measure_tips(tips, options);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("nothing to measure on cnn: fused-attention is about bert, gpt"));
   }
-  const auto json = nlohmann::json::parse(tips_json(table));
-  EXPECT_EQ(json["format"], 1);
-  const auto& cell = json["tips"][0]["cells"][0];
-  EXPECT_EQ(cell["word"], "helps");
-  EXPECT_EQ(cell["ratio"], 1234.5);
-  EXPECT_EQ(cell["pairs"], 9);
-  EXPECT_EQ(cell["seconds_without"], 2);
-  EXPECT_EQ(cell["bytes_without"], 12'345'678'901);
-  EXPECT_TRUE(cell["bytes_with"].is_null());
-  EXPECT_EQ(json["tips"][1]["note"], "needs a GPU");
-  EXPECT_TRUE(json["tips"][1]["cells"].empty());
-  EXPECT_EQ(json["accuracies"][0]["accuracy"][1], 0.498);
-  EXPECT_FALSE(json["cpu"].get<std::string>().empty());
-  EXPECT_GE(json["load_before"].get<double>(), 0);
+}
+
+TEST(TipsTable, TheMachineIsThere) {
+  FakeTime time;
+  const std::vector<Tip> tips{fake("a", {"cnn"})};
+  const TipsTable table = measure_tips(tips, time.options(1));
+  EXPECT_FALSE(table.cpu.empty());
+  EXPECT_GE(table.load_before, 0);
+  EXPECT_GE(table.load_after, 0);
+  EXPECT_GT(table.memory_bytes, 0);
+  EXPECT_EQ(table.intra_op, table.cores_used);
+  ASSERT_EQ(table.date.size(), std::string("2026-11-22T06:55:41Z").size()) << table.date;
+  EXPECT_EQ(table.date[10], 'T');
+  EXPECT_EQ(table.date.back(), 'Z');
 }
 
 }  // namespace

@@ -8,9 +8,11 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/data/image_loader.h"
+#include "stoker/device/backend.h"
 #include "stoker/device/placement.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/study/bench_model.h"
+#include "stoker/study/intra_op.h"
 #include "stoker/tasks/image_classification.h"
 #include "stoker/train/evaluate.h"
 #include "stoker/train/step.h"
@@ -20,6 +22,7 @@ namespace {
 
 constexpr double kLr = 0.02;  // for 32 samples
 constexpr int kPixels = 32, kClasses = 10;
+constexpr std::int64_t kFewest = 32;  // the largest batch
 constexpr const char* kModels[] = {"resnet34-slim", "resnet34-slim-no-norm"};
 
 struct Schedule {
@@ -93,11 +96,14 @@ std::optional<double> train_once(const data::ImageFolder& data, const Training& 
 double seconds_per_sample(const std::string& model, c10::Device device) {
   BenchModel bench = make_bench_model(model, {.device = device});
   train::Step step(*bench.model, bench.optimizer);
+  device::Backend& backend = device::backend_for(device);
   double seconds = 0;
   for (int i = 0; i < 3; ++i) {  // the last one counts
+    backend.synchronize(device);
     const Stopwatch watch;
     step.compute(bench.batch, i);
     step.commit(bench.lr);
+    backend.synchronize(device);
     seconds = watch.seconds();
   }
   return seconds / static_cast<double>(bench.batch.size());
@@ -105,20 +111,29 @@ double seconds_per_sample(const std::string& model, c10::Device device) {
 
 }  // namespace
 
-std::vector<ScheduleAccuracy> accumulation_accuracy(const AccuracyOptions& options) {
+data::ImageFolder accuracy_pictures(const std::filesystem::path& folder, std::int64_t most) {
+  data::ImageFolder data = data::open_image_folder(folder, {.val = 0});
+  if (data.test.size() == 0 || data.classes.size() > kClasses) {
+    fail<ConfigError>("study.accuracy", "{}: a folder with a test split and at most {} classes is needed, as CIFAR-10",
+                      printable(folder.native()), kClasses);
+  }
+  if (const std::int64_t left = std::min(data.train.size(), most); left < kFewest) {
+    fail<ConfigError>("study.accuracy", "{} pictures to train on make no batch of {}; set --pictures={} or more", left,
+                      kFewest, kFewest);
+  }
+  keep(data.train, most);
+  keep(data.test, most);
+  return data;
+}
+
+std::vector<ScheduleAccuracy> accumulation_accuracy(const data::ImageFolder& data, const AccuracyOptions& options) {
   const c10::Device device = device::choose_device(options.device).device;
+  const IntraOp intra_op(intra_op_threads(options.intra_op));
   const auto say = [&](const std::string& text) {
     if (options.say) {
       options.say(text);
     }
   };
-  data::ImageFolder data = data::open_image_folder(options.data, {.val = 0});
-  if (data.test.size() == 0 || data.classes.size() > kClasses) {
-    fail<ConfigError>("study.accuracy", "{}: a folder with a test split and at most {} classes is needed, as CIFAR-10",
-                      printable(options.data.native()), kClasses);
-  }
-  keep(data.train, options.pictures);
-  keep(data.test, options.pictures);
   const double once = seconds_per_sample(kModels[0], device) + seconds_per_sample(kModels[1], device);
   const double rounds = static_cast<double>(options.seeds) * static_cast<double>(std::size(kSchedules));
   const double minutes = once * rounds * static_cast<double>(options.epochs * data.train.size()) / 60;
@@ -127,12 +142,14 @@ std::vector<ScheduleAccuracy> accumulation_accuracy(const AccuracyOptions& optio
   std::vector<ScheduleAccuracy> results;
   for (const char* model : kModels) {
     for (const Schedule& schedule : kSchedules) {
-      results.push_back({model, schedule.name, {}});
       for (int seed = 0; seed < options.seeds; ++seed) {
         const Training training{model, schedule, static_cast<std::uint64_t>(seed), options.epochs};
         const std::optional<double> accuracy = train_once(data, training, device, options.stop);
         if (!accuracy) {
           return results;
+        }
+        if (seed == 0) {
+          results.push_back({model, schedule.name, {}});
         }
         results.back().accuracy.push_back(*accuracy);
         say(fmt::format("{}, {}, seed {}: {:.1f} %", model, schedule.name, seed, 100 * *accuracy));

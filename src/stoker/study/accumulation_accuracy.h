@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "stoker/data/image_folder.h"
+
 namespace stoker::study {
 
 struct AccuracyOptions {
-  std::filesystem::path data;    // a folder of labelled pictures with a test split, as `stoker train` takes it
-  std::int64_t pictures = 5000;  // of the train split, and at most so many of the test split
   std::int64_t epochs = 3;
   int seeds = 3;
+  int intra_op = 0;                                  // threads of an operator; 0: as many as this process may use cores
   std::string device = "cpu";                        // as device::choose_device() takes it
   std::function<void(const std::string&)> say = {};  // told beforehand how long it takes, and after each training
   std::function<bool()> stop = {};
@@ -27,6 +28,13 @@ struct ScheduleAccuracy {
   std::vector<double> accuracy;  // on the test split, one a seed
 };
 
-[[nodiscard]] std::vector<ScheduleAccuracy> accumulation_accuracy(const AccuracyOptions& options);
+// The pictures to train on: a folder with a test split, as `stoker train` takes it, of which most (spread evenly) are
+// kept in each split. ConfigError without a test split, for more than ten classes, and for fewer than a batch of 32;
+// DataError as data::open_image_folder().
+[[nodiscard]] data::ImageFolder accuracy_pictures(const std::filesystem::path& folder, std::int64_t most);
+
+// What was trained to its end, also where stop ended the rest.
+[[nodiscard]] std::vector<ScheduleAccuracy> accumulation_accuracy(const data::ImageFolder& pictures,
+                                                                  const AccuracyOptions& options);
 
 }  // namespace stoker::study

@@ -20,6 +20,7 @@
 #include "stoker/models/mlp.h"
 #include "stoker/models/resnet.h"
 #include "stoker/models/unet.h"
+#include "stoker/study/masked_language_model.h"
 #include "stoker/study/pixel_classifier.h"
 #include "stoker/tasks/image_classifier.h"
 #include "stoker/tasks/text_model.h"

@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kUncertainty = 0.05;
 
-// How many order statistics may be cut off at each end of n values, so that what is left holds the median with 95 %
-// certainty: the largest k with 2 P(Binomial(n, 1/2) < k) <= 5 %.
+// Between which of n sorted values the median lies with 95 % certainty, the k-th smallest and the k-th largest: the
+// largest k with 2 P(Binomial(n, 1/2) < k) <= 5 %, so that k - 1 are cut off at each end. 0: between none.
 int cut_of(int n) {
   double probability = std::pow(0.5, n), below = 0;  // P(exactly k), P(fewer than k)
   int cut = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network that says of every pixel what it belongs to, with cross-entropy, and a language model of masked tokens:
-// what the tables of this room measure besides the models of tasks/. One thread at a time.
+// A network that says of every pixel what it belongs to, with cross-entropy: what the tables of this room measure
+// besides the models of tasks/. One thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "stoker/tasks/text_model.h"
+#include "stoker/tasks/network_trainable.h"
 
 namespace stoker::study {
 
@@ -31,15 +31,6 @@ class PixelClassifier final : public tasks::NetworkTrainable {
 
  private:
   bool channels_last_;
-};
-
-class MaskedLanguageModel final : public tasks::TextModel {
- public:
-  explicit MaskedLanguageModel(std::unique_ptr<models::Network> network) : TextModel(std::move(network), {}) {}
-  // "ids" int64 [B, T] and "seen" bool [B, T], false where a row is padded. Of "target", -100 does not count.
-  [[nodiscard]] core::TensorList inputs(const core::Batch& batch) const override {
-    return {batch["ids"], batch["seen"]};
-  }
 };
 
 }  // namespace stoker::study

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <cstdlib>
+#include <exception>
 #include <set>
 
 namespace stoker::study {
@@ -14,23 +15,31 @@ using torch::profiler::impl::ActivityType;
 
 const std::set<ActivityType> kActivities{ActivityType::CPU};
 
-bool running = false;
-
 }  // namespace
 
-void start_profiler() {
+ProfilerSwitch::~ProfilerSwitch() {
+  try {
+    stop();
+  } catch (const std::exception&) {  // of records that nobody reads
+  }
+}
+
+void ProfilerSwitch::start() {
+  if (runs_) {
+    return;
+  }
   ::setenv("KINETO_LOG_LEVEL", "5", /*overwrite=*/0);  // it would complain of every machine without a GPU
   const torch::profiler::impl::ProfilerConfig config(torch::profiler::impl::ProfilerState::KINETO);
   torch::autograd::profiler::prepareProfiler(config, kActivities);
   torch::autograd::profiler::enableProfiler(
       config, kActivities,
       {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE});
-  running = true;
+  runs_ = true;
 }
 
-void stop_profiler() {
-  if (running) {
-    running = false;
+void ProfilerSwitch::stop() {
+  if (runs_) {
+    runs_ = false;
     (void)torch::autograd::profiler::disableProfiler();
   }
 }

@@ -5,10 +5,22 @@
 
 namespace stoker::study {
 
-// torch.profiler's recording of operators on the CPU, with its defaults.
-void start_profiler();
-// What was recorded is brought together as for a report, and dropped. Nothing without a start.
-void stop_profiler();
+// torch.profiler's recording of operators on the CPU, with its defaults. One at a time, on one thread; stopped at the
+// latest when this goes, so that a step that throws does not leave it to what is measured next.
+class ProfilerSwitch {
+ public:
+  ProfilerSwitch() = default;
+  ~ProfilerSwitch();
+  ProfilerSwitch(const ProfilerSwitch&) = delete;
+  ProfilerSwitch& operator=(const ProfilerSwitch&) = delete;
+
+  void start();  // nothing if it runs
+  // What was recorded is brought together as for a report, and dropped. Nothing if it does not run.
+  void stop();
+
+ private:
+  bool runs_ = false;
+};
 
 // torch.autograd.set_detect_anomaly.
 void set_anomaly_mode(bool on);

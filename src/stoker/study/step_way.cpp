@@ -62,6 +62,7 @@ struct Afterwards {
 struct Engine {
   Engine(const Setting& setting, const StepHabits& chosen)
       : habits(chosen),
+        watch(setting.watch),
         bench(make_bench(setting, chosen)),
         scaler({.scaling = chosen.step.autocast == at::kHalf}, setting.device),
         optimizer(chosen.optimizer_by_parameter
@@ -81,11 +82,15 @@ struct Engine {
     }
   }
   void take(const core::Batch& batch) {
+    if (watch) {
+      watch(batch);
+    }
     step.compute(batch, number++);
     step.commit(bench.lr * habits.lr_factor);
   }
 
   StepHabits habits;
+  std::function<void(const core::Batch&)> watch;
   BenchModel bench;
   core::SingleRank ranks;
   precision::GradScaler scaler;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "stoker/core/batch.h"
 #include "stoker/core/trainable.h"
 #include "stoker/data/byte_source.h"
 #include "stoker/study/paired.h"
@@ -23,15 +24,16 @@ struct Setting {
   std::string model;
   c10::Device device = c10::kCPU;
   int cores = 1;  // that the ways may keep busy
-  // For tests, where both ways must come to the same numbers: kDouble, fewer samples, and an optimizer whose steps are
-  // proportional to the gradients.
+  // For tests, where both ways must come to the same numbers: kDouble, fewer samples, an optimizer whose steps are
+  // proportional to the gradients, and a look at what the steps work on.
   c10::ScalarType dtype = c10::ScalarType::Float;
   std::int64_t batch = 0;
   bool plain_sgd = false;
+  std::function<void(const core::Batch&)> watch = {};  // told of each batch before the engine's step takes it
 };
 
-// One way to do the work: a call is a whole training step, or a whole evaluation, over as many samples as the other
-// way's.
+// One way to do the work: a call is a whole training step, or several that do the other way's one, an evaluation, or an
+// epoch; over as many samples as the other way's.
 struct Way {
   Side side;
   // What the calls have come to: parameters, or an evaluation's totals. For tests.

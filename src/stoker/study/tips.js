@@ -12,7 +12,7 @@
   };
   const kinds = {"helps": "helps", "helps (memory)": "memory", "no difference": "same", "hurts here": "hurts"};
   const cells = data.tips.flatMap((tip) => tip.cells.map((cell) => ({...cell, tip})));
-  const measured = cells.filter((cell) => cell.ratio !== undefined);
+  const measured = cells.filter((cell) => cell.ratio != null);
 
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const theme = (name) => { document.documentElement.dataset.theme = name; };
@@ -41,8 +41,8 @@
   }
 
   function row(cell) {
-    if (cell.ratio === undefined) {
-      return el("div", {className: "cell note"}, el("span", {className: "model"}, cell.model), el("span", {}, "not measured: " + cell.note));
+    if (cell.ratio == null) {
+      return el("div", {className: "cell note"}, el("span", {className: "model"}, cell.model), el("span", {}, cell.note ? "not measured: " + cell.note : "not measured"));
     }
     const made = el("div", {className: "cell"},
       el("span", {className: "model", title: data.models[cell.model] ?? ""}, cell.model), bar(cell),
@@ -66,7 +66,7 @@
     const beside = each.note ? "not measured: " + each.note : `${each.without} → ${each.with}`;
     const made = el("section", {className: "tip", id: each.id}, el("header", {}, el("h3", {}, each.title), el("span", {}, beside)));
     if (!each.note) {
-      made.append(...(each.cells.some((cell) => cell.ratio !== undefined) ? [scale()] : []), ...each.cells.map((cell) => row({...cell, tip: each})));
+      made.append(...(each.cells.some((cell) => cell.ratio != null) ? [scale()] : []), ...each.cells.map((cell) => row({...cell, tip: each})));
     }
     return made;
   }
@@ -100,6 +100,7 @@
     const rows = {
       "device": data.device, "CPU": `${data.cpu}, ${data.cores_used} of ${data.cores} cores, intra-op threads: ${data.intra_op}`,
       "memory": data.memory_bytes === null ? "unknown" : (data.memory_bytes / 1e9).toFixed(1) + " GB", "kernel": data.kernel,
+      ...(data.device === "cpu" ? {} : {"fp32": "products are TF32's, as the engine has them there, but where a row says float32"}),
       "versions": `stoker ${data.stoker}, torch ${data.torch}, g++ ${data.compiler}`,
       "load": `${load(data.load_before)} before, ${load(data.load_after)} after`,
       "took": `${Math.round(data.seconds_taken)} s${data.quick ? ", quick: the fewest pairs" : ""}`, "clock": data.clock};

@@ -46,6 +46,18 @@ bool takes(const std::vector<std::string>& chosen, const std::string& name) {
   return chosen.empty() || std::ranges::find(chosen, name) != chosen.end();
 }
 
+// Tips and models that were chosen and do not meet.
+[[noreturn]] void refuse_strangers(const std::vector<Tip>& tips, const TipsOptions& options) {
+  std::vector<std::string> concerned;
+  for (const Tip& tip : tips) {
+    if (takes(options.tips, tip.id)) {
+      concerned.push_back(fmt::format("{} is about {}", tip.id, fmt::join(tip.models, ", ")));
+    }
+  }
+  fail<ConfigError>("study.tips", "there is nothing to measure on {}: {}", fmt::join(options.models, ", "),
+                    fmt::join(concerned, "; "));
+}
+
 }  // namespace
 
 std::string_view text_of(Word word) {
@@ -66,12 +78,16 @@ Word word_of(const Ratio& ratio, std::int64_t bytes_without, std::int64_t bytes_
   if (ratio.low > kHelps) {
     return Word::kHelps;
   }
-  if (ratio.high < kHurts) {
-    return Word::kHurts;
-  }
   const bool known = bytes_without > 0 && bytes_with >= 0;
   const bool fewer = known && static_cast<double>(bytes_with) <= (1 - kFewerBytes) * static_cast<double>(bytes_without);
+  if (ratio.high < (fewer ? 1 : kHurts)) {
+    return Word::kHurts;
+  }
   return fewer ? Word::kHelpsMemory : Word::kNoDifference;
+}
+
+std::string device_asked(const TipsOptions& options) {
+  return options.cpu_time && options.device == "auto" ? "cpu" : options.device;
 }
 
 std::vector<TipCell> chosen_cells(const std::vector<Tip>& tips, const TipsOptions& options, c10::Device on) {
@@ -87,19 +103,29 @@ std::vector<TipCell> chosen_cells(const std::vector<Tip>& tips, const TipsOption
   check_names(options.tips, ids, "tip");
   check_names(options.models, models, "model");
   std::vector<TipCell> cells;
+  bool met = false;
   for (const Tip& tip : tips) {
     if (!takes(options.tips, tip.id)) {
       continue;
     }
     if (const std::string why = why_not(tip, on, options.cpu_time); !why.empty()) {
       cells.push_back({.tip = &tip, .model = "", .note = why});
+      met = true;
       continue;
     }
+    const std::size_t before = cells.size();
     for (const std::string& model : tip.models) {
       if (takes(options.models, model)) {
         cells.push_back({.tip = &tip, .model = model});
       }
     }
+    met = met || cells.size() > before;
+    if (cells.size() == before && !options.tips.empty()) {
+      cells.push_back({.tip = &tip, .model = "", .note = fmt::format("it is about {}", fmt::join(tip.models, ", "))});
+    }
+  }
+  if (!met) {
+    refuse_strangers(tips, options);
   }
   return cells;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "stoker/base/fmt.h"
 #include "stoker/data/image_loader.h"
 #include "stoker/data/png_encode.h"
+#include "stoker/study/intra_op.h"
 #include "stoker/study/step_way.h"
 #include "stoker/study/tip_rows.h"
 
@@ -58,12 +59,11 @@ Way loading_way(const Setting& setting, int threads) {
   const StepOnBatches engine = engine_step(setting);
   Way way;
   way.side.call = [options, step = engine.step, threads, cores = setting.cores] {
-    at::set_num_threads(std::max(1, cores - threads));  // as the engine shares out cores
+    const IntraOp computing(std::max(1, cores - threads));  // as the engine shares out cores
     data::ImageLoader loader(options);
     while (std::optional<core::Batch> batch = loader.next()) {
       step(std::move(*batch));
     }
-    at::set_num_threads(cores);
   };
   way.side.finish = wait_for(setting.device);
   way.outcome = engine.outcome;
@@ -82,7 +82,7 @@ Tip waits_for_the_loader(std::string id, std::string title) {
 
 Tip created_on_device() {
   return {.id = "created-on-device",
-          .title = "tensors created on the device (1 M numbers a step)",
+          .title = "a step's 4 MiB created on the device",
           .without = "on the CPU, then copied",
           .with = "on the device",
           .need = Need::kGpu,
@@ -99,8 +99,8 @@ Tip created_on_device() {
 Tip loader_threads(int threads) {
   return {.id = threads == 1 ? "loader-1-thread" : "loader-" + std::to_string(threads) + "-threads",
           .title = threads == 1 ? "1 loader thread" : std::to_string(threads) + " loader threads",
-          .without = "0 threads",
-          .with = std::to_string(threads),
+          .without = "0 load, all compute",
+          .with = fmt::format("{} load{}, the rest compute (1 at least)", threads, threads == 1 ? "s" : ""),
           .models = {"cnn"},
           .make = [threads](const Setting& setting, bool on) { return loading_way(setting, on ? threads : 0); },
           .own_threads = true};

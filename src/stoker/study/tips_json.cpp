@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json known(std::int64_t value) { return value >= 0 ? Json(value) : Json(nullptr); }
+Json known(auto value) { return value >= 0 ? Json(value) : Json(nullptr); }
 
 Json cell_json(const TipCell& cell) {
   Json json{{"model", cell.model}, {"word", text_of(cell.word)}};
@@ -73,8 +73,8 @@ std::string tips_json(const TipsTable& table) {
                   {"memory_bytes", known(table.memory_bytes)},
                   {"kernel", table.kernel},
                   {"intra_op", table.intra_op},
-                  {"load_before", number(table.load_before)},
-                  {"load_after", number(table.load_after)},
+                  {"load_before", known(table.load_before)},
+                  {"load_after", known(table.load_after)},
                   {"seconds", table.seconds},
                   {"seconds_taken", table.seconds_taken},
                   {"clock", table.cpu_time ? "thread CPU" : "wall"},

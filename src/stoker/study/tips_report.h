@@ -10,8 +10,10 @@
 
 namespace stoker::study {
 
-// At most 100 columns, by tip, a line a model.
+// By tip, a line a model; at most 100 columns, but for machines and errors with long names. Without the accuracies.
 [[nodiscard]] std::string tips_text(const TipsTable& table);
+// A line a network and schedule; empty for none.
+[[nodiscard]] std::string accuracy_text(const std::vector<ScheduleAccuracy>& accuracies);
 
 [[nodiscard]] std::string tips_json(const TipsTable& table);
 

@@ -16,17 +16,9 @@ Way with_anomaly_mode(const Setting& setting) {
 // On for a block of steps: starting and stopping it, and the records of all steps, are part of what it costs.
 Way with_profiler(const Setting& setting) {
   StepHabits habits;
-  const auto on = std::make_shared<bool>(false);
-  habits.before = [on] {
-    if (!*on) {
-      start_profiler();
-      *on = true;
-    }
-  };
-  habits.finish = [on] {
-    stop_profiler();
-    *on = false;
-  };
+  const auto profiler = std::make_shared<ProfilerSwitch>();
+  habits.before = [profiler] { profiler->start(); };
+  habits.finish = [profiler] { profiler->stop(); };
   return engine_way(setting, habits);
 }
 

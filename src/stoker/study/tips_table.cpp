@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/study/tips_table.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
-#include <ctime>
+#include <cmath>
 #include <exception>
 #include <utility>
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/utc.h"
 #include "stoker/base/version.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/cpu_quota.h"
@@ -19,12 +18,12 @@
 #include "stoker/device/tensor_bytes.h"
 #include "stoker/job/process.h"
 #include "stoker/precision/policy.h"
+#include "stoker/study/intra_op.h"
 
 namespace stoker::study {
 namespace {
 
 constexpr double kMostOver = 1.5;  // of the seconds asked for
-constexpr int kQuickPairs = 6;     // the fewest whose range is a 95 % interval
 
 // A way after two calls, and the peak of its tensors' bytes within a third.
 std::pair<Way, std::int64_t> weigh(const Tip& tip, const Setting& setting, bool with) {
@@ -63,6 +62,10 @@ void measure(TipCell& cell, const Setting& setting, const Measuring& measuring) 
     cell.note = "stopped before there were enough pairs";
     return;
   }
+  if (std::isnan(paired.ratio.median)) {
+    cell.note = "the clock saw no time pass";
+    return;
+  }
   cell.bytes_without = bytes_without;
   cell.bytes_with = bytes_with;
   cell.seconds_without = paired.first_seconds;
@@ -81,14 +84,6 @@ void fill(TipCell& cell, const Setting& setting, const Measuring& measuring) {
   }
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
-}
-
 TipsTable head(const TipsOptions& options, c10::Device on) {
   const device::MachineFacts machine = device::machine_facts();
   const device::DeviceFacts facts = device::backend_for(on).describe(on);
@@ -100,7 +95,7 @@ TipsTable head(const TipsOptions& options, c10::Device on) {
   table.cpu = printable(machine.cpu);
   table.device = on.is_cpu() ? "cpu" : fmt::format("{} ({})", on.str(), printable(facts.name));
   table.kernel = printable(machine.kernel);
-  table.date = utc_now();
+  table.date = utc_now("%Y-%m-%dT%H:%M:%SZ");
   table.cores = machine.cores;
   table.cores_used = device::cpu_quota().cores;
   table.memory_bytes = machine.memory_bytes;
@@ -113,28 +108,16 @@ TipsTable head(const TipsOptions& options, c10::Device on) {
 
 bool is_wanted(const TipCell& cell) { return cell.note.empty(); }
 
-// The intra-op threads of the engine's default, for a scope.
-class IntraOp {
- public:
-  explicit IntraOp(int threads) : before_(at::get_num_threads()) { at::set_num_threads(threads); }
-  ~IntraOp() { at::set_num_threads(before_); }
-  IntraOp(const IntraOp&) = delete;
-  IntraOp& operator=(const IntraOp&) = delete;
-
- private:
-  int before_;
-};
-
 }  // namespace
 
 TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options) {
-  const c10::Device on = device::choose_device(options.device).device;
-  TipsTable table = head(options, on);
-  table.cells = chosen_cells(tips, options, on);
+  const c10::Device on = device::choose_device(device_asked(options)).device;
   if (options.cpu_time && (!on.is_cpu() || options.intra_op > 1)) {
     fail<ConfigError>("study.tips", "CPU time is that of one thread of a CPU; leave out the device and the threads");
   }
-  table.intra_op = options.cpu_time ? 1 : options.intra_op > 0 ? options.intra_op : table.cores_used;
+  TipsTable table = head(options, on);
+  table.cells = chosen_cells(tips, options, on);
+  table.intra_op = options.cpu_time ? 1 : intra_op_threads(options.intra_op);
   const IntraOp intra_op(table.intra_op);
   if (on.is_cuda()) {
     precision::apply({});  // as the engine does by default

@@ -19,9 +19,11 @@ namespace stoker::study {
 enum class Word { kHelps, kHelpsMemory, kNoDifference, kHurts, kNotMeasured };
 [[nodiscard]] std::string_view text_of(Word word);  // "helps", "helps (memory)", "no difference", "hurts here", ...
 
-// By the interval of without / with: all of it above 1.01 helps, all of it below 0.99 hurts. Where time tells nothing,
-// 2 % fewer bytes (of the two peaks; -1: unknown) help.
+// By the interval of without / with: all of it above 1.01 helps, all of it below 0.99 hurts. In between 2 % fewer bytes
+// (of the two peaks; -1: unknown) help; but all of it below 1 hurts then: such bytes are bought with time.
 [[nodiscard]] Word word_of(const Ratio& ratio, std::int64_t bytes_without, std::int64_t bytes_with);
+
+inline constexpr int kQuickPairs = 6;  // the fewest whose range is a 95 % interval
 
 // One tip on one model.
 struct TipCell {
@@ -50,7 +52,7 @@ struct TipsOptions {
   int intra_op = 0;      // threads of an operator; 0: as many as this process may use cores
   // Count the CPU time of one thread instead of the clock on the wall: for a machine that others keep busy.
   bool cpu_time = false;
-  bool quick = false;          // fewer pairs: wider intervals
+  bool quick = false;          // kQuickPairs pairs: wider intervals
   std::string device = "cpu";  // as device::choose_device() takes it
   std::function<void(const TipsProgress&)> progress = {};
   std::function<bool()> stop = {};  // asked between pairs: true ends the table with what there is
@@ -72,7 +74,11 @@ struct TipsTable {
   std::vector<ScheduleAccuracy> accuracies;  // of accumulation; empty without --accuracy
 };
 
-// The cells that the options choose. ConfigError with the nearest for an unknown tip or model.
+// The device that the options ask for: with CPU time "auto" is the CPU.
+[[nodiscard]] std::string device_asked(const TipsOptions& options);
+
+// The cells that the options choose. ConfigError with the nearest for an unknown tip or model, and with the models that
+// tips are about where no tip that is chosen meets a model that is; where some do, a cell of each other says so.
 [[nodiscard]] std::vector<TipCell> chosen_cells(const std::vector<Tip>& tips, const TipsOptions& options,
                                                 c10::Device device);
 

@@ -22,14 +22,23 @@ std::string megabytes(std::int64_t bytes) { return bytes < 0 ? "-" : figure(stat
 
 std::string times(double ratio) { return fmt::format("{:.{}f}", ratio, ratio >= 100 ? 0 : ratio >= 10 ? 1 : 2); }
 
+std::string load_text(double load) { return load < 0 ? "unknown" : fmt::format("{:.2f}", load); }
+
 std::string head_text(const TipsTable& table) {
   std::string text =
       fmt::format("stoker {}, torch {}, g++ {}; {}\n", table.stoker, table.torch, table.compiler, table.date);
-  text += fmt::format("{}; {} of {} cores of {}, {:.1f} GB, {}\n", table.device, table.cores_used, table.cores,
-                      table.cpu, static_cast<double>(table.memory_bytes) * 1e-9, table.kernel);
-  const char* why = table.intra_op == table.cores_used ? ", as the engine takes by default" : "";
-  text += fmt::format("intra-op threads: {}{}; load {:.2f} before, {:.2f} after; {:.0f} s{}\n", table.intra_op, why,
-                      table.load_before, table.load_after, table.seconds_taken, table.quick ? " (quick: 6 pairs)" : "");
+  const std::string memory = table.memory_bytes < 0
+                                 ? "memory unknown"
+                                 : fmt::format("{:.1f} GB", static_cast<double>(table.memory_bytes) * 1e-9);
+  text += fmt::format("{}; {} of {} cores of {}, {}, {}\n", table.device, table.cores_used, table.cores, table.cpu,
+                      memory, table.kernel);
+  const char* why = table.intra_op == table.cores_used ? ", all that the process may use" : "";
+  text += fmt::format("intra-op threads: {}{}; load {} before, {} after; {:.0f} s{}\n", table.intra_op, why,
+                      load_text(table.load_before), load_text(table.load_after), table.seconds_taken,
+                      table.quick ? fmt::format(" (quick: {} pairs)", kQuickPairs) : "");
+  text += table.device == "cpu"
+              ? ""
+              : "Products of fp32 are TF32's, as the engine has them there, but where a row says float32.\n";
   text += table.cpu_time ? "CPU time of one thread, not the time on the wall.\n" : "";
   text +=
       "Times are medians of a call, taken in turns; ratio: without / with, above 1 the tip helps, with its\n"
@@ -58,6 +67,10 @@ const TipCell* find(const TipsTable& table, std::string_view tip, const std::str
   return found == table.cells.end() ? nullptr : &*found;
 }
 
+std::string precision_line(std::string_view name, std::string_view fp32, std::string_view bf16, std::string_view fp16) {
+  return fmt::format("{:<23} {:>19} {:>19} {:>19}\n", name, fp32, bf16, fp16);
+}
+
 // The rows of autocast once more, as tutorials show them: a model a line, a precision a column.
 std::string precision_text(const TipsTable& table) {
   std::string text;
@@ -67,19 +80,22 @@ std::string precision_text(const TipsTable& table) {
     if (const TipCell* any = bf16 != nullptr ? bf16 : fp16) {
       const auto with = [](const TipCell* cell) {
         return cell == nullptr
-                   ? fmt::format("{:>17}", "-")
-                   : fmt::format("{:>7} ms {:>4} MB", milliseconds(cell->seconds_with), megabytes(cell->bytes_with));
+                   ? std::string("-")
+                   : fmt::format("{} ms {:>5} MB", milliseconds(cell->seconds_with), megabytes(cell->bytes_with));
       };
-      text += fmt::format("  {:<21} {:>7} ms {:>4} MB {:>18} {:>18}\n", model, milliseconds(any->seconds_without),
-                          megabytes(any->bytes_without), with(bf16), with(fp16));
+      const std::string without =
+          fmt::format("{} ms {:>5} MB", milliseconds(any->seconds_without), megabytes(any->bytes_without));
+      text += precision_line(fmt::format("  {}", model), without, with(bf16), with(fp16));
     }
   }
-  return text.empty() ? "" : fmt::format("\nmixed precision: {:>24} {:>18} {:>18}\n", "fp32", "bf16", "fp16") + text;
+  return text.empty() ? "" : "\n" + precision_line("mixed precision:", "fp32", "bf16", "fp16") + text;
 }
 
-std::string accuracy_text(const TipsTable& table) {
+}  // namespace
+
+std::string accuracy_text(const std::vector<ScheduleAccuracy>& accuracies) {
   std::string text;
-  for (const ScheduleAccuracy& each : table.accuracies) {
+  for (const ScheduleAccuracy& each : accuracies) {
     std::string values;
     for (const double accuracy : each.accuracy) {
       values += fmt::format("  {:.1f} %", accuracy * 100);
@@ -88,8 +104,6 @@ std::string accuracy_text(const TipsTable& table) {
   }
   return text.empty() ? "" : "\naccuracy by schedule, one figure a seed\n" + text;
 }
-
-}  // namespace
 
 std::string tips_text(const TipsTable& table) {
   std::string text = head_text(table);
@@ -102,7 +116,7 @@ std::string tips_text(const TipsTable& table) {
     }
     text += cell_text(cell);
   }
-  return text + precision_text(table) + accuracy_text(table);
+  return text + precision_text(table);
 }
 
 }  // namespace stoker::study
