@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ResNet's relatives: a bias that the norm takes away, a small stem, and a network without norms that starts as its
-// shortcuts. registry_test.cpp holds the published ones against torchvision's.
+// shortcuts. golden_tests hold the published ones against torchvision's.
 #include "stoker/models/resnet.h"
 
 #include <ATen/TensorOperators.h>
