@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts torch operators while it lives, above all those that would make the host wait for a GPU: a CPU run under
-// core::OperatorsOnly then proves that the hot path has no .item() and no sync. Counts every thread's calls; make and destroy it while no other
-// thread runs operators, one at a time. It does not see whether a copy between two devices blocks: on a CPU there is
-// none.
+// core::OperatorsOnly then proves that the hot path has no .item() and no sync. Counts every thread's calls; make and
+// destroy it while no other thread runs operators, one at a time. It does not see whether a copy between two devices
+// blocks: on a CPU there is none.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -7,9 +7,9 @@
 namespace stoker::memory {
 
 // For the whole process, from here on: freed memory stays with it, that of large blocks, too (mallopt(3), M_MMAP_MAX
-// and M_TRIM_THRESHOLD). Only blocks over 64 MiB of threads that have an arena of their own, which cannot hold them, are
-// still mapped and given back one by one. A setting in the environment (MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_MAX_, GLIBC_TUNABLES) goes
-// before this one.
+// and M_TRIM_THRESHOLD). Only blocks over 64 MiB of threads that have an arena of their own, which cannot hold them,
+// are still mapped and given back one by one. A setting in the environment (MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_MAX_,
+// GLIBC_TUNABLES) goes before this one.
 void keep_freed_memory();
 
 }  // namespace stoker::memory

@@ -47,8 +47,8 @@ struct Projection {
   [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
 };
 
-// Layer normalisation over the last dimension (Ba et al., 2016). x: floating [..., width]; comes out in the dtype of the
-// weight where that is wider.
+// Layer normalisation over the last dimension (Ba et al., 2016). x: floating [..., width]; comes out in the dtype of
+// the weight where that is wider.
 struct LayerNorm {
   static constexpr double kEps = 1e-5;  // PyTorch's
   at::Tensor weight, bias;              // [width]
