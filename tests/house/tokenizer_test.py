@@ -43,8 +43,8 @@ class Ids(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.corpus = corpus()
-        words = "the\nth\nhe\nin\n" * 1000  # whatever the corpus has: test_every_character needs them
-        cls.trained = token_texts.train([cls.corpus, words, *token_texts.TEXTS[2:15]], 2000)
+        words = ["the", "th", "he", "in"] * 1000  # test_every_character needs them, whatever the corpus has
+        cls.trained = token_texts.train([cls.corpus, *words, *token_texts.TEXTS[2:15]], 2000)
 
     def compare(self, file, texts):
         theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
