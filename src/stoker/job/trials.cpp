@@ -26,8 +26,9 @@ constexpr double kLongestStep = 0.1;
 constexpr double kTurnsSeconds = 0.08;  // of candidates that are compared: the demo starts in a third of PyTorch's time
 constexpr std::size_t kFewestTurns = 2, kMostTurns = 9;
 
-// Not the fastest: where others keep a core busy, a step on all cores is quick once in a while and takes five times as
-// long as on one thread the rest of the time; the run will meet the same neighbours.
+// Not the fastest (but of two, which is all that a long step gets): where others keep a core busy, a step on all cores
+// is quick once in a while and takes five times as long as on one thread the rest of the time; the run will meet the
+// same neighbours.
 double middle(std::vector<double> values) {
   const auto found = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::ranges::nth_element(values, found);
