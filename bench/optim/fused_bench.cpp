@@ -25,6 +25,7 @@
 #include "stoker/optim/ema.h"
 #include "stoker/optim/optimizer.h"
 #include "stoker/study/paired.h"
+#include "stream.h"
 
 namespace stoker::bench {
 namespace {
@@ -98,8 +99,8 @@ std::vector<at::Tensor> tensors_of(const std::vector<core::Parameter>& parameter
   return tensors;
 }
 
-// Gradients and a limit that each clipping finds a hundredth below their norm: both sides multiply every time, as an
-// even norm would let Stoker leave it out. Anew from a copy long before numbers get too small, which costs one copy in
+// Gradients and a limit that each clipping finds a hundredth below their norm: both sides clip every time, as an even
+// norm would let Stoker leave it out. Anew from a copy long before numbers get too small, which costs one copy in
 // a thousand calls.
 class Shrinking {
  public:
@@ -144,19 +145,19 @@ class Bench {
     fmt::print("{}, {:.2f} million numbers\n", shapes.name, static_cast<double>(numbers_) * 1e-6);
   }
 
+  // Steps, and with clipping: then the norm and the factor come first; Stoker's kernel applies it, LibTorch multiplies
+  // the gradients before its own.
   void adamw() {
     const auto fused = optim::make_optimizer({.name = "adamw", .weight_decay = 0.01}, ours_);
     torch::optim::AdamW plain(tensors_of(theirs_), torch::optim::AdamWOptions(1e-6).weight_decay(0.01));
-    compare(
-        "adamw", 28, [&] { fused->step(1e-6); }, [&] { plain.step(); });
+    steps("adamw", {.reads = 4, .writes = 3}, *fused, plain);
   }
   void sgd() {
     const auto fused =
         optim::make_optimizer({.name = "sgd", .weight_decay = 1e-4, .momentum = 0.9, .nesterov = true}, ours_);
     torch::optim::SGD plain(tensors_of(theirs_),
                             torch::optim::SGDOptions(1e-6).momentum(0.9).weight_decay(1e-4).nesterov(true));
-    compare(
-        "sgd, Nesterov", 20, [&] { fused->step(1e-6); }, [&] { plain.step(); });
+    steps("sgd, Nesterov", {.reads = 3, .writes = 2}, *fused, plain);
   }
   void averages() {
     optim::Ema ema(ours_, {}, 0.999);
@@ -165,7 +166,7 @@ class Bench {
       plain.push_back(parameter.tensor.detach().clone());
     }
     compare(
-        "ema", 12, [&] { ema.update(); },
+        "ema", {.reads = 2, .writes = 1}, [&] { ema.update(); },
         [&] {
           const at::NoGradGuard no_grad;
           for (std::size_t i = 0; i < plain.size(); ++i) {
@@ -173,28 +174,59 @@ class Bench {
           }
         });
   }
-  void clipping() {
-    const std::vector<at::Tensor> values = tensors_of(theirs_);
-    Shrinking mine(optim::gradients(ours_)), plain(optim::gradients(theirs_));
-    compare(
-        "clipping", 12, [&] { optim::clip_by_norm(optim::gradients(ours_), mine.limit()); },
-        [&] { torch::nn::utils::clip_grad_norm_(values, plain.limit()); });
-  }
 
  private:
-  // bytes: read and written a number at least, each value once.
-  void compare(const std::string& what, int bytes, const std::function<void()>& ours,
-               const std::function<void()>& theirs) const {
+  using Call = std::function<void()>;
+
+  void steps(const std::string& name, Traffic traffic, optim::Optimizer& fused, torch::optim::Optimizer& plain) {
+    const Call bare = [&] { fused.step(1e-6); }, plain_bare = [&] { plain.step(); };
+    compare(name, traffic, bare, plain_bare);
+    const std::vector<at::Tensor> values = tensors_of(theirs_);
+    Shrinking mine(optim::gradients(ours_)), others(optim::gradients(theirs_));
+    const Call clipped = [&] {
+      const at::Tensor norm = optim::gradient_norm(mine.grads());
+      fused.step(1e-6, {}, optim::clip_divisor(norm, mine.limit()));
+    };
+    const Call plain_clipped = [&] {
+      torch::nn::utils::clip_grad_norm_(values, others.limit());
+      plain.step();
+    };
+    traffic.writes = traffic.reads;  // the divided gradients
+    traffic.reads_one = true;
+    compare("  clipped", traffic, clipped, plain_clipped);
+    const double ours = added(clipped, bare), theirs = added(plain_clipped, plain_bare);
+    fmt::print("    which adds   {:9.1f} us, LibTorch {:9.1f} us: {:5.2f} times\n", ours * 1e6, theirs * 1e6,
+               theirs / ours);
+  }
+
+  [[nodiscard]] study::Paired in_turns(const Call& first, const Call& second) const {
     const auto finish = [this] { device::backend_for(device_).synchronize(device_); };
     study::PairingOptions options;
     options.least_pairs = options.most_pairs = pairs_;
     options.block_seconds = 0.02;
     options.clock = clock_for(device_);
-    const study::Paired paired = study::time_in_turns({theirs, finish}, {ours, finish}, options);
-    fmt::print("  {:14} {:9.1f} us, LibTorch {:9.1f} us: {:5.2f} times ({:.2f} to {:.2f}), {} pairs; {:5.1f} GB/s\n",
+    return study::time_in_turns({first, finish}, {second, finish}, options);
+  }
+  // Seconds that the first takes longer than the second.
+  [[nodiscard]] double added(const Call& first, const Call& second) const {
+    const study::Paired paired = in_turns(first, second);
+    return paired.first_seconds - paired.second_seconds;
+  }
+
+  void compare(const std::string& what, const Traffic& traffic, const Call& ours, const Call& theirs) const {
+    const study::Paired paired = in_turns(theirs, ours);
+    const int bytes = 4 * (traffic.reads + traffic.writes + (traffic.reads_one ? 1 : 0));
+    fmt::print("  {:14} {:9.1f} us, LibTorch {:9.1f} us: {:5.2f} times ({:.2f} to {:.2f}), {} pairs; {:5.1f} GB/s",
                what, paired.second_seconds * 1e6, paired.first_seconds * 1e6, paired.ratio.median, paired.ratio.low,
                paired.ratio.high, paired.ratio.pairs,
                1e-9 * bytes * static_cast<double>(numbers_) / paired.second_seconds);
+    if (device_.is_cpu() && at::get_num_threads() == 1) {
+      Stream stream(numbers_, traffic);
+      const study::Paired beside = in_turns(ours, [&] { stream.run(); });
+      fmt::print(", {:.2f} ({:.2f} to {:.2f}) of a plain loop's time", beside.ratio.median, beside.ratio.low,
+                 beside.ratio.high);
+    }
+    fmt::print("\n");
     std::fflush(stdout);
   }
 
@@ -235,14 +267,13 @@ int run(int argc, char** argv) {
   at::set_num_threads(threads);
   fmt::print(
       "Stoker beside torch::optim, torch::nn::utils::clip_grad_norm_ and a loop of lerp_, {}, {} intra-op threads.\n"
-      "In brackets: holds the median with 95 %. A copy moves {:.1f} GB/s.\n\n",
+      "In brackets: holds the median with 95 %. A copy of 256 MiB moves {:.1f} GB/s.\n\n",
       device.str(), threads, copy_speed(device));
   for (const Shapes& shapes : {perceptrons(), residual_blocks(), transformer(), resnet50()}) {
     Bench bench(shapes, device, pairs);
     bench.adamw();
     bench.sgd();
     bench.averages();
-    bench.clipping();
   }
   return 0;
 }

@@ -15,7 +15,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/core/host_value.h"
-#include "stoker/optim/small_tensors.h"
+#include "stoker/optim/plain_loops.h"
 #include "support/dispatch_counter.h"
 #include "support/fault_allocator.h"
 
@@ -78,11 +78,11 @@ TEST(Ema, TheWeightOnTheHostIsThatOfTheOperators) {
   }
 }
 
-// Sizes on both sides of what a loop of ours takes.
+// Sizes on both sides of what threads share.
 TEST(Ema, SmallAndLargeTensorsFollowTheSameFormula) {
   std::vector<core::Parameter> parameters;
   std::vector<at::Tensor> twins;
-  for (const std::int64_t size : {std::int64_t{1}, kSmall - 1, kSmall, kSmall + 1}) {
+  for (const std::int64_t size : {1, 1000, 65'536, 65'537, 200'001}) {
     parameters.push_back({std::to_string(size), at::arange(size, at::kFloat).sin(), core::Role::kLinear, 0});
     twins.push_back(parameters.back().tensor.to(at::kDouble));
   }

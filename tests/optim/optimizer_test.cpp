@@ -11,6 +11,7 @@
 
 #include "golden/optimizers.h"
 #include "stoker/base/error.h"
+#include "stoker/base/fmt.h"
 #include "support/dispatch_counter.h"
 
 namespace stoker::optim {
@@ -142,16 +143,26 @@ TEST(Optimizer, ASkippedStepNeverHappened) {
 }
 
 TEST(Optimizer, DividesByTheGradientScale) {
-  const Toy toy(at::kFloat), straight(at::kFloat);
-  const auto optimizer = make_optimizer({}, toy.parameters), other = make_optimizer({}, straight.parameters);
-  toy.set_gradients(1);
-  for (const core::Parameter& parameter : toy.parameters) {
-    parameter.tensor.mutable_grad().mul_(1024);
+  const at::Tensor scale = at::ones({}, at::kDouble) * 3.7;
+  for (const Kind& kind : kinds()) {
+    for (const auto& [dtype, tolerance] : {std::pair{at::kDouble, 1e-14}, {at::kFloat, 1e-6}, {at::kHalf, 1e-2}}) {
+      SCOPED_TRACE(fmt::format("{}, {}", kind.label, c10::toString(dtype)));
+      const Toy toy(dtype), straight(dtype);
+      const auto optimizer = make_optimizer(kind.options, toy.parameters),
+                 other = make_optimizer(kind.options, straight.parameters);
+      toy.set_gradients(1);
+      for (const core::Parameter& parameter : toy.parameters) {
+        parameter.tensor.mutable_grad().mul_(scale);
+      }
+      straight.set_gradients(1);
+      optimizer->step(0.1, at::zeros({1}), scale);
+      other->step(0.1);
+      const auto values = toy.values(), expected = straight.values();
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        EXPECT_NEAR(values[i], expected[i], tolerance) << i;
+      }
+    }
   }
-  straight.set_gradients(1);
-  optimizer->step(0.1, at::zeros({1}), at::ones({}) * 1024);
-  other->step(0.1);
-  EXPECT_EQ(toy.values(), straight.values());
 }
 
 TEST(Optimizer, GoesOnFromSavedState) {

@@ -3,7 +3,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/linalg_vector_norm.h>
@@ -13,16 +12,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <optional>
 
 #include "stoker/base/error.h"
 #include "stoker/core/dtype_groups.h"
 #include "stoker/core/host_value.h"
-#include "stoker/optim/small_tensors.h"
+#include "stoker/optim/plain_loops.h"
 
 namespace stoker::optim {
 namespace {
+
+constexpr double kNormEps = 1e-6;  // torch.nn.utils.clip_grad_norm_'s
 
 bool all_on_host(const std::vector<at::Tensor>& tensors) { return std::ranges::all_of(tensors, core::on_host); }
 
@@ -54,48 +54,18 @@ at::Tensor norm_by_operators(const std::vector<at::Tensor>& grads) {
 
 at::Tensor norm_on_the_host(const std::vector<at::Tensor>& grads) {
   double squares = 0;
-  std::vector<at::Tensor> large;
+  std::vector<at::Tensor> others;
   for (const at::Tensor& grad : grads) {
-    if (is_small(grad)) {
+    if (is_plain(grad)) {
       squares += sum_of_squares(grad);
     } else {
-      large.push_back(grad);
+      others.push_back(grad);
     }
   }
-  for (const at::Tensor& norm : norms_of(large)) {
+  for (const at::Tensor& norm : norms_of(others)) {
     squares += core::host_value(norm) * core::host_value(norm);
   }
   return core::host_tensor(std::sqrt(squares), norm_dtype(grads));
-}
-
-void multiply_on_the_host(const std::vector<at::Tensor>& grads, double factor) {
-  std::vector<at::Tensor> large;
-  std::ranges::copy_if(grads, std::back_inserter(large), [](const at::Tensor& grad) { return !is_small(grad); });
-  const auto groups = core::by_dtype(large);
-  for (const at::Tensor& grad : grads) {
-    if (is_small(grad)) {
-      multiply(grad, static_cast<float>(factor));
-    }
-  }
-  for (const auto& [dtype, group] : groups) {
-    at::_foreach_mul_(group, factor);
-  }
-}
-
-at::Tensor clip_by_operators(const std::vector<at::Tensor>& grads, double max_norm) {
-  const at::NoGradGuard no_grad;
-  at::Tensor norm = norm_by_operators(grads);
-  const at::Tensor factor = (max_norm / (norm + 1e-6)).clamp_max(1);
-  const auto groups = core::by_dtype(grads);
-  std::vector<at::Tensor> factors;
-  factors.reserve(groups.size());
-  for (const auto& [dtype, group] : groups) {
-    factors.push_back(factor.to(dtype));
-  }
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    at::_foreach_mul_(groups[i].second, factors[i]);
-  }
-  return norm;
 }
 
 }  // namespace
@@ -119,24 +89,26 @@ at::Tensor gradient_norm(const std::vector<at::Tensor>& grads) {
   return all_on_host(grads) ? norm_on_the_host(grads) : norm_by_operators(grads);
 }
 
-at::Tensor clip_by_norm(const std::vector<at::Tensor>& grads, double max_norm) {
+at::Tensor clip_divisor(const at::Tensor& norm, double max_norm) {
   if (!(max_norm > 0)) {
     fail<ConfigError>("optim.clip", "clip must be positive, got {}", max_norm);
   }
-  if (!all_on_host(grads)) {
-    return clip_by_operators(grads, max_norm);
-  }
   const at::NoGradGuard no_grad;
-  at::Tensor norm = gradient_norm(grads);
-  const double factor = max_norm / (core::host_value(norm) + 1e-6);
-  if (!(factor >= 1)) {  // NaN spreads
-    multiply_on_the_host(grads, factor);
+  if (!core::on_host(norm)) {
+    return ((norm + kNormEps) / max_norm).clamp_min(1);
   }
-  return norm;
+  const double divisor = (core::host_value(norm) + kNormEps) / max_norm;
+  return divisor <= 1 ? at::Tensor() : core::host_tensor(divisor, norm.scalar_type());
 }
 
 void mark_non_finite(const at::Tensor& norm, at::Tensor& found_inf) {
   const at::NoGradGuard no_grad;
+  if (core::on_host(norm)) {
+    if (!std::isfinite(core::host_value(norm))) {
+      core::set_host_value(found_inf, 1);
+    }
+    return;
+  }
   const at::Tensor bad = at::isfinite(norm).logical_not().to(found_inf.scalar_type()).reshape({1});
   at::maximum_out(found_inf, found_inf, bad);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient norm and clipping without a wait for the device. Part of a step's commit, before the optimizer: allocates a
-// few 0-dim results and lists, all before the first gradient is written. Called by train::Step. Thread-safe: no state.
+// Gradient norm and clipping without a wait for the device. Gradients are read once, for their norm, which tells
+// whether they are finite, too; the optimizer's kernel divides as it reads them. Part of a step's commit: allocates a
+// few 0-dim results and lists, all before the optimizer. Called by train::Step. Thread-safe: no state.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,10 +19,10 @@ namespace stoker::optim {
 // none.
 [[nodiscard]] at::Tensor gradient_norm(const std::vector<at::Tensor>& grads);
 
-// Scales the gradients in place by min(1, max_norm / (norm + 1e-6)), torch.nn.utils.clip_grad_norm_'s formula, and
-// returns the norm before. max_norm must be positive. A norm that is not finite makes the gradients so, too: hand it
-// to mark_non_finite.
-at::Tensor clip_by_norm(const std::vector<at::Tensor>& grads, double max_norm);
+// What to divide the gradients by so that their norm becomes at most max_norm: max(1, (norm + 1e-6) / max_norm), the
+// reciprocal of torch.nn.utils.clip_grad_norm_'s factor; 0-dim, the norm's dtype and device. For Optimizer::step's
+// grad_scale. Undefined where the host knows that it is 1. ConfigError unless max_norm is positive.
+[[nodiscard]] at::Tensor clip_divisor(const at::Tensor& norm, double max_norm);
 
 // found_inf (float32 [1]) becomes 1 if the norm is infinite or NaN, and is left alone otherwise.
 void mark_non_finite(const at::Tensor& norm, at::Tensor& found_inf);

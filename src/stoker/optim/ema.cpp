@@ -7,7 +7,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/core/host_value.h"
-#include "stoker/optim/small_tensors.h"
+#include "stoker/optim/plain_loops.h"
 
 namespace stoker::optim {
 
@@ -43,7 +43,7 @@ void Ema::update(const at::Tensor& found_inf) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const bool half = values_[i].scalar_type() != averages_[i].scalar_type();
     const at::Tensor value = half ? staging_[i].copy_(values_[i]) : values_[i];
-    if (is_small(averages_[i]) && is_small(value) && value.strides() == averages_[i].strides()) {
+    if (is_plain(averages_[i]) && is_plain(value) && value.strides() == averages_[i].strides()) {
       lerp(averages_[i], value, static_cast<float>(core::host_value(weight_.exact())));
     } else {
       averages_[i].lerp_(value, value.scalar_type() == at::kDouble ? weight_.exact() : weight_.rounded());

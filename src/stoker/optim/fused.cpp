@@ -2,6 +2,7 @@
 #include "stoker/optim/fused.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_div.h>
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
@@ -127,8 +128,14 @@ void FusedOptimizer::collect(const Group& group) {
 
 void FusedOptimizer::launch(const Group& group, double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
   const OptimizerOptions& o = options_;
-  const auto scale = optional(grad_scale), inf = optional(found_inf);
   Lists& l = lists_;
+  std::optional<at::Tensor> scale;
+  if (grad_scale.defined() && group.dtype == at::kDouble) {  // the kernels take float32 alone
+    at::_foreach_div_(l.grads, grad_scale.reshape({}));
+  } else if (grad_scale.defined()) {
+    scale = grad_scale.to(at::kFloat);
+  }
+  const auto inf = optional(found_inf);
   if (o.name == "adamw") {
     at::_fused_adamw_(l.values, l.grads, l.first, l.second, {}, l.steps, lr, o.beta1, o.beta2, group.weight_decay,
                       o.eps, /*amsgrad=*/false, /*maximize=*/false, scale, inf);

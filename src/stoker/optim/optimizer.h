@@ -35,8 +35,8 @@ class Optimizer : public core::Stateful {
  public:
   // Moves every parameter that has a gradient.
   // lr: learning rate of this step. found_inf: float32 [1] on the device, 1 = change nothing (the step counter
-  // neither); undefined = go ahead. grad_scale: 0-dim or [1] float32, gradients are divided by it first; undefined =
-  // they are true.
+  // neither); undefined = go ahead. grad_scale: 0-dim or [1], float32 or float64, gradients are divided by it first, in
+  // place; undefined = they are true.
   virtual void step(double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale) = 0;
   void step(double lr) { step(lr, {}, {}); }
   // Bytes of state held on the device: moments and master weights.

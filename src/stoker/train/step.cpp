@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <tuple>
 
 #include "stoker/base/error.h"
 #include "stoker/base/philox.h"
@@ -133,23 +134,37 @@ void Step::commit(double lr) {
   RECORD_USER_SCOPE("step.commit");
   const at::NoGradGuard no_grad;
   const std::vector<at::Tensor> grads = optim::gradients(parts_.model.parameters());
-  parts_.scaler.unscale(grads);
-  at::Tensor grad_norm;
-  if (options_.clip > 0) {
-    grad_norm = optim::clip_by_norm(grads, options_.clip);
-  }
   at::Tensor& found_inf = parts_.scaler.found_inf();
+  at::Tensor grad_norm, grad_scale;
+  if (options_.clip > 0) {
+    std::tie(grad_norm, grad_scale) = norm_and_scale(grads);
+  } else {
+    parts_.scaler.unscale(grads);
+  }
   judge_and_report(
       {loss_parts_, grad_norm, options_.autocast == at::kHalf ? parts_.scaler.current_scale() : at::Tensor()},
       found_inf, skipped_, scalars_);
   keep_norm_buffers_if_skipped();  // before the averages take them up
-  parts_.optimizer.step(lr, found_inf, {});
+  parts_.optimizer.step(lr, found_inf, grad_scale);
   if (parts_.ema != nullptr) {
     parts_.ema->update(found_inf);
   }
   parts_.scaler.update();
   parts_.scaler.clear();
   drop_gradients();
+}
+
+// One pass over the gradients, which only reads: their norm tells whether they are finite, and the optimizer divides.
+std::pair<at::Tensor, at::Tensor> Step::norm_and_scale(const std::vector<at::Tensor>& grads) {
+  at::Tensor norm = optim::gradient_norm(grads);
+  optim::mark_non_finite(norm, parts_.scaler.found_inf());
+  if (!parts_.scaler.scaling()) {
+    return {norm, optim::clip_divisor(norm, options_.clip)};
+  }
+  const at::Tensor& scale = parts_.scaler.current_scale();
+  norm = norm / scale;
+  const at::Tensor divisor = optim::clip_divisor(norm, options_.clip);
+  return {norm, divisor.defined() ? divisor * scale : scale};
 }
 
 void Step::drop_gradients() {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stoker/core/batch.h"
@@ -32,8 +33,8 @@ struct StepOptions {
   std::uint64_t seed = 0;                // of what the model draws (dropout), together with the step's number
 };
 
-// The objects one step works on; ema may be null. All outlive the Step. The scaler does the one finite check of a step,
-// whether it scales or not.
+// The objects one step works on; ema may be null. All outlive the Step. The scaler holds the verdict of
+// the one finite check of a step, whether it scales or not.
 struct StepParts {
   core::Trainable& model;
   optim::Optimizer& optimizer;
@@ -73,6 +74,8 @@ class Step final : public core::Stateful {
   };
   Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options);
   void forward_backward(const core::Batch& part, const core::Normalisers& normalisers);
+  // The norm of the true gradients, and what the optimizer is to divide them by.
+  std::pair<at::Tensor, at::Tensor> norm_and_scale(const std::vector<at::Tensor>& grads);
   void drop_gradients();
   void keep_norm_buffers_if_skipped();
 
