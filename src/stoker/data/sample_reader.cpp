@@ -42,15 +42,21 @@ void SampleReader::read_row(std::int64_t index, std::uint64_t seed, std::int64_t
   Stopwatch watch;
   source_->read(index, workspace.bytes);
   add(read_ns_, watch.restart());
+  const augment::DrawKey key{seed, static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(index), 0};
+  augment::ImageDraw drawn;
+  const auto decode = [&](std::string_view name) {
+    const ImageDecoder::Size size = workspace.decoder.open(workspace.bytes, channels_, {}, name);
+    drawn = augment::draw(policy_, size.width, size.height, key);
+    return workspace.decoder.decode(augment::needed(policy_, drawn), name);
+  };
+  augment::ImageView picture;
   try {
-    decode_image(workspace.bytes, channels_, {}, workspace.image, {});
+    picture = decode({});
   } catch (const DataError&) {  // once more, with the name: making it for every good sample would cost time
-    decode_image(workspace.bytes, channels_, {}, workspace.image, source_->name(index));
+    picture = decode(source_->name(index));
   }
   add(decode_ns_, watch.restart());
-  const augment::DrawKey key{seed, static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(index), 0};
-  const augment::ImageDraw drawn = augment::draw(policy_, workspace.image.width, workspace.image.height, key);
-  augment::execute(policy_, drawn, workspace.image.view(), row, workspace.scratch);
+  augment::execute(policy_, drawn, picture, row, workspace.scratch);
   add(augment_ns_, watch.restart());
   samples_.fetch_add(1, std::memory_order_relaxed);
 }

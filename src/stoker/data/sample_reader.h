@@ -19,7 +19,7 @@ namespace stoker::data {
 // Memory of one thread, kept from sample to sample.
 struct SampleWorkspace {
   std::vector<std::byte> bytes;
-  augment::Image image;
+  ImageDecoder decoder;
   augment::ResizeScratch scratch;
 };
 
