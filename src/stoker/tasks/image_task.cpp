@@ -180,11 +180,14 @@ class ImageTask final : public Task {
     options.threads = request.threads;
     options.pinned = request.pinned;
     options.start = request.start;
-    const std::string& on_bad = text_value(own_, "on_bad");
-    options.bad.on_bad = on_bad == "raise"  ? data::OnBad::kRaise
-                         : on_bad == "skip" ? data::OnBad::kSkip
-                                            : data::OnBad::kReplace;
-    options.bad.budget = real_value(own_, "bad_budget");
+    options.bad.on_bad = data::OnBad::kReplace;
+    if (own_.contains("on_bad")) {  // else a model is judged: its card has no plan
+      const std::string& on_bad = text_value(own_, "on_bad");
+      options.bad.on_bad = on_bad == "raise"  ? data::OnBad::kRaise
+                           : on_bad == "skip" ? data::OnBad::kSkip
+                                              : data::OnBad::kReplace;
+      options.bad.budget = real_value(own_, "bad_budget");
+    }
     options.bad.listener = request.bad_samples;
     return options;
   }
