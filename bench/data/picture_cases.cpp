@@ -62,10 +62,11 @@ Json loader(const Words& words) {
 
 Json decode(const Words& words) {
   const std::vector<std::vector<std::byte>> files = read_all(opened(words));
-  augment::Image image;
+  data::ImageDecoder decoder;
   const auto pass = [&] {
     for (const std::vector<std::byte>& file : files) {
-      data::decode_image(file, 3, {}, image, "a file");
+      const auto [width, height] = decoder.open(file, 3, {}, "a file");
+      (void)decoder.decode({0, 0, width, height}, "a file");
     }
     return static_cast<std::int64_t>(files.size());
   };

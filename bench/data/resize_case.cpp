@@ -16,7 +16,7 @@ namespace {
 constexpr int kSide = 224, kChannels = 3;
 
 // The twin: the same filter (a triangle as wide as the scale, at least one pixel to either side; weights of sum 1) in
-// floats, along x and then along y, as one would write it down; compiled as resize.cpp is.
+// floats, along x and then along y, as one would write it down; compiled as the kernels are, for any x86-64.
 class FloatTwin {
  public:
   explicit FloatTwin(const augment::Image& source) : source_(source) {}
@@ -102,7 +102,7 @@ Json resize(const Words& words) {
   augment::ResizeScratch scratch;
   const auto side = static_cast<double>(pixels);
   const auto scale = [&] {
-    augment::resize(source.view(), {0, 0, side, side}, kSide, kSide, {0, 0, kSide, kSide}, ours.data(),
+    augment::resize(source.view(), {0, 0, side, side}, kSide, kSide, {0, 0, kSide, kSide}, false, ours.data(),
                     static_cast<std::ptrdiff_t>(kSide) * kChannels, scratch);
   };
   FloatTwin twin(source);
