@@ -13,6 +13,7 @@ import json
 import math
 import os
 import pathlib
+import statistics
 import sys
 import tempfile
 
@@ -105,6 +106,12 @@ def best_ways(bench, rows, images):
     return best
 
 
+def tell_stages(turns):
+    """Where our time goes: of wall time on our threads, so of use on a quiet machine alone."""
+    stages = {name: statistics.median(part([turn["stage_ms"] for turn in turns], name)) for name in ("read", "decode", "augment")}
+    print("our loader, ms a picture: " + ", ".join(f"{name} {value:.3f}" for name, value in stages.items()), flush=True)
+
+
 def pictures(bench, rows):
     """JPEG files to batches."""
     images = bench.folder("imagenet-sample")
@@ -120,6 +127,7 @@ def pictures(bench, rows):
     if "decode" in rows:
         sides["decode"] = lambda: bench.ours("decode", data=images, seconds=bench.seconds)
     found = measure.in_turns(sides, bench.pairs, "pictures")
+    tell_stages(found["loader", best["loader"]])
     for name in rows.keys() - {"threads"}:
         theirs = "decode" if name == "decode" else (name, best[name])
         rows[name].ours, rows[name].theirs = part(found["loader", best["loader"]], PER_CPU), part(found[theirs], PER_CPU)

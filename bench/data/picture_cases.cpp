@@ -57,7 +57,12 @@ Json loader(const Words& words) {
   for (int i = 0; i < 4; ++i) {
     (void)take(loader);
   }
-  return rate_of(words.seconds(), [&] { return take(loader).size(); });
+  Json figures = rate_of(words.seconds(), [&] { return take(loader).size(); });
+  const data::StageSeconds stages = loader.stage_seconds();
+  const double each = 1e3 / static_cast<double>(std::max<std::int64_t>(stages.samples, 1));
+  figures["stage_ms"] = {
+      {"read", each * stages.read}, {"decode", each * stages.decode}, {"augment", each * stages.augment}};
+  return figures;
 }
 
 Json decode(const Words& words) {

@@ -18,8 +18,8 @@ OURS = """#!/bin/sh
 [ "$1" != "mode=$FAKE_DIES" ] || { echo "alas" >&2; exit 3; }
 [ "$1" != "mode=$FAKE_MUTE" ] || { echo "no figures today"; exit 0; }
 case "$*" in
-  mode=loader*threads=2*) echo '{"per_cpu_second": 290, "per_second": 570}' ;;
-  mode=loader*) echo '{"per_cpu_second": 300, "per_second": 300}' ;;
+  mode=loader*threads=2*) echo '{"per_cpu_second": 290, "per_second": 570, "stage_ms": {"read": 1, "decode": 2, "augment": 3}}' ;;
+  mode=loader*) echo '{"per_cpu_second": 300, "per_second": 300, "stage_ms": {"read": 0.1, "decode": 2, "augment": 0.4}}' ;;
   mode=decode*) echo '{"per_cpu_second": 250}' ;;
   mode=resize*) echo '{"ms": 0.1, "twin_ms": 0.8}' ;;
   mode=ram*) [ -z "$FAKE_WAITS" ] && echo '{"per_cpu_second": 850, "gather_per_cpu_second": 1000}' || echo '{"waits": "nobody wrote it"}' ;;
@@ -86,6 +86,7 @@ class Run(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertIn("commit abc123; QUICK", said)
         self.assertIn("Beside torch 2.11.0.", said)
+        self.assertIn("our loader, ms a picture: read 0.100, decode 2.000, augment 0.400", said)
         self.assertEqual(len(rows), len(beside.NAMES), said)
         wanted = {  # ratio, verdict
             "JPEG files against DataLoader + PIL": ("3.00 (3.00 to 3.00)", "holds, the stretch too"),
