@@ -73,6 +73,26 @@ TEST(ImagePolicy, ReadsNoMoreThanItNeeds) {
   }
 }
 
+// Mirrored copies by vector instructions, beside plain ones and the definition, for widths around what a vector holds.
+TEST(ImagePolicy, MirrorsRowsOfEveryWidth) {
+  for (int width = 1; width <= 70; ++width) {
+    const ImagePolicy policy{.out_width = width, .out_height = 3};
+    const Image image = computed_picture(width, 3, 3, width);
+    ImageDraw drawn = draw(policy, width, 3, {});
+    drawn.flipped = true;
+    std::vector<std::uint8_t> plain(image.pixels.size());
+    ResizeScratch scratch;
+    scratch.plain = true;
+    execute(policy, drawn, image.view(), plain, scratch);
+    EXPECT_EQ(run(policy, drawn, image), plain) << width;
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      const std::size_t pixel = i / 3 % static_cast<std::size_t>(width), row = i / 3 / static_cast<std::size_t>(width);
+      const std::size_t from = (row + 1) * static_cast<std::size_t>(width) - 1 - pixel;
+      ASSERT_EQ(plain[i], image.pixels[from * 3 + i % 3]) << width;
+    }
+  }
+}
+
 TEST(ImagePolicy, PadCropMovesAndBlackensAsAPlainTwin) {
   const ImagePolicy policy{.crop = Crop::kPad, .out_width = 12, .out_height = 10, .pad = 3, .flip = true};
   const Image image = computed_picture(12, 10, 3, 1);

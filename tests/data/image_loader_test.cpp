@@ -155,6 +155,36 @@ TEST_F(ImageLoaderTest, ABadSampleComesAtItsBatchAndTheRestGoesOn) {
   }
 }
 
+// The same batches whether pictures stay decoded or not, all of them or those that there is room for.
+TEST_F(ImageLoaderTest, PicturesThatStayDecodedChangeNothing) {
+  const auto expected = run(options_, 14);
+  for (const std::int64_t room : {std::int64_t{0}, std::int64_t{2000}, std::int64_t{1} << 20}) {
+    for (const int threads : {0, 1, 4}) {
+      options_.store = std::make_shared<PixelStore>(options_.split.source->size(), room);
+      options_.threads = threads;
+      const auto batches = run(options_, 14);
+      for (std::size_t i = 0; i < batches.size(); ++i) {
+        SCOPED_TRACE(fmt::format("{} bytes of room, {} threads, call {}", room, threads, i));
+        expect_same(batches[i], expected[i]);
+      }
+      EXPECT_LE(options_.store->bytes(), room);
+      if (room == 2000) {
+        EXPECT_GE(options_.store->bytes(), 1300);  // each has 504 to 612
+      }
+    }
+  }
+  std::int64_t held = 0;
+  for (std::int64_t index = 0; index < options_.split.source->size(); ++index) {
+    held += options_.store->find(index).pixels != nullptr;
+  }
+  EXPECT_EQ(held, 23);
+  folder_.write("a/0.png", "gone");  // nobody looks at the files any more
+  const auto batches = run(options_, 14);
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    expect_same(batches[i], expected[i]);
+  }
+}
+
 // Two of 23 damaged: what stands in for them, and who is told what, depends on the seed alone.
 class BadPicturesTest : public ImageLoaderTest {
  protected:

@@ -21,6 +21,18 @@ std::map<std::string, std::string> values(const RecipeQuestion& question, const 
   return result;
 }
 
+TEST(ImageRecipe, PicturesStayDecodedWhereTheyFit) {
+  RecipeQuestion question;
+  question.memory = 8'000'000'000;
+  EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("cache"), "192");  // 50,000 * 3,072 bytes and a quarter more
+  EXPECT_EQ(values(question, {28, 28, 1}, 60'000).at("cache"), "59");
+  EXPECT_EQ(values(question, {500, 375, 3}, 1'281'167).at("cache"), "0");
+  question.memory = 600'000'000;
+  EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("cache"), "0");
+  question.memory = -1;  // not known
+  EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("cache"), "0");
+}
+
 TEST(ImageRecipe, SmallColourPictures) {
   const auto plan = values({}, {32, 32, 3}, 45'000);
   EXPECT_EQ(plan.at("model"), "cnn");

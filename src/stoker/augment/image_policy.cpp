@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "stoker/augment/pixel_kernels.h"
 #include "stoker/base/counter_rng.h"
 #include "stoker/base/error.h"
 
@@ -81,14 +82,34 @@ Region window_of(const ImagePolicy& policy, const ImageDraw& drawn) {
   return right > left && bottom > top ? Region{left, top, right - left, bottom - top} : Region{};
 }
 
-// A row's pixels, from right to left if mirrored.
-void copy_row(const std::uint8_t* row, int width, int channels, bool mirrored, std::uint8_t* out) {
-  if (!mirrored) {
-    std::memcpy(out, row, static_cast<std::size_t>(width * channels));
+// Without a call, which for a row of a small picture takes longer than the copy.
+void copy_bytes(const std::uint8_t* in, std::size_t count, std::uint8_t* out) {
+  constexpr std::size_t kPiece = 16;
+  if (count < kPiece) {
+    std::memcpy(out, in, count);
     return;
   }
-  for (const std::uint8_t* from = row + (width - 1) * channels; from >= row; from -= channels) {
-    out = std::copy_n(from, channels, out);
+  for (std::size_t i = 0; i + kPiece <= count; i += kPiece) {
+    std::memcpy(out + i, in + i, kPiece);
+  }
+  std::memcpy(out + count - kPiece, in + count - kPiece, kPiece);
+}
+
+// Rows as they are, or from right to left.
+void copy_rows(ImageView source, bool mirrored, const PixelKernels& kernels, std::uint8_t* out, std::ptrdiff_t stride) {
+  if (mirrored && source.channels == 3) {
+    kernels.mirror_rgb(source, out, stride);
+    return;
+  }
+  const int channels = source.channels;
+  for (int y = 0; y < source.height; ++y, out += stride) {
+    const std::uint8_t* row = source.row(y);
+    for (int x = 0; mirrored && x < source.width; ++x) {
+      std::copy_n(row + (source.width - 1 - x) * channels, channels, out + x * channels);
+    }
+    if (!mirrored) {
+      copy_bytes(row, static_cast<std::size_t>(source.width * channels), out);
+    }
   }
 }
 
@@ -172,9 +193,7 @@ void execute(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source
                      static_cast<std::ptrdiff_t>(drawn.flipped ? behind : before) * source.channels;
   if (drawn.scaled_width == part.width && drawn.scaled_height == part.height) {
     const ImageView wanted = part.part(window.left, window.top, window.width, window.height);
-    for (int y = 0; y < wanted.height; ++y) {
-      copy_row(wanted.row(y), wanted.width, wanted.channels, drawn.flipped, to + y * stride);
-    }
+    copy_rows(wanted, drawn.flipped, scratch.plain ? plain_kernels() : vector_kernels(), to, stride);
   } else {
     resize(part, {0, 0, static_cast<double>(part.width), static_cast<double>(part.height)}, drawn.scaled_width,
            drawn.scaled_height, window, drawn.flipped, to, stride, scratch);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stoker/augment/resize_kernels.h"
+#include "stoker/augment/pixel_kernels.h"
 #include "stoker/base/error.h"
 
 namespace stoker::augment {
@@ -127,7 +127,7 @@ void resize(ImageView source, const Box& box, int scaled_width, int scaled_heigh
   const std::ptrdiff_t stride = bytes + kSlack;
   scratch.rows.resize(std::max(scratch.rows.size(), static_cast<std::size_t>(stride * count)));
   point_to_rows(source, down.begin, count, across.begin, across.end, scratch);
-  const ResizeKernels& kernels = scratch.plain ? plain_resize_kernels() : vector_resize_kernels();
+  const PixelKernels& kernels = scratch.plain ? plain_kernels() : vector_kernels();
   kernels.scale_rows(scratch.inputs.data(), count, source.channels, across, scratch.rows.data(), stride);
   kernels.mix_rows(scratch.rows.data(), stride, bytes, down, out, out_stride);
 }

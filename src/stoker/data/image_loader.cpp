@@ -44,7 +44,7 @@ SamplerOptions sampler_options(const ImageLoaderOptions& options) {
 ImageLoader::ImageLoader(ImageLoaderOptions options)
     : options_(checked(std::move(options))),
       sampler_(sampler_options(options_)),
-      reader_(options_.split.source, options_.channels, options_.policy),
+      reader_(options_.split.source, options_.channels, options_.policy, options_.store),
       ledger_(options_.bad, options_.split.size()),
       position_(options_.start),
       ahead_(options_.start),
@@ -99,6 +99,7 @@ void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
   const auto at = static_cast<std::size_t>(row);
   SampleWorkspace& workspace = workspaces_[static_cast<std::size_t>(worker)];
   const std::int64_t index = slot.indices[at];
+  reader_.prefetch(std::span<const std::int64_t>(slot.indices).subspan(at + 1));
   try {
     reader_.read_row(index, options_.seed, slot.position.epoch, bytes_of(slot, at), workspace);
   } catch (const DataError& error) {

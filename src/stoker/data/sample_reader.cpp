@@ -11,6 +11,7 @@ namespace stoker::data {
 namespace {
 
 constexpr double kNanoseconds = 1e9;
+constexpr std::int64_t kTimedEach = 16;  // so many samples
 
 void add(std::atomic<std::int64_t>& counter, double seconds) {
   counter.fetch_add(static_cast<std::int64_t>(seconds * kNanoseconds), std::memory_order_relaxed);
@@ -22,8 +23,9 @@ double seconds_of(const std::atomic<std::int64_t>& counter) {
 
 }  // namespace
 
-SampleReader::SampleReader(std::shared_ptr<const ByteSource> source, int channels, const augment::ImagePolicy& policy)
-    : source_(std::move(source)), channels_(channels), policy_(policy) {
+SampleReader::SampleReader(std::shared_ptr<const ByteSource> source, int channels, const augment::ImagePolicy& policy,
+                           std::shared_ptr<PixelStore> store)
+    : source_(std::move(source)), store_(std::move(store)), channels_(channels), policy_(policy) {
   augment::check(policy_);
   if (channels != 1 && channels != 3) {
     fail<ConfigError>("data.loader", "pictures have 1 or 3 channels, got {}", channels);
@@ -37,27 +39,47 @@ std::int64_t SampleReader::row_bytes() const {
   return std::int64_t{policy_.out_height} * policy_.out_width * channels_;
 }
 
+// The picture, of which what the draw needs may be read; all of it where it is to be kept.
+augment::ImageView SampleReader::decode(std::int64_t index, const augment::DrawKey& key, std::string_view name,
+                                        SampleWorkspace& workspace, augment::ImageDraw& drawn) const {
+  const ImageDecoder::Size size = workspace.decoder.open(workspace.bytes, channels_, {}, name);
+  drawn = augment::draw(policy_, size.width, size.height, key);
+  if (!store_) {
+    return workspace.decoder.decode(augment::needed(policy_, drawn), name);
+  }
+  const augment::ImageView whole = workspace.decoder.decode({0, 0, size.width, size.height}, name);
+  store_->put(index, whole);
+  return whole;
+}
+
 void SampleReader::read_row(std::int64_t index, std::uint64_t seed, std::int64_t epoch, std::span<std::uint8_t> row,
                             SampleWorkspace& workspace, std::uint16_t occurrence) const {
-  Stopwatch watch;
-  source_->read(index, workspace.bytes);
-  add(read_ns_, watch.restart());
   const augment::DrawKey key{seed, static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(index), occurrence};
   augment::ImageDraw drawn;
-  const auto decode = [&](std::string_view name) {
-    const ImageDecoder::Size size = workspace.decoder.open(workspace.bytes, channels_, {}, name);
-    drawn = augment::draw(policy_, size.width, size.height, key);
-    return workspace.decoder.decode(augment::needed(policy_, drawn), name);
-  };
   augment::ImageView picture;
-  try {
-    picture = decode({});
-  } catch (const DataError&) {  // once more, with the name: making it for every good sample would cost time
-    picture = decode(source_->name(index));
+  if (store_) {
+    picture = store_->find(index);
   }
-  add(decode_ns_, watch.restart());
-  augment::execute(policy_, drawn, picture, row, workspace.scratch);
-  add(augment_ns_, watch.restart());
+  if (picture.pixels != nullptr) {
+    drawn = augment::draw(policy_, picture.width, picture.height, key);
+  } else {
+    Stopwatch watch;
+    source_->read(index, workspace.bytes);
+    add(read_ns_, watch.restart());
+    try {
+      picture = decode(index, key, {}, workspace, drawn);
+    } catch (const DataError&) {  // once more, with the name: making it for every good sample would cost time
+      picture = decode(index, key, source_->name(index), workspace, drawn);
+    }
+    add(decode_ns_, watch.restart());
+  }
+  if (workspace.rows++ % kTimedEach == 0) {
+    const Stopwatch watch;
+    augment::execute(policy_, drawn, picture, row, workspace.scratch);
+    add(augment_ns_, kTimedEach * watch.seconds());
+  } else {
+    augment::execute(policy_, drawn, picture, row, workspace.scratch);
+  }
   samples_.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -14,6 +14,7 @@
 #include "stoker/augment/image_policy.h"
 #include "stoker/data/image_decode.h"
 #include "stoker/data/image_folder.h"
+#include "stoker/data/pixel_store.h"
 
 namespace stoker::data {
 
@@ -22,9 +23,11 @@ struct SampleWorkspace {
   std::vector<std::byte> bytes;
   ImageDecoder decoder;
   augment::ResizeScratch scratch;
+  std::uint32_t rows = 0;  // filled so far
 };
 
-// Seconds spent per stage, summed over threads.
+// Seconds spent per stage, summed over threads; of augment, which may take less than looking at a clock, an estimate
+// from every 16th sample.
 struct StageSeconds {
   double read = 0;
   double decode = 0;
@@ -34,8 +37,10 @@ struct StageSeconds {
 
 class SampleReader {
  public:
-  // channels: 1 or 3. ConfigError if the policy cannot be carried out.
-  SampleReader(std::shared_ptr<const ByteSource> source, int channels, const augment::ImagePolicy& policy);
+  // channels: 1 or 3. store: of this source with these channels; may be null. ConfigError if the policy cannot be
+  // carried out.
+  SampleReader(std::shared_ptr<const ByteSource> source, int channels, const augment::ImagePolicy& policy,
+               std::shared_ptr<PixelStore> store = nullptr);
 
   // Bytes of a row: out_height * out_width * channels.
   [[nodiscard]] std::int64_t row_bytes() const;
@@ -44,11 +49,23 @@ class SampleReader {
   void read_row(std::int64_t index, std::uint64_t seed, std::int64_t epoch, std::span<std::uint8_t> row,
                 SampleWorkspace& workspace, std::uint16_t occurrence = 0) const;
   [[nodiscard]] StageSeconds seconds() const;
+  // A hint that read_row() will be asked for these soon, in this order.
+  void prefetch(std::span<const std::int64_t> indices) const {
+    constexpr std::size_t kPixels = 1, kEntry = 5;  // places ahead: memory takes about as long as a small picture
+    if (store_ && indices.size() > kEntry) {
+      store_->prefetch_pixels(indices[kPixels]);
+      store_->prefetch_entry(indices[kEntry]);
+    }
+  }
   // In words, for messages.
   [[nodiscard]] std::string name(std::int64_t index) const { return source_->name(index); }
 
  private:
+  augment::ImageView decode(std::int64_t index, const augment::DrawKey& key, std::string_view name,
+                            SampleWorkspace& workspace, augment::ImageDraw& drawn) const;
+
   std::shared_ptr<const ByteSource> source_;
+  std::shared_ptr<PixelStore> store_;
   int channels_;
   augment::ImagePolicy policy_;
   mutable std::atomic<std::int64_t> read_ns_ = 0, decode_ns_ = 0, augment_ns_ = 0, samples_ = 0;

@@ -11,6 +11,7 @@
 #include "stoker/device/backend.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/placement.h"
+#include "stoker/device/process_facts.h"
 #include "stoker/device/smoke_check.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/safetensors.h"
@@ -77,6 +78,7 @@ train::Facts gather_facts(const Request& request, const tasks::Task& task, const
   question.batch = asked("batch").empty() ? 0 : std::stoll(asked("batch"));
   question.weights = !asked("weights").empty();
   question.cuda = choice.device.is_cuda();
+  question.memory = std::min(device::machine_facts().available_bytes, device::memory_limit_bytes());
   train::Facts facts;
   facts.train_samples = task.size(tasks::Split::kTrain);
   facts.val_samples = task.size(tasks::Split::kVal);

@@ -2,6 +2,7 @@
 #include "stoker/tasks/image_recipe.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "stoker/base/error.h"
 #include "stoker/data/image_decode.h"
@@ -66,6 +67,18 @@ void add_adaptive(RecipeRows& rows, const std::string& optimizer, bool weights) 
   rows.add("warmup", 0.05, "a share of the run");
 }
 
+// A quarter of the memory at most: the rest is for the run and for the page cache of what does not fit.
+void add_cache(RecipeRows& rows, const RecipeQuestion& question, const PictureFacts& pictures, int channels,
+               std::int64_t samples) {
+  constexpr double kShare = 0.25, kMegabyte = 1e6, kSpread = 1.25;  // the mean of sizes may lie above their median
+  const double bytes = kSpread * static_cast<double>(samples) * pictures.width * pictures.height * channels;
+  const double room = kShare * static_cast<double>(question.memory);
+  const bool fits = bytes <= room;
+  rows.add("cache", fits ? static_cast<std::int64_t>(std::ceil(bytes / kMegabyte)) : 0,
+           fmt::format("all of them decoded take about {:.0f} MB, a quarter of the free memory is {:.0f}",
+                       bytes / kMegabyte, std::max(room, 0.0) / kMegabyte));
+}
+
 }  // namespace
 
 PictureFacts look_at_pictures(const data::ImageSplit& split) {
@@ -99,7 +112,7 @@ PictureFacts look_at_pictures(const data::ImageSplit& split) {
 }
 
 std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureFacts& pictures,
-                                  std::int64_t train_samples) {
+                                  std::int64_t train_samples, std::int64_t val_samples) {
   RecipeRows rows;
   const int image_size = question.image_size > 0 ? question.image_size : default_image_size(pictures);
   const bool small = image_size <= kSmallPicture;
@@ -110,6 +123,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   rows.add("augment", default_augment(pictures, image_size),
            pictures.channels == 1 && small ? "grey pictures may be characters, which do not mirror"
                                            : "the usual for such pictures");
+  add_cache(rows, question, pictures, network_channels(model, pictures), train_samples + val_samples);
   rows.add("on_bad", "replace", "one damaged picture is no reason to end a run");
   rows.add("bad_budget", 0.001, "many are");
   const std::int64_t batch = default_batch(train_samples, model == "cnn" ? 512 : question.cuda ? 256 : 64);

@@ -26,10 +26,11 @@ struct RecipeQuestion {
   int image_size = 0;    // 0: not asked
   bool weights = false;  // fine-tuning
   bool cuda = false;
+  std::int64_t memory = 0;  // bytes of RAM that could be had
 };
 // Defaults with reasons: model, image_size, augment, batch, epochs, optimizer, lr, schedule, ...
 [[nodiscard]] std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureFacts& pictures,
-                                                std::int64_t train_samples);
+                                                std::int64_t train_samples, std::int64_t val_samples = 0);
 
 // Whether a model of that name has batch norm, and so couples the samples of a batch.
 [[nodiscard]] bool couples_samples(const std::string& model);

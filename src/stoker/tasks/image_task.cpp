@@ -2,6 +2,7 @@
 #include "stoker/tasks/image_task.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -92,7 +93,8 @@ class ImageTask final : public Task {
     question.image_size = size == asked.own.end() ? 0 : static_cast<int>(whole_value(asked.own, "image_size"));
     question.weights = asked.weights;
     question.cuda = asked.cuda;
-    return tasks::recipe(question, pictures(), folder_.train.size());
+    question.memory = asked.memory;
+    return tasks::recipe(question, pictures(), folder_.train.size(), folder_.val.size());
   }
   [[nodiscard]] bool couples_samples(const std::string& model) const override { return tasks::couples_samples(model); }
 
@@ -189,11 +191,27 @@ class ImageTask final : public Task {
       options.bad.budget = real_value(own_, "bad_budget");
     }
     options.bad.listener = request.bad_samples;
+    options.store = store_of(split);
     return options;
+  }
+  // Of the split's source, made when it is first asked for; null where the plan has no cache.
+  [[nodiscard]] std::shared_ptr<data::PixelStore> store_of(const data::ImageSplit& split) const {
+    constexpr std::int64_t kMegabyte = 1'000'000;
+    const std::int64_t most = own_.contains("cache") ? whole_value(own_, "cache") * kMegabyte : 0;
+    if (most == 0) {
+      return nullptr;
+    }
+    std::shared_ptr<data::PixelStore>& store = stores_[split.source.get()];
+    if (!store) {
+      store = std::make_shared<data::PixelStore>(split.source->size(), most);
+    }
+    return store;
   }
 
   data::ImageFolder folder_;
   mutable std::optional<PictureFacts> pictures_;  // read once they are asked for
+  mutable std::map<const data::ByteSource*, std::shared_ptr<data::PixelStore>>
+      stores_;  // one for the splits of a source
   core::TaskValues own_;
   ImageCard card_;
 };
@@ -233,6 +251,8 @@ TaskKind image_classification() {
                      "by the size and colour of the pictures", "random changes to training pictures"),
       label_smoothing_setting(),
       class_weights_setting(),
+      whole_setting("cache", 0, 1'000'000, "all that fit into a quarter of the free memory",
+                    "MB of pictures that stay decoded in memory; 0: none"),
       choice_setting("on_bad", {"replace", "skip", "raise"}, "replace",
                      "pictures that cannot be had: others in their place, batches without them, or an end of the run"),
       real_setting("bad_budget", 0, 1, "0.001", "share of a split that may be bad; one picture may in any case"),

@@ -45,6 +45,7 @@ struct Asked {
   std::int64_t batch = 0;  // 0: not asked
   bool weights = false;    // fine-tuning
   bool cuda = false;
+  std::int64_t memory = 0;  // bytes of RAM that could be had
 };
 
 struct BatchRequest {

@@ -6,7 +6,7 @@
 // processor's 16-bit multiply-and-add-pairs does two taps at once: sum(p * w) = sum(p * low) + sum(p * high) << 15. All
 // sums are taken modulo 2^32 and the whole fits, so nothing is lost.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "stoker/augment/resize_vector.cpp"
+#define HWY_TARGET_INCLUDE "stoker/augment/vector_kernels.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 // clang-format off: must come before highway.h
 #include <hwy/foreach_target.h>
@@ -16,14 +16,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "stoker/augment/resize_kernels.h"
+#include "stoker/augment/pixel_kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker::augment::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR  // a processor without any of the families
-const ResizeKernels* kernels() { return &plain_resize_kernels(); }
+const PixelKernels* kernels() { return &plain_kernels(); }
 #else
 namespace {
 
@@ -141,7 +141,7 @@ void scale_rows(const std::uint8_t* const* in, int count, int channels, const Ax
   if (channels == 3) {
     scale_rgb_rows(in, count, across, out, stride);
   } else {
-    plain_resize_kernels().scale_rows(in, count, channels, across, out, stride);
+    plain_kernels().scale_rows(in, count, channels, across, out, stride);
   }
 }
 
@@ -177,10 +177,35 @@ void mix_rows(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t by
   }
 }
 
+// Five pixels of a block in reverse order.
+alignas(16) constexpr std::uint8_t kReversed[kBlock] = {12, 13, 14, 9, 10, 11, 6, 7, 8, 3, 4, 5, 0, 1, 2, 128};
+
+void mirror_rgb(ImageView source, std::uint8_t* out, std::ptrdiff_t stride) {
+  if (source.width < 7) {
+    plain_kernels().mirror_rgb(source, out, stride);
+    return;
+  }
+  constexpr hn::FixedTag<std::uint8_t, kBlock> kOne;
+  const auto reversed = hn::Load(kOne, kReversed);
+  for (int y = 0; y < source.height; ++y, out += stride) {
+    const std::uint8_t* row = source.row(y);
+    int left = source.width - 1;  // pixels to come
+    std::memcpy(out, row + left * 3, 3);
+    std::uint8_t* to = out + 3;
+    // A block has a byte more than five pixels: one of a pixel that is there, and overwritten by the next one.
+    for (; left > 5; left -= 5, to += 15) {
+      hn::StoreU(hn::TableLookupBytesOr0(hn::LoadU(kOne, row + (left - 5) * 3), reversed), kOne, to);
+    }
+    std::uint8_t last[kBlock];
+    hn::StoreU(hn::TableLookupBytesOr0(hn::LoadU(kOne, row), reversed), kOne, last);
+    std::memcpy(out + source.width * 3 - 15, last, 15);  // some of them once more
+  }
+}
+
 }  // namespace
 
-const ResizeKernels* kernels() {
-  static constexpr ResizeKernels kKernels{scale_rows, mix_rows};
+const PixelKernels* kernels() {
+  static constexpr PixelKernels kKernels{scale_rows, mix_rows, mirror_rgb};
   return &kKernels;
 }
 
@@ -193,8 +218,8 @@ namespace stoker::augment {
 
 HWY_EXPORT(kernels);
 
-const ResizeKernels& vector_resize_kernels() {
-  static const ResizeKernels& best = *HWY_DYNAMIC_DISPATCH(kernels)();
+const PixelKernels& vector_kernels() {
+  static const PixelKernels& best = *HWY_DYNAMIC_DISPATCH(kernels)();
   return best;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two passes of a resize: across each source row, then down the columns. Once plain, once with the vector
-// instructions that the processor has; both compute the same integers. Used by resize alone. Thread-safe: no state.
+// Loops over pixels: the two passes of a resize (across each source row, then down the columns), and rows mirrored.
+// Once plain, once with the vector instructions that the processor has; both compute the same integers. Used by resize
+// and image_policy. Thread-safe: no state.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ inline constexpr int kWeightBits = 32 - 8 - 2;  // 8 bits of pixel, 2 of headroo
 inline constexpr int kTapGroup = 4;             // what the number of taps and of outputs is rounded up to
 inline constexpr int kSlack = 64;               // bytes of room beyond the end of a row
 
-struct ResizeKernels {
+struct PixelKernels {
   // Scales `count` rows of `channels` channels; in[y] points to row y's first byte, kSlack bytes beyond its last may be
   // read. Row y of the result begins at out + y * stride; kSlack bytes beyond its end may be written.
   void (*scale_rows)(const std::uint8_t* const* in, int count, int channels, const AxisWeights& across,
@@ -23,9 +24,11 @@ struct ResizeKernels {
   // beyond each; down.first counts from `rows`. Just `bytes` are written to each of out's rows.
   void (*mix_rows)(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t bytes, const AxisWeights& down,
                    std::uint8_t* out, std::ptrdiff_t out_stride);
+  // Rows of RGB pixels from right to left.
+  void (*mirror_rgb)(ImageView source, std::uint8_t* out, std::ptrdiff_t stride);
 };
 
-[[nodiscard]] const ResizeKernels& plain_resize_kernels();
-[[nodiscard]] const ResizeKernels& vector_resize_kernels();
+[[nodiscard]] const PixelKernels& plain_kernels();
+[[nodiscard]] const PixelKernels& vector_kernels();
 
 }  // namespace stoker::augment

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "stoker/augment/resize_kernels.h"
+#include "stoker/augment/pixel_kernels.h"
 
 namespace stoker::augment {
 namespace {
@@ -45,10 +45,18 @@ void mix_rows(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t by
   }
 }
 
+void mirror_rgb(ImageView source, std::uint8_t* out, std::ptrdiff_t stride) {
+  for (int y = 0; y < source.height; ++y, out += stride) {
+    for (int x = 0; x < source.width; ++x) {
+      std::copy_n(source.row(y) + (source.width - 1 - x) * 3, 3, out + x * 3);
+    }
+  }
+}
+
 }  // namespace
 
-const ResizeKernels& plain_resize_kernels() {
-  static constexpr ResizeKernels kKernels{scale_rows, mix_rows};
+const PixelKernels& plain_kernels() {
+  static constexpr PixelKernels kKernels{scale_rows, mix_rows, mirror_rgb};
   return kKernels;
 }
 
