@@ -22,6 +22,25 @@ TEST(Philox, KnownVectors) {  // from Random123's kat_vectors
             (PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
+TEST(Permutation, SeveralAtATimeAreTheSame) {
+  for (const std::uint64_t size : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{7}, std::uint64_t{50'000},
+                                   (std::uint64_t{1} << 33) + 5, std::uint64_t{1} << 62}) {
+    const Permutation order(11, 4, size);
+    for (const std::size_t count :
+         {std::size_t{0}, std::size_t{1}, std::size_t{8}, std::size_t{29}, std::size_t{512}}) {
+      if (count > size) {
+        continue;
+      }
+      const std::uint64_t first = (size - count) / 2;
+      std::vector<std::int64_t> out(count);
+      order.fill(first, out);
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(static_cast<std::uint64_t>(out[i]), order(first + i)) << size << ", " << i << " of " << count;
+      }
+    }
+  }
+}
+
 TEST(Permutation, IsABijectionForEverySmallSize) {
   for (std::uint64_t size = 1; size <= 300; ++size) {
     const Permutation order(7, 3, size);

@@ -3,7 +3,10 @@
 // and memory, so a run resumes anywhere without a stored shuffle. Used by data::Sampler. Thread-safe: immutable.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace stoker {
 
@@ -16,8 +19,14 @@ class Permutation {
 
   // Where position (0 ... size-1) leads; a bijection.
   [[nodiscard]] std::uint64_t operator()(std::uint64_t position) const;
+  // out[i] = (*this)(first + i), several at a time.
+  void fill(std::uint64_t first, std::span<std::int64_t> out) const;
 
  private:
+  // Values side by side, for vector instructions; each is a number of two halves.
+  static constexpr std::size_t kLanes = 8;
+  using Lanes = std::array<std::uint32_t, kLanes>;
+  void encrypt(Lanes& left, Lanes& right) const;
   [[nodiscard]] std::uint64_t encrypt(std::uint64_t value) const;
 
   std::uint64_t size_;

@@ -2,6 +2,7 @@
 #include "stoker/data/sampler.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "stoker/base/error.h"
 #include "stoker/base/permutation.h"
@@ -41,12 +42,13 @@ void Sampler::positions(std::int64_t epoch, std::int64_t step, std::vector<std::
   const std::int64_t first = start + size * options_.rank / options_.ranks;
   const std::int64_t last = start + size * (options_.rank + 1) / options_.ranks;
   out.resize(static_cast<std::size_t>(last - first));
+  if (!options_.shuffle) {
+    std::iota(out.begin(), out.end(), first);
+    return;
+  }
   const Permutation order(options_.seed, static_cast<std::uint32_t>(epoch),
                           static_cast<std::uint64_t>(options_.samples));
-  for (std::int64_t i = first; i < last; ++i) {
-    out[static_cast<std::size_t>(i - first)] =
-        options_.shuffle ? static_cast<std::int64_t>(order(static_cast<std::uint64_t>(i))) : i;
-  }
+  order.fill(static_cast<std::uint64_t>(first), out);
 }
 
 }  // namespace stoker::data
