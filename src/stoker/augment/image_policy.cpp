@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "stoker/base/counter_rng.h"
 #include "stoker/base/error.h"
 
 namespace stoker::augment {
@@ -61,6 +60,17 @@ void random_rectangle(const ImagePolicy& policy, int width, int height, CounterR
   drawn.left = (width - drawn.width) / 2;
 }
 
+bool flip(const ImagePolicy& policy, DrawKey key) {
+  if (!policy.flip) {
+    return false;
+  }
+  const bool again = policy.alternate && (key.epoch + key.occurrence) % 2 == 1;
+  if (policy.alternate) {
+    key.epoch = 0, key.occurrence = 0;
+  }
+  return (key.random(RandomOp::kFlip).uniform() < 0.5) != again;
+}
+
 // Columns in reverse order, in place.
 void mirror_row(std::uint8_t* row, int width, int channels) {
   for (int a = 0, b = width - 1; a < b; ++a, --b) {
@@ -71,6 +81,7 @@ void mirror_row(std::uint8_t* row, int width, int channels) {
 }  // namespace
 
 void check(const ImagePolicy& policy) {
+  check(std::span<const Operation>(policy.operations));
   const auto side = [](const char* name, int value, int low) {
     if (value < low || value > kMaxSide) {
       fail<ConfigError>("augment.policy", "{} must be in {} ... {}, got {}", name, low, kMaxSide, value);
@@ -97,24 +108,24 @@ void check(const ImagePolicy& policy) {
 }
 
 ImageDraw draw(const ImagePolicy& policy, int width, int height, const DrawKey& key) {
-  const auto random = [&](RandomOp op) { return CounterRng(key.seed, key.epoch, key.sample, op, key.occurrence); };
   ImageDraw drawn;
   drawn.scaled_width = policy.out_width;
   drawn.scaled_height = policy.out_height;
   switch (policy.crop) {
     case Crop::kNone: whole(drawn, width, height); break;
     case Crop::kResizeCentre: resize_centre(policy, width, height, drawn); break;
-    case Crop::kRandomResized: random_rectangle(policy, width, height, random(RandomOp::kCrop), drawn); break;
+    case Crop::kRandomResized: random_rectangle(policy, width, height, key.random(RandomOp::kCrop), drawn); break;
     case Crop::kPad: {
       whole(drawn, width, height);
-      CounterRng place = random(RandomOp::kCrop);
+      CounterRng place = key.random(RandomOp::kCrop);
       const auto places = static_cast<std::uint32_t>(2 * policy.pad + 1);
       drawn.offset_y = static_cast<int>(place.below(places)) - policy.pad;
       drawn.offset_x = static_cast<int>(place.below(places)) - policy.pad;
       break;
     }
   }
-  drawn.flipped = policy.flip && random(RandomOp::kFlip).uniform() < 0.5;
+  drawn.flipped = flip(policy, key);
+  drawn.operations = draw(policy.operations, policy.out_width, policy.out_height, key);
   return drawn;
 }
 
@@ -151,6 +162,10 @@ void execute(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source
     for (int y = 0; y < policy.out_height; ++y) {
       mirror_row(out.data() + y * stride, policy.out_width, source.channels);
     }
+  }
+  if (drawn.operations.count > 0) {
+    thread_local PixelScratch pixels;  // grows to a few rows, or one picture, and stays with its thread
+    execute(drawn.operations, {out.data(), policy.out_width, policy.out_height, source.channels}, pixels);
   }
 }
 
