@@ -134,8 +134,8 @@ TEST(Mix, BothTossACoinAndPlacesDiffer) {
 }
 
 TEST(Mix, BlocksDivideTheSlice) {
-  EXPECT_EQ(mix_block(512), 64);
-  EXPECT_EQ(mix_block(100), 50);
+  EXPECT_EQ(mix_block(512), 16);
+  EXPECT_EQ(mix_block(100), 10);
   EXPECT_EQ(mix_block(97), 1);
   EXPECT_NO_THROW(check(Mix{}, 97));
   EXPECT_NO_THROW(check(Mix{.mixup = 0.2, .block = 32}, 128));

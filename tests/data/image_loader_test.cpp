@@ -2,6 +2,7 @@
 // What the loader hands out depends on the options and the position alone: not on threads, ranks or where it began.
 #include "stoker/data/image_loader.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <c10/util/Exception.h>
 #include <gmock/gmock.h>
@@ -42,8 +43,10 @@ class ImageLoaderTest : public ::testing::Test {
     if (a) {
       EXPECT_EQ(a->indices(), b->indices());
       EXPECT_EQ(a->position(), b->position());
-      EXPECT_TRUE((*a)["image"].equal((*b)["image"]));
-      EXPECT_TRUE((*a)["target"].equal((*b)["target"]));
+      ASSERT_EQ(a->fields().size(), b->fields().size());
+      for (const core::Field& field : a->fields()) {
+        EXPECT_TRUE(field.values.equal((*b)[field.name])) << field.name;
+      }
     }
   }
   TempFolder folder_;
@@ -103,6 +106,92 @@ TEST_F(ImageLoaderTest, ResumesAtEveryPosition) {
       }
     }
   }
+}
+
+// Joined over ranks and threads, MixUp and CutMix are one and the same; short batches stay unmixed.
+TEST_F(ImageLoaderTest, MixedBatchesAreTheSameForThreadsRanksAndStarts) {
+  options_.batch = 8;  // 23 samples: 8, 8, 7
+  const auto plain = run(options_, 8);
+  options_.mix = {.mixup = 1, .cutmix = 1, .block = 2};
+  options_.threads = 0;
+  const auto expected = run(options_, 8);
+  for (const auto& [threads, depth] : {std::pair{1, 2}, {4, 3}, {2, 1}}) {
+    options_.threads = threads;
+    options_.depth = depth;
+    const auto batches = run(options_, 8);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      expect_same(batches[i], expected[i]);
+    }
+  }
+  for (const int start : {1, 2}) {
+    options_.start = {0, start};
+    ImageLoader late(options_);
+    for (std::size_t i = static_cast<std::size_t>(start); i < expected.size(); ++i) {
+      expect_same(late.next(), expected[i]);
+    }
+  }
+  options_.start = {};
+  for (const int ranks : {2, 4}) {
+    options_.ranks = ranks;
+    std::vector<std::unique_ptr<ImageLoader>> loaders;
+    for (options_.rank = 0; options_.rank < ranks; ++options_.rank) {
+      loaders.push_back(std::make_unique<ImageLoader>(options_));
+    }
+    for (const auto& whole : expected) {
+      std::vector<core::Batch> parts;
+      for (const auto& loader : loaders) {
+        std::optional<core::Batch> part = loader->next();
+        ASSERT_EQ(part.has_value(), whole.has_value());
+        if (part) {
+          parts.push_back(std::move(*part));
+        }
+      }
+      for (const char* field : {"image", "target", "target_mixed", "share"}) {
+        std::vector<at::Tensor> values;
+        for (const core::Batch& part : parts) {
+          values.push_back(part[field]);
+        }
+        ASSERT_TRUE(!whole || at::cat(values).equal((*whole)[field])) << ranks << " ranks: " << field;
+      }
+    }
+  }
+  for (const std::size_t i : {0, 1, 2, 4}) {
+    const bool whole = expected[i]->size() == 8;
+    EXPECT_EQ((*expected[i])["image"].equal((*plain[i])["image"]), !whole) << i;
+    EXPECT_EQ((*expected[i])["share"].eq(1).all().const_data_ptr<bool>()[0], !whole) << i;
+    EXPECT_TRUE((*expected[i])["target"].equal((*plain[i])["target"]));
+    EXPECT_TRUE(whole || (*expected[i])["target_mixed"].equal((*expected[i])["target"]));
+  }
+}
+
+// With blocks of two the partner is the other row, and MixUp is a mean that can be undone.
+TEST_F(ImageLoaderTest, SharesAndPartnersAreWhatThePixelsShow) {
+  options_.batch = 8;
+  const auto plain = run(options_, 2);
+  options_.mix = {.mixup = 1, .block = 2};
+  options_.threads = 2;
+  const auto mixed = run(options_, 2);
+  for (std::size_t step = 0; step < 2; ++step) {
+    const at::Tensor before = (*plain[step])["image"].to(at::kFloat), after = (*mixed[step])["image"].to(at::kFloat);
+    const at::Tensor target = (*mixed[step])["target"], other = (*mixed[step])["target_mixed"];
+    for (std::int64_t row = 0; row < 8; ++row) {
+      const float share = (*mixed[step])["share"].const_data_ptr<float>()[row];
+      const at::Tensor expected = before[row] * share + before[row ^ 1] * (1 - share);
+      EXPECT_LE((after[row] - expected).abs().max().const_data_ptr<float>()[0], 0.51F);
+      EXPECT_TRUE(other[row].equal(target[row ^ 1]));
+    }
+  }
+}
+
+TEST_F(ImageLoaderTest, BlocksThatDoNotFitARankAreRefused) {
+  options_.batch = 8;
+  options_.ranks = 4;
+  options_.mix = {.mixup = 1, .block = 4};
+  EXPECT_THROW(ImageLoader{options_}, ConfigError);
+  options_.ranks = 2;
+  EXPECT_NO_THROW(ImageLoader{options_});
+  options_.ranks = 3;
+  EXPECT_THROW(ImageLoader{options_}, ConfigError);
 }
 
 TEST_F(ImageLoaderTest, RanksTogetherAreTheWhole) {

@@ -65,9 +65,9 @@ void check(const Mix& mix, std::int64_t slice) {
   }
 }
 
-int mix_block(std::int64_t slice) {
-  int block = 64;
-  while (block > 1 && slice % block != 0) {
+int mix_block(std::int64_t batch) {
+  int block = 16;
+  while (block > 1 && batch % block != 0) {
     --block;
   }
   return block;

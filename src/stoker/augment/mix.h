@@ -17,15 +17,16 @@ struct Mix {
   static constexpr int kMostRows = 256;
   double mixup = 0;   // alpha of the share's Beta(alpha, alpha); 0: off, else 0.001 ... 1000
   double cutmix = 0;  // the same
-  int block = 32;     // rows that are mixed with each other; 2 ... kMostRows, divides every rank's slice of a batch
+  int block = 16;     // rows that are mixed with each other; 2 ... kMostRows, divides every rank's slice of a batch
 
   [[nodiscard]] bool on() const { return mixup > 0 || cutmix > 0; }
 };
 
 // ConfigError that names the value that cannot be. slice: rows of a rank in a whole batch.
 void check(const Mix& mix, std::int64_t slice);
-// The largest block up to 64 rows that divides a slice; below 2 there is none.
-[[nodiscard]] int mix_block(std::int64_t slice);
+// The default: the largest block up to 16 rows that divides a global batch; 1, which is none, for some. It does not ask
+// for the ranks, since what is mixed with what must not depend on them.
+[[nodiscard]] int mix_block(std::int64_t batch);
 
 // Which block: a function of its place in the global batch alone, so the number of ranks does not matter.
 struct MixKey {

@@ -3,12 +3,14 @@
 // memory. What comes out depends on the options and the position alone, never on the threads. One consumer at a time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <vector>
 
 #include "stoker/augment/image_policy.h"
+#include "stoker/augment/mix.h"
 #include "stoker/core/batch_source.h"
 #include "stoker/data/image_folder.h"
 #include "stoker/data/row_pool.h"
@@ -21,6 +23,7 @@ struct ImageLoaderOptions {
   ImageSplit split;
   int channels = 3;  // 1 or 3
   augment::ImagePolicy policy;
+  augment::Mix mix;         // of the rows of whole batches
   std::int64_t batch = 64;  // global: samples over all ranks
   std::uint64_t seed = 0;   // of the order and of what is drawn
   bool shuffle = true;
@@ -34,9 +37,11 @@ struct ImageLoaderOptions {
 };
 
 // Hands out batches with "image", uint8 [B, H, W, C] contiguous, and "target", int64 [B], both on the CPU; indices()
-// are indices into the split's source. After the last batch of an epoch comes one empty answer, then the next epoch,
-// on which the threads are at work by then. A sample that cannot be had: DataError that names it, at the batch it
-// belongs to; the next call goes on with the batch after it.
+// are indices into the split's source. With `mix` on also "target_mixed", int64 [B], the partner's, and "share",
+// float32 [B], of a row's own pixels: 1, with its own target, in a short batch, whose slices need not hold whole
+// blocks. After the last batch of an epoch comes one empty answer, then the next epoch, on which the threads are at
+// work by then. A sample that cannot be had: DataError that names it, at the batch it belongs to; the next call goes on
+// with the batch after it.
 class ImageLoader final : public core::BatchSource {
  public:
   // ConfigError for numbers that cannot be.
@@ -61,8 +66,11 @@ class ImageLoader final : public core::BatchSource {
     std::uint8_t* rows = nullptr;
     std::vector<std::int64_t> indices;
     std::int64_t epoch = 0;
+    std::vector<augment::BlockDraw> blocks;               // empty: nothing is mixed
+    std::unique_ptr<std::atomic<std::int64_t>[]> unread;  // rows of each block; who reads the last one mixes it
   };
   void submit_next();
+  void draw_mix(Slot& slot);
   void fill(std::int64_t ticket, std::int64_t row, int worker);
 
   ImageLoaderOptions options_;
@@ -73,7 +81,8 @@ class ImageLoader final : public core::BatchSource {
   std::int64_t tickets_ = 0;  // submitted so far; a ticket's slot is slots_[ticket % slots]
   std::vector<Slot> slots_;
   std::vector<SampleWorkspace> workspaces_;
-  RowPool pool_;  // last: its threads use all of the above and end first
+  std::vector<std::vector<std::uint8_t>> mixing_;  // a row for each worker
+  RowPool pool_;                                   // last: its threads use all of the above and end first
 };
 
 }  // namespace stoker::data
