@@ -108,9 +108,12 @@ TEST_F(ImageLoaderTest, ResumesAtEveryPosition) {
   }
 }
 
-// Joined over ranks and threads, MixUp and CutMix are one and the same; short batches stay unmixed.
+// With every augmentation on, batches joined over ranks are one and the same; short batches stay unmixed.
 TEST_F(ImageLoaderTest, MixedBatchesAreTheSameForThreadsRanksAndStarts) {
   options_.batch = 8;  // 23 samples: 8, 8, 7
+  options_.policy.alternate = true;
+  options_.policy.operations = {augment::Affine{.degrees = 20}, augment::ColourJitter{.brightness = 0.4, .hue = 0.1},
+                                augment::Grey{}, augment::Blur{.kernel = 3}, augment::Erase{}};
   const auto plain = run(options_, 8);
   options_.mix = {.mixup = 1, .cutmix = 1, .block = 2};
   options_.threads = 0;

@@ -66,11 +66,18 @@ void check(const Mix& mix, std::int64_t slice) {
 }
 
 int mix_block(std::int64_t batch) {
-  int block = 16;
-  while (block > 1 && batch % block != 0) {
-    --block;
+  constexpr int kUsual = 16;
+  for (int block = kUsual; block > 1; --block) {
+    if (batch % block == 0) {
+      return block;
+    }
   }
-  return block;
+  for (int block = kUsual + 1; block <= Mix::kMostRows; ++block) {
+    if (batch % block == 0) {
+      return block;
+    }
+  }
+  return 1;
 }
 
 BlockDraw draw(const Mix& mix, int width, int height, const MixKey& key) {

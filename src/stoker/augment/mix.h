@@ -24,8 +24,8 @@ struct Mix {
 
 // ConfigError that names the value that cannot be. slice: rows of a rank in a whole batch.
 void check(const Mix& mix, std::int64_t slice);
-// The default: the largest block up to 16 rows that divides a global batch; 1, which is none, for some. It does not ask
-// for the ranks, since what is mixed with what must not depend on them.
+// The default: the largest block up to 16 rows that divides a global batch, else the smallest above; 1 if there is
+// none. It does not ask for the ranks, since what is mixed with what must not depend on them.
 [[nodiscard]] int mix_block(std::int64_t batch);
 
 // Which block: a function of its place in the global batch alone, so the number of ranks does not matter.
