@@ -88,6 +88,9 @@ BlurDraw blur_draw(int kernel, double sigma) {
     rest -= 2 * drawn.weights[k];
   }
   drawn.weights[0] = static_cast<std::uint16_t>(rest);
+  while (drawn.radius > 0 && drawn.weights[static_cast<std::size_t>(drawn.radius)] == 0) {
+    --drawn.radius;  // beyond about four sigma: costs time and adds nothing
+  }
   return drawn;
 }
 
