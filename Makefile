@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-long goldens bench bench-peers bench-learning asan tsan tidy format docs bundle bundle-test clean
+.PHONY: help bootstrap build demo install test test-long goldens bench bench-peers bench-data bench-learning asan tsan tidy format docs bundle bundle-test clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -48,6 +48,12 @@ bench-peers: bootstrap ## Measure beside Python PyTorch, accelerate, Lightning: 
 	@$(call ninja,release,stoker step_worker)
 	@tools/demo_data $(DEMO_DATA)
 	@bench/peers/run $(RELEASE) $(DEMO_DATA) $(if $(QUICK),--quick)
+
+bench-data: ## Measure the loader beside DataLoader and FFCV: 12 minutes; QUICK=1: that it runs
+	@tools/bootstrap libopencv-dev libturbojpeg0-dev || tools/bootstrap  # without them FFCV is left out
+	@$(call configure,release)
+	@$(call ninja,release,stoker loader_bench)
+	@$(if $(QUICK),,bench/record data) bench/data/run $(RELEASE) $(if $(QUICK),--quick)
 
 bench-learning: bootstrap ## Compare where seeds of Stoker and of Python PyTorch end: 20 minutes; QUICK=1: that it runs
 	@$(call configure,release)

@@ -91,7 +91,7 @@ TEST(DataTrouble, LoopsPipesAndOtherFilesArePassedOverAloud) {
   EXPECT_THAT(done.out, HasSubstr("1 of the 7 pictures of val are in train too, byte for byte"));
 }
 
-TEST(DataTrouble, APictureThatCannotBeDecodedStopsTheRunByName) {
+TEST(DataTrouble, APictureThatCannotBeDecodedIsNamedAndReplacedOrStopsTheRun) {
   const TempFolder folder;
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"words.jpg", source_picture("made_here/text_named.jpg")},
@@ -103,12 +103,19 @@ TEST(DataTrouble, APictureThatCannotBeDecodedStopsTheRunByName) {
     write_striped_set(folder, name + "-data/train/", 4);
     write_striped_set(folder, name + "-data/val/", 1, 50);
     folder.write(name + "-data/train/down/" + name, bytes);
-    commands.push_back(Words{"train", name + "-data", "run=" + (folder / ("run-" + name)).native()} + kQuick);
+    const std::string run = "run=" + (folder / ("run-" + name)).native();
+    commands.push_back(Words{"train", name + "-data", run} + kQuick);
+    commands.push_back(Words{"train", name + "-data", run + "-raise", "on_bad=raise"} + kQuick);
   }
   const auto results = run_all(commands, folder.path());
   for (std::size_t i = 0; i < bad.size(); ++i) {
-    EXPECT_EQ(results[i].code, kDataError) << bad[i].first << results[i].all();
-    EXPECT_THAT(results[i].err, HasSubstr("train/down/" + bad[i].first));
+    const std::string named = "train/down/" + bad[i].first;
+    EXPECT_EQ(results[2 * i].code, 0) << bad[i].first << results[2 * i].all();
+    EXPECT_THAT(results[2 * i].out, HasSubstr(named));
+    EXPECT_THAT(results[2 * i].out, HasSubstr("stands in for it"));
+    EXPECT_THAT(read_text(folder / ("run-" + bad[i].first) / "quarantine.csv"), HasSubstr(named));
+    EXPECT_EQ(results[2 * i + 1].code, kDataError) << bad[i].first << results[2 * i + 1].all();
+    EXPECT_THAT(results[2 * i + 1].err, HasSubstr(named));
   }
 }
 

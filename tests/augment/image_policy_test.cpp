@@ -43,6 +43,36 @@ TEST(ImagePolicy, CentreCropEqualsTorchvisionOnPillow) {
   EXPECT_EQ(cases, 4);
 }
 
+// Poison outside of what is needed never shows.
+TEST(ImagePolicy, ReadsNoMoreThanItNeeds) {
+  for (const Crop crop : {Crop::kNone, Crop::kResizeCentre, Crop::kRandomResized, Crop::kPad}) {
+    for (std::uint64_t sample = 0; sample < 60; ++sample) {
+      const int width = 20 + static_cast<int>(sample * 7 % 50), height = 20 + static_cast<int>(sample * 11 % 40);
+      const ImagePolicy policy{.crop = crop, .out_width = 16, .out_height = 12, .resize = 18, .pad = 20, .flip = true};
+      const ImageDraw drawn = draw(policy, width, height, {.seed = 3, .epoch = 0, .sample = sample});
+      const Region region = needed(policy, drawn);
+      const Image image = computed_picture(width, height, 3);
+      Image poisoned = image;
+      std::size_t kept = 0;
+      for (int y = 0; y < height; ++y) {
+        for (int x = 0; x < width; ++x) {
+          const bool wanted =
+              x >= region.left && x < region.left + region.width && y >= region.top && y < region.top + region.height;
+          kept += wanted;
+          if (!wanted) {
+            std::fill_n(poisoned.pixels.begin() + (y * width + x) * 3, 3, static_cast<std::uint8_t>(x ^ 0x5A));
+          }
+        }
+      }
+      ASSERT_EQ(kept, static_cast<std::size_t>(region.width * region.height)) << "not within the picture";
+      EXPECT_EQ(run(policy, drawn, image), run(policy, drawn, poisoned)) << static_cast<int>(crop) << ", " << sample;
+      if (crop == Crop::kResizeCentre) {
+        EXPECT_LT(kept, static_cast<std::size_t>(width * height));
+      }
+    }
+  }
+}
+
 TEST(ImagePolicy, PadCropMovesAndBlackensAsAPlainTwin) {
   const ImagePolicy policy{.crop = Crop::kPad, .out_width = 12, .out_height = 10, .pad = 3, .flip = true};
   const Image image = computed_picture(12, 10, 3, 1);

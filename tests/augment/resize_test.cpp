@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <random>
 #include <sstream>
 
 #include "stoker/base/error.h"
@@ -35,14 +36,14 @@ TEST(Resize, EqualsPillow) {
     std::istringstream in(line);
     int width = 0, height = 0, channels = 0, scaled_width = 0, scaled_height = 0;
     Box box;
-    Window window;
+    Region window;
     std::uint64_t hash = 0;
     in >> width >> height >> channels >> box.left >> box.top >> box.right >> box.bottom >> scaled_width >>
         scaled_height >> window.left >> window.top >> window.width >> window.height >> std::hex >> hash;
     ASSERT_TRUE(in) << line;
     const Image image = computed_picture(width, height, channels);
     std::vector<std::uint8_t> out(static_cast<std::size_t>(window.width * window.height * channels));
-    resize(image.view(), box, scaled_width, scaled_height, window, out.data(), window.width * channels, scratch);
+    resize(image.view(), box, scaled_width, scaled_height, window, false, out.data(), window.width * channels, scratch);
     EXPECT_EQ(fnv1a(out), hash) << line;
   }
 }
@@ -52,8 +53,8 @@ TEST(Resize, AWindowIsThatPartOfTheWhole) {
   const Box all{0, 0, 61, 43};
   ResizeScratch scratch;
   std::vector<std::uint8_t> whole(29 * 90 * 3), part(7 * 11 * 3);
-  resize(image.view(), all, 29, 90, {0, 0, 29, 90}, whole.data(), 29 * 3, scratch);
-  resize(image.view(), all, 29, 90, {20, 70, 7, 11}, part.data(), 7 * 3, scratch);
+  resize(image.view(), all, 29, 90, {0, 0, 29, 90}, false, whole.data(), 29 * 3, scratch);
+  resize(image.view(), all, 29, 90, {20, 70, 7, 11}, false, part.data(), 7 * 3, scratch);
   for (int y = 0; y < 11; ++y) {
     for (int i = 0; i < 21; ++i) {
       ASSERT_EQ(part[static_cast<std::size_t>(y * 21 + i)],
@@ -62,16 +63,50 @@ TEST(Resize, AWindowIsThatPartOfTheWhole) {
   }
 }
 
+// Sizes and channels on all sides of what vectors hold; extremes that saturate; a view with gaps between its rows.
+TEST(Resize, VectorInstructionsComputeThePlainPixels) {
+  std::mt19937 random(3);
+  const auto within = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
+  };
+  ResizeScratch vector, plain;
+  plain.plain = true;
+  for (int round = 0; round < 400; ++round) {
+    const int channels = round % 4 == 0 ? within(1, 4) : 3;
+    Image image = computed_picture(within(1, 90), within(1, 70), channels, round);
+    if (round % 3 == 0) {
+      for (std::uint8_t& pixel : image.pixels) {
+        pixel = random() % 2 == 0 ? 0 : 255;
+      }
+    }
+    ImageView source = image.view();
+    if (source.width > 2 && source.height > 2) {
+      source = source.part(1, 1, within(1, source.width - 2), within(1, source.height - 2));
+    }
+    const int width = within(1, 100), height = within(1, 60);
+    Region window{within(0, width - 1), within(0, height - 1), 0, 0};
+    window.width = within(1, width - window.left);
+    window.height = within(1, height - window.top);
+    const int stride = window.width * channels;
+    std::vector<std::uint8_t> a(static_cast<std::size_t>(stride * window.height + 1), 99), b = a;
+    const Box box{0, 0, static_cast<double>(source.width), static_cast<double>(source.height)};
+    resize(source, box, width, height, window, round % 2 == 0, a.data(), stride, vector);
+    resize(source, box, width, height, window, round % 2 == 0, b.data(), stride, plain);
+    ASSERT_EQ(a, b) << source.width << "x" << source.height << "x" << channels << " to " << width << "x" << height;
+    ASSERT_EQ(a.back(), 99) << "written beyond the end";
+  }
+}
+
 TEST(Resize, KeepsAPlainColourAndTheSameSize) {
   Image plain = computed_picture(50, 40, 3);
   std::fill(plain.pixels.begin(), plain.pixels.end(), std::uint8_t{255});
   ResizeScratch scratch;
   std::vector<std::uint8_t> out(13 * 17 * 3);
-  resize(plain.view(), {0, 0, 50, 40}, 13, 17, {0, 0, 13, 17}, out.data(), 13 * 3, scratch);
+  resize(plain.view(), {0, 0, 50, 40}, 13, 17, {0, 0, 13, 17}, false, out.data(), 13 * 3, scratch);
   EXPECT_EQ(std::ranges::count(out, 255), 13 * 17 * 3);
   const Image image = computed_picture(50, 40, 3);
   out.resize(image.pixels.size());
-  resize(image.view(), {0, 0, 50, 40}, 50, 40, {0, 0, 50, 40}, out.data(), 50 * 3, scratch);
+  resize(image.view(), {0, 0, 50, 40}, 50, 40, {0, 0, 50, 40}, false, out.data(), 50 * 3, scratch);
   EXPECT_EQ(out, image.pixels);
 }
 
@@ -79,8 +114,8 @@ TEST(Resize, RefusesWhatCannotBe) {
   const Image image = computed_picture(5, 5, 3);
   ResizeScratch scratch;
   std::vector<std::uint8_t> out(300);
-  const auto go = [&](Box box, int w, int h, Window window) {
-    resize(image.view(), box, w, h, window, out.data(), 15, scratch);
+  const auto go = [&](Box box, int w, int h, Region window) {
+    resize(image.view(), box, w, h, window, false, out.data(), 15, scratch);
   };
   EXPECT_THROW(go({0, 0, 6, 5}, 5, 5, {0, 0, 5, 5}), ConfigError);
   EXPECT_THROW(go({0, 0, 0, 5}, 5, 5, {0, 0, 5, 5}), ConfigError);

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <random>
 #include <sstream>
 
 #include "stoker/base/error.h"
@@ -113,6 +115,75 @@ TEST(ImageDecode, EveryTruncationIsSeen) {
   }
 }
 
+// All regions of the picture at `path` that `tries` draws, beside the whole picture decoded.
+void expect_parts_of(const std::filesystem::path& path, int channels, int tries) {
+  std::vector<std::byte> bytes;
+  read_file(path, bytes);
+  augment::Image whole;
+  decode_image(bytes, channels, {}, whole, "whole");
+  const auto row_bytes = static_cast<std::size_t>(channels);
+  ImageDecoder decoder;  // one for all, as a loader has it
+  std::mt19937 random(7);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int i = 0; i < tries; ++i) {
+    const ImageDecoder::Size size = decoder.open(bytes, channels, {}, "part");
+    ASSERT_EQ(size.width, whole.width);
+    ASSERT_EQ(size.height, whole.height);
+    augment::Region region{below(size.width), below(size.height), 0, 0};
+    region.width = 1 + below(size.width - region.left);
+    region.height = 1 + below(size.height - region.top);
+    const augment::ImageView view = decoder.decode(region, "part");
+    ASSERT_EQ(view.channels, channels);
+    for (int y = region.top; y < region.top + region.height; ++y) {
+      const std::size_t first = static_cast<std::size_t>(region.left) * row_bytes;
+      ASSERT_TRUE(std::equal(view.row(y) + first,
+                             view.row(y) + first + static_cast<std::size_t>(region.width) * row_bytes,
+                             whole.view().row(y) + first))
+          << path << ": row " << y << " of " << region.width << " x " << region.height << " at " << region.left << ", "
+          << region.top << " of " << size.width << " x " << size.height;
+    }
+  }
+}
+
+// Colours at full and half resolution, grey, CMYK, progressive, PNG, and every orientation.
+TEST(ImageDecode, APartIsThatPartOfTheWhole) {
+  const auto folder = testing::source_folder() / "tests/data/broken-images";
+  for (const char* kind : {"valid_but_unusual", "exif"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder / kind)) {
+      expect_parts_of(entry.path(), 3, 60);
+      expect_parts_of(entry.path(), 1, 20);
+    }
+  }
+}
+
+TEST(ImageDecode, APartIsThatPartOfTheWholeOfPhotographs) {
+  const char* data = std::getenv("STOKER_DATA");
+  const std::filesystem::path folder = std::filesystem::path(data != nullptr ? data : "") / "imagenet-sample";
+  if (data == nullptr || !std::filesystem::is_directory(folder)) {
+    GTEST_SKIP() << "no imagenet-sample under STOKER_DATA";
+  }
+  int pictures = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && ++pictures % 5 == 0) {
+      expect_parts_of(entry.path(), 3, 4);
+    }
+  }
+  EXPECT_GE(pictures, 200);
+}
+
+// Damage below what is wanted is not looked at, above it is.
+TEST(ImageDecode, LooksNoFurtherThanTheRegion) {
+  const auto jpeg = picture("valid_but_unusual/hopper.jpg");
+  const Bytes half = Bytes(jpeg).first(jpeg.size() / 2);
+  ImageDecoder decoder;
+  const ImageDecoder::Size size = decoder.open(half, 3, {}, "half");
+  decoder.decode({0, 0, size.width, size.height / 8}, "half");
+  decoder.open(half, 3, {}, "half");
+  EXPECT_THROW(decoder.decode({0, size.height - 8, size.width, 8}, "half"), DataError);
+  decoder.open(jpeg, 3, {}, "whole");  // a failure leaves nothing behind
+  EXPECT_EQ(decoder.decode({0, 0, size.width, size.height}, "whole").width, size.width);
+}
+
 // Orientation o undone by what it means, worked out by hand on a 3 x 2 picture.
 TEST(Exif, TurnsUpright) {
   const augment::Image image{3, 2, 1, {1, 2, 3, 4, 5, 6}};
@@ -121,7 +192,7 @@ TEST(Exif, TurnsUpright) {
                                                            {6, 3, 5, 2, 4, 1}, {3, 6, 2, 5, 1, 4}};
   for (int orientation = 1; orientation <= 8; ++orientation) {
     augment::Image upright;
-    turn_upright(image, orientation, upright);
+    turn_upright(image.view(), orientation, upright);
     EXPECT_EQ(upright.pixels, expected[static_cast<std::size_t>(orientation - 1)]) << orientation;
     EXPECT_EQ(upright.width, orientation >= 5 ? 2 : 3);
   }

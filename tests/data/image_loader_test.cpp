@@ -15,6 +15,7 @@
 namespace stoker::data {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::small_png;
 using testing::TempFolder;
 
@@ -244,6 +245,123 @@ TEST_F(ImageLoaderTest, ABadSampleComesAtItsBatchAndTheRestGoesOn) {
     EXPECT_EQ(batches, 4);
     EXPECT_FALSE(loader.next().has_value());
   }
+}
+
+// Two of 23 damaged: what stands in for them, and who is told what, depends on the seed alone.
+class BadPicturesTest : public ImageLoaderTest {
+ protected:
+  void SetUp() override {
+    ImageLoaderTest::SetUp();
+    folder_.write("b/4.png", small_png(4, 14, 12).substr(0, 60));
+    folder_.write("a/9.png", "no picture");
+    options_.bad.budget = 0.1;
+    options_.bad.listener = [this](const core::BadSample& bad) {
+      told_.push_back(fmt::format("{}.{} {}: {} -> {}", bad.epoch, bad.step, bad.name, bad.reason, bad.replaced_by));
+    };
+  }
+  [[nodiscard]] std::string_view key(std::int64_t index) const { return options_.split.source->key(index); }
+  std::vector<std::string> told_;
+};
+
+TEST_F(BadPicturesTest, OthersStandInOnAnyThreadsAndAfterAResume) {
+  options_.bad.on_bad = OnBad::kReplace;
+  options_.threads = 0;
+  const auto expected = run(options_, 14);
+  const std::vector<std::string> told = told_;
+  ASSERT_GE(told.size(), 4u);  // two epochs, and what the third has begun with
+  EXPECT_THAT(told[0], ::testing::AnyOf(HasSubstr("4.png: damaged"), HasSubstr("9.png: is no picture (it begins")));
+  std::int64_t samples = 0;
+  for (std::size_t call = 0; call < 5; ++call) {
+    const core::Batch& batch = *expected[call];
+    samples += batch.size();
+    for (std::int64_t row = 0; row < batch.size(); ++row) {
+      const std::string_view name = key(batch.indices()[static_cast<std::size_t>(row)]);
+      EXPECT_TRUE(name != "b/4.png" && name != "a/9.png");
+      EXPECT_EQ(batch["target"].const_data_ptr<std::int64_t>()[row], name.starts_with("b/") ? 1 : 0) << "its own label";
+    }
+  }
+  EXPECT_EQ(samples, 23);
+  for (const auto& [threads, depth] : {std::pair{1, 2}, {2, 3}, {4, 7}}) {
+    told_.clear();
+    options_.threads = threads;
+    options_.depth = depth;
+    const auto batches = run(options_, 14);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      SCOPED_TRACE(fmt::format("{} threads, depth {}, call {}", threads, depth, i));
+      expect_same(batches[i], expected[i]);
+    }
+    EXPECT_EQ(told_, told);
+  }
+  for (int step = 0; step <= 5; ++step) {
+    options_.start = {0, step};
+    ImageLoader loader(options_);
+    for (std::size_t i = static_cast<std::size_t>(step); i < expected.size(); ++i) {
+      expect_same(loader.next(), expected[i]);
+    }
+  }
+}
+
+TEST_F(BadPicturesTest, BatchesGoWithoutThem) {
+  options_.bad.on_bad = OnBad::kSkip;
+  options_.threads = 2;
+  const auto batches = run(options_, 6);
+  std::int64_t samples = 0;
+  for (std::size_t call = 0; call < 5; ++call) {
+    const core::Batch& batch = *batches[call];
+    samples += batch.size();
+    ASSERT_EQ(batch["image"].size(0), batch.size());
+    ASSERT_EQ(batch["target"].size(0), batch.size());
+    EXPECT_TRUE(batch["image"].is_contiguous());
+    const SampleReader reader(options_.split.source, 3, options_.policy);
+    SampleWorkspace workspace;
+    std::vector<std::uint8_t> row(static_cast<std::size_t>(reader.row_bytes()));
+    for (std::int64_t i = 0; i < batch.size(); ++i) {
+      const std::int64_t index = batch.indices()[static_cast<std::size_t>(i)];
+      reader.read_row(index, options_.seed, 0, row, workspace);
+      EXPECT_TRUE(std::equal(row.begin(), row.end(), batch["image"][i].const_data_ptr<std::uint8_t>())) << key(index);
+      EXPECT_EQ(batch["target"].const_data_ptr<std::int64_t>()[i], key(index).starts_with("b/") ? 1 : 0);
+    }
+  }
+  EXPECT_EQ(samples, 21);
+  EXPECT_EQ(told_.size(), 2u);
+}
+
+TEST_F(BadPicturesTest, OverTheBudgetTheRunEndsAtTheSameBatch) {
+  options_.bad.on_bad = OnBad::kReplace;
+  options_.bad.budget = 0.05;  // one of 23
+  std::string where;
+  for (const int threads : {0, 1, 4}) {
+    options_.threads = threads;
+    ImageLoader loader(options_);
+    try {
+      while (loader.next()) {
+      }
+      FAIL() << "no error";
+    } catch (const DataError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("2 of 23 samples cannot be had, 1 are allowed"));
+      EXPECT_THAT(error.what(), HasSubstr("a/9.png: is no picture"));
+      EXPECT_THAT(error.what(), HasSubstr("b/4.png: damaged"));
+      const std::string here = fmt::format("{}", loader.position().step);
+      EXPECT_TRUE(where.empty() || where == here);
+      where = here;
+    }
+  }
+  options_.bad.budget = 0;
+  EXPECT_THROW((void)run(options_, 6), DataError);
+  options_.bad.budget = 1.5;
+  EXPECT_THROW((void)run(options_, 6), ConfigError);
+}
+
+TEST_F(BadPicturesTest, StandInsAreSpreadOverTheSplit) {
+  std::vector<int> counts(10);
+  for (std::int64_t sample = 0; sample < 10'000; ++sample) {
+    ++counts[static_cast<std::size_t>(stand_in(5, 1, sample, 0, 10))];
+  }
+  for (const int count : counts) {
+    EXPECT_NEAR(count, 1000, 5 * 30);  // 30: the standard deviation
+  }
+  EXPECT_NE(stand_in(5, 1, 7, 0, 1'000'000), stand_in(5, 1, 7, 1, 1'000'000));
+  EXPECT_NE(stand_in(5, 1, 7, 0, 1'000'000), stand_in(5, 2, 7, 0, 1'000'000));
 }
 
 TEST_F(ImageLoaderTest, EvaluationIsInOrderAndTailsMayBeDropped) {

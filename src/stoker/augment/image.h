@@ -9,6 +9,12 @@
 
 namespace stoker::augment {
 
+// A rectangle of pixels.
+struct Region {
+  int left = 0, top = 0, width = 0, height = 0;
+  bool operator==(const Region&) const = default;
+};
+
 // A loan of somebody's pixels, possibly a rectangle within a wider picture.
 struct ImageView {
   const std::uint8_t* pixels = nullptr;
@@ -21,6 +27,12 @@ struct ImageView {
   // The rectangle of width x height pixels whose top left corner is (left, top); it must lie within.
   [[nodiscard]] ImageView part(int left, int top, int part_width, int part_height) const {
     return {row(top) + static_cast<std::ptrdiff_t>(left) * channels, part_width, part_height, channels, stride};
+  }
+  // The whole picture of which this is the rectangle at (left, top), and of which no other pixel may be read.
+  [[nodiscard]] ImageView as_part_of(int whole_width, int whole_height, int left, int top) const {
+    const auto before = static_cast<std::uintptr_t>(top * stride + static_cast<std::ptrdiff_t>(left) * channels);
+    const auto address = reinterpret_cast<std::uintptr_t>(pixels) - before;  // maybe nobody's memory
+    return {reinterpret_cast<const std::uint8_t*>(address), whole_width, whole_height, channels, stride};
   }
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "stoker/base/error.h"
 
@@ -71,10 +72,59 @@ bool flip(const ImagePolicy& policy, DrawKey key) {
   return (key.random(RandomOp::kFlip).uniform() < 0.5) != again;
 }
 
-// Columns in reverse order, in place.
-void mirror_row(std::uint8_t* row, int width, int channels) {
-  for (int a = 0, b = width - 1; a < b; ++a, --b) {
-    std::swap_ranges(row + a * channels, row + (a + 1) * channels, row + b * channels);
+// Of an axis of `size` source pixels that is scaled to `scaled`: those that outputs begin ... end - 1 of it are made
+// of, and one more on either side for the rounding.
+std::pair<int, int> source_span(int size, int scaled, int begin, int end) {
+  if (size == scaled) {
+    return {begin, end};
+  }
+  const double scale = static_cast<double>(size) / scaled, support = std::max(scale, 1.0);
+  const double low = (begin + 0.5) * scale - support - 1, high = (end - 0.5) * scale + support + 1;
+  return {std::max(static_cast<int>(low), 0), static_cast<int>(std::min(std::ceil(high), static_cast<double>(size)))};
+}
+
+// The part of the scaled picture that the output covers.
+Region window_of(const ImagePolicy& policy, const ImageDraw& drawn) {
+  const int left = std::max(drawn.offset_x, 0), right = std::min(drawn.offset_x + policy.out_width, drawn.scaled_width);
+  const int top = std::max(drawn.offset_y, 0),
+            bottom = std::min(drawn.offset_y + policy.out_height, drawn.scaled_height);
+  return right > left && bottom > top ? Region{left, top, right - left, bottom - top} : Region{};
+}
+
+// A row's pixels, from right to left if mirrored.
+void copy_row(const std::uint8_t* row, int width, int channels, bool mirrored, std::uint8_t* out) {
+  if (!mirrored) {
+    std::memcpy(out, row, static_cast<std::size_t>(width * channels));
+    return;
+  }
+  for (const std::uint8_t* from = row + (width - 1) * channels; from >= row; from -= channels) {
+    out = std::copy_n(from, channels, out);
+  }
+}
+
+// The picture cut, scaled, padded and mirrored.
+void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
+          ResizeScratch& scratch) {
+  const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(policy.out_width) * source.channels;
+  const Region window = window_of(policy, drawn);
+  if (window.width != policy.out_width || window.height != policy.out_height) {
+    std::memset(out.data(), 0, out.size());  // the rest is black
+  }
+  if (window.width == 0) {
+    return;
+  }
+  const ImageView part = source.part(drawn.left, drawn.top, drawn.width, drawn.height);
+  const int before = window.left - drawn.offset_x, behind = policy.out_width - before - window.width;  // black columns
+  std::uint8_t* to = out.data() + (window.top - drawn.offset_y) * stride +
+                     static_cast<std::ptrdiff_t>(drawn.flipped ? behind : before) * source.channels;
+  if (drawn.scaled_width == part.width && drawn.scaled_height == part.height) {
+    const ImageView wanted = part.part(window.left, window.top, window.width, window.height);
+    for (int y = 0; y < wanted.height; ++y) {
+      copy_row(wanted.row(y), wanted.width, wanted.channels, drawn.flipped, to + y * stride);
+    }
+  } else {
+    resize(part, {0, 0, static_cast<double>(part.width), static_cast<double>(part.height)}, drawn.scaled_width,
+           drawn.scaled_height, window, drawn.flipped, to, stride, scratch);
   }
 }
 
@@ -129,40 +179,24 @@ ImageDraw draw(const ImagePolicy& policy, int width, int height, const DrawKey& 
   return drawn;
 }
 
+Region needed(const ImagePolicy& policy, const ImageDraw& drawn) {
+  const Region window = window_of(policy, drawn);
+  if (window.width == 0) {
+    return {};
+  }
+  const auto [left, right] = source_span(drawn.width, drawn.scaled_width, window.left, window.left + window.width);
+  const auto [top, bottom] = source_span(drawn.height, drawn.scaled_height, window.top, window.top + window.height);
+  return {drawn.left + left, drawn.top + top, right - left, bottom - top};
+}
+
 void execute(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
              ResizeScratch& scratch) {
-  const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(policy.out_width) * source.channels;
-  if (static_cast<std::ptrdiff_t>(out.size()) != stride * policy.out_height) {
+  const std::ptrdiff_t bytes = static_cast<std::ptrdiff_t>(policy.out_width) * policy.out_height * source.channels;
+  if (static_cast<std::ptrdiff_t>(out.size()) != bytes) {
     fail<ConfigError>("augment.policy", "a row has {} bytes, {}x{}x{} need {}", out.size(), policy.out_width,
-                      policy.out_height, source.channels, stride * policy.out_height);
+                      policy.out_height, source.channels, bytes);
   }
-  // The part of the output that the scaled picture covers; the rest is black.
-  const int left = std::max(drawn.offset_x, 0), right = std::min(drawn.offset_x + policy.out_width, drawn.scaled_width);
-  const int top = std::max(drawn.offset_y, 0),
-            bottom = std::min(drawn.offset_y + policy.out_height, drawn.scaled_height);
-  const bool covered = right - left == policy.out_width && bottom - top == policy.out_height;
-  if (!covered) {
-    std::memset(out.data(), 0, out.size());
-  }
-  if (right > left && bottom > top) {
-    const ImageView part = source.part(drawn.left, drawn.top, drawn.width, drawn.height);
-    std::uint8_t* to = out.data() + (top - drawn.offset_y) * stride +
-                       static_cast<std::ptrdiff_t>(left - drawn.offset_x) * source.channels;
-    if (drawn.scaled_width == part.width && drawn.scaled_height == part.height) {
-      const ImageView wanted = part.part(left, top, right - left, bottom - top);
-      for (int y = 0; y < wanted.height; ++y) {
-        std::memcpy(to + y * stride, wanted.row(y), static_cast<std::size_t>(wanted.width * source.channels));
-      }
-    } else {
-      resize(part, {0, 0, static_cast<double>(part.width), static_cast<double>(part.height)}, drawn.scaled_width,
-             drawn.scaled_height, {left, top, right - left, bottom - top}, to, stride, scratch);
-    }
-  }
-  if (drawn.flipped) {
-    for (int y = 0; y < policy.out_height; ++y) {
-      mirror_row(out.data() + y * stride, policy.out_width, source.channels);
-    }
-  }
+  crop(policy, drawn, source, out, scratch);
   if (drawn.operations.count > 0) {
     thread_local PixelScratch pixels;  // grows to a few rows, or one picture, and stays with its thread
     execute(drawn.operations, {out.data(), policy.out_width, policy.out_height, source.channels}, pixels);

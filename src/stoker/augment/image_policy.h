@@ -56,6 +56,10 @@ struct ImageDraw {
 
 [[nodiscard]] ImageDraw draw(const ImagePolicy& policy, int width, int height, const DrawKey& key);
 
+// The pixels of the source that execute() reads, at most: those of the rectangle that its window into the scaled
+// picture needs. Nothing else has to be decoded. Empty (0 x 0) if the output lies wholly outside.
+[[nodiscard]] Region needed(const ImagePolicy& policy, const ImageDraw& drawn);
+
 // Writes out_height * out_width * channels bytes (HWC) to out, which must have exactly that size.
 void execute(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
              ResizeScratch& scratch);

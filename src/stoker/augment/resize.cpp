@@ -4,27 +4,40 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stoker/augment/resize_kernels.h"
 #include "stoker/base/error.h"
 
 namespace stoker::augment {
 namespace {
 
-constexpr int kWeightBits = 32 - 8 - 2;  // 8 bits of pixel, 2 of headroom: Pillow's PRECISION_BITS
-constexpr int kHalf = 1 << (kWeightBits - 1);
-
-std::uint8_t to_byte(int sum) { return static_cast<std::uint8_t>(std::clamp(sum >> kWeightBits, 0, 255)); }
+// The weights once more, in pairs for the vector kernels.
+void pair_up(AxisWeights& axis) {
+  const std::size_t pairs = axis.weights.size() / 2;
+  axis.low.resize(pairs);
+  axis.high.resize(pairs);
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const auto a = static_cast<std::uint32_t>(axis.weights[2 * i]),
+               b = static_cast<std::uint32_t>(axis.weights[2 * i + 1]);
+    constexpr std::uint32_t kLow = 0x7FFF;
+    axis.low[i] = (a & kLow) | (b & kLow) << 16;
+    axis.high[i] = (a >> 15 & 0xFFFF) | b >> 15 << 16;
+  }
+}
 
 // Pillow's precompute_coeffs and normalize_coeffs_8bpc for the triangle filter, outputs first ... first + outputs - 1
-// of `scaled`. in0 and in1 are float there too: that is part of the result.
-void weigh(int source_size, float in0, float in1, int scaled, int first, int outputs, AxisWeights& axis,
+// of `scaled`, or in reverse order. in0 and in1 are float there too: that is part of the result.
+void weigh(int source_size, float in0, float in1, int scaled, int first, int outputs, bool reversed, AxisWeights& axis,
            std::vector<double>& exact) {
   const double scale = static_cast<double>(in1 - in0) / scaled;
   const double filter_scale = std::max(scale, 1.0);
   const double support = filter_scale;
-  axis.taps = static_cast<int>(std::ceil(support)) * 2 + 1;
-  axis.first.resize(static_cast<std::size_t>(outputs));
-  axis.count.resize(static_cast<std::size_t>(outputs));
-  axis.weights.assign(static_cast<std::size_t>(outputs) * static_cast<std::size_t>(axis.taps), 0);
+  const auto rounded_up = [](int value) { return (value + kTapGroup - 1) / kTapGroup * kTapGroup; };
+  axis.outputs = outputs;
+  axis.taps = rounded_up(static_cast<int>(std::ceil(support)) * 2 + 1);
+  const auto entries = static_cast<std::size_t>(rounded_up(outputs));
+  axis.first.resize(entries);
+  axis.count.resize(entries);
+  axis.weights.assign(entries * static_cast<std::size_t>(axis.taps), 0);
   exact.resize(static_cast<std::size_t>(axis.taps));
   const double inverse = 1.0 / filter_scale;
   for (int i = 0; i < outputs; ++i) {
@@ -37,60 +50,47 @@ void weigh(int source_size, float in0, float in1, int scaled, int first, int out
       exact[static_cast<std::size_t>(k)] = distance < 1.0 ? 1.0 - distance : 0.0;
       total += exact[static_cast<std::size_t>(k)];
     }
-    int* weights = axis.weights.data() + static_cast<std::ptrdiff_t>(i) * axis.taps;
+    const int at = reversed ? outputs - 1 - i : i;
+    int* weights = axis.weights.data() + static_cast<std::ptrdiff_t>(at) * axis.taps;
     for (int k = 0; k < count; ++k) {
       const double share = total != 0.0 ? exact[static_cast<std::size_t>(k)] / total : 0.0;
       weights[k] = static_cast<int>(0.5 + share * (1 << kWeightBits));
     }
-    axis.first[static_cast<std::size_t>(i)] = low;
-    axis.count[static_cast<std::size_t>(i)] = count;
+    axis.first[static_cast<std::size_t>(at)] = low;
+    axis.count[static_cast<std::size_t>(at)] = count;
+    axis.begin = i == 0 ? low : axis.begin;
+    axis.end = low + count;  // both ends grow with the output
+  }
+  for (auto i = static_cast<std::size_t>(outputs); i < entries; ++i) {
+    axis.first[i] = axis.first[i - 1];
+    axis.count[i] = 0;
+  }
+  pair_up(axis);
+}
+
+// Where source rows first ... first + count - 1 lie, for a reader of their columns left ... right - 1 that goes kSlack
+// bytes beyond: the rows at the end of the picture are copied.
+void point_to_rows(ImageView source, int first, int count, int left, int right, ResizeScratch& scratch) {
+  const std::ptrdiff_t bytes = static_cast<std::ptrdiff_t>(source.width) * source.channels;
+  const std::uint8_t* end = source.row(source.height - 1) + bytes;
+  scratch.inputs.resize(static_cast<std::size_t>(count));
+  int whole = count;
+  while (whole > 0 && end - source.row(first + whole - 1) < bytes + kSlack) {
+    --whole;
+  }
+  for (int y = 0; y < whole; ++y) {
+    scratch.inputs[static_cast<std::size_t>(y)] = source.row(first + y);
+  }
+  scratch.last_rows.resize(static_cast<std::size_t>((count - whole) * (bytes + kSlack)));
+  for (int y = whole; y < count; ++y) {
+    std::uint8_t* copy = scratch.last_rows.data() + (y - whole) * (bytes + kSlack);
+    const std::ptrdiff_t from = static_cast<std::ptrdiff_t>(left) * source.channels;
+    std::copy_n(source.row(first + y) + from, (right - left) * source.channels, copy + from);
+    scratch.inputs[static_cast<std::size_t>(y)] = copy;
   }
 }
 
-template <int kChannels>
-void scale_row(const std::uint8_t* source, const AxisWeights& axis, std::uint8_t* out) {
-  const std::size_t outputs = axis.first.size();
-  for (std::size_t i = 0; i < outputs; ++i) {
-    const std::uint8_t* from = source + static_cast<std::ptrdiff_t>(axis.first[i]) * kChannels;
-    const int* weights = axis.weights.data() + i * static_cast<std::size_t>(axis.taps);
-    int sums[kChannels];
-    std::fill_n(sums, kChannels, kHalf);
-    for (int k = 0; k < axis.count[i]; ++k) {
-      for (int c = 0; c < kChannels; ++c) {
-        sums[c] += from[k * kChannels + c] * weights[k];
-      }
-    }
-    for (int c = 0; c < kChannels; ++c) {
-      *out++ = to_byte(sums[c]);
-    }
-  }
-}
-
-void scale_row(const std::uint8_t* source, int channels, const AxisWeights& axis, std::uint8_t* out) {
-  switch (channels) {
-    case 1: return scale_row<1>(source, axis, out);
-    case 2: return scale_row<2>(source, axis, out);
-    case 3: return scale_row<3>(source, axis, out);
-    default: return scale_row<4>(source, axis, out);
-  }
-}
-
-// One output row as the weighted sum of count rows of `bytes` bytes each.
-void mix_rows(const std::uint8_t* rows, std::ptrdiff_t bytes, const int* weights, int count, int* sums,
-              std::uint8_t* out) {
-  std::fill_n(sums, bytes, kHalf);
-  for (int k = 0; k < count; ++k, rows += bytes) {
-    const int weight = weights[k];
-    for (std::ptrdiff_t i = 0; i < bytes; ++i) {
-      sums[i] += rows[i] * weight;
-    }
-  }
-  for (std::ptrdiff_t i = 0; i < bytes; ++i) {
-    out[i] = to_byte(sums[i]);
-  }
-}
-
-void check(ImageView source, const Box& box, int width, int height, const Window& window) {
+void check(ImageView source, const Box& box, int width, int height, const Region& window) {
   if (source.width < 1 || source.height < 1 || source.channels < 1 || source.channels > 4 || width < 1 || height < 1) {
     fail<ConfigError>("augment.resize",
                       "cannot scale {}x{}x{} pixels to {}x{}; sizes must be at least 1, channels 1 to 4", source.width,
@@ -110,31 +110,26 @@ void check(ImageView source, const Box& box, int width, int height, const Window
 
 }  // namespace
 
-void resize(ImageView source, const Box& box, int scaled_width, int scaled_height, const Window& window,
+void resize(ImageView source, const Box& box, int scaled_width, int scaled_height, const Region& window, bool mirrored,
             std::uint8_t* out, std::ptrdiff_t out_stride, ResizeScratch& scratch) {
   check(source, box, scaled_width, scaled_height, window);
   AxisWeights& across = scratch.horizontal;
   AxisWeights& down = scratch.vertical;
   weigh(source.width, static_cast<float>(box.left), static_cast<float>(box.right), scaled_width, window.left,
-        window.width, across, scratch.exact);
+        window.width, mirrored, across, scratch.exact);
   weigh(source.height, static_cast<float>(box.top), static_cast<float>(box.bottom), scaled_height, window.top,
-        window.height, down, scratch.exact);
-
-  // Both axes' first and last taps grow with the output, so these are the source rows that anything needs.
-  const int first_row = down.first.front();
-  const int last_row = down.first.back() + down.count.back();
+        window.height, false, down, scratch.exact);
+  for (int& first : down.first) {
+    first -= down.begin;
+  }
+  const int count = down.end - down.begin;
   const std::ptrdiff_t bytes = static_cast<std::ptrdiff_t>(window.width) * source.channels;
-  scratch.rows.resize(static_cast<std::size_t>(bytes) * static_cast<std::size_t>(last_row - first_row));
-  scratch.sums.resize(static_cast<std::size_t>(bytes));
-  for (int y = first_row; y < last_row; ++y) {
-    scale_row(source.row(y), source.channels, across, scratch.rows.data() + (y - first_row) * bytes);
-  }
-  for (int y = 0; y < window.height; ++y) {
-    const auto i = static_cast<std::size_t>(y);
-    mix_rows(scratch.rows.data() + (down.first[i] - first_row) * bytes, bytes,
-             down.weights.data() + static_cast<std::ptrdiff_t>(y) * down.taps, down.count[i], scratch.sums.data(),
-             out + y * out_stride);
-  }
+  const std::ptrdiff_t stride = bytes + kSlack;
+  scratch.rows.resize(std::max(scratch.rows.size(), static_cast<std::size_t>(stride * count)));
+  point_to_rows(source, down.begin, count, across.begin, across.end, scratch);
+  const ResizeKernels& kernels = scratch.plain ? plain_resize_kernels() : vector_resize_kernels();
+  kernels.scale_rows(scratch.inputs.data(), count, source.channels, across, scratch.rows.data(), stride);
+  kernels.mix_rows(scratch.rows.data(), stride, bytes, down, out, out_stride);
 }
 
 }  // namespace stoker::augment

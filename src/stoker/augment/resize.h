@@ -21,35 +21,35 @@ struct Box {
   double bottom = 0;
 };
 
-// The rectangle of the scaled picture that is wanted; nothing else is computed.
-struct Window {
-  int left = 0;
-  int top = 0;
-  int width = 0;
-  int height = 0;
-};
-
 // One axis of a resize: for each wanted output pixel the first source pixel and `taps` weights of 22 fractional bits.
+// taps is a multiple of four, and so is the number of entries: those beyond `outputs` repeat the last without weights.
 struct AxisWeights {
+  int outputs = 0;
   int taps = 0;
-  std::vector<int> first;    // [outputs]
-  std::vector<int> count;    // [outputs], at most taps
-  std::vector<int> weights;  // [outputs * taps], zero beyond count
+  int begin = 0, end = 0;           // the source pixels that any output is made of
+  std::vector<int> first;           // [entries]
+  std::vector<int> count;           // [entries], at most taps
+  std::vector<int> weights;         // [entries * taps], zero beyond count
+  std::vector<std::uint32_t> low;   // [entries * taps / 2]: low 15 bits of two neighbours, 16 bits each
+  std::vector<std::uint32_t> high;  // the same of the bits above, signed
 };
 
 // Memory that is kept between calls.
 struct ResizeScratch {
   AxisWeights horizontal;
   AxisWeights vertical;
-  std::vector<std::uint8_t> rows;  // after the horizontal pass
-  std::vector<int> sums;           // of one output row
-  std::vector<double> exact;       // weights of one output pixel
+  std::vector<const std::uint8_t*> inputs;  // source rows
+  std::vector<std::uint8_t> last_rows;      // a copy of those that nothing may be read beyond
+  std::vector<std::uint8_t> rows;           // after the horizontal pass
+  std::vector<double> exact;                // weights of one output pixel
+  bool plain = false;                       // without vector instructions: the same pixels, slower; for tests
 };
 
-// Scales box of source to scaled_width x scaled_height and writes the window of the result to out: rows of
-// out_stride bytes, window.width * channels of them used. The window must lie within the scaled picture and the box
-// within the source; every size at least 1, channels 1 ... 4; ConfigError otherwise.
-void resize(ImageView source, const Box& box, int scaled_width, int scaled_height, const Window& window,
+// Scales box of source to scaled_width x scaled_height and writes the window of the result to out, nothing else being
+// computed or read: rows of out_stride bytes, window.width * channels of them used; mirrored: from right to left. The
+// window must lie within the scaled picture and the box within the source; every size at least 1, channels 1 ... 4;
+// ConfigError otherwise.
+void resize(ImageView source, const Box& box, int scaled_width, int scaled_height, const Region& window, bool mirrored,
             std::uint8_t* out, std::ptrdiff_t out_stride, ResizeScratch& scratch);
 
 }  // namespace stoker::augment

@@ -27,6 +27,7 @@ enum class RandomOp : std::uint16_t {
   kGrey = 12,
   kBlur = 13,
   kErase = 14,
+  kStandIn = 64,  // what stands in for a bad sample
   kOwn = 0x8000,  // this and every greater number: programs on the library
 };
 

@@ -29,6 +29,17 @@ struct Tiff {
   }
 };
 
+// How the upright picture is read out of the stored one.
+struct Turn {
+  bool swapped;  // its rows are columns there
+  bool from_right, from_bottom;
+};
+
+Turn turn_of(int orientation) {
+  return {orientation >= 5, orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8,
+          orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7};
+}
+
 }  // namespace
 
 int exif_orientation(Bytes block) {
@@ -51,26 +62,37 @@ int exif_orientation(Bytes block) {
   return 1;
 }
 
-void turn_upright(const augment::Image& from, int orientation, augment::Image& to) {
-  const bool swapped = orientation >= 5;
-  to.reshape(swapped ? from.height : from.width, swapped ? from.width : from.height, from.channels);
-  const std::ptrdiff_t right = from.channels;
-  const std::ptrdiff_t down = static_cast<std::ptrdiff_t>(from.width) * from.channels;
+void turn_upright(augment::ImageView from, int orientation, augment::Image& to) {
+  const Turn turn = turn_of(orientation);
+  to.reshape(turn.swapped ? from.height : from.width, turn.swapped ? from.width : from.height, from.channels);
   // Where in `from` the upright picture's first pixel lies, and the way from there along its rows and columns.
-  const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-  const bool from_bottom = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-  const std::uint8_t* start =
-      from.pixels.data() + (from_right ? right * (from.width - 1) : 0) + (from_bottom ? down * (from.height - 1) : 0);
-  const std::ptrdiff_t along_x = from_right ? -right : right;
-  const std::ptrdiff_t along_y = from_bottom ? -down : down;
-  const std::ptrdiff_t column = swapped ? along_y : along_x;
-  const std::ptrdiff_t row = swapped ? along_x : along_y;
+  const std::uint8_t* start = from.row(turn.from_bottom ? from.height - 1 : 0) +
+                              static_cast<std::ptrdiff_t>(turn.from_right ? from.width - 1 : 0) * from.channels;
+  const std::ptrdiff_t along_x = turn.from_right ? -from.channels : from.channels;
+  const std::ptrdiff_t along_y = turn.from_bottom ? -from.stride : from.stride;
+  const std::ptrdiff_t column = turn.swapped ? along_y : along_x;
+  const std::ptrdiff_t row = turn.swapped ? along_x : along_y;
   std::uint8_t* out = to.pixels.data();
   for (int y = 0; y < to.height; ++y) {
     for (int x = 0; x < to.width; ++x) {
       out = std::copy_n(start + y * row + x * column, from.channels, out);
     }
   }
+}
+
+augment::Region region_as_stored(const augment::Region& region, int orientation, int width, int height) {
+  const Turn turn = turn_of(orientation);
+  augment::Region stored = region;
+  if (turn.swapped) {
+    stored = {region.top, region.left, region.height, region.width};
+  }
+  if (turn.from_right) {
+    stored.left = width - stored.left - stored.width;
+  }
+  if (turn.from_bottom) {
+    stored.top = height - stored.top - stored.height;
+  }
+  return stored;
 }
 
 }  // namespace stoker::data

@@ -14,6 +14,9 @@ namespace stoker::data {
 
 // from as it looks upright: 2 mirrored, 3 half a turn, 4 mirrored top to bottom, 5 transposed, 6 a quarter to the
 // right, 7 transversed, 8 a quarter to the left. 5 to 8 swap width and height.
-void turn_upright(const augment::Image& from, int orientation, augment::Image& to);
+void turn_upright(augment::ImageView from, int orientation, augment::Image& to);
+
+// Where region of the upright picture lies in the picture as stored, which is width x height.
+[[nodiscard]] augment::Region region_as_stored(const augment::Region& region, int orientation, int width, int height);
 
 }  // namespace stoker::data

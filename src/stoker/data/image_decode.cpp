@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/data/image_decode.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -48,14 +49,16 @@ std::string_view readable_format(Bytes file, std::string_view name) {
   return format;
 }
 
-// RGB to luma in place: ITU-R 601-2 in 16 bits of fraction, as Pillow's convert("L").
-void to_luma(augment::Image& image) {
-  const std::size_t pixels = image.pixels.size() / 3;
-  for (std::size_t i = 0; i < pixels; ++i) {
-    const std::uint8_t* rgb = image.pixels.data() + i * 3;
-    image.pixels[i] = static_cast<std::uint8_t>((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
+// RGB to luma: ITU-R 601-2 in 16 bits of fraction, as Pillow's convert("L").
+void to_luma(augment::ImageView rgb, augment::Image& grey) {
+  grey.reshape(rgb.width, rgb.height, 1);
+  std::uint8_t* out = grey.pixels.data();
+  for (int y = 0; y < rgb.height; ++y) {
+    const std::uint8_t* in = rgb.row(y);
+    for (int x = 0; x < rgb.width; ++x, in += 3) {
+      *out++ = static_cast<std::uint8_t>((in[0] * 19595u + in[1] * 38470u + in[2] * 7471u + 0x8000u) >> 16);
+    }
   }
-  image.reshape(image.width, image.height, 1);
 }
 
 }  // namespace
@@ -82,7 +85,7 @@ void check_picture_size(std::int64_t width, std::int64_t height, const DecodeLim
 
 ImageInfo probe_image(Bytes file, const DecodeLimits& limits, std::string_view name) {
   const std::string_view format = readable_format(file, name);
-  const StoredPicture stored = format == "JPEG" ? jpeg_header(file, name) : png_header(file, limits, name);
+  const StoredPicture stored = format == "JPEG" ? JpegDecoder().open(file, name) : png_header(file, limits, name);
   check_picture_size(stored.width, stored.height, limits, name);
   ImageInfo info{format, stored.width, stored.height, stored.channels};
   if (stored.orientation >= 5) {
@@ -91,20 +94,45 @@ ImageInfo probe_image(Bytes file, const DecodeLimits& limits, std::string_view n
   return info;
 }
 
-void decode_image(Bytes file, int channels, const DecodeLimits& limits, augment::Image& out, std::string_view name) {
+ImageDecoder::Size ImageDecoder::open(Bytes file, int channels, const DecodeLimits& limits, std::string_view name) {
   if (channels != 1 && channels != 3) {
     fail<ConfigError>("data.decode", "pictures have 1 or 3 channels, got {}", channels);
   }
-  const std::string_view format = readable_format(file, name);
-  const StoredPicture stored =
-      format == "JPEG" ? jpeg_decode(file, channels, limits, out, name) : png_decode(file, channels, limits, out, name);
-  if (out.channels == 3 && channels == 1) {
-    to_luma(out);
+  channels_ = channels;
+  limits_ = limits;
+  is_jpeg_ = readable_format(file, name) == "JPEG";
+  stored_ = is_jpeg_ ? jpeg_.open(file, name) : png_decode(file, channels, limits, whole_, name);
+  check_picture_size(stored_.width, stored_.height, limits, name);
+  size_ = {stored_.width, stored_.height};
+  if (stored_.orientation >= 5) {
+    std::swap(size_.width, size_.height);
   }
-  if (stored.orientation != 1) {
-    augment::Image upright;
-    turn_upright(out, stored.orientation, upright);
-    std::swap(out, upright);
+  return size_;
+}
+
+augment::ImageView ImageDecoder::decode(const augment::Region& region, std::string_view name) {
+  const augment::Region wanted = region_as_stored(region, stored_.orientation, stored_.width, stored_.height);
+  augment::ImageView view = (is_jpeg_ ? jpeg_.decode(wanted, channels_, limits_, name) : whole_.view())
+                                .part(wanted.left, wanted.top, wanted.width, wanted.height);
+  if (view.channels == 3 && channels_ == 1) {
+    to_luma(view, grey_);
+    view = grey_.view();
+  }
+  if (stored_.orientation != 1) {
+    turn_upright(view, stored_.orientation, turned_);
+    view = turned_.view();
+  }
+  return view.as_part_of(size_.width, size_.height, region.left, region.top);
+}
+
+void decode_image(Bytes file, int channels, const DecodeLimits& limits, augment::Image& out, std::string_view name) {
+  ImageDecoder decoder;
+  const ImageDecoder::Size size = decoder.open(file, channels, limits, name);
+  const augment::ImageView all = decoder.decode({0, 0, size.width, size.height}, name);
+  out.reshape(size.width, size.height, all.channels);
+  const auto bytes = static_cast<std::size_t>(size.width) * static_cast<std::size_t>(all.channels);
+  for (int y = 0; y < size.height; ++y) {
+    std::copy_n(all.row(y), bytes, out.pixels.data() + static_cast<std::size_t>(y) * bytes);
   }
 }
 

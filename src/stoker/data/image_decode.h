@@ -9,6 +9,7 @@
 
 #include "stoker/augment/image.h"
 #include "stoker/base/file.h"
+#include "stoker/data/jpeg_decode.h"
 
 namespace stoker::data {
 
@@ -20,6 +21,8 @@ struct DecodeLimits {
   // A scan of a progressive JPEG costs a pass over the whole picture and as little as 20 bytes of file; real encoders
   // write about ten. (libjpeg-turbo, "Two Issues with the JPEG Standard", advises a limit.)
   int max_scans = 100;
+  // Bytes that a decoder may take for its own purposes: a progressive JPEG keeps two a coefficient.
+  std::int64_t max_memory = std::int64_t{1} << 30;
 };
 
 // What the first bytes of a file say it is: "JPEG", "PNG", "WebP", "GIF", "BMP", "TIFF", "AVIF or HEIC", "JPEG XL",
@@ -39,11 +42,36 @@ struct ImageInfo {
 // Reads the header alone. DataError as decode_image.
 [[nodiscard]] ImageInfo probe_image(Bytes file, const DecodeLimits& limits, std::string_view name);
 
-// Decodes to `channels` 8-bit channels, 1 (luma) or 3 (RGB), upright: EXIF orientations 1-8 are carried out. Grey is
-// repeated; CMYK and YCCK are taken as inverted (Adobe's way) and converted as Pillow does; palettes are looked up; of
-// 16 bits the high 8 are kept; alpha is dropped, not composited (Pillow's convert("RGB")).
-// name: what to call the file in errors. DataError for an unsupported format, a limit exceeded, and any damage that
-// touches pixels (truncated data, bad codes); out then holds nothing of use.
+// Pictures one after the other, with the memory of one. The header comes first: what is wanted of a picture can be
+// chosen by its size, and nothing else of a JPEG is computed. One thread a decoder.
+class ImageDecoder {
+ public:
+  struct Size {
+    int width = 0, height = 0;  // pixels, upright
+  };
+
+  // channels: 1 (luma) or 3 (RGB). Pixels come upright: EXIF orientations 1-8 are carried out. Grey is repeated; CMYK
+  // and YCCK are taken as inverted (Adobe's way) and converted as Pillow does; palettes are looked up; of 16 bits the
+  // high 8 are kept; alpha is dropped, not composited (Pillow's convert("RGB")). file: its bytes must stay until
+  // decode(). name: what to call it in errors. DataError for an unsupported format, a limit exceeded and damage to the
+  // header; of a PNG to anything.
+  Size open(Bytes file, int channels, const DecodeLimits& limits, std::string_view name);
+  // The whole upright picture, of which just region may be read (and 64 bytes beyond its rows); good until the next
+  // call of either. Once after each open(). DataError for damage that touches what was decoded: in a JPEG nothing below
+  // the region is looked at.
+  augment::ImageView decode(const augment::Region& region, std::string_view name);
+
+ private:
+  bool is_jpeg_ = false;
+  int channels_ = 3;
+  DecodeLimits limits_;
+  StoredPicture stored_;
+  Size size_;
+  JpegDecoder jpeg_;
+  augment::Image whole_, grey_, turned_;  // a PNG; what had to be made grey; what had to be turned
+};
+
+// A whole picture. DataError as ImageDecoder; out then holds nothing of use.
 void decode_image(Bytes file, int channels, const DecodeLimits& limits, augment::Image& out, std::string_view name);
 
 }  // namespace stoker::data

@@ -24,6 +24,13 @@ ImageLoaderOptions checked(ImageLoaderOptions options) {
   return options;
 }
 
+// "[data.jpeg] a/1.jpg: is empty" to "is empty".
+std::string without_name(std::string_view message, std::string_view name) {
+  const std::size_t at = message.find(name);
+  const bool named = at != std::string_view::npos && message.substr(at + name.size()).starts_with(": ");
+  return std::string(named ? message.substr(at + name.size() + 2) : message);
+}
+
 SamplerOptions sampler_options(const ImageLoaderOptions& options) {
   return {.samples = options.split.size(),
           .batch = options.batch,
@@ -40,6 +47,7 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
     : options_(checked(std::move(options))),
       sampler_(sampler_options(options_)),
       reader_(options_.split.source, options_.channels, options_.policy),
+      ledger_(options_.bad, options_.split.size()),
       position_(options_.start),
       ahead_(options_.start),
       slots_(static_cast<std::size_t>(options_.depth)),
@@ -68,74 +76,133 @@ void ImageLoader::submit_next() {
   const auto rows = static_cast<std::int64_t>(slot.indices.size());
   const augment::ImagePolicy& policy = options_.policy;
   const auto host = at::TensorOptions().pinned_memory(options_.pinned);
-  const at::Tensor images =
-      at::empty({rows, policy.out_height, policy.out_width, options_.channels}, host.dtype(at::kByte));
-  const at::Tensor targets = at::empty({rows}, host.dtype(at::kLong));
-  auto* target = targets.mutable_data_ptr<std::int64_t>();
+  slot.images = at::empty({rows, policy.out_height, policy.out_width, options_.channels}, host.dtype(at::kByte));
+  slot.targets = at::empty({rows}, host.dtype(at::kLong));
+  slot.rows = slot.images.mutable_data_ptr<std::uint8_t>();
+  slot.labels = slot.targets.mutable_data_ptr<std::int64_t>();
+  std::int64_t* label = slot.labels;
   for (std::int64_t& index : slot.indices) {  // from positions in the split to indices in its source
     const auto position = static_cast<std::size_t>(index);
-    *target++ = options_.split.labels[position];
+    *label++ = options_.split.labels[position];
     index = options_.split.samples[position];
   }
-  slot.rows = images.mutable_data_ptr<std::uint8_t>();
-  slot.epoch = ahead_.epoch;
-  slot.batch = core::Batch(ahead_, slot.indices);
-  slot.batch.set("image", images);
-  slot.batch.set("target", targets);
+  slot.bad.assign(slot.indices.size(), std::nullopt);
+  slot.position = ahead_;
   if (options_.mix.on()) {
-    draw_mix(slot);
+    const bool whole = sampler_.global_size(ahead_.step) == options_.batch;
+    slot.mixer.begin(options_.mix, policy.out_width, policy.out_height,
+                     {options_.seed, static_cast<std::uint32_t>(ahead_.epoch), static_cast<std::uint32_t>(ahead_.step),
+                      static_cast<std::uint32_t>(options_.rank * rows / options_.mix.block)},
+                     whole ? rows : 0);
+    slot.mixed = at::empty({rows}, host.dtype(at::kLong));
+    slot.shares = at::empty({rows}, host.dtype(at::kFloat));
   }
   ++ahead_.step;
   pool_.submit(ticket, rows);
 }
 
-void ImageLoader::draw_mix(Slot& slot) {
-  const auto rows = static_cast<std::int64_t>(slot.indices.size()), block = std::int64_t{options_.mix.block};
-  const auto host = at::TensorOptions().pinned_memory(options_.pinned);
-  const at::Tensor mixed = at::empty({rows}, host.dtype(at::kLong)), share = at::empty({rows}, host.dtype(at::kFloat));
-  const auto* own = slot.batch["target"].const_data_ptr<std::int64_t>();
-  auto* target = mixed.mutable_data_ptr<std::int64_t>();
-  auto* shares = share.mutable_data_ptr<float>();
-  std::copy_n(own, rows, target);
-  std::fill_n(shares, rows, 1.0F);
-  const bool whole = sampler_.global_size(ahead_.step) == options_.batch;
-  slot.blocks.resize(static_cast<std::size_t>(whole ? rows / block : 0));
-  if (!slot.unread) {
-    slot.unread = std::make_unique<std::atomic<std::int64_t>[]>(
-        static_cast<std::size_t>(options_.batch / options_.ranks / block));  // of a whole batch
-  }
-  for (std::size_t i = 0; i < slot.blocks.size(); ++i) {
-    const std::int64_t first = static_cast<std::int64_t>(i) * block;
-    const std::int64_t place = (options_.rank * rows + first) / block;  // in the global batch
-    const augment::BlockDraw& drawn = slot.blocks[i] =
-        augment::draw(options_.mix, options_.policy.out_width, options_.policy.out_height,
-                      {options_.seed, static_cast<std::uint32_t>(ahead_.epoch), static_cast<std::uint32_t>(ahead_.step),
-                       static_cast<std::uint32_t>(place)});
-    slot.unread[i].store(block, std::memory_order_relaxed);  // the pool's lock publishes it
-    for (std::int64_t row = first; row < first + block; ++row) {
-      target[row] = own[first + drawn.partner[static_cast<std::size_t>(row - first)]];
-      shares[row] = drawn.own_share();
-    }
-  }
-  slot.batch.set("target_mixed", mixed);
-  slot.batch.set("share", share);
+std::span<std::uint8_t> ImageLoader::bytes_of(const Slot& slot, std::size_t row) const {
+  const auto bytes = static_cast<std::size_t>(reader_.row_bytes());
+  return {slot.rows + row * bytes, bytes};
+}
+
+// The batch's first row.
+augment::Pixels ImageLoader::pixels_of(const Slot& slot) const {
+  return {slot.rows, options_.policy.out_width, options_.policy.out_height, options_.channels};
 }
 
 void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
-  const Slot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
-  const auto bytes = static_cast<std::size_t>(reader_.row_bytes());
-  reader_.read_row(slot.indices[static_cast<std::size_t>(row)], options_.seed, slot.epoch,
-                   {slot.rows + static_cast<std::size_t>(row) * bytes, bytes},
-                   workspaces_[static_cast<std::size_t>(worker)]);
-  if (slot.blocks.empty()) {
-    return;
+  Slot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
+  const auto at = static_cast<std::size_t>(row);
+  SampleWorkspace& workspace = workspaces_[static_cast<std::size_t>(worker)];
+  const std::int64_t index = slot.indices[at];
+  try {
+    reader_.read_row(index, options_.seed, slot.position.epoch, bytes_of(slot, at), workspace);
+  } catch (const DataError& error) {
+    if (ledger_.on_bad() == OnBad::kRaise) {
+      throw;
+    }
+    core::BadSample bad{slot.position.epoch, slot.position.step, index, reader_.name(index), {}, {}};
+    bad.reason = without_name(error.what(), bad.name);
+    if (ledger_.on_bad() == OnBad::kReplace && !put_stand_in(slot, at, bad, workspace)) {
+      throw;  // so many are bad that chance finds no good one
+    }
+    slot.bad[at] = std::move(bad);
   }
-  const std::int64_t block = options_.mix.block, which = row / block;
-  if (slot.unread[static_cast<std::size_t>(which)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    const augment::Pixels first{slot.rows + static_cast<std::size_t>(which * block) * bytes, options_.policy.out_width,
-                                options_.policy.out_height, options_.channels};
-    augment::execute(slot.blocks[static_cast<std::size_t>(which)], first, mixing_[static_cast<std::size_t>(worker)]);
+  const bool good = !slot.bad[at] || !slot.bad[at]->replaced_by.empty();
+  slot.mixer.row_read(row, good, pixels_of(slot), mixing_[static_cast<std::size_t>(worker)]);
+}
+
+bool ImageLoader::put_stand_in(Slot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace) {
+  constexpr std::uint16_t kOccurrence = 1;  // it may be drawn for itself in this epoch, too
+  for (int attempt = 0; attempt < kStandIns; ++attempt) {
+    const auto position = static_cast<std::size_t>(
+        stand_in(options_.seed, slot.position.epoch, bad.index, attempt, options_.split.size()));
+    const std::int64_t index = options_.split.samples[position];
+    try {
+      reader_.read_row(index, options_.seed, slot.position.epoch, bytes_of(slot, row), workspace, kOccurrence);
+    } catch (const DataError&) {
+      continue;
+    }
+    slot.indices[row] = index;
+    slot.labels[row] = options_.split.labels[position];
+    bad.replaced_by = reader_.name(index);
+    return true;
   }
+  return false;
+}
+
+// Good rows move up to where left-out ones were.
+void ImageLoader::close_gaps(Slot& slot) {
+  std::size_t kept = 0;
+  for (std::size_t row = 0; row < slot.indices.size(); ++row) {
+    if (slot.bad[row] && slot.bad[row]->replaced_by.empty()) {
+      continue;
+    }
+    if (kept < row) {
+      std::ranges::copy(bytes_of(slot, row), bytes_of(slot, kept).begin());
+      slot.labels[kept] = slot.labels[row];
+      slot.indices[kept] = slot.indices[row];
+      if (options_.mix.on()) {
+        slot.mixed.mutable_data_ptr<std::int64_t>()[kept] = slot.mixed.const_data_ptr<std::int64_t>()[row];
+        slot.shares.mutable_data_ptr<float>()[kept] = slot.shares.const_data_ptr<float>()[row];
+      }
+    }
+    ++kept;
+  }
+  if (kept == 0 && !slot.indices.empty()) {
+    fail<DataError>("data.loader", "none of the {} samples of epoch {}, step {} can be had; the first: {}",
+                    slot.indices.size(), slot.position.epoch, slot.position.step, slot.bad.front()->reason);
+  }
+  slot.indices.resize(kept);
+  for (at::Tensor* each : {&slot.images, &slot.targets, &slot.mixed, &slot.shares}) {
+    *each = each->defined() ? each->narrow(0, 0, static_cast<std::int64_t>(kept)) : *each;
+  }
+}
+
+core::Batch ImageLoader::finish(Slot& slot) {
+  bool gaps = false;
+  for (const std::optional<core::BadSample>& bad : slot.bad) {
+    if (bad) {
+      ledger_.add(*bad);
+      gaps = gaps || bad->replaced_by.empty();
+    }
+  }
+  if (options_.mix.on()) {
+    slot.mixer.pair(slot.labels, static_cast<std::int64_t>(slot.indices.size()),
+                    slot.mixed.mutable_data_ptr<std::int64_t>(), slot.shares.mutable_data_ptr<float>());
+  }
+  if (gaps) {
+    close_gaps(slot);
+  }
+  core::Batch batch(slot.position, slot.indices);
+  batch.set("image", std::move(slot.images));
+  batch.set("target", std::move(slot.targets));
+  if (options_.mix.on()) {
+    batch.set("target_mixed", std::move(slot.mixed));
+    batch.set("share", std::move(slot.shares));
+  }
+  return batch;
 }
 
 std::optional<core::Batch> ImageLoader::next() {
@@ -144,14 +211,13 @@ std::optional<core::Batch> ImageLoader::next() {
     return std::nullopt;
   }
   ++position_.step;
-  std::int64_t ticket = 0;
+  core::Batch batch;
   try {
-    ticket = pool_.take();
+    batch = finish(slots_[static_cast<std::size_t>(pool_.take()) % slots_.size()]);
   } catch (...) {
     submit_next();  // into the slot of the batch that failed
     throw;
   }
-  core::Batch batch = std::move(slots_[static_cast<std::size_t>(ticket) % slots_.size()].batch);
   submit_next();
   return batch;
 }

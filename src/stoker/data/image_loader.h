@@ -3,15 +3,18 @@
 // memory. What comes out depends on the options and the position alone, never on the threads. One consumer at a time.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "stoker/augment/image_policy.h"
 #include "stoker/augment/mix.h"
 #include "stoker/core/batch_source.h"
+#include "stoker/data/bad_samples.h"
+#include "stoker/data/block_mixer.h"
 #include "stoker/data/image_folder.h"
 #include "stoker/data/row_pool.h"
 #include "stoker/data/sample_reader.h"
@@ -28,9 +31,10 @@ struct ImageLoaderOptions {
   std::uint64_t seed = 0;   // of the order and of what is drawn
   bool shuffle = true;
   bool drop_tail = false;
-  int threads = 1;       // 0: the caller's thread does the work
-  int depth = 2;         // batches ahead of the consumer
-  bool pinned = false;   // page-locked memory, so that a copy to a GPU need not wait; needs CUDA
+  int threads = 1;      // 0: the caller's thread does the work
+  int depth = 2;        // batches ahead of the consumer
+  bool pinned = false;  // page-locked memory, so that a copy to a GPU need not wait; needs CUDA
+  BadSampleOptions bad;
   core::Position start;  // the first batch to hand out; step may equal steps_per_epoch(): the epoch's end
   int rank = 0;
   int ranks = 1;
@@ -39,9 +43,9 @@ struct ImageLoaderOptions {
 // Hands out batches with "image", uint8 [B, H, W, C] contiguous, and "target", int64 [B], both on the CPU; indices()
 // are indices into the split's source. With `mix` on also "target_mixed", int64 [B], the partner's, and "share",
 // float32 [B], of a row's own pixels: 1, with its own target, in a short batch, whose slices need not hold whole
-// blocks. After the last batch of an epoch comes one empty answer, then the next epoch, on which the threads are at
-// work by then. A sample that cannot be had: DataError that names it, at the batch it belongs to; the next call goes on
-// with the batch after it.
+// blocks, and in a block of which a row was left out. After the last batch of an epoch comes one empty answer, then the
+// next epoch, on which the threads are at work by then. A sample that cannot be had is raised, left out or replaced, as
+// options.bad says; DataError comes at the batch it belongs to, and the next call goes on with the batch after it.
 class ImageLoader final : public core::BatchSource {
  public:
   // ConfigError for numbers that cannot be.
@@ -62,20 +66,27 @@ class ImageLoader final : public core::BatchSource {
  private:
   // A batch that is being filled; its tensors belong to the consumer's thread, the threads see bare memory.
   struct Slot {
-    core::Batch batch;
+    core::Position position;
+    at::Tensor images, targets;
+    at::Tensor mixed, shares;  // with options.mix on
     std::uint8_t* rows = nullptr;
+    std::int64_t* labels = nullptr;
     std::vector<std::int64_t> indices;
-    std::int64_t epoch = 0;
-    std::vector<augment::BlockDraw> blocks;               // empty: nothing is mixed
-    std::unique_ptr<std::atomic<std::int64_t>[]> unread;  // rows of each block; who reads the last one mixes it
+    std::vector<std::optional<core::BadSample>> bad;  // of each row; replaced_by tells whether another one stands in
+    BlockMixer mixer;
   };
   void submit_next();
-  void draw_mix(Slot& slot);
+  [[nodiscard]] augment::Pixels pixels_of(const Slot& slot) const;
   void fill(std::int64_t ticket, std::int64_t row, int worker);
+  bool put_stand_in(Slot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace);
+  [[nodiscard]] std::span<std::uint8_t> bytes_of(const Slot& slot, std::size_t row) const;
+  core::Batch finish(Slot& slot);
+  void close_gaps(Slot& slot);
 
   ImageLoaderOptions options_;
   Sampler sampler_;
   SampleReader reader_;
+  BadSampleLedger ledger_;
   core::Position position_;   // of the next batch to hand out
   core::Position ahead_;      // of the next batch to submit
   std::int64_t tickets_ = 0;  // submitted so far; a ticket's slot is slots_[ticket % slots]

@@ -1,26 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // libjpeg reports errors by a callback that must not return, so it leaves by longjmp. Every frame that such a jump can
 // skip is either C or a step_...() function below, and those have no object with a destructor; what needs one lives in
-// JpegReader, which the caller owns.
+// JpegDecoder::Reader, which the caller owns.
 #include "stoker/data/jpeg_decode.h"
 
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>  // jpeglib.h needs it
 
 #include "stoker/base/error.h"
 #include "stoker/data/exif.h"
+#include "stoker/data/image_decode.h"
 
 namespace stoker::data {
 namespace {
 
-struct JpegReader {
-  explicit JpegReader(Bytes bytes);
-  ~JpegReader() { jpeg_destroy_decompress(&info); }
-  JpegReader(const JpegReader&) = delete;
-  JpegReader& operator=(const JpegReader&) = delete;
+// Pixels on either side of what is wanted: upsampled colours are made of their neighbours, so that the pixels at the
+// edge of what is decoded differ from those of the whole picture.
+constexpr int kMargin = 2;
+// libjpeg-turbo writes rows that begin at multiples of 32 bytes past the cache, and the resize then waits for the
+// memory (bench/data/README.md).
+constexpr std::size_t kRowUnit = 32, kRowOffset = 16;
+constexpr std::size_t kSlack = 64;  // bytes beyond the last row, for vector instructions
+
+}  // namespace
+
+// Everything that a jump must not skip.
+struct JpegDecoder::Reader {
+  Reader();
+  ~Reader() { jpeg_destroy_decompress(&info); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
 
   jpeg_decompress_struct info{};
   jpeg_error_mgr errors{};
@@ -28,10 +41,18 @@ struct JpegReader {
   std::jmp_buf escape{};
   char message[JMSG_LENGTH_MAX] = {};
   Bytes file;
+  bool created = false;
   int max_scans = 0;
-  augment::Image* out = nullptr;
+  augment::Region region;          // wanted
+  JDIMENSION left = 0, width = 0;  // of what is decoded
+  std::uint8_t* rows = nullptr;    // of region, `width` pixels each
+  std::size_t stride = 0;          // bytes
   std::vector<std::uint8_t> cmyk;  // one row
 };
+
+namespace {
+
+using JpegReader = JpegDecoder::Reader;
 
 JpegReader& reader_of(j_common_ptr info) { return *static_cast<JpegReader*>(info->client_data); }
 
@@ -65,13 +86,6 @@ void on_progress(j_common_ptr info) {
   }
 }
 
-JpegReader::JpegReader(Bytes bytes) : file(bytes) {
-  info.err = jpeg_std_error(&errors);
-  errors.error_exit = on_error;
-  errors.emit_message = on_message;
-  progress.progress_monitor = on_progress;
-}
-
 // True if step came to its end, false if libjpeg gave up on the way; message then says why.
 bool guarded(JpegReader& reader, void (*step)(JpegReader&)) {
   if (setjmp(reader.escape) != 0) {
@@ -81,9 +95,14 @@ bool guarded(JpegReader& reader, void (*step)(JpegReader&)) {
   return true;
 }
 
-void step_header(JpegReader& reader) {
+void step_create(JpegReader& reader) {
   jpeg_create_decompress(&reader.info);  // clears the struct but for err and client_data
   reader.info.client_data = &reader;
+  reader.created = true;
+}
+
+void step_header(JpegReader& reader) {
+  jpeg_abort_decompress(&reader.info);  // whatever became of the picture before
   jpeg_mem_src(&reader.info, reinterpret_cast<const unsigned char*>(reader.file.data()),
                static_cast<unsigned long>(reader.file.size()));
   jpeg_save_markers(&reader.info, JPEG_APP0 + 1, 0xFFFF);  // EXIF
@@ -93,6 +112,14 @@ void step_header(JpegReader& reader) {
 void step_start(JpegReader& reader) {
   reader.info.progress = &reader.progress;
   jpeg_start_decompress(&reader.info);
+  const auto all = static_cast<int>(reader.info.output_width);
+  const int left = std::max(reader.region.left - kMargin, 0);
+  const int right = std::min(reader.region.left + reader.region.width + kMargin, all);
+  reader.left = static_cast<JDIMENSION>(left);
+  reader.width = static_cast<JDIMENSION>(right - left);
+  if (right - left < all) {
+    jpeg_crop_scanline(&reader.info, &reader.left, &reader.width);  // moves left to where a block begins
+  }
 }
 
 // Row pixels of Adobe's inverted CMYK to RGB as Pillow's Convert.c does it: nk - MULDIV255(c, nk).
@@ -109,13 +136,18 @@ void cmyk_to_rgb(const std::uint8_t* cmyk, int width, std::uint8_t* rgb) {
 
 void step_rows(JpegReader& reader) {
   jpeg_decompress_struct& info = reader.info;
-  const std::size_t bytes =
-      static_cast<std::size_t>(reader.out->width) * static_cast<std::size_t>(reader.out->channels);
-  while (info.output_scanline < info.output_height) {
-    std::uint8_t* to = reader.out->pixels.data() + info.output_scanline * bytes;
+  if (reader.region.top > 0) {
+    jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(reader.region.top));
+  }
+  std::uint8_t* to = reader.rows;
+  for (int y = 0; y < reader.region.height;) {
     JSAMPROW row = reader.cmyk.empty() ? to : reader.cmyk.data();
-    if (jpeg_read_scanlines(&info, &row, 1) == 1 && !reader.cmyk.empty()) {
-      cmyk_to_rgb(reader.cmyk.data(), reader.out->width, to);
+    if (jpeg_read_scanlines(&info, &row, 1) == 1) {
+      if (!reader.cmyk.empty()) {
+        cmyk_to_rgb(reader.cmyk.data(), static_cast<int>(reader.width), to);
+      }
+      to += reader.stride;
+      ++y;
     }
   }
 }
@@ -129,43 +161,62 @@ void run(JpegReader& reader, void (*step)(JpegReader&), std::string_view name) {
   }
 }
 
-StoredPicture read_header(JpegReader& reader, std::string_view name) {
-  run(reader, step_header, name);
-  StoredPicture stored{static_cast<int>(reader.info.image_width), static_cast<int>(reader.info.image_height),
-                       reader.info.num_components, 1};
-  for (jpeg_saved_marker_ptr marker = reader.info.marker_list; marker != nullptr; marker = marker->next) {
+int orientation_of(const jpeg_decompress_struct& info) {
+  for (jpeg_saved_marker_ptr marker = info.marker_list; marker != nullptr; marker = marker->next) {
     const Bytes data(reinterpret_cast<const std::byte*>(marker->data), marker->data_length);
     if (as_text(data).starts_with(std::string_view("Exif\0\0", 6))) {
-      stored.orientation = exif_orientation(data.subspan(6));
-      break;
+      return exif_orientation(data.subspan(6));
     }
   }
-  return stored;
+  return 1;
 }
 
 }  // namespace
 
-StoredPicture jpeg_header(Bytes file, std::string_view name) {
-  JpegReader reader(file);
-  return read_header(reader, name);
+JpegDecoder::Reader::Reader() {
+  info.err = jpeg_std_error(&errors);
+  errors.error_exit = on_error;
+  errors.emit_message = on_message;
+  progress.progress_monitor = on_progress;
 }
 
-StoredPicture jpeg_decode(Bytes file, int channels, const DecodeLimits& limits, augment::Image& out,
-                          std::string_view name) {
-  JpegReader reader(file);
-  const StoredPicture stored = read_header(reader, name);
-  check_picture_size(stored.width, stored.height, limits, name);
-  const bool four = reader.info.jpeg_color_space == JCS_CMYK || reader.info.jpeg_color_space == JCS_YCCK;
-  reader.info.out_color_space = four ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-  reader.max_scans = limits.max_scans;
-  run(reader, step_start, name);
-  out.reshape(stored.width, stored.height, four ? 3 : channels);
-  reader.out = &out;
-  if (four) {
-    reader.cmyk.resize(static_cast<std::size_t>(stored.width) * 4);
+JpegDecoder::JpegDecoder() : reader_(std::make_unique<Reader>()) {}
+JpegDecoder::~JpegDecoder() = default;
+
+StoredPicture JpegDecoder::open(Bytes file, std::string_view name) {
+  Reader& reader = *reader_;
+  reader.file = file;
+  if (!reader.created) {
+    run(reader, step_create, name);
   }
+  run(reader, step_header, name);
+  return {static_cast<int>(reader.info.image_width), static_cast<int>(reader.info.image_height),
+          reader.info.num_components, orientation_of(reader.info)};
+}
+
+augment::ImageView JpegDecoder::decode(const augment::Region& region, int channels, const DecodeLimits& limits,
+                                       std::string_view name) {
+  Reader& reader = *reader_;
+  jpeg_decompress_struct& info = reader.info;
+  const bool four = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+  info.out_color_space = four ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  info.mem->max_memory_to_use = static_cast<long>(limits.max_memory);
+  reader.max_scans = limits.max_scans;
+  reader.region = region;
+  run(reader, step_start, name);
+  const int made = four ? 3 : channels;
+  const std::size_t bytes = std::size_t{reader.width} * static_cast<std::size_t>(made);
+  reader.stride = (bytes + kRowUnit - 1) / kRowUnit * kRowUnit;
+  const std::size_t room = reader.stride * static_cast<std::size_t>(region.height) + kRowUnit + kRowOffset + kSlack;
+  pixels_.resize(std::max(pixels_.size(), room));
+  const auto address = reinterpret_cast<std::uintptr_t>(pixels_.data());
+  reader.rows = pixels_.data() + ((kRowUnit - address % kRowUnit) % kRowUnit + kRowOffset);
+  reader.cmyk.resize(four ? std::size_t{reader.width} * 4 : 0);
   run(reader, step_rows, name);
-  return stored;
+  const augment::ImageView decoded{reader.rows, static_cast<int>(reader.width), region.height, made,
+                                   static_cast<std::ptrdiff_t>(reader.stride)};
+  return decoded.as_part_of(static_cast<int>(info.image_width), static_cast<int>(info.image_height),
+                            static_cast<int>(reader.left), region.top);
 }
 
 }  // namespace stoker::data

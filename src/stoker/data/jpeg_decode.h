@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG by libjpeg-turbo. Used by image_decode alone, which documents the behaviour. Thread-safe: no state.
+// JPEG by libjpeg-turbo: the header first, then no more pixels than are wanted. Used by image_decode alone, which
+// documents the behaviour. One thread a decoder.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "stoker/augment/image.h"
 #include "stoker/base/file.h"
-#include "stoker/data/image_decode.h"
 
 namespace stoker::data {
+
+struct DecodeLimits;
 
 // What a header says, before orientation is carried out.
 struct StoredPicture {
@@ -18,9 +23,24 @@ struct StoredPicture {
   int orientation = 1;  // EXIF, 1 ... 8
 };
 
-[[nodiscard]] StoredPicture jpeg_header(Bytes file, std::string_view name);
-// As stored; the caller turns it upright.
-StoredPicture jpeg_decode(Bytes file, int channels, const DecodeLimits& limits, augment::Image& out,
-                          std::string_view name);
+class JpegDecoder {
+ public:
+  struct Reader;  // libjpeg's
+
+  JpegDecoder();
+  ~JpegDecoder();
+
+  // Reads the header of a file, whose bytes must stay until the last call of decode(). DataError with `name`.
+  StoredPicture open(Bytes file, std::string_view name);
+  // Decodes region of the picture as stored, once after each open(): 1 channel of grey, else 3 (of CMYK always 3). The
+  // answer is the whole picture, of which just that region may be read (and 64 bytes beyond its rows); it is good until
+  // the next call. The pixels are those that decoding the whole picture gives.
+  augment::ImageView decode(const augment::Region& region, int channels, const DecodeLimits& limits,
+                            std::string_view name);
+
+ private:
+  std::unique_ptr<Reader> reader_;
+  std::vector<std::uint8_t> pixels_;  // only ever grows
+};
 
 }  // namespace stoker::data

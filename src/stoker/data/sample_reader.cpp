@@ -38,19 +38,25 @@ std::int64_t SampleReader::row_bytes() const {
 }
 
 void SampleReader::read_row(std::int64_t index, std::uint64_t seed, std::int64_t epoch, std::span<std::uint8_t> row,
-                            SampleWorkspace& workspace) const {
+                            SampleWorkspace& workspace, std::uint16_t occurrence) const {
   Stopwatch watch;
   source_->read(index, workspace.bytes);
   add(read_ns_, watch.restart());
+  const augment::DrawKey key{seed, static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(index), occurrence};
+  augment::ImageDraw drawn;
+  const auto decode = [&](std::string_view name) {
+    const ImageDecoder::Size size = workspace.decoder.open(workspace.bytes, channels_, {}, name);
+    drawn = augment::draw(policy_, size.width, size.height, key);
+    return workspace.decoder.decode(augment::needed(policy_, drawn), name);
+  };
+  augment::ImageView picture;
   try {
-    decode_image(workspace.bytes, channels_, {}, workspace.image, {});
+    picture = decode({});
   } catch (const DataError&) {  // once more, with the name: making it for every good sample would cost time
-    decode_image(workspace.bytes, channels_, {}, workspace.image, source_->name(index));
+    picture = decode(source_->name(index));
   }
   add(decode_ns_, watch.restart());
-  const augment::DrawKey key{seed, static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(index), 0};
-  const augment::ImageDraw drawn = augment::draw(policy_, workspace.image.width, workspace.image.height, key);
-  augment::execute(policy_, drawn, workspace.image.view(), row, workspace.scratch);
+  augment::execute(policy_, drawn, picture, row, workspace.scratch);
   add(augment_ns_, watch.restart());
   samples_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -69,10 +75,18 @@ double estimate_sample_seconds(const ImageSplit& split, int channels, const augm
   std::vector<std::uint8_t> row(static_cast<std::size_t>(reader.row_bytes()));
   SampleWorkspace workspace;
   const Stopwatch watch;
+  std::int64_t had = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    reader.read_row(split.samples[static_cast<std::size_t>(i * split.size() / count)], 0, 0, row, workspace);
+    try {
+      reader.read_row(split.samples[static_cast<std::size_t>(i * split.size() / count)], 0, 0, row, workspace);
+      ++had;
+    } catch (const DataError&) {
+      if (i + 1 == count && had == 0) {
+        throw;
+      }
+    }
   }
-  return watch.seconds() / static_cast<double>(count);
+  return watch.seconds() / static_cast<double>(had);
 }
 
 }  // namespace stoker::data

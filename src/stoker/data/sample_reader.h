@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "stoker/augment/image_policy.h"
@@ -19,7 +20,7 @@ namespace stoker::data {
 // Memory of one thread, kept from sample to sample.
 struct SampleWorkspace {
   std::vector<std::byte> bytes;
-  augment::Image image;
+  ImageDecoder decoder;
   augment::ResizeScratch scratch;
 };
 
@@ -38,11 +39,13 @@ class SampleReader {
 
   // Bytes of a row: out_height * out_width * channels.
   [[nodiscard]] std::int64_t row_bytes() const;
-  // Fills row (row_bytes() long, HWC) with sample `index` of the source as it is in that epoch. DataError that names
-  // the file if it cannot be had.
+  // Fills row (row_bytes() long, HWC) with sample `index` of the source as it is in that epoch. occurrence: 0, or how
+  // often it was drawn before. DataError that names the file if it cannot be had.
   void read_row(std::int64_t index, std::uint64_t seed, std::int64_t epoch, std::span<std::uint8_t> row,
-                SampleWorkspace& workspace) const;
+                SampleWorkspace& workspace, std::uint16_t occurrence = 0) const;
   [[nodiscard]] StageSeconds seconds() const;
+  // In words, for messages.
+  [[nodiscard]] std::string name(std::int64_t index) const { return source_->name(index); }
 
  private:
   std::shared_ptr<const ByteSource> source_;
@@ -52,7 +55,7 @@ class SampleReader {
 };
 
 // Seconds that one sample takes on one thread: the mean over k (or all, if fewer) samples spread over the split, read
-// in the caller's thread. 0 for an empty split. DataError as read_row.
+// in the caller's thread, those left out that cannot be had. 0 for an empty split. DataError as read_row if none can.
 [[nodiscard]] double estimate_sample_seconds(const ImageSplit& split, int channels, const augment::ImagePolicy& policy,
                                              int k = 32);
 

@@ -21,6 +21,7 @@
 #include "stoker/job/loaded_model.h"
 #include "stoker/job/machine_record.h"
 #include "stoker/job/process.h"
+#include "stoker/job/quarantine.h"
 #include "stoker/job/saved_plan.h"
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
@@ -166,6 +167,11 @@ Outcome run_and_test(const train::LoopParts& parts, const Setup& setup, const Se
   return outcome;
 }
 
+std::string text_of(const core::BadSample& bad) {
+  const std::string instead = bad.replaced_by.empty() ? "left out" : bad.replaced_by + " stands in for it";
+  return fmt::format("{}: {}; {}", bad.name, bad.reason, instead);
+}
+
 }  // namespace
 
 struct Job::State {
@@ -227,12 +233,18 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   io::CheckpointStore store(run.checkpoints());
   const std::int64_t last_step = train::total_steps(plan, setup.task->size(tasks::Split::kTrain));
   const optim::ScheduleOptions schedule = schedule_of(plan, last_step);
-  const auto source = setup.training_source(session.progress().position);
   device::ScalarRing ring(setup.device, session.step().scalar_names().size());
 
   io::EventBus bus;
   add_sinks(bus, std::move(sinks), run, plan.tensorboard);
   announce(bus, run, setup, session, last_step);
+  Quarantine quarantine(run.path());
+  setup.bad_samples = [&](const core::BadSample& bad) {
+    if (quarantine.add(bad)) {
+      bus.emit(core::FaultSurvived{session.progress().step, "bad_sample", text_of(bad)});
+    }
+  };
+  const auto source = setup.training_source(session.progress().position);
 
   const auto save = [&](const char* kind) {
     bus.flush();  // a kill from here on leaves the rows of every step that the checkpoint has

@@ -5,23 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "stoker/base/csv_cell.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 
 namespace stoker::job {
 namespace {
-
-// A cell of CSV after RFC 4180.
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) {
-    return text;
-  }
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted += c == '"' ? "\"\"" : std::string(1, c);
-  }
-  return quoted + "\"";
-}
 
 std::string json_line(const Prediction& prediction) {
   const tasks::UnlabelledSample& sample = prediction.sample;

@@ -142,6 +142,7 @@ tasks::BatchRequest batch_request(const Setup& setup) {
   request.seed = static_cast<std::uint64_t>(setup.plan.seed);
   request.threads = static_cast<int>(setup.plan.threads);
   request.pinned = setup.device.is_cuda();
+  request.bad_samples = setup.bad_samples;
   return request;
 }
 

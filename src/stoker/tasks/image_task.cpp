@@ -145,6 +145,9 @@ class ImageTask final : public Task {
                                                                       const BatchRequest& request) const override {
     data::ImageLoaderOptions options = loader_options(of(split), request);
     options.policy = evaluation_policy(card_.pixels);
+    if (options.bad.on_bad == data::OnBad::kReplace) {
+      options.bad.on_bad = data::OnBad::kSkip;  // figures are of what is there, each sample once
+    }
     options.batch = std::min(request.batch, options.split.size());
     options.shuffle = false;
     return std::make_unique<data::ImageLoader>(std::move(options));
@@ -184,6 +187,15 @@ class ImageTask final : public Task {
     options.threads = request.threads;
     options.pinned = request.pinned;
     options.start = request.start;
+    options.bad.on_bad = data::OnBad::kReplace;
+    if (own_.contains("on_bad")) {  // else a model is judged: its card has no plan
+      const std::string& on_bad = text_value(own_, "on_bad");
+      options.bad.on_bad = on_bad == "raise"  ? data::OnBad::kRaise
+                           : on_bad == "skip" ? data::OnBad::kSkip
+                                              : data::OnBad::kReplace;
+      options.bad.budget = real_value(own_, "bad_budget");
+    }
+    options.bad.listener = request.bad_samples;
     return options;
   }
 
@@ -228,6 +240,9 @@ TaskKind image_classification() {
                      "by the size and colour of the pictures", "random changes to training pictures"),
       label_smoothing_setting(),
       class_weights_setting(),
+      choice_setting("on_bad", {"replace", "skip", "raise"}, "replace",
+                     "pictures that cannot be had: others in their place, batches without them, or an end of the run"),
+      real_setting("bad_budget", 0, 1, "0.001", "share of a split that may be bad; one picture may in any case"),
   };
   const std::vector<core::TaskSetting> more = augment_settings();
   kind.settings.insert(kind.settings.begin() + 2, more.begin(), more.end());  // after augment

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "stoker/core/bad_sample.h"
 #include "stoker/core/batch_source.h"
 #include "stoker/core/plan_row.h"
 #include "stoker/core/task_setting.h"
@@ -53,6 +54,7 @@ struct BatchRequest {
   int threads = 0;
   bool pinned = false;
   core::Position start;
+  core::BadSampleListener bad_samples = {};  // may be empty
 };
 
 struct ModelRequest {

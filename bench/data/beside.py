@@ -1,0 +1,297 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Stoker's loader beside the others, in turns: one table of the work, ours, theirs, their ratio and what was asked.
+
+    bench/data/beside.py BUILD [--data FOLDER] [--ffcv PATH] [--quick] [ROW...]
+
+BUILD: a build folder with loader_bench and the command line. --data: a folder with imagenet-sample/ and cifar10/; rows that need what is
+not there are skipped aloud. --ffcv: PYTHONPATH of FFCV's own environment. ROW: only these. Started by bench/data/run. A side that dies
+fails its rows and the whole run, which still measures the rest. Nothing here imports torch: see ../peers/measure.py.
+"""
+import argparse
+import json
+import math
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "peers"))
+import measure  # noqa: E402
+from row import HEAD, Row  # noqa: E402
+
+PER_CPU = "per_cpu_second"
+
+
+class Missing(Exception):
+    """A side has no figure to give, for a reason that is no failure."""
+
+
+class Bench:
+    def __init__(self, arguments, work):
+        self.build, self.work = pathlib.Path(arguments.build).absolute(), work
+        self.data = pathlib.Path(arguments.data).absolute() if arguments.data else None
+        self.ffcv_path, self.quick, self.rows = arguments.ffcv, arguments.quick, arguments.rows
+        self.pairs, self.seconds = (2, 0.5) if self.quick else (7, 5)
+        self.cores = len(os.sched_getaffinity(0))
+        self.versions, self.died = {}, []
+
+    def fails(self, row, error):
+        row.missing = "FAILED"
+        self.died.append(f"{row.name}: {error}")
+        print(f"FAILED: {self.died[-1]}", flush=True)
+
+    def ours(self, mode, **words):
+        """What loader_bench says; Missing where it has a reason instead of figures."""
+        return self.answer([self.build / "bench" / "loader_bench", f"mode={mode}", *(f"{key}={value}" for key, value in words.items())])
+
+    def theirs(self, peer, **options):
+        words = [word for key, value in options.items() for word in (f"--{key}", value)]
+        environment = os.environ | ({"PYTHONPATH": self.ffcv_path} if peer == "ffcv" else {})
+        return self.answer([sys.executable, HERE / "peers.py", peer, *words], environment)
+
+    def answer(self, command, environment=None):
+        child = measure.run_child(command, environment)
+        try:
+            found = json.loads(child.lines[-1][1])
+            if not isinstance(found, dict):
+                raise ValueError("not an object")
+        except (IndexError, ValueError) as error:
+            raise RuntimeError(f"{' '.join(map(str, command))} gave no figures ({error})") from error
+        for word in ("waits", "skipped"):
+            if word in found:
+                raise Missing(f"{word.upper() if word == 'skipped' else word}: {found[word]}")
+        self.versions |= found.pop("versions", {})
+        return found
+
+    def folder(self, name):
+        if self.data and (self.data / name).exists():
+            return self.data / name
+        raise Missing(f"SKIPPED: needs {name} (STOKER_DATA=FOLDER that has it)")
+
+
+def part(found, key):
+    """One figure of all turns; a side that has none, or no number, has failed."""
+    values = [each[key] for each in found]
+    if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in values):
+        raise RuntimeError(f"{key} is no number: {values}")
+    return values
+
+
+def loader_rate(bench, images, name, count, seconds):
+    """name: "loader" with count threads, or a peer with count workers."""
+    if name == "loader":
+        return bench.ours("loader", data=images, threads=count, seconds=seconds)
+    return bench.theirs(name, images=images, workers=count, seconds=seconds, **({"formats": bench.work} if name == "ffcv" else {}))
+
+
+def best_ways(bench, rows, images):
+    """With how many threads or workers each does best per CPU-second; of a peer that dies the row fails."""
+    ways = {"loader": sorted({1, bench.cores})} | {name: (1, 2) if name == "ffcv" else (0, 1, 2)
+                                                   for name in ("pil", "tensor", "ffcv") if name in rows}
+    best = {}
+    for name, counts in ways.items():
+        try:
+            rates = {count: loader_rate(bench, images, name, count, 0.1 if bench.quick else 3)[PER_CPU]
+                     for count in (counts[:1] if bench.quick else counts)}
+        except RuntimeError as error:
+            if name == "loader":
+                raise
+            bench.fails(rows.pop(name), error)
+            continue
+        best[name] = max(rates, key=rates.get)
+        print(f"looked up: {name}, pictures a CPU-second: " + ", ".join(f"{rate:.0f} with {n}" for n, rate in rates.items()), flush=True)
+    return best
+
+
+def tell_stages(turns):
+    """Where our time goes: of wall time on our threads, so of use on a quiet machine alone."""
+    stages = {name: statistics.median(part([turn["stage_ms"] for turn in turns], name)) for name in ("read", "decode", "augment")}
+    print("our loader, ms a picture: " + ", ".join(f"{name} {value:.3f}" for name, value in stages.items()), flush=True)
+
+
+def pictures(bench, rows):
+    """JPEG files to batches."""
+    images = bench.folder("imagenet-sample")
+    if "ffcv" in rows and not bench.ffcv_path:
+        rows.pop("ffcv").missing = "SKIPPED: FFCV is not there: see above"
+    if "threads" in rows and bench.cores < 2:
+        rows.pop("threads").missing = "SKIPPED: needs 2 cores"
+    if not rows:
+        return
+    best = best_ways(bench, rows, images)
+    ways = {*best.items(), *((("loader", 1), ("loader", 2)) if "threads" in rows else ())}
+    sides = {way: lambda way=way: loader_rate(bench, images, *way, bench.seconds) for way in sorted(ways)}
+    if "decode" in rows:
+        sides["decode"] = lambda: bench.ours("decode", data=images, seconds=bench.seconds)
+    found = measure.in_turns(sides, bench.pairs, "pictures")
+    tell_stages(found["loader", best["loader"]])
+    for name in rows.keys() - {"threads"}:
+        theirs = "decode" if name == "decode" else (name, best[name])
+        rows[name].ours, rows[name].theirs = part(found["loader", best["loader"]], PER_CPU), part(found[theirs], PER_CPU)
+        rows[name].note = f"our threads: {best['loader']}" + (
+            "" if name == "decode" else f", their {'threads' if name == 'ffcv' else 'workers'}: {best[name]}")
+    if "threads" in rows:
+        rows["threads"].ours, rows["threads"].theirs = (part(found["loader", count], "per_second") for count in (2, 1))
+
+
+def resize(bench, rows):
+    """Both sides in one process, block by block."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        flags = next((set(line.split()) for line in file if line.startswith("flags")), set())
+    row = rows["resize"]
+    if not {"avx512vbmi", "avx512_vnni"} <= flags:
+        row.asked, row.stretch, row.note = 3.4, 4.5, "no AVX-512 VBMI and VNNI here: asked of AVX2"
+    found = [bench.ours("resize", seconds=bench.seconds / 2) for _ in range(bench.pairs)]
+    row.ours, row.theirs = part(found, "ms"), part(found, "twin_ms")
+
+
+def ram(bench, rows):
+    """Pictures that lie in memory: ours with crop and flip, theirs without, and a bare gather in our process."""
+    words = {"data": bench.folder("cifar10"), "seconds": bench.seconds / 2} | ({"limit": 2000} if bench.quick else {})
+    bench.ours("ram", **words | {"limit": 512, "seconds": 0.1})  # whether there is such a source, before the others are asked
+    sides = {"ours": lambda: bench.ours("ram", **words)}
+    if "ram" in rows:
+        sides["theirs"] = lambda: bench.theirs("cifar", seconds=bench.seconds)
+    found = measure.in_turns(sides, bench.pairs, "ram")
+    for name, theirs in (("ram", part(found.get("theirs", []), PER_CPU)), ("gather", part(found["ours"], "gather_per_cpu_second"))):
+        if name in rows:
+            rows[name].ours, rows[name].theirs = part(found["ours"], PER_CPU), theirs
+
+
+def both(bench, row, key, ours, theirs=None):
+    found = measure.in_turns({"ours": ours} | ({"theirs": theirs} if theirs else {}), bench.pairs, row.name)
+    row.ours, row.theirs = part(found["ours"], key), part(found.get("theirs", []), "seconds" if row.unit == "s" else key)
+
+
+def table(bench, rows):
+    """Rows that lie in memory; one thread on both sides."""
+    both(bench, rows["table"], PER_CPU, lambda: bench.ours("table", seconds=bench.seconds / 2),
+         lambda: bench.theirs("table", seconds=bench.seconds))
+
+
+def first(bench, rows):
+    """Opening the folder to the first batch; theirs without their imports."""
+    images = bench.folder("imagenet-sample")
+    both(bench, rows["first"], "seconds", lambda: bench.ours("first", data=images, threads=bench.cores),
+         lambda: bench.theirs("first", images=images))
+
+
+def far(bench, rows):
+    """Theirs goes on after 1,500 batches of a million samples."""
+    both(bench, rows["far"], "seconds", lambda: bench.ours("far"), lambda: bench.theirs("resume"))
+
+
+def memory(bench, rows):
+    """The list of samples counts, too."""
+    words = {"entries": 10 ** 6} if bench.quick else {}
+    both(bench, rows["memory"], "mb", lambda: bench.ours("memory", data=bench.folder("imagenet-sample"), **words))
+    if bench.quick:
+        rows["memory"].note = "QUICK: only 1e6 entries"
+
+
+def boundary(bench, rows):
+    """How much longer the first batch of an epoch takes than others do."""
+    images = bench.folder("imagenet-sample")
+    both(bench, rows["boundary"], "batches", lambda: bench.ours("boundary", data=images, threads=bench.cores, seconds=bench.seconds))
+
+
+def copies(bench, rows):
+    """Both sides in one process."""
+    found = [bench.ours("copies", seconds=bench.seconds / 2) for _ in range(bench.pairs)]
+    rows["copies"].ours, rows["copies"].theirs = part(found, "gb_per_second"), part(found, "memcpy_gb_per_second")
+
+
+def resident(bench, rows):
+    """Samples a second from a data set that lies on the device."""
+    both(bench, rows["resident"], "per_second", lambda: bench.ours("resident", data=bench.folder("cifar10"), seconds=bench.seconds))
+
+
+def starved(bench, rows):
+    """The share of a training's time that it waits for data: of its steps behind the first 20, by its own log."""
+    bench.ours("copies", seconds=0.1)  # whether there is a GPU
+    if bench.cores < 16:
+        raise Missing(f"SKIPPED: needs 16 cores, here are {bench.cores}")
+    images = bench.folder("imagenet-sample")
+
+    def waited():
+        with tempfile.TemporaryDirectory(dir=bench.work) as folder:
+            child = measure.run_child([bench.build / "apps" / "stoker" / "stoker", "train", images, "model=resnet50", "precision=bf16",
+                                       "device=cuda", "val=0", "batch=128", f"steps={40 if bench.quick else 200}", "--json",
+                                       f"run={folder}/run"])
+        steps = [each for each in (json.loads(line) for _, line in child.lines if line.startswith("{")) if each["event"] == "step"][20:]
+        return {"percent": 100 * sum(step["data_wait"] for step in steps) / sum(step["seconds"] for step in steps)}
+    both(bench, rows["starved"], "percent", waited)
+
+
+# Groups of rows that are measured together, and what is asked of each.
+GROUPS = (
+    (pictures, [Row("pil", "JPEG files against DataLoader + PIL", 2.5, 3.0),
+                Row("tensor", "JPEG files against DataLoader + tensor operations", 1.8, 2.1),
+                Row("ffcv", "JPEG files against FFCV's JPEG mode (its own file)", 1.25, 1.45),
+                Row("decode", "JPEG files against a bare full decode in our own process", 1.25, 1.35),
+                Row("threads", "two loader threads against one", 1.8, 1.93, "pictures/s")]),
+    (resize, [Row("resize", "one 320 x 320 picture to 224 x 224 against a plain float twin", 4.5, 6.5, "ms", times=True)]),
+    (ram, [Row("ram", "CIFAR-10 in RAM, crop and flip, against TensorDataset without", 7, 12, "pictures/CPU-s"),
+           Row("gather", "the same against a bare memcpy gather", 0.8, 0.9, "pictures/CPU-s")]),
+    (table, [Row("table", "table of 48k rows, batches of 512, against a DataFrame's Dataset", 200, 1000, "rows/CPU-s")]),
+    (first, [Row("first", "first batch from an indexed folder", 0.15, 0.05, "s", times=True, alone=True)]),
+    (memory, [Row("memory", "anonymous memory beyond the ring, 1e8 entries", 64, 16, "MB", times=True, alone=True)]),
+    (far, [Row("far", "starting at step 1e6 of 1e9 samples (theirs: after 1,500 batches)", 0.1, 0.001, "s", times=True, alone=True)]),
+    (boundary, [Row("boundary", "epoch boundary beyond a usual batch", 1, 0.05, "batches", times=True, alone=True)]),
+    (copies, [Row("copies", "pinned copies to a GPU against plain memcpy", 0.8, None, "GB/s")]),
+    (resident, [Row("resident", "CIFAR-10 on the GPU: crop, flip, normalise", 1e8, None, "samples/s", alone=True)]),
+    (starved, [Row("starved", "ResNet-50 bf16 waiting for data, 16 cores", 1, None, "%", times=True, alone=True)]),
+)
+NAMES = [row.name for _, rows in GROUPS for row in rows]
+
+
+def measured(bench):
+    """The rows of the table, each told as soon as it is there."""
+    shown = []
+    for group, rows in GROUPS:
+        asked = {row.name: row for row in rows if row.name in bench.rows}
+        if not asked:
+            continue
+        try:
+            group(bench, dict(asked))
+        except Missing as missing:
+            for row in asked.values():
+                row.missing = row.missing or str(missing)
+        except (RuntimeError, OSError, LookupError) as error:
+            for row in asked.values():
+                if not row.missing:
+                    bench.fails(row, f"{type(error).__name__}: {error}")
+        for row in asked.values():
+            print(row.markdown(), flush=True)
+        shown += asked.values()
+    return shown
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(NAMES))
+    parser.add_argument("--data")
+    parser.add_argument("--ffcv", default="", metavar="PATH")
+    parser.add_argument("--quick", action="store_true", help="2 turns and less work: shows that it runs, proves nothing")
+    arguments = parser.parse_intermixed_args()
+    if unknown := set(arguments.rows) - set(NAMES):
+        parser.error(f"no row {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    arguments.rows = arguments.rows or NAMES
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(arguments, pathlib.Path(folder))
+        measure.tell_machine(bench.build / "apps" / "stoker" / "stoker")
+        print(f"commit {measure.commit()}{'; QUICK: shows that it runs, proves nothing' if bench.quick else ''}\n", flush=True)
+        shown = measured(bench)
+    print(f"\nBeside {', '.join(f'{name} {version}' for name, version in sorted(bench.versions.items())) or 'nobody'}. Medians of "
+          f"{bench.pairs} turns; in brackets what holds the median with 95 % (below 6 turns: all). {measure.load()} at the end\n\n{HEAD}")
+    print("\n".join(row.markdown() for row in shown), flush=True)
+    if bench.died:
+        sys.exit("bench/data: FAILED: " + "; ".join(bench.died))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stoker's side of bench/data: one process is one measurement, its last line of output the figures in JSON.
+//     loader_bench mode=NAME [KEY=VALUE...]
+// Modes and their words: measure_cases.h. Run by bench/data/run, in turns with others.
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "measure_cases.h"
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
+#include "stoker/base/fmt.h"
+#include "stoker/base/parse_value.h"
+#include "stoker/job/process.h"
+
+namespace stoker::bench {
+namespace {
+
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+using Mode = Json (*)(const Words&);
+const std::map<std::string, Mode> kModes = {{"loader", loader},     {"decode", decode},    {"first", first},
+                                            {"boundary", boundary}, {"resize", resize},    {"ram", ram},
+                                            {"table", table},       {"far", far},          {"memory", memory},
+                                            {"copies", copies},     {"resident", resident}};
+
+int run(int argc, char** argv) {
+  const Words words(argc, argv);
+  const auto mode = kModes.find(words.text("mode"));
+  if (mode == kModes.end()) {
+    std::string known;
+    for (const auto& [name, ignored] : kModes) {
+      known += " " + name;
+    }
+    fail<ConfigError>("bench.loader_bench", "no mode \"{}\"; there are:{}", words.text("mode"), known);
+  }
+  if (mode->first == "copies" || mode->first == "resident") {
+    job::start_process();  // brings CUDA in, if there is a driver
+  }
+  fmt::print("{}\n", mode->second(words).dump());
+  return 0;
+}
+
+}  // namespace
+
+Words::Words(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::size_t sign = word.find('=');
+    if (sign == std::string::npos) {
+      fail<ConfigError>("bench.loader_bench", "\"{}\" is not KEY=VALUE; see measure_cases.h", word);
+    }
+    words_[word.substr(0, sign)] = word.substr(sign + 1);
+  }
+}
+
+std::string Words::text(const std::string& key) const {
+  const auto found = words_.find(key);
+  if (found == words_.end()) {
+    fail<ConfigError>("bench.loader_bench", "{}=... is needed; see measure_cases.h", key);
+  }
+  return found->second;
+}
+
+std::int64_t Words::number(const std::string& key, std::int64_t otherwise) const {
+  return words_.contains(key) ? std::stoll(words_.at(key)) : otherwise;
+}
+
+double Words::seconds() const { return words_.contains("seconds") ? std::stod(words_.at("seconds")) : 5; }
+
+Json rate_of(double seconds, const std::function<std::int64_t()>& take) {
+  std::int64_t samples = 0;
+  const double cpu = cpu_seconds();
+  const Stopwatch watch;
+  double wall = 0;
+  while (wall < seconds) {
+    samples += take();
+    wall = watch.seconds();
+  }
+  const auto count = static_cast<double>(samples);
+  return {{"samples", samples},
+          {"seconds", wall},
+          {"per_second", count / wall},
+          {"per_cpu_second", count / (cpu_seconds() - cpu)}};
+}
+
+}  // namespace stoker::bench
+
+int main(int argc, char** argv) {
+  try {
+    return stoker::bench::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "loader_bench: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Highway compiles this file once for each family of processors and takes the best that there is at run time; its
+// macros are the one place where the house has conditional compilation.
+//
+// A weight of 22 bits is split into 15 low and 7 high ones (signed, for filters that go below zero), so that the
+// processor's 16-bit multiply-and-add-pairs does two taps at once: sum(p * w) = sum(p * low) + sum(p * high) << 15. All
+// sums are taken modulo 2^32 and the whole fits, so nothing is lost.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "stoker/augment/resize_vector.cpp"
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+// clang-format off: must come before highway.h
+#include <hwy/foreach_target.h>
+// clang-format on
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "stoker/augment/resize_kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace stoker::augment::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_SCALAR  // a processor without any of the families
+const ResizeKernels* kernels() { return &plain_resize_kernels(); }
+#else
+namespace {
+
+constexpr std::size_t kBlock = 16;  // bytes; shuffles and pairs stay within such blocks
+constexpr std::size_t kBlocks = HWY_MAX_BYTES >= 64 ? 4 : HWY_MAX_BYTES >= 32 ? 2 : 1;
+constexpr hn::FixedTag<std::uint8_t, kBlock * kBlocks> kBytes;
+constexpr hn::Repartition<std::int16_t, decltype(kBytes)> kShorts;
+constexpr hn::Repartition<std::int32_t, decltype(kBytes)> kInts;
+using Bytes = hn::Vec<decltype(kBytes)>;
+using Shorts = hn::Vec<decltype(kShorts)>;
+using Ints = hn::Vec<decltype(kInts)>;
+
+// Sums of products of pairs, by low and by high bits of the weights. (No constructors and no lambdas here: GCC compiles
+// those it makes itself for the plain processor.)
+struct Sums {
+  Ints low, high;
+  Ints low_rest, high_rest;  // used where the processor keeps odd pairs apart
+};
+
+HWY_INLINE Sums nothing() {
+  const Ints zero = hn::Zero(kInts);
+  return {zero, zero, zero, zero};
+}
+
+HWY_INLINE Shorts both(std::uint32_t weights) {
+  return hn::BitCast(kShorts, hn::Set(kInts, static_cast<std::int32_t>(weights)));
+}
+
+HWY_INLINE void add(Shorts pixels, Shorts low_weights, Shorts high_weights, Sums& sums) {
+  sums.low = hn::ReorderWidenMulAccumulate(kInts, pixels, low_weights, sums.low, sums.low_rest);
+  sums.high = hn::ReorderWidenMulAccumulate(kInts, pixels, high_weights, sums.high, sums.high_rest);
+}
+
+// Rounded and shifted, yet to be clamped to a byte.
+HWY_INLINE Ints value(const Sums& sums) {
+  const Ints low = hn::RearrangeToOddPlusEven(sums.low, sums.low_rest);
+  const Ints high = hn::RearrangeToOddPlusEven(sums.high, sums.high_rest);
+  const Ints half = hn::Set(kInts, 1 << (kWeightBits - 1));
+  return hn::ShiftRight<kWeightBits>(hn::Add(hn::Add(low, half), hn::ShiftLeft<15>(high)));
+}
+
+// 16 bytes of each of the rows, a block a row.
+template <typename Tag>
+HWY_INLINE hn::Vec<Tag> load_blocks(Tag tag, const std::uint8_t* const* rows, std::ptrdiff_t at) {
+  if constexpr (hn::MaxLanes(Tag()) == kBlock) {
+    return hn::LoadU(tag, rows[0] + at);
+  } else {
+    constexpr hn::Half<Tag> kHalf;
+    return hn::Combine(tag, load_blocks(kHalf, rows + hn::MaxLanes(kHalf) / kBlock, at), load_blocks(kHalf, rows, at));
+  }
+}
+
+HWY_INLINE void store_blocks(Bytes values, std::size_t blocks, std::uint8_t* out, std::ptrdiff_t stride) {
+  alignas(kBlock * kBlocks) std::uint8_t all[kBlock * kBlocks];
+  hn::Store(values, kBytes, all);
+  for (std::size_t block = 0; block < blocks; ++block) {
+    std::memcpy(out + static_cast<std::ptrdiff_t>(block) * stride, all + block * kBlock, kBlock);
+  }
+}
+
+Bytes each_block(const std::uint8_t (&bytes)[kBlock]) { return hn::LoadDup128(kBytes, bytes); }
+
+// A block holds five RGB pixels and one byte. Out of it the channels of pixels 0 and 1, or 2 and 3, each pair side by
+// side as 16-bit numbers: r0 r1 g0 g1 b0 b1 0 0.
+alignas(16) constexpr std::uint8_t kPair[2][kBlock] = {
+    {0, 128, 3, 128, 1, 128, 4, 128, 2, 128, 5, 128, 128, 128, 128, 128},
+    {6, 128, 9, 128, 7, 128, 10, 128, 8, 128, 11, 128, 128, 128, 128, 128}};
+// From two pixels r . g . b . x . (16-bit numbers below 256) their six bytes, to the block's start or after six others.
+alignas(16) constexpr std::uint8_t kGather[2][kBlock] = {
+    {0, 2, 4, 8, 10, 12, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
+    {128, 128, 128, 128, 128, 128, 0, 2, 4, 8, 10, 12, 128, 128, 128, 128}};
+
+HWY_INLINE Ints one_rgb(const std::uint8_t* const* rows, const AxisWeights& across, std::size_t output) {
+  Sums sums = nothing();
+  const auto pairs = static_cast<std::size_t>(across.taps) / 2;
+  const std::uint32_t *low = across.low.data() + output * pairs, *high = across.high.data() + output * pairs;
+  std::ptrdiff_t at = static_cast<std::ptrdiff_t>(across.first[output]) * 3;
+  const Bytes first = each_block(kPair[0]), second = each_block(kPair[1]);
+  for (int k = 0; k < across.count[output]; k += kTapGroup, at += kTapGroup * 3, low += 2, high += 2) {
+    const Bytes pixels = load_blocks(kBytes, rows, at);
+    add(hn::BitCast(kShorts, hn::TableLookupBytesOr0(pixels, first)), both(low[0]), both(high[0]), sums);
+    add(hn::BitCast(kShorts, hn::TableLookupBytesOr0(pixels, second)), both(low[1]), both(high[1]), sums);
+  }
+  return value(sums);
+}
+
+// 16-bit numbers of 0 to 255, a's block before b's.
+HWY_INLINE Bytes clamped(Ints a, Ints b) {
+  const Shorts ab = hn::ReorderDemote2To(kShorts, a, b);
+  return hn::BitCast(kBytes, hn::Min(hn::Max(ab, hn::Zero(kShorts)), hn::Set(kShorts, 255)));
+}
+
+// Four pixels at a time of kBlocks rows at a time.
+void scale_rgb_rows(const std::uint8_t* const* in, int count, const AxisWeights& across, std::uint8_t* out,
+                    std::ptrdiff_t stride) {
+  const Bytes front = each_block(kGather[0]), back = each_block(kGather[1]);
+  for (int y = 0; y < count; y += static_cast<int>(kBlocks)) {
+    const std::uint8_t* rows[kBlocks];
+    for (std::size_t block = 0; block < kBlocks; ++block) {
+      rows[block] = in[std::min(y + static_cast<int>(block), count - 1)];
+    }
+    const std::size_t valid = std::min(kBlocks, static_cast<std::size_t>(count - y));
+    for (int i = 0; i < across.outputs; i += kTapGroup) {
+      const auto at = static_cast<std::size_t>(i);
+      const Bytes a = clamped(one_rgb(rows, across, at), one_rgb(rows, across, at + 1));
+      const Bytes b = clamped(one_rgb(rows, across, at + 2), one_rgb(rows, across, at + 3));
+      const Bytes four = hn::Or(hn::TableLookupBytesOr0(a, front), hn::TableLookupBytesOr0(b, back));
+      store_blocks(four, valid, out + y * stride + i * 3, stride);
+    }
+  }
+}
+
+void scale_rows(const std::uint8_t* const* in, int count, int channels, const AxisWeights& across, std::uint8_t* out,
+                std::ptrdiff_t stride) {
+  if (channels == 3) {
+    scale_rgb_rows(in, count, across, out, stride);
+  } else {
+    plain_resize_kernels().scale_rows(in, count, channels, across, out, stride);
+  }
+}
+
+void mix_rows(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t bytes, const AxisWeights& down,
+              std::uint8_t* out, std::ptrdiff_t out_stride) {
+  constexpr hn::Rebind<std::uint8_t, decltype(kShorts)> kHalfOfBytes;
+  constexpr auto kStep = static_cast<std::ptrdiff_t>(kBlock * kBlocks / 2);
+  const auto pairs = static_cast<std::size_t>(down.taps) / 2;
+  for (int y = 0; y < down.outputs; ++y) {
+    const auto output = static_cast<std::size_t>(y);
+    const std::uint32_t *low = down.low.data() + output * pairs, *high = down.high.data() + output * pairs;
+    const int count = down.count[output];
+    for (std::ptrdiff_t x = 0; x < bytes; x += kStep) {
+      Sums lower = nothing(), upper = nothing();
+      const std::uint8_t* from = rows + down.first[output] * stride + x;
+      for (int k = 0; k < count; k += 2, from += 2 * stride) {
+        const Shorts a = hn::PromoteTo(kShorts, hn::LoadU(kHalfOfBytes, from));
+        const Shorts b = hn::PromoteTo(kShorts, hn::LoadU(kHalfOfBytes, k + 1 < count ? from + stride : from));
+        const Shorts low_weights = both(low[k / 2]), high_weights = both(high[k / 2]);
+        add(hn::InterleaveLower(kShorts, a, b), low_weights, high_weights, lower);
+        add(hn::InterleaveUpper(kShorts, a, b), low_weights, high_weights, upper);
+      }
+      const Shorts mixed = hn::ReorderDemote2To(kShorts, value(lower), value(upper));
+      const auto result = hn::DemoteTo(kHalfOfBytes, mixed);
+      if (x + kStep <= bytes) {
+        hn::StoreU(result, kHalfOfBytes, out + y * out_stride + x);
+      } else {
+        std::uint8_t last[kStep];
+        hn::StoreU(result, kHalfOfBytes, last);
+        std::memcpy(out + y * out_stride + x, last, static_cast<std::size_t>(bytes - x));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const ResizeKernels* kernels() {
+  static constexpr ResizeKernels kKernels{scale_rows, mix_rows};
+  return &kKernels;
+}
+
+#endif
+}  // namespace stoker::augment::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stoker::augment {
+
+HWY_EXPORT(kernels);
+
+const ResizeKernels& vector_resize_kernels() {
+  static const ResizeKernels& best = *HWY_DYNAMIC_DISPATCH(kernels)();
+  return best;
+}
+
+}  // namespace stoker::augment
+#endif

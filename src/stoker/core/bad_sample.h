@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sample that could not be had, for those who tell people of it. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace stoker::core {
+
+struct BadSample {
+  std::int64_t epoch = 0, step = 0;  // of the batch it was drawn for
+  std::int64_t index = 0;            // in its source
+  std::string name;                  // for people: "train/cat/7.jpg", "train-00001.tar: cat/7.jpg"
+  std::string reason;                // what was wrong, with the byte where the decoder knows it
+  std::string replaced_by;           // the name of the sample that stood in; empty: the batch went without
+};
+
+// Called on the consumer's thread, once for each sample of an epoch, in the order of batches and rows.
+using BadSampleListener = std::function<void(const BadSample&)>;
+
+}  // namespace stoker::core

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/quarantine.h"
+
+#include <fstream>
+#include <vector>
+
+#include "stoker/base/csv_cell.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/data/csv.h"
+
+namespace stoker::job {
+
+Quarantine::Quarantine(const std::filesystem::path& run) : path_(run / "quarantine.csv") {
+  std::error_code error;
+  if (!std::filesystem::exists(path_, error)) {
+    return;
+  }
+  std::vector<std::byte> bytes;
+  read_file(path_, bytes);
+  data::CsvReader reader(as_text(bytes), path_.native());
+  std::vector<std::string> fields;
+  while (reader.next(fields)) {
+    names_.insert(fields.front());
+  }
+}
+
+bool Quarantine::add(const core::BadSample& bad) {
+  if (!names_.insert(bad.name).second) {
+    return false;
+  }
+  std::ofstream file(path_, std::ios::app);
+  if (file.tellp() == 0) {
+    file << "sample,reason,replaced_by,epoch,step\n";
+  }
+  file << fmt::format("{},{},{},{},{}\n", csv_cell(bad.name), csv_cell(bad.reason), csv_cell(bad.replaced_by),
+                      bad.epoch, bad.step);
+  file.close();
+  if (!file) {
+    fail<IoError>("job.quarantine", "cannot write {}; is the disk full?", printable(path_.native()));
+  }
+  return true;
+}
+
+}  // namespace stoker::job

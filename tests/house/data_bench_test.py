@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench/data/run with sides that only say figures: the table has each row with its verdict, what is not there is said, and a side that
+dies or says nothing fails the run by name. And how a row judges its figures, worked out by hand."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HOME = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(HOME / "bench" / "data"))
+import beside  # noqa: E402
+from row import Row  # noqa: E402
+
+OURS = """#!/bin/sh
+[ "$1" != "mode=$FAKE_DIES" ] || { echo "alas" >&2; exit 3; }
+[ "$1" != "mode=$FAKE_MUTE" ] || { echo "no figures today"; exit 0; }
+case "$*" in
+  mode=loader*threads=2*) echo '{"per_cpu_second": 290, "per_second": 570, "stage_ms": {"read": 1, "decode": 2, "augment": 3}}' ;;
+  mode=loader*) echo '{"per_cpu_second": 300, "per_second": 300, "stage_ms": {"read": 0.1, "decode": 2, "augment": 0.4}}' ;;
+  mode=decode*) echo '{"per_cpu_second": 250}' ;;
+  mode=resize*) echo '{"ms": 0.1, "twin_ms": 0.8}' ;;
+  mode=ram*) [ -z "$FAKE_WAITS" ] && echo '{"per_cpu_second": 850, "gather_per_cpu_second": 1000}' || echo '{"waits": "nobody wrote it"}' ;;
+  mode=table*) echo '{"per_cpu_second": 3e6}' ;;
+  mode=first*) echo '{"seconds": 0.1}' ;;
+  mode=far*) echo '{"seconds": 0.00001}' ;;
+  mode=memory*) echo '{"mb": 1600}' ;;
+  mode=boundary*) echo '{"batches": -0.1}' ;;
+  *) echo '{"skipped": "no CUDA"}' ;;
+esac
+"""
+THEIRS = """import os, sys
+rates = {"pil": 100, "tensor": 200, "ffcv": 230, "cifar": 100, "table": 1e4}
+peer = sys.argv[1]
+if peer == os.environ.get("FAKE_DIES"):
+    sys.exit("peer gone")
+if peer == "ffcv" and os.environ["PYTHONPATH"] != "packages-of-bench/data/requirements-ffcv.txt:site":
+    sys.exit("not FFCV's environment: " + os.environ["PYTHONPATH"])
+seconds = '"seconds": 0.4'
+print("a word before")
+print("{" + (f'"per_cpu_second": {rates[peer]}' if peer in rates else seconds) + ', "versions": {"torch": "2.11.0"}}')
+"""
+PROGRAMS = {
+    "bench/commit": "#!/bin/sh\necho abc123\n",
+    "build/apps/stoker/stoker": "#!/bin/sh\necho stoker 0.0\n",
+    "build/bench/loader_bench": OURS,
+    "bench/data/peers.py": THEIRS,
+    "tools/find_torch": "#!/bin/sh\necho site/torch\n",
+    "tools/python_packages": "#!/bin/sh\n[ \"$1\" != \"$FAKE_DIES\" ] || exit 1\necho packages-of-$1\n",
+    "bin/pkg-config": "#!/bin/sh\nexit ${FAKE_NO_OPENCV:-0}\n",
+}
+COPIED = ("bench/data/run", "bench/data/beside.py", "bench/data/row.py", "bench/peers/measure.py")
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for name in (*PROGRAMS, *COPIED):
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        for name in COPIED:
+            shutil.copy(HOME / name, self.root / name)
+        for name, text in PROGRAMS.items():
+            (self.root / name).write_text(text)
+            (self.root / name).chmod(0o755)
+        for name in ("imagenet-sample", "cifar10"):
+            (self.root / "data" / name).mkdir(parents=True)
+
+    def bench(self, *words, **variables):
+        """Exit code, the columns of the last table by work, and all that was said."""
+        environment = os.environ | {"STOKER_DATA": str(self.root / "data"), "PYTHON": sys.executable,
+                                    "PATH": f"{self.root / 'bin'}:{os.environ['PATH']}"} | variables
+        done = subprocess.run([self.root / "bench/data/run", "build", "--quick", *words], env=environment, capture_output=True, text=True)
+        table = done.stdout.rpartition("|---|---|---|---|---|---|---|\n")[2].splitlines()
+        rows = {}
+        for line in table:
+            work, *columns = [column.strip() for column in line.strip("|").split("|")]
+            rows[work.partition(",")[0]] = columns
+        return done.returncode, rows, done.stdout + done.stderr
+
+    def test_the_table_has_every_row_with_its_verdict(self):
+        code, rows, said = self.bench()
+        self.assertEqual(code, 0, said)
+        self.assertIn("commit abc123; QUICK", said)
+        self.assertIn("Beside torch 2.11.0.", said)
+        self.assertIn("our loader, ms a picture: read 0.100, decode 2.000, augment 0.400", said)
+        self.assertEqual(len(rows), len(beside.NAMES), said)
+        wanted = {  # ratio, verdict
+            "JPEG files against DataLoader + PIL": ("3.00 (3.00 to 3.00)", "holds, the stretch too"),
+            "JPEG files against DataLoader + tensor operations": ("1.50 (1.50 to 1.50)", "FALLS SHORT"),
+            "JPEG files against FFCV's JPEG mode (its own file)": ("1.30 (1.30 to 1.30)", "holds"),
+            "JPEG files against a bare full decode in our own process": ("1.20 (1.20 to 1.20)", "FALLS SHORT"),
+            "one 320 x 320 picture to 224 x 224 against a plain float twin": ("8.00 (8.00 to 8.00)", "holds, the stretch too"),
+            "CIFAR-10 in RAM": ("8.50 (8.50 to 8.50)", "holds"),
+            "the same against a bare memcpy gather": ("0.85 (0.85 to 0.85)", "holds"),
+            "table of 48k rows": ("300.00 (300.00 to 300.00)", "holds"),
+            "first batch from an indexed folder": ("4.00 (4.00 to 4.00)", "holds"),
+            "anonymous memory beyond the ring": ("-", "FALLS SHORT"),
+            "epoch boundary beyond a usual batch": ("-", "holds, the stretch too"),
+        }
+        if len(os.sched_getaffinity(0)) > 1:
+            wanted["two loader threads against one"] = ("1.90 (1.90 to 1.90)", "holds")
+        for work, (ratio, verdict) in wanted.items():
+            self.assertEqual((rows[work][2], rows[work][-1]), (ratio, verdict), work)
+        for work in ("pinned copies to a GPU against plain memcpy", "CIFAR-10 on the GPU: crop", "ResNet-50 bf16 waiting for data"):
+            self.assertEqual(rows[work][0], "-")
+            self.assertEqual(rows[work][-1], "SKIPPED: no CUDA")
+
+    def test_what_is_not_there_yet_waits_without_a_figure(self):
+        code, rows, said = self.bench("gather", "ram", "far", FAKE_WAITS="1")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(len(rows), 3)
+        self.assertEqual([column for column in rows["CIFAR-10 in RAM"] if column != "-"], [">= 7x", ">= 12x", "waits: nobody wrote it"])
+
+    def test_without_data_or_opencv_rows_are_skipped_aloud(self):
+        code, rows, said = self.bench("pil", "ram", "table", STOKER_DATA="nowhere")
+        self.assertEqual(code, 0, said)
+        self.assertIn("SKIPPED: needs imagenet-sample", rows["JPEG files against DataLoader + PIL"][-1])
+        self.assertIn("SKIPPED: needs cifar10", rows["CIFAR-10 in RAM"][-1])
+        self.assertEqual(rows["table of 48k rows"][-1], "holds")
+        for words in ({"FAKE_NO_OPENCV": "1"}, {"FAKE_DIES": "bench/data/requirements-ffcv.txt"}):
+            code, rows, said = self.bench("ffcv", **words)
+            self.assertEqual(code, 0, said)
+            self.assertIn("FFCV is left out", said)
+            self.assertIn("SKIPPED: FFCV", rows["JPEG files against FFCV's JPEG mode (its own file)"][-1])
+
+    def test_a_side_that_dies_fails_its_rows_and_the_run(self):
+        for dead, lost, kept in (("ffcv", "JPEG files against FFCV's JPEG mode (its own file)", "JPEG files against DataLoader + PIL"),
+                                 ("table", "table of 48k rows", "first batch from an indexed folder"),
+                                 ("resize", "one 320 x 320 picture to 224 x 224 against a plain float twin", "table of 48k rows"),
+                                 ("resume", "starting at step 1e6 of 1e9 samples (theirs: after 1", "table of 48k rows")):
+            code, rows, said = self.bench("pil", "ffcv", "resize", "table", "first", "far", FAKE_DIES=dead)
+            self.assertEqual(code, 1, said)
+            self.assertEqual(rows[lost][-1], "FAILED")
+            self.assertIn("holds", rows[kept][-1])
+            self.assertRegex(said, "bench/data: FAILED: .* ended with [13]")
+            self.assertRegex(said, "alas|peer gone")
+
+    def test_a_side_that_says_no_figures_fails_the_run(self):
+        code, rows, said = self.bench("far", "table", FAKE_MUTE="far")
+        self.assertEqual(code, 1)
+        self.assertEqual(rows["table of 48k rows"][-1], "holds")
+        self.assertRegex(said, "FAILED: far: .*gave no figures")
+
+    def test_a_row_that_is_none_is_an_error(self):
+        code, _, said = self.bench("jpeg")
+        self.assertEqual(code, 2)
+        self.assertIn("no row jpeg; there are pil, tensor", said)
+
+
+class Judged(unittest.TestCase):
+    def test_rates_are_ours_over_theirs_and_times_theirs_over_ours(self):
+        rates = Row("r", "work", 2, 3, ours=[4.0] * 7, theirs=[2.0] * 7)
+        times = Row("t", "work", 2, 3, times=True, ours=[2.0] * 7, theirs=[4.0] * 7)
+        for row in (rates, times):
+            self.assertEqual((row.ratios(), row.verdict()), ([2.0] * 7, "holds"))
+
+    def test_at_least_must_hold_at_the_intervals_low_end(self):
+        row = Row("r", "work", 2, 3, ours=[1.9, 1.9, 2.5, 2.5, 2.5, 2.5, 2.5], theirs=[1.0] * 7)
+        self.assertIn("by its median", row.verdict())
+        row.ours = [1.9] * 4 + [9.0] * 3
+        self.assertEqual(row.verdict(), "FALLS SHORT")
+        row.ours = [3.0] * 7
+        self.assertEqual(row.verdict(), "holds, the stretch too")
+
+    def test_at_most_must_hold_at_its_high_end(self):
+        row = Row("r", "work", 1, 0.1, times=True, alone=True, ours=[0.5] * 6 + [1.2])
+        self.assertIn("by its median", row.verdict())
+        row.ours = [0.5] * 7
+        self.assertEqual(row.verdict(), "holds")
+        row.ours = [1.2] * 4 + [0.5] * 3
+        self.assertEqual(row.verdict(), "FALLS SHORT")
+
+
+if __name__ == "__main__":
+    unittest.main()
