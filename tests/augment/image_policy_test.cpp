@@ -172,7 +172,7 @@ TEST(ImagePolicy, RefusesWhatCannotBe) {
   EXPECT_THROW(check({.crop = Crop::kRandomResized, .min_scale = 0}), ConfigError);
   EXPECT_THROW(check({.crop = Crop::kRandomResized, .min_scale = NAN}), ConfigError);
   EXPECT_THROW(check({.crop = Crop::kRandomResized, .max_ratio = 0.1}), ConfigError);
-  EXPECT_NO_THROW(check({}));
+  EXPECT_NO_THROW(check(ImagePolicy{}));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // What the loader hands out depends on the options and the position alone: not on threads, ranks or where it began.
 #include "stoker/data/image_loader.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <c10/util/Exception.h>
 #include <gmock/gmock.h>
@@ -43,8 +44,10 @@ class ImageLoaderTest : public ::testing::Test {
     if (a) {
       EXPECT_EQ(a->indices(), b->indices());
       EXPECT_EQ(a->position(), b->position());
-      EXPECT_TRUE((*a)["image"].equal((*b)["image"]));
-      EXPECT_TRUE((*a)["target"].equal((*b)["target"]));
+      ASSERT_EQ(a->fields().size(), b->fields().size());
+      for (const core::Field& field : a->fields()) {
+        EXPECT_TRUE(field.values.equal((*b)[field.name])) << field.name;
+      }
     }
   }
   TempFolder folder_;

@@ -45,6 +45,32 @@ TEST(GoldenLosses, CrossEntropyWithTargetsThatDoNotCount) {
   }
 }
 
+TEST(GoldenLosses, MixedRowsEqualSoftTargets) {
+  const at::Tensor own = below("own", {9}, 4), other = below("other", {9}, 4);
+  at::Tensor share = uniform("share", {9}, 0, 1).to(at::kFloat);
+  share[3].fill_(0), share[4].fill_(1);
+  const at::Tensor weights = at::tensor({0.5, 2.0, 1.0, 0.25}, at::kDouble);
+  struct Case {
+    std::string name;
+    double smoothing;
+    at::Tensor weights;
+  };
+  for (const at::ScalarType dtype : kDtypes) {
+    for (const auto& [name, smoothing, class_weights] :
+         {Case{"mixed", 0, {}}, {"mixed smoothed", 0.1, {}}, {"mixed both", 0.2, weights}}) {
+      const at::Tensor logits = leaf("logits", {9, 4}, -4, 4, dtype);
+      const at::Tensor sum = ops::mixed_cross_entropy_sum(logits, own, other, share, smoothing, class_weights);
+      sum.backward();
+      expect_near(sum, goldens()[name + ".sum"], tolerance(dtype), name);
+      expect_near(logits.grad(), goldens()[name + ".grad"], tolerance(dtype), name);
+    }
+  }
+  const at::Tensor logits = leaf("logits", {9, 4}, -4, 4, at::kDouble);
+  const at::Tensor mean =
+      ops::mixed_cross_entropy_sum(logits, own, other, share) / ops::mixed_cross_entropy_normaliser(own, other, share);
+  expect_near(mean, goldens()["mixed.mean"], tolerance(at::kDouble), "mean");
+}
+
 TEST(GoldenLosses, ChunkedCrossEntropy) {
   at::Tensor target = below("row", {11}, 13);
   target[4].fill_(-100), target[10].fill_(-100);

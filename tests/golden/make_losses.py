@@ -25,6 +25,21 @@ def cross_entropy(tensors):
         tensors |= {f"{name}.sum": total, f"{name}.grad": logits.grad}
 
 
+def mixed(tensors):
+    """Rows of two classes each: shares as probabilities."""
+    own, other = draws.below("own", (9,), 4), draws.below("other", (9,), 4)
+    share = draws.uniform("share", (9,), 0, 1).float().double()
+    share[3], share[4] = 0, 1
+    weights = torch.tensor([0.5, 2.0, 1.0, 0.25], dtype=torch.float64)
+    soft = share[:, None] * F.one_hot(own, 4) + (1 - share)[:, None] * F.one_hot(other, 4)
+    for name, smoothing, weight in [("mixed", 0, None), ("mixed smoothed", 0.1, None), ("mixed both", 0.2, weights)]:
+        logits = leaf("logits", (9, 4), -4, 4)
+        total = F.cross_entropy(logits, soft, weight, reduction="sum", label_smoothing=smoothing)
+        total.backward()
+        tensors |= {f"{name}.sum": total, f"{name}.grad": logits.grad}
+    tensors["mixed.mean"] = F.cross_entropy(leaf("logits", (9, 4), -4, 4), soft)
+
+
 def chunked(tensors):
     """What linear_cross_entropy_sum computes in pieces, whole."""
     target = draws.below("row", (11,), 13)
@@ -71,6 +86,6 @@ def layer_norm(tensors):
 
 if __name__ == "__main__":
     tensors = {}
-    for part in (cross_entropy, chunked, batch_norm, layer_norm):
+    for part in (cross_entropy, mixed, chunked, batch_norm, layer_norm):
         part(tensors)
     golden_file.write("losses.safetensors", "make_losses.py", tensors)

@@ -65,6 +65,7 @@ PLANTS = [
     ("loss: label smoothing halved", "ops/cross_entropy.cpp",
      ("kNoIgnoredClass, label_smoothing", "kNoIgnoredClass, label_smoothing / 2")),
     ("loss: class weights not in the normaliser", "ops/cross_entropy.cpp", (".index_select(0, target).sum()", ".sum()")),
+    ("mixed loss: shares of the wrong row", "ops/cross_entropy.cpp", ("at::lerp(other, own,", "at::lerp(own, other,")),
     ("chunked loss: ignored targets count", "ops/linear_cross_entropy.cpp", ("target.ge(0)", "target.ge(-100)")),
     ("chunked loss: gradient of the last piece alone", "ops/linear_cross_entropy.cpp",
      ("table_gradient += at::mm", "table_gradient = at::mm")),

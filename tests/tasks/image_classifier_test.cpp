@@ -5,6 +5,7 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randint.h>
+#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include "stoker/models/builder.h"
@@ -64,6 +65,32 @@ TEST_P(Layouts, GiveTheSameNumbersAndGoAllTheWay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(GreyAndColour, Layouts, ::testing::Values(1, 3));
+
+// A batch with shares: the loss of both targets, and what it is divided by, also in pieces.
+TEST(ImageClassifier, MixedBatchesLearnFromBothTargets) {
+  core::TensorList seen;
+  ClassifierOptions options;
+  options.preprocessing = {.channels = 1, .image_size = 6, .resize = 6, .mean = {0.5}, .std = {0.5}};
+  options.class_weights = at::tensor({1, 2, 3, 4, 5, 6, 7, 8}, at::kDouble);
+  ImageClassifier model(two_convolutions(1, seen), options);
+  core::Batch batch = pictures(1);
+  const core::TensorList outputs = model.forward(model.inputs(batch));
+  const auto loss = [&] { return model.loss(outputs, batch).front().sum.item<double>(); };
+  const auto divisor = [&] { return model.normalisers(batch).sum().item<double>(); };
+  const double own = loss(), own_divisor = divisor();
+  batch.set("target", at::tensor({4, 6}, at::kLong));
+  const double other = loss(), other_divisor = divisor();
+  batch.set("target", at::full({2}, 1, at::kLong));
+  batch.set("target_mixed", at::tensor({4, 6}, at::kLong));
+  batch.set("share", at::full({2}, 0.75, at::kFloat));
+  EXPECT_NEAR(loss(), 0.75 * own + 0.25 * other, 1e-4);
+  EXPECT_NEAR(divisor(), 0.75 * own_divisor + 0.25 * other_divisor, 1e-9);
+  EXPECT_NEAR(model.normalisers(batch.slice(0, 1)).item<double>() + model.normalisers(batch.slice(1, 2)).item<double>(),
+              divisor(), 1e-9);
+  batch.set("share", at::full({2}, 1, at::kFloat));
+  EXPECT_NEAR(loss(), own, 1e-5);
+  EXPECT_NEAR(divisor(), own_divisor, 1e-9);
+}
 
 }  // namespace
 }  // namespace stoker::tasks

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "stoker/base/error.h"
+#include "stoker/tasks/image_augment.h"
 #include "stoker/tasks/image_classification.h"
 
 namespace stoker::tasks {
@@ -82,6 +83,54 @@ TEST(ImageClassification, NamesBecomePolicies) {
   const augment::ImagePolicy seen = evaluation_policy(large);
   EXPECT_EQ(seen.crop, augment::Crop::kResizeCentre);
   EXPECT_FALSE(seen.flip);
+}
+
+TEST(ImageAugment, EverySettingIsOffByDefaultAndHasItsRow) {
+  const auto plan = values({}, {32, 32, 3}, 45'000);
+  core::TaskValues own;
+  for (const core::TaskSetting& setting : augment_settings()) {
+    ASSERT_TRUE(plan.contains(setting.key)) << setting.key;
+    setting.check(plan.at(setting.key));
+    own.emplace(setting.key, plan.at(setting.key));
+  }
+  for (const core::TaskValues& each : {own, core::TaskValues{}}) {
+    augment::ImagePolicy policy = training_policy("pad_crop_flip", preprocessing(32, 3));
+    apply_augment_settings(each, policy);
+    EXPECT_TRUE(policy.flip);
+    EXPECT_FALSE(policy.alternate);
+    EXPECT_TRUE(policy.operations.empty());
+    EXPECT_FALSE(mix_of(each, 97).on());
+  }
+}
+
+TEST(ImageAugment, SettingsBecomeOperationsInTheirOrder) {
+  const core::TaskValues own = {{"flip", "alternating"}, {"rotate", "15"},  {"translate", "0.1"}, {"zoom", "0.2"},
+                                {"shear", "5"},          {"jitter", "0.4"}, {"hue", "0.1"},       {"grey", "0.2"},
+                                {"blur", "0.5"},         {"erase", "0.25"}, {"mixup", "0.2"},     {"cutmix", "1"}};
+  augment::ImagePolicy policy = training_policy("pad_crop", preprocessing(224, 3));
+  apply_augment_settings(own, policy);
+  augment::check(policy);
+  EXPECT_TRUE(policy.flip && policy.alternate);
+  ASSERT_EQ(policy.operations.size(), 5u);
+  const auto& affine = std::get<augment::Affine>(policy.operations[0]);
+  EXPECT_EQ(affine.degrees, 15);
+  EXPECT_EQ(affine.translate_y, 0.1);
+  EXPECT_EQ(affine.min_scale, 0.8);
+  EXPECT_EQ(affine.shear_x, 5);
+  const auto& jitter = std::get<augment::ColourJitter>(policy.operations[1]);
+  EXPECT_EQ(jitter.saturation, 0.4);
+  EXPECT_EQ(jitter.hue, 0.1);
+  EXPECT_EQ(std::get<augment::Grey>(policy.operations[2]).probability, 0.2);
+  EXPECT_EQ(std::get<augment::Blur>(policy.operations[3]).kernel, 23);
+  EXPECT_EQ(std::get<augment::Erase>(policy.operations[4]).probability, 0.25);
+  const augment::Mix mix = mix_of(own, 96);
+  EXPECT_EQ(mix.mixup, 0.2);
+  EXPECT_EQ(mix.cutmix, 1);
+  EXPECT_EQ(mix.block, 16);
+  EXPECT_THROW((void)mix_of(own, 257), ConfigError);
+  augment::ImagePolicy still = training_policy("pad_crop_flip", preprocessing(32, 3));
+  apply_augment_settings({{"flip", "off"}}, still);
+  EXPECT_FALSE(still.flip);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "stoker/augment/pixel_kernels.h"
-#include "stoker/base/counter_rng.h"
 #include "stoker/base/error.h"
 
 namespace stoker::augment {
@@ -63,6 +62,17 @@ void random_rectangle(const ImagePolicy& policy, int width, int height, CounterR
   drawn.left = (width - drawn.width) / 2;
 }
 
+bool flip(const ImagePolicy& policy, DrawKey key) {
+  if (!policy.flip) {
+    return false;
+  }
+  const bool again = policy.alternate && (key.epoch + key.occurrence) % 2 == 1;
+  if (policy.alternate) {
+    key.epoch = 0, key.occurrence = 0;
+  }
+  return (key.random(RandomOp::kFlip).uniform() < 0.5) != again;
+}
+
 // Of an axis of `size` source pixels that is scaled to `scaled`: those that outputs begin ... end - 1 of it are made
 // of, and one more on either side for the rounding.
 std::pair<int, int> source_span(int size, int scaled, int begin, int end) {
@@ -113,9 +123,34 @@ void copy_rows(ImageView source, bool mirrored, const PixelKernels& kernels, std
   }
 }
 
+// The picture cut, scaled, padded and mirrored.
+void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
+          ResizeScratch& scratch) {
+  const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(policy.out_width) * source.channels;
+  const Region window = window_of(policy, drawn);
+  if (window.width != policy.out_width || window.height != policy.out_height) {
+    std::memset(out.data(), 0, out.size());  // the rest is black
+  }
+  if (window.width == 0) {
+    return;
+  }
+  const ImageView part = source.part(drawn.left, drawn.top, drawn.width, drawn.height);
+  const int before = window.left - drawn.offset_x, behind = policy.out_width - before - window.width;  // black columns
+  std::uint8_t* to = out.data() + (window.top - drawn.offset_y) * stride +
+                     static_cast<std::ptrdiff_t>(drawn.flipped ? behind : before) * source.channels;
+  if (drawn.scaled_width == part.width && drawn.scaled_height == part.height) {
+    const ImageView wanted = part.part(window.left, window.top, window.width, window.height);
+    copy_rows(wanted, drawn.flipped, scratch.plain ? plain_kernels() : vector_kernels(), to, stride);
+  } else {
+    resize(part, {0, 0, static_cast<double>(part.width), static_cast<double>(part.height)}, drawn.scaled_width,
+           drawn.scaled_height, window, drawn.flipped, to, stride, scratch);
+  }
+}
+
 }  // namespace
 
 void check(const ImagePolicy& policy) {
+  check(std::span<const Operation>(policy.operations));
   const auto side = [](const char* name, int value, int low) {
     if (value < low || value > kMaxSide) {
       fail<ConfigError>("augment.policy", "{} must be in {} ... {}, got {}", name, low, kMaxSide, value);
@@ -142,24 +177,24 @@ void check(const ImagePolicy& policy) {
 }
 
 ImageDraw draw(const ImagePolicy& policy, int width, int height, const DrawKey& key) {
-  const auto random = [&](RandomOp op) { return CounterRng(key.seed, key.epoch, key.sample, op, key.occurrence); };
   ImageDraw drawn;
   drawn.scaled_width = policy.out_width;
   drawn.scaled_height = policy.out_height;
   switch (policy.crop) {
     case Crop::kNone: whole(drawn, width, height); break;
     case Crop::kResizeCentre: resize_centre(policy, width, height, drawn); break;
-    case Crop::kRandomResized: random_rectangle(policy, width, height, random(RandomOp::kCrop), drawn); break;
+    case Crop::kRandomResized: random_rectangle(policy, width, height, key.random(RandomOp::kCrop), drawn); break;
     case Crop::kPad: {
       whole(drawn, width, height);
-      CounterRng place = random(RandomOp::kCrop);
+      CounterRng place = key.random(RandomOp::kCrop);
       const auto places = static_cast<std::uint32_t>(2 * policy.pad + 1);
       drawn.offset_y = static_cast<int>(place.below(places)) - policy.pad;
       drawn.offset_x = static_cast<int>(place.below(places)) - policy.pad;
       break;
     }
   }
-  drawn.flipped = policy.flip && random(RandomOp::kFlip).uniform() < 0.5;
+  drawn.flipped = flip(policy, key);
+  drawn.operations = draw(policy.operations, policy.out_width, policy.out_height, key);
   return drawn;
 }
 
@@ -175,28 +210,15 @@ Region needed(const ImagePolicy& policy, const ImageDraw& drawn) {
 
 void execute(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
              ResizeScratch& scratch) {
-  const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(policy.out_width) * source.channels;
-  if (static_cast<std::ptrdiff_t>(out.size()) != stride * policy.out_height) {
+  const std::ptrdiff_t bytes = static_cast<std::ptrdiff_t>(policy.out_width) * policy.out_height * source.channels;
+  if (static_cast<std::ptrdiff_t>(out.size()) != bytes) {
     fail<ConfigError>("augment.policy", "a row has {} bytes, {}x{}x{} need {}", out.size(), policy.out_width,
-                      policy.out_height, source.channels, stride * policy.out_height);
+                      policy.out_height, source.channels, bytes);
   }
-  const Region window = window_of(policy, drawn);
-  if (window.width != policy.out_width || window.height != policy.out_height) {
-    std::memset(out.data(), 0, out.size());  // the rest is black
-  }
-  if (window.width == 0) {
-    return;
-  }
-  const ImageView part = source.part(drawn.left, drawn.top, drawn.width, drawn.height);
-  const int before = window.left - drawn.offset_x, behind = policy.out_width - before - window.width;  // black columns
-  std::uint8_t* to = out.data() + (window.top - drawn.offset_y) * stride +
-                     static_cast<std::ptrdiff_t>(drawn.flipped ? behind : before) * source.channels;
-  if (drawn.scaled_width == part.width && drawn.scaled_height == part.height) {
-    const ImageView wanted = part.part(window.left, window.top, window.width, window.height);
-    copy_rows(wanted, drawn.flipped, scratch.plain ? plain_kernels() : vector_kernels(), to, stride);
-  } else {
-    resize(part, {0, 0, static_cast<double>(part.width), static_cast<double>(part.height)}, drawn.scaled_width,
-           drawn.scaled_height, window, drawn.flipped, to, stride, scratch);
+  crop(policy, drawn, source, out, scratch);
+  if (drawn.operations.count > 0) {
+    thread_local PixelScratch pixels;  // grows to a few rows, or one picture, and stays with its thread
+    execute(drawn.operations, {out.data(), policy.out_width, policy.out_height, source.channels}, pixels);
   }
 }
 

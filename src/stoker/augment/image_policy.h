@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to a picture between the decoder and its row of the batch: cropped, scaled, padded, mirrored. First the
-// parameters are drawn from the counter RNG (a function of seed, epoch and sample alone), then they are executed.
-// Used by data::SampleReader. Thread-safe as long as every thread has a scratch of its own.
+// What happens to a picture between the decoder and its row of the batch: cropped, scaled, padded, mirrored, and
+// changed by a list of operations. First the parameters are drawn from the counter RNG (a function of seed, epoch and
+// sample alone), then they are executed. Used by data::SampleReader. Thread-safe as long as every thread has a scratch
+// of its own.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "stoker/augment/draw_key.h"
 #include "stoker/augment/image.h"
+#include "stoker/augment/operation.h"
 #include "stoker/augment/resize.h"
 
 namespace stoker::augment {
@@ -27,30 +31,26 @@ struct ImagePolicy {
   int resize = 256;         // kResizeCentre: pixels of the short side, at least the output size
   int pad = 4;              // kPad: pixels; tasks::training_policy sets it by the size
   bool flip = false;        // mirror left to right, every second sample
+  bool alternate = false;   // flip: which ones is drawn for epoch 0; from then on every sample is mirrored anew every
+                            // epoch, so that two epochs show both sides of each (Jordan 2024, airbench)
   double min_scale = 0.08;  // kRandomResized: area of the rectangle, as a share of the picture's; also set there
   double max_scale = 1;
   double min_ratio = 3.0 / 4;  // kRandomResized: width / height
   double max_ratio = 4.0 / 3;
+  std::vector<Operation> operations = {};  // on the cropped and mirrored picture, one after the other
 };
 
 // ConfigError that names the field if the policy cannot be carried out.
 void check(const ImagePolicy& policy);
 
-// Which draw of which sample: the address of its random numbers.
-struct DrawKey {
-  std::uint64_t seed = 0;
-  std::uint32_t epoch = 0;
-  std::uint64_t sample = 0;      // index in its source
-  std::uint16_t occurrence = 0;  // how often it was drawn before in this epoch
-};
-
 // What was drawn: the rectangle of the source, the size it is scaled to, where in the scaled picture the output
-// begins (outside of it is black), and whether it is mirrored.
+// begins (outside of it is black), whether it is mirrored, and what is done to it then.
 struct ImageDraw {
   int left = 0, top = 0, width = 0, height = 0;
   int scaled_width = 0, scaled_height = 0;
   int offset_x = 0, offset_y = 0;
   bool flipped = false;
+  DrawnOperations operations;
   bool operator==(const ImageDraw&) const = default;
 };
 

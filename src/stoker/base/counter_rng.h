@@ -23,6 +23,10 @@ enum class RandomOp : std::uint16_t {
   kPicture = 8,   // which pictures are shown to people
   kWindow = 9,    // where an epoch's windows of a text begin
   kToken = 10,    // the next token of a generated text
+  kAffine = 11,
+  kGrey = 12,
+  kBlur = 13,
+  kErase = 14,
   kStandIn = 64,  // what stands in for a bad sample
   kOwn = 0x8000,  // this and every greater number: programs on the library
 };

@@ -19,6 +19,8 @@ ImageLoaderOptions checked(ImageLoaderOptions options) {
   if (options.depth < 1 || options.depth > 1024) {
     fail<ConfigError>("data.loader", "depth must be in 1 ... 1024 batches, got {}", options.depth);
   }
+  const bool even = options.ranks > 0 && options.batch % options.ranks == 0;
+  augment::check(options.mix, even ? options.batch / options.ranks : 1);
   return options;
 }
 
@@ -50,6 +52,7 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
       ahead_(options_.start),
       slots_(static_cast<std::size_t>(options_.depth)),
       workspaces_(static_cast<std::size_t>(std::max(options_.threads, 1))),
+      mixing_(workspaces_.size()),
       pool_(options_.threads,
             [this](std::int64_t ticket, std::int64_t row, int worker) { fill(ticket, row, worker); }) {
   if (position_.epoch < 0 || position_.step < 0 || position_.step > steps_per_epoch()) {
@@ -85,6 +88,15 @@ void ImageLoader::submit_next() {
   }
   slot.bad.assign(slot.indices.size(), std::nullopt);
   slot.position = ahead_;
+  if (options_.mix.on()) {
+    const bool whole = sampler_.global_size(ahead_.step) == options_.batch;
+    slot.mixer.begin(options_.mix, policy.out_width, policy.out_height,
+                     {options_.seed, static_cast<std::uint32_t>(ahead_.epoch), static_cast<std::uint32_t>(ahead_.step),
+                      static_cast<std::uint32_t>(options_.rank * rows / options_.mix.block)},
+                     whole ? rows : 0);
+    slot.mixed = at::empty({rows}, host.dtype(at::kLong));
+    slot.shares = at::empty({rows}, host.dtype(at::kFloat));
+  }
   ++ahead_.step;
   pool_.submit(ticket, rows);
 }
@@ -92,6 +104,11 @@ void ImageLoader::submit_next() {
 std::span<std::uint8_t> ImageLoader::bytes_of(const Slot& slot, std::size_t row) const {
   const auto bytes = static_cast<std::size_t>(reader_.row_bytes());
   return {slot.rows + row * bytes, bytes};
+}
+
+// The batch's first row.
+augment::Pixels ImageLoader::pixels_of(const Slot& slot) const {
+  return {slot.rows, options_.policy.out_width, options_.policy.out_height, options_.channels};
 }
 
 void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
@@ -113,6 +130,8 @@ void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
     }
     slot.bad[at] = std::move(bad);
   }
+  const bool good = !slot.bad[at] || !slot.bad[at]->replaced_by.empty();
+  slot.mixer.row_read(row, good, pixels_of(slot), mixing_[static_cast<std::size_t>(worker)]);
 }
 
 bool ImageLoader::put_stand_in(Slot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace) {
@@ -145,6 +164,10 @@ void ImageLoader::close_gaps(Slot& slot) {
       std::ranges::copy(bytes_of(slot, row), bytes_of(slot, kept).begin());
       slot.labels[kept] = slot.labels[row];
       slot.indices[kept] = slot.indices[row];
+      if (options_.mix.on()) {
+        slot.mixed.mutable_data_ptr<std::int64_t>()[kept] = slot.mixed.const_data_ptr<std::int64_t>()[row];
+        slot.shares.mutable_data_ptr<float>()[kept] = slot.shares.const_data_ptr<float>()[row];
+      }
     }
     ++kept;
   }
@@ -153,8 +176,9 @@ void ImageLoader::close_gaps(Slot& slot) {
                     slot.indices.size(), slot.position.epoch, slot.position.step, slot.bad.front()->reason);
   }
   slot.indices.resize(kept);
-  slot.images = slot.images.narrow(0, 0, static_cast<std::int64_t>(kept));
-  slot.targets = slot.targets.narrow(0, 0, static_cast<std::int64_t>(kept));
+  for (at::Tensor* each : {&slot.images, &slot.targets, &slot.mixed, &slot.shares}) {
+    *each = each->defined() ? each->narrow(0, 0, static_cast<std::int64_t>(kept)) : *each;
+  }
 }
 
 core::Batch ImageLoader::finish(Slot& slot) {
@@ -165,12 +189,20 @@ core::Batch ImageLoader::finish(Slot& slot) {
       gaps = gaps || bad->replaced_by.empty();
     }
   }
+  if (options_.mix.on()) {
+    slot.mixer.pair(slot.labels, static_cast<std::int64_t>(slot.indices.size()),
+                    slot.mixed.mutable_data_ptr<std::int64_t>(), slot.shares.mutable_data_ptr<float>());
+  }
   if (gaps) {
     close_gaps(slot);
   }
   core::Batch batch(slot.position, slot.indices);
   batch.set("image", std::move(slot.images));
   batch.set("target", std::move(slot.targets));
+  if (options_.mix.on()) {
+    batch.set("target_mixed", std::move(slot.mixed));
+    batch.set("share", std::move(slot.shares));
+  }
   return batch;
 }
 

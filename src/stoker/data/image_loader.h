@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "stoker/augment/image_policy.h"
+#include "stoker/augment/mix.h"
 #include "stoker/core/batch_source.h"
 #include "stoker/data/bad_samples.h"
+#include "stoker/data/block_mixer.h"
 #include "stoker/data/image_folder.h"
 #include "stoker/data/row_pool.h"
 #include "stoker/data/sample_reader.h"
@@ -24,6 +26,7 @@ struct ImageLoaderOptions {
   ImageSplit split;
   int channels = 3;  // 1 or 3
   augment::ImagePolicy policy;
+  augment::Mix mix;         // of the rows of whole batches
   std::int64_t batch = 64;  // global: samples over all ranks
   std::uint64_t seed = 0;   // of the order and of what is drawn
   bool shuffle = true;
@@ -39,9 +42,11 @@ struct ImageLoaderOptions {
 };
 
 // Hands out batches with "image", uint8 [B, H, W, C] contiguous, and "target", int64 [B], both on the CPU; indices()
-// are indices into the split's source. After the last batch of an epoch comes one empty answer, then the next epoch,
-// on which the threads are at work by then. A sample that cannot be had is raised, left out or replaced, as options.bad
-// says; DataError comes at the batch it belongs to, and the next call goes on with the batch after it.
+// are indices into the split's source. With `mix` on also "target_mixed", int64 [B], the partner's, and "share",
+// float32 [B], of a row's own pixels: 1, with its own target, in a short batch, whose slices need not hold whole
+// blocks, and in a block of which a row was left out. After the last batch of an epoch comes one empty answer, then the
+// next epoch, on which the threads are at work by then. A sample that cannot be had is raised, left out or replaced, as
+// options.bad says; DataError comes at the batch it belongs to, and the next call goes on with the batch after it.
 class ImageLoader final : public core::BatchSource {
  public:
   // ConfigError for numbers that cannot be.
@@ -64,12 +69,15 @@ class ImageLoader final : public core::BatchSource {
   struct Slot {
     core::Position position;
     at::Tensor images, targets;
+    at::Tensor mixed, shares;  // with options.mix on
     std::uint8_t* rows = nullptr;
     std::int64_t* labels = nullptr;
     std::vector<std::int64_t> indices;
     std::vector<std::optional<core::BadSample>> bad;  // of each row; replaced_by tells whether another one stands in
+    BlockMixer mixer;
   };
   void submit_next();
+  [[nodiscard]] augment::Pixels pixels_of(const Slot& slot) const;
   void fill(std::int64_t ticket, std::int64_t row, int worker);
   bool put_stand_in(Slot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace);
   [[nodiscard]] std::span<std::uint8_t> bytes_of(const Slot& slot, std::size_t row) const;
@@ -85,7 +93,8 @@ class ImageLoader final : public core::BatchSource {
   std::int64_t tickets_ = 0;  // submitted so far; a ticket's slot is slots_[ticket % slots]
   std::vector<Slot> slots_;
   std::vector<SampleWorkspace> workspaces_;
-  RowPool pool_;  // last: its threads use all of the above and end first
+  std::vector<std::vector<std::uint8_t>> mixing_;  // a row for each worker
+  RowPool pool_;                                   // last: its threads use all of the above and end first
 };
 
 }  // namespace stoker::data

@@ -4,6 +4,7 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/lerp.h>
 
 #include <optional>
 
@@ -26,10 +27,9 @@ void check_target(const at::Tensor& target) {
   }
 }
 
-}  // namespace
-
-at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& target, double label_smoothing,
-                             const at::Tensor& class_weights) {
+// PyTorch's loss, summed or row by row, after its arguments are checked.
+at::Tensor loss(const at::Tensor& logits, const at::Tensor& target, double label_smoothing,
+                const at::Tensor& class_weights, at::Reduction::Reduction reduction) {
   check_target(target);
   if (logits.dim() != 2 || logits.size(0) != target.size(0) || !at::isFloatingType(logits.scalar_type())) {
     fail<DataError>(kWhere, "logits must be floating [{}, classes], one row per target, got {}", target.size(0),
@@ -45,8 +45,44 @@ at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& target,
   const bool half = logits.scalar_type() == at::kHalf || logits.scalar_type() == at::kBFloat16;
   const at::Tensor exact = half ? logits.to(at::kFloat) : logits;
   constexpr std::int64_t kNoIgnoredClass = -100;
-  return at::cross_entropy_loss(exact, target, optional_weights(class_weights, exact.scalar_type()), at::Reduction::Sum,
+  return at::cross_entropy_loss(exact, target, optional_weights(class_weights, exact.scalar_type()), reduction,
                                 kNoIgnoredClass, label_smoothing);
+}
+
+void check_share(const at::Tensor& target, const at::Tensor& target_mixed, const at::Tensor& share) {
+  check_target(target_mixed);
+  if (!target_mixed.sizes().equals(target.sizes()) || !share.sizes().equals(target.sizes()) ||
+      !at::isFloatingType(share.scalar_type())) {
+    fail<DataError>(kWhere, "target_mixed must be like target, share floating [{}], got {} and {}", target.size(0),
+                    core::describe(target_mixed), core::describe(share));
+  }
+}
+
+}  // namespace
+
+at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& target, double label_smoothing,
+                             const at::Tensor& class_weights) {
+  return loss(logits, target, label_smoothing, class_weights, at::Reduction::Sum);
+}
+
+at::Tensor mixed_cross_entropy_sum(const at::Tensor& logits, const at::Tensor& target, const at::Tensor& target_mixed,
+                                   const at::Tensor& share, double label_smoothing, const at::Tensor& class_weights) {
+  check_target(target);
+  check_share(target, target_mixed, share);
+  const at::Tensor own = loss(logits, target, label_smoothing, class_weights, at::Reduction::None);
+  const at::Tensor other = loss(logits, target_mixed, label_smoothing, class_weights, at::Reduction::None);
+  return at::lerp(other, own, share.to(own.scalar_type())).sum();
+}
+
+at::Tensor mixed_cross_entropy_normaliser(const at::Tensor& target, const at::Tensor& target_mixed,
+                                          const at::Tensor& share, const at::Tensor& class_weights) {
+  check_target(target);
+  check_share(target, target_mixed, share);
+  if (!class_weights.defined()) {
+    return cross_entropy_normaliser(target);
+  }
+  const at::Tensor weights = class_weights.to(at::kDouble);
+  return at::lerp(weights.index_select(0, target_mixed), weights.index_select(0, target), share.to(at::kDouble)).sum();
 }
 
 at::Tensor cross_entropy_normaliser(const at::Tensor& target, const at::Tensor& class_weights) {

@@ -20,4 +20,16 @@ namespace stoker::ops {
 // target's device; never waits.
 [[nodiscard]] at::Tensor cross_entropy_normaliser(const at::Tensor& target, const at::Tensor& class_weights = {});
 
+// The same for rows that were mixed (MixUp, CutMix): share * loss(target) + (1 - share) * loss(target_mixed), row by
+// row; share floating [N] in 0 ... 1. Equals torch.nn.functional.cross_entropy(..., reduction="sum") with the
+// probabilities share and 1 - share as targets, smoothing and class weights included.
+[[nodiscard]] at::Tensor mixed_cross_entropy_sum(const at::Tensor& logits, const at::Tensor& target,
+                                                 const at::Tensor& target_mixed, const at::Tensor& share,
+                                                 double label_smoothing = 0, const at::Tensor& class_weights = {});
+
+// N, as there; with class weights their sum, each row's weights by its shares, so that rows with share 1 count as
+// unmixed ones do (PyTorch divides soft targets by N even then). Never waits.
+[[nodiscard]] at::Tensor mixed_cross_entropy_normaliser(const at::Tensor& target, const at::Tensor& target_mixed,
+                                                        const at::Tensor& share, const at::Tensor& class_weights = {});
+
 }  // namespace stoker::ops

@@ -45,12 +45,21 @@ core::TensorList ImageClassifier::inputs(const core::Batch& batch) const {
 }
 
 core::Normalisers ImageClassifier::normalisers(const core::Batch& batch) const {
-  return ops::cross_entropy_normaliser(batch["target"], options_.class_weights).reshape({1});
+  const core::Field* share = batch.find("share");
+  const at::Tensor all = share == nullptr ? ops::cross_entropy_normaliser(batch["target"], options_.class_weights)
+                                          : ops::mixed_cross_entropy_normaliser(batch["target"], batch["target_mixed"],
+                                                                                share->values, options_.class_weights);
+  return all.reshape({1});
 }
 
 core::LossTerms ImageClassifier::loss(const core::TensorList& outputs, const core::Batch& batch) const {
-  return {{"cross_entropy", 1,
-           ops::cross_entropy_sum(outputs.front(), batch["target"], options_.label_smoothing, options_.class_weights)}};
+  const core::Field* share = batch.find("share");
+  const at::Tensor sum =
+      share == nullptr
+          ? ops::cross_entropy_sum(outputs.front(), batch["target"], options_.label_smoothing, options_.class_weights)
+          : ops::mixed_cross_entropy_sum(outputs.front(), batch["target"], batch["target_mixed"], share->values,
+                                         options_.label_smoothing, options_.class_weights);
+  return {{"cross_entropy", 1, sum}};
 }
 
 std::vector<core::NamedTensor> ImageClassifier::evaluate(const core::TensorList& outputs,

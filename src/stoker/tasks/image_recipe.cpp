@@ -6,6 +6,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/data/image_decode.h"
+#include "stoker/tasks/image_augment.h"
 #include "stoker/tasks/image_classification.h"
 #include "stoker/tasks/recipe_rows.h"
 
@@ -128,6 +129,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   rows.add("bad_budget", 0.001, "many are");
   const std::int64_t batch = default_batch(train_samples, model == "cnn" ? 512 : question.cuda ? 256 : 64);
   rows.add("batch", batch, "at least 100 steps an epoch where the data allows it");
+  add_augment_rows(rows, std::clamp<std::int64_t>(train_samples, 1, question.batch > 0 ? question.batch : batch));
   const bool adaptive = question.optimizer == "adam" || question.optimizer == "adamw" || model == "mlp";
   if (adaptive) {
     add_adaptive(rows, question.optimizer.empty() ? "adamw" : question.optimizer, question.weights);

@@ -24,6 +24,7 @@ struct PictureFacts {
 struct RecipeQuestion {
   std::string model, optimizer;
   int image_size = 0;    // 0: not asked
+  std::int64_t batch = 0;
   bool weights = false;  // fine-tuning
   bool cuda = false;
   std::int64_t memory = 0;  // bytes of RAM that could be had

@@ -12,6 +12,7 @@
 #include "stoker/data/image_loader.h"
 #include "stoker/models/registry.h"
 #include "stoker/tasks/class_weights.h"
+#include "stoker/tasks/image_augment.h"
 #include "stoker/tasks/image_classification.h"
 #include "stoker/tasks/image_exhibits.h"
 #include "stoker/tasks/image_prediction.h"
@@ -91,6 +92,7 @@ class ImageTask final : public Task {
     question.optimizer = asked.optimizer;
     const auto size = asked.own.find("image_size");
     question.image_size = size == asked.own.end() ? 0 : static_cast<int>(whole_value(asked.own, "image_size"));
+    question.batch = asked.batch;
     question.weights = asked.weights;
     question.cuda = asked.cuda;
     question.memory = asked.memory;
@@ -136,7 +138,8 @@ class ImageTask final : public Task {
 
   [[nodiscard]] std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const override {
     data::ImageLoaderOptions options = loader_options(folder_.train, request);
-    options.policy = training_policy(text_value(own_, "augment"), card_.pixels);
+    options.policy = policy();
+    options.mix = mix_of(own_, request.batch);
     options.batch = request.batch;
     return std::make_unique<data::ImageLoader>(std::move(options));
   }
@@ -153,8 +156,7 @@ class ImageTask final : public Task {
   }
   [[nodiscard]] double load_seconds_per_sample() const override {
     constexpr int kSamples = 16;
-    return data::estimate_sample_seconds(folder_.train, card_.pixels.channels,
-                                         training_policy(text_value(own_, "augment"), card_.pixels), kSamples);
+    return data::estimate_sample_seconds(folder_.train, card_.pixels.channels, policy(), kSamples);
   }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override { return folder_.train.source->name(index); }
   [[nodiscard]] std::vector<Exhibit> exhibits(Split split, const at::Tensor& verdicts) const override {
@@ -163,6 +165,11 @@ class ImageTask final : public Task {
   [[nodiscard]] nlohmann::json card() const override { return to_json(card_); }
 
  private:
+  [[nodiscard]] augment::ImagePolicy policy() const {
+    augment::ImagePolicy policy = training_policy(text_value(own_, "augment"), card_.pixels);
+    apply_augment_settings(own_, policy);
+    return policy;
+  }
   [[nodiscard]] const data::ImageSplit& of(Split split) const {
     return split == Split::kTrain ? folder_.train : split == Split::kVal ? folder_.val : folder_.test;
   }
@@ -257,6 +264,8 @@ TaskKind image_classification() {
                      "pictures that cannot be had: others in their place, batches without them, or an end of the run"),
       real_setting("bad_budget", 0, 1, "0.001", "share of a split that may be bad; one picture may in any case"),
   };
+  const std::vector<core::TaskSetting> more = augment_settings();
+  kind.settings.insert(kind.settings.begin() + 2, more.begin(), more.end());  // after augment
   for (const models::ModelInfo& model : models::known_models()) {
     kind.models.push_back(model.name);
   }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The address of a sample's random numbers: every operation draws its parameters from it, each with its own RandomOp.
+// Used by every draw() of this room. A plain value.
+#pragma once
+
+#include <cstdint>
+
+#include "stoker/base/counter_rng.h"
+
+namespace stoker::augment {
+
+// Which draw of which sample.
+struct DrawKey {
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+  std::uint64_t sample = 0;      // index in its source
+  std::uint16_t occurrence = 0;  // how often it was drawn before in this epoch
+
+  [[nodiscard]] CounterRng random(RandomOp op) const { return {seed, epoch, sample, op, occurrence}; }
+};
+
+}  // namespace stoker::augment
