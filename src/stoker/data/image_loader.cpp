@@ -59,6 +59,9 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
     fail<ConfigError>("data.loader", "cannot start at epoch {}, step {}: an epoch has {} steps", position_.epoch,
                       position_.step, steps_per_epoch());
   }
+  for (SampleWorkspace& workspace : workspaces_) {
+    workspace.scratch.plain = options_.plain;
+  }
   for (int i = 0; i < options_.depth && steps_per_epoch() > 0; ++i) {
     submit_next();
   }

@@ -35,6 +35,7 @@ struct ImageLoaderOptions {
   int depth = 2;        // batches ahead of the consumer
   bool pinned = false;  // page-locked memory, so that a copy to a GPU need not wait; needs CUDA
   BadSampleOptions bad;
+  bool plain = false;                 // without vector instructions: the same pixels, slower; for tests
   std::shared_ptr<PixelStore> store;  // pictures stay decoded in it; of split.source with these channels; null: none do
   core::Position start;               // the first batch to hand out; step may equal steps_per_epoch(): the epoch's end
   int rank = 0;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// One hash over the batches of two epochs, whatever hands them out: threads, ranks (joined again), files or a tar,
+// straight or resumed, vector instructions or plain, decoded anew or kept. Every augmentation is on, the tail is
+// uneven, and one picture is damaged.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <optional>
+
+#include "stoker/data/image_loader.h"
+#include "support/pictures.h"
+#include "support/tar_builder.h"
+#include "support/temp_folder.h"
+
+namespace stoker::data {
+namespace {
+
+struct Way {
+  int threads = 1, ranks = 1;
+  bool tar = false, resumed = false, plain = false, kept = false;
+};
+
+class HashMatrix : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto from = testing::source_folder() / "tests/data/broken-images";
+    int number = 0;
+    for (const char* kind : {"exif", "valid_but_unusual"}) {  // JPEG and PNG of every colour space and orientation
+      for (const auto& entry : std::filesystem::directory_iterator(from / kind)) {
+        add(entry.path().filename().native(), read_text(entry.path()));
+        ++number;
+      }
+    }
+    for (; number < 26; ++number) {
+      add(std::to_string(number) + ".png", testing::small_png(number, 90 + number, 70));
+    }
+    add("damaged.jpg", read_text(from / "made_here/hopper_cut_300.jpg"));
+    files_.write("set.tar", tar_.done());
+    options_.policy = {.crop = augment::Crop::kRandomResized, .out_width = 32, .out_height = 24, .flip = true};
+    options_.policy.alternate = true;
+    options_.policy.operations = {augment::Affine{.degrees = 20}, augment::ColourJitter{.brightness = 0.4, .hue = 0.1},
+                                  augment::Grey{}, augment::Blur{.kernel = 3}, augment::Erase{}};
+    options_.mix = {.mixup = 1, .cutmix = 1, .block = 2};
+    options_.bad.on_bad = OnBad::kReplace;
+    options_.batch = 8;  // 27 pictures: 8, 8, 8, 3
+    options_.seed = 5;
+    folder_split_ = open_image_folder(files_.path() / "set", {.val = 0}).train;
+    tar_split_ = open_image_folder(files_.path() / "set.tar", {.val = 0}).train;
+    ASSERT_EQ(folder_split_.size(), 27);
+    ASSERT_EQ(tar_split_.size(), 27);
+  }
+
+  [[nodiscard]] std::uint64_t hash(const Way& way) const {
+    ImageLoaderOptions options = options_;
+    options.split = way.tar ? tar_split_ : folder_split_;
+    options.threads = way.threads;
+    options.depth = 1 + way.threads % 3;
+    options.plain = way.plain;
+    options.ranks = way.ranks;
+    if (way.kept) {
+      options.store = std::make_shared<PixelStore>(options.split.source->size(), 1 << 20);
+    }
+    std::vector<std::unique_ptr<ImageLoader>> loaders;
+    const auto begin = [&](core::Position start) {
+      loaders.clear();
+      options.start = start;
+      for (options.rank = 0; options.rank < way.ranks; ++options.rank) {
+        loaders.push_back(std::make_unique<ImageLoader>(options));
+      }
+    };
+    begin({});
+    std::uint64_t value = 0;
+    for (int call = 0; call < 2 * 5; ++call) {
+      if (way.resumed && (call == 2 || call == 6)) {
+        begin(loaders.front()->position());
+      }
+      value = value * 31 + joined(loaders);
+    }
+    return value;
+  }
+
+ private:
+  void add(const std::string& name, const std::string& bytes) {
+    const std::string key = (count_++ % 2 == 0 ? "a/" : "b/") + name;
+    files_.write("set/" + key, bytes);
+    tar_.add(key, bytes);
+  }
+
+  // The next global batch: each field of all ranks in their order.
+  static std::uint64_t joined(const std::vector<std::unique_ptr<ImageLoader>>& loaders) {
+    std::map<std::string, std::vector<std::uint8_t>> fields;  // empty at an epoch's end
+    for (const auto& loader : loaders) {
+      const std::optional<core::Batch> batch = loader->next();
+      if (!batch) {
+        continue;
+      }
+      for (const core::Field& field : batch->fields()) {
+        EXPECT_TRUE(field.values.is_contiguous());
+        const auto* bytes = static_cast<const std::uint8_t*>(field.values.const_data_ptr());
+        auto& all = fields[field.name];
+        all.insert(all.end(), bytes, bytes + field.values.nbytes());
+      }
+      auto& indices = fields["indices"];
+      const auto* bytes = reinterpret_cast<const std::uint8_t*>(batch->indices().data());
+      indices.insert(indices.end(), bytes, bytes + batch->indices().size() * sizeof(std::int64_t));
+    }
+    std::uint64_t value = 1;
+    for (const auto& [name, bytes] : fields) {
+      value = value * 131 + testing::fnv1a(bytes);
+    }
+    return value;
+  }
+
+  testing::TempFolder files_;
+  testing::TarBuilder tar_;
+  ImageSplit folder_split_, tar_split_;
+  ImageLoaderOptions options_;
+  int count_ = 0;
+};
+
+TEST_F(HashMatrix, EveryWayGivesTheSameBatches) {
+  const std::uint64_t expected = hash({.threads = 0});
+  for (const int threads : {1, 2, 4}) {
+    for (const int ranks : {1, 2, 4}) {
+      for (int switches = 0; switches < 16; ++switches) {
+        const Way way{.threads = threads,
+                      .ranks = ranks,
+                      .tar = (switches & 1) != 0,
+                      .resumed = (switches & 2) != 0,
+                      .plain = (switches & 4) != 0,
+                      .kept = (switches & 8) != 0};
+        ASSERT_EQ(hash(way), expected) << threads << " threads, " << ranks << " ranks, tar " << way.tar << ", resumed "
+                                       << way.resumed << ", plain " << way.plain << ", kept " << way.kept;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stoker::data
