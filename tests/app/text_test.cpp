@@ -80,6 +80,24 @@ TEST(Text, ResumesToTheSameBytes) {
   EXPECT_THAT(other.err, HasSubstr("is not the one that"));
 }
 
+// A validation split that takes seconds: it says how far it is, ends when it is told to, and is made up for.
+TEST(Text, AValidationThatTakesLongIsInterruptedAndMadeUpFor) {
+  const TempFolder folder;
+  folder.write("count.txt", counting(80'000));
+  const Words words = kShort + Words{"steps=5", "val=0.9", "save_every=0", "eval_every=5", "microbatch=8"};
+  StokerProcess training(Words{"train", "count.txt", "run=a", "--json"} + words, folder.path());
+  ASSERT_TRUE(training.wait_for("\"event\":\"evaluating\"")) << training.err();
+  training.signal(SIGINT);
+  const Finished stopped = training.finish();
+  EXPECT_EQ(stopped.code, kStopped) << stopped.all();
+  EXPECT_THAT(stopped.out, Not(HasSubstr("\"event\":\"evaluated\"")));
+  EXPECT_THAT(read_bytes(folder / "runs/a/metrics.jsonl"), Not(HasSubstr("evaluating")));
+
+  const Finished resumed = run_stoker({"resume", "runs/a", "--json"}, folder.path());
+  EXPECT_EQ(resumed.code, kDone) << resumed.all();
+  EXPECT_THAT(resumed.out, AllOf(HasSubstr("\"event\":\"evaluated\""), Not(HasSubstr("\"event\":\"step\""))));
+}
+
 TEST(Text, PiecesOfTheLossTrainAlike) {
   const TempFolder folder;
   folder.write("count.txt", counting());

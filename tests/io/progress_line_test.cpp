@@ -142,6 +142,37 @@ TEST(ProgressLine, ALogFileGetsALineEachTenSeconds) {
             "stopped (0:40)\n");
 }
 
+TEST(ProgressLine, AnEvaluationThatTakesLongIsSeen) {
+  Screen screen(ProgressMode::kTerminal, 50);
+  screen.line->on(start());
+  screen.line->on(Evaluating{0, "val", 0, 100});  // of a run that goes on with one
+  EXPECT_THAT(screen.take(), ::testing::EndsWith("\rvalidating 0 %\x1b[K"));
+  screen.line->on(step(40, 2));
+  screen.time += 0.11;
+  screen.line->on(Evaluating{40, "val", 37, 100});
+  EXPECT_EQ(screen.take(), "\repoch 1/3  40/40  validating 37 %  loss 2 =\x1b[K");
+  screen.time += 0.05;
+  screen.line->on(Evaluating{40, "val", 60, 100});
+  EXPECT_EQ(screen.take(), "");  // not yet
+  screen.time += 0.11;
+  screen.line->on(Evaluating{40, "test", 99, 100});
+  EXPECT_THAT(screen.take(), HasSubstr("testing 99 %"));
+  screen.line->on(evaluated());
+  screen.time += 0.11;
+  screen.line->on(step(41, 2));
+  EXPECT_THAT(screen.take(), ::testing::Not(HasSubstr("testing")));
+
+  Screen file(ProgressMode::kPlain);
+  file.line->on(start());
+  file.line->on(step(40, 2));
+  file.take();
+  for (int i = 1; i <= 20; ++i) {  // one a second
+    file.time += 1;
+    file.line->on(Evaluating{40, "val", i, 20});
+  }
+  EXPECT_THAT(file.take(), ::testing::MatchesRegex(".*validating 50 %.*\n.*validating 100 %.*\n"));
+}
+
 TEST(ProgressLine, QuietSaysWhatNeedsSaying) {
   Screen screen(ProgressMode::kQuiet);
   screen.line->on(start());

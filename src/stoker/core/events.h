@@ -62,6 +62,13 @@ struct Evaluated {
   bool best = false;  // the best of this run so far
 };
 
+// How far an evaluation is that takes its time; at most one each kQuietSeconds.
+struct Evaluating {
+  std::int64_t step = 0;
+  std::string split;  // "val", "test"
+  std::int64_t done = 0, samples = 0;
+};
+
 struct CheckpointSaved {
   std::int64_t step = 0;
   std::string path;
@@ -107,8 +114,8 @@ struct RunFinished {
   double seconds = 0;
 };
 
-using Event = std::variant<RunStarted, StepFinished, Evaluated, CheckpointSaved, FaultSurvived, Finding, Artifact,
-                           WeightHistograms, RunFinished>;
+using Event = std::variant<RunStarted, StepFinished, Evaluating, Evaluated, CheckpointSaved, FaultSurvived, Finding,
+                           Artifact, WeightHistograms, RunFinished>;
 
 // After so long without an event a sink is told to let out what it holds back.
 inline constexpr double kQuietSeconds = 0.1;

@@ -87,6 +87,14 @@ Json to_json(const Evaluated& event, const std::vector<std::string>&) {
   return json;
 }
 
+Json to_json(const Evaluating& event, const std::vector<std::string>&) {
+  return {{"event", "evaluating"},
+          {"step", event.step},
+          {"split", text(event.split)},
+          {"done", event.done},
+          {"samples", event.samples}};
+}
+
 Json to_json(const CheckpointSaved& event, const std::vector<std::string>&) {
   return {{"event", "checkpoint"}, {"step", event.step}, {"kind", text(event.kind)}, {"path", text(event.path)}};
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/core/communicator.h"
@@ -131,6 +132,18 @@ std::vector<core::MetricValue> best_of_run(const Session& session, const io::Che
                                        : std::vector<core::MetricValue>{{card.metric, card.metric_value}};
 }
 
+// What the loop evaluates with; empty without a validation split.
+std::function<std::vector<core::MetricValue>()> validation(const Setup& setup, Session& session, io::EventBus& bus,
+                                                           const std::function<bool()>& give_up) {
+  const std::int64_t size = setup.task->size(tasks::Split::kVal);
+  if (size == 0) {
+    return {};
+  }
+  return [&session, &bus, give_up, size] {
+    return session.evaluate(tasks::Split::kVal, {bus, {session.progress().step, "val", 0, size}, give_up});
+  };
+}
+
 // The run's page, from what the logs have by now. A page that cannot be made ends nothing.
 void make_report(const RunFolder& run, io::EventBus& bus) {
   try {
@@ -141,10 +154,25 @@ void make_report(const RunFolder& run, io::EventBus& bus) {
   }
 }
 
+// The best weights on the test split, unless that is interrupted, which leaves the run where it can be resumed.
+void judge(Outcome& outcome, const train::LoopParts& parts, const Setup& setup, const RunFolder& run,
+           const std::function<bool()>& give_up) {
+  auto metrics = judge_best(run.path(), setup, parts.progress, parts.events, give_up);
+  if (metrics) {
+    outcome.test = std::move(*metrics);
+  } else if (parts.stop) {
+    outcome.end = train::LoopEnd::kStopped;
+  } else {
+    const std::string name = printable(run.path().native());
+    parts.events.emit(core::Finding{
+        fmt::format("time= was up before the best checkpoint was judged; `stoker eval {}` does that", name)});
+  }
+}
+
 // The loop, then the test split with the best weights; the sinks hear how it ended, also where it failed.
 Outcome run_and_test(const train::LoopParts& parts, const Setup& setup, const Session& session,
-                     const io::CheckpointStore& store, const RunFolder& run, io::EventBus& bus,
-                     std::int64_t last_step) {
+                     const io::CheckpointStore& store, const RunFolder& run, io::EventBus& bus, std::int64_t last_step,
+                     const std::function<bool()>& give_up) {
   const train::Progress& progress = parts.progress;
   Outcome outcome;
   try {
@@ -152,7 +180,7 @@ Outcome run_and_test(const train::LoopParts& parts, const Setup& setup, const Se
       outcome.end = train::run_loop(parts, setup.plan, last_step);
       outcome.best = best_of_run(session, store);
       if (outcome.end != train::LoopEnd::kStopped) {
-        outcome.test = judge_best(run.path(), setup, progress, bus);
+        judge(outcome, parts, setup, run, give_up);
       }
     });
   } catch (const std::exception& error) {
@@ -254,23 +282,22 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
       bus.emit(weight_histograms(*setup.model, session.progress().step));
     }
   };
-  std::function<std::vector<core::MetricValue>()> evaluate;
-  if (setup.task->size(tasks::Split::kVal) > 0) {
-    evaluate = [&] { return session.evaluate(tasks::Split::kVal); };
-  }
+  const auto give_up = [&, watch = Stopwatch(), before = session.progress().seconds] {
+    return stop || train::too_late_to_evaluate(plan, before + watch.seconds());
+  };
   const train::LoopParts parts{*source,
                                session.step(),
                                session.progress(),
                                ring,
                                bus,
                                [&](std::int64_t step) { return optim::lr_at(schedule, step); },
-                               evaluate,
+                               validation(setup, session, bus, give_up),
                                [&] { write_exhibits(session.samples(), run.path(), session.progress().step, bus); },
                                save,
                                [&](std::int64_t index) { return setup.task->sample_name(index); },
                                device::throttled_memory(setup.device),
                                stop};
-  return run_and_test(parts, setup, session, store, run, bus, last_step);
+  return run_and_test(parts, setup, session, store, run, bus, last_step, give_up);
 }
 
 }  // namespace stoker::job

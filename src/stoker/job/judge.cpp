@@ -12,6 +12,7 @@
 #include "stoker/job/cell_json.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/train/evaluate.h"
+#include "stoker/train/evaluation_watch.h"
 
 namespace stoker::job {
 namespace {
@@ -71,23 +72,29 @@ void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path&
   }
 }
 
-std::vector<core::MetricValue> judge_best(const fs::path& run, const Setup& setup, const train::Progress& progress,
-                                          core::EventEmitter& events) {
+std::optional<std::vector<core::MetricValue>> judge_best(const fs::path& run, const Setup& setup,
+                                                         const train::Progress& progress, core::EventEmitter& events,
+                                                         const std::function<bool()>& give_up) {
   const Stopwatch watch;
   const bool test = setup.task->size(tasks::Split::kTest) > 0;
   const tasks::Split split = test ? tasks::Split::kTest : tasks::Split::kVal;
   if (setup.task->size(split) == 0 || (!test && !setup.model->shows())) {
-    return {};
+    return std::vector<core::MetricValue>();
   }
   const LoadedModel best = load_model(run, setup.device);
   const auto source = setup.evaluation_source(split);
   std::vector<at::Tensor> verdicts;
-  const auto totals = train::evaluate(
-      *best.model, *source, setup.autocast_dtype(), [&](const core::TensorList& outputs, const core::Batch& batch) {
-        if (at::Tensor verdict = best.model->verdicts(outputs, batch); verdict.defined()) {
-          verdicts.push_back(std::move(verdict));
-        }
-      });
+  const auto keep_verdict = [&](const core::TensorList& outputs, const core::Batch& batch) {
+    if (at::Tensor verdict = best.model->verdicts(outputs, batch); verdict.defined()) {
+      verdicts.push_back(std::move(verdict));
+    }
+  };
+  train::EvaluationWatch looks_on(
+      events, {progress.step, std::string(tasks::split_name(split)), 0, setup.task->size(split)}, give_up);
+  const auto totals = train::evaluate(*best.model, *source, setup.autocast_dtype(), keep_verdict, std::ref(looks_on));
+  if (totals.empty()) {
+    return std::nullopt;
+  }
   std::vector<core::MetricValue> metrics;
   if (test) {
     metrics = best.model->metrics(totals);

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +21,11 @@ void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const std::file
 
 // Metrics of the best checkpoint on the test split, also as an Evaluated event; none without a test split. Tables, the
 // confusion matrix and the task's exhibits of that split (or of the validation split where there is no test split) are
-// written as write_exhibits() does.
-[[nodiscard]] std::vector<core::MetricValue> judge_best(const std::filesystem::path& run, const Setup& setup,
-                                                        const train::Progress& progress, core::EventEmitter& events);
+// written as write_exhibits() does. Nothing, and nothing written, where give_up came true in between.
+[[nodiscard]] std::optional<std::vector<core::MetricValue>> judge_best(const std::filesystem::path& run,
+                                                                       const Setup& setup,
+                                                                       const train::Progress& progress,
+                                                                       core::EventEmitter& events,
+                                                                       const std::function<bool()>& give_up);
 
 }  // namespace stoker::job

@@ -120,14 +120,18 @@ void Session::load_state(const core::State& state) {
   }
 }
 
-std::vector<core::MetricValue> Session::evaluate(tasks::Split split) {
+std::vector<core::MetricValue> Session::evaluate(tasks::Split split, train::EvaluationWatch watch) {
   std::optional<optim::Ema::InPlace> averages;
   if (ema_) {
     averages.emplace(*ema_);
   }
   const train::EvaluationMode mode(*setup_.model);
   const auto source = setup_.evaluation_source(split);
-  newest_ = setup_.model->metrics(train::evaluate(*setup_.model, *source, setup_.autocast_dtype()));
+  const auto totals = train::evaluate(*setup_.model, *source, setup_.autocast_dtype(), {}, std::ref(watch));
+  if (totals.empty()) {
+    return {};
+  }
+  newest_ = setup_.model->metrics(totals);
   return newest_;
 }
 

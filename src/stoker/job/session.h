@@ -14,6 +14,7 @@
 #include "stoker/device/nvtx.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/job/setup.h"
+#include "stoker/train/evaluation_watch.h"
 #include "stoker/train/progress.h"
 #include "stoker/train/step.h"
 
@@ -30,8 +31,8 @@ class Session {
   [[nodiscard]] io::Checkpoint checkpoint(const std::string& kind);
   void load_state(const core::State& state);
 
-  // Metrics on a split with the weights that a user would get (EMA if there is one).
-  [[nodiscard]] std::vector<core::MetricValue> evaluate(tasks::Split split);
+  // Metrics on a split with the weights that a user would get (EMA if there is one); none if watch gave up.
+  [[nodiscard]] std::vector<core::MetricValue> evaluate(tasks::Split split, train::EvaluationWatch watch);
   // What the task has to show of these weights.
   [[nodiscard]] std::vector<tasks::Exhibit> samples();
   // Those of checkpoint "best", if one was made since the start or the resume.

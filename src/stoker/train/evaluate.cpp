@@ -10,7 +10,8 @@ namespace stoker::train {
 
 std::vector<core::NamedTensor> evaluate(
     core::Trainable& model, core::BatchSource& source, at::ScalarType dtype,
-    const std::function<void(const core::TensorList& outputs, const core::Batch&)>& visit) {
+    const std::function<void(const core::TensorList& outputs, const core::Batch&)>& visit,
+    const std::function<bool(const core::Batch&)>& go_on) {
   const c10::InferenceMode inference;
   std::vector<core::NamedTensor> totals;
   while (const std::optional<core::Batch> batch = source.next()) {
@@ -28,6 +29,9 @@ std::vector<core::NamedTensor> evaluate(
       } else {
         totals[i].tensor.add_(part[i].tensor);
       }
+    }
+    if (go_on && !go_on(*batch)) {
+      return {};
     }
   }
   if (totals.empty()) {

@@ -14,10 +14,12 @@ namespace stoker::train {
 // Totals of Trainable::evaluate over all batches of one epoch of source, on the CPU. The model, which must be in
 // evaluation mode, computes in inference mode, with autocast to dtype (kFloat: none).
 // DataError if the source has no batch.
-// visit: sees the outputs of each batch, still on the device.
+// visit: sees the outputs of each batch, still on the device. go_on: asked after each batch; where it says false, what
+// was summed up is dropped and the result is empty.
 [[nodiscard]] std::vector<core::NamedTensor> evaluate(
     core::Trainable& model, core::BatchSource& source, at::ScalarType dtype,
-    const std::function<void(const core::TensorList& outputs, const core::Batch&)>& visit = {});
+    const std::function<void(const core::TensorList& outputs, const core::Batch&)>& visit = {},
+    const std::function<bool(const core::Batch&)>& go_on = {});
 
 // Evaluation mode for a scope; training mode after it.
 class EvaluationMode {

@@ -1,71 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/train/loop.h"
 
-#include <algorithm>
-#include <deque>
+#include <cmath>
+#include <optional>
 
 #include "stoker/base/clock.h"
-#include "stoker/base/error.h"
+#include "stoker/train/skip_watch.h"
 
 namespace stoker::train {
 namespace {
-
-// Looks for steps that were skipped, a few steps late on a GPU so that nothing waits for it.
-class SkipWatch {
- public:
-  SkipWatch(const LoopParts& parts, std::int64_t limit, std::size_t lag) : parts_(parts), limit_(limit), lag_(lag) {
-    const auto& names = parts.step.scalar_names();
-    column_ = static_cast<std::size_t>(std::ranges::find(names, "skipped") - names.begin());
-  }
-
-  void watch(std::int64_t step, std::shared_ptr<const core::PendingScalars> scalars,
-             std::vector<std::int64_t> samples) {
-    seen_.push_back({step, std::move(scalars), std::move(samples)});
-    check_down_to(lag_);
-  }
-  // Before anything that waits for the device anyway: a checkpoint never hides a fault.
-  void finish() { check_down_to(0); }
-
- private:
-  struct Seen {
-    std::int64_t step;
-    std::shared_ptr<const core::PendingScalars> scalars;
-    std::vector<std::int64_t> samples;
-  };
-
-  void check_down_to(std::size_t left) {
-    while (seen_.size() > left) {
-      const Seen oldest = std::move(seen_.front());
-      seen_.pop_front();
-      check(oldest);
-    }
-  }
-
-  void check(const Seen& seen) const {
-    const auto skipped = static_cast<std::int64_t>(seen.scalars->read().values[column_]);
-    if (skipped == 0) {
-      return;
-    }
-    parts_.events.emit(core::FaultSurvived{
-        seen.step, "non_finite",
-        fmt::format("step {} was skipped: its loss or gradients are not finite ({} in a row)", seen.step, skipped)});
-    if (skipped > limit_) {
-      std::vector<std::string> names;
-      for (std::size_t i = 0; i < std::min<std::size_t>(seen.samples.size(), 8); ++i) {
-        names.push_back(parts_.sample_name(seen.samples[i]));
-      }
-      fail<Error>("train.loop",
-                  "{} steps in a row were not finite; the last batch of {} began with {}; lower lr, set clip=1 "
-                  "or precision=fp32, or look at these samples",
-                  skipped, seen.samples.size(), fmt::join(names, ", "));
-    }
-  }
-
-  const LoopParts& parts_;
-  std::int64_t limit_;
-  std::size_t lag_, column_;
-  std::deque<Seen> seen_;
-};
 
 // One global batch: compute, commit, say so.
 void take_step(const LoopParts& parts, const core::Batch& batch, SkipWatch& skips, Stopwatch& between_steps,
@@ -83,14 +26,19 @@ void take_step(const LoopParts& parts, const core::Batch& batch, SkipWatch& skip
   skips.watch(progress.step, scalars, batch.indices());
 }
 
-// Evaluates, remembers the best, saves it. True when early stopping says so.
-bool evaluate(const LoopParts& parts, const Plan& plan) {
+enum class Verdict { kGoOn, kEnough, kInterrupted };
+
+// Evaluates, remembers the best, saves it. Enough where early stopping says so.
+Verdict evaluate(const LoopParts& parts, const Plan& plan) {
   Progress& progress = parts.progress;
   if (!parts.evaluate || progress.evaluated_step == progress.step) {  // a finished run that goes on has its figures
-    return false;
+    return Verdict::kGoOn;
   }
   const Stopwatch watch;
   core::Evaluated event{progress.position, progress.step, "val", parts.evaluate(), watch.seconds(), false};
+  if (event.metrics.empty()) {
+    return Verdict::kInterrupted;
+  }
   const core::MetricValue& chosen = event.metrics.front();
   const double before = progress.best_metric;
   const bool gain = std::isnan(before) ? !std::isnan(chosen.value)
@@ -106,7 +54,45 @@ bool evaluate(const LoopParts& parts, const Plan& plan) {
   if (gain) {
     parts.save("best");
   }
-  return plan.early_stop > 0 && progress.evaluations_without_gain >= plan.early_stop;
+  const bool enough = plan.early_stop > 0 && progress.evaluations_without_gain >= plan.early_stop;
+  return enough ? Verdict::kEnough : Verdict::kGoOn;
+}
+
+// Whether a run that goes on from here was stopped before it had the figures of this step.
+bool owes_evaluation(const Progress& progress, const Plan& plan, std::int64_t last_step) {
+  const bool due = plan.eval_every > 0 ? progress.step % plan.eval_every == 0 : progress.position.step == 0;
+  return progress.step > 0 && progress.evaluated_step != progress.step && (due || progress.step == last_step);
+}
+
+// What follows a step or an epoch's end: evaluation, checkpoint, and whether the run ends here.
+std::optional<LoopEnd> settle(const LoopParts& parts, const Plan& plan, std::int64_t last_step, SkipWatch& skips,
+                              const std::function<bool()>& time_up, bool to_evaluate, bool to_save) {
+  const bool finished = parts.progress.step >= last_step;
+  bool late = time_up();
+  Verdict verdict = Verdict::kGoOn;
+  if (to_evaluate || finished || late) {
+    skips.finish();
+    verdict = evaluate(parts, plan);
+    late = time_up();
+  }
+  const bool stopped = parts.stop;
+  std::optional<LoopEnd> end;
+  if (verdict == Verdict::kInterrupted) {
+    end = stopped ? LoopEnd::kStopped : LoopEnd::kTimeUp;
+    if (!stopped) {
+      parts.events.emit(core::Finding{fmt::format(
+          "time= was up before the validation after step {} was done: it has no figures", parts.progress.step)});
+    }
+  } else if (verdict == Verdict::kEnough || finished) {
+    end = verdict == Verdict::kEnough ? LoopEnd::kEarlyStop : LoopEnd::kDone;
+  } else if (late || stopped) {
+    end = late ? LoopEnd::kTimeUp : LoopEnd::kStopped;
+  }
+  if (to_save || end) {
+    skips.finish();
+    parts.save("last");
+  }
+  return end;
 }
 
 }  // namespace
@@ -114,47 +100,38 @@ bool evaluate(const LoopParts& parts, const Plan& plan) {
 LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_step) {
   Progress& progress = parts.progress;
   SkipWatch skips(parts, plan.skip_limit, plan.device == "cpu" ? 0 : 8);
-  Stopwatch between_steps;
   const double seconds_before = progress.seconds;
   const Stopwatch session;
-  if (plan.time > 0 && seconds_before >= plan.time) {
-    return LoopEnd::kTimeUp;
+  const auto time_up = [&] {
+    progress.seconds = seconds_before + session.seconds();
+    return plan.time > 0 && progress.seconds >= plan.time;
+  };
+  std::optional<LoopEnd> end;
+  if (parts.evaluate && owes_evaluation(progress, plan, last_step)) {
+    end = settle(parts, plan, last_step, skips, time_up, /*to_evaluate=*/true, /*to_save=*/true);
+  } else if (time_up()) {
+    end = LoopEnd::kTimeUp;
   }
 
-  while (progress.step < last_step) {
+  Stopwatch between_steps;
+  while (!end && progress.step < last_step) {
     const Stopwatch wait;
     std::optional<core::Batch> batch = parts.source.next();
     const double waited = wait.seconds();
     if (batch) {
       take_step(parts, *batch, skips, between_steps, waited);
-      progress.seconds = seconds_before + session.seconds();
     } else {
       progress.position = {progress.position.epoch + 1, 0};
     }
-
     const bool epoch_done = !batch;
-    const bool finished = progress.step >= last_step;
-    const bool time_up = plan.time > 0 && progress.seconds >= plan.time;
-    const bool stopped = parts.stop;
     const bool to_evaluate = plan.eval_every > 0 ? batch && progress.step % plan.eval_every == 0 : epoch_done;
-    bool enough = false;
-    if (to_evaluate || finished || time_up) {
-      skips.finish();
-      enough = evaluate(parts, plan);
-    }
-    const bool due = plan.save_every > 0 ? batch && progress.step % plan.save_every == 0 : epoch_done;
-    if (due || finished || time_up || stopped || enough) {
-      skips.finish();
-      parts.save("last");
-    }
-    if (enough || (!finished && (time_up || stopped))) {
-      return enough ? LoopEnd::kEarlyStop : time_up ? LoopEnd::kTimeUp : LoopEnd::kStopped;
-    }
+    const bool to_save = plan.save_every > 0 ? batch && progress.step % plan.save_every == 0 : epoch_done;
+    end = settle(parts, plan, last_step, skips, time_up, to_evaluate, to_save);
     if (epoch_done || to_evaluate) {
       between_steps.restart();  // what the epoch's end or an evaluation took is no step's time
     }
   }
-  return LoopEnd::kDone;
+  return end.value_or(LoopEnd::kDone);
 }
 
 }  // namespace stoker::train

@@ -24,7 +24,7 @@ struct LoopParts {
   device::ScalarRing& scalars;
   core::EventEmitter& events;
   std::function<double(std::int64_t step)> lr;               // learning rate of step 0, 1, ...
-  std::function<std::vector<core::MetricValue>()> evaluate;  // on the validation split; empty: there is none
+  std::function<std::vector<core::MetricValue>()> evaluate;  // on validation, no metrics: interrupted; may be empty
   std::function<void()> show;                                // after each evaluation, what it looks like; may be empty
   std::function<void(const char* kind)> save;                // writes checkpoint "last" or "best"
   std::function<std::string(std::int64_t index)> sample_name;  // of a dataset index, for messages
@@ -34,8 +34,9 @@ struct LoopParts {
 
 enum class LoopEnd { kDone, kStopped, kEarlyStop, kTimeUp };
 
-// Trains until last_step. DataError from the source passes through; Error when more than plan.skip_limit steps in a row
-// were not finite, naming the samples of the last one.
+// Trains until last_step, after the evaluation that was interrupted at progress.step, if one was. DataError from the
+// source passes through; Error when more than plan.skip_limit steps in a row were not finite, naming the samples of the
+// last one. An evaluation that is interrupted leaves no trace: the run can go on with it.
 LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_step);
 
 }  // namespace stoker::train

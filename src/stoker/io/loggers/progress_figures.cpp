@@ -61,6 +61,7 @@ void ProgressFigures::start(const core::RunStarted& run) {
 
 void ProgressFigures::step(const core::StepFinished& step) {
   last_ = step;
+  evaluating_.clear();
   const core::Scalars scalars = step.scalars ? step.scalars->read() : core::Scalars{};
   loss_ = scalars.count > 0 ? std::optional(scalars.values[0]) : std::nullopt;
   if (loss_ && std::isfinite(*loss_)) {
@@ -75,7 +76,13 @@ void ProgressFigures::step(const core::StepFinished& step) {
   waited_ = waited_ * kForget + step.data_wait_seconds;
 }
 
+void ProgressFigures::evaluating(const core::Evaluating& evaluating) {
+  const std::int64_t percent = evaluating.samples > 0 ? 100 * evaluating.done / evaluating.samples : 0;
+  evaluating_ = fmt::format("{} {} %", evaluating.split == "val" ? "validating" : "testing", percent);
+}
+
 void ProgressFigures::evaluated(const core::Evaluated& evaluated) {
+  evaluating_.clear();
   if (!evaluated.metrics.empty()) {
     const core::MetricValue& first = evaluated.metrics.front();
     metric_ = fmt::format("{} {} {:.4g}", printable(evaluated.split), printable(first.name), first.value);
@@ -117,7 +124,7 @@ std::string ProgressFigures::loss(bool utf8) const {
 
 std::string ProgressFigures::line(const ProgressStyle& style) const {
   if (last_.step == 0) {
-    return "";
+    return evaluating_;
   }
   const bool known = run_.steps_per_epoch > 0;
   const std::int64_t epoch = known ? (last_.step - 1) / run_.steps_per_epoch + 1 : last_.position.epoch + 1;
@@ -126,13 +133,14 @@ std::string ProgressFigures::line(const ProgressStyle& style) const {
       {{run_.epochs > 0 ? fmt::format("epoch {}/{}", epoch, run_.epochs) : fmt::format("epoch {}", epoch), 1},
        {style.bar ? bar(style.utf8) : "", 6},
        {known ? fmt::format("{}/{}", step_in_epoch(), run_.steps_per_epoch) : fmt::format("step {}", last_.step), 2},
+       {evaluating_, 0},
        {loss(style.utf8), 0},
        {metric_, 5},
        {fmt::format("lr {:.3g}", last_.lr), 8},
        {seconds_ > 0 ? rate_text(samples_ / seconds_) : "", 4},
        {bytes_text(last_.memory_bytes), 9},
        {seconds_ > 0 ? fmt::format("wait {:.0f}%", 100 * waited_ / seconds_) : "", 7},
-       {run_.last_step > 0 ? duration_text(left) + " left" : "", 3}},
+       {run_.last_step > 0 && evaluating_.empty() ? duration_text(left) + " left" : "", 3}},
       style.width);
 }
 

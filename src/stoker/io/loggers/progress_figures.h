@@ -21,9 +21,10 @@ class ProgressFigures {
  public:
   void start(const core::RunStarted& run);
   void step(const core::StepFinished& step);
+  void evaluating(const core::Evaluating& evaluating);
   void evaluated(const core::Evaluated& evaluated);
 
-  // One line without control characters or a line end; empty before the first step.
+  // One line without control characters or a line end; empty before the first step or evaluation.
   [[nodiscard]] std::string line(const ProgressStyle& style) const;
 
  private:
@@ -37,6 +38,7 @@ class ProgressFigures {
   double fast_ = 0, slow_ = 0;  // exponential means of the finite losses
   double fast_weight_ = 0, slow_weight_ = 0;
   double steps_ = 0, samples_ = 0, seconds_ = 0, waited_ = 0;  // sums that forget, of about the last 50 steps
+  std::string evaluating_;                                     // how far an evaluation is, in words; empty: none runs
   std::string metric_;                                         // of the last evaluation, in words
 };
 

@@ -99,6 +99,20 @@ struct ProgressLine::State {
     stale = false;
     shown_at = now();
   }
+  // The line as it is now, where it is time for one.
+  void show() {
+    const double interval = plain() ? kPlainLine : kRedraw;
+    stale = true;
+    if (quiet() || (shown_at && now() - *shown_at < interval)) {
+      return;
+    }
+    if (plain()) {
+      shown_at = now();
+      say(figures.line({kUnlimited, options.utf8, false}));
+    } else {
+      draw();
+    }
+  }
   void clear() {
     if (std::exchange(drawn, false)) {
       *options.out << "\r\x1b[K" << std::flush;
@@ -115,17 +129,11 @@ struct ProgressLine::State {
   }
   void on(const StepFinished& event) {
     figures.step(event);
-    const double interval = plain() ? kPlainLine : kRedraw;
-    stale = true;
-    if (quiet() || (shown_at && now() - *shown_at < interval)) {
-      return;
-    }
-    if (plain()) {
-      shown_at = now();
-      say(figures.line({kUnlimited, options.utf8, false}));
-    } else {
-      draw();
-    }
+    show();
+  }
+  void on(const Evaluating& event) {
+    figures.evaluating(event);
+    show();
   }
   void on(const Evaluated& event) {
     figures.evaluated(event);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for steps that were skipped, a few steps late on a GPU so that nothing waits for it. The part of the loop that
+// counts them. One thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "stoker/train/loop.h"
+
+namespace stoker::train {
+
+class SkipWatch {
+ public:
+  // limit: as many skipped steps in a row are survived. lag: steps that may be under way.
+  SkipWatch(const LoopParts& parts, std::int64_t limit, std::size_t lag);
+
+  // A FaultSurvived for each skipped step; Error beyond the limit, with the names of the first samples.
+  void watch(std::int64_t step, std::shared_ptr<const core::PendingScalars> scalars, std::vector<std::int64_t> samples);
+  // Before anything that waits for the device anyway: a checkpoint never hides a fault.
+  void finish() { check_down_to(0); }
+
+ private:
+  struct Seen {
+    std::int64_t step;
+    std::shared_ptr<const core::PendingScalars> scalars;
+    std::vector<std::int64_t> samples;
+  };
+
+  void check_down_to(std::size_t left);
+  void check(const Seen& seen) const;
+
+  const LoopParts& parts_;
+  std::int64_t limit_;
+  std::size_t lag_, column_;
+  std::deque<Seen> seen_;
+};
+
+}  // namespace stoker::train
