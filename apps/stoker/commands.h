@@ -30,6 +30,8 @@ void add_complete(CLI::App& app, int& exit_code);
 // Set by the first SIGINT or SIGTERM, which says what follows; the second ends the process at once.
 const std::atomic<bool>& stop_on_signal(
     const char* text = "stopping after this step and saving; once more to stop at once");
+// Until then a training has nothing to bring in order: it says so and ends with 130.
+void end_on_signal();
 // A training goes on when the reader of its output has gone: writes fail instead of ending the process.
 void survive_closed_pipes();
 

@@ -16,6 +16,7 @@ void add_resume(CLI::App& app, int& exit_code) {
   add_silence(*command, *words);
   command->callback([words, &exit_code] {
     survive_closed_pipes();
+    end_on_signal();
     job::start_process();
     exit_code = run_job(job::Job::resume(words->path, words->assignments, say_unless(words->silent())), *words);
   });

@@ -12,6 +12,7 @@ namespace stoker::app {
 namespace {
 
 std::atomic<bool> stop_asked{false};
+std::atomic<bool> in_order{false};                      // somebody looks at stop_asked
 char stop_text[128] = "";                               // a line; set before the handler is
 static_assert(std::atomic<bool>::is_always_lock_free);  // so that a signal handler may touch it
 
@@ -20,19 +21,29 @@ void on_signal(int) {
     _exit(130);
   }
   [[maybe_unused]] const auto written = write(STDERR_FILENO, stop_text, std::strlen(stop_text));
+  if (!in_order) {
+    _exit(130);
+  }
 }
 
-}  // namespace
-
-const std::atomic<bool>& stop_on_signal(const char* text) {
+void handle(const char* text) {
   std::snprintf(stop_text, sizeof stop_text, "\nstoker: %s\n", text);
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;  // a read or a write that a library makes meanwhile goes on
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+}
+
+}  // namespace
+
+const std::atomic<bool>& stop_on_signal(const char* text) {
+  in_order = true;  // first: what comes in between is a request like the later ones
+  handle(text);
   return stop_asked;
 }
+
+void end_on_signal() { handle("stopped before the first step; nothing was changed"); }
 
 void survive_closed_pipes() { std::signal(SIGPIPE, SIG_IGN); }
 

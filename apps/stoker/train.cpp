@@ -17,6 +17,7 @@ void add_train(CLI::App& app, int& exit_code) {
   add_silence(*command, *words);
   command->callback([words, &exit_code] {
     survive_closed_pipes();
+    end_on_signal();
     const job::Request request = request_of(*words);
     job::start_process();
     exit_code = run_job(job::Job::prepare(request, say_unless(words->silent())), *words);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs that are stopped, killed or starved of disk, and go on: the weights are in the end those of a run that nothing
 // happened to. Where a run is stopped depends on the machine; that it does not matter is what is tested.
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -87,6 +88,20 @@ TEST(Interrupt, TwiceEndsAtOnce) {
   training.signal(SIGCONT);
   EXPECT_EQ(training.finish().code, 130);
   EXPECT_GT(step_of(folder / "runs/stopped"), 0);
+}
+
+TEST(Interrupt, BeforeTheFirstStepItSaysSoAndLeavesNothing) {
+  const TempFolder folder;
+  const std::string pipe = folder / "config.toml";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  StokerProcess training({"train", trained_run().data(), "--config", "config.toml"}, folder.path());
+  const int held = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);  // returns once the child reads, and waits for more
+  training.signal(SIGINT);
+  const Finished stopped = training.finish();
+  ::close(held);
+  EXPECT_EQ(stopped.code, 130) << stopped.all();
+  EXPECT_THAT(stopped.err, HasSubstr("stopped before the first step"));
+  EXPECT_FALSE(fs::exists(folder / "runs"));
 }
 
 TEST(Interrupt, AReaderThatGoesAwayDoesNotEndTheRun) {
