@@ -216,6 +216,17 @@ TEST(Interrupt, TheBestIsThatOfTheWholeRunAfterAResume) {
             16);
 }
 
+TEST(Interrupt, ARunWithoutACheckpointSaysHowToStartAgain) {
+  const TempFolder folder;
+  fs::copy(trained_run().run(), folder / "early", fs::copy_options::recursive);
+  fs::remove_all(folder / "early/checkpoints");
+  const Finished early = run_stoker({"resume", "early"}, folder.path());
+  EXPECT_EQ(early.code, kDataError) << early.all();
+  EXPECT_THAT(early.err, AllOf(HasSubstr("early: has no checkpoint yet"), HasSubstr("--config early/config.toml")));
+  const Finished again = run_stoker({"train", "--config", "early/config.toml", "run=again"}, folder.path());
+  EXPECT_EQ(again.code, kDone) << again.all();
+}
+
 TEST(Interrupt, WhatCannotGoOnIsRefused) {
   const TempFolder folder;
   write_striped_set(folder, "data/train/", 4);
@@ -235,7 +246,8 @@ TEST(Interrupt, WhatCannotGoOnIsRefused) {
   EXPECT_EQ(results[0].code, kDataError) << results[0].all();
   EXPECT_THAT(results[0].err, HasSubstr("has 4 classes now, the run was started with 3"));
   EXPECT_EQ(results[1].code, kUsage);
-  EXPECT_THAT(results[1].err, HasSubstr("only epochs, steps, time, eval_every, save_every and early_stop may change, not lr"));
+  EXPECT_THAT(results[1].err,
+              HasSubstr("only epochs, steps, time, eval_every, save_every and early_stop may change, not lr"));
   EXPECT_EQ(results[2].code, kUsage) << results[2].all();
   EXPECT_EQ(results[3].code, kUsage);
   EXPECT_THAT(results[3].err, HasSubstr("data: is no run folder"));

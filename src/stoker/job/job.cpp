@@ -236,7 +236,15 @@ Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, c
   for (const std::string& change : changes) {
     change_plan(plan, change);
   }
-  state->resumed = io::CheckpointStore(state->run->checkpoints()).load("last");
+  const io::CheckpointStore store(state->run->checkpoints());
+  if (!store.has("last")) {
+    fail<CheckpointError>(
+        kWhere,
+        "{}: has no checkpoint yet: it ended before the first one was saved (save_every=, or an epoch); "
+        "start again with `stoker train --config {}`",
+        printable(path.native()), printable(state->run->config().native()));
+  }
+  state->resumed = store.load("last");
   const std::string weights = std::exchange(plan.weights, "");  // what became of them is in the checkpoint
   state->setup = set_up(state->request, &plan, say);
   state->setup.plan.weights = weights;
