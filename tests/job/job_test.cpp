@@ -308,6 +308,19 @@ TEST_F(JobTest, ARunThatGoesOnEvaluatesEachEpochOnce) {
   EXPECT_THAT(steps, ::testing::ElementsAre("eval,1,6", "eval,1,12", "eval,2,18"));
 }
 
+// The console counts epochs from 1, and so do checkpoints: of an epoch's last step before and after its end.
+TEST_F(JobTest, ACheckpointSaysWhichEpochItsStepWasOf) {
+  const auto epoch = [](const fs::path& run) {
+    const auto info = nlohmann::json::parse(file_bytes(run / "checkpoints/last/info.json"));
+    return std::pair(info.at("step").get<int>(), info.at("epoch").get<int>());
+  };
+  EXPECT_EQ(epoch(train(request("whole")).folder), std::pair(12, 2));
+  EXPECT_EQ(epoch(train(request("six", {"steps=6"})).folder), std::pair(6, 1));
+  EXPECT_EQ(epoch(train(request("seven", {"steps=7"})).folder), std::pair(7, 2));
+  const fs::path stopped = train(request("stopped", {"eval_every=6"}), 6).folder;  // at or after the epoch's end
+  EXPECT_EQ(epoch(stopped).second, (epoch(stopped).first + 5) / 6);
+}
+
 TEST_F(JobTest, MetricsOfAResumedRunAreThoseOfAnUninterruptedOne) {
   const auto without_times = [](const fs::path& file) {
     std::vector<std::string> rows;

@@ -15,7 +15,8 @@ struct ModelCard {
   std::string model;
   std::string precision = "fp32";
   std::string layout = "channels_last";
-  std::int64_t step = 0, epoch = 0;
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;          // that the step was of, from 1 as everywhere that people read
   std::int64_t train_samples = 0;  // of the data it was trained on
   std::string metric;              // "accuracy"; of the validation split
   double metric_value = 0;         // NaN: not evaluated

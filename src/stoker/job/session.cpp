@@ -99,7 +99,7 @@ io::Checkpoint Session::checkpoint(const std::string& kind) {
   }
   ModelCard card = setup_.card();
   card.step = progress_.step;
-  card.epoch = progress_.position.epoch;
+  card.epoch = progress_.epoch_of_step();
   card.metric_value = std::nan("");
   if (!newest_.empty() && progress_.evaluated_step == progress_.step) {
     card.metric = newest_.front().name;

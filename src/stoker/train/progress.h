@@ -19,6 +19,9 @@ struct Progress final : core::Stateful {
   double best_metric = std::numeric_limits<double>::quiet_NaN();  // NaN: nothing evaluated so far
   double seconds = 0;                                             // trained so far, over all sessions of the run
 
+  // The epoch that the last step was of, as people count: from 1; 0 before the first step.
+  [[nodiscard]] std::int64_t epoch_of_step() const { return position.epoch + (position.step > 0 ? 1 : 0); }
+
   void save_state(core::State& state) const override;
   void load_state(const core::State& state) override;
 };
