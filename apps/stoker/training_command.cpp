@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
+#include "stoker/base/plain_nan.h"
 #include "stoker/job/progress_sink.h"
 #include "stoker/job/settings_text.h"
 
@@ -22,7 +23,7 @@ void say(const std::string& line) {
 std::string figures(const std::vector<core::MetricValue>& metrics) {
   std::string text;
   for (const core::MetricValue& metric : metrics) {
-    text += fmt::format("{}{} {:.4g}", text.empty() ? "" : ", ", metric.name, metric.value);
+    text += fmt::format("{}{} {:.4g}", text.empty() ? "" : ", ", metric.name, plain_nan(metric.value));
   }
   return text;
 }

@@ -113,6 +113,18 @@ TEST(ProgressLine, OnATerminalOneLineIsRedrawn) {
   EXPECT_EQ(screen.take(), "\r\x1b[Kdone: val accuracy 0.73 (1:02:05)\n");
 }
 
+// The CPU's own NaN has its sign bit set.
+TEST(ProgressLine, ANanHasNoSign) {
+  Screen screen(ProgressMode::kTerminal);
+  screen.line->on(start());
+  screen.line->on(step(1, -std::numeric_limits<float>::quiet_NaN()));
+  Evaluated judged = evaluated();
+  judged.metrics = {{"loss", -std::numeric_limits<double>::quiet_NaN(), false}};
+  screen.line->on(judged);
+  EXPECT_THAT(screen.take(),
+              ::testing::AllOf(HasSubstr("loss nan"), HasSubstr("val loss nan"), ::testing::Not(HasSubstr("-nan"))));
+}
+
 TEST(ProgressLine, EndsItsLineWhenTheRunBreaksOff) {
   Screen screen(ProgressMode::kTerminal);
   screen.line->on(start());

@@ -96,7 +96,7 @@ def train(run, last, seed=1, speed=1.0, level=0.25, metric="accuracy", every=Non
         run.step(step, value, *extra, 1 if step in skipped else 0, seconds=round(0.02 + abs(draw.gauss(0, 0.004)), 6),
                  wait=round(abs(draw.gauss(0.0008, 0.001)), 6), memory=int((170 + 30 * min(1, step / 40)) * (1 << 20)))
         if step in skipped:
-            run.event("fault", step=step, kind="non_finite", text=f"step {step} was skipped: its loss or gradients are not finite (1 in a row)")
+            run.event("fault", step=step, kind="non_finite", text="skipped: its loss or gradients are not finite (1 in a row)")
         if step % every == 0:
             shown = level + 0.1 + 2.0 * math.exp(-3.6 * speed * step / run.steps)
             score = 0.93 - 0.5 * math.exp(-4 * speed * step / run.steps) - level / 5 + draw.gauss(0, 0.004)

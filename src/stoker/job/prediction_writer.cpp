@@ -8,6 +8,7 @@
 #include "stoker/base/csv_cell.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/plain_nan.h"
 
 namespace stoker::job {
 namespace {
@@ -40,12 +41,13 @@ std::string csv_lines(const Prediction& prediction) {
     begin += fmt::format(",{}", sample.row);
   }
   if (prediction.value) {
-    return fmt::format("{},{}\n", begin, *prediction.value);
+    return fmt::format("{},{}\n", begin, plain_nan(*prediction.value));
   }
   std::string lines;
   for (std::size_t i = 0; i < prediction.guesses.size(); ++i) {
     const Guess& guess = prediction.guesses[i];
-    lines += fmt::format("{},{},{},{:.6f}\n", begin, i + 1, csv_cell(printable(guess.label)), guess.probability);
+    lines +=
+        fmt::format("{},{},{},{:.6f}\n", begin, i + 1, csv_cell(printable(guess.label)), plain_nan(guess.probability));
   }
   return lines;
 }

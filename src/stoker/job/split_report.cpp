@@ -9,6 +9,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/plain_nan.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/placement.h"
 #include "stoker/job/cell_json.h"
@@ -163,7 +164,7 @@ std::string report_table(const SplitReport& report) {
   std::string text =
       fmt::format("{} split{}, {} samples\n", report.split, report.split == "all" ? "s" : "", report.samples);
   for (const core::MetricValue& metric : report.metrics) {
-    text += fmt::format("  {:<13} {:.4f}\n", metric.name, metric.value);
+    text += fmt::format("  {:<13} {:.4f}\n", metric.name, plain_nan(metric.value));
   }
   for (const tasks::Table& table : report.tables) {
     text += "\n" + table_text(table);

@@ -34,8 +34,7 @@ void SkipWatch::check(const Seen& seen) const {
     return;
   }
   parts_.events.emit(core::FaultSurvived{
-      seen.step, "non_finite",
-      fmt::format("step {} was skipped: its loss or gradients are not finite ({} in a row)", seen.step, skipped)});
+      seen.step, "non_finite", fmt::format("skipped: its loss or gradients are not finite ({} in a row)", skipped)});
   if (skipped > limit_) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < std::min<std::size_t>(seen.samples.size(), 8); ++i) {

@@ -5,6 +5,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/fmt.h"
+#include "stoker/base/plain_nan.h"
 #include "stoker/io/loggers/log_file.h"
 
 namespace stoker::io {
@@ -45,7 +46,7 @@ std::string step_row(const core::StepFinished& step, std::size_t scalars) {
   row += ",,,";
   const core::Scalars values = step.scalars ? step.scalars->read() : core::Scalars{};
   for (std::size_t i = 0; i < scalars; ++i) {
-    row += i < values.count ? fmt::format(",{}", values.values[i]) : ",";
+    row += i < values.count ? fmt::format(",{}", plain_nan(values.values[i])) : ",";
   }
   return row;
 }
@@ -76,7 +77,8 @@ struct MetricsCsv::State {
   void row(const core::Evaluated& event) {
     for (const core::MetricValue& metric : event.metrics) {
       file.line(fmt::format("eval,{},{},,{},,,,{},{},{}{}", event.position.epoch, event.step, event.seconds,
-                            csv_field(event.split), csv_field(metric.name), metric.value, std::string(scalars, ',')));
+                            csv_field(event.split), csv_field(metric.name), plain_nan(metric.value),
+                            std::string(scalars, ',')));
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
+#include "stoker/base/plain_nan.h"
 
 namespace stoker::io {
 namespace {
@@ -85,7 +86,7 @@ void ProgressFigures::evaluated(const core::Evaluated& evaluated) {
   evaluating_.clear();
   if (!evaluated.metrics.empty()) {
     const core::MetricValue& first = evaluated.metrics.front();
-    metric_ = fmt::format("{} {} {:.4g}", printable(evaluated.split), printable(first.name), first.value);
+    metric_ = fmt::format("{} {} {:.4g}", printable(evaluated.split), printable(first.name), plain_nan(first.value));
   }
 }
 
@@ -111,7 +112,7 @@ std::string ProgressFigures::loss(bool utf8) const {
     return "";
   }
   if (!std::isfinite(*loss_) || fast_weight_ == 0) {
-    return fmt::format("loss {}", *loss_);
+    return fmt::format("loss {}", plain_nan(*loss_));
   }
   const double fast = fast_ / fast_weight_;
   const double slow = slow_ / slow_weight_;
@@ -160,7 +161,7 @@ std::string evaluation_text(const core::Evaluated& evaluated, std::int64_t steps
   text += printable(evaluated.split);
   for (std::size_t i = 0; i < evaluated.metrics.size(); ++i) {
     text += fmt::format("{} {} {:.4g}", i == 0 ? "" : ",", printable(evaluated.metrics[i].name),
-                        evaluated.metrics[i].value);
+                        plain_nan(evaluated.metrics[i].value));
   }
   return text + (evaluated.best ? " (best so far)" : "");
 }
