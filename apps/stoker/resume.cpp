@@ -17,6 +17,7 @@ void add_resume(CLI::App& app, int& exit_code) {
   command->callback([words, &exit_code] {
     survive_closed_pipes();
     end_on_signal();
+    job::check_given_once(words->assignments);
     job::start_process();
     exit_code = run_job(job::Job::resume(words->path, words->assignments, say_unless(words->silent())), *words);
   });

@@ -48,11 +48,11 @@ job::Request request_of(const TrainingWords& words) {
     assignments.insert(assignments.begin(), data);
     data.clear();
   }
-  job::Request request = job::make_request(words.config, assignments);
-  if (!data.empty()) {
-    request.data = data;
+  if (!data.empty()) {  // as one more key=value, so that data= beside it is not passed over
+    assignments.push_back("data=" + data);
   }
-  return request;
+  job::check_given_once(assignments);
+  return job::make_request(words.config, assignments);
 }
 
 job::Job::Say say_unless(bool silent) {

@@ -24,7 +24,12 @@ namespace stoker::testing {
 
 using Words = std::vector<std::string>;
 
+// A key=value of second takes the place of the one in first: the command line takes a key once.
 inline Words operator+(Words first, const Words& second) {
+  for (const std::string& word : second) {
+    const std::string key = word.substr(0, word.find('=') + 1);
+    std::erase_if(first, [&](const std::string& each) { return !key.empty() && each.starts_with(key); });
+  }
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }

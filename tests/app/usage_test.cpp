@@ -114,6 +114,10 @@ TEST(Usage, BadValuesAreNamedWithWhatIsExpected) {
                    {{"train", "data", "epochs="}, {"epochs must be", "\"\""}},
                    {{"train", "data", "epochs"}, {"expected key=value", "\"epochs\""}},
                    {{"train", "data", "batch=100"}, {"batch 100 is larger than the 3 training samples", "set batch=3"}},
+                   {{"train", "data", "lr=0.1", "lr=0.2"}, {"lr is given twice", "lr=0.1 and lr=0.2"}},
+                   {{"resume", "data", "epochs=2", "epochs=3"}, {"epochs is given twice"}},
+                   {{"train", "data", "data=other"}, {"data is given twice", "data=other and data=data"}},
+                   {{"train", "data=data", "data=other"}, {"data is given twice"}},
                    {{"train", "data", "freeze=1"}, {"freeze=1", "give weights=FILE"}}},
                   kUsage);
 }

@@ -3,6 +3,7 @@
 
 #include <toml++/toml.h>
 
+#include <map>
 #include <optional>
 #include <sstream>
 
@@ -110,6 +111,17 @@ Request make_request(const std::filesystem::path& config, const std::vector<std:
     apply(request, assignment.substr(0, equals), assignment.substr(equals + 1), core::Origin::kCommandLine);
   }
   return request;
+}
+
+void check_given_once(const std::vector<std::string>& assignments) {
+  std::map<std::string, std::string> seen;  // key to the whole word
+  for (const std::string& assignment : assignments) {
+    const auto [first, fresh] = seen.emplace(assignment.substr(0, assignment.find('=')), assignment);
+    if (!fresh) {
+      fail<ConfigError>(kWhere, "{} is given twice: {} and {}; leave one out", printable(first->first),
+                        printable(first->second), printable(assignment));
+    }
+  }
 }
 
 std::string request_to_toml(const Request& request) {

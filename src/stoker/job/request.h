@@ -24,6 +24,10 @@ struct Request {
 // ConfigError for an unknown key, a bad value, or a file that is no TOML; it names the line.
 [[nodiscard]] Request make_request(const std::filesystem::path& config, const std::vector<std::string>& assignments);
 
+// Of words that a person typed: ConfigError where a key comes twice, since which of them is meant? make_request() lets
+// the later one win.
+void check_given_once(const std::vector<std::string>& assignments);
+
 // The request as TOML that make_request() takes back.
 [[nodiscard]] std::string request_to_toml(const Request& request);
 
