@@ -55,6 +55,20 @@ TEST(Results, EvalJudgesASplitAndEveryClass) {
   EXPECT_THAT(results[3].err, HasSubstr("data: has no checkpoint"));
 }
 
+TEST(Results, RunsGivenAsDataAreToldFromIt) {
+  const TrainedRun& base = trained_run();
+  const auto results =
+      run_all({{"train", "runs/base"}, {"plan", "runs/base"}, {"train", "runs"}, {"info", "runs"}}, base.folder());
+  for (const std::size_t i : {0, 1}) {
+    EXPECT_EQ(results[i].code, kDataError) << results[i].all();
+    EXPECT_THAT(results[i].err, AllOf(HasSubstr("runs/base: is a run folder, no data"), HasSubstr("stoker resume")));
+  }
+  EXPECT_EQ(results[2].code, kDataError) << results[2].all();
+  EXPECT_THAT(results[2].err, AllOf(HasSubstr("runs: is a folder of runs"), HasSubstr("stoker info runs")));
+  EXPECT_EQ(results[3].code, kDone) << results[3].all();
+  EXPECT_THAT(results[3].out, HasSubstr("runs/base: mlp at step 3 (epoch 1)"));
+}
+
 TEST(Results, EvalFindsTheRunOfACheckpointHoweverItIsNamed) {
   const TrainedRun& base = trained_run();
   const auto results = run_all({{"eval", "runs/base/checkpoints/best/"},

@@ -79,8 +79,13 @@ TEST(Usage, WrongCommandsAndFlagsAreRefused) {
                    {{"train", "data", "--fast"}, {"--fast"}},
                    {{"eval", "runs/x", "--split=tests"}, {"--split", "tests", "val"}},
                    {{"predict", "runs/x", "data", "--top", "0"}, {"--top"}},
-                   {{"train"}, {"no data", "stoker train DIR"}}},
+                   {{"resume", "runs/nope"}, {"runs/nope: there is no such run folder"}},
+                   {{"train"}, {"no data", "stoker train DATA"}}},
                   kUsage);
+  expect_refusals({{{"eval", "runs/nope"}, {"runs/nope: there is no such run"}},
+                   {{"report", "runs/nope"}, {"runs/nope: there is no such run folder"}},
+                   {{"info", "nowhere"}, {"nowhere: does not exist"}}},
+                  kDataError);
 }
 
 TEST(Usage, UnknownKeysComeWithTheNearestName) {

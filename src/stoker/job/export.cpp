@@ -61,6 +61,23 @@ std::string run_info(const fs::path& path) {
   return text + "plan (* is not a default)\n" + plan_table(train::plan_from_json(read_text(run.plan())));
 }
 
+std::string runs_info(const fs::path& path, const std::vector<std::string>& runs) {
+  std::string text = fmt::format("{} runs in {}; `stoker info RUN` shows one, `stoker report RUN RUN` compares them\n",
+                                 runs.size(), printable(path.native()));
+  for (const std::string& name : runs) {
+    const io::CheckpointStore store(RunFolder::open(path / name).checkpoints());
+    text += fmt::format("  {}", printable((path / name).native()));
+    if (store.has("last")) {
+      const ModelCard card = card_from_json(io::load_info(store.path("last")), store.path("last"));
+      text += fmt::format(": {} at step {} (epoch {})", card.model, card.step, card.epoch);
+    } else {
+      text += ": no checkpoint yet";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 std::string weights_info(const fs::path& path) {
   const io::SafetensorsHeader header = io::peek_safetensors(path);
   std::string text = fmt::format("safetensors {}: {} tensors, {:.2f} MB\n", printable(path.native()),
@@ -166,9 +183,15 @@ std::string info_text(const std::string& what) {
   const fs::path path(what);
   std::error_code error;
   if (fs::is_directory(path, error)) {
+    if (const auto runs = RunFolder::runs_in(path); !runs.empty()) {
+      return runs_info(path, runs);
+    }
     return fs::exists(path / "plan.json", error)       ? run_info(path)
            : fs::exists(path / "manifest.json", error) ? checkpoint_info(path)
                                                        : data_info(path);
+  }
+  if (!fs::exists(path, error)) {
+    fail<DataError>("job.info", "{}: does not exist", printable(what));
   }
   if (path.extension() == ".tar" || tasks::recognise_task(path).name != tasks::known_tasks().back().name) {
     return data_info(path);

@@ -39,6 +39,9 @@ void read_card(const fs::path& checkpoint, const std::function<void()>& use) {
 fs::path find_checkpoint(const fs::path& path, const std::string& which) {
   const std::string name = printable(path.native());
   std::error_code error;
+  if (!fs::exists(path, error)) {
+    fail<CheckpointError>(kWhere, "{}: there is no such run or checkpoint folder", name);
+  }
   if (!fs::is_directory(path, error)) {
     fail<CheckpointError>(kWhere, "{}: is no run or checkpoint folder", name);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/run_folder.h"
 
+#include <algorithm>
+
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 
@@ -48,11 +50,31 @@ RunFolder RunFolder::create(const std::string& name_or_path, const fs::path& run
 }
 
 RunFolder RunFolder::open(const fs::path& path) {
-  RunFolder run(path);
-  if (!fs::is_regular_file(run.plan()) || !fs::is_regular_file(run.config())) {
+  if (std::error_code error; !fs::exists(path, error)) {
+    fail<ConfigError>(kWhere, "{}: there is no such run folder", printable(path.native()));
+  }
+  if (!is_run(path)) {
     fail<ConfigError>(kWhere, "{}: is no run folder (it lacks plan.json or config.toml)", printable(path.native()));
   }
-  return run;
+  return RunFolder(path);
+}
+
+bool RunFolder::is_run(const fs::path& path) {
+  const RunFolder run(path);
+  std::error_code error;
+  return fs::is_regular_file(run.plan(), error) && fs::is_regular_file(run.config(), error);
+}
+
+std::vector<std::string> RunFolder::runs_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (is_run(entry.path())) {
+      names.push_back(entry.path().filename().native());
+    }
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace stoker::job

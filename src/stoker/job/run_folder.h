@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace stoker::job {
 
@@ -15,6 +16,11 @@ class RunFolder {
   static RunFolder create(const std::string& name_or_path, const std::filesystem::path& runs = "runs");
   // An existing one; ConfigError if the folder is no run.
   static RunFolder open(const std::filesystem::path& path);
+
+  // Whether open() would take it.
+  [[nodiscard]] static bool is_run(const std::filesystem::path& path);
+  // Names of the runs that lie in a folder, in order; none if it is no folder.
+  [[nodiscard]] static std::vector<std::string> runs_in(const std::filesystem::path& folder);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path config() const { return path_ / "config.toml"; }

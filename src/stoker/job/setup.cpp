@@ -16,6 +16,7 @@
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/safetensors.h"
 #include "stoker/job/loaded_model.h"
+#include "stoker/job/run_folder.h"
 #include "stoker/job/trials.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
@@ -25,6 +26,7 @@ namespace stoker::job {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr std::string_view kWhere = "job.setup";
 
 // The kind that is asked for, or else the one that recognises the data.
 const tasks::TaskKind& choose_kind(const Request& request, const train::Plan* saved, std::string& reason) {
@@ -34,6 +36,19 @@ const tasks::TaskKind& choose_kind(const Request& request, const train::Plan* sa
   }
   reason = "as the data looks";
   return tasks::recognise_task(request.data);
+}
+
+// What `stoker train` made lies beside data, and is soon given in its place.
+void refuse_runs(const fs::path& data) {
+  const std::string name = printable(data.native());
+  if (RunFolder::is_run(data)) {
+    fail<DataError>(kWhere,
+                    "{}: is a run folder, no data; `stoker resume {}` goes on with it, `stoker eval {}` judges it",
+                    name, name, name);
+  }
+  if (const auto runs = RunFolder::runs_in(data); !runs.empty()) {
+    fail<DataError>(kWhere, "{}: is a folder of runs, no data; `stoker info {}` lists them", name, name);
+  }
 }
 
 std::unique_ptr<tasks::Task> open_task(const tasks::TaskKind& kind, const Request& request, const train::Plan* saved,
@@ -106,7 +121,7 @@ std::string load_weights(models::Network& network, const std::string& path) {
   try {
     return network.load(weights).text();
   } catch (const CheckpointError& error) {
-    fail<CheckpointError>("job.setup", "weights={}: {}", printable(path), error.what());
+    fail<CheckpointError>(kWhere, "weights={}: {}", printable(path), error.what());
   }
 }
 
@@ -178,8 +193,9 @@ ModelCard Setup::card() const {
 
 Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   if (request.data.empty()) {
-    fail<ConfigError>("job.setup", "no data: give a folder, `stoker train DIR`");
+    fail<ConfigError>(kWhere, "no data: give a folder, a table or a text, `stoker train DATA`");
   }
+  refuse_runs(request.data);
   Setup setup;
   const auto* asked_device = request.options.find("device");
   const std::string wanted = saved != nullptr ? saved->device : asked_device != nullptr ? asked_device->value : "auto";
