@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line's door: hands over to a subcommand, turns errors into exit codes.
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "stoker/base/file.h"
 #include "stoker/base/nearest.h"
 #include "stoker/job/process.h"
+#include "stoker/job/settings_text.h"
 
 namespace stoker::app {
 namespace {
@@ -31,6 +33,22 @@ void check_command(const CLI::App& app, std::span<char*> words, const std::strin
   }
   fail<ConfigError>("stoker", "there is no command \"{}\", did you mean \"{}\"? `{} --help` lists them",
                     printable(words[0]), nearest(words[0], names), said);
+}
+
+// `--epochs 3` where epochs=3 is meant.
+void hint_at_setting(std::span<char*> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string word = words[i];
+    const std::size_t equals = std::min(word.find('='), word.size());
+    std::string name = word.starts_with("--") ? word.substr(2, equals - 2) : "";
+    std::ranges::replace(name, '-', '_');
+    if (name.empty() || !job::is_setting(name)) {
+      continue;
+    }
+    const std::string next = i + 1 < words.size() && words[i + 1][0] != '-' ? words[i + 1] : "VALUE";
+    const std::string value = equals < word.size() ? word.substr(equals + 1) : next;
+    fmt::print(stderr, "stoker: {} is a setting, without dashes: {}={}\n", name, name, printable(value));
+  }
 }
 
 // What was printed may still wait in a buffer for a disk that is full.
@@ -63,9 +81,14 @@ int run(int argc, char** argv) {
   add_info(app, exit_code);
   add_bench(app, exit_code);
   add_complete(app, exit_code);
-  check_command(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+  const auto words = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
+  check_command(app, words);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::ExtrasError& error) {
+    app.exit(error);
+    hint_at_setting(words);
+    return kUsage;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }

@@ -22,6 +22,7 @@ TEST(DataTrouble, FoldersThatCannotBeTrainedOnAreRefusedByName) {
   const TempFolder folder;
   fs::create_directory(folder / "empty");
   write_striped_set(folder, "one/", 2, 0, 1);
+  fs::rename(folder / "one/across/0.png", folder / "one/across/0.PNG");
   folder.write("words/a/x.md", "text");
   folder.write("words/b/y.md", "text");
   folder.write("text.tar", "this is no tar");
@@ -37,6 +38,7 @@ TEST(DataTrouble, FoldersThatCannotBeTrainedOnAreRefusedByName) {
       {"words", {"no pictures with a class", "no pictures"}},
       {"nowhere", {"nowhere: is not there"}},
       {"text.tar", {"text.tar"}},
+      {"one/across/0.PNG", {"one/across/0.PNG: is a single picture", "a folder of pictures for each class"}},
       {"extra", {"class \"plain\" of the val split does not occur in train"}},
       {"missing", {"labels.csv, line 3: \"gone.png\" is not among the 6 pictures"}},
       {"column", {"labels.csv, line 1: unknown column \"colour\"", "filename, label and perhaps split"}}};

@@ -70,6 +70,9 @@ TEST(Table, WhatCannotBeIsRefused) {
       {{"train", "ragged.csv", "target=a"}, kDataError, {"line 3", "1 fields"}},
       {{"train", "empty.csv", "target=a"}, kDataError, {"is empty"}},
       {{"train", "gone.csv", "target=a"}, kDataError, {"gone.csv"}},
+      {{"train", "people.csv", "target=pay", "sep=;"},
+       kDataError,
+       {"has one column with sep=;, \"age,job,same,pay\"", "leave sep= out"}},
       {{"train", "people.csv", "target=pay", "task=tabluar"}, kUsage, {"did you mean \"tabular\"?"}},
   };
   std::vector<Words> commands;

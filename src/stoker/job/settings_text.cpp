@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/settings_text.h"
 
+#include <algorithm>
+
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/tasks/registry.h"
@@ -32,6 +34,11 @@ std::string settings_help() {
       "    plan                plan.json of another run: repeats it to the bit\n"
       "    data                the data folder, in a config file\n";
   return text;
+}
+
+bool is_setting(const std::string& name) {
+  const auto own = tasks::all_task_settings();
+  return train::find_setting(name) != nullptr || std::ranges::find(own, name, &core::TaskSetting::key) != own.end();
 }
 
 std::string plan_table(const train::Plan& plan) {

@@ -11,6 +11,8 @@ namespace stoker::job {
 
 // Every setting with its values, default and reason, grouped; the footer of `stoker train --help`.
 [[nodiscard]] std::string settings_help();
+// Whether train knows a setting of that name.
+[[nodiscard]] bool is_setting(const std::string& name);
 // Key, value, origin and reason of each row, aligned; what differs from the defaults is marked.
 [[nodiscard]] std::string plan_table(const train::Plan& plan);
 

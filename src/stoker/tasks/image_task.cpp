@@ -2,6 +2,8 @@
 #include "stoker/tasks/image_task.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -71,10 +73,24 @@ void relabel(data::ImageSplit& split, const std::vector<std::string>& from, cons
   }
 }
 
+// A file given as data is a tar file; a picture is the likeliest mistake.
+const std::filesystem::path& not_a_picture(const std::filesystem::path& path) {
+  static constexpr std::array kPictures{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"};
+  std::string ending = path.extension().native();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::error_code error;
+  if (std::ranges::find(kPictures, ending) != kPictures.end() && std::filesystem::is_regular_file(path, error)) {
+    fail<DataError>(kWhere, "{}: is a single picture; give the folder that has a folder of pictures for each class",
+                    printable(path.native()));
+  }
+  return path;
+}
+
 class ImageTask final : public Task {
  public:
   ImageTask(const std::filesystem::path& path, const OpenOptions& options)
-      : folder_(data::open_image_folder(path, {.val = options.val, .seed = options.seed}, options.progress)) {}
+      : folder_(data::open_image_folder(not_a_picture(path), {.val = options.val, .seed = options.seed},
+                                        options.progress)) {}
 
   [[nodiscard]] std::int64_t size(Split split) const override { return of(split).size(); }
   [[nodiscard]] std::string describe() const override {

@@ -49,11 +49,21 @@ struct SplitRows {
   bool test_file = false;
 };
 
+// A table of one column has nothing to learn from: with a separator that was asked for, it was the wrong one.
+void check_separator(const data::TableData& table, const fs::path& path, const core::TaskValues& own) {
+  if (table.columns.size() == 1 && own.contains("sep")) {
+    fail<DataError>(kWhere,
+                    "{}: has one column with sep={}, \"{}\"; leave sep= out, or name what separates its columns",
+                    printable(path.native()), printable(text_value(own, "sep")), printable(table.columns.front().name));
+  }
+}
+
 class TableTask final : public Task {
  public:
   TableTask(const fs::path& path, const OpenOptions& options) : path_(path), own_(options.own) {
     target_ = text_or(own_, "target", "");
     table_ = data::read_table(path, table_options(path, own_));
+    check_separator(table_, path, own_);
     const std::string test = text_or(own_, "test", "");
     if (!test.empty()) {
       const fs::path file =
