@@ -308,6 +308,28 @@ TEST_F(JobTest, ARunThatGoesOnEvaluatesEachEpochOnce) {
   EXPECT_THAT(steps, ::testing::ElementsAre("eval,1,6", "eval,1,12", "eval,2,18"));
 }
 
+// What examples/own_metric.cpp makes: a run of a task that only the program knows.
+TEST_F(JobTest, ARunOfAnotherProgramsTaskSaysWhoReadsIt) {
+  const fs::path run = train(request("run", {"epochs=1"})).folder;
+  io::CheckpointStore store(run / "checkpoints");
+  io::Checkpoint best = store.load("best");
+  best.info["task"] = "shelves";
+  store.save("best", best);
+  std::ofstream(run / "config.toml", std::ios::app) << "task = 'shelves'\n";
+  const auto complaint = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(complaint([&] { (void)load_model(run, at::kCPU); }),
+              ::testing::AllOf(HasSubstr("\"shelves\""), HasSubstr("that program reads it")));
+  EXPECT_THAT(complaint([&] { (void)Job::resume(run, {}, kSilent); }),
+              ::testing::AllOf(HasSubstr("\"shelves\""), HasSubstr("that program resumes it")));
+}
+
 // The console counts epochs from 1, and so do checkpoints: of an epoch's last step before and after its end.
 TEST_F(JobTest, ACheckpointSaysWhichEpochItsStepWasOf) {
   const auto epoch = [](const fs::path& run) {

@@ -231,7 +231,11 @@ Job Job::prepare(Request request, const Say& say) {
 Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say) {
   auto state = std::make_unique<State>();
   state->run = RunFolder::open(path);
-  state->request = make_request(state->run->config(), {});
+  try {
+    state->request = make_request(state->run->config(), {});
+  } catch (const ConfigError& error) {  // a task or a model that is not known here
+    fail<ConfigError>(kWhere, "{}; where a program of its own made this run, that program resumes it", error.what());
+  }
   train::Plan plan = read_plan(state->run->plan());
   for (const std::string& change : changes) {
     change_plan(plan, change);

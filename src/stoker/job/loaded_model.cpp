@@ -32,7 +32,9 @@ void read_card(const fs::path& checkpoint, const std::function<void()>& use) {
   } catch (const CheckpointError& error) {
     refuse(error.what());
   } catch (const ConfigError& error) {  // a task or a model that is not known here
-    refuse(error.what());
+    fail<CheckpointError>(
+        kWhere, "{}: {}; where a program of its own made this checkpoint, that program reads it, stoker cannot",
+        printable((checkpoint / "info.json").native()), error.what());
   }
 }
 
