@@ -6,6 +6,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
 #include <atomic>
 #include <string>
 #include <vector>
@@ -26,6 +27,14 @@ void add_report(CLI::App& app, int& exit_code);
 void add_info(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 void add_complete(CLI::App& app, int& exit_code);
+
+// A number in a range; the help does not show CLI11's own words for it.
+template <typename Number>
+CLI::Validator in_range(Number low, Number high) {
+  CLI::Validator range = CLI::Range(low, high);
+  range.description("");
+  return range;
+}
 
 // Set by the first SIGINT or SIGTERM, which says what follows; the second ends the process at once.
 const std::atomic<bool>& stop_on_signal(

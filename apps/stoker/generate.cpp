@@ -23,17 +23,17 @@ void add_generate(CLI::App& app, int& exit_code) {
   command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
   command->add_option("--prompt", request.prompt, "how the text begins; empty: after a line end");
   command->add_option("--tokens", request.tokens, "length of the text")
-      ->check(CLI::Range(0, 100'000'000))
+      ->check(in_range(0, 100'000'000))
       ->capture_default_str();
   command->add_option("--temperature", request.temperature, "0: always the likeliest token")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(in_range(0.0, 100.0))
       ->capture_default_str();
   command->add_option("--top-k", request.top_k, "of how many likeliest tokens; 0: of all")
-      ->check(CLI::Range(0, 1 << 30))
+      ->check(in_range(0, 1 << 30))
       ->capture_default_str();
   command->add_option("--seed", request.seed, "equal seeds give equal texts")->capture_default_str();
   command->add_option("--samples", arguments->samples, "texts, each another one")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(in_range(1, 1'000'000))
       ->capture_default_str();
   command->add_option("--checkpoint", arguments->checkpoint, "best or last; best if there is one")
       ->check(CLI::IsMember({"best", "last"}));

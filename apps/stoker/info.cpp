@@ -13,7 +13,7 @@ namespace stoker::app {
 void add_info(CLI::App& app, int& exit_code) {
   const auto what = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("info", "What a run, checkpoint, weights file or data folder holds");
-  command->add_option("WHAT", *what, "a path; or `models`, or `machine`")->required();
+  command->add_option("WHAT", *what, "a path; or `tasks`, `models` or `machine`")->required();
   command->callback([what, &exit_code] {
     if (*what == "machine") {  // all else is read from files
       job::start_process();

@@ -65,10 +65,6 @@ int run(int argc, char** argv) {
   app.name("stoker");
   app.require_subcommand(1);
   app.set_version_flag("--version", job::version_text());
-  app.footer(
-      "Begin with `stoker train DIR`, where DIR has a folder of pictures for each class.\n"
-      "Exit codes: 0 done, 2 usage, 65 data, 71 device or memory, 74 I/O, 75 stopped (stoker resume goes on\n"
-      "with a training), 1 training failed.");
   int exit_code = kDone;
   add_train(app, exit_code);
   add_plan(app, exit_code);
@@ -81,6 +77,11 @@ int run(int argc, char** argv) {
   add_info(app, exit_code);
   add_bench(app, exit_code);
   add_complete(app, exit_code);
+  app.footer(  // after the commands, which would take it over
+      "Begin with `stoker train DATA`: a folder that has a folder of pictures for each class, a table (with\n"
+      "target=COLUMN) or a text.\n"
+      "Exit codes: 0 done, 2 usage, 65 data, 71 device or memory, 74 I/O, 75 stopped (stoker resume goes on\n"
+      "with a training), 1 training failed.");
   const auto words = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
   check_command(app, words);
   try {

@@ -29,7 +29,7 @@ void add_predict(CLI::App& app, int& exit_code) {
   command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
   command->add_option("FILES", arguments->files, "pictures, or folders of them; tables with the columns of training")
       ->required();
-  command->add_option("--top", arguments->top_k, "guesses a picture or row")->check(CLI::Range(1, 1'000'000));
+  command->add_option("--top", arguments->top_k, "guesses a picture or row")->check(in_range(1, 1'000'000));
   command->add_option("--format", arguments->format, "csv or json (one object a line)")
       ->check(CLI::IsMember({"csv", "json"}));
   command->add_option("--out", arguments->out, "file to write instead of standard output");

@@ -12,7 +12,8 @@ void add_resume(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<TrainingWords>();
   CLI::App* command = app.add_subcommand("resume", "Go on with a run from its last checkpoint, at the exact step");
   command->add_option("RUN", words->path, "run folder")->required();
-  command->add_option("settings", words->assignments, "epochs=, steps=, time=, save_every= or early_stop= to change");
+  command->add_option("settings", words->assignments,
+                      "epochs=, steps=, time=, eval_every=, save_every= or early_stop= to change");
   add_silence(*command, *words);
   command->callback([words, &exit_code] {
     survive_closed_pipes();

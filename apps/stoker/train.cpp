@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker train: from a folder of pictures to a run folder.
+// stoker train: from pictures, a table or a text to a run folder.
 #include <memory>
 
 #include "commands.h"
@@ -10,9 +10,12 @@ namespace stoker::app {
 
 void add_train(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<TrainingWords>();
-  CLI::App* command = app.add_subcommand("train", "Train on a folder of pictures, with no config at all");
-  command->add_option("DIR", words->path,
-                      "class folders, train/val/test folders, tar shards, or labels.csv with pictures");
+  CLI::App* command =
+      app.add_subcommand("train", "Train on a folder of pictures, a table or a text, with no config at all");
+  command->add_option(
+      "DIR", words->path,
+      "pictures: class folders, train/val/test folders, tar shards, or with a labels.csv; a table (.csv), which\n"
+      "needs target=COLUMN; a text, or a folder of texts");
   add_settings(*command, *words);
   add_silence(*command, *words);
   command->callback([words, &exit_code] {

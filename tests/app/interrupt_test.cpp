@@ -216,6 +216,17 @@ TEST(Interrupt, TheBestIsThatOfTheWholeRunAfterAResume) {
             16);
 }
 
+TEST(Interrupt, AFinishedRunSaysWhatToAskFor) {
+  const TempFolder folder;
+  fs::copy(trained_run().run(), folder / "run", fs::copy_options::recursive);
+  const Finished done = run_stoker({"resume", "run"}, folder.path());
+  EXPECT_EQ(done.code, kDone) << done.all();
+  EXPECT_THAT(done.out,
+              HasSubstr("nothing left to do: all epochs (1) are done; for more: `stoker resume run epochs=2`"));
+  const Finished more = run_stoker({"resume", "run", "epochs=2"}, folder.path());
+  EXPECT_THAT(more.out, ::testing::Not(HasSubstr("nothing left")));
+}
+
 TEST(Interrupt, ARunWithoutACheckpointSaysHowToStartAgain) {
   const TempFolder folder;
   fs::copy(trained_run().run(), folder / "early", fs::copy_options::recursive);

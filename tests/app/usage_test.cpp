@@ -16,14 +16,16 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
   const TempFolder folder;
   const std::vector<std::pair<std::string, Words>> expected = {
       {"train",
-       {"DIR", "--config", "--quiet", "--json", "batch", "label_smoothing", "precision", "default:", "run", "plan"}},
+       {"DIR", "table", "text", "--config", "--quiet", "--json", "batch", "label_smoothing", "precision",
+        "default:", "run", "plan"}},
       {"plan", {"DIR", "--json", "where it comes from"}},
-      {"resume", {"RUN", "epochs="}},
+      {"resume", {"RUN", "epochs=", "eval_every="}},
+      {"generate", {"RUN", "--tokens INT=500"}},
       {"eval", {"RUN", "DIR", "--split", "--checkpoint", "--device", "--json"}},
       {"predict", {"RUN", "FILES", "--top", "--format", "--out"}},
       {"export", {"RUN", "FILE", "safetensors"}},
       {"report", {"RUN", "--out", "side by side"}},
-      {"info", {"WHAT", "models", "machine"}}};
+      {"info", {"WHAT", "tasks", "models", "machine"}}};
   std::vector<Words> commands = {{"--help"}, {"--version"}};
   for (const auto& [command, words] : expected) {
     commands.push_back({command, "--help"});
@@ -40,6 +42,7 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
     for (const std::string& word : expected[i].second) {
       EXPECT_THAT(results[i + 2].out, HasSubstr(word)) << expected[i].first;
     }
+    EXPECT_THAT(results[i + 2].out, Not(HasSubstr("Begin with"))) << "of the first page alone";
   }
 }
 

@@ -113,6 +113,20 @@ TEST(ProgressLine, OnATerminalOneLineIsRedrawn) {
   EXPECT_EQ(screen.take(), "\r\x1b[Kdone: val accuracy 0.73 (1:02:05)\n");
 }
 
+TEST(ProgressLine, EndsInPlainWords) {
+  for (const auto& [outcome, words] :
+       {std::pair{"early_stop", "ended early, since validation no longer improves (0:02)\n"},
+        std::pair{"time_up", "ended at its time limit (0:02)\n"}}) {
+    Screen screen(ProgressMode::kPlain);
+    RunStarted one = start();
+    one.epochs = one.steps_per_epoch = 1;
+    screen.line->on(one);
+    EXPECT_EQ(screen.take(), "small_cnn on demo, cpu: 1 epoch of 1 step, in runs/x\n");
+    screen.line->on(RunFinished{1, outcome, "", 2});
+    EXPECT_EQ(screen.take(), words);
+  }
+}
+
 // The CPU's own NaN has its sign bit set.
 TEST(ProgressLine, ANanHasNoSign) {
   Screen screen(ProgressMode::kTerminal);

@@ -109,7 +109,7 @@ struct WeightHistograms {
 
 struct RunFinished {
   std::int64_t step = 0;
-  std::string outcome;  // "done", "stopped", "failed", "early_stop"
+  std::string outcome;  // "done", "stopped", "failed", "early_stop", "time_up"
   std::string text;     // one line for people
   double seconds = 0;
 };

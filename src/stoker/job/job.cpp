@@ -23,6 +23,7 @@
 #include "stoker/job/machine_record.h"
 #include "stoker/job/process.h"
 #include "stoker/job/quarantine.h"
+#include "stoker/job/resumption.h"
 #include "stoker/job/saved_plan.h"
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
@@ -57,21 +58,6 @@ std::string outcome_name(train::LoopEnd end) {
     case train::LoopEnd::kTimeUp: return "time_up";
   }
   return "";
-}
-
-// The order of samples follows from their number, a class's output from its rank: both must be as they were.
-void check_same_data(const io::Checkpoint& resumed, const fs::path& checkpoint, const tasks::Task& task,
-                     const fs::path& run) {
-  const std::string name = printable(run.native());
-  task.check_same(resumed.info, name);
-  const ModelCard card = card_from_json(resumed.info, checkpoint);
-  if (card.train_samples != task.size(tasks::Split::kTrain)) {
-    fail<CheckpointError>(
-        kWhere,
-        "the data has {} training samples now, the run was started with {}: {} cannot go on; train anew "
-        "with weights={}",
-        task.size(tasks::Split::kTrain), card.train_samples, name, name);
-  }
 }
 
 // Makes the folder of a fresh run; the plan is written each time, since a resume may change it.
@@ -254,6 +240,12 @@ Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, c
   state->setup.plan.weights = weights;
   const fs::path last = state->run->checkpoints() / "last";
   read_card(last, [&] { check_same_data(*state->resumed, last, *state->setup.task, path); });
+  train::Progress progress;
+  progress.load_state(state->resumed->state);
+  const std::string over = nothing_left(progress, plan, state->setup.task->size(tasks::Split::kTrain), path);
+  if (!over.empty()) {
+    say(over);
+  }
   return Job(std::move(state));
 }
 

@@ -34,7 +34,7 @@ class Job {
   // say: told in words what was found, and progress of long scans.
   [[nodiscard]] static Job prepare(Request request, const Say& say);
   // The job of an existing run, with its plan, at its last checkpoint. changes: key=value of epochs, steps, time,
-  // save_every or early_stop, the values that a run may go on with.
+  // eval_every, save_every or early_stop, the values that a run may go on with.
   [[nodiscard]] static Job resume(const std::filesystem::path& run, const std::vector<std::string>& changes,
                                   const Say& say);
   Job(Job&&) noexcept;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 #include "stoker/device/backend.h"
 #include "stoker/job/trials.h"
@@ -171,8 +172,9 @@ std::vector<std::string> describe_setup(const Setup& setup) {
       static_cast<double>(models::parameter_count(setup.model->network())) / 1e6,
       operations == 0 ? "" : fmt::format(", {:.3g} GFLOP a sample forward", static_cast<double>(operations) / 1e9)));
   const device::DeviceFacts facts = device::backend_for(setup.device).describe(setup.device);
-  lines.push_back(fmt::format("device: {} ({}), {}, {} threads an operator, {} loader threads", setup.plan.device,
-                              facts.name, setup.plan.precision, setup.plan.intra_op, setup.plan.threads));
+  lines.push_back(fmt::format("device: {} ({}), {}, {} an operator, {}", setup.plan.device, facts.name,
+                              setup.plan.precision, counted(setup.plan.intra_op, "thread"),
+                              counted(setup.plan.threads, "loader thread")));
   lines.insert(lines.end(), setup.notes.begin(), setup.notes.end());
   return lines;
 }

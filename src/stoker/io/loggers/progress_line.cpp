@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "stoker/base/clock.h"
+#include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/io/event_json.h"
@@ -51,7 +52,7 @@ bool locale_is_utf8() {
 std::string start_text(const RunStarted& run) {
   std::string text = printable(run.title);
   if (run.steps_per_epoch > 0) {
-    text += fmt::format(": {} epochs of {} steps", run.epochs, run.steps_per_epoch);
+    text += fmt::format(": {} of {}", counted(run.epochs, "epoch"), counted(run.steps_per_epoch, "step"));
   }
   if (run.first_step > 0) {
     text += fmt::format(", going on after step {}", run.first_step);
@@ -61,7 +62,10 @@ std::string start_text(const RunStarted& run) {
 
 std::string end_text(const RunFinished& end) {
   const std::string text = end.text.empty() ? "" : ": " + printable(end.text);
-  return fmt::format("{}{} ({})", printable(end.outcome), text, duration_text(end.seconds));
+  const std::string outcome = end.outcome == "early_stop" ? "ended early, since validation no longer improves"
+                              : end.outcome == "time_up"  ? "ended at its time limit"
+                                                          : printable(end.outcome);
+  return fmt::format("{}{} ({})", outcome, text, duration_text(end.seconds));
 }
 
 }  // namespace

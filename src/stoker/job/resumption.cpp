@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/resumption.h"
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/job/model_card.h"
+#include "stoker/train/resolve.h"
+
+namespace stoker::job {
+
+namespace fs = std::filesystem;
+
+void check_same_data(const io::Checkpoint& resumed, const fs::path& checkpoint, const tasks::Task& task,
+                     const fs::path& run) {
+  const std::string name = printable(run.native());
+  task.check_same(resumed.info, name);
+  const ModelCard card = card_from_json(resumed.info, checkpoint);
+  if (card.train_samples != task.size(tasks::Split::kTrain)) {
+    fail<CheckpointError>(
+        "job.resumption",
+        "the data has {} training samples now, the run was started with {}: {} cannot go on; train anew "
+        "with weights={}",
+        task.size(tasks::Split::kTrain), card.train_samples, name, name);
+  }
+}
+
+std::string nothing_left(const train::Progress& progress, const train::Plan& plan, std::int64_t train_samples,
+                         const fs::path& run) {
+  const std::string resume = fmt::format("`stoker resume {}", printable(run.native()));
+  if (progress.step >= train::total_steps(plan, train_samples) && plan.steps > 0) {
+    return fmt::format("nothing left to do: all steps ({}) are done; for more: {} steps={}`", progress.step, resume,
+                       2 * progress.step);
+  }
+  if (progress.step >= train::total_steps(plan, train_samples)) {
+    return fmt::format("nothing left to do: all epochs ({}) are done; for more: {} epochs={}`", plan.epochs, resume,
+                       2 * plan.epochs);
+  }
+  if (plan.time > 0 && progress.seconds >= plan.time) {
+    return fmt::format("nothing left to do: time={}s is used up; for more: {} time={}s`", plan.time, resume,
+                       2 * plan.time);
+  }
+  return "";
+}
+
+}  // namespace stoker::job
