@@ -222,7 +222,7 @@ TEST(Interrupt, AFinishedRunSaysWhatToAskFor) {
   const Finished done = run_stoker({"resume", "run"}, folder.path());
   EXPECT_EQ(done.code, kDone) << done.all();
   EXPECT_THAT(done.out,
-              HasSubstr("nothing left to do: all epochs (1) are done; for more: `stoker resume run epochs=2`"));
+              HasSubstr("nothing left to train: all epochs (1) are done; for more: `stoker resume run epochs=2`"));
   const Finished more = run_stoker({"resume", "run", "epochs=2"}, folder.path());
   EXPECT_THAT(more.out, ::testing::Not(HasSubstr("nothing left")));
 }

@@ -28,15 +28,15 @@ std::string nothing_left(const train::Progress& progress, const train::Plan& pla
                          const fs::path& run) {
   const std::string resume = fmt::format("`stoker resume {}", printable(run.native()));
   if (progress.step >= train::total_steps(plan, train_samples) && plan.steps > 0) {
-    return fmt::format("nothing left to do: all steps ({}) are done; for more: {} steps={}`", progress.step, resume,
+    return fmt::format("nothing left to train: all steps ({}) are done; for more: {} steps={}`", progress.step, resume,
                        2 * progress.step);
   }
   if (progress.step >= train::total_steps(plan, train_samples)) {
-    return fmt::format("nothing left to do: all epochs ({}) are done; for more: {} epochs={}`", plan.epochs, resume,
+    return fmt::format("nothing left to train: all epochs ({}) are done; for more: {} epochs={}`", plan.epochs, resume,
                        2 * plan.epochs);
   }
   if (plan.time > 0 && progress.seconds >= plan.time) {
-    return fmt::format("nothing left to do: time={}s is used up; for more: {} time={}s`", plan.time, resume,
+    return fmt::format("nothing left to train: time={}s is used up; for more: {} time={}s`", plan.time, resume,
                        2 * plan.time);
   }
   return "";
