@@ -58,7 +58,7 @@ job::Request request_of(const TrainingWords& words) {
 job::Job::Say say_unless(bool silent) {
   return [silent](const std::string& text) {
     if (!silent) {
-      say(text);
+      say(printable(text));
     }
   };
 }
@@ -66,8 +66,9 @@ job::Job::Say say_unless(bool silent) {
 int run_job(job::Job job, const TrainingWords& words) {
   const std::atomic<bool>& stop = stop_on_signal();
   if (!words.silent()) {
-    for (const std::string& line : job.facts()) {
-      say(printable(line));
+    const std::vector<std::string> facts = job.facts();
+    for (std::size_t i = 1; i < facts.size(); ++i) {  // the first was said as soon as it was known
+      say(printable(facts[i]));
     }
   }
   std::vector<std::unique_ptr<core::EventSink>> sinks;

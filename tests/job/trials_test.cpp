@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "stoker/job/setup.h"
 #include "support/picture_set.h"
 
@@ -70,6 +72,15 @@ TEST_F(TrialsTest, LeaveTheModelAndTheProcessAsTheyWere) {
     EXPECT_EQ(at::get_num_threads(), threads);
     EXPECT_TRUE(all_of(*set_up_with(words).model) == before) << "set-ups differ: the comparison says nothing";
   }
+}
+
+TEST_F(TrialsTest, ThatTheyTakeLongIsSaidOnce) {
+  Prepared setup = set_up_with({"model=mlp", "batch=8"});
+  int told = 0;
+  StepTrials trials(setup, [&] { ++told; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  (void)trials.step_seconds_per_sample({{"fp32", "channels_last", 1}, {"fp32", "channels_last", 2}});
+  EXPECT_EQ(told, 1);
 }
 
 TEST_F(TrialsTest, OnlyWholeMicrobatchesOfConvolutionsTellALayout) {

@@ -31,7 +31,7 @@ class Job {
   using Say = std::function<void(const std::string&)>;
 
   // Looks at the data, decides the plan (with timed trials unless the request has a plan file) and builds the model.
-  // say: told in words what was found, and progress of long scans.
+  // say: told in words what was found (the first of facts() as soon as it is known), and progress of what takes long.
   [[nodiscard]] static Job prepare(Request request, const Say& say);
   // The job of an existing run, with its plan, at its last checkpoint. changes: key=value of epochs, steps, time,
   // eval_every, save_every or early_stop, the values that a run may go on with.

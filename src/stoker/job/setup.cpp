@@ -17,6 +17,7 @@
 #include "stoker/io/safetensors.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/job/run_folder.h"
+#include "stoker/job/session.h"
 #include "stoker/job/trials.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
@@ -214,6 +215,7 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   setup.plan = saved != nullptr ? *saved : train::resolve(request.options, facts);
   tasks::check_model_of(kind, setup.plan.model);
   setup.task->settle(setup.plan.model, setup.plan.own);
+  say(describe_data(*setup.task));  // what follows may take seconds
   precision::apply({setup.plan.tf32, setup.plan.cudnn_benchmark, setup.plan.deterministic});
   setup.model = build_model(setup);
   for (const std::string& holder : device::backend_for(setup.device).busy_processes(setup.device)) {
@@ -222,7 +224,7 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   at::set_num_threads(static_cast<int>(setup.plan.intra_op));
   check_first_batch(setup);
   if (saved == nullptr) {
-    StepTrials trials(setup);
+    StepTrials trials(setup, [&] { say("measuring which precision, layout and threads are fastest here ..."); });
     train::measure(setup.plan, request.options, facts, trials);
     setup.model->set_channels_last(setup.plan.layout == "channels_last");
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stoker/base/clock.h"
@@ -24,6 +25,7 @@ constexpr std::string_view kChannelsLast = "channels_last";
 // candidate and the first one, for which kernels are built.
 constexpr double kLongestStep = 0.1;
 constexpr double kTurnsSeconds = 0.08;  // of candidates that are compared: the demo starts in a third of PyTorch's time
+constexpr double kSilence = 0.5;        // seconds before it is said that trials take their time
 constexpr std::size_t kFewestTurns = 2, kMostTurns = 9;
 
 // Not the fastest (but of two, which is all that a long step gets): where others keep a core busy, a step on all cores
@@ -74,6 +76,9 @@ double StepTrials::usual_seconds(std::int64_t samples) {
 }
 
 double StepTrials::time_step(const core::Batch& batch, const std::string& precision) {
+  if (slow_ && since_.seconds() > kSilence) {
+    std::exchange(slow_, {})();
+  }
   core::SingleRank ranks;
   const auto optimizer = optim::make_optimizer({}, setup_.model->parameters());
   precision::GradScaler scaler({.scaling = precision == "fp16"}, setup_.device);

@@ -7,10 +7,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "stoker/base/clock.h"
 #include "stoker/core/batch.h"
 #include "stoker/train/resolve.h"
 
@@ -20,7 +22,8 @@ struct Setup;
 
 class StepTrials final : public train::Trials {
  public:
-  explicit StepTrials(Setup& setup) : setup_(setup) {}
+  // slow: told once, if trials take longer than people like to look at nothing.
+  explicit StepTrials(Setup& setup, std::function<void()> slow = {}) : setup_(setup), slow_(std::move(slow)) {}
 
   // True where the whole microbatch is quick enough to be timed: with few samples a step's own costs decide, and they
   // are others in the two layouts than what samples cost.
@@ -37,6 +40,8 @@ class StepTrials final : public train::Trials {
   void choose_samples();
 
   Setup& setup_;
+  std::function<void()> slow_;
+  Stopwatch since_;
   std::optional<core::Batch> batch_;
   std::int64_t samples_ = 0;  // of a trial's batch
   double seconds_ = 0;        // of a step on them
