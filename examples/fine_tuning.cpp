@@ -66,7 +66,7 @@ int main(int argc, char** argv) try {
   const job::Outcome fine = run_cnn(folder / "two", folder / "tuned", tuned);
   fmt::print("from scratch: test accuracy {:.3f}\n", scratch.test.front().value);
   fmt::print("fine-tuned: test accuracy {:.3f}\n", fine.test.front().value);
-} catch (const Error& error) {
+} catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());
   return 1;
 }

@@ -88,7 +88,7 @@ class Generator final : public Player {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const std::int64_t steps = argc > 2 ? std::atoll(argv[2]) : 600;
   data::ImageLoaderOptions options;
   options.split = data::open_image_folder(argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar").train;
@@ -123,4 +123,7 @@ int main(int argc, char** argv) {
                  judges.scalars()[0].item<float>(), makes.scalars()[0].item<float>(), distance);
     }
   }
+} catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

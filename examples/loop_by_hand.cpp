@@ -91,7 +91,7 @@ bool equal(const Training& a, const Training& b) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const auto folder = data::open_image_folder(argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar");
   io::CheckpointStore store(argc > 2 ? argv[2] : "runs/loop-by-hand");
   const std::int64_t steps = argc > 3 ? std::atoll(argv[3]) : 60;
@@ -116,4 +116,7 @@ int main(int argc, char** argv) {
   data::ImageLoader test(options);
   const auto metrics = resumed.model.metrics(train::evaluate(resumed.model, test, at::kFloat));
   fmt::print("test {} {:.4f}\n", metrics.front().name, metrics.front().value);
+} catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

@@ -66,7 +66,7 @@ void show_on_white() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   job::start_process();  // first: brings CUDA in where there is a driver
   const std::string data = argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar";
   const std::string run = argc > 2 ? argv[2] : "own-augmentation";
@@ -83,4 +83,7 @@ int main(int argc, char** argv) {
   const std::atomic<bool> stop = false;
   const job::Outcome outcome = job.train({}, stop);
   fmt::print("test {} {:.4f}\n", outcome.test.front().name, outcome.test.front().value);
+} catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

@@ -82,7 +82,7 @@ bool agrees_at(core::Position there) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const std::int64_t steps = argc > 1 ? std::atoll(argv[1]) : 300;
   fmt::print("a source that starts at epoch 3, step 7 agrees with one that walks there: {}\n",
              agrees_at({3, 7}) ? "yes" : "no");
@@ -107,4 +107,7 @@ int main(int argc, char** argv) {
   Shapes unseen(/*seed=*/2, 100, 10);
   const auto metrics = model.metrics(train::evaluate(model, unseen, at::kFloat));
   fmt::print("accuracy on 1000 other pictures after {} steps: {:.3f}\n", steps, metrics.front().value);
+} catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

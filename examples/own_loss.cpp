@@ -92,7 +92,7 @@ double distance(const core::Trainable& a, const core::Trainable& b) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const auto folder = data::open_image_folder(argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar");
   const std::int64_t steps = argc > 2 ? std::atoll(argv[2]) : 500;
   FewLabels model, twin;
@@ -126,4 +126,7 @@ int main(int argc, char** argv) {
   data::ImageLoader test(pictures(folder.test));
   fmt::print("accuracy on {} test pictures: {:.3f}\n", folder.test.size(),
              model.metrics(train::evaluate(model, test, at::kFloat)).front().value);
+} catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

@@ -46,7 +46,7 @@ class ShelfClassifier final : public tasks::ImageClassifier {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   job::start_process();  // first: brings CUDA in where there is a driver
   const std::string data = argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar";
   const std::string run = argc > 2 ? argv[2] : "own-metric";
@@ -65,4 +65,7 @@ int main(int argc, char** argv) {
     fmt::print("test {} {:.4f}\n", metric.name, metric.value);
   }
   fmt::print("see {}\n", (job.run_path() / "report.html").native());
+} catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

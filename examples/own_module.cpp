@@ -73,7 +73,7 @@ void load(Net& net, const std::map<std::string, at::Tensor>& weights) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   job::start_process();  // first: brings CUDA in where there is a driver
   const std::string data = argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar";
   const std::filesystem::path run = train_net(data, argc > 2 ? argv[2] : "own-module");
@@ -99,4 +99,7 @@ int main(int argc, char** argv) {
     all += batch->size();
   }
   fmt::print("module: {} of {} test pictures right by plain torch\n", right, all);
+} catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

@@ -50,7 +50,7 @@ class GoodEnough final : public core::EventSink {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   job::start_process();  // first: brings CUDA in where there is a driver
   const std::string data = argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar";
   const std::string run = argc > 2 ? argv[2] : "own-sink";
@@ -64,4 +64,7 @@ int main(int argc, char** argv) {
   const job::Outcome outcome = job.train(std::move(sinks), stop);
   fmt::print("{}\n", outcome.end == train::LoopEnd::kStopped ? "good enough: stopped, `stoker resume` goes on"
                                                              : "never good enough");
+} catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

@@ -12,10 +12,9 @@ void add_train(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<TrainingWords>();
   CLI::App* command =
       app.add_subcommand("train", "Train on a folder of pictures, a table or a text, with no config at all");
-  command->add_option(
-      "DIR", words->path,
-      "pictures: class folders, train/val/test folders, tar shards, or with a labels.csv; a table (.csv), which\n"
-      "needs target=COLUMN; a text, or a folder of texts");
+  command->add_option("DIR", words->path,
+                      "pictures (class folders, train/val/test folders, tar shards, a labels.csv),\n"
+                      "a table (.csv, with target=COLUMN), a text or a folder of texts");
   add_settings(*command, *words);
   add_silence(*command, *words);
   command->callback([words, &exit_code] {

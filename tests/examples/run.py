@@ -153,6 +153,13 @@ def page(name):
     check(row and int(row[1]) == lines, f"examples/README.md does not say that {name}.cpp has {lines} lines")
 
 
+def refuse_missing_data(program, folder):
+    """Data that is not there ends an example by a message and an exit code, not by a core dump."""
+    ran = subprocess.run([program, folder / "nowhere"], cwd=folder, stderr=subprocess.PIPE, text=True, check=False)
+    check(ran.returncode == 1 and "nowhere" in ran.stderr and "terminate" not in ran.stderr,
+          f"with data that is missing it ended with {ran.returncode}: {ran.stderr}")
+
+
 def main():
     name, program = sys.argv[1:]
     examine = globals()[name]
@@ -167,6 +174,8 @@ def main():
             page(name)
             check(ran.returncode == 0, f"the exit code is {ran.returncode}")
             examine(ran.stdout, folder)
+            if DATA in words:
+                refuse_missing_data(program, folder)
         except Wrong as error:
             print(f"{name}: {error}")
             return 1

@@ -313,7 +313,9 @@ TEST_F(JobTest, ARunOfAnotherProgramsTaskSaysWhoReadsIt) {
   const fs::path run = train(request("run", {"epochs=1"})).folder;
   io::CheckpointStore store(run / "checkpoints");
   io::Checkpoint best = store.load("best");
-  best.info["task"] = "shelves";
+  nlohmann::json info = *best.info;
+  info["task"] = "shelves";
+  best.info = info;
   store.save("best", best);
   std::ofstream(run / "config.toml", std::ios::app) << "task = 'shelves'\n";
   const auto complaint = [](const auto& call) -> std::string {
