@@ -21,8 +21,7 @@ namespace {
 // Pixels on either side of what is wanted: upsampled colours are made of their neighbours, so that the pixels at the
 // edge of what is decoded differ from those of the whole picture.
 constexpr int kMargin = 2;
-// libjpeg-turbo writes rows that begin at multiples of 32 bytes past the cache, and the resize then waits for the
-// memory (bench/data/README.md).
+// libjpeg-turbo writes rows that begin at multiples of 32 bytes past the cache, from where the resize reads them again.
 constexpr std::size_t kRowUnit = 32, kRowOffset = 16;
 constexpr std::size_t kSlack = 64;  // bytes beyond the last row, for vector instructions
 
