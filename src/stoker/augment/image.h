@@ -9,6 +9,9 @@
 
 namespace stoker::augment {
 
+// Bytes beyond the rows that a decoder or a store hands out, which vector instructions may read.
+inline constexpr int kSlack = 64;
+
 // A rectangle of pixels.
 struct Region {
   int left = 0, top = 0, width = 0, height = 0;

@@ -13,7 +13,6 @@ namespace stoker::augment {
 
 inline constexpr int kWeightBits = 32 - 8 - 2;  // 8 bits of pixel, 2 of headroom: Pillow's PRECISION_BITS
 inline constexpr int kTapGroup = 4;             // what the number of taps and of outputs is rounded up to
-inline constexpr int kSlack = 64;               // bytes of room beyond the end of a row
 
 struct PixelKernels {
   // Scales `count` rows of `channels` channels; in[y] points to row y's first byte, kSlack bytes beyond its last may be

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of samples that cannot be had: the run ends, or goes on without them or with others in their place, up
-// to a budget. Every decision depends on (seed, epoch, sample) alone. Used by ImageLoader, on the consumer's thread.
+// to a budget. Every decision depends on (seed, epoch, sample) alone. Used by ImageLoader: its threads
+// draw stand-ins, its consumer's thread has the ledger.
 #pragma once
 
 #include <cstdint>
@@ -38,10 +39,9 @@ class BadSampleLedger {
   BadSampleLedger(BadSampleOptions options, std::int64_t samples);
 
   [[nodiscard]] OnBad on_bad() const { return options_.on_bad; }
-  // Counts it and tells the listener. DataError that lists the worst when more different samples are bad than the
-  // budget has.
+  // Counts it and tells the listener. DataError that lists ten of them when more different samples are bad than
+  // the budget has.
   void add(const core::BadSample& bad);
-  [[nodiscard]] std::int64_t allowed() const { return allowed_; }
 
  private:
   BadSampleOptions options_;

@@ -21,9 +21,9 @@ namespace {
 // Pixels on either side of what is wanted: upsampled colours are made of their neighbours, so that the pixels at the
 // edge of what is decoded differ from those of the whole picture.
 constexpr int kMargin = 2;
-// libjpeg-turbo writes rows that begin at multiples of 32 bytes past the cache, from where the resize reads them again.
+// libjpeg-turbo seems to write rows that begin at multiples of 32 bytes past the cache, from where the resize reads
+// them again.
 constexpr std::size_t kRowUnit = 32, kRowOffset = 16;
-constexpr std::size_t kSlack = 64;  // bytes beyond the last row, for vector instructions
 
 }  // namespace
 
@@ -206,7 +206,8 @@ augment::ImageView JpegDecoder::decode(const augment::Region& region, int channe
   const int made = four ? 3 : channels;
   const std::size_t bytes = std::size_t{reader.width} * static_cast<std::size_t>(made);
   reader.stride = (bytes + kRowUnit - 1) / kRowUnit * kRowUnit;
-  const std::size_t room = reader.stride * static_cast<std::size_t>(region.height) + kRowUnit + kRowOffset + kSlack;
+  const std::size_t room =
+      reader.stride * static_cast<std::size_t>(region.height) + kRowUnit + kRowOffset + augment::kSlack;
   pixels_.resize(std::max(pixels_.size(), room));
   const auto address = reinterpret_cast<std::uintptr_t>(pixels_.data());
   reader.rows = pixels_.data() + ((kRowUnit - address % kRowUnit) % kRowUnit + kRowOffset);

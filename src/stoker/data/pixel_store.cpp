@@ -15,7 +15,6 @@ namespace {
 // Bytes asked for at once, in pages as large as there are: pictures are read in random order, and with pages of 4 KiB
 // each one would have to be looked up anew. A picture of CIFAR-10 has 3,072 bytes.
 constexpr std::size_t kHugePage = std::size_t{2} << 20, kBlock = 4 * kHugePage;
-constexpr std::size_t kSlack = 64;  // bytes beyond a picture that vector instructions may read
 
 }  // namespace
 
@@ -68,8 +67,8 @@ void PixelStore::put(std::int64_t index, augment::ImageView picture) {
 }
 
 std::uint8_t* PixelStore::room_for(std::size_t bytes) {
-  if (bytes + kSlack > left_) {
-    const std::size_t size = (std::max(kBlock, bytes + kSlack) + kHugePage - 1) / kHugePage * kHugePage;
+  if (bytes + augment::kSlack > left_) {
+    const std::size_t size = (std::max(kBlock, bytes + augment::kSlack) + kHugePage - 1) / kHugePage * kHugePage;
     newest_ = static_cast<std::uint8_t*>(std::aligned_alloc(kHugePage, size));
     if (newest_ == nullptr) {
       throw std::bad_alloc();
