@@ -7,13 +7,16 @@
 
 #include "stoker/base/error.h"
 #include "stoker/data/image_loader.h"
+#include "support/loader_batches.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
 namespace stoker::data {
 namespace {
 
-using Batches = std::vector<std::optional<core::Batch>>;
+using testing::Batches;
+using testing::expect_same;
+using testing::run;
 
 class MixingLoader : public ::testing::Test {
  protected:
@@ -28,23 +31,6 @@ class MixingLoader : public ::testing::Test {
     options_.threads = 2;
   }
   void open() { options_.split = open_image_folder(folder_.path(), {.val = 0}).train; }
-  static Batches run(const ImageLoaderOptions& options, int calls) {
-    ImageLoader loader(options);
-    Batches out;
-    for (int i = 0; i < calls; ++i) {
-      out.push_back(loader.next());
-    }
-    return out;
-  }
-  static void expect_same(const std::optional<core::Batch>& a, const std::optional<core::Batch>& b) {
-    ASSERT_EQ(a.has_value(), b.has_value());
-    if (a) {
-      EXPECT_EQ(a->indices(), b->indices());
-      for (const core::Field& field : a->fields()) {
-        EXPECT_TRUE(field.values.equal((*b)[field.name])) << field.name;
-      }
-    }
-  }
   testing::TempFolder folder_;
   ImageLoaderOptions options_;
 };

@@ -9,13 +9,16 @@
 #include <gtest/gtest.h>
 
 #include "stoker/base/error.h"
+#include "support/loader_batches.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
 namespace stoker::data {
 namespace {
 
+using testing::expect_same;
 using ::testing::HasSubstr;
+using testing::run;
 using testing::small_png;
 using testing::TempFolder;
 
@@ -29,26 +32,6 @@ class ImageLoaderTest : public ::testing::Test {
     options_.policy = {.crop = augment::Crop::kRandomResized, .out_width = 8, .out_height = 6, .flip = true};
     options_.batch = 5;
     options_.seed = 3;
-  }
-  // Two epochs and a bit, as one list; an empty entry ends an epoch.
-  static std::vector<std::optional<core::Batch>> run(const ImageLoaderOptions& options, int calls) {
-    ImageLoader loader(options);
-    std::vector<std::optional<core::Batch>> out;
-    for (int i = 0; i < calls; ++i) {
-      out.push_back(loader.next());
-    }
-    return out;
-  }
-  static void expect_same(const std::optional<core::Batch>& a, const std::optional<core::Batch>& b) {
-    ASSERT_EQ(a.has_value(), b.has_value());
-    if (a) {
-      EXPECT_EQ(a->indices(), b->indices());
-      EXPECT_EQ(a->position(), b->position());
-      ASSERT_EQ(a->fields().size(), b->fields().size());
-      for (const core::Field& field : a->fields()) {
-        EXPECT_TRUE(field.values.equal((*b)[field.name])) << field.name;
-      }
-    }
   }
   TempFolder folder_;
   ImageLoaderOptions options_;
