@@ -58,10 +58,10 @@ Json loader(const Words& words) {
     (void)take(loader);
   }
   Json figures = rate_of(words.seconds(), [&] { return take(loader).size(); });
-  const data::StageSeconds stages = loader.stage_seconds();
-  const double each = 1e3 / static_cast<double>(std::max<std::int64_t>(stages.samples, 1));
-  figures["stage_ms"] = {
-      {"read", each * stages.read}, {"decode", each * stages.decode}, {"augment", each * stages.augment}};
+  const core::SourceFigures spent = loader.figures().value();
+  for (const core::StageFigures& stage : spent.stages) {
+    figures["stage_ms"][stage.name] = 1e3 * stage.seconds / static_cast<double>(std::max<std::int64_t>(spent.samples, 1));
+  }
   return figures;
 }
 

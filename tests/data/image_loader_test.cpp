@@ -296,8 +296,10 @@ TEST_F(ImageLoaderTest, EvaluationIsInOrderAndTailsMayBeDropped) {
   EXPECT_EQ(loader.steps_per_epoch(), 4);
   EXPECT_EQ(loader.next()->indices(), (std::vector<std::int64_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ((*loader.next())["image"].sizes(), (at::IntArrayRef{5, 6, 8, 1}));
-  EXPECT_GE(loader.wait_seconds(), 0);
-  EXPECT_GE(loader.stage_seconds().samples, 10);
+  const core::SourceFigures figures = loader.figures().value();
+  EXPECT_GE(figures.wait_seconds, 0);
+  EXPECT_GE(figures.samples, 10);
+  EXPECT_GT(figures.busy_seconds(), 0);
 }
 
 TEST_F(ImageLoaderTest, EndsAtAnyMomentAndKeepsWhatItGave) {
@@ -330,7 +332,7 @@ TEST_F(ImageLoaderTest, RefusesWhatCannotBe) {
   };
   refused([](auto& o) { o.batch = 0; });
   refused([](auto& o) { o.threads = -1; });
-  refused([](auto& o) { o.depth = 0; });
+  refused([](auto& o) { o.depth = -1; });
   refused([](auto& o) { o.channels = 4; });
   refused([](auto& o) { o.start = {0, 6}; });
   refused([](auto& o) { o.start = {-1, 0}; });

@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 #include "stoker/base/error.h"
 
@@ -53,6 +57,48 @@ TEST(RowPool, TheFirstFailingRowsErrorComesAtItsBatch) {
     }
     EXPECT_EQ(pool.take(), 2);
   }
+}
+
+TEST(RowPool, ThreadsComeAndGoWhileItWorks) {
+  std::vector<std::vector<int>> slots(3, std::vector<int>(17));
+  RowPool pool(1, [&](std::int64_t ticket, std::int64_t row, int) {
+    slots[static_cast<std::size_t>(ticket % 3)][static_cast<std::size_t>(row)] += static_cast<int>(ticket * 100 + row);
+  });
+  for (std::int64_t ticket = 0; ticket < 3; ++ticket) {
+    pool.submit(ticket, 17);
+  }
+  for (std::int64_t ticket = 0; ticket < 300; ++ticket) {
+    pool.set_threads(1 + static_cast<int>(ticket * 7 % 5));
+    ASSERT_EQ(pool.take(), ticket);
+    std::vector<int>& slot = slots[static_cast<std::size_t>(ticket % 3)];
+    for (int row = 0; row < 17; ++row) {
+      ASSERT_EQ(slot[static_cast<std::size_t>(row)], ticket * 100 + row);
+    }
+    slot.assign(17, 0);
+    pool.submit(ticket + 3, 17);
+  }
+  EXPECT_THROW(pool.set_threads(0), ConfigError);
+  RowPool none(0, [](std::int64_t, std::int64_t, int) {});
+  EXPECT_THROW(none.set_threads(1), ConfigError);
+}
+
+// So many rows are filled at a time as there are threads, after more have been at work.
+TEST(RowPool, RestingThreadsDoNothing) {
+  std::atomic<int> inside = 0, most = 0;
+  RowPool pool(4, [&](std::int64_t, std::int64_t, int) {
+    const int now = ++inside;
+    most = std::max(most.load(), now);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --inside;
+  });
+  pool.submit(0, 40);
+  pool.take();
+  pool.set_threads(1);
+  most = 0;
+  pool.submit(1, 20);
+  pool.take();
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(pool.threads(), 1);
 }
 
 TEST(RowPool, AnEmptyBatchIsDoneAtOnce) {

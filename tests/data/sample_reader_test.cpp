@@ -39,8 +39,6 @@ std::vector<std::uint8_t> all_rows(const ImageFolder& folder, int threads, std::
   });
   pool.submit(0, kSamples);
   pool.take();
-  EXPECT_EQ(reader.seconds().samples, kSamples);
-  EXPECT_GT(reader.seconds().decode, 0);
   return rows;
 }
 

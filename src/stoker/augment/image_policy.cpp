@@ -123,30 +123,6 @@ void copy_rows(ImageView source, bool mirrored, const PixelKernels& kernels, std
   }
 }
 
-// The picture cut, scaled, padded and mirrored.
-void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
-          ResizeScratch& scratch) {
-  const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(policy.out_width) * source.channels;
-  const Region window = window_of(policy, drawn);
-  if (window.width != policy.out_width || window.height != policy.out_height) {
-    std::memset(out.data(), 0, out.size());  // the rest is black
-  }
-  if (window.width == 0) {
-    return;
-  }
-  const ImageView part = source.part(drawn.left, drawn.top, drawn.width, drawn.height);
-  const int before = window.left - drawn.offset_x, behind = policy.out_width - before - window.width;  // black columns
-  std::uint8_t* to = out.data() + (window.top - drawn.offset_y) * stride +
-                     static_cast<std::ptrdiff_t>(drawn.flipped ? behind : before) * source.channels;
-  if (drawn.scaled_width == part.width && drawn.scaled_height == part.height) {
-    const ImageView wanted = part.part(window.left, window.top, window.width, window.height);
-    copy_rows(wanted, drawn.flipped, scratch.plain ? plain_kernels() : vector_kernels(), to, stride);
-  } else {
-    resize(part, {0, 0, static_cast<double>(part.width), static_cast<double>(part.height)}, drawn.scaled_width,
-           drawn.scaled_height, window, drawn.flipped, to, stride, scratch);
-  }
-}
-
 }  // namespace
 
 void check(const ImagePolicy& policy) {
@@ -208,16 +184,39 @@ Region needed(const ImagePolicy& policy, const ImageDraw& drawn) {
   return {drawn.left + left, drawn.top + top, right - left, bottom - top};
 }
 
-void execute(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
-             ResizeScratch& scratch) {
+void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
+          ResizeScratch& scratch) {
   const std::ptrdiff_t bytes = static_cast<std::ptrdiff_t>(policy.out_width) * policy.out_height * source.channels;
   if (static_cast<std::ptrdiff_t>(out.size()) != bytes) {
     fail<ConfigError>("augment.policy", "a row has {} bytes, {}x{}x{} need {}", out.size(), policy.out_width,
                       policy.out_height, source.channels, bytes);
   }
+  const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(policy.out_width) * source.channels;
+  const Region window = window_of(policy, drawn);
+  if (window.width != policy.out_width || window.height != policy.out_height) {
+    std::memset(out.data(), 0, out.size());  // the rest is black
+  }
+  if (window.width == 0) {
+    return;
+  }
+  const ImageView part = source.part(drawn.left, drawn.top, drawn.width, drawn.height);
+  const int before = window.left - drawn.offset_x, behind = policy.out_width - before - window.width;  // black columns
+  std::uint8_t* to = out.data() + (window.top - drawn.offset_y) * stride +
+                     static_cast<std::ptrdiff_t>(drawn.flipped ? behind : before) * source.channels;
+  if (drawn.scaled_width == part.width && drawn.scaled_height == part.height) {
+    const ImageView wanted = part.part(window.left, window.top, window.width, window.height);
+    copy_rows(wanted, drawn.flipped, scratch.plain ? plain_kernels() : vector_kernels(), to, stride);
+  } else {
+    resize(part, {0, 0, static_cast<double>(part.width), static_cast<double>(part.height)}, drawn.scaled_width,
+           drawn.scaled_height, window, drawn.flipped, to, stride, scratch);
+  }
+}
+
+void execute(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
+             ResizeScratch& scratch) {
   crop(policy, drawn, source, out, scratch);
   if (drawn.operations.count > 0) {
-    thread_local PixelScratch pixels;  // grows to a few rows, or one picture, and stays with its thread
+    PixelScratch pixels;
     execute(drawn.operations, {out.data(), policy.out_width, policy.out_height, source.channels}, pixels);
   }
 }

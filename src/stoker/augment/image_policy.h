@@ -60,7 +60,11 @@ struct ImageDraw {
 // picture needs. Nothing else has to be decoded. Empty (0 x 0) if the output lies wholly outside.
 [[nodiscard]] Region needed(const ImagePolicy& policy, const ImageDraw& drawn);
 
-// Writes out_height * out_width * channels bytes (HWC) to out, which must have exactly that size.
+// Writes out_height * out_width * channels bytes (HWC) to out, which must have exactly that size: the rectangle, scaled
+// and mirrored, without the operations.
+void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
+          ResizeScratch& scratch);
+// crop(), then the operations.
 void execute(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
              ResizeScratch& scratch);
 

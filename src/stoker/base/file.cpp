@@ -52,27 +52,37 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-void read_file(const std::filesystem::path& path, std::vector<std::byte>& buffer, std::size_t limit) {
-  const std::string name = printable(path.native());
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO must not block us here
+InputFile::InputFile(const std::filesystem::path& path, std::size_t limit) : path_(path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO must not block us here
   if (file.get() < 0) {
-    fail<DataError>("base.file", "{}: cannot be opened: {}", name, reason());
+    fail<DataError>("base.file", "{}: cannot be opened: {}", printable(path.native()), reason());
   }
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    fail<DataError>("base.file", "{}: is not a regular file", name);
+    fail<DataError>("base.file", "{}: is not a regular file", printable(path.native()));
   }
-  if (static_cast<std::size_t>(facts.st_size) > limit) {
-    fail<DataError>("base.file", "{}: has {} bytes, the limit is {}", name, facts.st_size, limit);
+  size_ = static_cast<std::size_t>(facts.st_size);
+  if (size_ > limit) {
+    fail<DataError>("base.file", "{}: has {} bytes, the limit is {}", printable(path.native()), size_, limit);
   }
-  buffer.resize(static_cast<std::size_t>(facts.st_size));
+  descriptor_ = file.release();
+}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+  }
+}
+
+void InputFile::read(std::vector<std::byte>& buffer) const {
+  buffer.resize(size_);
   for (std::size_t done = 0; done < buffer.size();) {
-    const ssize_t got = ::read(file.get(), buffer.data() + done, buffer.size() - done);
+    const ssize_t got = ::read(descriptor_, buffer.data() + done, buffer.size() - done);
     if (got < 0 && errno == EINTR) {
       continue;
     }
     if (got < 0) {
-      fail<DataError>("base.file", "{}: cannot be read: {}", name, reason());
+      fail<DataError>("base.file", "{}: cannot be read: {}", printable(path_.native()), reason());
     }
     if (got == 0) {  // it shrank while we read
       buffer.resize(done);
@@ -80,6 +90,10 @@ void read_file(const std::filesystem::path& path, std::vector<std::byte>& buffer
     }
     done += static_cast<std::size_t>(got);
   }
+}
+
+void read_file(const std::filesystem::path& path, std::vector<std::byte>& buffer, std::size_t limit) {
+  InputFile(path, limit).read(buffer);
 }
 
 std::string read_text(const std::filesystem::path& path, std::size_t limit) {

@@ -21,8 +21,24 @@ inline std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const ch
 // A path as people may read it in a terminal or a log: bytes that are no UTF-8 and control characters become \xNN.
 std::string printable(std::string_view text);
 
-// Reads a regular file into buffer, replacing its content; refuses folders, FIFOs and devices without opening them for
-// long. DataError if it is missing, not a regular file, not readable, or longer than limit bytes.
+// A regular file, open to be read; refuses folders, FIFOs and devices without opening them for long. DataError if it is
+// missing, not a regular file, or longer than limit bytes.
+class InputFile {
+ public:
+  explicit InputFile(const std::filesystem::path& path, std::size_t limit = std::size_t{1} << 32);
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+  ~InputFile();
+  // All of it, once, replacing the content of buffer; less where it shrinks meanwhile. DataError if that fails.
+  void read(std::vector<std::byte>& buffer) const;
+
+ private:
+  const std::filesystem::path& path_;
+  int descriptor_ = -1;
+  std::size_t size_ = 0;
+};
+
+// Opens a file and reads it. DataError as InputFile.
 void read_file(const std::filesystem::path& path, std::vector<std::byte>& buffer,
                std::size_t limit = std::size_t{1} << 32);
 std::string read_text(const std::filesystem::path& path, std::size_t limit = std::size_t{1} << 26);
@@ -41,8 +57,8 @@ class FileWriter {
 };
 
 // Temp file beside path, checked writes, fsync, rename, fsync of the folder: after a crash, a kill or a full disk the
-// file at path is either the old one or the new one, whole. IoError otherwise; the temp file is removed. Every file of a
-// checkpoint goes this way.
+// file at path is either the old one or the new one, whole. IoError otherwise; the temp file is removed. Every file of
+// a checkpoint goes this way.
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 

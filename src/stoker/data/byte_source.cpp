@@ -26,6 +26,13 @@ void FolderSource::read(std::int64_t index, std::vector<std::byte>& bytes) const
   read_file(root_ / at(keys_, index), bytes);
 }
 
+void FolderSource::read_timed(std::int64_t index, std::vector<std::byte>& bytes, StageLaps& laps) const {
+  const std::filesystem::path path = root_ / at(keys_, index);
+  const InputFile file(path);
+  laps.enter(Stage::kRead);
+  file.read(bytes);
+}
+
 std::string_view FolderSource::key(std::int64_t index) const { return at(keys_, index); }
 
 std::string FolderSource::name(std::int64_t index) const { return printable((root_ / at(keys_, index)).native()); }

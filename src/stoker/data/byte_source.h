@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stoker/data/stage_laps.h"
 #include "stoker/data/tar.h"
 
 namespace stoker::data {
@@ -21,6 +22,11 @@ class ByteSource {
   [[nodiscard]] virtual std::int64_t size() const = 0;
   // Replaces the content of bytes by the sample's. DataError that names it if it cannot be had.
   virtual void read(std::int64_t index, std::vector<std::byte>& bytes) const = 0;
+  // The same, in stage kRead of laps from when the file is open.
+  virtual void read_timed(std::int64_t index, std::vector<std::byte>& bytes, StageLaps& laps) const {
+    laps.enter(Stage::kRead);
+    read(index, bytes);
+  }
   // Path relative to the split's root, as bytes.
   [[nodiscard]] virtual std::string_view key(std::int64_t index) const = 0;
   // The sample in words, printable: "photos/cat/1.jpg", "train-00001.tar: cat/1.jpg".
@@ -33,6 +39,7 @@ class FolderSource final : public ByteSource {
   FolderSource(std::filesystem::path root, std::vector<std::string> keys);
   [[nodiscard]] std::int64_t size() const override { return static_cast<std::int64_t>(keys_.size()); }
   void read(std::int64_t index, std::vector<std::byte>& bytes) const override;
+  void read_timed(std::int64_t index, std::vector<std::byte>& bytes, StageLaps& laps) const override;
   [[nodiscard]] std::string_view key(std::int64_t index) const override;
   [[nodiscard]] std::string name(std::int64_t index) const override;
 

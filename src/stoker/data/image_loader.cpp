@@ -2,6 +2,7 @@
 #include "stoker/data/image_loader.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,13 +12,24 @@
 namespace stoker::data {
 namespace {
 
+constexpr int kMostThreads = 1024;
+constexpr int kMostReaders = 16;                   // threads beyond the cores, for files that are waited for
+constexpr double kRoomAhead = 64e6;                // bytes of batches made ahead, where depth is chosen
+constexpr double kLeastAhead = 2, kMostAhead = 4;  // batches: one to take while one is filled; more evens out bursts
+constexpr std::size_t kUnderWay = 4;               // batches that a consumer has at a time: step, copy, and some
+
 ImageLoaderOptions checked(ImageLoaderOptions options) {
   if (options.split.labels.size() != options.split.samples.size()) {
     fail<ConfigError>("data.loader", "the {} split has {} samples and {} labels", options.split.name,
                       options.split.samples.size(), options.split.labels.size());
   }
-  if (options.depth < 1 || options.depth > 1024) {
-    fail<ConfigError>("data.loader", "depth must be in 1 ... 1024 batches, got {}", options.depth);
+  if (options.depth < 0 || options.depth > 1024) {
+    fail<ConfigError>("data.loader", "depth must be in 1 ... 1024 batches, or 0 to have it chosen, got {}",
+                      options.depth);
+  }
+  if (options.threads < 0 || options.threads > kMostThreads || options.cores < 0 || options.cores > kMostThreads) {
+    fail<ConfigError>("data.loader", "threads and cores must be in 0 ... {}, got {} and {}", kMostThreads,
+                      options.threads, options.cores);
   }
   const bool even = options.ranks > 0 && options.batch % options.ranks == 0;
   augment::check(options.mix, even ? options.batch / options.ranks : 1);
@@ -41,6 +53,18 @@ SamplerOptions sampler_options(const ImageLoaderOptions& options) {
           .ranks = options.ranks};
 }
 
+// In page-locked memory, so that a copy to a GPU need not wait.
+SlotRing::Memory pinned(std::size_t bytes) {
+  auto memory = std::make_shared<at::Tensor>(
+      at::empty({static_cast<std::int64_t>(bytes)}, at::TensorOptions().dtype(at::kByte).pinned_memory(true)));
+  return {memory, memory->mutable_data_ptr()};
+}
+
+int depth_of(const ImageLoaderOptions& options, std::int64_t row_bytes) {
+  const double bytes = static_cast<double>(row_bytes * std::max<std::int64_t>(options.batch / options.ranks, 1));
+  return options.depth > 0 ? options.depth : static_cast<int>(std::clamp(kRoomAhead / bytes, kLeastAhead, kMostAhead));
+}
+
 }  // namespace
 
 ImageLoader::ImageLoader(ImageLoaderOptions options)
@@ -50,8 +74,11 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
       ledger_(options_.bad, options_.split.size()),
       position_(options_.start),
       ahead_(options_.start),
-      slots_(static_cast<std::size_t>(options_.depth)),
-      workspaces_(static_cast<std::size_t>(std::max(options_.threads, 1))),
+      ring_(places().end, static_cast<std::size_t>(depth_of(options_, reader_.row_bytes())) + kUnderWay,
+            options_.pinned ? pinned : SlotRing::pageable),
+      slots_(static_cast<std::size_t>(depth_of(options_, reader_.row_bytes()))),
+      gate_(std::max(options_.cores, 1)),
+      workspaces_(static_cast<std::size_t>(most_threads())),
       mixing_(workspaces_.size()),
       pool_(options_.threads,
             [this](std::int64_t ticket, std::int64_t row, int worker) { fill(ticket, row, worker); }) {
@@ -59,15 +86,37 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
     fail<ConfigError>("data.loader", "cannot start at epoch {}, step {}: an epoch has {} steps", position_.epoch,
                       position_.step, steps_per_epoch());
   }
+  if (options_.threads > 0 && options_.cores > 0) {
+    governor_.emplace(ThreadLimits{options_.threads, options_.cores, most_threads()});
+  }
   for (SampleWorkspace& workspace : workspaces_) {
     workspace.scratch.plain = options_.plain;
+    workspace.gate = governor_ ? &gate_ : nullptr;
+    workspace.laps.on_enter = options_.on_stage;
   }
-  for (int i = 0; i < options_.depth && steps_per_epoch() > 0; ++i) {
+  for (std::size_t i = 0; i < slots_.size() && steps_per_epoch() > 0; ++i) {
     submit_next();
   }
 }
 
 ImageLoader::~ImageLoader() = default;
+
+int ImageLoader::most_threads() const {
+  const int least = std::max(options_.threads, 1);
+  return options_.cores == 0 ? least : std::max(least, options_.cores + kMostReaders);
+}
+
+ImageLoader::Places ImageLoader::places() const {
+  constexpr std::size_t kLine = 64;  // bytes: where fields begin
+  const auto rounded = [](std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; };
+  const auto rows = static_cast<std::size_t>((options_.batch + options_.ranks - 1) / options_.ranks);
+  Places places;
+  places.labels = rounded(rows * static_cast<std::size_t>(reader_.row_bytes()) + augment::kSlack);
+  places.mixed = rounded(places.labels + rows * sizeof(std::int64_t));
+  places.shares = rounded(places.mixed + (options_.mix.on() ? rows * sizeof(std::int64_t) : 0));
+  places.end = places.shares + (options_.mix.on() ? rows * sizeof(float) : 0);
+  return places;
+}
 
 void ImageLoader::submit_next() {
   if (ahead_.step == steps_per_epoch()) {
@@ -76,13 +125,12 @@ void ImageLoader::submit_next() {
   const std::int64_t ticket = tickets_++;
   Slot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
   sampler_.positions(ahead_.epoch, ahead_.step, slot.indices);
-  const auto rows = static_cast<std::int64_t>(slot.indices.size());
-  const augment::ImagePolicy& policy = options_.policy;
-  const auto host = at::TensorOptions().pinned_memory(options_.pinned);
-  slot.images = at::empty({rows, policy.out_height, policy.out_width, options_.channels}, host.dtype(at::kByte));
-  slot.targets = at::empty({rows}, host.dtype(at::kLong));
-  slot.rows = slot.images.mutable_data_ptr<std::uint8_t>();
-  slot.labels = slot.targets.mutable_data_ptr<std::int64_t>();
+  slot.memory = ring_.take();
+  const Places at = places();
+  slot.rows = reinterpret_cast<std::uint8_t*>(slot.memory.get());
+  slot.labels = reinterpret_cast<std::int64_t*>(slot.memory.get() + at.labels);
+  slot.mixed = reinterpret_cast<std::int64_t*>(slot.memory.get() + at.mixed);
+  slot.shares = reinterpret_cast<float*>(slot.memory.get() + at.shares);
   std::int64_t* label = slot.labels;
   for (std::int64_t& index : slot.indices) {  // from positions in the split to indices in its source
     const auto position = static_cast<std::size_t>(index);
@@ -91,14 +139,13 @@ void ImageLoader::submit_next() {
   }
   slot.bad.assign(slot.indices.size(), std::nullopt);
   slot.position = ahead_;
+  const auto rows = static_cast<std::int64_t>(slot.indices.size());
   if (options_.mix.on()) {
     const bool whole = sampler_.global_size(ahead_.step) == options_.batch;
-    slot.mixer.begin(options_.mix, policy.out_width, policy.out_height,
+    slot.mixer.begin(options_.mix, options_.policy.out_width, options_.policy.out_height,
                      {options_.seed, static_cast<std::uint32_t>(ahead_.epoch), static_cast<std::uint32_t>(ahead_.step),
                       static_cast<std::uint32_t>(options_.rank * rows / options_.mix.block)},
                      whole ? rows : 0);
-    slot.mixed = at::empty({rows}, host.dtype(at::kLong));
-    slot.shares = at::empty({rows}, host.dtype(at::kFloat));
   }
   ++ahead_.step;
   pool_.submit(ticket, rows);
@@ -134,7 +181,9 @@ void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
     slot.bad[at] = std::move(bad);
   }
   const bool good = !slot.bad[at] || !slot.bad[at]->replaced_by.empty();
+  workspace.laps.enter(Stage::kCollate);
   slot.mixer.row_read(row, good, pixels_of(slot), mixing_[static_cast<std::size_t>(worker)]);
+  workspace.laps.end();
 }
 
 bool ImageLoader::put_stand_in(Slot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace) {
@@ -168,8 +217,8 @@ void ImageLoader::close_gaps(Slot& slot) {
       slot.labels[kept] = slot.labels[row];
       slot.indices[kept] = slot.indices[row];
       if (options_.mix.on()) {
-        slot.mixed.mutable_data_ptr<std::int64_t>()[kept] = slot.mixed.const_data_ptr<std::int64_t>()[row];
-        slot.shares.mutable_data_ptr<float>()[kept] = slot.shares.const_data_ptr<float>()[row];
+        slot.mixed[kept] = slot.mixed[row];
+        slot.shares[kept] = slot.shares[row];
       }
     }
     ++kept;
@@ -179,9 +228,6 @@ void ImageLoader::close_gaps(Slot& slot) {
                     slot.indices.size(), slot.position.epoch, slot.position.step, slot.bad.front()->reason);
   }
   slot.indices.resize(kept);
-  for (at::Tensor* each : {&slot.images, &slot.targets, &slot.mixed, &slot.shares}) {
-    *each = each->defined() ? each->narrow(0, 0, static_cast<std::int64_t>(kept)) : *each;
-  }
 }
 
 core::Batch ImageLoader::finish(Slot& slot) {
@@ -193,19 +239,25 @@ core::Batch ImageLoader::finish(Slot& slot) {
     }
   }
   if (options_.mix.on()) {
-    slot.mixer.pair(slot.labels, static_cast<std::int64_t>(slot.indices.size()),
-                    slot.mixed.mutable_data_ptr<std::int64_t>(), slot.shares.mutable_data_ptr<float>());
+    slot.mixer.pair(slot.labels, static_cast<std::int64_t>(slot.indices.size()), slot.mixed, slot.shares);
   }
   if (gaps) {
     close_gaps(slot);
   }
   core::Batch batch(slot.position, slot.indices);
-  batch.set("image", std::move(slot.images));
-  batch.set("target", std::move(slot.targets));
+  const auto rows = static_cast<std::int64_t>(slot.indices.size());
+  const auto field = [&](void* at, at::IntArrayRef sizes, at::ScalarType type) {  // whose storage is the slot's
+    return at::from_blob(
+        at, sizes, [memory = slot.memory](void*) {}, at::TensorOptions().dtype(type));
+  };
+  const augment::ImagePolicy& policy = options_.policy;
+  batch.set("image", field(slot.rows, {rows, policy.out_height, policy.out_width, options_.channels}, at::kByte));
+  batch.set("target", field(slot.labels, {rows}, at::kLong));
   if (options_.mix.on()) {
-    batch.set("target_mixed", std::move(slot.mixed));
-    batch.set("share", std::move(slot.shares));
+    batch.set("target_mixed", field(slot.mixed, {rows}, at::kLong));
+    batch.set("share", field(slot.shares, {rows}, at::kFloat));
   }
+  slot.memory.reset();
   return batch;
 }
 
@@ -223,7 +275,36 @@ std::optional<core::Batch> ImageLoader::next() {
     throw;
   }
   submit_next();
+  if (governor_ && governor_->due(since_.seconds())) {
+    const int threads = governor_->look(counted());
+    if (threads != pool_.threads()) {
+      pool_.set_threads(threads);
+    }
+  }
   return batch;
+}
+
+core::SourceFigures ImageLoader::counted(std::int64_t* slowest) const {
+  std::vector<const StageLaps*> laps;
+  for (const SampleWorkspace& workspace : workspaces_) {
+    laps.push_back(&workspace.laps);
+  }
+  std::int64_t sample = -1;
+  core::SourceFigures figures = sum(laps, sample);
+  figures.wall_seconds = since_.seconds();
+  figures.wait_seconds = pool_.wait_seconds();
+  figures.threads = pool_.threads();
+  if (slowest != nullptr) {
+    *slowest = sample;
+  }
+  return figures;
+}
+
+std::optional<core::SourceFigures> ImageLoader::figures() const {
+  std::int64_t slowest = -1;
+  core::SourceFigures figures = counted(&slowest);
+  figures.slowest = slowest < 0 ? "" : reader_.name(slowest);
+  return figures;
 }
 
 }  // namespace stoker::data

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,13 +12,18 @@
 
 #include "stoker/augment/image_policy.h"
 #include "stoker/augment/mix.h"
+#include "stoker/base/clock.h"
 #include "stoker/core/batch_source.h"
 #include "stoker/data/bad_samples.h"
 #include "stoker/data/block_mixer.h"
+#include "stoker/data/cpu_gate.h"
 #include "stoker/data/image_folder.h"
 #include "stoker/data/row_pool.h"
 #include "stoker/data/sample_reader.h"
 #include "stoker/data/sampler.h"
+#include "stoker/data/slot_ring.h"
+#include "stoker/data/stage_laps.h"
+#include "stoker/data/thread_governor.h"
 
 namespace stoker::data {
 
@@ -31,11 +36,14 @@ struct ImageLoaderOptions {
   std::uint64_t seed = 0;   // of the order and of what is drawn
   bool shuffle = true;
   bool drop_tail = false;
-  int threads = 1;      // 0: the caller's thread does the work
-  int depth = 2;        // batches ahead of the consumer
+  int threads = 1;  // 0: the caller's thread does the work
+  int cores = 0;    // with threads > 0: as many as may compute at once, and threads is where a search for the fewest
+                    // that suffice begins; 0: threads stays
+  int depth = 0;    // batches ahead of the consumer; 0: 2 to 4, as they are large
   bool pinned = false;  // page-locked memory, so that a copy to a GPU need not wait; needs CUDA
   BadSampleOptions bad;
-  bool plain = false;                 // without vector instructions: the same pixels, slower; for tests
+  bool plain = false;  // without vector instructions: the same pixels, slower; for tests
+  std::function<void(Stage, std::int64_t sample)> on_stage = {};  // on the threads, as each stage begins; for tests
   std::shared_ptr<PixelStore> store;  // pictures stay decoded in it; of split.source with these channels; null: none do
   core::Position start;               // the first batch to hand out; step may equal steps_per_epoch(): the epoch's end
   int rank = 0;
@@ -61,22 +69,27 @@ class ImageLoader final : public core::BatchSource {
   [[nodiscard]] std::int64_t global_size(std::int64_t step) const { return sampler_.global_size(step); }
   // The batch that next() hands out next; at an epoch's end step equals steps_per_epoch().
   [[nodiscard]] core::Position position() const { return position_; }
-  // Seconds that next() has waited for the threads, and seconds of work per stage summed over them.
-  [[nodiscard]] double wait_seconds() const { return pool_.wait_seconds(); }
-  [[nodiscard]] StageSeconds stage_seconds() const { return reader_.seconds(); }
+  [[nodiscard]] std::optional<core::SourceFigures> figures() const override;
 
  private:
-  // A batch that is being filled; its tensors belong to the consumer's thread, the threads see bare memory.
+  // A batch that is being filled, in memory of the ring.
   struct Slot {
     core::Position position;
-    at::Tensor images, targets;
-    at::Tensor mixed, shares;  // with options.mix on
+    std::shared_ptr<std::byte> memory;
     std::uint8_t* rows = nullptr;
-    std::int64_t* labels = nullptr;
+    std::int64_t *labels = nullptr, *mixed = nullptr;
+    float* shares = nullptr;
     std::vector<std::int64_t> indices;
     std::vector<std::optional<core::BadSample>> bad;  // of each row; replaced_by tells whether another one stands in
     BlockMixer mixer;
   };
+  // Where in a slot's memory the fields of a batch lie, in bytes.
+  struct Places {
+    std::size_t labels = 0, mixed = 0, shares = 0, end = 0;
+  };
+  [[nodiscard]] Places places() const;
+  [[nodiscard]] int most_threads() const;
+  [[nodiscard]] core::SourceFigures counted(std::int64_t* slowest = nullptr) const;
   void submit_next();
   [[nodiscard]] augment::Pixels pixels_of(const Slot& slot) const;
   void fill(std::int64_t ticket, std::int64_t row, int worker);
@@ -92,10 +105,14 @@ class ImageLoader final : public core::BatchSource {
   core::Position position_;   // of the next batch to hand out
   core::Position ahead_;      // of the next batch to submit
   std::int64_t tickets_ = 0;  // submitted so far; a ticket's slot is slots_[ticket % slots]
+  SlotRing ring_;
   std::vector<Slot> slots_;
+  CpuGate gate_;
   std::vector<SampleWorkspace> workspaces_;
   std::vector<std::vector<std::uint8_t>> mixing_;  // a row for each worker
-  RowPool pool_;                                   // last: its threads use all of the above and end first
+  Stopwatch since_;
+  std::optional<ThreadGovernor> governor_;
+  RowPool pool_;  // last: its threads use all of the above and end first
 };
 
 }  // namespace stoker::data

@@ -9,14 +9,27 @@
 
 namespace stoker::data {
 
-RowPool::RowPool(int threads, Fill fill) : fill_(std::move(fill)), threads_count_(threads) {
+RowPool::RowPool(int threads, Fill fill) : fill_(std::move(fill)), active_(threads) {
   if (threads < 0 || threads > 1024) {
     fail<ConfigError>("data.row_pool", "threads must be in 0 ... 1024, got {}", threads);
   }
-  threads_.reserve(static_cast<std::size_t>(threads));
   for (int worker = 0; worker < threads; ++worker) {
     threads_.emplace_back([this, worker] { work(worker); });
   }
+}
+
+void RowPool::set_threads(int threads) {
+  if (threads < 1 || threads > 1024 || active_ == 0) {
+    fail<ConfigError>("data.row_pool", "cannot go from {} to {} threads", active_.load(), threads);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    active_ = threads;
+  }
+  for (int worker = static_cast<int>(threads_.size()); worker < threads; ++worker) {
+    threads_.emplace_back([this, worker] { work(worker); });
+  }
+  has_work_.notify_all();
 }
 
 RowPool::~RowPool() {
@@ -43,12 +56,14 @@ void RowPool::work(int worker) {
   while (true) {
     const auto unfinished = [](const Job& job) { return job.begun < job.rows; };
     auto job = jobs_.end();
-    has_work_.wait(lock, [&] { return stopping_ || (job = std::ranges::find_if(jobs_, unfinished)) != jobs_.end(); });
+    has_work_.wait(lock, [&] {
+      return stopping_ || (worker < active_ && (job = std::ranges::find_if(jobs_, unfinished)) != jobs_.end());
+    });
     if (stopping_) {
       return;
     }
     // A share small enough that the threads end a batch together, large enough that the lock is rarely asked for.
-    const std::int64_t share = std::max<std::int64_t>(1, job->rows / (std::int64_t{8} * threads_count_));
+    const std::int64_t share = std::max<std::int64_t>(1, job->rows / (std::int64_t{8} * active_));
     const std::int64_t first = job->begun;
     const std::int64_t last = job->begun = std::min(job->rows, first + share);
     Job& mine = *job;  // stays where it is until all of its rows are finished
@@ -88,13 +103,14 @@ std::int64_t RowPool::take() {
     fail<ConfigError>("data.row_pool", "nothing was submitted");
   }
   Job& oldest = jobs_.front();
-  if (threads_count_ == 0) {
+  const Stopwatch waited;
+  if (active_ == 0) {
     lock.unlock();
     fill_rows(oldest, 0, oldest.rows, 0);
+    wait_seconds_ += waited.seconds();
     lock.lock();
   }
   if (oldest.finished < oldest.rows) {
-    const Stopwatch waited;
     has_result_.wait(lock, [&] { return oldest.finished == oldest.rows; });
     wait_seconds_ += waited.seconds();
   }

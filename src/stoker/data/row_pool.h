@@ -32,7 +32,11 @@ class RowPool {
   // Waits until the oldest batch is complete, and forgets it. Throws what its first failing row threw: first by row,
   // not by time, so the error does not depend on the threads. Returns its ticket. At least one must be submitted.
   std::int64_t take();
-  // Seconds that take() has waited.
+  // So many threads work from now on, at least 1: more are started, the last ones rest after the share they are at.
+  // For pools made with at least 1. By the consumer's thread.
+  void set_threads(int threads);
+  [[nodiscard]] int threads() const { return active_; }
+  // Seconds that take() has waited, or worked where there are no threads.
   [[nodiscard]] double wait_seconds() const { return wait_seconds_; }
 
  private:
@@ -48,9 +52,9 @@ class RowPool {
   void fill_rows(Job& job, std::int64_t first, std::int64_t last, int worker);
 
   Fill fill_;
-  int threads_count_;
+  std::atomic<int> active_;  // threads at work; the others rest
   double wait_seconds_ = 0;
-  std::mutex mutex_;  // guards jobs_ and their fields
+  std::mutex mutex_;  // guards jobs_ and their fields, and changes of active_
   std::condition_variable has_work_, has_result_;
   std::deque<Job> jobs_;  // oldest first; references stay good while others come and go at the ends
   std::atomic<bool> stopping_ = false;

@@ -10,15 +10,8 @@
 namespace stoker::data {
 namespace {
 
-constexpr double kNanoseconds = 1e9;
-constexpr std::int64_t kTimedEach = 16;  // so many samples
-
-void add(std::atomic<std::int64_t>& counter, double seconds) {
-  counter.fetch_add(static_cast<std::int64_t>(seconds * kNanoseconds), std::memory_order_relaxed);
-}
-
-double seconds_of(const std::atomic<std::int64_t>& counter) {
-  return static_cast<double>(counter.load(std::memory_order_relaxed)) / kNanoseconds;
+Stage decoding(std::string_view format) {
+  return format == "JPEG" ? Stage::kJpeg : format == "PNG" ? Stage::kPng : Stage::kDecode;
 }
 
 }  // namespace
@@ -52,40 +45,39 @@ augment::ImageView SampleReader::decode(std::int64_t index, const augment::DrawK
   return whole;
 }
 
+void SampleReader::put_row(const augment::ImageDraw& drawn, augment::ImageView picture, std::span<std::uint8_t> row,
+                           SampleWorkspace& workspace) const {
+  workspace.laps.enter(Stage::kResize);
+  augment::crop(policy_, drawn, picture, row, workspace.scratch);
+  if (drawn.operations.count > 0) {
+    workspace.laps.enter(Stage::kAugment);
+    augment::execute(drawn.operations, {row.data(), policy_.out_width, policy_.out_height, channels_},
+                     workspace.pixels);
+  }
+}
+
 void SampleReader::read_row(std::int64_t index, std::uint64_t seed, std::int64_t epoch, std::span<std::uint8_t> row,
                             SampleWorkspace& workspace, std::uint16_t occurrence) const {
   const augment::DrawKey key{seed, static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(index), occurrence};
+  workspace.laps.begin(index);
+  if (store_) {
+    if (const augment::ImageView picture = store_->find(index); picture.pixels != nullptr) {
+      put_row(augment::draw(policy_, picture.width, picture.height, key), picture, row, workspace);
+      return;
+    }
+  }
+  source_->read_timed(index, workspace.bytes, workspace.laps);
+  workspace.laps.pause();
+  const CpuGate::Pass pass(workspace.gate);
+  workspace.laps.enter(decoding(picture_format(workspace.bytes)));
   augment::ImageDraw drawn;
   augment::ImageView picture;
-  if (store_) {
-    picture = store_->find(index);
+  try {
+    picture = decode(index, key, {}, workspace, drawn);
+  } catch (const DataError&) {  // once more, with the name: making it for every good sample would cost time
+    picture = decode(index, key, source_->name(index), workspace, drawn);
   }
-  if (picture.pixels != nullptr) {
-    drawn = augment::draw(policy_, picture.width, picture.height, key);
-  } else {
-    Stopwatch watch;
-    source_->read(index, workspace.bytes);
-    add(read_ns_, watch.restart());
-    try {
-      picture = decode(index, key, {}, workspace, drawn);
-    } catch (const DataError&) {  // once more, with the name: making it for every good sample would cost time
-      picture = decode(index, key, source_->name(index), workspace, drawn);
-    }
-    add(decode_ns_, watch.restart());
-  }
-  if (workspace.rows++ % kTimedEach == 0) {
-    const Stopwatch watch;
-    augment::execute(policy_, drawn, picture, row, workspace.scratch);
-    add(augment_ns_, kTimedEach * watch.seconds());
-  } else {
-    augment::execute(policy_, drawn, picture, row, workspace.scratch);
-  }
-  samples_.fetch_add(1, std::memory_order_relaxed);
-}
-
-StageSeconds SampleReader::seconds() const {
-  return {seconds_of(read_ns_), seconds_of(decode_ns_), seconds_of(augment_ns_),
-          samples_.load(std::memory_order_relaxed)};
+  put_row(drawn, picture, row, workspace);
 }
 
 double estimate_sample_seconds(const ImageSplit& split, int channels, const augment::ImagePolicy& policy, int k) {

@@ -3,7 +3,6 @@
 // `predict`. read_row() may be called from several threads, each with a workspace of its own.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,9 +11,11 @@
 #include <vector>
 
 #include "stoker/augment/image_policy.h"
+#include "stoker/data/cpu_gate.h"
 #include "stoker/data/image_decode.h"
 #include "stoker/data/image_folder.h"
 #include "stoker/data/pixel_store.h"
+#include "stoker/data/stage_laps.h"
 
 namespace stoker::data {
 
@@ -23,16 +24,9 @@ struct SampleWorkspace {
   std::vector<std::byte> bytes;
   ImageDecoder decoder;
   augment::ResizeScratch scratch;
-  std::uint32_t rows = 0;  // filled so far
-};
-
-// Seconds spent per stage, summed over threads; of augment, which may take less than looking at a clock, an estimate
-// from every 16th sample.
-struct StageSeconds {
-  double read = 0;
-  double decode = 0;
-  double augment = 0;
-  std::int64_t samples = 0;
+  augment::PixelScratch pixels;
+  StageLaps laps;
+  CpuGate* gate = nullptr;  // passed once the bytes are there; null: all may compute at once
 };
 
 class SampleReader {
@@ -48,7 +42,6 @@ class SampleReader {
   // often it was drawn before. DataError that names the file if it cannot be had.
   void read_row(std::int64_t index, std::uint64_t seed, std::int64_t epoch, std::span<std::uint8_t> row,
                 SampleWorkspace& workspace, std::uint16_t occurrence = 0) const;
-  [[nodiscard]] StageSeconds seconds() const;
   // A hint that read_row() will be asked for these soon, in this order.
   void prefetch(std::span<const std::int64_t> indices) const {
     constexpr std::size_t kPixels = 1, kEntry = 5;  // places ahead: memory takes about as long as a small picture
@@ -63,12 +56,13 @@ class SampleReader {
  private:
   augment::ImageView decode(std::int64_t index, const augment::DrawKey& key, std::string_view name,
                             SampleWorkspace& workspace, augment::ImageDraw& drawn) const;
+  void put_row(const augment::ImageDraw& drawn, augment::ImageView picture, std::span<std::uint8_t> row,
+               SampleWorkspace& workspace) const;
 
   std::shared_ptr<const ByteSource> source_;
   std::shared_ptr<PixelStore> store_;
   int channels_;
   augment::ImagePolicy policy_;
-  mutable std::atomic<std::int64_t> read_ns_ = 0, decode_ns_ = 0, augment_ns_ = 0, samples_ = 0;
 };
 
 // Seconds that one sample takes on one thread: the mean over k (or all, if fewer) samples spread over the split, read

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/data/thread_governor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace stoker::data {
+namespace {
+
+constexpr double kStarved = 0.01;   // of the time: what is asked for (share that the consumer may wait)
+constexpr double kGain = 1.02;      // of the rate: less is taken for chance
+constexpr double kRoom = 0.9;       // of the threads' time: busier ones cannot take on what others did
+constexpr double kAsleep = 0.1;     // of the threads' time: less is waiting for a core, not for a disk
+constexpr double kSlack = 0.1;      // of a thread: what is measured is not exact
+constexpr int kMostPatience = 256;  // windows
+
+}  // namespace
+
+int ThreadGovernor::look(const core::SourceFigures& now) {
+  const core::SourceFigures window = core::between(start_, now);
+  if (!due(now.wall_seconds) || window.samples < 1) {
+    return threads_;
+  }
+  start_ = now;
+  if (std::exchange(settling_, false)) {
+    return threads_;
+  }
+  double cpu = 0;
+  for (const core::StageFigures& stage : window.stages) {
+    cpu += stage.cpu_seconds;
+  }
+  const double busy = window.busy_seconds();
+  const Window seen{window.wait_seconds / window.wall_seconds,
+                    static_cast<double>(window.samples) / window.wall_seconds, busy / window.wall_seconds,
+                    busy > 0 ? 1 - cpu / busy : 0};
+  if (before_ > 0) {
+    judge(seen);
+    return threads_;
+  }
+  if (hold_ > 0) {
+    --hold_;
+    return threads_;
+  }
+  return change_to(seen.starved > kStarved ? more(seen) : fewer(seen), seen);
+}
+
+// Of a change: whether it stays.
+void ThreadGovernor::judge(const Window& seen) {
+  const bool grew = threads_ > before_;
+  const bool good = grew ? seen.rate >= kGain * rate_before_ : seen.starved <= kStarved;
+  if (!good) {
+    threads_ = before_;
+    settling_ = true;
+    hold_ = patience_;
+    patience_ = std::min(2 * patience_, kMostPatience);
+  }
+  before_ = 0;
+}
+
+int ThreadGovernor::change_to(int threads, const Window& seen) {
+  if (threads != threads_) {
+    before_ = threads_;
+    rate_before_ = seen.rate;
+    threads_ = threads;
+    settling_ = true;
+  }
+  return threads_;
+}
+
+// As many as the consumer would keep busy if it never waited, at most twice as many as now.
+int ThreadGovernor::more(const Window& seen) const {
+  const double wanted = seen.busy / std::max(1 - seen.starved, 1e-3);
+  const int most = seen.asleep >= kAsleep ? limits_.most : limits_.cores;
+  const int step = static_cast<int>(std::min(std::ceil(wanted - kSlack), 2.0 * threads_));
+  return std::max(threads_, std::min(most, std::max(threads_ + 1, step)));
+}
+
+int ThreadGovernor::fewer(const Window& seen) const {
+  const int enough = std::max(1, static_cast<int>(std::ceil(seen.busy / kRoom)));
+  return std::min(threads_, enough);
+}
+
+}  // namespace stoker::data

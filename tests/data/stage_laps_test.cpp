@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time goes to the stage it was spent in, computing and sleeping apart, also where only some samples are timed.
+#include "stoker/data/stage_laps.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "stoker/base/clock.h"
+
+namespace stoker::data {
+namespace {
+
+void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+void compute_us(double us) {
+  const double until = thread_cpu_s() + 1e-6 * us;
+  while (thread_cpu_s() < until) {
+  }
+}
+
+core::SourceFigures sum_of(const StageLaps& laps, std::int64_t& slowest) {
+  const StageLaps* const all[] = {&laps};
+  return sum(all, slowest);
+}
+
+const core::StageFigures& stage(const core::SourceFigures& figures, std::string_view name) {
+  const auto found = std::ranges::find(figures.stages, name, &core::StageFigures::name);
+  EXPECT_NE(found, figures.stages.end()) << name;
+  return *found;
+}
+
+TEST(StageLaps, TellsStagesApartAndSleepingFromComputing) {
+  StageLaps laps;
+  for (int sample = 0; sample < 4; ++sample) {
+    laps.begin(sample);
+    sleep_ms(sample == 2 ? 40 : 5);  // open
+    laps.enter(Stage::kRead);
+    laps.pause();
+    sleep_ms(5);  // for others
+    laps.enter(Stage::kJpeg);
+    compute_us(3000);
+    laps.end();
+  }
+  sleep_ms(5);  // between samples
+  std::int64_t slowest = -1;
+  const core::SourceFigures figures = sum_of(laps, slowest);
+  EXPECT_EQ(figures.samples, 4);
+  EXPECT_EQ(slowest, 2);
+  EXPECT_GE(figures.slowest_seconds, 0.043);
+  EXPECT_GE(stage(figures, "open").seconds, 0.055);  // a sleep is never shorter
+  EXPECT_LE(stage(figures, "open").cpu_seconds, 0.3 * stage(figures, "open").seconds);
+  EXPECT_GE(stage(figures, "JPEG decode").seconds, 0.012);
+  EXPECT_LT(stage(figures, "read").seconds, 0.2 * stage(figures, "open").seconds);
+  EXPECT_EQ(figures.stages.size(), 3U);
+}
+
+// Of short samples one in 32 is timed and counts for all.
+TEST(StageLaps, WhatIsNotTimedIsEstimated) {
+  StageLaps laps;
+  constexpr int kSamples = 3200;
+  const double start = thread_cpu_s();
+  double inside = 0;
+  for (int sample = 0; sample < kSamples; ++sample) {
+    laps.begin(sample);
+    const double before = thread_cpu_s();
+    laps.enter(Stage::kResize);
+    compute_us(2);
+    inside += thread_cpu_s() - before;
+    laps.end();
+  }
+  std::int64_t slowest = -1;
+  const core::SourceFigures figures = sum_of(laps, slowest);
+  EXPECT_EQ(figures.samples, kSamples);
+  EXPECT_GE(stage(figures, "resize").seconds, 0.5 * 2e-6 * kSamples);
+  EXPECT_GE(thread_cpu_s() - start, inside);
+}
+
+TEST(StageLaps, ABrokenOffSampleEndsWithTheNext) {
+  StageLaps laps;
+  laps.begin(0);
+  sleep_ms(3);
+  laps.begin(1);
+  laps.enter(Stage::kPng);
+  laps.end();
+  std::int64_t slowest = -1;
+  const core::SourceFigures figures = sum_of(laps, slowest);
+  EXPECT_EQ(figures.samples, 2);
+  EXPECT_EQ(slowest, 0);
+  EXPECT_GE(stage(figures, "open").seconds, 0.003);
+}
+
+TEST(StageLaps, TwoLooksAreSubtracted) {
+  core::SourceFigures first, second;
+  first.wall_seconds = 2;
+  first.samples = 10;
+  first.stages = {{"read", 1, 0.5}};
+  second.wall_seconds = 5;
+  second.samples = 30;
+  second.threads = 3;
+  second.stages = {{"read", 4, 1.5}, {"resize", 2, 2}};
+  const core::SourceFigures both = core::between(first, second);
+  EXPECT_EQ(both.wall_seconds, 3);
+  EXPECT_EQ(both.samples, 20);
+  EXPECT_EQ(both.threads, 3);
+  EXPECT_EQ(stage(both, "read").seconds, 3);
+  EXPECT_EQ(stage(both, "read").cpu_seconds, 1);
+  EXPECT_EQ(both.busy_seconds(), 5);
+}
+
+}  // namespace
+}  // namespace stoker::data

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The governor against a machine that is computed: it finds the fewest threads that suffice, and stays there.
+#include "stoker/data/thread_governor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace stoker::data {
+namespace {
+
+// A consumer that takes `step` seconds a sample beside threads that take `cpu` and `sleep` on it, on so many cores.
+struct Machine {
+  double step = 0, cpu = 0, sleep = 0;
+  int cores = 1;
+  core::SourceFigures figures = {};
+
+  // Seconds a sample with so many threads, as the slower side says.
+  [[nodiscard]] double sample_seconds(int threads) const {
+    const double loading = std::max((cpu + sleep) / threads, cpu / cores);
+    return std::max(step, loading);
+  }
+  void work(int threads, double seconds) {
+    const double each = sample_seconds(threads);
+    const double samples = seconds / each;
+    figures.wall_seconds += seconds;
+    figures.wait_seconds += samples * (each - step);
+    figures.samples += static_cast<std::int64_t>(samples);
+    figures.stages.resize(1);
+    figures.stages[0].name = "decode";
+    figures.stages[0].seconds += samples * (cpu + sleep);
+    figures.stages[0].cpu_seconds += samples * cpu;
+  }
+};
+
+// Threads after so many seconds, in batches of 0.05 s.
+int settle(ThreadGovernor& governor, Machine& machine, int threads, double seconds) {
+  for (double time = 0; time < seconds; time += 0.05) {
+    machine.work(threads, 0.05);
+    threads = governor.look(machine.figures);
+  }
+  return threads;
+}
+
+int settle(const ThreadLimits& limits, Machine machine, double seconds = 20) {
+  ThreadGovernor governor(limits);
+  return settle(governor, machine, limits.start, seconds);
+}
+
+TEST(ThreadGovernor, AddsThreadsUntilTheConsumerNeverWaits) {
+  EXPECT_EQ(settle({1, 16, 32}, {.step = 1e-3, .cpu = 5e-3, .cores = 16}), 5);
+}
+
+TEST(ThreadGovernor, TakesAwayWhatIsNotNeeded) {
+  const int threads = settle({12, 16, 32}, {.step = 1e-3, .cpu = 2.2e-3, .cores = 16});
+  EXPECT_EQ(threads, 3);
+}
+
+TEST(ThreadGovernor, NeverComputesOnMoreThanTheCores) {
+  EXPECT_EQ(settle({1, 4, 20}, {.step = 1e-4, .cpu = 5e-3, .cores = 4}), 4);
+}
+
+TEST(ThreadGovernor, GoesBeyondTheCoresWhereThreadsSleep) {
+  Machine disk{.step = 1e-3, .cpu = 5e-4, .sleep = 1e-2, .cores = 2};
+  const int threads = settle({2, 2, 18}, disk);
+  EXPECT_GE(threads, 10);
+  EXPECT_LE(disk.sample_seconds(threads), 1.05 * disk.step);
+}
+
+// What another program takes away on the machine looks like sleep; more threads gain nothing then.
+TEST(ThreadGovernor, GoesBackWhereMoreGainNothing) {
+  Machine crowded{.step = 1e-4, .cpu = 1e-3, .cores = 2};
+  ThreadGovernor governor({1, 1, 17});
+  int threads = 1;
+  int longest = 0, now = 0;
+  for (int i = 0; i < 1200; ++i) {
+    crowded.work(1, 0.05);  // however many there are
+    crowded.figures.stages[0].cpu_seconds *= 0.5;
+    threads = governor.look(crowded.figures);
+    now = threads == 1 ? 0 : now + 1;
+    longest = std::max(longest, now);
+  }
+  EXPECT_EQ(threads, 1);
+  EXPECT_LE(longest, 20);  // looks: a window to settle, one to judge
+}
+
+TEST(ThreadGovernor, AdaptsWhenTheConsumerChanges) {
+  ThreadGovernor governor({1, 16, 32});
+  Machine machine{.step = 1e-2, .cpu = 5e-3, .cores = 16};
+  int threads = settle(governor, machine, 1, 10);
+  EXPECT_EQ(threads, 1);
+  machine.step = 1e-3;
+  threads = settle(governor, machine, threads, 20);
+  EXPECT_EQ(threads, 5);
+  machine.step = 1e-2;
+  EXPECT_EQ(settle(governor, machine, threads, 20), 1);
+}
+
+}  // namespace
+}  // namespace stoker::data
