@@ -71,11 +71,13 @@ class StokerLoop final : public Loop {
         step_({*made.model, *optimizer_, scaler_, ranks_}, step_options(made)),
         ring_(made.options.device, step_.scalar_names().size()),
         source_(made.batch),
+        feed_(source_, bus_),
         parts_{source_,
                step_,
                progress_,
                ring_,
                bus_,
+               feed_,
                [lr = made.lr](std::int64_t) { return lr; },
                {},
                {},
@@ -129,6 +131,7 @@ class StokerLoop final : public Loop {
   train::Plan plan_;
   RepeatingSource source_;
   io::EventBus bus_;  // its sinks use what stands above
+  train::FeedWatch feed_;
   train::LoopParts parts_;
 };
 

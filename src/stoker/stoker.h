@@ -35,6 +35,7 @@
 #include "stoker/device/backend.h"
 #include "stoker/device/cuda_library.h"
 #include "stoker/device/placement.h"
+#include "stoker/device/prefetcher.h"
 #include "stoker/device/scalar_ring.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/event_bus.h"

@@ -29,20 +29,6 @@ core::Batch sample_batch() {
   return batch;
 }
 
-// Hands out n batches an epoch.
-class Batches final : public core::BatchSource {
- public:
-  explicit Batches(int n) : n_(n) {}
-  std::optional<core::Batch> next() override {
-    given_ = given_ == n_ ? 0 : given_ + 1;
-    return given_ == 0 ? std::nullopt : std::optional(sample_batch());
-  }
-
- private:
-  int n_;
-  int given_ = 0;
-};
-
 TEST(ChooseDevice, CpuIsAlwaysThere) {
   EXPECT_EQ(choose_device("cpu").device, kCpu);
   EXPECT_EQ(choose_device("cpu").reason, "asked for");
@@ -71,7 +57,7 @@ TEST(ChooseDevice, RefusesWhatIsNoDevice) {
   }
 }
 
-TEST(PlacedSource, PassesThroughOnItsOwnDevice) {
+TEST(MoveBatch, PassesThroughOnItsOwnDevice) {
   core::Batch batch = sample_batch();
   const void* image = batch["image"].data_ptr();
   const core::Batch moved = move_batch(std::move(batch), kCpu);
@@ -79,23 +65,18 @@ TEST(PlacedSource, PassesThroughOnItsOwnDevice) {
   EXPECT_EQ(moved.fields().size(), 4U);
 }
 
-TEST(PlacedSource, MovesEveryFieldAndKeepsTheRest) {
-  PlacedSource source(std::make_unique<Batches>(2), kElsewhere);
-  const std::optional<core::Batch> batch = source.next();
-  ASSERT_TRUE(batch.has_value());
-  for (const core::Field& field : batch->fields()) {
+TEST(MoveBatch, MovesEveryFieldAndKeepsTheRest) {
+  const core::Batch batch = move_batch(sample_batch(), kElsewhere);
+  for (const core::Field& field : batch.fields()) {
     EXPECT_EQ(field.values.device(), kElsewhere) << field.name;
   }
-  EXPECT_EQ((*batch)["image"].sizes(), (at::IntArrayRef{2, 4, 4, 3}));
-  EXPECT_EQ((*batch)["image"].scalar_type(), at::kByte);
-  EXPECT_TRUE(batch->find("boxes")->offsets.is_cpu());
-  EXPECT_EQ(batch->find("boxes")->layout, core::Layout::kRagged);
-  EXPECT_EQ(batch->find("scale")->layout, core::Layout::kPerBatch);
-  EXPECT_EQ(batch->indices(), (std::vector<std::int64_t>{7, 8}));
-  EXPECT_EQ(batch->position(), (core::Position{3, 4}));
-  EXPECT_TRUE(source.next().has_value());
-  EXPECT_FALSE(source.next().has_value());  // the end of an epoch passes through
-  EXPECT_TRUE(source.next().has_value());
+  EXPECT_EQ(batch["image"].sizes(), (at::IntArrayRef{2, 4, 4, 3}));
+  EXPECT_EQ(batch["image"].scalar_type(), at::kByte);
+  EXPECT_TRUE(batch.find("boxes")->offsets.is_cpu());
+  EXPECT_EQ(batch.find("boxes")->layout, core::Layout::kRagged);
+  EXPECT_EQ(batch.find("scale")->layout, core::Layout::kPerBatch);
+  EXPECT_EQ(batch.indices(), (std::vector<std::int64_t>{7, 8}));
+  EXPECT_EQ(batch.position(), (core::Position{3, 4}));
 }
 
 }  // namespace

@@ -88,11 +88,13 @@ struct Rig {
     Plan plan;
     plan.device = "cpu";
     plan.skip_limit = 10;
+    FeedWatch feed(source, events);
     const LoopParts parts{source,
                           step,
                           progress,
                           ring,
                           events,
+                          feed,
                           [](std::int64_t) { return 1e-3; },
                           {},
                           {},

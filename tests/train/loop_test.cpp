@@ -78,11 +78,13 @@ struct Rig {
       log.push_back("evaluated " + std::to_string(progress.step));
       return {{"loss", 1, false}};
     };
+    FeedWatch feed(source, events);
     const LoopParts parts{source,
                           step,
                           progress,
                           ring,
                           events,
+                          feed,
                           [](std::int64_t) { return 0.1; },
                           evaluate,
                           {},

@@ -20,7 +20,7 @@ class BatchSource {
   // The next batch; empty at the end of the epoch, after which the next call begins the next epoch.
   // Throws DataError for a sample that cannot be had.
   [[nodiscard]] virtual std::optional<Batch> next() = 0;
-  // What was spent where so far; empty for a source that has nothing to tell. On the consumer's thread.
+  // What was spent where so far; empty for a source that has nothing to tell. From any thread.
   [[nodiscard]] virtual std::optional<SourceFigures> figures() const { return std::nullopt; }
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "stoker/core/plan_row.h"
+#include "stoker/core/source_figures.h"
 #include "stoker/core/trainable.h"
 
 namespace stoker::core {
@@ -114,8 +115,8 @@ struct RunFinished {
   double seconds = 0;
 };
 
-using Event = std::variant<RunStarted, StepFinished, Evaluating, Evaluated, CheckpointSaved, FaultSurvived, Finding,
-                           Artifact, WeightHistograms, RunFinished>;
+using Event = std::variant<RunStarted, StepFinished, Fed, Evaluating, Evaluated, CheckpointSaved, FaultSurvived,
+                           Finding, Artifact, WeightHistograms, RunFinished>;
 
 // After so long without an event a sink is told to let out what it holds back.
 inline constexpr double kQuietSeconds = 0.1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a source of batches has spent where, so that observe can say why data comes late. Counted always; sums since
-// the source was made, of which two are subtracted to look at a stretch of time. Plain values.
+// What a source of batches and its consumer have spent where, so that observe can say why data comes late. Counted
+// always; sums since the source was made, of which two are subtracted to look at a stretch of time. Plain values.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +36,17 @@ struct SourceFigures {
     return sum;
   }
 };
+
+// A stretch of time between batches and what came of it. An event, too: the loop tells at most one each kFedEach
+// seconds.
+struct Fed {
+  std::int64_t step = 0;
+  double seconds = 0;                  // of wall time
+  double waited_seconds = 0;           // of these the thread that takes the batches waited for one
+  SourceFigures source;                // of that time
+  std::vector<StageFigures> consumer;  // what that thread did in between: "step", "log", "checkpoint", "evaluation"
+};
+inline constexpr double kFedEach = 2;
 
 // What lies between two looks at one source; threads and the slowest sample are the later look's.
 [[nodiscard]] inline SourceFigures between(const SourceFigures& earlier, SourceFigures later) {

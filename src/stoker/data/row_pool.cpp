@@ -107,12 +107,12 @@ std::int64_t RowPool::take() {
   if (active_ == 0) {
     lock.unlock();
     fill_rows(oldest, 0, oldest.rows, 0);
-    wait_seconds_ += waited.seconds();
+    wait_seconds_ = wait_seconds_ + waited.seconds();
     lock.lock();
   }
   if (oldest.finished < oldest.rows) {
     has_result_.wait(lock, [&] { return oldest.finished == oldest.rows; });
-    wait_seconds_ += waited.seconds();
+    wait_seconds_ = wait_seconds_ + waited.seconds();
   }
   const Job job = std::move(oldest);
   jobs_.pop_front();

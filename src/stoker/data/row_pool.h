@@ -36,7 +36,7 @@ class RowPool {
   // For pools made with at least 1. By the consumer's thread.
   void set_threads(int threads);
   [[nodiscard]] int threads() const { return active_; }
-  // Seconds that take() has waited, or worked where there are no threads.
+  // Seconds that take() has waited, or worked where there are no threads. From any thread.
   [[nodiscard]] double wait_seconds() const { return wait_seconds_; }
 
  private:
@@ -53,7 +53,7 @@ class RowPool {
 
   Fill fill_;
   std::atomic<int> active_;  // threads at work; the others rest
-  double wait_seconds_ = 0;
+  std::atomic<double> wait_seconds_ = 0;  // changed by the consumer's thread alone
   std::mutex mutex_;  // guards jobs_ and their fields, and changes of active_
   std::condition_variable has_work_, has_result_;
   std::deque<Job> jobs_;  // oldest first; references stay good while others come and go at the ends

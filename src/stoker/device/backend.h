@@ -49,6 +49,8 @@ class Event {
   [[nodiscard]] virtual double elapsed_ms(const Event& earlier) const = 0;
 };
 
+class CopyStream;  // device/copy_stream.h
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -65,6 +67,8 @@ class Backend {
   // timing: whether elapsed_ms() will be asked. An event without it lets the thread that waits for it sleep; one with
   // it may keep a core busy.
   [[nodiscard]] virtual std::unique_ptr<Event> make_event(c10::Device device, bool timing) const = 0;
+  // A stream for copies beside the current one's work; null for a CPU, where nothing is copied.
+  [[nodiscard]] virtual std::unique_ptr<CopyStream> make_copy_stream(c10::Device device) const = 0;
   [[nodiscard]] virtual DeviceFacts describe(c10::Device device) const = 0;
   // Other processes on the device in words, "pid 4711 (python3) holds 40.1 GiB"; empty if none, or if nobody can tell.
   [[nodiscard]] virtual std::vector<std::string> busy_processes(c10::Device device) const = 0;

@@ -6,6 +6,7 @@
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
+#include "stoker/device/copy_stream.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/process_facts.h"
 
@@ -58,6 +59,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Event> make_event(c10::Device, bool timing) const override {
     return std::make_unique<CpuEvent>(timing);
   }
+  std::unique_ptr<CopyStream> make_copy_stream(c10::Device) const override { return nullptr; }
 
   DeviceFacts describe(c10::Device) const override {
     constexpr std::array kTold = {"avx2",     "avx512f",  "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",

@@ -2,6 +2,7 @@
 // The CUDA backend and the door through which it registers. Part of libstoker_cuda: uses headers of ours alone, since
 // functions of the executable are not visible from here.
 #include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -11,6 +12,7 @@
 #include <array>
 
 #include "stoker/base/error.h"
+#include "stoker/device/copy_stream.h"
 #include "stoker/device/cuda_entry.h"
 #include "stoker/device/nvml_cuda.h"
 
@@ -40,6 +42,10 @@ class CudaEvent final : public Event {
   void record() override { event_.record(c10::cuda::getCurrentCUDAStream(device_)); }
   void wait() const override { event_.synchronize(); }
   bool ready() const override { return event_.query(); }
+  // On another stream than the current one.
+  void record(const c10::cuda::CUDAStream& stream) { event_.record(stream); }
+  // What the stream is given from now on begins after the mark.
+  void hold_back(const c10::cuda::CUDAStream& stream) const { event_.block(stream); }
   double elapsed_ms(const Event& earlier) const override {
     const auto* start = dynamic_cast<const CudaEvent*>(&earlier);
     if (start == nullptr || !start->timing_ || !timing_ || !start->event_.isCreated() || !event_.isCreated()) {
@@ -55,6 +61,34 @@ class CudaEvent final : public Event {
   c10::DeviceIndex device_;
   bool timing_;
   c10::cuda::CUDAEvent event_;
+};
+
+class CudaCopyStream final : public CopyStream {
+ public:
+  explicit CudaCopyStream(c10::DeviceIndex device)
+      : device_(device), stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device)) {}
+
+  at::Tensor copy(const at::Tensor& host) override {
+    const c10::cuda::CUDAStreamGuard guard(stream_);
+    return host.to(c10::Device(c10::DeviceType::CUDA, device_), /*non_blocking=*/true);
+  }
+  std::unique_ptr<Event> mark(bool timing) override {
+    const c10::cuda::CUDAGuard guard(device_);
+    auto event = std::make_unique<CudaEvent>(device_, timing);
+    event->record(stream_);
+    return event;
+  }
+  void await(const Event& copied) override {
+    dynamic_cast<const CudaEvent&>(copied).hold_back(c10::cuda::getCurrentCUDAStream(device_));
+  }
+  void used_here(const at::Tensor& copied) override {
+    c10::cuda::CUDACachingAllocator::recordStream(copied.storage().data_ptr(),
+                                                  c10::cuda::getCurrentCUDAStream(device_));
+  }
+
+ private:
+  c10::DeviceIndex device_;
+  c10::cuda::CUDAStream stream_;
 };
 
 class CudaBackend final : public Backend {
@@ -94,6 +128,10 @@ class CudaBackend final : public Backend {
 
   std::unique_ptr<Event> make_event(c10::Device device, bool timing) const override {
     return std::make_unique<CudaEvent>(resolved(device), timing);
+  }
+
+  std::unique_ptr<CopyStream> make_copy_stream(c10::Device device) const override {
+    return std::make_unique<CudaCopyStream>(resolved(device));
   }
 
   DeviceFacts describe(c10::Device device) const override {

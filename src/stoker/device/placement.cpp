@@ -68,18 +68,9 @@ core::Batch move_batch(core::Batch batch, c10::Device device) {
   const std::vector<core::Field> fields = batch.fields();
   for (core::Field field : fields) {
     if (elsewhere(field)) {
-      // Towards the CPU nobody would wait for a copy that is still under way.
-      field.values = field.values.to(device, /*non_blocking=*/!device.is_cpu());
+      field.values = field.values.to(device);
       batch.set(std::move(field));
     }
-  }
-  return batch;
-}
-
-std::optional<core::Batch> PlacedSource::next() {
-  std::optional<core::Batch> batch = inner_->next();
-  if (batch) {
-    *batch = move_batch(std::move(*batch), device_);
   }
   return batch;
 }

@@ -74,6 +74,25 @@ Json to_json(const StepFinished& event, const std::vector<std::string>& names) {
   return json;
 }
 
+Json to_json(const Fed& event, const std::vector<std::string>&) {
+  const auto stages = [](const std::vector<StageFigures>& figures) {
+    Json json = Json::object();
+    for (const StageFigures& stage : figures) {
+      json[stage.name] = number(stage.seconds);
+    }
+    return json;
+  };
+  return {{"event", "fed"},
+          {"step", event.step},
+          {"seconds", number(event.seconds)},
+          {"waited", number(event.waited_seconds)},
+          {"samples", event.source.samples},
+          {"threads", event.source.threads},
+          {"loader", stages(event.source.stages)},
+          {"copy", number(event.source.copy_seconds)},
+          {"consumer", stages(event.consumer)}};
+}
+
 Json to_json(const Evaluated& event, const std::vector<std::string>&) {
   Json json = begin("evaluated", event.position, event.step);
   json["split"] = text(event.split);

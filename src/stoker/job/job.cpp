@@ -28,6 +28,7 @@
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
 #include "stoker/job/weight_histograms.h"
+#include "stoker/observe/feeding.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/train/evaluate.h"
 
@@ -155,6 +156,15 @@ void judge(Outcome& outcome, const train::LoopParts& parts, const Setup& setup, 
   }
 }
 
+// For the report: what data waited for over the whole run.
+void tell_if_starved(const core::Fed& fed, io::EventBus& bus) {
+  constexpr double kWorthSaying = 0.05;  // of the time
+  const observe::Feeding feeding = observe::explain(fed);
+  if (feeding.starved >= kWorthSaying && !feeding.stage.empty()) {
+    bus.emit(core::Finding{feeding.words});
+  }
+}
+
 // The loop, then the test split with the best weights; the sinks hear how it ended, also where it failed.
 Outcome run_and_test(const train::LoopParts& parts, const Setup& setup, const Session& session,
                      const io::CheckpointStore& store, const RunFolder& run, io::EventBus& bus, std::int64_t last_step,
@@ -164,6 +174,7 @@ Outcome run_and_test(const train::LoopParts& parts, const Setup& setup, const Se
   try {
     with_typed_errors([&] {
       outcome.end = train::run_loop(parts, setup.plan, last_step);
+      tell_if_starved(parts.feed.total(progress.step), bus);
       outcome.best = best_of_run(session, store);
       if (outcome.end != train::LoopEnd::kStopped) {
         judge(outcome, parts, setup, run, give_up);
@@ -289,11 +300,13 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   const auto give_up = [&, watch = Stopwatch(), before = session.progress().seconds] {
     return stop || train::too_late_to_evaluate(plan, before + watch.seconds());
   };
+  train::FeedWatch feed(*source, bus);
   const train::LoopParts parts{*source,
                                session.step(),
                                session.progress(),
                                ring,
                                bus,
+                               feed,
                                [&](std::int64_t step) { return optim::lr_at(schedule, step); },
                                validation(setup, session, bus, give_up),
                                [&] { write_exhibits(session.samples(), run.path(), session.progress().step, bus); },

@@ -2,11 +2,23 @@
 #include "stoker/job/progress_sink.h"
 
 #include "stoker/io/loggers/progress_line.h"
+#include "stoker/observe/feeding.h"
 
 namespace stoker::job {
+namespace {
+
+io::FeedWords explain(const core::Fed& fed) {
+  constexpr double kWorthSaying = 0.05;  // of the time
+  const observe::Feeding feeding = observe::explain(fed);
+  const bool late = feeding.starved >= kWorthSaying && !feeding.stage.empty();
+  return late ? io::FeedWords{feeding.stage, feeding.words} : io::FeedWords{};
+}
+
+}  // namespace
 
 std::unique_ptr<core::EventSink> progress_sink(bool quiet, bool json) {
   io::ProgressOptions options = io::progress_for_stdout();
+  options.explain = explain;
   if (json) {
     options.mode = io::ProgressMode::kJson;
   } else if (quiet) {

@@ -11,6 +11,7 @@
 #include "stoker/device/backend.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/placement.h"
+#include "stoker/device/prefetcher.h"
 #include "stoker/device/process_facts.h"
 #include "stoker/device/smoke_check.h"
 #include "stoker/io/checkpoint/store.h"
@@ -171,13 +172,13 @@ std::unique_ptr<core::BatchSource> Setup::training_source(core::Position start) 
   request.batch = plan.batch;
   request.drop_tail = plan.tail == "drop";
   request.start = start;
-  return std::make_unique<device::PlacedSource>(task->training_batches(request), device);
+  return device::prefetched(task->training_batches(request), device);
 }
 
 std::unique_ptr<core::BatchSource> Setup::evaluation_source(tasks::Split split) const {
   tasks::BatchRequest request = batch_request(*this);
   request.batch = plan.microbatch;
-  return std::make_unique<device::PlacedSource>(task->evaluation_batches(split, request), device);
+  return device::prefetched(task->evaluation_batches(split, request), device);
 }
 
 at::ScalarType Setup::autocast_dtype() const { return precision::autocast_dtype(plan.precision); }

@@ -11,7 +11,7 @@
 #include "stoker/base/file.h"
 #include "stoker/base/plain_nan.h"
 #include "stoker/device/cpu_quota.h"
-#include "stoker/device/placement.h"
+#include "stoker/device/prefetcher.h"
 #include "stoker/job/cell_json.h"
 #include "stoker/job/request.h"
 #include "stoker/job/run_folder.h"
@@ -47,8 +47,8 @@ std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const tasks::Task&
   request.batch = batch;
   request.threads = loaded.device().is_cuda() ? device::cpu_quota().cores : 0;  // a CPU's cores compute
   request.pinned = loaded.device().is_cuda();
-  device::PlacedSource source(task.evaluation_batches(split, request), loaded.device());
-  return train::evaluate(*loaded.model, source, precision::autocast_dtype(loaded.card.precision));
+  const auto source = device::prefetched(task.evaluation_batches(split, request), loaded.device());
+  return train::evaluate(*loaded.model, *source, precision::autocast_dtype(loaded.card.precision));
 }
 
 std::string cell_text(const tasks::Table::Cell& cell) {

@@ -10,6 +10,7 @@
 #include "stoker/data/image_loader.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/placement.h"
+#include "stoker/device/prefetcher.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/study/bench_model.h"
 #include "stoker/study/intra_op.h"
@@ -56,9 +57,9 @@ data::ImageLoaderOptions loading(const data::ImageSplit& split, std::int64_t bat
 }
 
 double accuracy_on(tasks::NetworkTrainable& model, const data::ImageSplit& test, c10::Device device) {
-  device::PlacedSource source(std::make_unique<data::ImageLoader>(loading(test, 250, 0, false)), device);
+  const auto source = device::prefetched(std::make_unique<data::ImageLoader>(loading(test, 250, 0, false)), device);
   const train::EvaluationMode evaluation(model);
-  return model.metrics(train::evaluate(model, source, at::kFloat)).front().value;
+  return model.metrics(train::evaluate(model, *source, at::kFloat)).front().value;
 }
 
 struct Training {

@@ -18,12 +18,22 @@ void take_step(const LoopParts& parts, const core::Batch& batch, SkipWatch& skip
   parts.step.compute(batch, progress.step);
   parts.step.commit(lr);
 
+  const Stopwatch logging;
   ++progress.step;
   progress.position = {batch.position().epoch, batch.position().step + 1};
   const auto scalars = parts.scalars.write(parts.step.scalars());
   parts.events.emit(core::StepFinished{batch.position(), progress.step, batch.size(), between_steps.restart(), waited,
                                        lr, parts.memory_bytes(), scalars, 0});
   skips.watch(progress.step, scalars, batch.indices());
+  parts.feed.add(LoopWork::kWait, waited);
+  parts.feed.add(LoopWork::kLog, logging.seconds());
+  parts.feed.step_done(progress.step);
+}
+
+void save(const LoopParts& parts, const char* kind) {
+  const Stopwatch watch;
+  parts.save(kind);
+  parts.feed.add(LoopWork::kCheckpoint, watch.seconds());
 }
 
 enum class Verdict { kGoOn, kEnough, kInterrupted };
@@ -51,8 +61,9 @@ Verdict evaluate(const LoopParts& parts, const Plan& plan) {
   if (parts.show) {
     parts.show();
   }
+  parts.feed.add(LoopWork::kEvaluation, watch.seconds());
   if (gain) {
-    parts.save("best");
+    save(parts, "best");
   }
   const bool enough = plan.early_stop > 0 && progress.evaluations_without_gain >= plan.early_stop;
   return enough ? Verdict::kEnough : Verdict::kGoOn;
@@ -90,7 +101,7 @@ std::optional<LoopEnd> settle(const LoopParts& parts, const Plan& plan, std::int
   }
   if (to_save || end) {
     skips.finish();
-    parts.save("last");
+    save(parts, "last");
   }
   return end;
 }
@@ -113,6 +124,7 @@ LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_ste
     end = LoopEnd::kTimeUp;
   }
 
+  parts.feed.start();
   Stopwatch between_steps;
   while (!end && progress.step < last_step) {
     const Stopwatch wait;

@@ -11,6 +11,7 @@
 #include "stoker/core/batch_source.h"
 #include "stoker/core/events.h"
 #include "stoker/device/scalar_ring.h"
+#include "stoker/train/feed_watch.h"
 #include "stoker/train/plan.h"
 #include "stoker/train/progress.h"
 #include "stoker/train/step.h"
@@ -23,6 +24,7 @@ struct LoopParts {
   Progress& progress;
   device::ScalarRing& scalars;
   core::EventEmitter& events;
+  FeedWatch& feed;
   std::function<double(std::int64_t step)> lr;               // learning rate of step 0, 1, ...
   std::function<std::vector<core::MetricValue>()> evaluate;  // on validation, no metrics: interrupted; may be empty
   std::function<void()> show;                                // after each evaluation, what it looks like; may be empty

@@ -37,7 +37,7 @@ void MetricsJsonl::on(const core::Event& event) {
     state_->scalars = start->scalars;
   }
   const bool repeated = start != nullptr && std::exchange(state_->started, true);
-  if (repeated || std::holds_alternative<core::Evaluating>(event) ||
+  if (repeated || std::holds_alternative<core::Evaluating>(event) || std::holds_alternative<core::Fed>(event) ||
       std::holds_alternative<core::CheckpointSaved>(event) || std::holds_alternative<core::WeightHistograms>(event)) {
     return;
   }

@@ -140,7 +140,8 @@ std::string ProgressFigures::line(const ProgressStyle& style) const {
        {fmt::format("lr {:.3g}", last_.lr), 8},
        {seconds_ > 0 ? rate_text(samples_ / seconds_) : "", 4},
        {bytes_text(last_.memory_bytes), 9},
-       {seconds_ > 0 ? fmt::format("wait {:.0f}%", 100 * waited_ / seconds_) : "", 7},
+       {seconds_ > 0 ? fmt::format("wait {:.0f}%{}", 100 * waited_ / seconds_, late_.empty() ? "" : " " + late_) : "",
+        7},
        {run_.last_step > 0 && evaluating_.empty() ? duration_text(left) + " left" : "", 3}},
       style.width);
 }

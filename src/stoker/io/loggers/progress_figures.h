@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "stoker/core/events.h"
 
@@ -21,6 +22,8 @@ class ProgressFigures {
  public:
   void start(const core::RunStarted& run);
   void step(const core::StepFinished& step);
+  // The stage that data waits for, in a word or two; empty: none does.
+  void fed(std::string late) { late_ = std::move(late); }
   void evaluating(const core::Evaluating& evaluating);
   void evaluated(const core::Evaluated& evaluated);
 
@@ -38,6 +41,7 @@ class ProgressFigures {
   double fast_ = 0, slow_ = 0;  // exponential means of the finite losses
   double fast_weight_ = 0, slow_weight_ = 0;
   double steps_ = 0, samples_ = 0, seconds_ = 0, waited_ = 0;  // sums that forget, of about the last 50 steps
+  std::string late_;                                           // the stage that data waits for
   std::string evaluating_;                                     // how far an evaluation is, in words; empty: none runs
   std::string metric_;                                         // of the last evaluation, in words
 };

@@ -26,6 +26,7 @@ using namespace core;
 // are one, or the longer of them would not hold.
 constexpr double kRedraw = core::kQuietSeconds;
 constexpr double kPlainLine = 10;     // seconds between step lines of a log file
+constexpr double kFedAgain = 300;     // seconds until the same is said again of late data
 constexpr int kNoTerminalWidth = 80;  // columns
 constexpr int kUnlimited = 10'000;    // a log file has no right margin
 
@@ -135,6 +136,17 @@ struct ProgressLine::State {
     figures.step(event);
     show();
   }
+  // The sentence once for each stage that is to blame, and again after kFedAgain.
+  void on(const Fed& event) {
+    const FeedWords words = options.explain ? options.explain(event) : FeedWords{};
+    figures.fed(words.brief);
+    if (!words.sentence.empty() && !quiet() &&
+        (words.brief != blamed || !blamed_at || now() - *blamed_at >= kFedAgain)) {
+      blamed = words.brief;
+      blamed_at = now();
+      say(words.sentence);
+    }
+  }
   void on(const Evaluating& event) {
     figures.evaluating(event);
     show();
@@ -173,6 +185,8 @@ struct ProgressLine::State {
   bool drawn = false;              // the moving line is on the screen
   bool stale = false;              // steps came since it was drawn
   std::optional<double> shown_at;  // when the last step line was shown
+  std::string blamed;              // the stage that the last sentence on late data named
+  std::optional<double> blamed_at;
 };
 
 ProgressLine::ProgressLine(ProgressOptions options) : state_(std::make_unique<State>()) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <string>
 
 #include "stoker/core/events.h"
 
@@ -18,11 +19,19 @@ enum class ProgressMode {
   kJson,      // every event as a JSON object a line
 };
 
+// What to say of how the data came.
+struct FeedWords {
+  std::string brief;     // beside the share of time waited: "JPEG decode"; may be empty
+  std::string sentence;  // once, where it has to be told; empty: it has not
+};
+
 struct ProgressOptions {
   ProgressMode mode = ProgressMode::kPlain;
-  std::ostream* out = nullptr;    // outlives the sink; required
-  std::function<int()> width;     // columns of the terminal, asked at each redraw; 80 if not given
-  bool utf8 = false;              // bars and arrows as Unicode block characters, else ASCII
+  std::ostream* out = nullptr;  // outlives the sink; required
+  std::function<int()> width;   // columns of the terminal, asked at each redraw; 80 if not given
+  bool utf8 = false;            // bars and arrows as Unicode block characters, else ASCII
+  // Why data came late in a stretch of time; if not given, nothing is said about it.
+  std::function<FeedWords(const core::Fed&)> explain;
   std::function<double()> clock;  // seconds, steady; now_s() if not given
 };
 

@@ -75,6 +75,7 @@ struct TensorBoardLog::State {
 
   void on(const RunStarted& event);
   void on(const StepFinished& event);
+  void on(const Fed&) {}  // a step's share of waiting is drawn
   void on(const Evaluating&) {}
   void on(const Evaluated& event);
   void on(const CheckpointSaved&) {}

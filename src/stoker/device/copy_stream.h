@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies from the host to a device beside the work of its current stream. The CUDA one comes from Backend; a CPU has
+// none, since its batches lie where they are used. Used by Prefetcher; one thread starts copies, another uses them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "stoker/device/backend.h"
+
+namespace stoker::device {
+
+class CopyStream {
+ public:
+  virtual ~CopyStream() = default;
+  // Starts a copy and returns at once; host must be page-locked, else it waits, and stay as it is until the copy is
+  // done. The result must not be used before await().
+  [[nodiscard]] virtual at::Tensor copy(const at::Tensor& host) = 0;
+  // An event on this stream after all copies so far. timing: as Backend::make_event.
+  [[nodiscard]] virtual std::unique_ptr<Event> mark(bool timing) = 0;
+  // Work that the calling thread gives the device from now on begins after the event; nobody waits.
+  virtual void await(const Event& copied) = 0;
+  // The tensor is used by the calling thread's current stream: its memory is not given to later copies before that
+  // work is done.
+  virtual void used_here(const at::Tensor& copied) = 0;
+};
+
+}  // namespace stoker::device

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/device/prefetcher.h"
+
+#include <utility>
+
+namespace stoker::device {
+
+Prefetcher::Prefetcher(std::unique_ptr<core::BatchSource> inner, std::unique_ptr<CopyStream> stream)
+    : inner_(std::move(inner)), stream_(std::move(stream)), ready_(kAhead) {
+  if (stream_) {
+    thread_ = std::jthread([this] { run(); });
+  }
+}
+
+Prefetcher::~Prefetcher() {
+  ready_.close();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  let_go(/*all=*/true);
+}
+
+void Prefetcher::run() {
+  while (true) {
+    Item item;
+    try {
+      if (std::optional<core::Batch> batch = inner_->next()) {
+        item = copy(std::move(*batch));
+      }
+    } catch (...) {
+      item.error = std::current_exception();
+    }
+    if (!ready_.push(std::move(item))) {
+      return;
+    }
+    let_go(/*all=*/false);
+  }
+}
+
+Prefetcher::Item Prefetcher::copy(core::Batch batch) {
+  Source source;
+  source.begun = stream_->mark(/*timing=*/true);
+  core::Batch there(batch.position(), batch.indices());
+  for (const core::Field& field : batch.fields()) {
+    there.set({field.name, stream_->copy(field.values), field.layout, field.offsets});
+  }
+  source.copied = stream_->mark(/*timing=*/true);
+  source.batch = std::move(batch);
+  sources_.push_back(std::move(source));
+  return {std::move(there), nullptr, stream_->mark(/*timing=*/false)};
+}
+
+// Slots whose copies are done go back to the loader; all: waits for them.
+void Prefetcher::let_go(bool all) {
+  while (!sources_.empty() && (all || sources_.front().copied->ready())) {
+    Source& oldest = sources_.front();
+    oldest.copied->wait();
+    const double seconds = oldest.copied->elapsed_ms(*oldest.begun) / 1e3;
+    {
+      const std::lock_guard lock(mutex_);
+      copy_seconds_ += seconds;
+    }
+    sources_.pop_front();
+  }
+}
+
+std::optional<core::Batch> Prefetcher::next() {
+  if (!stream_) {
+    return inner_->next();
+  }
+  std::optional<Item> item = ready_.pop();
+  if (item->error) {
+    std::rethrow_exception(item->error);
+  }
+  if (!item->batch) {
+    return std::nullopt;
+  }
+  stream_->await(*item->copied);
+  for (const core::Field& field : item->batch->fields()) {
+    stream_->used_here(field.values);
+  }
+  return std::move(item->batch);
+}
+
+std::optional<core::SourceFigures> Prefetcher::figures() const {
+  std::optional<core::SourceFigures> figures = inner_->figures();
+  if (figures) {
+    const std::lock_guard lock(mutex_);
+    figures->copy_seconds += copy_seconds_;
+  }
+  return figures;
+}
+
+std::unique_ptr<core::BatchSource> prefetched(std::unique_ptr<core::BatchSource> inner, c10::Device device) {
+  return std::make_unique<Prefetcher>(std::move(inner), backend_for(device).make_copy_stream(device));
+}
+
+}  // namespace stoker::device

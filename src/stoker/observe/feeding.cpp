@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/observe/feeding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stoker/base/file.h"
+#include "stoker/base/fmt.h"
+#include "stoker/base/thousands.h"
+
+namespace stoker::observe {
+namespace {
+
+constexpr double kStarved = 0.02;   // of the time: less is what handing over costs
+constexpr double kAtWork = 0.7;     // of the time: a station that is less is held up by others
+constexpr double kSlowSample = 20;  // times the mean
+constexpr double kAsleep = 0.5;     // of a stage's time: then threads are what is missing, not cores
+constexpr int kMostAdvice = 1024;   // threads or cores; more is no advice
+
+double seconds_of(const std::vector<core::StageFigures>& stages) {
+  double sum = 0;
+  for (const core::StageFigures& stage : stages) {
+    sum += stage.seconds;
+  }
+  return sum;
+}
+
+// The longest stage, and its share of all.
+void name_longest(const std::vector<core::StageFigures>& stages, Feeding& feeding) {
+  const auto longest = std::ranges::max_element(stages, {}, &core::StageFigures::seconds);
+  if (longest != stages.end() && longest->seconds > 0) {
+    feeding.stage = longest->name;
+    feeding.share = longest->seconds / seconds_of(stages);
+  }
+}
+
+double cpu_seconds_of(const core::SourceFigures& source) {
+  double sum = 0;
+  for (const core::StageFigures& stage : source.stages) {
+    sum += stage.cpu_seconds;
+  }
+  return sum;
+}
+
+bool one_sample(const core::Fed& figures, double loader) {
+  const core::SourceFigures& source = figures.source;
+  const double mean = source.samples > 0 ? source.busy_seconds() / static_cast<double>(source.samples) : 0;
+  return source.threads > 1 && loader < kAtWork && source.slowest_seconds > kSlowSample * mean;
+}
+
+// How many more threads or cores the loader would need to feed the consumer, and what would come of them.
+void advise(const core::Fed& figures, Feeding& feeding) {
+  const core::SourceFigures& source = figures.source;
+  const auto samples = static_cast<double>(source.samples);
+  if (samples <= 0 || source.busy_seconds() <= 0) {
+    return;
+  }
+  const double each = source.busy_seconds() / samples, cpu = cpu_seconds_of(source) / samples;
+  const int threads = std::max(source.threads, 1);
+  const double wanted = feeding.fed > 0 ? feeding.fed : 2 * feeding.rate;  // nothing else is known: twice as much
+  const auto needed = [](double rate, double seconds) {
+    return static_cast<int>(std::clamp(std::ceil(rate * seconds - 0.05), 1.0, static_cast<double>(kMostAdvice)));
+  };
+  // Where the consumer loads by itself, a core beside it begins a loader.
+  const int now = source.threads == 0 ? 0 : threads;
+  const int more = std::max(needed(wanted, each) - now, 0);
+  const bool asleep = cpu < (1 - kAsleep) * each;
+  (asleep ? feeding.more_threads : feeding.more_cores) = more;
+  const double loaded = loader_rate(source, now + more, asleep ? threads : now + more);
+  feeding.predicted = feeding.fed > 0 ? std::min(loaded, feeding.fed) : loaded;
+}
+
+std::string advice(const Feeding& feeding) {
+  const bool cores = feeding.more_cores > 0;
+  const int more = cores ? feeding.more_cores : feeding.more_threads;
+  if (more == 0) {
+    return "";
+  }
+  return fmt::format("; {} more {}{} would feed {} samples/s", more, cores ? "core" : "loader thread",
+                     more == 1 ? "" : "s", thousands(std::llround(feeding.predicted)));
+}
+
+}  // namespace
+
+double loader_rate(const core::SourceFigures& source, int threads, int cores) {
+  const double busy = source.busy_seconds(), cpu = cpu_seconds_of(source);
+  if (source.samples <= 0 || busy <= 0) {
+    return 0;
+  }
+  const auto samples = static_cast<double>(source.samples);
+  return std::min(threads * samples / busy, cpu > 0 ? cores * samples / cpu : INFINITY);
+}
+
+Feeding explain(const core::Fed& figures) {
+  const core::SourceFigures& source = figures.source;
+  Feeding feeding;
+  if (figures.seconds <= 0) {
+    return feeding;
+  }
+  feeding.starved = std::clamp(figures.waited_seconds / figures.seconds, 0.0, 1.0);
+  feeding.rate = static_cast<double>(source.samples) / figures.seconds;
+  const double taking = figures.seconds - figures.waited_seconds;
+  feeding.fed = taking > 1e-3 * figures.seconds ? static_cast<double>(source.samples) / taking : 0;
+  if (feeding.starved < kStarved) {
+    name_longest(figures.consumer, feeding);
+    feeding.words = fmt::format("data is never late ({:.1f} % of the time waited)", 100 * feeding.starved);
+    if (!feeding.stage.empty()) {
+      feeding.words += fmt::format("; {} takes {:.0f} %", feeding.stage, 100 * feeding.share);
+    }
+    return feeding;
+  }
+  const double loader = source.busy_seconds() / (std::max(source.threads, 1) * figures.seconds);
+  const double copy = source.copy_seconds / figures.seconds;
+  const std::string starved = fmt::format("data-starved {:.0f} %: ", 100 * feeding.starved);
+  if (copy > loader) {
+    feeding.stage = "copy";
+    feeding.share = 1;
+    feeding.words = fmt::format("{}copying to the device takes {:.0f} % of the time", starved, 100 * copy);
+  } else if (one_sample(figures, loader)) {
+    feeding.stage = "one sample";
+    feeding.share = source.slowest_seconds / figures.seconds;
+    feeding.words = fmt::format("{}one sample took {:.2g} s, and batches come in order: {}", starved,
+                                source.slowest_seconds, printable(source.slowest));
+  } else {
+    name_longest(source.stages, feeding);
+    advise(figures, feeding);
+    feeding.words = starved + (feeding.stage.empty() ? "loading" : feeding.stage) + advice(feeding);
+  }
+  return feeding;
+}
+
+}  // namespace stoker::observe

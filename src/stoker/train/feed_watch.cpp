@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/train/feed_watch.h"
+
+#include <algorithm>
+
+namespace stoker::train {
+
+void FeedWatch::start() {
+  since_.restart();
+  begun_ = source_.figures().value_or(core::SourceFigures{});
+  told_ = total(0);
+}
+
+core::Fed FeedWatch::total(std::int64_t step) const {
+  const auto spent = [&](LoopWork work) { return spent_[static_cast<int>(work)]; };
+  core::Fed all;
+  all.step = step;
+  all.seconds = since_.seconds();
+  all.waited_seconds = spent(LoopWork::kWait);
+  all.source = core::between(begun_, source_.figures().value_or(core::SourceFigures{}));
+  const double log = spent(LoopWork::kLog), save = spent(LoopWork::kCheckpoint), judge = spent(LoopWork::kEvaluation);
+  const double step_seconds = std::max(all.seconds - all.waited_seconds - log - save - judge, 0.0);
+  all.consumer = {{"step", step_seconds, 0}, {"log", log, 0}, {"checkpoint", save, 0}, {"evaluation", judge, 0}};
+  return all;
+}
+
+void FeedWatch::tell(std::int64_t step) {
+  core::Fed now = total(step);
+  core::Fed window = now;
+  window.seconds -= told_.seconds;
+  window.waited_seconds -= told_.waited_seconds;
+  window.source = core::between(told_.source, window.source);
+  for (std::size_t i = 0; i < window.consumer.size(); ++i) {
+    window.consumer[i].seconds = std::max(window.consumer[i].seconds - told_.consumer[i].seconds, 0.0);
+  }
+  told_ = std::move(now);
+  events_.emit(std::move(window));
+}
+
+}  // namespace stoker::train

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the time of the training loop goes: waiting for data, logging, saving, evaluating, and what is left, the step.
+// Tells it now and then as an event, and of the whole loop at its end. Used by run_loop, on its thread.
+#pragma once
+
+#include <cstdint>
+
+#include "stoker/base/clock.h"
+#include "stoker/core/batch_source.h"
+#include "stoker/core/events.h"
+
+namespace stoker::train {
+
+enum class LoopWork { kWait, kLog, kCheckpoint, kEvaluation };
+
+class FeedWatch {
+ public:
+  FeedWatch(const core::BatchSource& source, core::EventEmitter& events) : source_(source), events_(events) {}
+
+  // The loop begins: what came before is not counted.
+  void start();
+  void add(LoopWork work, double seconds) { spent_[static_cast<int>(work)] += seconds; }
+  // After each step; emits core::Fed where it is time for one.
+  void step_done(std::int64_t step) {
+    if (since_.seconds() - told_.seconds >= core::kFedEach) {
+      tell(step);
+    }
+  }
+  // Since start(); source is empty where the source tells nothing.
+  [[nodiscard]] core::Fed total(std::int64_t step) const;
+
+ private:
+  void tell(std::int64_t step);
+
+  const core::BatchSource& source_;
+  core::EventEmitter& events_;
+  Stopwatch since_;
+  core::SourceFigures begun_;  // the source's figures at start()
+  double spent_[4] = {};       // seconds since start(), by LoopWork
+  core::Fed told_;             // the total when the last event was emitted
+};
+
+}  // namespace stoker::train

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything comes through once and in order, nobody waits for ever, and it never holds more than it may.
+#include "stoker/base/bounded_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace stoker {
+namespace {
+
+TEST(BoundedQueue, KeepsTheOrderOfEachProducer) {
+  BoundedQueue<std::unique_ptr<int>> queue(3);
+  constexpr int kEach = 2000, kProducers = 3, kConsumers = 2;
+  std::vector<std::vector<int>> got(kConsumers);
+  {
+    std::vector<std::jthread> consumers;
+    for (int i = 0; i < kConsumers; ++i) {
+      consumers.emplace_back([&, i] {
+        while (auto value = queue.pop()) {
+          got[static_cast<std::size_t>(i)].push_back(**value);
+        }
+      });
+    }
+    {
+      std::vector<std::jthread> producers;
+      for (int i = 0; i < kProducers; ++i) {
+        producers.emplace_back([&, i] {
+          for (int n = 0; n < kEach; ++n) {
+            EXPECT_TRUE(queue.push(std::make_unique<int>(i * kEach + n)));
+          }
+        });
+      }
+    }
+    queue.close();
+  }
+  std::vector<int> all;
+  for (const std::vector<int>& some : got) {
+    for (int producer = 0; producer < kProducers; ++producer) {
+      std::vector<int> of_one;
+      std::ranges::copy_if(some, std::back_inserter(of_one), [&](int value) { return value / kEach == producer; });
+      EXPECT_TRUE(std::ranges::is_sorted(of_one));
+    }
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  std::ranges::sort(all);
+  ASSERT_EQ(all.size(), static_cast<std::size_t>(kEach * kProducers));
+  for (int i = 0; i < kEach * kProducers; ++i) {
+    ASSERT_EQ(all[static_cast<std::size_t>(i)], i);
+  }
+}
+
+TEST(BoundedQueue, AProducerWaitsForRoom) {
+  BoundedQueue<int> queue(2);
+  std::atomic<int> pushed = 0;
+  std::jthread producer([&] {
+    for (int i = 0; i < 10; ++i) {
+      EXPECT_TRUE(queue.push(int(i)));
+      ++pushed;
+    }
+  });
+  for (int popped = 0; popped < 10; ++popped) {
+    EXPECT_EQ(queue.pop(), popped);
+    EXPECT_LE(pushed, popped + 1 + 2 + 1);  // what was popped, what is inside, and the one being counted
+  }
+}
+
+TEST(BoundedQueue, ClosingWakesEveryone) {
+  BoundedQueue<int> full(1), empty(1);
+  EXPECT_TRUE(full.push(7));
+  int value = 8;
+  bool taken = true;
+  std::optional<int> got = 1;
+  {
+    std::jthread producer([&] { taken = full.push(std::move(value)); });
+    std::jthread consumer([&] { got = empty.pop(); });
+    full.close();
+    empty.close();
+  }
+  EXPECT_FALSE(taken);
+  EXPECT_EQ(got, std::nullopt);
+  EXPECT_EQ(full.pop(), 7);  // still inside
+  EXPECT_EQ(full.pop(), std::nullopt);
+  EXPECT_THROW(BoundedQueue<int>(0), ConfigError);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches, ends of epochs and errors come through in order; a slot goes back when its copy is done and not before. The
+// device here is a thread that copies late.
+#include "stoker/device/prefetcher.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "stoker/base/error.h"
+
+namespace stoker::device {
+namespace {
+
+constexpr std::int64_t kRows = 64;
+constexpr std::uint8_t kPoison = 255;
+
+// Work of the made-up device, in order, each piece some time after it was asked for.
+class LateDevice {
+ public:
+  LateDevice() : thread_([this] { run(); }) {}
+  ~LateDevice() { work_.close(); }
+  void add(std::function<void()> piece) { (void)work_.push(std::move(piece)); }
+
+ private:
+  void run() {
+    while (auto piece = work_.pop()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+      (*piece)();
+    }
+  }
+  BoundedQueue<std::function<void()>> work_{1000};
+  std::jthread thread_;
+};
+
+class LateEvent final : public Event {
+ public:
+  explicit LateEvent(LateDevice& device) {
+    device.add([done = done_] {
+      *done = true;
+      done->notify_all();
+    });
+  }
+  void record() override {}
+  void wait() const override { done_->wait(false); }
+  bool ready() const override { return *done_; }
+  double elapsed_ms(const Event&) const override { return 1; }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> done_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+class LateStream final : public CopyStream {
+ public:
+  at::Tensor copy(const at::Tensor& host) override {
+    at::Tensor there = at::empty_like(host);
+    // By bare addresses: keeping host alive until then is what is tested.
+    device_.add([to = there.mutable_data_ptr(), from = host.const_data_ptr(), bytes = host.nbytes()] {
+      std::memcpy(to, from, bytes);
+    });
+    return there;
+  }
+  std::unique_ptr<Event> mark(bool) override { return std::make_unique<LateEvent>(device_); }
+  void await(const Event& copied) override { copied.wait(); }
+  void used_here(const at::Tensor&) override { ++used; }
+  std::atomic<int> used = 0;
+
+ private:
+  LateDevice device_;
+};
+
+// Three batches an epoch in slots that are spoilt when they come back; the second of epoch 1 cannot be had.
+class SpoiltSlots final : public core::BatchSource {
+ public:
+  std::optional<core::Batch> next() override {
+    if (position_.step == 3) {
+      position_ = {position_.epoch + 1, 0};
+      return std::nullopt;
+    }
+    const core::Position position = position_;
+    ++position_.step;
+    if (position == core::Position{1, 1}) {
+      fail<DataError>("test", "cannot be had");
+    }
+    std::array<std::uint8_t, kRows>& slot = slots_[static_cast<std::size_t>(given_++ % 32)];
+    slot.fill(value(position));
+    core::Batch batch(position, std::vector<std::int64_t>(kRows));
+    batch.set("image", at::from_blob(
+                           slot.data(), {kRows}, [&](void*) { slot.fill(kPoison), ++returned; }, at::kByte));
+    batch.set({"boxes", at::tensor({1, 2, 3}), core::Layout::kRagged, offsets()});
+    return batch;
+  }
+  std::optional<core::SourceFigures> figures() const override {
+    core::SourceFigures figures;
+    figures.samples = 7;
+    return figures;
+  }
+  static std::uint8_t value(core::Position position) {
+    return static_cast<std::uint8_t>(10 * position.epoch + position.step);
+  }
+  static at::Tensor offsets() {
+    std::vector<std::int64_t> each(kRows + 1, 3);
+    each[0] = 0;
+    return at::tensor(each, at::kLong);
+  }
+  static inline std::atomic<int> returned = 0;
+
+ private:
+  core::Position position_;
+  std::int64_t given_ = 0;
+  std::array<std::array<std::uint8_t, kRows>, 32> slots_{};
+};
+
+void check(core::BatchSource& source, int epochs) {
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    for (int step = 0; step < 3; ++step) {
+      const core::Position position{epoch, step};
+      if (position == core::Position{1, 1}) {
+        EXPECT_THROW((void)source.next(), DataError);
+        continue;
+      }
+      const std::optional<core::Batch> batch = source.next();
+      ASSERT_TRUE(batch.has_value()) << epoch << " " << step;
+      EXPECT_EQ(batch->position(), position);
+      EXPECT_TRUE((*batch)["image"].eq(SpoiltSlots::value(position)).all().item<bool>()) << epoch << " " << step;
+      EXPECT_TRUE((*batch)["boxes"].equal(at::tensor({1, 2, 3})));
+      EXPECT_TRUE(batch->find("boxes")->offsets.equal(SpoiltSlots::offsets()));
+      EXPECT_EQ(batch->find("boxes")->layout, core::Layout::kRagged);
+    }
+    EXPECT_FALSE(source.next().has_value());
+  }
+}
+
+TEST(Prefetcher, SlotsGoBackWhenTheirCopyIsDoneAndNotBefore) {
+  SpoiltSlots::returned = 0;
+  auto stream = std::make_unique<LateStream>();
+  LateStream& late = *stream;
+  Prefetcher source(std::make_unique<SpoiltSlots>(), std::move(stream));
+  check(source, 8);
+  EXPECT_EQ(late.used, (8 * 3 - 1) * 2);
+  EXPECT_GE(SpoiltSlots::returned, 8 * 3 - 1 - 8);
+  const core::SourceFigures figures = source.figures().value();
+  EXPECT_EQ(figures.samples, 7);
+  EXPECT_GT(figures.copy_seconds, 0);
+}
+
+TEST(Prefetcher, EndsAtAnyMoment) {
+  for (int taken = 0; taken < 6; ++taken) {
+    std::optional<core::Batch> kept;
+    {
+      Prefetcher source(std::make_unique<SpoiltSlots>(), std::make_unique<LateStream>());
+      for (int i = 0; i < std::min(taken, 3); ++i) {
+        kept = source.next();
+      }
+    }
+    if (kept) {
+      EXPECT_TRUE((*kept)["image"].eq(SpoiltSlots::value(kept->position())).all().item<bool>());
+    }
+  }
+}
+
+// The twin: the loader's own memory, and no thread.
+TEST(Prefetcher, OnACpuBatchesPassThrough) {
+  const auto source = prefetched(std::make_unique<SpoiltSlots>(), c10::Device(c10::DeviceType::CPU));
+  check(*source, 2);
+  SpoiltSlots::returned = 0;
+  {
+    const std::optional<core::Batch> batch = source->next();
+    EXPECT_EQ(SpoiltSlots::returned, 0);
+  }
+  EXPECT_EQ(SpoiltSlots::returned, 1);
+}
+
+}  // namespace
+}  // namespace stoker::device

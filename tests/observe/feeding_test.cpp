@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Computed pipelines of which the answer is known: the stage that holds the others up, and what more would bring.
+#include "stoker/observe/feeding.h"
+
+#include <gtest/gtest.h>
+
+namespace stoker::observe {
+namespace {
+
+// 10 s of a consumer that takes `step` seconds a sample, and of `threads` that take the stages' on each.
+core::Fed pipeline(double step, int threads, std::vector<core::StageFigures> each, double copy = 0) {
+  double loading = 0;
+  for (const core::StageFigures& stage : each) {
+    loading += stage.seconds;
+  }
+  const double sample = std::max({step, loading / threads, copy});
+  core::Fed fed;
+  fed.seconds = 10;
+  fed.source.samples = static_cast<std::int64_t>(fed.seconds / sample);
+  const auto samples = static_cast<double>(fed.source.samples);
+  fed.waited_seconds = samples * (sample - step);
+  fed.source.threads = threads;
+  fed.source.copy_seconds = samples * copy;
+  for (core::StageFigures& stage : each) {
+    stage.seconds *= samples;
+    stage.cpu_seconds *= samples;
+  }
+  fed.source.stages = std::move(each);
+  fed.consumer = {{"step", 0.9 * step * samples, 0}, {"log", 0.1 * step * samples, 0}};
+  return fed;
+}
+
+TEST(Feeding, NamesTheLongestStageAndTheCoresThatWouldFeed) {
+  // 4 ms of computing a sample on one thread, a consumer of 1 ms: three more cores make 1,000 of 250 a second.
+  const Feeding feeding =
+      explain(pipeline(1e-3, 1, {{"read", 5e-4, 5e-4}, {"JPEG decode", 3e-3, 3e-3}, {"resize", 5e-4, 5e-4}}));
+  EXPECT_EQ(feeding.stage, "JPEG decode");
+  EXPECT_NEAR(feeding.share, 0.75, 1e-9);
+  EXPECT_NEAR(feeding.starved, 0.75, 1e-9);
+  EXPECT_EQ(feeding.more_cores, 3);
+  EXPECT_EQ(feeding.more_threads, 0);
+  EXPECT_NEAR(feeding.predicted, 1000, 1);
+  EXPECT_EQ(feeding.words, "data-starved 75 %: JPEG decode; 3 more cores would feed 1,000 samples/s");
+}
+
+TEST(Feeding, SleepingStagesNeedThreadsNotCores) {
+  const Feeding feeding = explain(pipeline(1e-3, 2, {{"read", 9e-3, 1e-4}, {"JPEG decode", 1e-3, 1e-3}}));
+  EXPECT_EQ(feeding.stage, "read");
+  EXPECT_EQ(feeding.more_cores, 0);
+  EXPECT_EQ(feeding.more_threads, 8);
+  EXPECT_NEAR(feeding.predicted, 1000, 1);
+  EXPECT_NE(feeding.words.find("8 more loader threads would feed 1,000 samples/s"), std::string::npos) << feeding.words;
+}
+
+TEST(Feeding, ASlowCopyIsNoLoadersFault) {
+  const Feeding feeding = explain(pipeline(1e-3, 4, {{"JPEG decode", 4e-3, 4e-3}}, 2e-3));
+  EXPECT_EQ(feeding.stage, "copy");
+  EXPECT_NEAR(feeding.starved, 0.5, 1e-9);
+}
+
+TEST(Feeding, ABusyConsumerIsToldFromALateLoader) {
+  core::Fed fed = pipeline(1e-3, 2, {{"JPEG decode", 1e-3, 1e-3}});
+  EXPECT_EQ(explain(fed).stage, "step");
+  fed.consumer[1].seconds = 8;
+  fed.consumer[0].seconds = 2;
+  const Feeding feeding = explain(fed);
+  EXPECT_EQ(feeding.stage, "log");
+  EXPECT_NE(feeding.words.find("data is never late"), std::string::npos) << feeding.words;
+}
+
+TEST(Feeding, OneSlowSampleIsNamed) {
+  core::Fed fed = pipeline(1e-3, 4, {{"read", 1e-4, 1e-4}});
+  fed.waited_seconds = 5;
+  fed.source.samples = 5000;
+  fed.source.stages[0].seconds = 5.5;
+  fed.source.slowest_seconds = 5;
+  fed.source.slowest = "a/b.jpg";
+  const Feeding feeding = explain(fed);
+  EXPECT_EQ(feeding.stage, "one sample");
+  EXPECT_NE(feeding.words.find("a/b.jpg"), std::string::npos) << feeding.words;
+}
+
+// Loading between steps: a core beside would take it over.
+TEST(Feeding, LoadingBetweenStepsAsksForACore) {
+  core::Fed fed;
+  fed.seconds = 10;
+  fed.waited_seconds = 5;
+  fed.source.samples = 1000;
+  fed.source.threads = 0;
+  fed.source.stages = {{"PNG decode", 5, 5}};
+  fed.consumer = {{"step", 5, 0}};
+  const Feeding feeding = explain(fed);
+  EXPECT_EQ(feeding.stage, "PNG decode");
+  EXPECT_EQ(feeding.more_cores, 1);
+  EXPECT_NEAR(feeding.predicted, 200, 1e-9);
+}
+
+TEST(Feeding, NothingKnownIsNothingClaimed) {
+  EXPECT_EQ(explain({}).words, "");
+  core::Fed fed;
+  fed.seconds = 1;
+  fed.waited_seconds = 1;
+  const Feeding feeding = explain(fed);
+  EXPECT_EQ(feeding.stage, "");
+  EXPECT_EQ(feeding.words, "data-starved 100 %: loading");
+}
+
+}  // namespace
+}  // namespace stoker::observe
