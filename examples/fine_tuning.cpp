@@ -22,7 +22,7 @@ void write_pictures(const data::ImageFolder& from, const data::ImageSplit& split
                     const fs::path& folder) {
   std::vector<int> written(from.classes.size());
   std::vector<std::byte> bytes;
-  for (std::size_t i = 0; i < split.samples.size(); ++i) {
+  for (std::int64_t i = 0; i < split.size(); ++i) {
     const auto label = static_cast<std::size_t>(split.labels[i]);
     const std::string& name = from.classes[label];
     if ((name == "trouser" || name == "dress") == of_new_classes && written[label] < each) {

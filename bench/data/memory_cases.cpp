@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "stoker/base/error.h"
 #include "stoker/data/image_decode.h"
 #include "stoker/data/image_loader.h"
+#include "stoker/data/split_draft.h"
 #include "stoker/data/tensor_source.h"
 
 namespace stoker::bench {
@@ -42,7 +42,7 @@ at::Tensor decoded(const data::ImageSplit& split, std::int64_t limit) {
   std::vector<std::byte> bytes;
   augment::Image image;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t sample = split.samples[static_cast<std::size_t>(i)];
+    const std::int64_t sample = split.samples[i];
     split.source->read(sample, bytes);
     data::decode_image(bytes, 3, {}, image, split.source->name(sample));
     if (image.width != kCifarSide || image.height != kCifarSide) {
@@ -51,6 +51,16 @@ at::Tensor decoded(const data::ImageSplit& split, std::int64_t limit) {
     out = std::copy(image.pixels.begin(), image.pixels.end(), out);
   }
   return pictures;
+}
+
+// The numbers below `most`, of `size`.
+std::shared_ptr<const BitSet> first_of(std::int64_t size, std::int64_t most) {
+  const auto set = std::make_shared<BitSet>(size);
+  for (std::int64_t i = 0; i < most; ++i) {
+    set->insert(i);
+  }
+  set->seal();
+  return set;
 }
 
 // The floor: rows of the sampler's order copied together, nothing drawn, nothing changed.
@@ -105,8 +115,9 @@ Json ram(const Words& words) {
   at::set_num_threads(1);
   data::ImageSplit split = data::open_image_folder(words.text("data"), {.val = 0}).train;
   const std::int64_t limit = std::min(words.number("limit", split.size()), split.size());
-  split.samples.resize(static_cast<std::size_t>(limit));
-  split.labels.resize(static_cast<std::size_t>(limit));
+  if (limit < split.size()) {
+    split = data::part_of(split, first_of(split.size(), limit), true);
+  }
   const at::Tensor pictures = decoded(split, limit);
   data::ImageLoaderOptions options;
   options.split = split;
@@ -165,18 +176,26 @@ Json far(const Words& words) {
   return {{"seconds", seconds}};
 }
 
-// From before the list of samples is made: a loader's list is part of what it takes. One picture, read before.
+// From before the lists of samples and labels are made, which are part of what a loader takes: a tenth of each of 1,000
+// classes validates, as it is carved off class folders. One picture, read before.
 Json memory(const Words& words) {
-  const data::ImageFolder folder = data::open_image_folder(words.text("data"), {.val = 0});
+  constexpr std::int64_t kClasses = 1000;
+  const data::ImageFolder given = data::open_image_folder(words.text("data"), {.val = 0});
   std::vector<std::byte> file;
-  folder.train.source->read(folder.train.samples.front(), file);
+  given.train.source->read(given.train.samples[0], file);
   const std::int64_t entries = words.number("entries", 100'000'000);
   const double before = anonymous_mb();
+  data::ImageFolder folder;
+  folder.classes.resize(kClasses);
+  data::LabelRuns labels;
+  for (std::int64_t c = 0; c < kClasses; ++c) {
+    labels.add(entries * (c + 1) / kClasses - entries * c / kClasses, static_cast<std::uint32_t>(c));
+  }
+  folder.train = {"train", std::make_shared<OnePicture>(entries, std::move(file)), data::SampleList::first(entries),
+                  data::LabelList(labels.runs())};
+  data::carve_validation(folder, {.val = 0.1});
   data::ImageLoaderOptions options;
-  options.split.source = std::make_shared<OnePicture>(entries, std::move(file));
-  options.split.samples.resize(static_cast<std::size_t>(entries));
-  std::iota(options.split.samples.begin(), options.split.samples.end(), std::int64_t{0});
-  options.split.labels.assign(static_cast<std::size_t>(entries), 1);
+  options.split = folder.train;
   options.policy = {.crop = augment::Crop::kRandomResized, .flip = true};
   options.threads = static_cast<int>(words.number("threads", 1));
   const double row = 3.0 * options.policy.out_width * options.policy.out_height;
@@ -187,7 +206,10 @@ Json memory(const Words& words) {
     const std::optional<core::Batch> batch = loader.next();
     most = std::max(most, anonymous_mb());
   }
-  return {{"mb", std::max(0.0, most - before - ring)}, {"ring_mb", ring}, {"entries", entries}};
+  return {{"mb", std::max(0.0, most - before - ring)},
+          {"ring_mb", ring},
+          {"entries", entries},
+          {"validating", folder.val.size()}};
 }
 
 }  // namespace stoker::bench

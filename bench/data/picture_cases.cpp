@@ -29,9 +29,9 @@ data::ImageSplit opened(const Words& words) { return data::open_image_folder(wor
 
 // Every file once, so that the page cache is warm; and for decode(), which wants them in memory.
 std::vector<std::vector<std::byte>> read_all(const data::ImageSplit& split) {
-  std::vector<std::vector<std::byte>> files(split.samples.size());
+  std::vector<std::vector<std::byte>> files(static_cast<std::size_t>(split.size()));
   for (std::size_t i = 0; i < files.size(); ++i) {
-    split.source->read(split.samples[i], files[i]);
+    split.source->read(split.samples[static_cast<std::int64_t>(i)], files[i]);
   }
   return files;
 }

@@ -337,7 +337,7 @@ TEST_F(ImageLoaderTest, RefusesWhatCannotBe) {
   refused([](auto& o) { o.start = {0, 6}; });
   refused([](auto& o) { o.start = {-1, 0}; });
   refused([](auto& o) { o.policy.out_width = 0; });
-  refused([](auto& o) { o.split.labels.pop_back(); });
+  refused([](auto& o) { o.split.labels = LabelList::of(std::vector<std::int64_t>{0, 1}); });
   ImageLoaderOptions large = options_;
   large.batch = 1000;  // larger than the data: one batch of all
   EXPECT_EQ(ImageLoader(large).next()->size(), 23);

@@ -9,15 +9,15 @@ namespace stoker::tasks {
 namespace {
 
 TEST(ClassWeights, AreNoneBalancedOrListed) {
-  const std::vector<std::int64_t> labels = {0, 0, 0, 1};
-  EXPECT_FALSE(class_weights("none", labels, 3).defined());
-  const at::Tensor balanced = class_weights("balanced", labels, 3);  // 4 / (3 * count)
+  const std::vector<std::int64_t> counts = {3, 1, 0};
+  EXPECT_FALSE(class_weights("none", counts).defined());
+  const at::Tensor balanced = class_weights("balanced", counts);  // 4 / (3 * count)
   EXPECT_FLOAT_EQ(balanced[0].item<float>(), 4.0F / 9);
   EXPECT_FLOAT_EQ(balanced[1].item<float>(), 4.0F / 3);
   EXPECT_EQ(balanced[2].item<float>(), 0);
-  EXPECT_FLOAT_EQ(class_weights("1,2.5,0", labels, 3)[1].item<float>(), 2.5F);
-  EXPECT_THROW((void)class_weights("1,2", labels, 3), ConfigError);
-  EXPECT_THROW((void)class_weights("0,0,0", labels, 3), ConfigError);
+  EXPECT_FLOAT_EQ(class_weights("1,2.5,0", counts)[1].item<float>(), 2.5F);
+  EXPECT_THROW((void)class_weights("1,2", counts), ConfigError);
+  EXPECT_THROW((void)class_weights("0,0,0", counts), ConfigError);
 }
 
 TEST(ClassWeights, RefuseWhatIsNoListOfWeights) {

@@ -19,9 +19,7 @@ constexpr std::array<std::string_view, 3> kSplits = {"train", "val", "test"};
 // A split that the data has but that lacks some of the classes judges less than it seems to.
 void say_missing_classes(const ImageSplit& split, const ImageFolder& folder, std::vector<std::string>& findings) {
   std::vector<bool> seen(folder.classes.size(), false);
-  for (const std::int64_t label : split.labels) {
-    seen[static_cast<std::size_t>(label)] = true;
-  }
+  split.labels.each_run([&](auto, auto, std::int64_t label) { seen[static_cast<std::size_t>(label)] = true; });
   const auto missing = std::ranges::count(seen, false);
   if (split.size() > 0 && missing > 0) {
     const auto first = static_cast<std::size_t>(std::ranges::find(seen, false) - seen.begin());
@@ -47,6 +45,29 @@ void check_classes(const std::filesystem::path& path, const ImageFolder& folder)
 }
 
 }  // namespace
+
+ImageSplit part_of(const ImageSplit& split, std::shared_ptr<const BitSet> positions, bool inside) {
+  LabelRuns runs;
+  split.labels.each_run([&](std::int64_t first, std::int64_t count, std::int64_t label) {
+    for (std::int64_t i = first; i < first + count; ++i) {
+      runs.add(positions->contains(i) == inside ? 1 : 0, static_cast<std::uint32_t>(label));
+    }
+  });
+  ImageSplit part{split.name, split.source, {}, LabelList(runs.runs())};
+  if (split.samples.all()) {
+    part.samples = SampleList::of(std::move(positions), inside);
+    return part;
+  }
+  BitSet samples(split.source->size());
+  for (std::int64_t i = 0; i < split.size(); ++i) {
+    if (positions->contains(i) == inside) {
+      samples.insert(split.samples[i]);
+    }
+  }
+  samples.seal();
+  part.samples = SampleList::of(std::make_shared<const BitSet>(std::move(samples)), true);
+  return part;
+}
 
 ImageFolder open_image_folder(const std::filesystem::path& path, const SplitOptions& options,
                               const std::function<void(std::int64_t)>& progress) {

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "stoker/data/byte_source.h"
+#include "stoker/data/label_list.h"
+#include "stoker/data/sample_list.h"
 
 namespace stoker::data {
 
@@ -22,11 +24,14 @@ struct SplitOptions {
 struct ImageSplit {
   std::string name;  // "train", "val", "test"
   std::shared_ptr<const ByteSource> source;
-  std::vector<std::int64_t> samples;  // indices into source, ascending
-  std::vector<std::int64_t> labels;   // class of each of them, parallel to samples
+  SampleList samples;  // indices into source, ascending
+  LabelList labels;    // class of each of them, parallel to samples
 
-  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(samples.size()); }
+  [[nodiscard]] std::int64_t size() const { return samples.size(); }
 };
+
+// What of a split lies at the positions that are in a sealed set (or, with inside = false, are not), under its name.
+[[nodiscard]] ImageSplit part_of(const ImageSplit& split, std::shared_ptr<const BitSet> positions, bool inside);
 
 struct ImageFolder {
   std::string layout;                 // "class folders", "split folders", "tar shards", "tar file", "labels.csv"

@@ -133,9 +133,8 @@ void ImageLoader::submit_next() {
   slot.shares = reinterpret_cast<float*>(slot.memory.get() + at.shares);
   std::int64_t* label = slot.labels;
   for (std::int64_t& index : slot.indices) {  // from positions in the split to indices in its source
-    const auto position = static_cast<std::size_t>(index);
-    *label++ = options_.split.labels[position];
-    index = options_.split.samples[position];
+    *label++ = options_.split.labels[index];
+    index = options_.split.samples[index];
   }
   slot.bad.assign(slot.indices.size(), std::nullopt);
   slot.position = ahead_;
@@ -189,8 +188,8 @@ void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
 bool ImageLoader::put_stand_in(Slot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace) {
   constexpr std::uint16_t kOccurrence = 1;  // it may be drawn for itself in this epoch, too
   for (int attempt = 0; attempt < kStandIns; ++attempt) {
-    const auto position = static_cast<std::size_t>(
-        stand_in(options_.seed, slot.position.epoch, bad.index, attempt, options_.split.size()));
+    const std::int64_t position =
+        stand_in(options_.seed, slot.position.epoch, bad.index, attempt, options_.split.size());
     const std::int64_t index = options_.split.samples[position];
     try {
       reader_.read_row(index, options_.seed, slot.position.epoch, bytes_of(slot, row), workspace, kOccurrence);

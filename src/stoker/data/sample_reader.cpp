@@ -92,7 +92,7 @@ double estimate_sample_seconds(const ImageSplit& split, int channels, const augm
   std::int64_t had = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     try {
-      reader.read_row(split.samples[static_cast<std::size_t>(i * split.size() / count)], 0, 0, row, workspace);
+      reader.read_row(split.samples[i * split.size() / count], 0, 0, row, workspace);
       ++had;
     } catch (const DataError&) {
       if (i + 1 == count && had == 0) {

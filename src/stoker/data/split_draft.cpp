@@ -30,32 +30,39 @@ std::shared_ptr<const ByteSource> make_source(SplitDraft& draft) {
   return std::make_shared<TarSource>(draft.shards, std::move(entries));
 }
 
-// Positions in train that go to validation, ascending.
-std::vector<std::size_t> choose(const ImageSplit& train, std::size_t classes, const SplitOptions& options,
-                                std::vector<std::int64_t>& lonely) {
-  using Ticket = std::pair<std::uint64_t, std::size_t>;  // lowest numbers win
-  std::vector<std::vector<Ticket>> tickets(classes);
-  for (std::size_t i = 0; i < train.samples.size(); ++i) {
-    CounterRng random(options.seed, 0, static_cast<std::uint64_t>(train.samples[i]), RandomOp::kSplit);
-    const std::uint64_t high = random.next();
-    tickets[static_cast<std::size_t>(train.labels[i])].emplace_back((high << 32) | random.next(), i);
-  }
-  std::vector<std::size_t> chosen;
+// Positions in train that go to validation.
+BitSet choose(const ImageSplit& train, std::size_t classes, const SplitOptions& options,
+              std::vector<std::int64_t>& lonely) {
+  using Run = std::pair<std::int64_t, std::int64_t>;      // first position, number
+  using Ticket = std::pair<std::uint64_t, std::int64_t>;  // lowest numbers win
+  std::vector<std::vector<Run>> runs(classes);
+  train.labels.each_run([&](std::int64_t first, std::int64_t count, std::int64_t label) {
+    runs[static_cast<std::size_t>(label)].emplace_back(first, count);
+  });
+  BitSet chosen(train.size());
+  std::vector<Ticket> tickets;  // of one class
   for (std::size_t c = 0; c < classes; ++c) {
-    std::vector<Ticket>& of_class = tickets[c];
-    const auto size = static_cast<std::int64_t>(of_class.size());
+    tickets.clear();
+    for (const auto& [first, count] : runs[c]) {
+      for (std::int64_t i = first; i < first + count; ++i) {
+        CounterRng random(options.seed, 0, static_cast<std::uint64_t>(train.samples[i]), RandomOp::kSplit);
+        const std::uint64_t high = random.next();
+        tickets.emplace_back((high << 32) | random.next(), i);
+      }
+    }
+    const auto size = static_cast<std::int64_t>(tickets.size());
     if (size < 2) {
       lonely.push_back(static_cast<std::int64_t>(c));
       continue;
     }
     const std::int64_t share =
         std::clamp<std::int64_t>(std::llround(options.val * static_cast<double>(size)), 1, size - 1);
-    std::ranges::nth_element(of_class, of_class.begin() + share);
+    std::ranges::nth_element(tickets, tickets.begin() + share);
     for (std::int64_t k = 0; k < share; ++k) {
-      chosen.push_back(of_class[static_cast<std::size_t>(k)].second);
+      chosen.insert(tickets[static_cast<std::size_t>(k)].second);
     }
   }
-  std::ranges::sort(chosen);
+  chosen.seal();
   return chosen;
 }
 
@@ -77,10 +84,8 @@ ImageSplit make_split(SplitDraft draft, const std::vector<std::string>& classes)
   std::ranges::sort(draft.files, {}, [](const LabelledFile& each) { return std::tie(each.file.key, each.file.shard); });
   ImageSplit split;
   split.name = draft.name;
-  split.samples.resize(draft.files.size());
-  split.labels.reserve(draft.files.size());
-  for (std::size_t i = 0; i < draft.files.size(); ++i) {
-    const LabelledFile& each = draft.files[i];
+  LabelRuns labels;
+  for (const LabelledFile& each : draft.files) {
     const auto found = std::ranges::lower_bound(classes, each.label);
     if (found == classes.end() || *found != each.label) {
       fail<DataError>("data.folder",
@@ -88,9 +93,10 @@ ImageSplit make_split(SplitDraft draft, const std::vector<std::string>& classes)
                       " to train or take it away",
                       printable(each.label), draft.name, printable(each.file.key));
     }
-    split.samples[i] = static_cast<std::int64_t>(i);
-    split.labels.push_back(found - classes.begin());
+    labels.add(1, static_cast<std::uint32_t>(found - classes.begin()));
   }
+  split.samples = SampleList::first(static_cast<std::int64_t>(draft.files.size()));
+  split.labels = LabelList(labels.runs());
   split.source = make_source(draft);
   return split;
 }
@@ -98,16 +104,10 @@ ImageSplit make_split(SplitDraft draft, const std::vector<std::string>& classes)
 void carve_validation(ImageFolder& folder, const SplitOptions& options) {
   ImageSplit& train = folder.train;
   std::vector<std::int64_t> lonely;
-  const std::vector<std::size_t> chosen = choose(train, folder.classes.size(), options, lonely);
-  ImageSplit rest{train.name, train.source, {}, {}};
-  ImageSplit val{"val", train.source, {}, {}};
-  for (std::size_t i = 0, next = 0; i < train.samples.size(); ++i) {
-    const bool moves = next < chosen.size() && chosen[next] == i;
-    next += moves ? 1 : 0;
-    ImageSplit& to = moves ? val : rest;
-    to.samples.push_back(train.samples[i]);
-    to.labels.push_back(train.labels[i]);
-  }
+  const auto chosen = std::make_shared<const BitSet>(choose(train, folder.classes.size(), options, lonely));
+  ImageSplit rest = part_of(train, chosen, false);
+  ImageSplit val = part_of(train, chosen, true);
+  val.name = "val";
   folder.findings.push_back(fmt::format("validation: {} of the {} training samples, balanced by class, seed {}",
                                         val.size(), train.size(), options.seed));
   if (!lonely.empty()) {

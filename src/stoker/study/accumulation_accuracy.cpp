@@ -35,12 +35,12 @@ constexpr Schedule kSchedules[] = {{"32 x 1", 32, 32}, {"16 x 2", 32, 16}, {"16 
 // Evenly spread, so that every class is there whatever the order of the files.
 void keep(data::ImageSplit& split, std::int64_t most) {
   const std::int64_t size = split.size(), kept = std::min(size, most);
+  BitSet positions(size);
   for (std::int64_t i = 0; i < kept; ++i) {
-    split.samples[static_cast<std::size_t>(i)] = split.samples[static_cast<std::size_t>(i * size / kept)];
-    split.labels[static_cast<std::size_t>(i)] = split.labels[static_cast<std::size_t>(i * size / kept)];
+    positions.insert(i * size / kept);
   }
-  split.samples.resize(static_cast<std::size_t>(kept));
-  split.labels.resize(static_cast<std::size_t>(kept));
+  positions.seal();
+  split = data::part_of(split, std::make_shared<const BitSet>(std::move(positions)), true);
 }
 
 data::ImageLoaderOptions loading(const data::ImageSplit& split, std::int64_t batch, std::uint64_t seed, bool training) {

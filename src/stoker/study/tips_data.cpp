@@ -2,7 +2,6 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "stoker/base/fmt.h"
 #include "stoker/data/image_loader.h"
@@ -51,9 +50,8 @@ Way loading_way(const Setting& setting, int threads) {
   data::ImageLoaderOptions options;
   options.batch = setting.batch > 0 ? setting.batch : kBatch;
   options.split.source = std::make_shared<MadeUpPictures>(options.batch * kBatches);
-  options.split.samples.resize(static_cast<std::size_t>(options.split.source->size()));
-  std::iota(options.split.samples.begin(), options.split.samples.end(), std::int64_t{0});
-  options.split.labels.assign(options.split.samples.size(), 1);
+  options.split.samples = data::SampleList::first(options.split.source->size());
+  options.split.labels = data::LabelList(std::vector{data::LabelRun{options.split.size(), 1}});
   options.policy = {.crop = augment::Crop::kRandomResized, .out_width = 32, .out_height = 32, .flip = true};
   options.threads = threads;
   const StepOnBatches engine = engine_step(setting);

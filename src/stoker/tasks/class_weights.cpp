@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
@@ -52,17 +53,15 @@ std::string class_list(const std::vector<std::string>& classes) {
   return classes.size() > kShown ? text + fmt::format(", and {} more", classes.size() - kShown) : text;
 }
 
-at::Tensor class_weights(const std::string& text, const std::vector<std::int64_t>& labels, std::size_t classes) {
+at::Tensor class_weights(const std::string& text, const std::vector<std::int64_t>& counts) {
   if (text == "none") {
     return {};
   }
-  std::vector<double> weights(classes, 0);
   if (text == "balanced") {
-    for (const std::int64_t label : labels) {
-      weights.at(static_cast<std::size_t>(label)) += 1;
-    }
-    for (double& weight : weights) {
-      weight = weight > 0 ? static_cast<double>(labels.size()) / (static_cast<double>(classes) * weight) : 0;
+    const auto all = static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
+    std::vector<double> weights;
+    for (const std::int64_t count : counts) {
+      weights.push_back(count > 0 ? all / (static_cast<double>(counts.size()) * static_cast<double>(count)) : 0);
     }
     return at::tensor(weights, at::kDouble).to(at::kFloat);
   }
@@ -74,9 +73,9 @@ at::Tensor class_weights(const std::string& text, const std::vector<std::int64_t
     listed.push_back(value);
     start = comma + 1;
   }
-  if (listed.size() != classes || std::ranges::none_of(listed, [](double w) { return w > 0; })) {
+  if (listed.size() != counts.size() || std::ranges::none_of(listed, [](double w) { return w > 0; })) {
     fail<ConfigError>(kWhere, "class_weights has {} numbers for {} classes; give one for each, not all 0",
-                      listed.size(), classes);
+                      listed.size(), counts.size());
   }
   return at::tensor(listed, at::kDouble).to(at::kFloat);
 }

@@ -21,9 +21,8 @@ namespace stoker::tasks {
 // "3 classes: cat, dog, fish", at most 20 by name.
 [[nodiscard]] std::string class_list(const std::vector<std::string>& classes);
 
-// "none": undefined; "balanced": N / (classes * N_c), 0 for a class without samples; or the listed numbers. float32
-// [classes]. ConfigError if their number is not that of the classes, or all are 0.
-[[nodiscard]] at::Tensor class_weights(const std::string& text, const std::vector<std::int64_t>& labels,
-                                       std::size_t classes);
+// counts: samples of each class. "none": undefined; "balanced": N / (classes * N_c), 0 for a class without samples; or
+// the listed numbers. float32 [classes]. ConfigError if their number is not that of the classes, or all are 0.
+[[nodiscard]] at::Tensor class_weights(const std::string& text, const std::vector<std::int64_t>& counts);
 
 }  // namespace stoker::tasks

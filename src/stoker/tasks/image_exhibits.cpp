@@ -37,7 +37,7 @@ std::vector<Verdict> read(const at::Tensor& verdicts) {
 
 // What the network sees of a sample, no larger than kSide.
 std::vector<std::byte> picture_of(const data::ImageSplit& split, std::int64_t sample, const ImageCard& card) {
-  const std::int64_t index = split.samples[static_cast<std::size_t>(sample)];
+  const std::int64_t index = split.samples[sample];
   std::vector<std::byte> bytes;
   split.source->read(index, bytes);
   augment::Image image, seen;

@@ -91,7 +91,7 @@ PictureFacts look_at_pictures(const data::ImageSplit& split) {
   std::string first_error;
   const std::int64_t looks = std::min(kLooks, split.size());
   for (std::int64_t look = 0; look < looks; ++look) {
-    const std::int64_t index = split.samples[static_cast<std::size_t>(look * split.size() / looks)];
+    const std::int64_t index = split.samples[look * split.size() / looks];
     try {
       split.source->read(index, bytes);
       const data::ImageInfo info = data::probe_image(bytes, {}, split.source->name(index));

@@ -68,9 +68,7 @@ void relabel(data::ImageSplit& split, const std::vector<std::string>& from, cons
     }
     ids.push_back(found - to.begin());
   }
-  for (std::int64_t& label : split.labels) {
-    label = ids.at(static_cast<std::size_t>(label));
-  }
+  split.labels = split.labels.renamed(ids);
 }
 
 // A file given as data is a tar file; a picture is the likeliest mistake.
@@ -142,7 +140,7 @@ class ImageTask final : public Task {
     ClassifierOptions classifier;
     classifier.label_smoothing = real_value(own_, "label_smoothing");
     classifier.class_weights =
-        class_weights(text_value(own_, "class_weights"), folder_.train.labels, folder_.classes.size());
+        class_weights(text_value(own_, "class_weights"), folder_.train.labels.counts(folder_.classes.size()));
     return make_classifier(request, card_, std::move(classifier));
   }
   [[nodiscard]] BatchChecks checks() const override {

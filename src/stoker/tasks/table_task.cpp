@@ -135,11 +135,11 @@ class TableTask final : public Task {
     options.label_smoothing = real_value(own_, "label_smoothing");
     if (!encoding_.regression()) {
       const at::Tensor& all = main_.target;
-      std::vector<std::int64_t> labels;
+      std::vector<std::int64_t> counts(encoding_.classes.size());
       for (const std::int64_t row : train_.rows) {
-        labels.push_back(all.const_data_ptr<std::int64_t>()[row]);
+        ++counts.at(static_cast<std::size_t>(all.const_data_ptr<std::int64_t>()[row]));
       }
-      options.class_weights = class_weights(text_value(own_, "class_weights"), labels, encoding_.classes.size());
+      options.class_weights = class_weights(text_value(own_, "class_weights"), counts);
     }
     return make_model_of(request, encoding_, shape(), std::move(options));
   }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/base/bit_set.h"
+
+#include <bit>
+
+namespace stoker {
+
+BitSet::BitSet(std::int64_t size)
+    : size_(size),
+      words_((static_cast<std::size_t>(size) + kWord * kBlock - 1) / (kWord * kBlock) * kBlock),
+      before_(1) {}
+
+void BitSet::seal() {
+  before_.resize(words_.size() / kBlock + 1);
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    if (i % kBlock == 0) {
+      before_[i / kBlock] = count;
+    }
+    count += std::popcount(words_[i]);
+  }
+  before_.back() = count;
+}
+
+std::int64_t BitSet::select(std::int64_t k, bool inside) const {
+  const auto before = [&](std::size_t block) {
+    return inside ? before_[block] : static_cast<std::int64_t>(block * kBlock * kWord) - before_[block];
+  };
+  std::size_t low = 0, high = before_.size() - 1;  // the block is in [low, high)
+  while (high - low > 1) {
+    const std::size_t middle = (low + high) / 2;
+    (before(middle) <= k ? low : high) = middle;
+  }
+  auto left = static_cast<int>(k - before(low));
+  for (std::size_t i = low * kBlock;; ++i) {
+    std::uint64_t word = inside ? words_[i] : ~words_[i];
+    const int here = std::popcount(word);
+    if (left < here) {
+      for (; left > 0; --left) {
+        word &= word - 1;  // without its lowest bit
+      }
+      return static_cast<std::int64_t>(i * kWord) + std::countr_zero(word);
+    }
+    left -= here;
+  }
+}
+
+}  // namespace stoker
