@@ -40,9 +40,9 @@ TEST(Sampler, HandsOutEverySampleOnceInThePermutationsOrder) {
 
 TEST(Sampler, TheTailIsKeptOrDropped) {
   EXPECT_EQ(Sampler({.samples = 103, .batch = 10}).steps_per_epoch(), 11);
-  EXPECT_EQ(Sampler({.samples = 103, .batch = 10}).global_size(10), 3);
+  EXPECT_EQ(Sampler({.samples = 103, .batch = 10}).global_size(0, 10), 3);
   EXPECT_EQ(Sampler({.samples = 103, .batch = 10, .drop_tail = true}).steps_per_epoch(), 10);
-  EXPECT_EQ(Sampler({.samples = 5, .batch = 64}).global_size(0), 5);  // a batch larger than the data
+  EXPECT_EQ(Sampler({.samples = 5, .batch = 64}).global_size(0, 0), 5);  // a batch larger than the data
   EXPECT_EQ(Sampler({.samples = 0, .batch = 64}).steps_per_epoch(), 0);
 }
 

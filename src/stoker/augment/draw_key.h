@@ -14,7 +14,7 @@ struct DrawKey {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
   std::uint64_t sample = 0;      // index in its source
-  std::uint16_t occurrence = 0;  // how often it was drawn before in this epoch
+  std::uint32_t occurrence = 0;  // tells copies of a sample in one epoch apart; 0 where it comes once
 
   [[nodiscard]] CounterRng random(RandomOp op) const { return {seed, epoch, sample, op, occurrence}; }
 };

@@ -19,22 +19,25 @@ enum class RandomOp : std::uint16_t {
   kFlip = 4,
   kColour = 5,
   kMix = 6,
-  kInit = 7,      // initial weights
-  kPicture = 8,   // which pictures are shown to people
-  kWindow = 9,    // where an epoch's windows of a text begin
-  kToken = 10,    // the next token of a generated text
+  kInit = 7,     // initial weights
+  kPicture = 8,  // which pictures are shown to people
+  kWindow = 9,   // where an epoch's windows of a text begin
+  kToken = 10,   // the next token of a generated text
   kAffine = 11,
   kGrey = 12,
   kBlur = 13,
   kErase = 14,
+  kDraw = 15,     // which sample a draw with replacement gives
+  kDerive = 16,   // seeds that are made from a run's seed
   kStandIn = 64,  // what stands in for a bad sample
   kOwn = 0x8000,  // this and every greater number: programs on the library
 };
 
 class CounterRng {
  public:
-  // occurrence counts how often the sample was drawn before in this epoch (0 under uniform sampling).
-  CounterRng(std::uint64_t seed, std::uint32_t epoch, std::uint64_t sample, RandomOp op, std::uint16_t occurrence = 0)
+  // occurrence tells copies of a sample in one epoch apart: 0 where each comes once; where one may come again, the
+  // number of the draw within the epoch, which no two share and which needs no count of what was drawn before.
+  CounterRng(std::uint64_t seed, std::uint32_t epoch, std::uint64_t sample, RandomOp op, std::uint32_t occurrence = 0)
       : key_{static_cast<std::uint32_t>(seed ^ (seed >> 32)), epoch},
         counter_{static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32),
                  static_cast<std::uint32_t>(op) << 16, occurrence} {}
@@ -60,5 +63,12 @@ class CounterRng {
   PhiloxBlock block_{};
   int used_ = 4;
 };
+
+// A seed of its own for part `number` of what has that seed: without it, two sets of one size had the same order.
+inline std::uint64_t derived_seed(std::uint64_t seed, std::uint64_t number) {
+  CounterRng random(seed, 0, number, RandomOp::kDerive);
+  const std::uint64_t high = random.next();
+  return (high << 32) | random.next();
+}
 
 }  // namespace stoker

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "stoker/base/error.h"
+#include "stoker/data/sampler.h"
 
 namespace stoker::data {
 namespace {
@@ -33,6 +34,19 @@ ImageLoaderOptions checked(ImageLoaderOptions options) {
   }
   const bool even = options.ranks > 0 && options.batch % options.ranks == 0;
   augment::check(options.mix, even ? options.batch / options.ranks : 1);
+  if (!options.order) {
+    options.order = std::make_shared<Sampler>(SamplerOptions{.samples = options.split.size(),
+                                                             .batch = options.batch,
+                                                             .seed = options.seed,
+                                                             .shuffle = options.shuffle,
+                                                             .drop_tail = options.drop_tail,
+                                                             .rank = options.rank,
+                                                             .ranks = options.ranks});
+  }
+  if (options.order->samples() != options.split.size()) {
+    fail<ConfigError>("data.loader", "the order is of {} samples, the {} split has {}", options.order->samples(),
+                      options.split.name, options.split.size());
+  }
   return options;
 }
 
@@ -41,16 +55,6 @@ std::string without_name(std::string_view message, std::string_view name) {
   const std::size_t at = message.find(name);
   const bool named = at != std::string_view::npos && message.substr(at + name.size()).starts_with(": ");
   return std::string(named ? message.substr(at + name.size() + 2) : message);
-}
-
-SamplerOptions sampler_options(const ImageLoaderOptions& options) {
-  return {.samples = options.split.size(),
-          .batch = options.batch,
-          .seed = options.seed,
-          .shuffle = options.shuffle,
-          .drop_tail = options.drop_tail,
-          .rank = options.rank,
-          .ranks = options.ranks};
 }
 
 // In page-locked memory, so that a copy to a GPU need not wait.
@@ -69,7 +73,6 @@ int depth_of(const ImageLoaderOptions& options, std::int64_t row_bytes) {
 
 ImageLoader::ImageLoader(ImageLoaderOptions options)
     : options_(checked(std::move(options))),
-      sampler_(sampler_options(options_)),
       reader_(options_.split.source, options_.channels, options_.policy, options_.store),
       ledger_(options_.bad, options_.split.size()),
       position_(options_.start),
@@ -124,7 +127,8 @@ void ImageLoader::submit_next() {
   }
   const std::int64_t ticket = tickets_++;
   Slot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
-  sampler_.positions(ahead_.epoch, ahead_.step, slot.indices);
+  options_.order->positions(ahead_.epoch, ahead_.step, slot.indices);
+  slot.first_draw = options_.order->first_draw(ahead_.step);
   slot.memory = ring_.take();
   const Places at = places();
   slot.rows = reinterpret_cast<std::uint8_t*>(slot.memory.get());
@@ -140,7 +144,7 @@ void ImageLoader::submit_next() {
   slot.position = ahead_;
   const auto rows = static_cast<std::int64_t>(slot.indices.size());
   if (options_.mix.on()) {
-    const bool whole = sampler_.global_size(ahead_.step) == options_.batch;
+    const bool whole = global_size(ahead_) == options_.batch;
     slot.mixer.begin(options_.mix, options_.policy.out_width, options_.policy.out_height,
                      {options_.seed, static_cast<std::uint32_t>(ahead_.epoch), static_cast<std::uint32_t>(ahead_.step),
                       static_cast<std::uint32_t>(options_.rank * rows / options_.mix.block)},
@@ -160,6 +164,16 @@ augment::Pixels ImageLoader::pixels_of(const Slot& slot) const {
   return {slot.rows, options_.policy.out_width, options_.policy.out_height, options_.channels};
 }
 
+// A row's number where a sample may come again; what stands in may be drawn for itself in the epoch, too.
+std::uint32_t ImageLoader::occurrence(const Slot& slot, std::size_t row, bool stand_in) {
+  constexpr std::uint32_t kStandIn = 1U << 31;  // above every draw
+  if (!slot.first_draw) {
+    return stand_in ? 1 : 0;
+  }
+  const std::uint32_t draw = static_cast<std::uint32_t>(*slot.first_draw) + static_cast<std::uint32_t>(row);
+  return stand_in ? draw | kStandIn : draw;
+}
+
 void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
   Slot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
   const auto at = static_cast<std::size_t>(row);
@@ -167,7 +181,8 @@ void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
   const std::int64_t index = slot.indices[at];
   reader_.prefetch(std::span<const std::int64_t>(slot.indices).subspan(at + 1));
   try {
-    reader_.read_row(index, options_.seed, slot.position.epoch, bytes_of(slot, at), workspace);
+    reader_.read_row(index, options_.seed, slot.position.epoch, bytes_of(slot, at), workspace,
+                     occurrence(slot, at, false));
   } catch (const DataError& error) {
     if (ledger_.on_bad() == OnBad::kRaise) {
       throw;
@@ -186,13 +201,13 @@ void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
 }
 
 bool ImageLoader::put_stand_in(Slot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace) {
-  constexpr std::uint16_t kOccurrence = 1;  // it may be drawn for itself in this epoch, too
   for (int attempt = 0; attempt < kStandIns; ++attempt) {
     const std::int64_t position =
         stand_in(options_.seed, slot.position.epoch, bad.index, attempt, options_.split.size());
     const std::int64_t index = options_.split.samples[position];
     try {
-      reader_.read_row(index, options_.seed, slot.position.epoch, bytes_of(slot, row), workspace, kOccurrence);
+      reader_.read_row(index, options_.seed, slot.position.epoch, bytes_of(slot, row), workspace,
+                       occurrence(slot, row, true));
     } catch (const DataError&) {
       continue;
     }

@@ -15,12 +15,12 @@
 #include "stoker/base/clock.h"
 #include "stoker/core/batch_source.h"
 #include "stoker/data/bad_samples.h"
+#include "stoker/data/batch_order.h"
 #include "stoker/data/block_mixer.h"
 #include "stoker/data/cpu_gate.h"
 #include "stoker/data/image_folder.h"
 #include "stoker/data/row_pool.h"
 #include "stoker/data/sample_reader.h"
-#include "stoker/data/sampler.h"
 #include "stoker/data/slot_ring.h"
 #include "stoker/data/stage_laps.h"
 #include "stoker/data/thread_governor.h"
@@ -31,7 +31,9 @@ struct ImageLoaderOptions {
   ImageSplit split;
   int channels = 3;  // 1 or 3
   augment::ImagePolicy policy;
-  augment::Mix mix;         // of the rows of whole batches
+  augment::Mix mix;  // of the rows of whole batches
+  // Of the split's samples, over the same batch and ranks; null: every sample once an epoch, by the options below.
+  std::shared_ptr<const BatchOrder> order;
   std::int64_t batch = 64;  // global: samples over all ranks
   std::uint64_t seed = 0;   // of the order and of what is drawn
   bool shuffle = true;
@@ -64,9 +66,11 @@ class ImageLoader final : public core::BatchSource {
 
   [[nodiscard]] std::optional<core::Batch> next() override;
 
-  [[nodiscard]] std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }
-  // Samples of the global batch at a step.
-  [[nodiscard]] std::int64_t global_size(std::int64_t step) const { return sampler_.global_size(step); }
+  [[nodiscard]] std::int64_t steps_per_epoch() const { return options_.order->steps_per_epoch(); }
+  // Samples of the global batch at a position.
+  [[nodiscard]] std::int64_t global_size(core::Position at) const {
+    return options_.order->global_size(at.epoch, at.step);
+  }
   // The batch that next() hands out next; at an epoch's end step equals steps_per_epoch().
   [[nodiscard]] core::Position position() const { return position_; }
   [[nodiscard]] std::optional<core::SourceFigures> figures() const override;
@@ -80,6 +84,7 @@ class ImageLoader final : public core::BatchSource {
     std::int64_t *labels = nullptr, *mixed = nullptr;
     float* shares = nullptr;
     std::vector<std::int64_t> indices;
+    std::optional<std::int64_t> first_draw;           // as BatchOrder's
     std::vector<std::optional<core::BadSample>> bad;  // of each row; replaced_by tells whether another one stands in
     BlockMixer mixer;
   };
@@ -92,14 +97,14 @@ class ImageLoader final : public core::BatchSource {
   [[nodiscard]] core::SourceFigures counted(std::int64_t* slowest = nullptr) const;
   void submit_next();
   [[nodiscard]] augment::Pixels pixels_of(const Slot& slot) const;
+  [[nodiscard]] static std::uint32_t occurrence(const Slot& slot, std::size_t row, bool stand_in);
   void fill(std::int64_t ticket, std::int64_t row, int worker);
   bool put_stand_in(Slot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace);
   [[nodiscard]] std::span<std::uint8_t> bytes_of(const Slot& slot, std::size_t row) const;
   core::Batch finish(Slot& slot);
   void close_gaps(Slot& slot);
 
-  ImageLoaderOptions options_;
-  Sampler sampler_;
+  ImageLoaderOptions options_;  // with an order
   SampleReader reader_;
   BadSampleLedger ledger_;
   core::Position position_;   // of the next batch to hand out

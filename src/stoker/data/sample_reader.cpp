@@ -57,7 +57,7 @@ void SampleReader::put_row(const augment::ImageDraw& drawn, augment::ImageView p
 }
 
 void SampleReader::read_row(std::int64_t index, std::uint64_t seed, std::int64_t epoch, std::span<std::uint8_t> row,
-                            SampleWorkspace& workspace, std::uint16_t occurrence) const {
+                            SampleWorkspace& workspace, std::uint32_t occurrence) const {
   const augment::DrawKey key{seed, static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(index), occurrence};
   workspace.laps.begin(index);
   if (store_) {

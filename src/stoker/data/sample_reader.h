@@ -38,10 +38,10 @@ class SampleReader {
 
   // Bytes of a row: out_height * out_width * channels.
   [[nodiscard]] std::int64_t row_bytes() const;
-  // Fills row (row_bytes() long, HWC) with sample `index` of the source as it is in that epoch. occurrence: 0, or how
-  // often it was drawn before. DataError that names the file if it cannot be had.
+  // Fills row (row_bytes() long, HWC) with sample `index` of the source as it is in that epoch. occurrence: 0, or
+  // what tells copies of it in that epoch apart. DataError that names the file if it cannot be had.
   void read_row(std::int64_t index, std::uint64_t seed, std::int64_t epoch, std::span<std::uint8_t> row,
-                SampleWorkspace& workspace, std::uint16_t occurrence = 0) const;
+                SampleWorkspace& workspace, std::uint32_t occurrence = 0) const;
   // A hint that read_row() will be asked for these soon, in this order.
   void prefetch(std::span<const std::int64_t> indices) const {
     constexpr std::size_t kPixels = 1, kEntry = 5;  // places ahead: memory takes about as long as a small picture

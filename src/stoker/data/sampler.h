@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples make up the batch at (epoch, step): a pure function, so resuming is asking for a later step, and every
-// rank, thread count and format agree. Used by ImageLoader. Thread-safe: immutable.
+// Every sample exactly once an epoch, in an order computed index by index: what everything is trained on unless asked
+// otherwise. Used by ImageLoader, TensorSource and TokenWindows. Thread-safe: immutable.
 #pragma once
 
 #include <cstdint>
 #include <vector>
+
+#include "stoker/data/batch_order.h"
+#include "stoker/data/equal_batches.h"
 
 namespace stoker::data {
 
@@ -18,20 +21,22 @@ struct SamplerOptions {
   int ranks = 1;
 };
 
-class Sampler {
+class Sampler final : public BatchOrder {
  public:
   // ConfigError for numbers that cannot be, and for drop_tail that would leave no batch at all.
   explicit Sampler(const SamplerOptions& options);
 
-  [[nodiscard]] std::int64_t steps_per_epoch() const { return steps_; }
-  // Samples of the global batch at step (0 ... steps_per_epoch() - 1): batch, or less in the tail.
-  [[nodiscard]] std::int64_t global_size(std::int64_t step) const;
-  // This rank's contiguous slice of the global batch, as positions 0 ... samples - 1 in the split; may be empty.
-  void positions(std::int64_t epoch, std::int64_t step, std::vector<std::int64_t>& out) const;
+  [[nodiscard]] std::int64_t samples() const override { return options_.samples; }
+  [[nodiscard]] std::int64_t steps_per_epoch() const override { return batches_.steps(); }
+  // batch, or less in the tail.
+  [[nodiscard]] std::int64_t global_size(std::int64_t, std::int64_t step) const override {
+    return batches_.global_size(step);
+  }
+  void positions(std::int64_t epoch, std::int64_t step, std::vector<std::int64_t>& out) const override;
 
  private:
   SamplerOptions options_;
-  std::int64_t steps_ = 0;
+  EqualBatches batches_;
 };
 
 }  // namespace stoker::data

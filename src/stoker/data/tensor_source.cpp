@@ -6,11 +6,12 @@
 #include <algorithm>
 
 #include "stoker/base/error.h"
+#include "stoker/data/sampler.h"
 
 namespace stoker::data {
 namespace {
 
-SamplerOptions sampler_options(const TensorSourceOptions& options) {
+TensorSourceOptions checked(TensorSourceOptions options) {
   if (options.fields.empty()) {
     fail<ConfigError>("data.tensor_source", "there is no field");
   }
@@ -24,28 +25,35 @@ SamplerOptions sampler_options(const TensorSourceOptions& options) {
   if (!options.indices.empty() && static_cast<std::int64_t>(options.indices.size()) != rows) {
     fail<ConfigError>("data.tensor_source", "{} indices for {} rows", options.indices.size(), rows);
   }
-  SamplerOptions sampler;
-  sampler.samples = rows;
-  sampler.batch = options.batch;
-  sampler.seed = options.seed;
-  sampler.shuffle = options.shuffle;
-  sampler.drop_tail = options.drop_tail;
-  sampler.rank = options.rank;
-  sampler.ranks = options.ranks;
-  return sampler;
+  if (!options.order) {
+    SamplerOptions sampler;
+    sampler.samples = rows;
+    sampler.batch = options.batch;
+    sampler.seed = options.seed;
+    sampler.shuffle = options.shuffle;
+    sampler.drop_tail = options.drop_tail;
+    sampler.rank = options.rank;
+    sampler.ranks = options.ranks;
+    options.order = std::make_shared<Sampler>(sampler);
+  }
+  if (options.order->samples() != rows) {
+    fail<ConfigError>("data.tensor_source", "the order is of {} samples, the fields have {} rows",
+                      options.order->samples(), rows);
+  }
+  return options;
 }
 
 }  // namespace
 
 TensorSource::TensorSource(TensorSourceOptions options)
-    : options_(std::move(options)), sampler_(sampler_options(options_)), position_(options_.start) {}
+    : options_(checked(std::move(options))), position_(options_.start) {}
 
 std::optional<core::Batch> TensorSource::next() {
-  if (position_.step >= sampler_.steps_per_epoch()) {
+  if (position_.step >= steps_per_epoch()) {
     position_ = {position_.epoch + 1, 0};
     return std::nullopt;
   }
-  sampler_.positions(position_.epoch, position_.step, rows_);
+  options_.order->positions(position_.epoch, position_.step, rows_);
   const at::Tensor rows = at::empty({static_cast<std::int64_t>(rows_.size())}, at::kLong);
   std::ranges::copy(rows_, rows.mutable_data_ptr<std::int64_t>());
   std::vector<std::int64_t> indices = rows_;
