@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Libraries of the system that a program on Stoker links, for our own build and, installed, for our users'. On Debian:
-# libjpeg62-turbo-dev, libspng-dev, libhwy-dev, libonig-dev, nlohmann-json3-dev, pkg-config.
+# libjpeg62-turbo-dev, libspng-dev, libwebp-dev, libhwy-dev, libonig-dev, nlohmann-json3-dev, pkg-config.
 set(stoker_required REQUIRED)
 if(CMAKE_FIND_PACKAGE_NAME STREQUAL "stoker")  # says by itself what is missing
   set(stoker_required QUIET)
@@ -10,6 +10,7 @@ find_package(PkgConfig ${stoker_required})
 if(PkgConfig_FOUND)
   pkg_check_modules(jpeg ${stoker_required} IMPORTED_TARGET libjpeg)
   pkg_check_modules(spng ${stoker_required} IMPORTED_TARGET spng)
+  pkg_check_modules(webp ${stoker_required} IMPORTED_TARGET libwebp libwebpdemux)
   pkg_check_modules(highway ${stoker_required} IMPORTED_TARGET libhwy)
   pkg_check_modules(oniguruma ${stoker_required} IMPORTED_TARGET oniguruma)
 endif()

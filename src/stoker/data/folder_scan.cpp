@@ -21,9 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kProgressEvery = 5'000;  // files
-constexpr std::array<std::string_view, 5> kPictures = {"jpg", "jpeg", "jpe", "jfif", "png"};
-constexpr std::array<std::string_view, 15> kUnsupported = {"webp", "gif", "bmp", "tif", "tiff", "avif", "heic", "heif",
-                                                           "jxl",  "jp2", "ppm", "pgm", "pbm",  "tga",  "svg"};
+constexpr std::array<std::string_view, 6> kPictures = {"jpg", "jpeg", "jpe", "jfif", "png", "webp"};
+constexpr std::array<std::string_view, 14> kUnsupported = {"gif", "bmp", "tif", "tiff", "avif", "heic", "heif",
+                                                           "jxl", "jp2", "ppm", "pgm",  "pbm",  "tga",  "svg"};
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 

@@ -7,11 +7,13 @@
 
 #include "stoker/base/error.h"
 #include "stoker/data/exif.h"
-#include "stoker/data/jpeg_decode.h"
 #include "stoker/data/png_decode.h"
 
 namespace stoker::data {
 namespace {
+
+constexpr std::string_view kJpeg = "JPEG", kPng = "PNG", kWebp = "WebP";
+constexpr std::array kReadable = {kJpeg, kPng, kWebp};
 
 struct Signature {
   std::size_t offset;
@@ -20,9 +22,9 @@ struct Signature {
 };
 using namespace std::string_view_literals;
 constexpr std::array kSignatures = {
-    Signature{0, "\xFF\xD8\xFF"sv, "JPEG"},
-    Signature{0, "\x89PNG\r\n\x1A\n"sv, "PNG"},
-    Signature{8, "WEBP"sv, "WebP"},
+    Signature{0, "\xFF\xD8\xFF"sv, kJpeg},
+    Signature{0, "\x89PNG\r\n\x1A\n"sv, kPng},
+    Signature{8, "WEBP"sv, kWebp},
     Signature{0, "GIF8"sv, "GIF"},
     Signature{0, "BM"sv, "BMP"},
     Signature{0, "II*\0"sv, "TIFF"},
@@ -33,17 +35,18 @@ constexpr std::array kSignatures = {
     Signature{0, "\0\0\0\x0CjP  "sv, "JPEG 2000"},
 };
 
-// "JPEG" or "PNG"; DataError for everything else.
+// One of kReadable; DataError for everything else.
 std::string_view readable_format(Bytes file, std::string_view name) {
   if (file.empty()) {
-    fail<DataError>("data.decode", "{}: is empty (0 bytes); a JPEG or PNG picture is expected", name);
+    fail<DataError>("data.decode", "{}: is empty (0 bytes); a picture is expected, {}", name,
+                    fmt::join(kReadable, ", "));
   }
   const std::string_view format = picture_format(file);
   if (format.empty()) {
-    fail<DataError>("data.decode", "{}: is no picture (it begins with \"{}\"); JPEG or PNG is expected", name,
-                    printable(as_text(file.first(std::min<std::size_t>(file.size(), 12)))));
+    fail<DataError>("data.decode", "{}: is no picture (it begins with \"{}\"); one of {} is expected", name,
+                    printable(as_text(file.first(std::min<std::size_t>(file.size(), 12)))), fmt::join(kReadable, ", "));
   }
-  if (format != "JPEG" && format != "PNG") {
+  if (std::ranges::find(kReadable, format) == kReadable.end()) {
     fail<DataError>("data.decode", "{}: unsupported format ({}); convert it to JPEG or PNG", name, format);
   }
   return format;
@@ -85,7 +88,9 @@ void check_picture_size(std::int64_t width, std::int64_t height, const DecodeLim
 
 ImageInfo probe_image(Bytes file, const DecodeLimits& limits, std::string_view name) {
   const std::string_view format = readable_format(file, name);
-  const StoredPicture stored = format == "JPEG" ? JpegDecoder().open(file, name) : png_header(file, limits, name);
+  const StoredPicture stored = format == kJpeg   ? JpegDecoder().open(file, name)
+                               : format == kWebp ? WebpDecoder().open(file, name)
+                                                 : png_header(file, limits, name);
   check_picture_size(stored.width, stored.height, limits, name);
   ImageInfo info{format, stored.width, stored.height, stored.channels};
   if (stored.orientation >= 5) {
@@ -100,8 +105,10 @@ ImageDecoder::Size ImageDecoder::open(Bytes file, int channels, const DecodeLimi
   }
   channels_ = channels;
   limits_ = limits;
-  is_jpeg_ = readable_format(file, name) == "JPEG";
-  stored_ = is_jpeg_ ? jpeg_.open(file, name) : png_decode(file, channels, limits, whole_, name);
+  format_ = readable_format(file, name);
+  stored_ = format_ == kJpeg   ? jpeg_.open(file, name)
+            : format_ == kWebp ? webp_.open(file, name)
+                               : png_decode(file, channels, limits, whole_, name);
   check_picture_size(stored_.width, stored_.height, limits, name);
   size_ = {stored_.width, stored_.height};
   if (stored_.orientation >= 5) {
@@ -110,10 +117,16 @@ ImageDecoder::Size ImageDecoder::open(Bytes file, int channels, const DecodeLimi
   return size_;
 }
 
+augment::ImageView ImageDecoder::decode_stored(const augment::Region& region, std::string_view name) {
+  if (format_ == kJpeg) {
+    return jpeg_.decode(region, channels_, limits_, name);
+  }
+  return format_ == kWebp ? webp_.decode(region, limits_, name) : whole_.view();
+}
+
 augment::ImageView ImageDecoder::decode(const augment::Region& region, std::string_view name) {
   const augment::Region wanted = region_as_stored(region, stored_.orientation, stored_.width, stored_.height);
-  augment::ImageView view = (is_jpeg_ ? jpeg_.decode(wanted, channels_, limits_, name) : whole_.view())
-                                .part(wanted.left, wanted.top, wanted.width, wanted.height);
+  augment::ImageView view = decode_stored(wanted, name).part(wanted.left, wanted.top, wanted.width, wanted.height);
   if (view.channels == 3 && channels_ == 1) {
     to_luma(view, grey_);
     view = grey_.view();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a JPEG or PNG file to pixels. The format is told by the content, never by the file's name. Used by
+// Bytes of a JPEG, PNG or WebP file to pixels. The format is told by the content, never by the file's name. Used by
 // data::SampleReader and `stoker predict`. Thread-safe: no state.
 #pragma once
 
@@ -10,6 +10,8 @@
 #include "stoker/augment/image.h"
 #include "stoker/base/file.h"
 #include "stoker/data/jpeg_decode.h"
+#include "stoker/data/stored_picture.h"
+#include "stoker/data/webp_decode.h"
 
 namespace stoker::data {
 
@@ -33,7 +35,7 @@ struct DecodeLimits {
 void check_picture_size(std::int64_t width, std::int64_t height, const DecodeLimits& limits, std::string_view name);
 
 struct ImageInfo {
-  std::string_view format;  // "JPEG" or "PNG"
+  std::string_view format;  // "JPEG", "PNG", "WebP"
   int width = 0;            // pixels, upright (after EXIF orientation where the header tells it)
   int height = 0;
   int channels = 0;  // in the file: 1 grey, 2 grey and alpha, 3, 4 (CMYK, RGBA)
@@ -52,22 +54,26 @@ class ImageDecoder {
 
   // channels: 1 (luma) or 3 (RGB). Pixels come upright: EXIF orientations 1-8 are carried out. Grey is repeated; CMYK
   // and YCCK are taken as inverted (Adobe's way) and converted as Pillow does; palettes are looked up; of 16 bits the
-  // high 8 are kept; alpha is dropped, not composited (Pillow's convert("RGB")). file: its bytes must stay until
-  // decode(). name: what to call it in errors. DataError for an unsupported format, a limit exceeded and damage to the
-  // header; of a PNG to anything.
+  // high 8 are kept; alpha is dropped, not composited (Pillow's convert("RGB")); of an animation the first picture is
+  // taken. file: its bytes must stay until decode(). name: what to call it in errors. DataError for an unsupported
+  // format, a limit exceeded and damage to the header; of a PNG to anything.
   Size open(Bytes file, int channels, const DecodeLimits& limits, std::string_view name);
   // The whole upright picture, of which just region may be read (and 64 bytes beyond its rows); good until the next
   // call of either. Once after each open(). DataError for damage that touches what was decoded: in a JPEG nothing below
-  // the region is looked at.
+  // the region is looked at, in a WebP only that it is there.
   augment::ImageView decode(const augment::Region& region, std::string_view name);
 
  private:
-  bool is_jpeg_ = false;
+  // The picture as stored, of which that region may be read.
+  augment::ImageView decode_stored(const augment::Region& region, std::string_view name);
+
+  std::string_view format_;
   int channels_ = 3;
   DecodeLimits limits_;
   StoredPicture stored_;
   Size size_;
   JpegDecoder jpeg_;
+  WebpDecoder webp_;
   augment::Image whole_, grey_, turned_;  // a PNG; what had to be made grey; what had to be turned
 };
 

@@ -10,18 +10,11 @@
 
 #include "stoker/augment/image.h"
 #include "stoker/base/file.h"
+#include "stoker/data/stored_picture.h"
 
 namespace stoker::data {
 
 struct DecodeLimits;
-
-// What a header says, before orientation is carried out.
-struct StoredPicture {
-  int width = 0;
-  int height = 0;
-  int channels = 0;
-  int orientation = 1;  // EXIF, 1 ... 8
-};
 
 class JpegDecoder {
  public:

@@ -7,7 +7,7 @@
 #include "stoker/augment/image.h"
 #include "stoker/base/file.h"
 #include "stoker/data/image_decode.h"
-#include "stoker/data/jpeg_decode.h"
+#include "stoker/data/stored_picture.h"
 
 namespace stoker::data {
 

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes small WebP files to tests/data/formats/ and to formats.tsv what Pillow makes of them.
+
+Run with Pillow and numpy (last made with Pillow 13.0.0):  python3 tests/golden/make_formats.py
+Pixels are stored as their 64-bit FNV-1a hash, since ours are meant to be equal, bit for bit. A file that is there is
+left as it is: another encoder would make other bytes of the same picture. lossy_simple_filter.webp, which Pillow cannot
+write, is cwebp's: cwebp -nostrong -f 60 -q 40 hopper.jpg -crop 20 10 101 107.
+"""
+import pathlib
+
+import numpy
+from PIL import Image, ImageOps
+
+from make_pictures import computed, fnv
+
+HERE = pathlib.Path(__file__).parent
+FOLDER = HERE.parent / "data" / "formats"
+HOPPER = HERE.parent / "data" / "broken-images" / "valid_but_unusual" / "hopper.jpg"
+
+
+def exif(orientation):
+    tags = Image.Exif()
+    tags[0x0112] = orientation
+    return tags
+
+
+def animation(first, path):
+    """Frames of which the first is all of the canvas."""
+    second = first.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    first.save(path, save_all=True, append_images=[second], duration=40, lossless=True)
+
+
+def small_first_frame(frame, path):
+    """A first frame of 20 x 14 at (6, 4) of a canvas of 40 x 30: Pillow's encoder makes no such file, so its chunks are
+    put together here (RIFF container of the WebP specification)."""
+    import io
+    def number(value, size):
+        return value.to_bytes(size, "little")
+    def chunk(kind, data):
+        return kind + number(len(data), 4) + data + b"\0" * (len(data) % 2)
+    still = io.BytesIO()
+    frame.save(still, "WEBP", lossless=True)
+    header = number(6 // 2, 3) + number(4 // 2, 3) + number(frame.width - 1, 3) + number(frame.height - 1, 3)
+    body = chunk(b"VP8X", b"\x02\0\0\0" + number(39, 3) + number(29, 3)) + chunk(b"ANIM", b"\0" * 6)
+    body += chunk(b"ANMF", header + number(40, 3) + b"\0" + still.getvalue()[12:])
+    path.write_bytes(b"RIFF" + number(len(body) + 4, 4) + b"WEBP" + body)
+
+
+def webp_files():
+    hopper = Image.open(HOPPER).convert("RGB")
+    odd = computed(61, 43, 3)
+    alpha = Image.merge("RGBA", (*odd.split(), computed(61, 43, 1)))
+    photo = hopper.crop((20, 10, 121, 117))
+    return {
+        "lossy.webp": lambda path: photo.save(path, quality=80),
+        "lossy_poor.webp": lambda path: photo.save(path, quality=5, method=6),
+        "lossy_1x1.webp": lambda path: photo.crop((0, 0, 1, 1)).save(path),
+        "lossy_alpha.webp": lambda path: alpha.save(path, quality=70),
+        "lossless.webp": lambda path: odd.save(path, lossless=True),
+        "lossless_alpha.webp": lambda path: alpha.save(path, lossless=True, exact=True),
+        "palette.webp": lambda path: photo.quantize(16).convert("RGB").save(path, lossless=True),
+        "grey.webp": lambda path: photo.convert("L").save(path, quality=90),
+        "exif_6.webp": lambda path: photo.save(path, quality=80, exif=exif(6)),
+        "exif_2.webp": lambda path: odd.save(path, lossless=True, exif=exif(2)),
+        "animation.webp": lambda path: animation(odd, path),
+        "animation_small_first_frame.webp": lambda path: small_first_frame(computed(20, 14, 3), path),
+    }
+
+
+def main():
+    FOLDER.mkdir(exist_ok=True)
+    for name, save in webp_files().items():
+        if not (FOLDER / name).exists():
+            save(FOLDER / name)
+    lines = ["# file\tchannels\twidth\theight\tFNV-1a of the pixels, HWC"]
+    for path in sorted(FOLDER.glob("*.webp")):
+        for mode in ("RGB", "L"):
+            picture = ImageOps.exif_transpose(Image.open(path)).convert("RGB").convert(mode)
+            lines.append(f"{path.name}\t{len(mode) if mode == 'RGB' else 1}\t{picture.width}\t{picture.height}\t"
+                         f"{fnv(picture.tobytes())}")
+    (HERE / "formats.tsv").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds of every decoder of pictures: its pixels are those of a golden table, and a part is that part of the
+// whole. Used by tests of the data room. No state.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "stoker/data/image_decode.h"
+#include "support/pictures.h"
+
+namespace stoker::testing {
+
+// Decodes every file of folder that tests/golden/<table> names, and compares sizes and hashes; returns how many.
+inline int expect_goldens(const std::string& table, const std::filesystem::path& folder) {
+  std::ifstream file(source_folder() / "tests/golden" / table);
+  int cases = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) {
+      continue;
+    }
+    std::istringstream in(line);
+    std::string name;
+    int channels = 0, width = 0, height = 0;
+    std::uint64_t hash = 0;
+    in >> name >> channels >> width >> height >> std::hex >> hash;
+    std::vector<std::byte> bytes;
+    read_file(folder / name, bytes);
+    augment::Image out;
+    data::decode_image(bytes, channels, {}, out, name);
+    EXPECT_EQ(out.width, width) << line;
+    EXPECT_EQ(out.height, height) << line;
+    EXPECT_EQ(out.channels, channels) << line;
+    EXPECT_EQ(fnv1a(out.pixels), hash) << line;
+    const data::ImageInfo info = data::probe_image(bytes, {}, name);
+    EXPECT_EQ(info.width, width) << line;
+    EXPECT_EQ(info.height, height) << line;
+    ++cases;
+  }
+  return cases;
+}
+
+// All regions of the picture at `path` that `tries` draws, beside the whole picture decoded.
+inline void expect_parts_of(const std::filesystem::path& path, int channels, int tries) {
+  std::vector<std::byte> bytes;
+  read_file(path, bytes);
+  augment::Image whole;
+  data::decode_image(bytes, channels, {}, whole, "whole");
+  const auto row_bytes = static_cast<std::size_t>(channels);
+  data::ImageDecoder decoder;  // one for all, as a loader has it
+  std::mt19937 random(7);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int i = 0; i < tries; ++i) {
+    const data::ImageDecoder::Size size = decoder.open(bytes, channels, {}, "part");
+    ASSERT_EQ(size.width, whole.width);
+    ASSERT_EQ(size.height, whole.height);
+    augment::Region region{below(size.width), below(size.height), 0, 0};
+    region.width = 1 + below(size.width - region.left);
+    region.height = 1 + below(size.height - region.top);
+    const augment::ImageView view = decoder.decode(region, "part");
+    ASSERT_EQ(view.channels, channels);
+    for (int y = region.top; y < region.top + region.height; ++y) {
+      const std::size_t first = static_cast<std::size_t>(region.left) * row_bytes;
+      ASSERT_TRUE(std::equal(view.row(y) + first,
+                             view.row(y) + first + static_cast<std::size_t>(region.width) * row_bytes,
+                             whole.view().row(y) + first))
+          << path << ": row " << y << " of " << region.width << " x " << region.height << " at " << region.left << ", "
+          << region.top << " of " << size.width << " x " << size.height;
+    }
+  }
+}
+
+}  // namespace stoker::testing
