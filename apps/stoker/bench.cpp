@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker bench: measurements of this machine. `tips` is the first of them.
+// stoker bench: measurements of this machine, and of what its loader makes of data.
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,7 +13,9 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/job/process.h"
+#include "stoker/study/data_bench.h"
 #include "stoker/study/tips_report.h"
+#include "training_command.h"
 
 namespace stoker::app {
 namespace {
@@ -129,6 +131,42 @@ void add_tips(CLI::App& bench, int& exit_code) {
   command->callback([words, &exit_code] { exit_code = run_tips(*words); });
 }
 
+struct DataWords {
+  TrainingWords training;
+  study::DataBenchOptions options;
+  std::string json;
+};
+
+int run_data(DataWords& words) {
+  if (!words.json.empty()) {
+    check_target(words.json);
+  }
+  words.options.request = request_of(words.training);
+  job::start_process();
+  const std::atomic<bool>& stop = stop_on_signal("stopping after this batch; once more to stop at once");
+  words.options.say = show_progress;
+  words.options.stop = [&stop] { return stop.load(); };
+  const study::DataBench bench = study::bench_data(words.options);
+  hide_progress();
+  fmt::print("{}", study::data_bench_text(bench));
+  std::fflush(stdout);
+  if (!words.json.empty()) {
+    write_file_atomically(words.json, study::data_bench_json(bench));
+  }
+  return bench.stopped ? kStopped : kDone;
+}
+
+void add_data(CLI::App& bench, int& exit_code) {
+  const auto words = std::make_shared<DataWords>();
+  CLI::App* command = bench.add_subcommand("data", "How fast this data can be loaded here, and what takes the time");
+  command->add_option("DATA", words->training.path, "as for train");
+  add_settings(*command, words->training);
+  command->add_option("--seconds", words->options.seconds, "of each way; three times as long where it finds its own")
+      ->check(CLI::Range(0.05, 3600.0));
+  command->add_option("--json", words->json, "write it to this file, too, for programs");
+  command->callback([words, &exit_code] { exit_code = run_data(*words); });
+}
+
 // What there is, for `stoker bench` alone.
 void list(CLI::App& bench) {
   for (const CLI::App* each : bench.get_subcommands([](const CLI::App*) { return true; })) {
@@ -141,6 +179,7 @@ void list(CLI::App& bench) {
 void add_bench(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("bench", "Measure this machine: what makes training faster here");
   add_tips(*command, exit_code);
+  add_data(*command, exit_code);
   command->callback([command, &exit_code] {
     if (command->get_subcommands().empty()) {
       list(*command);

@@ -199,6 +199,29 @@ def boundary(bench, rows):
     both(bench, rows["boundary"], "batches", lambda: bench.ours("boundary", data=images, threads=bench.cores, seconds=bench.seconds))
 
 
+def watch(bench, rows):
+    """What the loader says and finds by itself; what it said goes to the log."""
+    images, seconds = bench.folder("imagenet-sample"), 0.3 if bench.quick else 3
+    if "verdict" in rows:
+        rows["verdict"].ours = []
+        for turn in range(1 if bench.quick else 2):
+            found = bench.ours("verdict", data=images, png=bench.work / "png", seconds=seconds)
+            rows["verdict"].ours.append(found["right"])
+            for stage, words in found["named"].items():
+                print(f"slowed down: {stage}: {words}", flush=True)
+    if "foretell" in rows:
+        turns = [bench.ours("foretell", data=images, seconds=seconds) for _ in range(1 if bench.quick else 5)]
+        print("foretold and seen differ by", ", ".join(f"{100 * t['cores_off']:+.0f} % (cores) {100 * t['sleeping_off']:+.0f} % (sleeping)" for t in turns))
+        rows["foretell"].ours = [100 * max(abs(turn["cores_off"]), abs(turn["sleeping_off"])) for turn in turns]
+    if "autotune" in rows and bench.quick:
+        rows["autotune"].missing = "SKIPPED: QUICK (it searches for 20 s)"
+    elif "autotune" in rows:
+        found = bench.ours("autotune", data=images, cores=bench.cores, seconds=seconds)
+        for load, each in found.items():
+            print(f"autotune, {load}: {each['auto']:.0f} samples/s on {each['threads']} threads; best {each['best']:.0f} with {each['way']}", flush=True)
+        rows["autotune"].ours = [each["share"] for each in found.values()]
+
+
 def copies(bench, rows):
     """Both sides in one process."""
     found = [bench.ours("copies", seconds=bench.seconds / 2) for _ in range(bench.pairs)]
@@ -242,6 +265,9 @@ GROUPS = (
     (memory, [Row("memory", "anonymous memory beyond the ring, 1e8 entries", 64, 16, "MB", times=True, alone=True)]),
     (far, [Row("far", "starting at step 1e6 of 1e9 samples (theirs: after 1,500 batches)", 0.1, 0.001, "s", times=True, alone=True)]),
     (boundary, [Row("boundary", "epoch boundary beyond a usual batch", 1, 0.05, "batches", times=True, alone=True)]),
+    (watch, [Row("verdict", "slowed-down stages that it names, of 12", 12, None, "stages", alone=True),
+             Row("foretell", "samples/s foretold for 2 cores and 8 sleeping threads, off by", 20, None, "%", times=True, alone=True),
+             Row("autotune", "threads it finds by itself against the best fixed, four loads", 0.95, None, "of the best", alone=True)]),
     (copies, [Row("copies", "pinned copies to a GPU against plain memcpy", 0.8, None, "GB/s")]),
     (resident, [Row("resident", "CIFAR-10 on the GPU: crop, flip, normalise", 1e8, None, "samples/s", alone=True)]),
     (starved, [Row("starved", "ResNet-50 bf16 waiting for data, 16 cores", 1, None, "%", times=True, alone=True)]),

@@ -27,10 +27,10 @@ double cpu_seconds() {
 }
 
 using Mode = Json (*)(const Words&);
-const std::map<std::string, Mode> kModes = {{"loader", loader},     {"decode", decode},    {"first", first},
-                                            {"boundary", boundary}, {"resize", resize},    {"ram", ram},
-                                            {"table", table},       {"far", far},          {"memory", memory},
-                                            {"copies", copies},     {"resident", resident}};
+const std::map<std::string, Mode> kModes = {
+    {"loader", loader},     {"decode", decode},   {"first", first},       {"boundary", boundary}, {"resize", resize},
+    {"ram", ram},           {"table", table},     {"far", far},           {"memory", memory},     {"copies", copies},
+    {"resident", resident}, {"verdict", verdict}, {"foretell", foretell}, {"autotune", autotune}};
 
 int run(int argc, char** argv) {
   const Words words(argc, argv);

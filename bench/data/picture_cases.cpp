@@ -60,7 +60,8 @@ Json loader(const Words& words) {
   Json figures = rate_of(words.seconds(), [&] { return take(loader).size(); });
   const core::SourceFigures spent = loader.figures().value();
   for (const core::StageFigures& stage : spent.stages) {
-    figures["stage_ms"][stage.name] = 1e3 * stage.seconds / static_cast<double>(std::max<std::int64_t>(spent.samples, 1));
+    figures["stage_ms"][stage.name] =
+        1e3 * stage.seconds / static_cast<double>(std::max<std::int64_t>(spent.samples, 1));
   }
   return figures;
 }

@@ -128,7 +128,7 @@ def files_pytorch(bench, folder, words, shares):
             "accuracy": json.loads(child.lines[-1][1])["accuracy"]}
 
 
-def files_case(bench, name, short, ours, theirs, epochs):
+def files_case(bench, name, short, ours, theirs, epochs, asked=1.0):
     """ours, theirs: (folder, words). How the peer shares the cores best is found first, with an epoch each; Stoker finds its
     own way as it always does."""
     ways = [(0, bench.cores), (1, bench.cores), (2, bench.cores), (1, max(1, bench.cores - 1))]  # workers, threads of an operator
@@ -146,8 +146,8 @@ def files_case(bench, name, short, ours, theirs, epochs):
           + ", ".join(f"{side} {measure.quantity(values, '')}" for side, values in zip(sides, part["accuracy"])))
     peer, note = "pytorch", f"{best[0]} workers, {best[1]} threads"
     trained = f"{name}, {epochs} epochs"
-    bench.tell("files", f"{trained}: first batch to weights", peer, FASTER, 1.0, *part["training"], unit="s", note=note)
-    bench.tell("files", f"{trained}: process start to weights", peer, FASTER, 1.0, *part["whole"], unit="s", note=note,
+    bench.tell("files", f"{trained}: first batch to weights", peer, FASTER, asked, *part["training"], unit="s", note=note)
+    bench.tell("files", f"{trained}: process start to weights", peer, FASTER, asked, *part["whole"], unit="s", note=note,
                short=f"{short}, {epochs} epochs from files, start to weights")
     bench.tell("files", f"{trained}: CPU time of the whole process", peer, FASTER, None, *part["cpu"], unit="s", note=note)
     bench.tell("files", f"{name}: peak resident memory", peer, SMALLER, 0.6, *part["resident"], unit="MiB", note=note,
@@ -169,6 +169,17 @@ def cifar_folders(bench, shards, pictures=5000):
     return folder
 
 
+def photograph_folders(bench, photographs, links=4, classes=10):
+    """The photographs of imagenet-sample, each several times by links, in a few made-up classes."""
+    folder = bench.work / "photographs"
+    for number, picture in enumerate(sorted(photographs.glob("*/*"))):
+        into = folder / f"class{number % classes}"
+        into.mkdir(parents=True, exist_ok=True)
+        for copy in range(links):
+            (into / f"{number}-{copy}{picture.suffix}").symlink_to(picture.resolve())
+    return folder
+
+
 def files(bench):
     """From files to weights, data included."""
     epochs = 1 if bench.quick else 3
@@ -177,6 +188,12 @@ def files(bench):
     if shards := bench.given("cifar10"):
         folder = cifar_folders(bench, shards)
         files_case(bench, "5,000 JPEG of CIFAR-10", "5,000 JPEG", (folder, ["batch=64"]), (folder, ["--size", 32, "--batch", 64]), epochs)
+    if photographs := bench.given("imagenet-sample"):
+        folder = photograph_folders(bench, photographs)
+        for model in ("cnn", "resnet18"):
+            files_case(bench, f"1,000 JPEG of ImageNet at 64 px, {model}", f"1,000 ImageNet JPEG at 64 px, {model}",
+                       (folder, [f"model={model}", "image_size=64", "augment=resized_crop_flip", "batch=64", "cache=0"]),
+                       (folder, ["--photographs", "--model", model, "--size", 64, "--batch", 64]), epochs, asked=1.3)
 
 
 def memory(bench):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From picture files to weights as users of PyTorch write it: ImageFolder, v2 transforms, DataLoader, eager training, an evaluation
-and a state_dict after each epoch. The same work as `stoker train` with model=cnn; run by speed.py as a process of its own.
+and a state_dict after each epoch. The same work as `stoker train`; run by speed.py as a process of its own.
 
     train_peer.py DIR --out FILE [--workers N] [--steps N] ...
 
@@ -15,6 +15,7 @@ from PIL import Image
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Subset
 from torchvision.datasets import ImageFolder
+from torchvision.models import resnet18
 from torchvision.transforms import v2
 
 import networks
@@ -36,11 +37,13 @@ def open_as(mode):
 
 def loaders(arguments):
     """Training and held-out pictures, uint8: they are normalised a batch at a time."""
-    crop = [v2.RandomCrop(arguments.size, padding=max(1, arguments.size // 8))]
+    pad_crop = v2.RandomCrop(arguments.size, padding=max(1, arguments.size // 8))
+    crop = [v2.RandomResizedCrop(arguments.size, antialias=True)] if arguments.photographs else [pad_crop]
+    whole = [v2.Resize(arguments.size * 8 // 7), v2.CenterCrop(arguments.size)] if arguments.photographs else []
     flip = [] if arguments.grey else [v2.RandomHorizontalFlip()]
     open_one = open_as("L" if arguments.grey else "RGB")
     train = ImageFolder(arguments.folder, v2.Compose([*crop, *flip, v2.PILToTensor()]), loader=open_one)
-    held_out = ImageFolder(arguments.folder, v2.PILToTensor(), loader=open_one)
+    held_out = ImageFolder(arguments.folder, v2.Compose([*whole, v2.PILToTensor()]), loader=open_one)
     order = torch.randperm(len(train)).tolist()
     cut = round(0.1 * len(train))
     shared = {"batch_size": arguments.batch, "num_workers": arguments.workers, "persistent_workers": arguments.workers > 0}
@@ -73,7 +76,8 @@ def train(arguments):
     torch.manual_seed(arguments.seed)
     data, held_out, classes = loaders(arguments)
     normalise = Normalise(arguments.grey)
-    model = networks.Cnn(classes, 1 if arguments.grey else 3).to(memory_format=torch.channels_last)
+    network = resnet18(num_classes=classes) if arguments.model == "resnet18" else networks.Cnn(classes, 1 if arguments.grey else 3)
+    model = network.to(memory_format=torch.channels_last)
     rate = 0.2 * arguments.batch / 256
     steps = arguments.steps or arguments.epochs * len(data)
     optimizer = torch.optim.SGD(networks.decay_groups(model, 5e-4), rate, momentum=0.9, nesterov=True, fused=True)
@@ -103,6 +107,8 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--out", required=True)
     parser.add_argument("--grey", action="store_true", help="pictures have one channel and are not mirrored")
+    parser.add_argument("--photographs", action="store_true", help="random-resized crops of pictures of any size")
+    parser.add_argument("--model", choices=("cnn", "resnet18"), default="cnn")
     parser.add_argument("--size", type=int, default=32)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--epochs", type=int, default=1)

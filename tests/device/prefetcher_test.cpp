@@ -62,14 +62,12 @@ class LateStream final : public CopyStream {
  public:
   at::Tensor copy(const at::Tensor& host) override {
     at::Tensor there = at::empty_like(host);
-    // By bare addresses: keeping host alive until then is what is tested.
-    device_.add([to = there.mutable_data_ptr(), from = host.const_data_ptr(), bytes = host.nbytes()] {
-      std::memcpy(to, from, bytes);
-    });
+    // host by its bare address, since keeping it until then is what is tested; a real device's allocator keeps there.
+    device_.add([there, from = host.const_data_ptr()] { std::memcpy(there.mutable_data_ptr(), from, there.nbytes()); });
     return there;
   }
   std::unique_ptr<Event> mark(bool) override { return std::make_unique<LateEvent>(device_); }
-  void await(const Event& copied) override { copied.wait(); }
+  void await(Event& copied) override { copied.wait(); }
   void used_here(const at::Tensor&) override { ++used; }
   std::atomic<int> used = 0;
 

@@ -2,7 +2,6 @@
 #include "stoker/data/image_loader.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <utility>
@@ -77,7 +76,7 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
       ledger_(options_.bad, options_.split.size()),
       position_(options_.start),
       ahead_(options_.start),
-      ring_(places().end, static_cast<std::size_t>(depth_of(options_, reader_.row_bytes())) + kUnderWay,
+      ring_(shape().bytes(), static_cast<std::size_t>(depth_of(options_, reader_.row_bytes())) + kUnderWay,
             options_.pinned ? pinned : SlotRing::pageable),
       slots_(static_cast<std::size_t>(depth_of(options_, reader_.row_bytes()))),
       gate_(std::max(options_.cores, 1)),
@@ -109,16 +108,10 @@ int ImageLoader::most_threads() const {
   return options_.cores == 0 ? least : std::max(least, options_.cores + kMostReaders);
 }
 
-ImageLoader::Places ImageLoader::places() const {
-  constexpr std::size_t kLine = 64;  // bytes: where fields begin
-  const auto rounded = [](std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; };
-  const auto rows = static_cast<std::size_t>((options_.batch + options_.ranks - 1) / options_.ranks);
-  Places places;
-  places.labels = rounded(rows * static_cast<std::size_t>(reader_.row_bytes()) + augment::kSlack);
-  places.mixed = rounded(places.labels + rows * sizeof(std::int64_t));
-  places.shares = rounded(places.mixed + (options_.mix.on() ? rows * sizeof(std::int64_t) : 0));
-  places.end = places.shares + (options_.mix.on() ? rows * sizeof(float) : 0);
-  return places;
+ImageSlotShape ImageLoader::shape() const {
+  const augment::ImagePolicy& policy = options_.policy;
+  return {(options_.batch + options_.ranks - 1) / options_.ranks, policy.out_height, policy.out_width,
+          options_.channels, options_.mix.on()};
 }
 
 void ImageLoader::submit_next() {
@@ -126,21 +119,15 @@ void ImageLoader::submit_next() {
     ahead_ = {ahead_.epoch + 1, 0};
   }
   const std::int64_t ticket = tickets_++;
-  Slot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
+  ImageSlot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
   options_.order->positions(ahead_.epoch, ahead_.step, slot.indices);
   slot.first_draw = options_.order->first_draw(ahead_.step);
-  slot.memory = ring_.take();
-  const Places at = places();
-  slot.rows = reinterpret_cast<std::uint8_t*>(slot.memory.get());
-  slot.labels = reinterpret_cast<std::int64_t*>(slot.memory.get() + at.labels);
-  slot.mixed = reinterpret_cast<std::int64_t*>(slot.memory.get() + at.mixed);
-  slot.shares = reinterpret_cast<float*>(slot.memory.get() + at.shares);
+  slot.begin(shape(), ring_.take());
   std::int64_t* label = slot.labels;
   for (std::int64_t& index : slot.indices) {  // from positions in the split to indices in its source
     *label++ = options_.split.labels[index];
     index = options_.split.samples[index];
   }
-  slot.bad.assign(slot.indices.size(), std::nullopt);
   slot.position = ahead_;
   const auto rows = static_cast<std::int64_t>(slot.indices.size());
   if (options_.mix.on()) {
@@ -154,18 +141,8 @@ void ImageLoader::submit_next() {
   pool_.submit(ticket, rows);
 }
 
-std::span<std::uint8_t> ImageLoader::bytes_of(const Slot& slot, std::size_t row) const {
-  const auto bytes = static_cast<std::size_t>(reader_.row_bytes());
-  return {slot.rows + row * bytes, bytes};
-}
-
-// The batch's first row.
-augment::Pixels ImageLoader::pixels_of(const Slot& slot) const {
-  return {slot.rows, options_.policy.out_width, options_.policy.out_height, options_.channels};
-}
-
 // A row's number where a sample may come again; what stands in may be drawn for itself in the epoch, too.
-std::uint32_t ImageLoader::occurrence(const Slot& slot, std::size_t row, bool stand_in) {
+std::uint32_t ImageLoader::occurrence(const ImageSlot& slot, std::size_t row, bool stand_in) {
   constexpr std::uint32_t kStandIn = 1U << 31;  // above every draw
   if (!slot.first_draw) {
     return stand_in ? 1 : 0;
@@ -175,14 +152,13 @@ std::uint32_t ImageLoader::occurrence(const Slot& slot, std::size_t row, bool st
 }
 
 void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
-  Slot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
+  ImageSlot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
   const auto at = static_cast<std::size_t>(row);
   SampleWorkspace& workspace = workspaces_[static_cast<std::size_t>(worker)];
   const std::int64_t index = slot.indices[at];
   reader_.prefetch(std::span<const std::int64_t>(slot.indices).subspan(at + 1));
   try {
-    reader_.read_row(index, options_.seed, slot.position.epoch, bytes_of(slot, at), workspace,
-                     occurrence(slot, at, false));
+    reader_.read_row(index, options_.seed, slot.position.epoch, slot.row(at), workspace, occurrence(slot, at, false));
   } catch (const DataError& error) {
     if (ledger_.on_bad() == OnBad::kRaise) {
       throw;
@@ -196,17 +172,17 @@ void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
   }
   const bool good = !slot.bad[at] || !slot.bad[at]->replaced_by.empty();
   workspace.laps.enter(Stage::kCollate);
-  slot.mixer.row_read(row, good, pixels_of(slot), mixing_[static_cast<std::size_t>(worker)]);
+  slot.mixer.row_read(row, good, slot.pixels(), mixing_[static_cast<std::size_t>(worker)]);
   workspace.laps.end();
 }
 
-bool ImageLoader::put_stand_in(Slot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace) {
+bool ImageLoader::put_stand_in(ImageSlot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace) {
   for (int attempt = 0; attempt < kStandIns; ++attempt) {
     const std::int64_t position =
         stand_in(options_.seed, slot.position.epoch, bad.index, attempt, options_.split.size());
     const std::int64_t index = options_.split.samples[position];
     try {
-      reader_.read_row(index, options_.seed, slot.position.epoch, bytes_of(slot, row), workspace,
+      reader_.read_row(index, options_.seed, slot.position.epoch, slot.row(row), workspace,
                        occurrence(slot, row, true));
     } catch (const DataError&) {
       continue;
@@ -219,32 +195,7 @@ bool ImageLoader::put_stand_in(Slot& slot, std::size_t row, core::BadSample& bad
   return false;
 }
 
-// Good rows move up to where left-out ones were.
-void ImageLoader::close_gaps(Slot& slot) {
-  std::size_t kept = 0;
-  for (std::size_t row = 0; row < slot.indices.size(); ++row) {
-    if (slot.bad[row] && slot.bad[row]->replaced_by.empty()) {
-      continue;
-    }
-    if (kept < row) {
-      std::ranges::copy(bytes_of(slot, row), bytes_of(slot, kept).begin());
-      slot.labels[kept] = slot.labels[row];
-      slot.indices[kept] = slot.indices[row];
-      if (options_.mix.on()) {
-        slot.mixed[kept] = slot.mixed[row];
-        slot.shares[kept] = slot.shares[row];
-      }
-    }
-    ++kept;
-  }
-  if (kept == 0 && !slot.indices.empty()) {
-    fail<DataError>("data.loader", "none of the {} samples of epoch {}, step {} can be had; the first: {}",
-                    slot.indices.size(), slot.position.epoch, slot.position.step, slot.bad.front()->reason);
-  }
-  slot.indices.resize(kept);
-}
-
-core::Batch ImageLoader::finish(Slot& slot) {
+core::Batch ImageLoader::finish(ImageSlot& slot) {
   bool gaps = false;
   for (const std::optional<core::BadSample>& bad : slot.bad) {
     if (bad) {
@@ -256,23 +207,9 @@ core::Batch ImageLoader::finish(Slot& slot) {
     slot.mixer.pair(slot.labels, static_cast<std::int64_t>(slot.indices.size()), slot.mixed, slot.shares);
   }
   if (gaps) {
-    close_gaps(slot);
+    slot.close_gaps();
   }
-  core::Batch batch(slot.position, slot.indices);
-  const auto rows = static_cast<std::int64_t>(slot.indices.size());
-  const auto field = [&](void* at, at::IntArrayRef sizes, at::ScalarType type) {  // whose storage is the slot's
-    return at::from_blob(
-        at, sizes, [memory = slot.memory](void*) {}, at::TensorOptions().dtype(type));
-  };
-  const augment::ImagePolicy& policy = options_.policy;
-  batch.set("image", field(slot.rows, {rows, policy.out_height, policy.out_width, options_.channels}, at::kByte));
-  batch.set("target", field(slot.labels, {rows}, at::kLong));
-  if (options_.mix.on()) {
-    batch.set("target_mixed", field(slot.mixed, {rows}, at::kLong));
-    batch.set("share", field(slot.shares, {rows}, at::kFloat));
-  }
-  slot.memory.reset();
-  return batch;
+  return slot.finish();
 }
 
 std::optional<core::Batch> ImageLoader::next() {

@@ -16,9 +16,9 @@
 #include "stoker/core/batch_source.h"
 #include "stoker/data/bad_samples.h"
 #include "stoker/data/batch_order.h"
-#include "stoker/data/block_mixer.h"
 #include "stoker/data/cpu_gate.h"
 #include "stoker/data/image_folder.h"
+#include "stoker/data/image_loader_slot.h"
 #include "stoker/data/row_pool.h"
 #include "stoker/data/sample_reader.h"
 #include "stoker/data/slot_ring.h"
@@ -76,33 +76,14 @@ class ImageLoader final : public core::BatchSource {
   [[nodiscard]] std::optional<core::SourceFigures> figures() const override;
 
  private:
-  // A batch that is being filled, in memory of the ring.
-  struct Slot {
-    core::Position position;
-    std::shared_ptr<std::byte> memory;
-    std::uint8_t* rows = nullptr;
-    std::int64_t *labels = nullptr, *mixed = nullptr;
-    float* shares = nullptr;
-    std::vector<std::int64_t> indices;
-    std::optional<std::int64_t> first_draw;           // as BatchOrder's
-    std::vector<std::optional<core::BadSample>> bad;  // of each row; replaced_by tells whether another one stands in
-    BlockMixer mixer;
-  };
-  // Where in a slot's memory the fields of a batch lie, in bytes.
-  struct Places {
-    std::size_t labels = 0, mixed = 0, shares = 0, end = 0;
-  };
-  [[nodiscard]] Places places() const;
+  [[nodiscard]] ImageSlotShape shape() const;
   [[nodiscard]] int most_threads() const;
   [[nodiscard]] core::SourceFigures counted(std::int64_t* slowest = nullptr) const;
   void submit_next();
-  [[nodiscard]] augment::Pixels pixels_of(const Slot& slot) const;
-  [[nodiscard]] static std::uint32_t occurrence(const Slot& slot, std::size_t row, bool stand_in);
+  [[nodiscard]] static std::uint32_t occurrence(const ImageSlot& slot, std::size_t row, bool stand_in);
   void fill(std::int64_t ticket, std::int64_t row, int worker);
-  bool put_stand_in(Slot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace);
-  [[nodiscard]] std::span<std::uint8_t> bytes_of(const Slot& slot, std::size_t row) const;
-  core::Batch finish(Slot& slot);
-  void close_gaps(Slot& slot);
+  bool put_stand_in(ImageSlot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace);
+  core::Batch finish(ImageSlot& slot);
 
   ImageLoaderOptions options_;  // with an order
   SampleReader reader_;
@@ -111,7 +92,7 @@ class ImageLoader final : public core::BatchSource {
   core::Position ahead_;      // of the next batch to submit
   std::int64_t tickets_ = 0;  // submitted so far; a ticket's slot is slots_[ticket % slots]
   SlotRing ring_;
-  std::vector<Slot> slots_;
+  std::vector<ImageSlot> slots_;
   CpuGate gate_;
   std::vector<SampleWorkspace> workspaces_;
   std::vector<std::vector<std::uint8_t>> mixing_;  // a row for each worker

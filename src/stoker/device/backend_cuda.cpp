@@ -45,7 +45,7 @@ class CudaEvent final : public Event {
   // On another stream than the current one.
   void record(const c10::cuda::CUDAStream& stream) { event_.record(stream); }
   // What the stream is given from now on begins after the mark.
-  void hold_back(const c10::cuda::CUDAStream& stream) const { event_.block(stream); }
+  void hold_back(const c10::cuda::CUDAStream& stream) { event_.block(stream); }
   double elapsed_ms(const Event& earlier) const override {
     const auto* start = dynamic_cast<const CudaEvent*>(&earlier);
     if (start == nullptr || !start->timing_ || !timing_ || !start->event_.isCreated() || !event_.isCreated()) {
@@ -78,8 +78,8 @@ class CudaCopyStream final : public CopyStream {
     event->record(stream_);
     return event;
   }
-  void await(const Event& copied) override {
-    dynamic_cast<const CudaEvent&>(copied).hold_back(c10::cuda::getCurrentCUDAStream(device_));
+  void await(Event& copied) override {
+    dynamic_cast<CudaEvent&>(copied).hold_back(c10::cuda::getCurrentCUDAStream(device_));
   }
   void used_here(const at::Tensor& copied) override {
     c10::cuda::CUDACachingAllocator::recordStream(copied.storage().data_ptr(),

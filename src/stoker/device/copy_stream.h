@@ -20,7 +20,7 @@ class CopyStream {
   // An event on this stream after all copies so far. timing: as Backend::make_event.
   [[nodiscard]] virtual std::unique_ptr<Event> mark(bool timing) = 0;
   // Work that the calling thread gives the device from now on begins after the event; nobody waits.
-  virtual void await(const Event& copied) = 0;
+  virtual void await(Event& copied) = 0;
   // The tensor is used by the calling thread's current stream: its memory is not given to later copies before that
   // work is done.
   virtual void used_here(const at::Tensor& copied) = 0;

@@ -45,8 +45,8 @@ void check_fields(const core::Batch& batch, c10::Device device) {
   for (const core::Field& field : batch.fields()) {
     if (field.values.device() != device) {
       fail<DeviceError>("device.smoke_check",
-                        "field \"{}\" is {}, but the model is on {}; wrap the source by device::prefetched()", field.name,
-                        describe(field.values), device.str());
+                        "field \"{}\" is {}, but the model is on {}; wrap the source by device::prefetched()",
+                        field.name, describe(field.values), device.str());
     }
   }
 }

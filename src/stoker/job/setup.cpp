@@ -155,11 +155,49 @@ void check_first_batch(const Setup& setup) {
   device::check_batch(*setup.model, *batch, setup.device, facts);
 }
 
+struct Opened {
+  Setup setup;
+  train::Facts facts;
+};
+
+// Task and plan, as far as nothing has to be measured and no model is needed.
+Opened open_setup(const Request& request, const train::Plan* saved, const Say& say) {
+  if (request.data.empty()) {
+    fail<ConfigError>(kWhere, "no data: give a folder, a table or a text, `stoker train DATA`");
+  }
+  refuse_runs(request.data);
+  Setup setup;
+  const auto* asked_device = request.options.find("device");
+  const std::string wanted = saved != nullptr ? saved->device : asked_device != nullptr ? asked_device->value : "auto";
+  const device::DeviceChoice choice = device::choose_device(wanted);
+  setup.device = choice.device;
+  std::string reason = "asked for";
+  const tasks::TaskKind& kind = choose_kind(request, saved, reason);
+  setup.task = open_task(kind, request, saved, setup.device.is_cuda(), say);
+  train::Facts facts = gather_facts(request, *setup.task, choice);
+  facts.task = kind.name;
+  facts.task_reason = reason;
+  if (saved != nullptr) {
+    facts.couples_samples = setup.task->couples_samples(saved->model);
+    train::check_repeatable(*saved, facts);
+  }
+  setup.plan = saved != nullptr ? *saved : train::resolve(request.options, facts);
+  tasks::check_model_of(kind, setup.plan.model);
+  setup.task->settle(setup.plan.model, setup.plan.own);
+  return {std::move(setup), std::move(facts)};
+}
+
 // What a source needs of the plan.
 tasks::BatchRequest batch_request(const Setup& setup) {
   tasks::BatchRequest request;
   request.seed = static_cast<std::uint64_t>(setup.plan.seed);
   request.threads = static_cast<int>(setup.plan.threads);
+  if (const auto note = setup.plan.notes.find("threads"); note != setup.plan.notes.end() && request.threads > 0) {
+    const core::Origin origin = note->second.origin;
+    const bool asked = origin == core::Origin::kConfig || origin == core::Origin::kCommandLine;
+    const int left = device::cpu_quota().cores - static_cast<int>(setup.plan.intra_op);
+    request.cores = asked ? 0 : std::max(request.threads, left);
+  }
   request.pinned = setup.device.is_cuda();
   request.bad_samples = setup.bad_samples;
   return request;
@@ -194,28 +232,7 @@ ModelCard Setup::card() const {
 }
 
 Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
-  if (request.data.empty()) {
-    fail<ConfigError>(kWhere, "no data: give a folder, a table or a text, `stoker train DATA`");
-  }
-  refuse_runs(request.data);
-  Setup setup;
-  const auto* asked_device = request.options.find("device");
-  const std::string wanted = saved != nullptr ? saved->device : asked_device != nullptr ? asked_device->value : "auto";
-  const device::DeviceChoice choice = device::choose_device(wanted);
-  setup.device = choice.device;
-  std::string reason = "asked for";
-  const tasks::TaskKind& kind = choose_kind(request, saved, reason);
-  setup.task = open_task(kind, request, saved, setup.device.is_cuda(), say);
-  train::Facts facts = gather_facts(request, *setup.task, choice);
-  facts.task = kind.name;
-  facts.task_reason = reason;
-  if (saved != nullptr) {
-    facts.couples_samples = setup.task->couples_samples(saved->model);
-    train::check_repeatable(*saved, facts);
-  }
-  setup.plan = saved != nullptr ? *saved : train::resolve(request.options, facts);
-  tasks::check_model_of(kind, setup.plan.model);
-  setup.task->settle(setup.plan.model, setup.plan.own);
+  auto [setup, facts] = open_setup(request, saved, say);
   say(describe_data(*setup.task));  // what follows may take seconds
   precision::apply({setup.plan.tf32, setup.plan.cudnn_benchmark, setup.plan.deterministic});
   setup.model = build_model(setup);
@@ -233,7 +250,9 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
     precision::convert_to_half(setup.model->parameters(), setup.autocast_dtype());
   }
   at::set_num_threads(static_cast<int>(setup.plan.intra_op));
-  return setup;
+  return std::move(setup);
 }
+
+Setup open_data(const Request& request, const Say& say) { return open_setup(request, nullptr, say).setup; }
 
 }  // namespace stoker::job

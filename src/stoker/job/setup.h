@@ -38,4 +38,7 @@ struct Setup {
 // saved: the plan to repeat, with its measured values; null: resolve and measure.
 [[nodiscard]] Setup set_up(const Request& request, const train::Plan* saved, const Say& say);
 
+// Task and plan alone, with nothing measured: for commands that look at data.
+[[nodiscard]] Setup open_data(const Request& request, const Say& say);
+
 }  // namespace stoker::job

@@ -201,6 +201,7 @@ class ImageTask final : public Task {
     options.seed = request.seed;
     options.drop_tail = request.drop_tail;
     options.threads = request.threads;
+    options.cores = request.cores;
     options.pinned = request.pinned;
     options.start = request.start;
     options.bad.on_bad = data::OnBad::kReplace;

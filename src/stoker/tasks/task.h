@@ -53,6 +53,8 @@ struct BatchRequest {
   std::uint64_t seed = 0;  // of the order and of what is drawn
   bool drop_tail = false;
   int threads = 0;
+  int cores = 0;  // with threads > 0: as many may load at once, and the source finds the fewest threads that suffice,
+                  // beginning with threads; 0: threads stays
   bool pinned = false;
   core::Position start;
   core::BadSampleListener bad_samples = {};  // may be empty
