@@ -17,6 +17,7 @@
 #include "stoker/base/error.h"
 #include "stoker/data/image_decode.h"
 #include "stoker/data/image_loader.h"
+#include "stoker/data/sampler.h"
 #include "stoker/data/split_draft.h"
 #include "stoker/data/tensor_source.h"
 
