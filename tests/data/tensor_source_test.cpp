@@ -9,6 +9,8 @@
 #include <set>
 
 #include "stoker/base/error.h"
+#include "stoker/data/bucket_plan.h"
+#include "stoker/data/weighted_sampler.h"
 
 namespace stoker::data {
 namespace {
@@ -58,6 +60,35 @@ TEST(TensorSource, ALaterStartIsTheLaterPart) {
     if (a) {
       EXPECT_EQ(a->indices(), b->indices());
     }
+  }
+}
+
+TEST(TensorSource, TakesAnyOrderAndResumesInIt) {
+  std::vector<std::shared_ptr<const BatchOrder>> orders;
+  WeightedSamplerOptions weighted{.batch = 4, .seed = 5};
+  weighted.weights = {1, 0, 3, 1, 1, 1, 9, 1, 1, 1};
+  orders.push_back(std::make_shared<WeightedSampler>(weighted));
+  const std::vector<std::int64_t> lengths{5, 1, 9, 9, 2, 3, 4, 4, 7, 8};
+  orders.push_back(std::make_shared<BucketPlan>(lengths, BucketOptions{.tokens = 12, .seed = 5}));
+  for (const auto& order : orders) {
+    TensorSourceOptions options = rows_of(10, 1);
+    options.order = order;
+    TensorSource whole(options);
+    std::vector<std::int64_t> expected;
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      for (std::int64_t step = 0; step < order->steps_per_epoch(); ++step) {
+        options.start = {epoch, step};
+        const auto batch = whole.next(), resumed = TensorSource(options).next();
+        ASSERT_TRUE(batch && resumed);
+        order->positions(epoch, step, expected);
+        EXPECT_EQ(batch->indices(), expected);
+        EXPECT_EQ(resumed->indices(), expected);
+        EXPECT_EQ((*batch)["y"][0].item<std::int64_t>(), 100 + expected[0]);
+      }
+      EXPECT_FALSE(whole.next());
+    }
+    options.fields = {{"x", at::arange(9)}};
+    EXPECT_THROW(TensorSource{options}, ConfigError);
   }
 }
 
