@@ -44,6 +44,26 @@ TEST(Table, TrainsResumesAndEvaluates) {
       AllOf(HasSubstr("target pay, from 1 number and 1 category columns"), HasSubstr("2 classes: <=50K, >50K")));
 }
 
+TEST(Table, DrawsClassesAlikeAndResumesInTheSameDraws) {
+  const TempFolder folder;
+  folder.write("people.csv", people());
+  const Words train =
+      Words{"train", "people.csv", "target=pay", "--quiet", "schedule=constant", "warmup=0", "sampling=balanced"} +
+      kShort;
+  const Finished whole = run_stoker(train + Words{"run=whole", "steps=40"}, folder.path());
+  ASSERT_EQ(whole.code, kDone) << whole.all();
+  ASSERT_EQ(run_stoker(train + Words{"run=half", "steps=23"}, folder.path()).code, kDone);
+  ASSERT_EQ(run_stoker({"resume", "runs/half", "steps=40", "--quiet"}, folder.path()).code, kDone);
+  EXPECT_TRUE(weights_of(folder / "runs/half") == weights_of(folder / "runs/whole"));  // not printed
+  const Words uniform{"sampling=uniform", "run=uniform", "steps=40"};
+  ASSERT_EQ(run_stoker(Words{"train", "people.csv", "target=pay", "--quiet", "schedule=constant", "warmup=0"} + kShort +
+                           uniform,
+                       folder.path())
+                .code,
+            kDone);
+  EXPECT_FALSE(weights_of(folder / "runs/uniform") == weights_of(folder / "runs/whole"));
+}
+
 TEST(Table, WhatCannotBeIsRefused) {
   const TempFolder folder;
   folder.write("people.csv", people());
@@ -65,6 +85,7 @@ TEST(Table, WhatCannotBeIsRefused) {
       {{"train", "people.csv", "target=pay", "model=cnn"}, kUsage, {"model cnn is none of tabular"}},
       {{"train", "people.csv", "target=pay", "test=dots.csv"}, kDataError, {"set label_strip=."}},
       {{"train", "people.csv", "target=pay", "regression=on"}, kDataError, {"leave out regression=on"}},
+      {{"train", "people.csv", "target=age", "sampling=balanced"}, kUsage, {"sampling=balanced needs classes", "age"}},
       {{"train", "people.csv", "target=same"}, kDataError, {"one value only"}},
       {{"train", "people.csv", "target=pay", "test=gone.csv"}, kDataError, {"gone.csv"}},
       {{"train", "ragged.csv", "target=a"}, kDataError, {"line 3", "1 fields"}},

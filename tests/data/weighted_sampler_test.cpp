@@ -114,7 +114,7 @@ TEST(WeightedSampler, BalancedWeightsGiveEveryClassTheSame) {
   for (int i = 0; i < 3000; ++i) {
     labels.push_back(i < 2900 ? 4 : i < 2990 ? 0 : 9);  // 2900, 90 and 10 samples
   }
-  const std::vector<double> weights = balanced_weights(labels);
+  const std::vector<double> weights = balanced_weights(LabelList::of(labels));
   expect_probabilities(weights);
   constexpr std::int64_t kDraws = 60'000;
   const WeightedSampler sampler = sampler_of(weights, kDraws, kDraws);

@@ -112,14 +112,14 @@ std::vector<std::uint64_t> WeightedSampler::units() const {
   return units;
 }
 
-std::vector<double> balanced_weights(std::span<const std::int64_t> labels) {
+std::vector<double> balanced_weights(const LabelList& labels) {
   std::unordered_map<std::int64_t, std::int64_t> counts;
-  for (const std::int64_t label : labels) {
-    ++counts[label];
-  }
-  std::vector<double> weights(labels.size());
-  std::ranges::transform(labels, weights.begin(),
-                         [&](std::int64_t label) { return 1.0 / static_cast<double>(counts.at(label)); });
+  labels.each_run([&](std::int64_t, std::int64_t count, std::int64_t label) { counts[label] += count; });
+  std::vector<double> weights;
+  weights.reserve(static_cast<std::size_t>(labels.size()));
+  labels.each_run([&](std::int64_t, std::int64_t count, std::int64_t label) {
+    weights.insert(weights.end(), static_cast<std::size_t>(count), 1.0 / static_cast<double>(counts.at(label)));
+  });
   return weights;
 }
 

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "stoker/data/batch_order.h"
 #include "stoker/data/equal_batches.h"
+#include "stoker/data/label_list.h"
 
 namespace stoker::data {
 
@@ -57,6 +57,6 @@ class WeightedSampler final : public BatchOrder {
 };
 
 // Weights by which every class that occurs is drawn as often as any other: 1 / (samples of the label).
-[[nodiscard]] std::vector<double> balanced_weights(std::span<const std::int64_t> labels);
+[[nodiscard]] std::vector<double> balanced_weights(const LabelList& labels);
 
 }  // namespace stoker::data

@@ -9,6 +9,7 @@
 #include "stoker/tasks/image_augment.h"
 #include "stoker/tasks/image_classification.h"
 #include "stoker/tasks/recipe_rows.h"
+#include "stoker/tasks/sampling.h"
 
 namespace stoker::tasks {
 namespace {
@@ -143,6 +144,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   rows.add("epochs", question.weights ? 10 : from_scratch,
            question.weights ? "given weights need few" : "long enough for the schedule to come down");
   rows.add("class_weights", "none", "every sample counts the same");
+  add_sampling_row(rows);
   rows.add("label_smoothing", model == "mlp" ? 0.0 : 0.1, "Szegedy et al. 2016, for convolutional networks");
   return std::move(rows.rows);
 }

@@ -19,6 +19,7 @@
 #include "stoker/tasks/image_exhibits.h"
 #include "stoker/tasks/image_prediction.h"
 #include "stoker/tasks/image_recipe.h"
+#include "stoker/tasks/sampling.h"
 #include "stoker/tasks/task_values.h"
 
 namespace stoker::tasks {
@@ -155,6 +156,7 @@ class ImageTask final : public Task {
     options.policy = policy();
     options.mix = mix_of(own_, request.batch);
     options.batch = request.batch;
+    options.order = training_order(own_, folder_.train.labels, request);
     return std::make_unique<data::ImageLoader>(std::move(options));
   }
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
@@ -273,6 +275,7 @@ TaskKind image_classification() {
                      "by the size and colour of the pictures", "random changes to training pictures"),
       label_smoothing_setting(),
       class_weights_setting(),
+      sampling_setting(),
       whole_setting("cache", 0, 1'000'000, "all that fit into a quarter of the free memory",
                     "MB of pictures that stay decoded in memory; 0: none"),
       choice_setting("on_bad", {"replace", "skip", "raise"}, "replace",

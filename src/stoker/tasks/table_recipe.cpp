@@ -7,6 +7,7 @@
 
 #include "stoker/tasks/class_weights.h"
 #include "stoker/tasks/recipe_rows.h"
+#include "stoker/tasks/sampling.h"
 #include "stoker/tasks/task_values.h"
 
 namespace stoker::tasks {
@@ -69,6 +70,7 @@ std::vector<core::PlanRow> table_recipe(const TableFacts& facts, const std::stri
   plan.add("dropout", kDropout, overfits);
   plan.add("label_smoothing", "0", "the probabilities matter");
   plan.add("class_weights", "none", "every row counts the same");
+  add_sampling_row(plan);
   return std::move(plan.rows);
 }
 
@@ -88,6 +90,7 @@ std::vector<core::TaskSetting> table_settings() {
       real_setting("dropout", 0, 0.95, kDropout, "share of hidden values that training drops"),
       label_smoothing_setting(),
       class_weights_setting(),
+      sampling_setting(),
   };
 }
 

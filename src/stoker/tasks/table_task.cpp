@@ -14,6 +14,7 @@
 #include "stoker/data/tensor_source.h"
 #include "stoker/models/tabular_mlp.h"
 #include "stoker/tasks/class_weights.h"
+#include "stoker/tasks/sampling.h"
 #include "stoker/tasks/table_model.h"
 #include "stoker/tasks/table_prediction.h"
 #include "stoker/tasks/table_recipe.h"
@@ -115,6 +116,9 @@ class TableTask final : public Task {
     options.regression = is_regression();
     options.strip = text_value(own, "label_strip");
     options.bins = static_cast<int>(whole_value(own, "bins"));
+    if (options.regression && text_or(own, "sampling", "uniform") != "uniform") {
+      fail<ConfigError>(kWhere, "sampling=balanced needs classes, {} is a number; leave it out", printable(target_));
+    }
     encode(learn_encoding(table_, train_.rows, options, findings_));
   }
   void adopt(const nlohmann::json& card) override {
@@ -134,12 +138,8 @@ class TableTask final : public Task {
     TableModelOptions options;
     options.label_smoothing = real_value(own_, "label_smoothing");
     if (!encoding_.regression()) {
-      const at::Tensor& all = main_.target;
-      std::vector<std::int64_t> counts(encoding_.classes.size());
-      for (const std::int64_t row : train_.rows) {
-        ++counts.at(static_cast<std::size_t>(all.const_data_ptr<std::int64_t>()[row]));
-      }
-      options.class_weights = class_weights(text_value(own_, "class_weights"), counts);
+      options.class_weights =
+          class_weights(text_value(own_, "class_weights"), train_labels().counts(encoding_.classes.size()));
     }
     return make_model_of(request, encoding_, shape(), std::move(options));
   }
@@ -154,6 +154,7 @@ class TableTask final : public Task {
     options.seed = request.seed;
     options.drop_tail = request.drop_tail;
     options.start = request.start;
+    options.order = training_order(own_, encoding_.regression() ? data::LabelList() : train_labels(), request);
     return std::make_unique<data::TensorSource>(std::move(options));
   }
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
@@ -224,6 +225,13 @@ class TableTask final : public Task {
     }
   }
 
+  [[nodiscard]] data::LabelList train_labels() const {
+    Rows labels;
+    for (const std::int64_t row : train_.rows) {
+      labels.push_back(main_.target.const_data_ptr<std::int64_t>()[row]);
+    }
+    return data::LabelList::of(labels);
+  }
   // By what was asked for, else by the target's values.
   [[nodiscard]] bool is_regression() const {
     const std::string asked = text_or(own_, "regression", "auto");

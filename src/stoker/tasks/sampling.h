@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// "sampling": whether training takes every sample once an epoch, or each class as often as any other. Used by the tasks
+// that have classes. Thread-safe: no state.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "stoker/core/task_setting.h"
+#include "stoker/data/batch_order.h"
+#include "stoker/data/label_list.h"
+#include "stoker/tasks/recipe_rows.h"
+#include "stoker/tasks/task.h"
+
+namespace stoker::tasks {
+
+[[nodiscard]] core::TaskSetting sampling_setting();
+// Its default, with the reason.
+void add_sampling_row(RecipeRows& rows);
+
+// The order of the training samples with these labels: null, every sample once an epoch, for "uniform" and where an
+// older plan lacks the setting; for "balanced" as many draws with replacement, each class with the same chance.
+[[nodiscard]] std::shared_ptr<const data::BatchOrder> training_order(const core::TaskValues& own,
+                                                                     const data::LabelList& labels,
+                                                                     const BatchRequest& request);
+
+}  // namespace stoker::tasks
