@@ -12,6 +12,7 @@
 #include <set>
 
 #include "stoker/base/error.h"
+#include "stoker/base/fmt.h"
 #include "stoker/data/plan_hash.h"
 
 namespace stoker::data {
@@ -81,6 +82,7 @@ TEST(BucketPlan, PadsLittle) {
   const Lengths lengths = log_normal(50'000, 180, 0.8, 2048);
   const BucketPlan plan(lengths, {.tokens = 16'384, .seed = 1});
   (void)epoch_of(plan, lengths, 16'384, 0);
+  RecordProperty("waste", fmt::format("{:.4f}", plan.waste()));
   EXPECT_LT(plan.waste(), 0.06);
   EXPECT_GT(plan.waste(), 0);
   EXPECT_NEAR(plan.waste(), 1 - static_cast<double>(plan.tokens()) / static_cast<double>(plan.padded_tokens()), 1e-15);

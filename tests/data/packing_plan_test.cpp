@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "stoker/base/error.h"
+#include "stoker/base/fmt.h"
 #include "stoker/data/text_files.h"
 
 namespace stoker::data {
@@ -162,6 +163,8 @@ TEST(PackingPlan, FillsSequencesOfARealText) {
     for (const std::int64_t most : {256, 1024, 4096}) {
       const PackingPlan plan(lengths, {.length = most});
       (void)epoch_of(plan, lengths, most, 0);
+      RecordProperty(fmt::format("fill_{}_{}", separator.size() == 1 ? "lines" : "paragraphs", most),
+                     fmt::format("{:.5f}", plan.fill()));
       EXPECT_GE(plan.fill(), 0.99) << separator.size() << ", " << most;
       EXPECT_EQ(plan.tokens(), static_cast<std::int64_t>(text.bytes.size()));
     }

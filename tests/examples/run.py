@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "examples/data/fashion-mnist-6000.tar"
+TEXTS = sorted((DATA.parents[2] / "docs").rglob("*.md"))
 NUMBER = r"(-?\d+(?:\.\d+)?(?:e[-+]\d+)?)"
 
 
@@ -144,6 +145,27 @@ def gan(text, folder):
     check(last < 0.6 * first, f"generated pictures must come nearer: {first} at first, {last} at last")
 
 
+def packed_text(text, folder):
+    lengths = []  # a paragraph has its last line's end, not the empty lines behind it
+    for file in TEXTS:
+        parts = re.split(b"\n\n+", file.read_bytes())
+        lengths += [len(part) + 1 for part in parts[:-1]] + [len(parts[-1])]
+    shown, tokens, longer, length = figures(text, "# paragraphs, # tokens, # longer than a sequence of #")
+    check([shown, tokens, longer] == [len(lengths), sum(lengths), sum(each > length for each in lengths)],
+          f"{len(lengths)} paragraphs, {sum(lengths)} bytes")
+    alone, _ = figures(text, "a sequence for each: # sequences, # % full")
+    check(alone == sum(-(-each // length) for each in lengths), "sequences without packing")
+    packed, full = figures(text, "packed: # sequences, # % full")
+    check(full >= 99, "packed sequences are nearly full")
+    within(full - 100 * sum(lengths) / (packed * length), -0.006, 0.006, "the fill less that of the figures")
+    batches, budget, padding = figures(text, "in length buckets: # batches of at most # tokens, # % of them padding")
+    check(batches * budget >= sum(lengths), "too few batches for all tokens")
+    within(padding, 0, 40, "padding")
+    _, once, pieces = figures(text, "an epoch: # steps, # tokens in # pieces")
+    check(once == sum(lengths) and pieces == sum(-(-each // length) for each in lengths), "every token once an epoch")
+    within(figures(text, "attention within documents is at most # from each alone")[0], 0, 1e-5, "what packing changes")
+
+
 def page(name):
     """An example is a page, and the table of examples says how long it is."""
     lines = len((DATA.parents[1] / f"{name}.cpp").read_text(encoding="utf-8").splitlines())
@@ -165,7 +187,8 @@ def main():
     examine = globals()[name]
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        words = {"own_dataset": [], "own_loss": [DATA], "gan": [DATA]}.get(name, [DATA, folder / "run"])
+        words = {"own_dataset": [], "own_loss": [DATA], "gan": [DATA],
+                 "packed_text": TEXTS}.get(name, [DATA, folder / "run"])
         one_thread = os.environ | {"OMP_NUM_THREADS": "1"}  # more wait for each other where a core is busy elsewhere
         ran = subprocess.run([program, *map(str, words)], cwd=folder, env=one_thread, stdout=subprocess.PIPE, text=True,
                              check=False)
@@ -174,7 +197,7 @@ def main():
             page(name)
             check(ran.returncode == 0, f"the exit code is {ran.returncode}")
             examine(ran.stdout, folder)
-            if DATA in words:
+            if words:
                 refuse_missing_data(program, folder)
         except Wrong as error:
             print(f"{name}: {error}")
