@@ -10,12 +10,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <random>
+#include <set>
 #include <string_view>
 
 #include "stoker/base/error.h"
 #include "stoker/base/fmt.h"
+#include "stoker/data/plan_hash.h"
+#include "stoker/data/sampler.h"
 #include "stoker/data/text_files.h"
 
 namespace stoker::data {
@@ -189,6 +193,54 @@ TEST(PackingPlan, EveryEpochPutsOthersTogether) {
     ASSERT_TRUE(std::ranges::is_sorted(first, std::ranges::greater{}, &Piece::length));
   }
   EXPECT_GT(apart, plan.sequences() * 9 / 10);
+}
+
+// FNV-1a over the pieces of two epochs in the order of batches; the plan is made anew at the steps in `anew`, and the
+// ranks' slices are joined.
+std::uint64_t hash_of(const Lengths& lengths, int ranks, const std::set<std::int64_t>& anew) {
+  const PackingOptions options{.length = 256, .seed = 7};
+  auto plan = std::make_unique<PackingPlan>(lengths, options);
+  std::uint64_t value = 0xCBF29CE484222325;
+  const SamplerOptions sampler{.samples = plan->sequences(), .batch = 12, .seed = 7};
+  const std::int64_t steps = Sampler(sampler).steps_per_epoch();
+  std::vector<std::int64_t> numbers;
+  std::vector<Piece> pieces;
+  for (std::int64_t at = 0; at < 2 * steps; ++at) {
+    if (anew.contains(at)) {
+      const std::uint64_t saved = plan->hash();
+      plan = std::make_unique<PackingPlan>(lengths, options);
+      EXPECT_NO_THROW(check_plan("here", saved, plan->hash()));
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      SamplerOptions own = sampler;
+      own.rank = rank;
+      own.ranks = ranks;
+      Sampler(own).positions(at / steps, at % steps, numbers);
+      for (const std::int64_t number : numbers) {
+        plan->sequence(at / steps, number, pieces);
+        for (const Piece& piece : pieces) {
+          for (const std::int64_t part : {piece.document, piece.start, piece.length}) {
+            value = (value ^ static_cast<std::uint64_t>(part)) * 0x100000001B3;
+          }
+        }
+      }
+    }
+  }
+  return value;
+}
+
+TEST(PackingPlan, OneHashForRanksAndResumes) {
+  const Lengths lengths = log_normal(3000, 60, 1);
+  const std::uint64_t expected = hash_of(lengths, 1, {});
+  std::mt19937 random(5);
+  std::set<std::int64_t> anew;
+  while (anew.size() < 20) {
+    anew.insert(random() % 190);
+  }
+  for (const int ranks : {1, 2, 4}) {
+    EXPECT_EQ(hash_of(lengths, ranks, {}), expected);
+    EXPECT_EQ(hash_of(lengths, ranks, anew), expected);
+  }
 }
 
 TEST(PackingPlan, OffsetsAreWherePiecesBegin) {
