@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of samples in an epoch: a pseudo-random permutation of 0 ... n-1, computed index by index in constant time
-// and memory, so a run resumes anywhere without a stored shuffle. Used by the orders of samples in data. Thread-safe: immutable.
+// and memory, so a run resumes anywhere without a stored shuffle. Used by the orders of samples in data. Thread-safe:
+// immutable.
 #pragma once
 
 #include <array>
