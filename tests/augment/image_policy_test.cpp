@@ -43,12 +43,22 @@ TEST(ImagePolicy, CentreCropEqualsTorchvisionOnPillow) {
   EXPECT_EQ(cases, 4);
 }
 
+class ImagePolicyBy : public ::testing::TestWithParam<Interpolation> {};
+INSTANTIATE_TEST_SUITE_P(ImagePolicy, ImagePolicyBy,
+                         ::testing::Values(Interpolation::kBilinear, Interpolation::kBicubic));
+
 // Poison outside of what is needed never shows.
-TEST(ImagePolicy, ReadsNoMoreThanItNeeds) {
+TEST_P(ImagePolicyBy, ReadsNoMoreThanItNeeds) {
   for (const Crop crop : {Crop::kNone, Crop::kResizeCentre, Crop::kRandomResized, Crop::kPad}) {
     for (std::uint64_t sample = 0; sample < 60; ++sample) {
       const int width = 20 + static_cast<int>(sample * 7 % 50), height = 20 + static_cast<int>(sample * 11 % 40);
-      const ImagePolicy policy{.crop = crop, .out_width = 16, .out_height = 12, .resize = 18, .pad = 20, .flip = true};
+      const ImagePolicy policy{.crop = crop,
+                               .out_width = 16,
+                               .out_height = 12,
+                               .resize = 18,
+                               .pad = 20,
+                               .flip = true,
+                               .interpolation = GetParam()};
       const ImageDraw drawn = draw(policy, width, height, {.seed = 3, .epoch = 0, .sample = sample});
       const Region region = needed(policy, drawn);
       const Image image = computed_picture(width, height, 3);

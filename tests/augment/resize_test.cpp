@@ -28,8 +28,8 @@ std::vector<std::string> golden_lines(const char* name) {
   return lines;
 }
 
-TEST(Resize, EqualsPillow) {
-  const auto lines = golden_lines("resize.tsv");
+void expect_pillows(const char* table, Interpolation interpolation) {
+  const auto lines = golden_lines(table);
   ASSERT_EQ(lines.size(), 10u);
   ResizeScratch scratch;  // shared on purpose: nothing may be left over from the case before
   for (const std::string& line : lines) {
@@ -43,9 +43,15 @@ TEST(Resize, EqualsPillow) {
     ASSERT_TRUE(in) << line;
     const Image image = computed_picture(width, height, channels);
     std::vector<std::uint8_t> out(static_cast<std::size_t>(window.width * window.height * channels));
-    resize(image.view(), box, scaled_width, scaled_height, window, false, out.data(), window.width * channels, scratch);
-    EXPECT_EQ(fnv1a(out), hash) << line;
+    resize(image.view(), box, scaled_width, scaled_height, window, false, out.data(), window.width * channels, scratch,
+           interpolation);
+    EXPECT_EQ(fnv1a(out), hash) << table << ": " << line;
   }
+}
+
+TEST(Resize, EqualsPillow) {
+  expect_pillows("resize.tsv", Interpolation::kBilinear);
+  expect_pillows("resize_bicubic.tsv", Interpolation::kBicubic);
 }
 
 TEST(Resize, AWindowIsThatPartOfTheWhole) {
@@ -64,7 +70,10 @@ TEST(Resize, AWindowIsThatPartOfTheWhole) {
 }
 
 // Sizes and channels on all sides of what vectors hold; extremes that saturate; a view with gaps between its rows.
-TEST(Resize, VectorInstructionsComputeThePlainPixels) {
+class ResizeBy : public ::testing::TestWithParam<Interpolation> {};
+INSTANTIATE_TEST_SUITE_P(Resize, ResizeBy, ::testing::Values(Interpolation::kBilinear, Interpolation::kBicubic));
+
+TEST_P(ResizeBy, VectorInstructionsComputeThePlainPixels) {
   std::mt19937 random(3);
   const auto within = [&](int low, int high) {
     return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
@@ -90,8 +99,8 @@ TEST(Resize, VectorInstructionsComputeThePlainPixels) {
     const int stride = window.width * channels;
     std::vector<std::uint8_t> a(static_cast<std::size_t>(stride * window.height + 1), 99), b = a;
     const Box box{0, 0, static_cast<double>(source.width), static_cast<double>(source.height)};
-    resize(source, box, width, height, window, round % 2 == 0, a.data(), stride, vector);
-    resize(source, box, width, height, window, round % 2 == 0, b.data(), stride, plain);
+    resize(source, box, width, height, window, round % 2 == 0, a.data(), stride, vector, GetParam());
+    resize(source, box, width, height, window, round % 2 == 0, b.data(), stride, plain, GetParam());
     ASSERT_EQ(a, b) << source.width << "x" << source.height << "x" << channels << " to " << width << "x" << height;
     ASSERT_EQ(a.back(), 99) << "written beyond the end";
   }

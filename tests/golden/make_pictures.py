@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes pictures.tsv, resize.tsv and centre_crop.tsv: what Pillow makes of the committed pictures and of a computed one.
+"""Writes pictures.tsv, resize.tsv, resize_bicubic.tsv and centre_crop.tsv: what Pillow makes of the committed pictures and of a computed one.
 
 Run with Pillow and numpy (last made with Pillow 13.0.0):  python3 tests/golden/make_pictures.py
 Pixels are stored as their 64-bit FNV-1a hash, since ours are meant to be equal, bit for bit.
@@ -47,18 +47,20 @@ def main():
         lines.append(f"{name}\t{len(mode) if mode == 'RGB' else 1}\t{picture.width}\t{picture.height}\t{fnv(picture.tobytes())}")
     (HERE / "pictures.tsv").write_text("\n".join(lines) + "\n")
 
-    lines = ["# width height channels | box | scaled size | window left top width height | FNV-1a of the window's pixels"]
     boxes = [((40, 30), 3, (0, 0, 40, 30), (20, 15), None), ((40, 30), 3, (0, 0, 40, 30), (77, 61), None),
              ((33, 47), 1, (0, 0, 33, 47), (8, 8), None), ((33, 47), 3, (3.25, 7.5, 29.75, 40.125), (16, 24), None),
              ((301, 200), 3, (10, 20, 290, 190), (64, 64), (5, 9, 40, 31)), ((5, 1), 3, (0, 0, 5, 1), (3, 7), None),
              ((1, 1), 1, (0, 0, 1, 1), (4, 4), None), ((500, 375), 3, (0, 0, 500, 375), (341, 256), (58, 16, 224, 224)),
              ((64, 64), 4, (0, 0, 64, 64), (64, 31), None), ((1000, 3), 3, (0, 0, 1000, 3), (2, 2), None)]
-    for (width, height), channels, box, scaled, window in boxes:
-        out = computed(width, height, channels).resize(scaled, Image.Resampling.BILINEAR, box=box)
-        left, top, w, h = window or (0, 0, *scaled)
-        out = out.crop((left, top, left + w, top + h))
-        lines.append(" ".join(str(v) for v in (width, height, channels, *box, *scaled, left, top, w, h, fnv(out.tobytes()))))
-    (HERE / "resize.tsv").write_text("\n".join(lines) + "\n")
+    for name, how in (("resize.tsv", Image.Resampling.BILINEAR), ("resize_bicubic.tsv", Image.Resampling.BICUBIC)):
+        lines = ["# width height channels | box | scaled size | window left top width height | FNV-1a of the window's pixels"]
+        for (width, height), channels, box, scaled, window in boxes:
+            out = computed(width, height, channels).resize(scaled, how, box=box)
+            left, top, w, h = window or (0, 0, *scaled)
+            out = out.crop((left, top, left + w, top + h))
+            numbers = (width, height, channels, *box, *scaled, left, top, w, h)
+            lines.append(" ".join(str(v) for v in (*numbers, fnv(out.tobytes()))))
+        (HERE / name).write_text("\n".join(lines) + "\n")
 
     # torchvision.transforms.Resize(resize) and CenterCrop(out): the long side is cut to a whole number, the corner rounded.
     lines = ["# width height resize out | FNV-1a of the pixels"]

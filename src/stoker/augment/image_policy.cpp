@@ -74,12 +74,12 @@ bool flip(const ImagePolicy& policy, DrawKey key) {
 }
 
 // Of an axis of `size` source pixels that is scaled to `scaled`: those that outputs begin ... end - 1 of it are made
-// of, and one more on either side for the rounding.
-std::pair<int, int> source_span(int size, int scaled, int begin, int end) {
+// of by a filter of that reach, and one more on either side for the rounding.
+std::pair<int, int> source_span(int size, int scaled, int begin, int end, double reach) {
   if (size == scaled) {
     return {begin, end};
   }
-  const double scale = static_cast<double>(size) / scaled, support = std::max(scale, 1.0);
+  const double scale = static_cast<double>(size) / scaled, support = reach * std::max(scale, 1.0);
   const double low = (begin + 0.5) * scale - support - 1, high = (end - 0.5) * scale + support + 1;
   return {std::max(static_cast<int>(low), 0), static_cast<int>(std::min(std::ceil(high), static_cast<double>(size)))};
 }
@@ -179,8 +179,11 @@ Region needed(const ImagePolicy& policy, const ImageDraw& drawn) {
   if (window.width == 0) {
     return {};
   }
-  const auto [left, right] = source_span(drawn.width, drawn.scaled_width, window.left, window.left + window.width);
-  const auto [top, bottom] = source_span(drawn.height, drawn.scaled_height, window.top, window.top + window.height);
+  const double reach = reach_of(policy.interpolation);
+  const auto [left, right] =
+      source_span(drawn.width, drawn.scaled_width, window.left, window.left + window.width, reach);
+  const auto [top, bottom] =
+      source_span(drawn.height, drawn.scaled_height, window.top, window.top + window.height, reach);
   return {drawn.left + left, drawn.top + top, right - left, bottom - top};
 }
 
@@ -208,7 +211,7 @@ void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, s
     copy_rows(wanted, drawn.flipped, scratch.plain ? plain_kernels() : vector_kernels(), to, stride);
   } else {
     resize(part, {0, 0, static_cast<double>(part.width), static_cast<double>(part.height)}, drawn.scaled_width,
-           drawn.scaled_height, window, drawn.flipped, to, stride, scratch);
+           drawn.scaled_height, window, drawn.flipped, to, stride, scratch, policy.interpolation);
   }
 }
 

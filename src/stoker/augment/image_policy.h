@@ -37,6 +37,7 @@ struct ImagePolicy {
   double max_scale = 1;
   double min_ratio = 3.0 / 4;  // kRandomResized: width / height
   double max_ratio = 4.0 / 3;
+  Interpolation interpolation = Interpolation::kBilinear;
   std::vector<Operation> operations = {};  // on the cropped and mirrored picture, one after the other
 };
 

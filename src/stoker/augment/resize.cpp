@@ -10,6 +10,22 @@
 namespace stoker::augment {
 namespace {
 
+struct Bilinear {
+  static constexpr double kReach = 1;
+  double operator()(double distance) const { return distance < 1.0 ? 1.0 - distance : 0.0; }
+};
+
+struct Bicubic {
+  static constexpr double kReach = 2;
+  double operator()(double x) const {
+    constexpr double a = -0.5;
+    if (x < 1.0) {
+      return ((a + 2.0) * x - (a + 3.0)) * x * x + 1;
+    }
+    return x < 2.0 ? (((x - 5) * x + 8) * x - 4) * a : 0.0;
+  }
+};
+
 // The weights once more, in pairs for the vector kernels.
 void pair_up(AxisWeights& axis) {
   const std::size_t pairs = axis.weights.size() / 2;
@@ -24,13 +40,14 @@ void pair_up(AxisWeights& axis) {
   }
 }
 
-// Pillow's precompute_coeffs and normalize_coeffs_8bpc for the triangle filter, outputs first ... first + outputs - 1
-// of `scaled`, or in reverse order. in0 and in1 are float there too: that is part of the result.
+// Pillow's precompute_coeffs and normalize_coeffs_8bpc, outputs first ... first + outputs - 1 of `scaled`, or in
+// reverse order. in0 and in1 are float there too: that is part of the result.
+template <typename Filter>
 void weigh(int source_size, float in0, float in1, int scaled, int first, int outputs, bool reversed, AxisWeights& axis,
            std::vector<double>& exact) {
   const double scale = static_cast<double>(in1 - in0) / scaled;
   const double filter_scale = std::max(scale, 1.0);
-  const double support = filter_scale;
+  const double support = Filter::kReach * filter_scale;
   const auto rounded_up = [](int value) { return (value + kTapGroup - 1) / kTapGroup * kTapGroup; };
   axis.outputs = outputs;
   axis.taps = rounded_up(static_cast<int>(std::ceil(support)) * 2 + 1);
@@ -47,14 +64,14 @@ void weigh(int source_size, float in0, float in1, int scaled, int first, int out
     double total = 0;
     for (int k = 0; k < count; ++k) {
       const double distance = std::abs((k + low - centre + 0.5) * inverse);
-      exact[static_cast<std::size_t>(k)] = distance < 1.0 ? 1.0 - distance : 0.0;
+      exact[static_cast<std::size_t>(k)] = Filter()(distance);
       total += exact[static_cast<std::size_t>(k)];
     }
     const int at = reversed ? outputs - 1 - i : i;
     int* weights = axis.weights.data() + static_cast<std::ptrdiff_t>(at) * axis.taps;
     for (int k = 0; k < count; ++k) {
       const double share = total != 0.0 ? exact[static_cast<std::size_t>(k)] / total : 0.0;
-      weights[k] = static_cast<int>(0.5 + share * (1 << kWeightBits));
+      weights[k] = static_cast<int>((share < 0 ? -0.5 : 0.5) + share * (1 << kWeightBits));
     }
     axis.first[static_cast<std::size_t>(at)] = low;
     axis.count[static_cast<std::size_t>(at)] = count;
@@ -110,15 +127,20 @@ void check(ImageView source, const Box& box, int width, int height, const Region
 
 }  // namespace
 
+double reach_of(Interpolation interpolation) {
+  return interpolation == Interpolation::kBicubic ? Bicubic::kReach : Bilinear::kReach;
+}
+
 void resize(ImageView source, const Box& box, int scaled_width, int scaled_height, const Region& window, bool mirrored,
-            std::uint8_t* out, std::ptrdiff_t out_stride, ResizeScratch& scratch) {
+            std::uint8_t* out, std::ptrdiff_t out_stride, ResizeScratch& scratch, Interpolation interpolation) {
   check(source, box, scaled_width, scaled_height, window);
   AxisWeights& across = scratch.horizontal;
   AxisWeights& down = scratch.vertical;
-  weigh(source.width, static_cast<float>(box.left), static_cast<float>(box.right), scaled_width, window.left,
-        window.width, mirrored, across, scratch.exact);
-  weigh(source.height, static_cast<float>(box.top), static_cast<float>(box.bottom), scaled_height, window.top,
-        window.height, false, down, scratch.exact);
+  const auto weigh_axis = interpolation == Interpolation::kBicubic ? weigh<Bicubic> : weigh<Bilinear>;
+  weigh_axis(source.width, static_cast<float>(box.left), static_cast<float>(box.right), scaled_width, window.left,
+             window.width, mirrored, across, scratch.exact);
+  weigh_axis(source.height, static_cast<float>(box.top), static_cast<float>(box.bottom), scaled_height, window.top,
+             window.height, false, down, scratch.exact);
   for (int& first : down.first) {
     first -= down.begin;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Antialiased bilinear resize in integer arithmetic: the 8-bit algorithm of Pillow (src/libImaging/Resample.c), so
-// that pictures come out as they do in Python, bit for bit, on every machine. Used by image_policy.
+// Antialiased resize in integer arithmetic, bilinear or bicubic: the 8-bit algorithm of Pillow
+// (src/libImaging/Resample.c), so that pictures come out as they do in Python, bit for bit, on every machine. Used by
+// image_policy.
 // Thread-safe as long as every thread has a ResizeScratch of its own.
 #pragma once
 
@@ -11,6 +12,15 @@
 #include "stoker/augment/image.h"
 
 namespace stoker::augment {
+
+// By what the pixels around a place are weighed, stretched by the scale where a picture is made smaller.
+enum class Interpolation {
+  kBilinear,  // a triangle
+  kBicubic,   // Keys 1981 with a = -0.5: goes below zero, so that edges stay sharper
+};
+
+// How far such a filter reaches, in pixels of the source where it is not stretched.
+[[nodiscard]] double reach_of(Interpolation interpolation);
 
 // What part of the source to scale, in source pixels, fractions allowed: Pillow's box (which it keeps as float).
 // The filter may look at source pixels just outside the box.
@@ -50,6 +60,7 @@ struct ResizeScratch {
 // window must lie within the scaled picture and the box within the source; every size at least 1, channels 1 ... 4;
 // ConfigError otherwise.
 void resize(ImageView source, const Box& box, int scaled_width, int scaled_height, const Region& window, bool mirrored,
-            std::uint8_t* out, std::ptrdiff_t out_stride, ResizeScratch& scratch);
+            std::uint8_t* out, std::ptrdiff_t out_stride, ResizeScratch& scratch,
+            Interpolation interpolation = Interpolation::kBilinear);
 
 }  // namespace stoker::augment

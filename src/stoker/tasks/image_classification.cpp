@@ -8,6 +8,7 @@ augment::ImagePolicy training_policy(const std::string& augment, const ImagePrep
   augment::ImagePolicy policy;
   policy.out_width = policy.out_height = pixels.image_size;
   policy.resize = pixels.resize;
+  policy.interpolation = pixels.interpolation;
   policy.flip = augment.ends_with("flip");
   policy.crop = augment.starts_with("resized_crop") ? augment::Crop::kRandomResized
                 : augment.starts_with("pad_crop")   ? augment::Crop::kPad

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "stoker/augment/resize.h"
 #include "stoker/tasks/network_trainable.h"
 
 namespace stoker::tasks {
@@ -21,6 +22,7 @@ struct ImagePreprocessing {
   int image_size = 224;           // pixels a side that enter the network
   int resize = 256;               // short side before the centre crop of evaluation
   std::vector<double> mean, std;  // one a channel, of values in 0 ... 1
+  augment::Interpolation interpolation = augment::Interpolation::kBilinear;
 };
 
 struct ClassifierOptions {

@@ -8,6 +8,7 @@
 #include "stoker/data/image_decode.h"
 #include "stoker/tasks/image_augment.h"
 #include "stoker/tasks/image_classification.h"
+#include "stoker/tasks/image_reading.h"
 #include "stoker/tasks/recipe_rows.h"
 #include "stoker/tasks/sampling.h"
 
@@ -128,6 +129,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   add_cache(rows, question, pictures, network_channels(model, pictures), train_samples + val_samples);
   rows.add("on_bad", "replace", "one damaged picture is no reason to end a run");
   rows.add("bad_budget", 0.001, "many are");
+  add_reading_rows(rows);
   const std::int64_t batch = default_batch(train_samples, model == "cnn" ? 512 : question.cuda ? 256 : 64);
   rows.add("batch", batch, "at least 100 steps an epoch where the data allows it");
   add_augment_rows(rows, std::clamp<std::int64_t>(train_samples, 1, question.batch > 0 ? question.batch : batch));

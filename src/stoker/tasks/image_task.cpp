@@ -18,6 +18,7 @@
 #include "stoker/tasks/image_classification.h"
 #include "stoker/tasks/image_exhibits.h"
 #include "stoker/tasks/image_prediction.h"
+#include "stoker/tasks/image_reading.h"
 #include "stoker/tasks/image_recipe.h"
 #include "stoker/tasks/sampling.h"
 #include "stoker/tasks/task_values.h"
@@ -38,7 +39,8 @@ nlohmann::json to_json(const ImageCard& card) {
             {"image_size", card.pixels.image_size},
             {"resize", card.pixels.resize},
             {"mean", card.pixels.mean},
-            {"std", card.pixels.std}}}};
+            {"std", card.pixels.std},
+            {"interpolation", name_of(card.pixels.interpolation)}}}};
 }
 
 std::unique_ptr<NetworkTrainable> make_classifier(const ModelRequest& request, const ImageCard& card,
@@ -119,6 +121,7 @@ class ImageTask final : public Task {
     own_ = own;
     card_.classes = folder_.classes;
     card_.pixels = preprocessing(static_cast<int>(whole_value(own, "image_size")), network_channels(model, pictures()));
+    card_.pixels.interpolation = interpolation_of(own);
   }
   void adopt(const nlohmann::json& card) override {
     card_ = image_card(card);
@@ -257,11 +260,14 @@ ImageCard image_card(const nlohmann::json& json) {
   card.pixels.resize = pixels.at("resize").get<int>();
   card.pixels.mean = pixels.at("mean").get<std::vector<double>>();
   card.pixels.std = pixels.at("std").get<std::vector<double>>();
+  const auto interpolation = interpolation_from(pixels.value("interpolation", "bilinear"));  // older cards lack it
   const auto channels = static_cast<std::size_t>(card.pixels.channels);
   if (card.classes.size() < 2 || (channels != 1 && channels != 3) || card.pixels.mean.size() != channels ||
-      card.pixels.std.size() != channels || card.pixels.image_size < 1 || card.pixels.resize < card.pixels.image_size) {
+      card.pixels.std.size() != channels || card.pixels.image_size < 1 || card.pixels.resize < card.pixels.image_size ||
+      !interpolation) {
     fail<CheckpointError>(kWhere, "classes or preprocessing contradict themselves");
   }
+  card.pixels.interpolation = *interpolation;
   return card;
 }
 
@@ -284,6 +290,8 @@ TaskKind image_classification() {
   };
   const std::vector<core::TaskSetting> more = augment_settings();
   kind.settings.insert(kind.settings.begin() + 2, more.begin(), more.end());  // after augment
+  const std::vector<core::TaskSetting> reading = reading_settings();
+  kind.settings.insert(kind.settings.begin() + 1, reading.begin(), reading.end());  // after image_size
   for (const models::ModelInfo& model : models::known_models()) {
     kind.models.push_back(model.name);
   }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/tasks/image_reading.h"
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/tasks/task_values.h"
+
+namespace stoker::tasks {
+
+std::vector<core::TaskSetting> reading_settings() {
+  return {
+      choice_setting(
+          "interpolation", {"bilinear", "bicubic"}, "bilinear",
+          "how pictures are scaled, in training, evaluation and predictions; antialiased, as Pillow does it"),
+  };
+}
+
+void add_reading_rows(RecipeRows& rows) {
+  rows.add("interpolation", "bilinear", "the usual of torchvision's recipes; bicubic is sharper and slower");
+}
+
+std::string_view name_of(augment::Interpolation interpolation) {
+  return interpolation == augment::Interpolation::kBicubic ? "bicubic" : "bilinear";
+}
+
+std::optional<augment::Interpolation> interpolation_from(std::string_view name) {
+  for (const augment::Interpolation each : {augment::Interpolation::kBilinear, augment::Interpolation::kBicubic}) {
+    if (name_of(each) == name) {
+      return each;
+    }
+  }
+  return std::nullopt;
+}
+
+augment::Interpolation interpolation_of(const core::TaskValues& own) {
+  const std::string name = text_or(own, "interpolation", "bilinear");
+  const auto known = interpolation_from(name);
+  if (!known) {
+    fail<ConfigError>("tasks.image_reading", "interpolation is bilinear or bicubic, got \"{}\"", printable(name));
+  }
+  return *known;
+}
+
+}  // namespace stoker::tasks
