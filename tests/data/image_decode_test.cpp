@@ -130,6 +130,29 @@ TEST(ImageDecode, LooksNoFurtherThanTheRegion) {
   EXPECT_EQ(decoder.decode({0, 0, size.width, size.height}, "whole").width, size.width);
 }
 
+// Of what ends early the first rows are the picture's, and the error says that there is a choice.
+TEST(ImageDecode, WarningsCountAsStrictSays) {
+  const auto jpeg = picture("valid_but_unusual/hopper.jpg");
+  const Bytes half = Bytes(jpeg).first(jpeg.size() / 2);
+  EXPECT_THAT(error_of(half), HasSubstr("; a warning: strict=false takes such pictures as they are"));
+  augment::Image whole, out;
+  decode_image(jpeg, 3, {}, whole, "whole");
+  decode_image(half, 3, {.strict = false}, out, "half");
+  EXPECT_EQ(out.height, whole.height);
+  EXPECT_TRUE(std::equal(out.pixels.begin(), out.pixels.begin() + 128 * 3 * 32, whole.pixels.begin()));
+  EXPECT_NE(out.pixels, whole.pixels);
+  EXPECT_THAT(error_of(half.first(100), {.strict = false}), HasSubstr("damaged or unsupported JPEG"));
+
+  const augment::Image drawn = testing::computed_picture(31, 17, 3);
+  std::string png = testing::png_of(drawn);
+  png[29] ^= 1;  // of the header's checksum
+  EXPECT_THAT(error_of(as_bytes(png)), HasSubstr("; a warning: strict=false takes such pictures as they are"));
+  decode_image(as_bytes(png), 3, {.strict = false}, out, "checksum");
+  EXPECT_EQ(out.pixels, drawn.pixels);
+  EXPECT_THAT(error_of(as_bytes(png).first(png.size() / 2), {.strict = false}),
+              HasSubstr("damaged or unsupported PNG"));
+}
+
 // Orientation o undone by what it means, worked out by hand on a 3 x 2 picture.
 TEST(Exif, TurnsUpright) {
   const augment::Image image{3, 2, 1, {1, 2, 3, 4, 5, 6}};

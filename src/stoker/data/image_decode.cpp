@@ -88,7 +88,7 @@ void check_picture_size(std::int64_t width, std::int64_t height, const DecodeLim
 
 ImageInfo probe_image(Bytes file, const DecodeLimits& limits, std::string_view name) {
   const std::string_view format = readable_format(file, name);
-  const StoredPicture stored = format == kJpeg   ? JpegDecoder().open(file, name)
+  const StoredPicture stored = format == kJpeg   ? JpegDecoder().open(file, limits.strict, name)
                                : format == kWebp ? WebpDecoder().open(file, name)
                                                  : png_header(file, limits, name);
   check_picture_size(stored.width, stored.height, limits, name);
@@ -106,7 +106,7 @@ ImageDecoder::Size ImageDecoder::open(Bytes file, int channels, const DecodeLimi
   channels_ = channels;
   limits_ = limits;
   format_ = readable_format(file, name);
-  stored_ = format_ == kJpeg   ? jpeg_.open(file, name)
+  stored_ = format_ == kJpeg   ? jpeg_.open(file, limits.strict, name)
             : format_ == kWebp ? webp_.open(file, name)
                                : png_decode(file, channels, limits, whole_, name);
   check_picture_size(stored_.width, stored_.height, limits, name);

@@ -25,7 +25,13 @@ struct DecodeLimits {
   int max_scans = 100;
   // Bytes that a decoder may take for its own purposes: a progressive JPEG keeps two a coefficient.
   std::int64_t max_memory = std::int64_t{1} << 30;
+  // A decoder's warning (a JPEG that ends early or has corrupt data, a PNG with a wrong checksum) makes a picture bad.
+  // Else it is taken as far as it goes, what is missing of a JPEG in grey. Where a decoder gives up it is bad anyway.
+  bool strict = true;
 };
+
+// What an error says of a picture that only strict refuses.
+inline constexpr std::string_view kOnlyAWarning = "; a warning: strict=false takes such pictures as they are";
 
 // What the first bytes of a file say it is: "JPEG", "PNG", "WebP", "GIF", "BMP", "TIFF", "AVIF or HEIC", "JPEG XL",
 // "JPEG 2000", or empty if unknown. 16 bytes are enough.

@@ -44,6 +44,7 @@ struct ImageLoaderOptions {
   int depth = 0;    // batches ahead of the consumer; 0: 2 to 4, as they are large
   bool pinned = false;  // page-locked memory, so that a copy to a GPU need not wait; needs CUDA
   BadSampleOptions bad;
+  DecodeLimits limits;  // of each picture
   bool plain = false;  // without vector instructions: the same pixels, slower; for tests
   std::function<void(Stage, std::int64_t sample)> on_stage = {};  // on the threads, as each stage begins; for tests
   std::shared_ptr<PixelStore> store;  // pictures stay decoded in it; of split.source with these channels; null: none do

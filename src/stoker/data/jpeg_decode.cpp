@@ -42,6 +42,8 @@ struct JpegDecoder::Reader {
   Bytes file;
   bool created = false;
   int max_scans = 0;
+  bool strict = true;
+  bool only_warned = false;        // by what message says
   augment::Region region;          // wanted
   JDIMENSION left = 0, width = 0;  // of what is decoded
   std::uint8_t* rows = nullptr;    // of region, `width` pixels each
@@ -55,11 +57,14 @@ using JpegReader = JpegDecoder::Reader;
 
 JpegReader& reader_of(j_common_ptr info) { return *static_cast<JpegReader*>(info->client_data); }
 
-[[noreturn]] void on_error(j_common_ptr info) {
+[[noreturn]] void give_up(j_common_ptr info, bool only_warned) {
   JpegReader& reader = reader_of(info);
   info->err->format_message(info, reader.message);
+  reader.only_warned = only_warned;
   std::longjmp(reader.escape, 1);
 }
+
+[[noreturn]] void on_error(j_common_ptr info) { give_up(info, false); }
 
 // Remarks about bytes that do no harm to the pixels; every other warning means that pixels are made up.
 bool is_harmless(int code) {
@@ -72,8 +77,8 @@ void on_message(j_common_ptr info, int level) {
     return;  // a trace
   }
   ++info->err->num_warnings;
-  if (!is_harmless(info->err->msg_code)) {
-    on_error(info);
+  if (reader_of(info).strict && !is_harmless(info->err->msg_code)) {
+    give_up(info, true);
   }
 }
 
@@ -81,6 +86,7 @@ void on_progress(j_common_ptr info) {
   JpegReader& reader = reader_of(info);
   if (reader.info.input_scan_number > reader.max_scans) {
     std::snprintf(reader.message, sizeof reader.message, "more than %d scans", reader.max_scans);
+    reader.only_warned = false;
     std::longjmp(reader.escape, 1);
   }
 }
@@ -154,9 +160,9 @@ void step_rows(JpegReader& reader) {
 void run(JpegReader& reader, void (*step)(JpegReader&), std::string_view name) {
   if (!guarded(reader, step)) {
     const std::size_t left = reader.info.src != nullptr ? reader.info.src->bytes_in_buffer : 0;
-    fail<DataError>("data.jpeg", "{}: damaged or unsupported JPEG at byte {} of {}: {}", name,
+    fail<DataError>("data.jpeg", "{}: damaged or unsupported JPEG at byte {} of {}: {}{}", name,
                     left <= reader.file.size() ? reader.file.size() - left : reader.file.size(), reader.file.size(),
-                    reader.message);
+                    reader.message, reader.only_warned ? kOnlyAWarning : "");
   }
 }
 
@@ -182,8 +188,9 @@ JpegDecoder::Reader::Reader() {
 JpegDecoder::JpegDecoder() : reader_(std::make_unique<Reader>()) {}
 JpegDecoder::~JpegDecoder() = default;
 
-StoredPicture JpegDecoder::open(Bytes file, std::string_view name) {
+StoredPicture JpegDecoder::open(Bytes file, bool strict, std::string_view name) {
   Reader& reader = *reader_;
+  reader.strict = strict;
   reader.file = file;
   if (!reader.created) {
     run(reader, step_create, name);

@@ -23,8 +23,9 @@ class JpegDecoder {
   JpegDecoder();
   ~JpegDecoder();
 
-  // Reads the header of a file, whose bytes must stay until the last call of decode(). DataError with `name`.
-  StoredPicture open(Bytes file, std::string_view name);
+  // Reads the header of a file, whose bytes must stay until the last call of decode(). strict: of both, as
+  // DecodeLimits has it. DataError with `name`.
+  StoredPicture open(Bytes file, bool strict, std::string_view name);
   // Decodes region of the picture as stored, once after each open(): 1 channel of grey, else 3 (of CMYK always 3). The
   // answer is the whole picture, of which just that region may be read (and 64 bytes beyond its rows); it is good until
   // the next call. The pixels are those that decoding the whole picture gives.

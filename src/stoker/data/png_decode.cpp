@@ -22,7 +22,8 @@ using Context = std::unique_ptr<spng_ctx, FreeContext>;
 
 void require(int code, std::string_view name) {
   if (code != 0) {
-    fail<DataError>("data.png", "{}: damaged or unsupported PNG: {}", name, spng_strerror(code));
+    fail<DataError>("data.png", "{}: damaged or unsupported PNG: {}{}", name, spng_strerror(code),
+                    code == SPNG_ECHUNK_CRC ? kOnlyAWarning : "");
   }
 }
 
@@ -42,12 +43,12 @@ struct OpenPng {
 };
 
 OpenPng open(Bytes file, const DecodeLimits& limits, std::string_view name) {
-  OpenPng png{Context(spng_ctx_new(0)), {}, {}};
+  OpenPng png{Context(spng_ctx_new(limits.strict ? 0 : SPNG_CTX_IGNORE_ADLER32)), {}, {}};
   if (!png.context) {
     throw std::bad_alloc();
   }
   // A wrong checksum in a text or a profile does no harm to the pixels.
-  spng_set_crc_action(png.context.get(), SPNG_CRC_ERROR, SPNG_CRC_DISCARD);
+  spng_set_crc_action(png.context.get(), limits.strict ? SPNG_CRC_ERROR : SPNG_CRC_USE, SPNG_CRC_DISCARD);
   spng_set_chunk_limits(png.context.get(), kMaxChunk, kMaxChunks);
   require(spng_set_png_buffer(png.context.get(), file.data(), file.size()), name);
   require(spng_get_ihdr(png.context.get(), &png.header), name);

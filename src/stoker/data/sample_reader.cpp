@@ -17,8 +17,8 @@ Stage decoding(std::string_view format) {
 }  // namespace
 
 SampleReader::SampleReader(std::shared_ptr<const ByteSource> source, int channels, const augment::ImagePolicy& policy,
-                           std::shared_ptr<PixelStore> store)
-    : source_(std::move(source)), store_(std::move(store)), channels_(channels), policy_(policy) {
+                           std::shared_ptr<PixelStore> store, const DecodeLimits& limits)
+    : source_(std::move(source)), store_(std::move(store)), channels_(channels), policy_(policy), limits_(limits) {
   augment::check(policy_);
   if (channels != 1 && channels != 3) {
     fail<ConfigError>("data.loader", "pictures have 1 or 3 channels, got {}", channels);
@@ -35,7 +35,7 @@ std::int64_t SampleReader::row_bytes() const {
 // The picture, of which what the draw needs may be read; all of it where it is to be kept.
 augment::ImageView SampleReader::decode(std::int64_t index, const augment::DrawKey& key, std::string_view name,
                                         SampleWorkspace& workspace, augment::ImageDraw& drawn) const {
-  const ImageDecoder::Size size = workspace.decoder.open(workspace.bytes, channels_, {}, name);
+  const ImageDecoder::Size size = workspace.decoder.open(workspace.bytes, channels_, limits_, name);
   drawn = augment::draw(policy_, size.width, size.height, key);
   if (!store_) {
     return workspace.decoder.decode(augment::needed(policy_, drawn), name);

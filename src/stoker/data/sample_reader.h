@@ -31,10 +31,10 @@ struct SampleWorkspace {
 
 class SampleReader {
  public:
-  // channels: 1 or 3. store: of this source with these channels; may be null. ConfigError if the policy cannot be
-  // carried out.
+  // channels: 1 or 3. store: of this source with these channels; may be null. limits: of what is decoded. ConfigError
+  // if the policy cannot be carried out.
   SampleReader(std::shared_ptr<const ByteSource> source, int channels, const augment::ImagePolicy& policy,
-               std::shared_ptr<PixelStore> store = nullptr);
+               std::shared_ptr<PixelStore> store = nullptr, const DecodeLimits& limits = {});
 
   // Bytes of a row: out_height * out_width * channels.
   [[nodiscard]] std::int64_t row_bytes() const;
@@ -63,6 +63,7 @@ class SampleReader {
   std::shared_ptr<PixelStore> store_;
   int channels_;
   augment::ImagePolicy policy_;
+  DecodeLimits limits_;
 };
 
 // Seconds that one sample takes on one thread: the mean over k (or all, if fewer) samples spread over the split, read

@@ -41,7 +41,7 @@ std::vector<std::byte> picture_of(const data::ImageSplit& split, std::int64_t sa
   std::vector<std::byte> bytes;
   split.source->read(index, bytes);
   augment::Image image, seen;
-  data::decode_image(bytes, card.pixels.channels, {}, image, split.source->name(index));
+  data::decode_image(bytes, card.pixels.channels, {.strict = false}, image, split.source->name(index));
   ImagePreprocessing pixels = card.pixels;
   if (pixels.image_size > kSide) {
     pixels.resize = pixels.resize * kSide / pixels.image_size;

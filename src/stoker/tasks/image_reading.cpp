@@ -12,11 +12,16 @@ std::vector<core::TaskSetting> reading_settings() {
       choice_setting(
           "interpolation", {"bilinear", "bicubic"}, "bilinear",
           "how pictures are scaled, in training, evaluation and predictions; antialiased, as Pillow does it"),
+      flag_setting(
+          "strict", "true",
+          "a picture that a decoder warns of (a JPEG that ends early, a wrong checksum) is a bad one; false: it is"
+          " taken as far as it goes"),
   };
 }
 
 void add_reading_rows(RecipeRows& rows) {
   rows.add("interpolation", "bilinear", "the usual of torchvision's recipes; bicubic is sharper and slower");
+  rows.add("strict", true, "what a decoder makes up is no picture");
 }
 
 std::string_view name_of(augment::Interpolation interpolation) {
@@ -39,6 +44,12 @@ augment::Interpolation interpolation_of(const core::TaskValues& own) {
     fail<ConfigError>("tasks.image_reading", "interpolation is bilinear or bicubic, got \"{}\"", printable(name));
   }
   return *known;
+}
+
+data::DecodeLimits limits_of(const core::TaskValues& own) {
+  data::DecodeLimits limits;
+  limits.strict = !own.contains("strict") || flag_value(own, "strict");
+  return limits;
 }
 
 }  // namespace stoker::tasks

@@ -9,11 +9,12 @@
 
 #include "stoker/augment/resize.h"
 #include "stoker/core/task_setting.h"
+#include "stoker/data/image_decode.h"
 #include "stoker/tasks/recipe_rows.h"
 
 namespace stoker::tasks {
 
-// interpolation.
+// interpolation, strict.
 [[nodiscard]] std::vector<core::TaskSetting> reading_settings();
 // Each one's default, with its reason.
 void add_reading_rows(RecipeRows& rows);
@@ -22,7 +23,8 @@ void add_reading_rows(RecipeRows& rows);
 [[nodiscard]] std::string_view name_of(augment::Interpolation interpolation);
 [[nodiscard]] std::optional<augment::Interpolation> interpolation_from(std::string_view name);
 
-// Of a plan; the default where it is from before there was the setting.
+// Of a plan; the defaults where it is from before there was the setting.
 [[nodiscard]] augment::Interpolation interpolation_of(const core::TaskValues& own);
+[[nodiscard]] data::DecodeLimits limits_of(const core::TaskValues& own);
 
 }  // namespace stoker::tasks

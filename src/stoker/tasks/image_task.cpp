@@ -217,6 +217,7 @@ class ImageTask final : public Task {
                                               : data::OnBad::kReplace;
       options.bad.budget = real_value(own_, "bad_budget");
     }
+    options.limits = limits_of(own_);
     options.bad.listener = request.bad_samples;
     options.store = store_of(split);
     return options;
