@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes small WebP files to tests/data/formats/ and to formats.tsv what Pillow makes of them.
+"""Writes small WebP and .npy files to tests/data/formats/ and to formats.tsv what Pillow and numpy make of them.
 
 Run with Pillow and numpy (last made with Pillow 13.0.0):  python3 tests/golden/make_formats.py
 Pixels are stored as their 64-bit FNV-1a hash, since ours are meant to be equal, bit for bit. A file that is there is
@@ -68,6 +68,26 @@ def webp_files():
     }
 
 
+def npy_files():
+    """Arrays, and what is seen of them: 8 bits, HWC."""
+    colour = numpy.asarray(computed(23, 17, 3))
+    grey = numpy.asarray(computed(23, 17, 1))
+    alpha = numpy.concatenate([colour, grey[:, :, None]], 2)
+    wide = (colour.astype(numpy.uint16) << 8) + 255 - colour
+    return {
+        "colour.npy": (colour, colour), "grey.npy": (grey, grey), "grey_1.npy": (grey[:, :, None], grey),
+        "alpha.npy": (alpha, colour), "wide.npy": (wide, colour),
+        "wide_big_endian.npy": (wide[:, :, 0].astype(">u2"), colour[:, :, 0]),
+        "version_2.npy": (colour, colour), "version_3.npy": (grey, grey),
+    }
+
+
+def save_npy(path, array):
+    version = (int(path.stem[-1]), 0) if path.stem.startswith("version") else None
+    with path.open("wb") as file:
+        numpy.lib.format.write_array(file, array, version)
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
     for name, save in webp_files().items():
@@ -78,6 +98,12 @@ def main():
         for mode in ("RGB", "L"):
             picture = ImageOps.exif_transpose(Image.open(path)).convert("RGB").convert(mode)
             lines.append(f"{path.name}\t{len(mode) if mode == 'RGB' else 1}\t{picture.width}\t{picture.height}\t"
+                         f"{fnv(picture.tobytes())}")
+    for name, (array, seen) in npy_files().items():
+        save_npy(FOLDER / name, array)
+        for mode in ("RGB", "L"):
+            picture = Image.fromarray(seen).convert(mode)
+            lines.append(f"{name}\t{len(mode) if mode == 'RGB' else 1}\t{picture.width}\t{picture.height}\t"
                          f"{fnv(picture.tobytes())}")
     (HERE / "formats.tsv").write_text("\n".join(lines) + "\n")
 

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kProgressEvery = 5'000;  // files
-constexpr std::array<std::string_view, 6> kPictures = {"jpg", "jpeg", "jpe", "jfif", "png", "webp"};
+constexpr std::array<std::string_view, 7> kPictures = {"jpg", "jpeg", "jpe", "jfif", "png", "webp", "npy"};
 constexpr std::array<std::string_view, 14> kUnsupported = {"gif", "bmp", "tif", "tiff", "avif", "heic", "heif",
                                                            "jxl", "jp2", "ppm", "pgm",  "pbm",  "tga",  "svg"};
 

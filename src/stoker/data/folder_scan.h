@@ -42,8 +42,9 @@ struct FolderScan {
   std::map<std::string, Tally> unsupported;            // passed over, by format as the name's ending tells it
 };
 
-// Walks folder and all below it, links followed. A name that ends in .jpg, .jpeg, .jpe, .jfif, .png or .webp, in any
-// case, is a picture; one without an ending is looked into. DataError for a folder that is missing or cannot be read.
+// Walks folder and all below it, links followed. A name that ends in .jpg, .jpeg, .jpe, .jfif, .png, .webp or .npy, in
+// any case, is a picture; one without an ending is looked into. DataError for a folder that is missing or cannot be
+// read.
 [[nodiscard]] FolderScan scan_folder(const std::filesystem::path& folder,
                                      const std::function<void(std::int64_t)>& progress);
 // The members of tar files as one folder; the same path in two of them is two pictures.

@@ -12,8 +12,8 @@
 namespace stoker::data {
 namespace {
 
-constexpr std::string_view kJpeg = "JPEG", kPng = "PNG", kWebp = "WebP";
-constexpr std::array kReadable = {kJpeg, kPng, kWebp};
+constexpr std::string_view kJpeg = "JPEG", kPng = "PNG", kWebp = "WebP", kNpy = "npy";
+constexpr std::array kReadable = {kJpeg, kPng, kWebp, kNpy};
 
 struct Signature {
   std::size_t offset;
@@ -25,6 +25,7 @@ constexpr std::array kSignatures = {
     Signature{0, "\xFF\xD8\xFF"sv, kJpeg},
     Signature{0, "\x89PNG\r\n\x1A\n"sv, kPng},
     Signature{8, "WEBP"sv, kWebp},
+    Signature{0, "\x93NUMPY"sv, kNpy},
     Signature{0, "GIF8"sv, "GIF"},
     Signature{0, "BM"sv, "BMP"},
     Signature{0, "II*\0"sv, "TIFF"},
@@ -90,6 +91,7 @@ ImageInfo probe_image(Bytes file, const DecodeLimits& limits, std::string_view n
   const std::string_view format = readable_format(file, name);
   const StoredPicture stored = format == kJpeg   ? JpegDecoder().open(file, limits.strict, name)
                                : format == kWebp ? WebpDecoder().open(file, name)
+                               : format == kNpy  ? open_npy(file, name).stored
                                                  : png_header(file, limits, name);
   check_picture_size(stored.width, stored.height, limits, name);
   ImageInfo info{format, stored.width, stored.height, stored.channels};
@@ -106,7 +108,11 @@ ImageDecoder::Size ImageDecoder::open(Bytes file, int channels, const DecodeLimi
   channels_ = channels;
   limits_ = limits;
   format_ = readable_format(file, name);
+  if (format_ == kNpy) {
+    npy_ = open_npy(file, name);
+  }
   stored_ = format_ == kJpeg   ? jpeg_.open(file, limits.strict, name)
+            : format_ == kNpy  ? npy_.stored
             : format_ == kWebp ? webp_.open(file, name)
                                : png_decode(file, channels, limits, whole_, name);
   check_picture_size(stored_.width, stored_.height, limits, name);
@@ -120,6 +126,10 @@ ImageDecoder::Size ImageDecoder::open(Bytes file, int channels, const DecodeLimi
 augment::ImageView ImageDecoder::decode_stored(const augment::Region& region, std::string_view name) {
   if (format_ == kJpeg) {
     return jpeg_.decode(region, channels_, limits_, name);
+  }
+  if (format_ == kNpy) {
+    npy_part(npy_, region, channels_, whole_);
+    return whole_.view().as_part_of(stored_.width, stored_.height, region.left, region.top);
   }
   return format_ == kWebp ? webp_.decode(region, limits_, name) : whole_.view();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a JPEG, PNG or WebP file to pixels. The format is told by the content, never by the file's name. Used by
-// data::SampleReader and `stoker predict`. Thread-safe: no state.
+// Bytes of a JPEG, PNG, WebP or .npy file to pixels. The format is told by the content, never by the file's name. Used
+// by data::SampleReader and `stoker predict`. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "stoker/augment/image.h"
 #include "stoker/base/file.h"
 #include "stoker/data/jpeg_decode.h"
+#include "stoker/data/npy_decode.h"
 #include "stoker/data/stored_picture.h"
 #include "stoker/data/webp_decode.h"
 
@@ -34,14 +35,14 @@ struct DecodeLimits {
 inline constexpr std::string_view kOnlyAWarning = "; a warning: strict=false takes such pictures as they are";
 
 // What the first bytes of a file say it is: "JPEG", "PNG", "WebP", "GIF", "BMP", "TIFF", "AVIF or HEIC", "JPEG XL",
-// "JPEG 2000", or empty if unknown. 16 bytes are enough.
+// "JPEG 2000", "npy", or empty if unknown. 16 bytes are enough.
 [[nodiscard]] std::string_view picture_format(Bytes head);
 
 // DataError if a header claims more than the limits, or nothing.
 void check_picture_size(std::int64_t width, std::int64_t height, const DecodeLimits& limits, std::string_view name);
 
 struct ImageInfo {
-  std::string_view format;  // "JPEG", "PNG", "WebP"
+  std::string_view format;  // "JPEG", "PNG", "WebP", "npy"
   int width = 0;            // pixels, upright (after EXIF orientation where the header tells it)
   int height = 0;
   int channels = 0;  // in the file: 1 grey, 2 grey and alpha, 3, 4 (CMYK, RGBA)
@@ -66,7 +67,7 @@ class ImageDecoder {
   Size open(Bytes file, int channels, const DecodeLimits& limits, std::string_view name);
   // The whole upright picture, of which just region may be read (and 64 bytes beyond its rows); good until the next
   // call of either. Once after each open(). DataError for damage that touches what was decoded: in a JPEG nothing below
-  // the region is looked at, in a WebP only that it is there.
+  // the region is looked at, in a WebP and a .npy only that it is there.
   augment::ImageView decode(const augment::Region& region, std::string_view name);
 
  private:
@@ -80,7 +81,8 @@ class ImageDecoder {
   Size size_;
   JpegDecoder jpeg_;
   WebpDecoder webp_;
-  augment::Image whole_, grey_, turned_;  // a PNG; what had to be made grey; what had to be turned
+  NpyPicture npy_;
+  augment::Image whole_, grey_, turned_;  // a PNG, or a part of a .npy; what had to be made grey; what had to be turned
 };
 
 // A whole picture. DataError as ImageDecoder; out then holds nothing of use.

@@ -27,7 +27,7 @@ class UnlabelledPictures final : public UnlabelledSource {
       find(path);
     }
     if (files_.empty()) {
-      fail<DataError>(kWhere, "there is no picture (.jpg, .jpeg, .jpe, .jfif, .png, .webp) in what was given");
+      fail<DataError>(kWhere, "there is no picture (.jpg, .jpeg, .jpe, .jfif, .png, .webp, .npy) in what was given");
     }
   }
 

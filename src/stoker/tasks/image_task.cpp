@@ -76,7 +76,7 @@ void relabel(data::ImageSplit& split, const std::vector<std::string>& from, cons
 
 // A file given as data is a tar file; a picture is the likeliest mistake.
 const std::filesystem::path& not_a_picture(const std::filesystem::path& path) {
-  static constexpr std::array kPictures{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"};
+  static constexpr std::array kPictures{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".npy", ".tif", ".tiff"};
   std::string ending = path.extension().native();
   std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   std::error_code error;
