@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -76,11 +77,90 @@ TEST_P(ImagePolicyBy, ReadsNoMoreThanItNeeds) {
       }
       ASSERT_EQ(kept, static_cast<std::size_t>(region.width * region.height)) << "not within the picture";
       EXPECT_EQ(run(policy, drawn, image), run(policy, drawn, poisoned)) << static_cast<int>(crop) << ", " << sample;
-      if (crop == Crop::kResizeCentre) {
+      if (crop == Crop::kResizeCentre && GetParam() == Interpolation::kBilinear) {
         EXPECT_LT(kept, static_cast<std::size_t>(width * height));
       }
     }
   }
+}
+
+// The means of shrink x shrink pixels, what lies beyond the picture left out: what a decoder hands over.
+Image shrunk(const Image& image, int shrink) {
+  Image small;
+  small.reshape((image.width + shrink - 1) / shrink, (image.height + shrink - 1) / shrink, image.channels);
+  for (int y = 0; y < small.height; ++y) {
+    for (int x = 0; x < small.width; ++x) {
+      for (int c = 0; c < image.channels; ++c) {
+        int sum = 0, count = 0;
+        for (int v = y * shrink; v < std::min((y + 1) * shrink, image.height); ++v) {
+          for (int u = x * shrink; u < std::min((x + 1) * shrink, image.width); ++u, ++count) {
+            sum += image.pixels[static_cast<std::size_t>((v * image.width + u) * image.channels + c)];
+          }
+        }
+        small.pixels[static_cast<std::size_t>((y * small.width + x) * image.channels + c)] =
+            static_cast<std::uint8_t>((2 * sum + count) / (2 * count));
+      }
+    }
+  }
+  return small;
+}
+
+// On a picture that changes slowly: a crop that were moved by one of its pixels would be off by more.
+TEST_P(ImagePolicyBy, AShrunkSourceGivesNearlyTheSamePixelsInTheSamePlaces) {
+  Image image;
+  image.reshape(613, 409, 3);
+  for (int y = 0; y < image.height; ++y) {
+    for (int x = 0; x < image.width; ++x) {
+      std::uint8_t* pixel = image.pixels.data() + (y * image.width + x) * 3;
+      pixel[0] = static_cast<std::uint8_t>(x * 255 / image.width);
+      pixel[1] = static_cast<std::uint8_t>(y * 255 / image.height);
+      pixel[2] = static_cast<std::uint8_t>((x + y) / 6);
+    }
+  }
+  int times[9] = {};
+  for (const Crop crop : {Crop::kNone, Crop::kResizeCentre, Crop::kRandomResized, Crop::kPad}) {
+    for (std::uint64_t sample = 0; sample < 40; ++sample) {
+      const int side = 20 + 30 * static_cast<int>(sample % 4);
+      const ImagePolicy policy{.crop = crop,
+                               .out_width = side,
+                               .out_height = side,
+                               .resize = side + 2,
+                               .flip = true,
+                               .interpolation = GetParam(),
+                               .shrink = true};
+      ImageDraw drawn = draw(policy, image.width, image.height, {.seed = 3, .epoch = 0, .sample = sample});
+      const auto exact = run(policy, drawn, image);
+      drawn.shrink = largest_shrink(policy, drawn, 8);
+      ++times[drawn.shrink];
+      const Image small = shrunk(image, drawn.shrink);
+      const Region region = needed(policy, drawn);
+      ASSERT_GE(std::min(region.left, region.top), 0);
+      ASSERT_LE(region.left + region.width, small.width);
+      ASSERT_LE(region.top + region.height, small.height);
+      const auto fast = run(policy, drawn, small);
+      int most = 0;
+      for (std::size_t i = 0; i < fast.size(); ++i) {
+        most = std::max(most, std::abs(fast[i] - exact[i]));
+      }
+      EXPECT_LE(most, 2) << static_cast<int>(crop) << ", " << sample << ", shrunk to 1/" << drawn.shrink;
+    }
+  }
+  EXPECT_GE(std::min({times[2], times[4], times[8]}), 5);
+}
+
+TEST(ImagePolicy, ShrinksNoFurtherThanTheOutput) {
+  ImagePolicy policy{.out_width = 100, .out_height = 100, .shrink = true};
+  const auto at = [&](int width, int height, int most = 8) {
+    return largest_shrink(policy, draw(policy, width, height, {}), most);
+  };
+  EXPECT_EQ(at(199, 900), 1);
+  EXPECT_EQ(at(200, 900), 2);
+  EXPECT_EQ(at(400, 399), 2);
+  EXPECT_EQ(at(800, 800), 8);
+  EXPECT_EQ(at(9000, 9000), 8);
+  EXPECT_EQ(at(9000, 9000, 1), 1);
+  policy.shrink = false;
+  EXPECT_EQ(at(800, 800), 1);
 }
 
 // Mirrored copies by vector instructions, beside plain ones and the definition, for widths around what a vector holds.

@@ -98,6 +98,10 @@ TEST(ImageDecode, APartIsThatPartOfTheWhole) {
     for (const auto& entry : std::filesystem::directory_iterator(folder / kind)) {
       testing::expect_parts_of(entry.path(), 3, 60);
       testing::expect_parts_of(entry.path(), 1, 20);
+      for (const int shrink : {2, 4, 8}) {
+        testing::expect_parts_of(entry.path(), 3, 30, shrink);
+        testing::expect_parts_of(entry.path(), 1, 10, shrink);
+      }
     }
   }
 }
@@ -112,9 +116,43 @@ TEST(ImageDecode, APartIsThatPartOfTheWholeOfPhotographs) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.is_regular_file() && ++pictures % 5 == 0) {
       testing::expect_parts_of(entry.path(), 3, 4);
+      testing::expect_parts_of(entry.path(), 3, 4, 2 << pictures / 5 % 3);
     }
   }
   EXPECT_GE(pictures, 200);
+}
+
+// A JPEG at 1 / shrink of its size is nearly the means of its pixels, turned pictures included; where a side of a
+// turned one does not divide, it is not shrunk.
+TEST(ImageDecode, AShrunkPictureLiesWhereTheWholeOneDoes) {
+  const auto folder = testing::source_folder() / "tests/data/formats";
+  int shrunk = 0;
+  for (const auto& [name, most] : {std::pair("smooth.jpg", 8), std::pair("smooth_turned_6.jpg", 8),
+                                   std::pair("smooth_turned_3.jpg", 2), std::pair("lossy.webp", 1)}) {
+    std::vector<std::byte> bytes;
+    read_file(folder / name, bytes);
+    augment::Image whole;
+    decode_image(bytes, 3, {}, whole, name);
+    ImageDecoder decoder;
+    EXPECT_EQ(decoder.open(bytes, 3, {}, name).most_shrink, most) << name;
+    for (int by = 2; by <= most; by *= 2, ++shrunk) {
+      const ImageDecoder::Size size = decoder.open(bytes, 3, {}, name);
+      const int width = (size.width + by - 1) / by, height = (size.height + by - 1) / by;
+      const augment::ImageView view = decoder.decode({0, 0, width, height}, name, by);
+      int worst = 0;
+      for (int y = 0; y < size.height / by; ++y) {
+        for (int i = 0; i < size.width / by * 3; ++i) {
+          int sum = 0;
+          for (int k = 0; k < by * by; ++k) {
+            sum += whole.view().row(y * by + k / by)[(i / 3 * by + k % by) * 3 + i % 3];
+          }
+          worst = std::max(worst, std::abs(view.row(y)[i] - sum / (by * by)));
+        }
+      }
+      EXPECT_LE(worst, 4) << name << " at 1/" << by;
+    }
+  }
+  EXPECT_EQ(shrunk, 7);
 }
 
 // Damage below what is wanted is not looked at, above it is.

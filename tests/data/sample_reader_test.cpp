@@ -75,6 +75,46 @@ TEST(SampleReader, NamesABadSample) {
   EXPECT_THAT(error_of(kSamples), ::testing::HasSubstr("outside a source of 40 samples"));
 }
 
+// The pictures come at a half, a quarter or an eighth, as their crops allow: nearly the same pixels, and always the
+// same, whatever the workspace decoded before.
+TEST(SampleReader, ShrunkPicturesGiveNearlyTheSameRows) {
+  const TempFolder folder;
+  const std::vector<std::string> names = {"smooth.jpg", "smooth_turned_3.jpg", "smooth_turned_6.jpg", "exif_6.webp"};
+  for (const std::string& name : names) {
+    std::vector<std::byte> bytes;
+    read_file(testing::source_folder() / "tests/data/formats" / name, bytes);
+    folder.write("a/" + name, as_text(bytes));
+    folder.write("b/" + name, as_text(bytes));
+  }
+  const ImageFolder found = open_image_folder(folder.path(), {.val = 0});
+  augment::ImagePolicy policy = kPolicy;
+  policy.min_scale = 0.3;
+  const SampleReader exact(found.train.source, 3, policy);
+  policy.shrink = true;
+  const SampleReader fast(found.train.source, 3, policy);
+  std::vector<std::uint8_t> a(static_cast<std::size_t>(exact.row_bytes())), b = a;
+  SampleWorkspace workspace;
+  std::vector<std::vector<std::uint8_t>> rows;
+  int other = 0;
+  for (std::int64_t i = 0; i < 80; ++i) {
+    exact.read_row(i % 8, 3, i / 8, a, workspace);
+    fast.read_row(i % 8, 3, i / 8, b, workspace);
+    other += a != b;
+    int worst = 0;
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      worst = std::max(worst, std::abs(a[k] - b[k]));
+    }
+    EXPECT_LE(worst, 6) << found.train.source->name(i % 8) << ", epoch " << i / 8;
+    rows.push_back(b);
+  }
+  EXPECT_GE(other, 50);
+  SampleWorkspace anew;
+  for (std::int64_t i = 79; i >= 0; --i) {
+    fast.read_row(i % 8, 3, i / 8, b, anew);
+    ASSERT_EQ(b, rows[static_cast<std::size_t>(i)]) << i;
+  }
+}
+
 TEST(SampleReader, EstimatesAndRefuses) {
   const TempFolder folder;
   const ImageFolder found = write_pictures(folder);

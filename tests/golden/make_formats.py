@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes small WebP and .npy files to tests/data/formats/ and to formats.tsv what Pillow and numpy make of them.
+"""Writes small WebP, JPEG and .npy files to tests/data/formats/ and to formats.tsv what Pillow and numpy make of them.
 
 Run with Pillow and numpy (last made with Pillow 13.0.0):  python3 tests/golden/make_formats.py
 Pixels are stored as their 64-bit FNV-1a hash, since ours are meant to be equal, bit for bit. A file that is there is
@@ -82,6 +82,19 @@ def npy_files():
     }
 
 
+def jpeg_files():
+    """Slowly changing colours, of which a place can be told to a fraction of a pixel."""
+    def smooth(width, height):
+        y, x = numpy.mgrid[0:height, 0:width]
+        planes = [x * 255 / width, y * 255 / height, 127 + 80 * numpy.sin(x / 40) * numpy.cos(y / 30)]
+        return Image.fromarray(numpy.stack(planes, 2).round().astype(numpy.uint8))
+    return {
+        "smooth.jpg": lambda path: smooth(333, 251).save(path, quality=95),
+        "smooth_turned_6.jpg": lambda path: smooth(320, 248).save(path, quality=95, exif=exif(6)),
+        "smooth_turned_3.jpg": lambda path: smooth(322, 250).save(path, quality=95, exif=exif(3)),
+    }
+
+
 def save_npy(path, array):
     version = (int(path.stem[-1]), 0) if path.stem.startswith("version") else None
     with path.open("wb") as file:
@@ -90,7 +103,7 @@ def save_npy(path, array):
 
 def main():
     FOLDER.mkdir(exist_ok=True)
-    for name, save in webp_files().items():
+    for name, save in (webp_files() | jpeg_files()).items():
         if not (FOLDER / name).exists():
             save(FOLDER / name)
     lines = ["# file\tchannels\twidth\theight\tFNV-1a of the pixels, HWC"]

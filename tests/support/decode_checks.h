@@ -46,32 +46,33 @@ inline int expect_goldens(const std::string& table, const std::filesystem::path&
   return cases;
 }
 
-// All regions of the picture at `path` that `tries` draws, beside the whole picture decoded.
-inline void expect_parts_of(const std::filesystem::path& path, int channels, int tries) {
+// Regions of the picture at `path`, as many as `tries`, beside the whole picture decoded; both at 1 / shrink of its
+// size, or of the largest that the picture has.
+inline void expect_parts_of(const std::filesystem::path& path, int channels, int tries, int shrink = 1) {
   std::vector<std::byte> bytes;
   read_file(path, bytes);
-  augment::Image whole;
-  data::decode_image(bytes, channels, {}, whole, "whole");
-  const auto row_bytes = static_cast<std::size_t>(channels);
-  data::ImageDecoder decoder;  // one for all, as a loader has it
+  data::ImageDecoder at_once, decoder;  // the second one for all regions, as a loader has it
+  const data::ImageDecoder::Size size = at_once.open(bytes, channels, {}, "whole");
+  shrink = std::min(shrink, size.most_shrink);
+  const int width = (size.width + shrink - 1) / shrink, height = (size.height + shrink - 1) / shrink;
+  const augment::ImageView whole = at_once.decode({0, 0, width, height}, "whole", shrink);
   std::mt19937 random(7);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   for (int i = 0; i < tries; ++i) {
-    const data::ImageDecoder::Size size = decoder.open(bytes, channels, {}, "part");
-    ASSERT_EQ(size.width, whole.width);
-    ASSERT_EQ(size.height, whole.height);
-    augment::Region region{below(size.width), below(size.height), 0, 0};
-    region.width = 1 + below(size.width - region.left);
-    region.height = 1 + below(size.height - region.top);
-    const augment::ImageView view = decoder.decode(region, "part");
+    ASSERT_EQ(decoder.open(bytes, channels, {}, "part").width, size.width);
+    augment::Region region{below(width), below(height), 0, 0};
+    region.width = 1 + below(width - region.left);
+    region.height = 1 + below(height - region.top);
+    const augment::ImageView view = decoder.decode(region, "part", shrink);
     ASSERT_EQ(view.channels, channels);
+    ASSERT_EQ(view.width, width);
+    ASSERT_EQ(view.height, height);
     for (int y = region.top; y < region.top + region.height; ++y) {
-      const std::size_t first = static_cast<std::size_t>(region.left) * row_bytes;
-      ASSERT_TRUE(std::equal(view.row(y) + first,
-                             view.row(y) + first + static_cast<std::size_t>(region.width) * row_bytes,
-                             whole.view().row(y) + first))
+      const std::ptrdiff_t first = std::ptrdiff_t{region.left} * channels;
+      ASSERT_TRUE(std::equal(view.row(y) + first, view.row(y) + first + std::ptrdiff_t{region.width} * channels,
+                             whole.row(y) + first))
           << path << ": row " << y << " of " << region.width << " x " << region.height << " at " << region.left << ", "
-          << region.top << " of " << size.width << " x " << size.height;
+          << region.top << " of " << width << " x " << height;
     }
   }
 }

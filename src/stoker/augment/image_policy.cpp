@@ -73,14 +73,32 @@ bool flip(const ImagePolicy& policy, DrawKey key) {
   return (key.random(RandomOp::kFlip).uniform() < 0.5) != again;
 }
 
-// Of an axis of `size` source pixels that is scaled to `scaled`: those that outputs begin ... end - 1 of it are made
-// of by a filter of that reach, and one more on either side for the rounding.
-std::pair<int, int> source_span(int size, int scaled, int begin, int end, double reach) {
-  if (size == scaled) {
-    return {begin, end};
-  }
-  const double scale = static_cast<double>(size) / scaled, support = reach * std::max(scale, 1.0);
-  const double low = (begin + 0.5) * scale - support - 1, high = (end - 0.5) * scale + support + 1;
+// The rectangle that was drawn, in a source that comes at 1 / shrink of its size: the pixels that it touches, and where
+// in these it lies.
+struct DrawnPart {
+  Region pixels;
+  Box box;
+};
+
+DrawnPart part_of(const ImageDraw& drawn) {
+  const int shrink = drawn.shrink;
+  const int right = drawn.left + drawn.width, bottom = drawn.top + drawn.height;
+  const int left = drawn.left / shrink, top = drawn.top / shrink;
+  const auto within = [&](int place, int begin) { return static_cast<double>(place) / shrink - begin; };
+  return {{left, top, (right + shrink - 1) / shrink - left, (bottom + shrink - 1) / shrink - top},
+          {within(drawn.left, left), within(drawn.top, top), within(right, left), within(bottom, top)}};
+}
+
+// Whether the rectangle is copied as it is.
+bool same_size(const ImageDraw& drawn) {
+  return drawn.shrink == 1 && drawn.width == drawn.scaled_width && drawn.height == drawn.scaled_height;
+}
+
+// Of an axis of `size` source pixels of which from ... to is scaled to `scaled`: those that outputs begin ... end - 1
+// of it are made of by a filter of that reach, and one more on either side for the rounding.
+std::pair<int, int> source_span(int size, double from, double to, int scaled, int begin, int end, double reach) {
+  const double scale = (to - from) / scaled, support = reach * std::max(scale, 1.0);
+  const double low = from + (begin + 0.5) * scale - support - 1, high = from + (end - 0.5) * scale + support + 1;
   return {std::max(static_cast<int>(low), 0), static_cast<int>(std::min(std::ceil(high), static_cast<double>(size)))};
 }
 
@@ -174,17 +192,32 @@ ImageDraw draw(const ImagePolicy& policy, int width, int height, const DrawKey& 
   return drawn;
 }
 
+int largest_shrink(const ImagePolicy& policy, const ImageDraw& drawn, int most) {
+  int shrink = 1;
+  const auto leaves_enough = [&](std::int64_t by) {
+    return drawn.width >= by * drawn.scaled_width && drawn.height >= by * drawn.scaled_height;
+  };
+  while (policy.shrink && shrink * 2 <= most && leaves_enough(shrink * 2)) {
+    shrink *= 2;
+  }
+  return shrink;
+}
+
 Region needed(const ImagePolicy& policy, const ImageDraw& drawn) {
   const Region window = window_of(policy, drawn);
   if (window.width == 0) {
     return {};
   }
+  if (same_size(drawn)) {
+    return {drawn.left + window.left, drawn.top + window.top, window.width, window.height};
+  }
   const double reach = reach_of(policy.interpolation);
-  const auto [left, right] =
-      source_span(drawn.width, drawn.scaled_width, window.left, window.left + window.width, reach);
-  const auto [top, bottom] =
-      source_span(drawn.height, drawn.scaled_height, window.top, window.top + window.height, reach);
-  return {drawn.left + left, drawn.top + top, right - left, bottom - top};
+  const DrawnPart part = part_of(drawn);
+  const auto [left, right] = source_span(part.pixels.width, part.box.left, part.box.right, drawn.scaled_width,
+                                         window.left, window.left + window.width, reach);
+  const auto [top, bottom] = source_span(part.pixels.height, part.box.top, part.box.bottom, drawn.scaled_height,
+                                         window.top, window.top + window.height, reach);
+  return {part.pixels.left + left, part.pixels.top + top, right - left, bottom - top};
 }
 
 void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
@@ -202,16 +235,17 @@ void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, s
   if (window.width == 0) {
     return;
   }
-  const ImageView part = source.part(drawn.left, drawn.top, drawn.width, drawn.height);
   const int before = window.left - drawn.offset_x, behind = policy.out_width - before - window.width;  // black columns
   std::uint8_t* to = out.data() + (window.top - drawn.offset_y) * stride +
                      static_cast<std::ptrdiff_t>(drawn.flipped ? behind : before) * source.channels;
-  if (drawn.scaled_width == part.width && drawn.scaled_height == part.height) {
-    const ImageView wanted = part.part(window.left, window.top, window.width, window.height);
+  if (same_size(drawn)) {
+    const ImageView wanted = source.part(drawn.left + window.left, drawn.top + window.top, window.width, window.height);
     copy_rows(wanted, drawn.flipped, scratch.plain ? plain_kernels() : vector_kernels(), to, stride);
   } else {
-    resize(part, {0, 0, static_cast<double>(part.width), static_cast<double>(part.height)}, drawn.scaled_width,
-           drawn.scaled_height, window, drawn.flipped, to, stride, scratch, policy.interpolation);
+    const auto [pixels, box] = part_of(drawn);
+    const ImageView part = source.part(pixels.left, pixels.top, pixels.width, pixels.height);
+    resize(part, box, drawn.scaled_width, drawn.scaled_height, window, drawn.flipped, to, stride, scratch,
+           policy.interpolation);
   }
 }
 

@@ -38,6 +38,8 @@ struct ImagePolicy {
   double min_ratio = 3.0 / 4;  // kRandomResized: width / height
   double max_ratio = 4.0 / 3;
   Interpolation interpolation = Interpolation::kBilinear;
+  bool shrink = false;  // a picture may come at 1/2, 1/4 or 1/8 of its size where it is scaled down that far: other
+                        // pixels, but less to decode
   std::vector<Operation> operations = {};  // on the cropped and mirrored picture, one after the other
 };
 
@@ -51,11 +53,16 @@ struct ImageDraw {
   int scaled_width = 0, scaled_height = 0;
   int offset_x = 0, offset_y = 0;
   bool flipped = false;
+  int shrink = 1;  // the source comes at 1 / shrink of its size; the rectangle is of the whole size all the same
   DrawnOperations operations;
   bool operator==(const ImageDraw&) const = default;
 };
 
 [[nodiscard]] ImageDraw draw(const ImagePolicy& policy, int width, int height, const DrawKey& key);
+
+// The largest shrink, a power of two and at most `most`, that leaves a pixel for each one that the rectangle is scaled
+// to; 1 unless the policy allows it.
+[[nodiscard]] int largest_shrink(const ImagePolicy& policy, const ImageDraw& drawn, int most);
 
 // The pixels of the source that execute() reads, at most: those of the rectangle that its window into the scaled
 // picture needs. Nothing else has to be decoded. Empty (0 x 0) if the output lies wholly outside.

@@ -53,6 +53,16 @@ std::string_view readable_format(Bytes file, std::string_view name) {
   return format;
 }
 
+// A side that does not divide is rounded up at its end as stored, which of a turned picture may be its beginning:
+// then places in the shrunk picture would not be those of the whole one, divided.
+int most_shrink(const StoredPicture& stored) {
+  int shrink = 8;
+  while (stored.orientation != 1 && (stored.width % shrink != 0 || stored.height % shrink != 0)) {
+    shrink /= 2;
+  }
+  return shrink;
+}
+
 // RGB to luma: ITU-R 601-2 in 16 bits of fraction, as Pillow's convert("L").
 void to_luma(augment::ImageView rgb, augment::Image& grey) {
   grey.reshape(rgb.width, rgb.height, 1);
@@ -116,16 +126,16 @@ ImageDecoder::Size ImageDecoder::open(Bytes file, int channels, const DecodeLimi
             : format_ == kWebp ? webp_.open(file, name)
                                : png_decode(file, channels, limits, whole_, name);
   check_picture_size(stored_.width, stored_.height, limits, name);
-  size_ = {stored_.width, stored_.height};
+  size_ = {stored_.width, stored_.height, format_ == kJpeg ? most_shrink(stored_) : 1};
   if (stored_.orientation >= 5) {
     std::swap(size_.width, size_.height);
   }
   return size_;
 }
 
-augment::ImageView ImageDecoder::decode_stored(const augment::Region& region, std::string_view name) {
+augment::ImageView ImageDecoder::decode_stored(const augment::Region& region, int shrink, std::string_view name) {
   if (format_ == kJpeg) {
-    return jpeg_.decode(region, channels_, limits_, name);
+    return jpeg_.decode(region, channels_, shrink, limits_, name);
   }
   if (format_ == kNpy) {
     npy_part(npy_, region, channels_, whole_);
@@ -134,9 +144,12 @@ augment::ImageView ImageDecoder::decode_stored(const augment::Region& region, st
   return format_ == kWebp ? webp_.decode(region, limits_, name) : whole_.view();
 }
 
-augment::ImageView ImageDecoder::decode(const augment::Region& region, std::string_view name) {
-  const augment::Region wanted = region_as_stored(region, stored_.orientation, stored_.width, stored_.height);
-  augment::ImageView view = decode_stored(wanted, name).part(wanted.left, wanted.top, wanted.width, wanted.height);
+augment::ImageView ImageDecoder::decode(const augment::Region& region, std::string_view name, int shrink) {
+  const auto shrunk = [&](int side) { return (side + shrink - 1) / shrink; };
+  const augment::Region wanted =
+      region_as_stored(region, stored_.orientation, shrunk(stored_.width), shrunk(stored_.height));
+  augment::ImageView view =
+      decode_stored(wanted, shrink, name).part(wanted.left, wanted.top, wanted.width, wanted.height);
   if (view.channels == 3 && channels_ == 1) {
     to_luma(view, grey_);
     view = grey_.view();
@@ -145,7 +158,7 @@ augment::ImageView ImageDecoder::decode(const augment::Region& region, std::stri
     turn_upright(view, stored_.orientation, turned_);
     view = turned_.view();
   }
-  return view.as_part_of(size_.width, size_.height, region.left, region.top);
+  return view.as_part_of(shrunk(size_.width), shrunk(size_.height), region.left, region.top);
 }
 
 void decode_image(Bytes file, int channels, const DecodeLimits& limits, augment::Image& out, std::string_view name) {

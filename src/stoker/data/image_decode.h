@@ -57,6 +57,7 @@ class ImageDecoder {
  public:
   struct Size {
     int width = 0, height = 0;  // pixels, upright
+    int most_shrink = 1;        // the largest that decode() takes: 8 of a JPEG, 1 of other formats
   };
 
   // channels: 1 (luma) or 3 (RGB). Pixels come upright: EXIF orientations 1-8 are carried out. Grey is repeated; CMYK
@@ -68,11 +69,13 @@ class ImageDecoder {
   // The whole upright picture, of which just region may be read (and 64 bytes beyond its rows); good until the next
   // call of either. Once after each open(). DataError for damage that touches what was decoded: in a JPEG nothing below
   // the region is looked at, in a WebP and a .npy only that it is there.
-  augment::ImageView decode(const augment::Region& region, std::string_view name);
+  // shrink: 1, or 2, 4 or 8 up to most_shrink: the picture comes at 1 / shrink of its size, a side rounded up, and
+  // region is of that. Other pixels than those of the whole size, for less work.
+  augment::ImageView decode(const augment::Region& region, std::string_view name, int shrink = 1);
 
  private:
   // The picture as stored, of which that region may be read.
-  augment::ImageView decode_stored(const augment::Region& region, std::string_view name);
+  augment::ImageView decode_stored(const augment::Region& region, int shrink, std::string_view name);
 
   std::string_view format_;
   int channels_ = 3;

@@ -200,13 +200,15 @@ StoredPicture JpegDecoder::open(Bytes file, bool strict, std::string_view name) 
           reader.info.num_components, orientation_of(reader.info)};
 }
 
-augment::ImageView JpegDecoder::decode(const augment::Region& region, int channels, const DecodeLimits& limits,
-                                       std::string_view name) {
+augment::ImageView JpegDecoder::decode(const augment::Region& region, int channels, int shrink,
+                                       const DecodeLimits& limits, std::string_view name) {
   Reader& reader = *reader_;
   jpeg_decompress_struct& info = reader.info;
   const bool four = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
   info.out_color_space = four ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   info.mem->max_memory_to_use = static_cast<long>(limits.max_memory);
+  info.scale_num = 1;
+  info.scale_denom = static_cast<unsigned>(shrink);  // by smaller inverse transforms
   reader.max_scans = limits.max_scans;
   reader.region = region;
   run(reader, step_start, name);
@@ -222,7 +224,7 @@ augment::ImageView JpegDecoder::decode(const augment::Region& region, int channe
   run(reader, step_rows, name);
   const augment::ImageView decoded{reader.rows, static_cast<int>(reader.width), region.height, made,
                                    static_cast<std::ptrdiff_t>(reader.stride)};
-  return decoded.as_part_of(static_cast<int>(info.image_width), static_cast<int>(info.image_height),
+  return decoded.as_part_of(static_cast<int>(info.output_width), static_cast<int>(info.output_height),
                             static_cast<int>(reader.left), region.top);
 }
 

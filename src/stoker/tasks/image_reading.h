@@ -14,7 +14,7 @@
 
 namespace stoker::tasks {
 
-// interpolation, strict.
+// interpolation, strict, decode.
 [[nodiscard]] std::vector<core::TaskSetting> reading_settings();
 // Each one's default, with its reason.
 void add_reading_rows(RecipeRows& rows);
@@ -25,6 +25,8 @@ void add_reading_rows(RecipeRows& rows);
 
 // Of a plan; the defaults where it is from before there was the setting.
 [[nodiscard]] augment::Interpolation interpolation_of(const core::TaskValues& own);
+// Whether training pictures may be decoded at a part of their size. ConfigError where they are to stay decoded, too.
+[[nodiscard]] bool decodes_fast(const core::TaskValues& own);
 [[nodiscard]] data::DecodeLimits limits_of(const core::TaskValues& own);
 
 }  // namespace stoker::tasks

@@ -74,6 +74,10 @@ void add_adaptive(RecipeRows& rows, const std::string& optimizer, bool weights) 
 void add_cache(RecipeRows& rows, const RecipeQuestion& question, const PictureFacts& pictures, int channels,
                std::int64_t samples) {
   constexpr double kShare = 0.25, kMegabyte = 1e6, kSpread = 1.25;  // the mean of sizes may lie above their median
+  if (question.decodes_fast) {
+    rows.add("cache", 0, "decode=fast decodes each picture for its crop alone");
+    return;
+  }
   const double bytes = kSpread * static_cast<double>(samples) * pictures.width * pictures.height * channels;
   const double room = kShare * static_cast<double>(question.memory);
   const bool fits = bytes <= room;

@@ -23,10 +23,11 @@ struct PictureFacts {
 // What was asked for that decides the recipe; empty: not asked.
 struct RecipeQuestion {
   std::string model, optimizer;
-  int image_size = 0;    // 0: not asked
+  int image_size = 0;  // 0: not asked
   std::int64_t batch = 0;
   bool weights = false;  // fine-tuning
   bool cuda = false;
+  bool decodes_fast = false;
   std::int64_t memory = 0;  // bytes of RAM that could be had
 };
 // Defaults with reasons: model, image_size, augment, batch, epochs, optimizer, lr, schedule, ...

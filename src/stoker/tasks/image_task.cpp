@@ -113,6 +113,7 @@ class ImageTask final : public Task {
     question.weights = asked.weights;
     question.cuda = asked.cuda;
     question.memory = asked.memory;
+    question.decodes_fast = text_or(asked.own, "decode", "exact") == "fast";
     return tasks::recipe(question, pictures(), folder_.train.size(), folder_.val.size());
   }
   [[nodiscard]] bool couples_samples(const std::string& model) const override { return tasks::couples_samples(model); }
@@ -187,6 +188,7 @@ class ImageTask final : public Task {
   [[nodiscard]] augment::ImagePolicy policy() const {
     augment::ImagePolicy policy = training_policy(text_value(own_, "augment"), card_.pixels);
     apply_augment_settings(own_, policy);
+    policy.shrink = decodes_fast(own_);
     return policy;
   }
   [[nodiscard]] const data::ImageSplit& of(Split split) const {
