@@ -121,17 +121,34 @@ TEST(DataTrouble, APictureThatCannotBeDecodedIsNamedAndReplacedOrStopsTheRun) {
   }
 }
 
+TEST(DataTrouble, ADecodersWarningCountsAsStrictSays) {
+  const TempFolder folder;
+  write_striped_set(folder, "data/train/", 4);
+  write_striped_set(folder, "data/val/", 1, 50);
+  folder.write("data/train/down/cut.jpg", source_picture("made_here/hopper_cut_3000.jpg"));
+  const auto results =
+      run_all({Words{"train", "data", "run=" + (folder / "strict").native()} + kQuick,
+               Words{"train", "data", "run=" + (folder / "lenient").native(), "strict=false"} + kQuick},
+              folder.path());
+  EXPECT_EQ(results[0].code, kDone) << results[0].all();
+  EXPECT_THAT(read_text(folder / "strict/quarantine.csv"),
+              AllOf(HasSubstr("train/down/cut.jpg"), HasSubstr("; a warning: strict=false takes such pictures")));
+  EXPECT_EQ(results[1].code, kDone) << results[1].all();
+  EXPECT_FALSE(fs::exists(folder / "lenient/quarantine.csv"));
+}
+
 TEST(DataTrouble, UnusualPicturesTrainAndPredict) {
   const TempFolder folder;
   int count = 0;
-  for (const char* kind : {"valid_but_unusual", "exif"}) {  // CMYK, grey, 16 bits, palette, alpha, interlaced, rotated
-    for (const auto& entry : fs::directory_iterator(source_folder() / "tests/data/broken-images" / kind)) {
+  // CMYK, grey, 16 bits, palette, alpha, interlaced, rotated, WebP, .npy
+  for (const char* kind : {"broken-images/valid_but_unusual", "broken-images/exif", "formats"}) {
+    for (const auto& entry : fs::directory_iterator(source_folder() / "tests/data" / kind)) {
       const char* side = count++ % 2 == 0 ? "left" : "right";
       fs::create_directories(folder / ("data/" + std::string(side)));
       fs::copy_file(entry.path(), folder / ("data/" + std::string(side)) / entry.path().filename());
     }
   }
-  ASSERT_GE(count, 19);
+  ASSERT_GE(count, 43);
   const Finished trained = run_stoker(Words{"train", "data", "run=odd", "image_size=16"} + kQuick, folder.path());
   ASSERT_EQ(trained.code, kDone) << trained.all();
   const Finished predicted = run_stoker({"predict", "runs/odd", "data", "--top", "1"}, folder.path());
