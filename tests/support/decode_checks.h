@@ -53,7 +53,7 @@ inline void expect_parts_of(const std::filesystem::path& path, int channels, int
   read_file(path, bytes);
   data::ImageDecoder at_once, decoder;  // the second one for all regions, as a loader has it
   const data::ImageDecoder::Size size = at_once.open(bytes, channels, {}, "whole");
-  shrink = std::min(shrink, size.most_shrink);
+  shrink = std::min(shrink, at_once.most_shrink());
   const int width = (size.width + shrink - 1) / shrink, height = (size.height + shrink - 1) / shrink;
   const augment::ImageView whole = at_once.decode({0, 0, width, height}, "whole", shrink);
   std::mt19937 random(7);

@@ -53,16 +53,6 @@ std::string_view readable_format(Bytes file, std::string_view name) {
   return format;
 }
 
-// A side that does not divide is rounded up at its end as stored, which of a turned picture may be its beginning:
-// then places in the shrunk picture would not be those of the whole one, divided.
-int most_shrink(const StoredPicture& stored) {
-  int shrink = 8;
-  while (stored.orientation != 1 && (stored.width % shrink != 0 || stored.height % shrink != 0)) {
-    shrink /= 2;
-  }
-  return shrink;
-}
-
 // RGB to luma: ITU-R 601-2 in 16 bits of fraction, as Pillow's convert("L").
 void to_luma(augment::ImageView rgb, augment::Image& grey) {
   grey.reshape(rgb.width, rgb.height, 1);
@@ -126,11 +116,21 @@ ImageDecoder::Size ImageDecoder::open(Bytes file, int channels, const DecodeLimi
             : format_ == kWebp ? webp_.open(file, name)
                                : png_decode(file, channels, limits, whole_, name);
   check_picture_size(stored_.width, stored_.height, limits, name);
-  size_ = {stored_.width, stored_.height, format_ == kJpeg ? most_shrink(stored_) : 1};
+  size_ = {stored_.width, stored_.height};
   if (stored_.orientation >= 5) {
     std::swap(size_.width, size_.height);
   }
   return size_;
+}
+
+// A side that does not divide is rounded up at its end as stored, which of a turned picture may be its beginning:
+// then places in the shrunk picture would not be those of the whole one, divided.
+int ImageDecoder::most_shrink() const {
+  int shrink = format_ == kJpeg ? 8 : 1;
+  while (stored_.orientation != 1 && (stored_.width % shrink != 0 || stored_.height % shrink != 0)) {
+    shrink /= 2;
+  }
+  return shrink;
 }
 
 augment::ImageView ImageDecoder::decode_stored(const augment::Region& region, int shrink, std::string_view name) {

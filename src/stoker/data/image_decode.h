@@ -57,7 +57,6 @@ class ImageDecoder {
  public:
   struct Size {
     int width = 0, height = 0;  // pixels, upright
-    int most_shrink = 1;        // the largest that decode() takes: 8 of a JPEG, 1 of other formats
   };
 
   // channels: 1 (luma) or 3 (RGB). Pixels come upright: EXIF orientations 1-8 are carried out. Grey is repeated; CMYK
@@ -66,10 +65,12 @@ class ImageDecoder {
   // taken. file: its bytes must stay until decode(). name: what to call it in errors. DataError for an unsupported
   // format, a limit exceeded and damage to the header; of a PNG to anything.
   Size open(Bytes file, int channels, const DecodeLimits& limits, std::string_view name);
+  // The largest shrink that decode() takes of the picture that is open: 1, or up to 8 of a JPEG.
+  [[nodiscard]] int most_shrink() const;
   // The whole upright picture, of which just region may be read (and 64 bytes beyond its rows); good until the next
   // call of either. Once after each open(). DataError for damage that touches what was decoded: in a JPEG nothing below
   // the region is looked at, in a WebP and a .npy only that it is there.
-  // shrink: 1, or 2, 4 or 8 up to most_shrink: the picture comes at 1 / shrink of its size, a side rounded up, and
+  // shrink: 1, or 2, 4 or 8 up to most_shrink(): the picture comes at 1 / shrink of its size, a side rounded up, and
   // region is of that. Other pixels than those of the whole size, for less work.
   augment::ImageView decode(const augment::Region& region, std::string_view name, int shrink = 1);
 

@@ -38,7 +38,7 @@ augment::ImageView SampleReader::decode(std::int64_t index, const augment::DrawK
   const ImageDecoder::Size size = workspace.decoder.open(workspace.bytes, channels_, limits_, name);
   drawn = augment::draw(policy_, size.width, size.height, key);
   if (!store_) {
-    drawn.shrink = augment::largest_shrink(policy_, drawn, size.most_shrink);
+    drawn.shrink = augment::largest_shrink(policy_, drawn, workspace.decoder.most_shrink());
     return workspace.decoder.decode(augment::needed(policy_, drawn), name, drawn.shrink);
   }
   const augment::ImageView whole = workspace.decoder.decode({0, 0, size.width, size.height}, name);
