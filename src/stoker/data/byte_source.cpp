@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/data/byte_source.h"
 
+#include <cstring>
 #include <utility>
 
 #include "stoker/base/error.h"
@@ -9,18 +10,16 @@
 namespace stoker::data {
 namespace {
 
-template <typename T>
-const T& at(const std::vector<T>& list, std::int64_t index) {
-  if (index < 0 || index >= static_cast<std::int64_t>(list.size())) {
-    fail<DataError>("data.source", "sample {} is outside a source of {} samples", index, list.size());
+std::string_view at(const KeyList& keys, std::int64_t index) {
+  if (index < 0 || index >= keys.size()) {
+    fail<DataError>("data.source", "sample {} is outside a source of {} samples", index, keys.size());
   }
-  return list[static_cast<std::size_t>(index)];
+  return keys[index];
 }
 
 }  // namespace
 
-FolderSource::FolderSource(std::filesystem::path root, std::vector<std::string> keys)
-    : root_(std::move(root)), keys_(std::move(keys)) {}
+FolderSource::FolderSource(std::filesystem::path root, KeyList keys) : root_(std::move(root)), keys_(std::move(keys)) {}
 
 void FolderSource::read(std::int64_t index, std::vector<std::byte>& bytes) const {
   read_file(root_ / at(keys_, index), bytes);
@@ -37,19 +36,27 @@ std::string_view FolderSource::key(std::int64_t index) const { return at(keys_, 
 
 std::string FolderSource::name(std::int64_t index) const { return printable((root_ / at(keys_, index)).native()); }
 
-TarSource::TarSource(std::vector<std::shared_ptr<const TarFile>> shards, std::vector<TarEntry> entries)
-    : shards_(std::move(shards)), entries_(std::move(entries)) {}
+TarSource::TarSource(std::vector<std::shared_ptr<const TarFile>> shards, KeyList keys,
+                     std::shared_ptr<const void> owner, Bytes places)
+    : shards_(std::move(shards)), keys_(std::move(keys)), owner_(std::move(owner)), places_(places) {}
 
-void TarSource::read(std::int64_t index, std::vector<std::byte>& bytes) const {
-  const TarEntry& entry = at(entries_, index);
-  shards_[static_cast<std::size_t>(entry.shard)]->read(entry.offset, entry.size, bytes);
+TarPlace TarSource::place(std::int64_t index) const {
+  (void)at(keys_, index);
+  TarPlace place;
+  std::memcpy(&place, places_.data() + static_cast<std::size_t>(index) * sizeof place, sizeof place);
+  return place;
 }
 
-std::string_view TarSource::key(std::int64_t index) const { return at(entries_, index).key; }
+void TarSource::read(std::int64_t index, std::vector<std::byte>& bytes) const {
+  const TarPlace member = place(index);
+  shards_[static_cast<std::size_t>(member.shard)]->read(member.offset, member.size, bytes);
+}
+
+std::string_view TarSource::key(std::int64_t index) const { return at(keys_, index); }
 
 std::string TarSource::name(std::int64_t index) const {
-  const TarEntry& entry = at(entries_, index);
-  return printable(fmt::format("{}: {}", shards_[static_cast<std::size_t>(entry.shard)]->path().native(), entry.key));
+  const TarFile& shard = *shards_[static_cast<std::size_t>(place(index).shard)];
+  return printable(fmt::format("{}: {}", shard.path().native(), keys_[index]));
 }
 
 }  // namespace stoker::data

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stoker/data/key_list.h"
 #include "stoker/data/stage_laps.h"
 #include "stoker/data/tar.h"
 
@@ -33,41 +34,50 @@ class ByteSource {
   [[nodiscard]] virtual std::string name(std::int64_t index) const = 0;
 };
 
-// keys must be sorted; files lie at root / key.
+// keys must be sorted, as bytes; files lie at root / key.
 class FolderSource final : public ByteSource {
  public:
-  FolderSource(std::filesystem::path root, std::vector<std::string> keys);
-  [[nodiscard]] std::int64_t size() const override { return static_cast<std::int64_t>(keys_.size()); }
+  FolderSource(std::filesystem::path root, KeyList keys);
+  [[nodiscard]] std::int64_t size() const override { return keys_.size(); }
   void read(std::int64_t index, std::vector<std::byte>& bytes) const override;
   void read_timed(std::int64_t index, std::vector<std::byte>& bytes, StageLaps& laps) const override;
   [[nodiscard]] std::string_view key(std::int64_t index) const override;
   [[nodiscard]] std::string name(std::int64_t index) const override;
+  [[nodiscard]] const std::filesystem::path& root() const { return root_; }
+  [[nodiscard]] const KeyList& keys() const { return keys_; }
 
  private:
   std::filesystem::path root_;
-  std::vector<std::string> keys_;
+  KeyList keys_;
 };
 
-// A member of one of several tar files under the name it has in the split.
-struct TarEntry {
-  std::string key;
-  std::int32_t shard = 0;   // which of the source's files
+// Where a member lies; as it is in an index, too.
+struct TarPlace {
+  std::int64_t shard = 0;   // which of the source's files
   std::int64_t offset = 0;  // bytes
   std::int64_t size = 0;
 };
 
-// entries must be sorted by key, then shard.
+// keys must be sorted, as bytes, and those of one name by shard. places: a TarPlace each, kept by owner.
 class TarSource final : public ByteSource {
  public:
-  TarSource(std::vector<std::shared_ptr<const TarFile>> shards, std::vector<TarEntry> entries);
-  [[nodiscard]] std::int64_t size() const override { return static_cast<std::int64_t>(entries_.size()); }
+  TarSource(std::vector<std::shared_ptr<const TarFile>> shards, KeyList keys, std::shared_ptr<const void> owner,
+            Bytes places);
+  [[nodiscard]] std::int64_t size() const override { return keys_.size(); }
   void read(std::int64_t index, std::vector<std::byte>& bytes) const override;
   [[nodiscard]] std::string_view key(std::int64_t index) const override;
   [[nodiscard]] std::string name(std::int64_t index) const override;
+  [[nodiscard]] const std::vector<std::shared_ptr<const TarFile>>& shards() const { return shards_; }
+  [[nodiscard]] const KeyList& keys() const { return keys_; }
+  [[nodiscard]] Bytes places() const { return places_; }
 
  private:
+  [[nodiscard]] TarPlace place(std::int64_t index) const;
+
   std::vector<std::shared_ptr<const TarFile>> shards_;
-  std::vector<TarEntry> entries_;
+  KeyList keys_;
+  std::shared_ptr<const void> owner_;
+  Bytes places_;
 };
 
 }  // namespace stoker::data

@@ -143,7 +143,9 @@ void say_empty_folders(const FolderScan& scan, std::size_t level, std::vector<st
 }
 
 // Class folders, split folders or a labels.csv, in a folder or a tar file.
-Drafts recognise(FolderScan& scan, std::string& layout, std::vector<std::string>& findings) {
+Drafts recognise(FolderScan& scan, FolderLayout& found) {
+  std::string& layout = found.name;
+  std::vector<std::string>& findings = found.findings;
   if (scan.labels.path.empty()) {
     enter_single_folder(scan, findings);
   }
@@ -152,6 +154,7 @@ Drafts recognise(FolderScan& scan, std::string& layout, std::vector<std::string>
   }
   if (!scan.labels.path.empty()) {
     layout = "labels.csv";
+    found.labels = scan.shards.empty() ? stamp_of(scan.root / scan.labels.path) : std::nullopt;
     return read_labels(scan, findings);
   }
   Drafts drafts;
@@ -184,8 +187,8 @@ std::optional<int> split_of_tar(std::string_view name) {
 }
 
 // The drafts of train-*.tar and their like; empty if there are none for training.
-std::optional<Drafts> recognise_shards(const FolderScan& scan, const Progress& progress,
-                                       std::vector<std::string>& findings) {
+std::optional<Drafts> recognise_shards(const FolderScan& scan, const Progress& progress, FolderLayout& found) {
+  std::vector<std::string>& findings = found.findings;
   std::array<std::vector<fs::path>, 3> shards;
   for (const std::string& tar : scan.tars) {
     if (const std::optional<int> split = split_of_tar(tar)) {
@@ -205,6 +208,7 @@ std::optional<Drafts> recognise_shards(const FolderScan& scan, const Progress& p
     }
     FolderScan members = scan_tars(shards[i], progress);
     describe_passed_over(members, findings);
+    found.seen += members.seen;
     const auto tops = top_folders(members);
     const bool repeated =
         tops.size() == 1 && split_of_name(*tops.begin()) == static_cast<int>(i) &&
@@ -223,10 +227,17 @@ std::optional<Drafts> recognise_shards(const FolderScan& scan, const Progress& p
 FolderLayout recognise_tar(const fs::path& tar, const Progress& progress) {
   FolderScan scan = scan_tars({tar}, progress);
   FolderLayout layout;
-  layout.drafts = recognise(scan, layout.name, layout.findings);
+  layout.seen = scan.seen;
+  layout.drafts = recognise(scan, layout);
   layout.name = "tar file";
   describe_passed_over(scan, layout.findings);
   return layout;
+}
+
+void add_made_of(FolderScan& scan, FolderLayout& layout) {
+  layout.visited = std::move(scan.visited);
+  layout.seen += scan.seen;
+  layout.loops = scan.loops.count > 0;
 }
 
 }  // namespace
@@ -243,16 +254,19 @@ FolderLayout recognise_layout(const fs::path& path, const Progress& progress) {
   }
   FolderScan scan = scan_folder(path, progress);
   if (scan.pictures.empty() && scan.tars.size() == 1 && split_of_tar(scan.tars.front()) != 0) {
-    return recognise_tar(path / scan.tars.front(), progress);
+    FolderLayout layout = recognise_tar(path / scan.tars.front(), progress);
+    add_made_of(scan, layout);
+    return layout;
   }
   FolderLayout layout;
-  if (std::optional<Drafts> drafts = recognise_shards(scan, progress, layout.findings)) {
+  if (std::optional<Drafts> drafts = recognise_shards(scan, progress, layout)) {
     layout.name = "tar shards";
     layout.drafts = std::move(*drafts);
   } else {
-    layout.drafts = recognise(scan, layout.name, layout.findings);
+    layout.drafts = recognise(scan, layout);
   }
   describe_passed_over(scan, layout.findings);
+  add_made_of(scan, layout);
   return layout;
 }
 

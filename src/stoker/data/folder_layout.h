@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "stoker/data/folder_scan.h"
 #include "stoker/data/split_draft.h"
 
 namespace stoker::data {
@@ -25,6 +27,11 @@ struct FolderLayout {
   std::string name;                   // as ImageFolder::layout
   std::array<SplitDraft, 3> drafts;   // train, val, test
   std::vector<std::string> findings;  // what was passed over, sentences for people
+  // What it was made of: folders of a folder, and a table in it. Tar files have their own stamps.
+  std::vector<VisitedFolder> visited;
+  std::optional<FileStamp> labels;  // of labels.csv
+  std::int64_t seen = 0;            // files and members
+  bool loops = false;               // there are links that lead back
 };
 
 // Looks at a folder or a tar file. DataError if it is missing, unreadable or contradicts itself.

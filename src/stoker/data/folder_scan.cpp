@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/data/folder_scan.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +11,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/data/folder_listing.h"
 #include "stoker/data/image_decode.h"
 
 namespace stoker::data {
@@ -27,21 +26,7 @@ constexpr std::array<std::string_view, 14> kUnsupported = {"gif", "bmp", "tif", 
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return result;
-}
-
-// Without the dot, in small letters; empty if there is none.
-std::string ending(std::string_view path) {
-  const std::string_view name = last_part(path);
-  const std::size_t dot = name.rfind('.');
-  return dot == std::string_view::npos ? std::string() : lower(name.substr(dot + 1));
-}
-
-// Collects files by kind; head() gives the first bytes of a file whose name does not tell.
+// Collects files by kind; is_picture() tells of a file whose name does not.
 class Collector {
  public:
   Collector(FolderScan& scan, const std::function<void(std::int64_t)>& progress) : scan_(scan), progress_(progress) {}
@@ -51,10 +36,10 @@ class Collector {
       progress_(seen_);
     }
   }
-  template <typename Head>
-  void add(ScannedFile file, const Head& head) {
+  template <typename IsPicture>
+  void add(ScannedFile file, const IsPicture& is_picture) {
     const std::string_view name = last_part(file.path);
-    const std::string end = ending(file.path);
+    const std::string end = ending_of(file.path);
     const bool top = name.size() == file.path.size();
     if (name.starts_with('.') || file.path.starts_with("__MACOSX/") || file.path.find("/.") != std::string::npos) {
       scan_.hidden.add(file.path);
@@ -68,16 +53,20 @@ class Collector {
       scan_.inner_labels.push_back(std::move(file));
     } else if (top && end == "tar") {
       scan_.tars.push_back(file.path);
-    } else if (end.empty() && !picture_format(head()).empty()) {
+    } else if (end.empty() && is_picture()) {
       scan_.pictures.push_back(std::move(file));
     } else {
       scan_.other.add(file.path);
     }
   }
   void finish() {
-    std::ranges::sort(scan_.pictures, {}, [](const ScannedFile& file) { return std::tie(file.path, file.shard); });
+    const auto place = [](const ScannedFile& file) { return std::tie(file.path, file.shard); };
+    if (!std::ranges::is_sorted(scan_.pictures, {}, place)) {  // folders come sorted
+      std::ranges::sort(scan_.pictures, {}, place);
+    }
     std::ranges::sort(scan_.folders);
     std::ranges::sort(scan_.tars);
+    scan_.seen = seen_;
     if (progress_) {
       progress_(seen_);
     }
@@ -88,17 +77,6 @@ class Collector {
   const std::function<void(std::int64_t)>& progress_;
   std::int64_t seen_ = 0;
 };
-
-std::vector<std::byte> head_of_file(const fs::path& path) {
-  std::vector<std::byte> head(16);
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  const ssize_t got = file < 0 ? 0 : ::read(file, head.data(), head.size());
-  if (file >= 0) {
-    ::close(file);
-  }
-  head.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  return head;
-}
 
 using FolderId = std::pair<dev_t, ino_t>;
 
@@ -121,13 +99,13 @@ class Walker {
     if (!relative.empty() && chain_.size() <= 3) {
       scan_.folders.push_back(relative);
     }
-    std::error_code error;
-    for (fs::directory_iterator entries(folder, error), end; !error && entries != end; entries.increment(error)) {
-      const std::string name = entries->path().filename().native();
-      visit(*entries, relative.empty() ? name : relative + "/" + name, name);
+    const FolderListing listing = list_folder(folder);
+    if (listing.error) {
+      unreadable(folder, listing.error);
     }
-    if (error) {
-      unreadable(folder, error);
+    scan_.visited.push_back({relative, stamp_from(facts), listing.hash(), listing.steady});
+    for (const FolderEntry& entry : listing.entries) {
+      visit(folder, entry, relative.empty() ? entry.name : relative + "/" + entry.name);
     }
     chain_.pop_back();
   }
@@ -137,24 +115,22 @@ class Walker {
     fail<DataError>("data.folder", "{}: folder cannot be read: {}; check that it exists and its permissions",
                     printable(folder.native()), error.message());
   }
-  void visit(const fs::directory_entry& entry, std::string relative, const std::string& name) {
-    std::error_code error;
-    const fs::file_status status = entry.status(error);  // of what a link points to
-    if (status.type() == fs::file_type::directory) {
-      if (name.starts_with('.') || name == "__MACOSX") {
+  void visit(const fs::path& folder, const FolderEntry& entry, std::string relative) {
+    if (entry.kind == EntryKind::kFolder) {
+      if (is_hidden_folder(entry.name)) {
         scan_.hidden.add(relative);
       } else {
-        walk(entry.path(), relative);
+        walk(folder / entry.name, relative);
       }
       return;
     }
     collector_.count();
-    if (status.type() == fs::file_type::regular) {
-      collector_.add({.path = std::move(relative)}, [&] { return head_of_file(entry.path()); });
-    } else if (entry.is_symlink(error)) {
-      scan_.broken_links.add(relative);  // to nothing, or in a circle
-    } else {
+    if (entry.kind == EntryKind::kBrokenLink) {
+      scan_.broken_links.add(relative);
+    } else if (entry.kind == EntryKind::kSpecial) {
       scan_.special.add(relative);
+    } else {
+      collector_.add({.path = std::move(relative)}, [&] { return entry.kind == EntryKind::kPicture; });
     }
   }
 
@@ -190,9 +166,9 @@ FolderScan scan_tars(const std::vector<fs::path>& tars, const std::function<void
     const TarFile& tar = *scan.shards.back();
     for (const TarMember& member : tar.members()) {
       collector.count();
-      collector.add({member.path, shard, member.offset, member.size}, [&]() -> const std::vector<std::byte>& {
+      collector.add({member.path, shard, member.offset, member.size}, [&] {
         tar.read(member.offset, std::min<std::int64_t>(member.size, 16), bytes);
-        return bytes;
+        return !picture_format(bytes).empty();
       });
     }
     for (std::int64_t i = 0; i < tar.passed_over(); ++i) {

@@ -3,6 +3,7 @@
 // classes and splits. Used by open_image_folder. Thread-safe: no state.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stoker/base/file_stamp.h"
 #include "stoker/data/tar.h"
 
 namespace stoker::data {
@@ -30,6 +32,14 @@ struct ScannedFile {
   std::int64_t size = 0;    // bytes, in the shard
 };
 
+// A folder that was walked through, as it was.
+struct VisitedFolder {
+  std::string path;  // relative to the root
+  FileStamp stamp;   // from before it was read
+  std::array<std::uint64_t, 2> listing = {};
+  bool steady = true;  // FolderListing::steady
+};
+
 struct FolderScan {
   std::filesystem::path root;                          // of a folder
   std::vector<std::shared_ptr<const TarFile>> shards;  // of tar files
@@ -40,6 +50,8 @@ struct FolderScan {
   std::vector<ScannedFile> inner_labels;               // labels.csv one folder down
   Tally other, hidden, special, broken_links, loops;   // passed over
   std::map<std::string, Tally> unsupported;            // passed over, by format as the name's ending tells it
+  std::vector<VisitedFolder> visited;                  // of a folder only
+  std::int64_t seen = 0;                               // files
 };
 
 // Walks folder and all below it, links followed. A name that ends in .jpg, .jpeg, .jpe, .jfif, .png, .webp or .npy, in

@@ -7,6 +7,8 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/data/cache_folder.h"
+#include "stoker/data/folder_index.h"
 #include "stoker/data/folder_layout.h"
 #include "stoker/data/same_pictures.h"
 #include "stoker/data/split_draft.h"
@@ -44,6 +46,31 @@ void check_classes(const std::filesystem::path& path, const ImageFolder& folder)
                   printable(path.native()), printable(folder.classes.front()), found, kExpectedLayouts);
 }
 
+KnownFolder look_through(const std::filesystem::path& path, const std::function<void(std::int64_t)>& progress,
+                         std::int64_t now) {
+  KnownFolder known;
+  known.looked = now;
+  FolderLayout layout = recognise_layout(path, progress);
+  ImageFolder& folder = known.folder;
+  folder.layout = std::move(layout.name);
+  folder.findings = std::move(layout.findings);
+  folder.classes = classes_of(layout.drafts[0]);
+  check_classes(path, folder);
+  known.has_val = layout.drafts[1].given;
+  known.seen = layout.seen;
+  known.lasting = !layout.loops;
+  known.folders = std::move(layout.visited);
+  if (layout.labels) {
+    known.files.push_back({layout.drafts[0].root / "labels.csv", *layout.labels});
+  }
+  const std::array<ImageSplit*, 3> splits = {&folder.train, &folder.val, &folder.test};
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    layout.drafts[i].name = kSplits[i];
+    *splits[i] = make_split(std::move(layout.drafts[i]), folder.classes);
+  }
+  return known;
+}
+
 }  // namespace
 
 ImageSplit part_of(const ImageSplit& split, std::shared_ptr<const BitSet> positions, bool inside) {
@@ -69,29 +96,34 @@ ImageSplit part_of(const ImageSplit& split, std::shared_ptr<const BitSet> positi
   return part;
 }
 
+IndexOptions default_index() { return {.cache = cache_folder()}; }
+
 ImageFolder open_image_folder(const std::filesystem::path& path, const SplitOptions& options,
-                              const std::function<void(std::int64_t)>& progress) {
+                              const std::function<void(std::int64_t)>& progress, const IndexOptions& index) {
   if (!(options.val >= 0 && options.val < 1)) {
     fail<ConfigError>("data.folder", "val must be a share in [0, 1), got {}; set val=0.1", options.val);
   }
-  FolderLayout layout = recognise_layout(path, progress);
-  ImageFolder folder;
-  folder.layout = std::move(layout.name);
-  folder.findings = std::move(layout.findings);
-  folder.classes = classes_of(layout.drafts[0]);
-  check_classes(path, folder);
-  const bool has_val = layout.drafts[1].given;
-  const std::array<ImageSplit*, 3> splits = {&folder.train, &folder.val, &folder.test};
-  for (std::size_t i = 0; i < 3; ++i) {
-    layout.drafts[i].name = kSplits[i];
-    *splits[i] = make_split(std::move(layout.drafts[i]), folder.classes);
-    say_missing_classes(*splits[i], folder, folder.findings);
+  std::optional<KnownFolder> known = find_known(path, index);
+  if (known && progress) {
+    progress(known->seen);
   }
-  if (!has_val && options.val > 0) {
+  if (!known) {
+    known = look_through(path, progress, index.clock());
+    if (keep_known(path, *known, index)) {
+      if (std::optional<KnownFolder> mapped = find_known(path, index)) {
+        known = std::move(mapped);  // its names are not in our memory
+      }
+    }
+  }
+  ImageFolder& folder = known->folder;
+  for (const ImageSplit* split : {&folder.train, &folder.val, &folder.test}) {
+    say_missing_classes(*split, folder, folder.findings);
+  }
+  if (!known->has_val && options.val > 0) {
     carve_validation(folder, options);
   }
   find_same_pictures(folder, folder.findings);
-  return folder;
+  return std::move(folder);
 }
 
 }  // namespace stoker::data

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "stoker/base/file_stamp.h"
 #include "stoker/data/byte_source.h"
 #include "stoker/data/label_list.h"
 #include "stoker/data/sample_list.h"
@@ -20,6 +21,15 @@ struct SplitOptions {
   double val = 0.1;        // share of train that becomes the validation split where the data has none; 0: none
   std::uint64_t seed = 0;  // which samples these are
 };
+
+// Whether what was found is kept for the next time.
+struct IndexOptions {
+  std::filesystem::path cache;       // folder; empty: it is not
+  std::int64_t from_files = 10'000;  // of fewer it is not: looking through them takes as long as reading what was kept
+  std::int64_t (*clock)() = &file_clock;
+};
+// In cache_folder().
+[[nodiscard]] IndexOptions default_index();
 
 struct ImageSplit {
   std::string name;  // "train", "val", "test"
@@ -42,11 +52,13 @@ struct ImageFolder {
 
 // path: a folder with class folders, train/val/test folders (and synonyms), tar shards of such splits, or pictures and
 // a labels.csv (filename,label[,split]); or one tar file that holds any of the three.
-// progress: called now and then with the number of files seen. Scans in O(n log n).
+// progress: called now and then with the number of files seen. Scans in O(n log n), large data the first time only;
+// after that it asks each folder and tar file whether it is unchanged, and the names stay in a mapped file.
 // DataError, saying what was found and what is expected, for: a missing or unreadable folder; no pictures; a single
 // class; a class of val or test that train lacks; a tar or table that is damaged or names what is not there.
 // ConfigError for a share outside [0, 1).
 [[nodiscard]] ImageFolder open_image_folder(const std::filesystem::path& path, const SplitOptions& options = {},
-                                            const std::function<void(std::int64_t)>& progress = {});
+                                            const std::function<void(std::int64_t)>& progress = {},
+                                            const IndexOptions& index = default_index());
 
 }  // namespace stoker::data

@@ -14,20 +14,20 @@ namespace stoker::data {
 namespace {
 
 std::shared_ptr<const ByteSource> make_source(SplitDraft& draft) {
-  if (draft.shards.empty()) {
-    std::vector<std::string> keys;
-    keys.reserve(draft.files.size());
-    for (LabelledFile& each : draft.files) {
-      keys.push_back(std::move(each.file.key));
-    }
-    return std::make_shared<FolderSource>(draft.root, std::move(keys));
-  }
-  std::vector<TarEntry> entries;
-  entries.reserve(draft.files.size());
+  std::vector<std::string> keys;
+  keys.reserve(draft.files.size());
   for (LabelledFile& each : draft.files) {
-    entries.push_back(std::move(each.file));
+    keys.push_back(std::move(each.file.key));
   }
-  return std::make_shared<TarSource>(draft.shards, std::move(entries));
+  if (draft.shards.empty()) {
+    return std::make_shared<FolderSource>(draft.root, KeyList(keys));
+  }
+  const auto places = std::make_shared<std::vector<TarPlace>>();
+  places->reserve(draft.files.size());
+  for (const LabelledFile& each : draft.files) {
+    places->push_back({each.file.shard, each.file.offset, each.file.size});
+  }
+  return std::make_shared<TarSource>(draft.shards, KeyList(keys), places, std::as_bytes(std::span(*places)));
 }
 
 // Positions in train that go to validation.
@@ -81,7 +81,10 @@ std::vector<std::string> classes_of(const SplitDraft& draft) {
 }
 
 ImageSplit make_split(SplitDraft draft, const std::vector<std::string>& classes) {
-  std::ranges::sort(draft.files, {}, [](const LabelledFile& each) { return std::tie(each.file.key, each.file.shard); });
+  const auto place = [](const LabelledFile& each) { return std::tie(each.file.key, each.file.shard); };
+  if (!std::ranges::is_sorted(draft.files, {}, place)) {
+    std::ranges::sort(draft.files, {}, place);
+  }
   ImageSplit split;
   split.name = draft.name;
   LabelRuns labels;

@@ -13,8 +13,16 @@
 
 namespace stoker::data {
 
+// A file, or a member of a tar file, under the name that it has in the split.
+struct DraftEntry {
+  std::string key;
+  std::int32_t shard = 0;   // which of the split's tar files
+  std::int64_t offset = 0;  // bytes
+  std::int64_t size = 0;
+};
+
 struct LabelledFile {
-  TarEntry file;  // shard is -1 for a file of the folder
+  DraftEntry file;  // shard is -1 for a file of the folder
   std::string label;
 };
 

@@ -23,23 +23,22 @@ constexpr std::int64_t kProgressEvery = 10'000;  // members
 }  // namespace
 
 TarFile::TarFile(std::filesystem::path path, const std::function<void(std::int64_t)>& progress)
-    : path_(std::move(path)) {
-  const std::string name = printable(path_.native());
+    : TarFile(std::move(path), Known()) {
+  read_index(progress);
+}
+
+TarFile::TarFile(std::filesystem::path path, Known) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) {
-    fail<DataError>("data.tar", "{}: cannot be opened: {}", name, std::strerror(errno));
+    fail<DataError>("data.tar", "{}: cannot be opened: {}", printable(path_.native()), std::strerror(errno));
   }
-  try {
-    struct stat facts {};
-    if (::fstat(descriptor_, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-      fail<DataError>("data.tar", "{}: is not a regular file", name);
-    }
-    file_size_ = facts.st_size;
-    read_index(progress);
-  } catch (...) {
+  struct stat facts {};
+  if (::fstat(descriptor_, &facts) != 0 || !S_ISREG(facts.st_mode)) {
     ::close(descriptor_);
-    throw;
+    fail<DataError>("data.tar", "{}: is not a regular file", printable(path_.native()));
   }
+  stamp_ = stamp_from(facts);
+  file_size_ = facts.st_size;
 }
 
 TarFile::~TarFile() { ::close(descriptor_); }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "stoker/base/file_stamp.h"
+
 namespace stoker::data {
 
 struct TarHeader;
@@ -26,11 +28,16 @@ class TarFile {
   // the file, a file that is no tar, a compressed tar, and a member path that is absolute or climbs ("../").
   // Regular files only; folders are dropped, links and devices counted in passed_over(). progress: members so far.
   explicit TarFile(std::filesystem::path path, const std::function<void(std::int64_t)>& progress = {});
+  // One whose members are known from before: reads no header, members() stays empty. DataError as above if it cannot be
+  // opened.
+  struct Known {};
+  TarFile(std::filesystem::path path, Known);
   TarFile(const TarFile&) = delete;
   TarFile& operator=(const TarFile&) = delete;
   ~TarFile();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const FileStamp& stamp() const { return stamp_; }  // when it was opened
   [[nodiscard]] const std::vector<TarMember>& members() const { return members_; }
   [[nodiscard]] std::int64_t passed_over() const { return passed_over_; }
   // Bytes offset ... offset + size - 1, into buffer, replacing its content. DataError if they cannot be had.
@@ -44,6 +51,7 @@ class TarFile {
 
   std::filesystem::path path_;
   int descriptor_ = -1;
+  FileStamp stamp_;
   std::int64_t file_size_ = 0;
   std::int64_t passed_over_ = 0;
   std::vector<TarMember> members_;
