@@ -10,7 +10,7 @@ namespace stoker {
 namespace {
 
 TEST(BitSet, SelectsAsAPlainListDoes) {
-  for (const std::int64_t size : {0, 1, 63, 64, 65, 511, 512, 513, 1024, 5000}) {
+  for (const std::int64_t size : {0, 1, 63, 64, 65, 511, 512, 1023, 1024, 1025, 2048, 5000}) {
     for (const double share : {0.0, 0.01, 0.5, 0.9, 1.0}) {
       SCOPED_TRACE(testing::Message() << size << " numbers, " << share << " of them members");
       BitSet set(size);

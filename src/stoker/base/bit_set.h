@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of whole numbers below a size in 1.13 bits a number, that tells its k-th member (and its k-th stranger) without
+// A set of whole numbers below a size in 1.06 bits a number, that tells its k-th member (and its k-th stranger) without
 // walking to it. Used for splits, where a list of 64-bit numbers would take gigabytes. Thread-safe once it is sealed.
 #pragma once
 
@@ -28,8 +28,8 @@ class BitSet {
   [[nodiscard]] std::int64_t select(std::int64_t k, bool inside) const;
 
  private:
-  static constexpr std::size_t kWord = 64;  // bits
-  static constexpr std::size_t kBlock = 8;  // words: a cache line
+  static constexpr std::size_t kWord = 64;   // bits
+  static constexpr std::size_t kBlock = 16;  // words
   static std::uint64_t bit(std::int64_t number) {
     return std::uint64_t{1} << (static_cast<std::size_t>(number) % kWord);
   }
