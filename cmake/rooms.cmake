@@ -63,5 +63,5 @@ function(stoker_room_tests room)
   endif()
   add_test(NAME ${room} COMMAND ${room}_tests)
   set_tests_properties(${room} PROPERTIES ENVIRONMENT
-    "STOKER_SOURCE=${PROJECT_SOURCE_DIR};STOKER_BIN=$<TARGET_FILE_DIR:stoker>;STOKER_DATA=${STOKER_DATA}")
+    "STOKER_SOURCE=${PROJECT_SOURCE_DIR};STOKER_BIN=$<TARGET_FILE_DIR:stoker>;STOKER_DATA=${STOKER_DATA};STOKER_CACHE=${PROJECT_BINARY_DIR}/cache")
 endfunction()

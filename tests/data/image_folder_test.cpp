@@ -253,12 +253,19 @@ TEST(ImageFolder, ReadsCifarAndImagenetSample) {
   if (!std::filesystem::exists(root / "cifar10")) {
     GTEST_SKIP() << "needs cifar10/ in STOKER_DATA";
   }
-  const ImageFolder cifar = open_image_folder(root / "cifar10", {.val = 0.1, .seed = 1});
-  EXPECT_EQ(cifar.layout, "tar shards");
-  EXPECT_EQ(cifar.classes.size(), 10u);
-  EXPECT_EQ(cifar.train.size(), 45'000);
-  EXPECT_EQ(cifar.val.size(), 5'000);
-  EXPECT_EQ(cifar.test.size(), 10'000);
+  const TempFolder cache;
+  Strings keys;
+  for (const char* kept : {"", "kept", "kept"}) {  // without an index, making it, with it
+    const IndexOptions index{.cache = *kept != 0 ? cache / kept : ""};
+    const ImageFolder cifar = open_image_folder(root / "cifar10", {.val = 0.1, .seed = 1}, {}, index);
+    EXPECT_EQ(cifar.layout, "tar shards");
+    EXPECT_EQ(cifar.classes.size(), 10u);
+    EXPECT_EQ(cifar.train.size(), 45'000);
+    EXPECT_EQ(cifar.val.size(), 5'000);
+    EXPECT_EQ(cifar.test.size(), 10'000);
+    keys = keys.empty() ? keys_of(cifar.val) : keys;
+    EXPECT_EQ(keys_of(cifar.val), keys);
+  }
   const ImageFolder imagenet = open_image_folder(root / "imagenet-sample");
   EXPECT_EQ(imagenet.classes.size(), 250u);
   EXPECT_EQ(imagenet.train.size(), 250);

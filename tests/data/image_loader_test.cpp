@@ -225,6 +225,30 @@ TEST_F(BadPicturesTest, OthersStandInOnAnyThreadsAndAfterAResume) {
   }
 }
 
+// Found bad by the first run, refused by the second: the same batches, the same stand-ins.
+TEST_F(BadPicturesTest, WhatIsKnownToBeBadChangesNoBatch) {
+  const TempFolder cache;
+  options_.bad.on_bad = OnBad::kReplace;
+  const auto expected = run(options_, 14);
+  std::vector<std::string> told = std::exchange(told_, {});
+  const KnownBadOptions keeping{.cache = cache.path(), .clock = [] { return file_clock() + 10'000'000'000; }};
+  for (const std::int64_t known : {0, 2}) {
+    options_.known_bad.reset();  // which writes what it has learnt
+    options_.known_bad = std::make_shared<KnownBad>(options_.split.source, keeping);
+    EXPECT_EQ(options_.known_bad->known(), known);
+    const auto batches = run(options_, 14);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      SCOPED_TRACE(fmt::format("{} known, call {}", known, i));
+      expect_same(batches[i], expected[i]);
+    }
+    for (std::string& each : told) {
+      each.insert(known == 0 ? each.size() : each.find(" -> "),
+                  known == 0 ? "" : " (found bad before, unchanged; retry_bad=on tries it again)");
+    }
+    EXPECT_EQ(std::exchange(told_, {}), told);
+  }
+}
+
 TEST_F(BadPicturesTest, BatchesGoWithoutThem) {
   options_.bad.on_bad = OnBad::kSkip;
   options_.threads = 2;

@@ -36,11 +36,16 @@ std::string_view FolderSource::key(std::int64_t index) const { return at(keys_, 
 
 std::string FolderSource::name(std::int64_t index) const { return printable((root_ / at(keys_, index)).native()); }
 
+std::optional<SampleFile> FolderSource::file_of(std::int64_t index) const {
+  const std::optional<FileStamp> stamp = stamp_of(root_ / at(keys_, index));
+  return stamp ? std::optional(SampleFile{*stamp, 0}) : std::nullopt;
+}
+
 TarSource::TarSource(std::vector<std::shared_ptr<const TarFile>> shards, KeyList keys,
                      std::shared_ptr<const void> owner, Bytes places)
     : shards_(std::move(shards)), keys_(std::move(keys)), owner_(std::move(owner)), places_(places) {}
 
-TarPlace TarSource::place(std::int64_t index) const {
+TarPlace TarSource::member(std::int64_t index) const {
   (void)at(keys_, index);
   TarPlace place;
   std::memcpy(&place, places_.data() + static_cast<std::size_t>(index) * sizeof place, sizeof place);
@@ -48,14 +53,20 @@ TarPlace TarSource::place(std::int64_t index) const {
 }
 
 void TarSource::read(std::int64_t index, std::vector<std::byte>& bytes) const {
-  const TarPlace member = place(index);
-  shards_[static_cast<std::size_t>(member.shard)]->read(member.offset, member.size, bytes);
+  const TarPlace at_place = member(index);
+  shards_[static_cast<std::size_t>(at_place.shard)]->read(at_place.offset, at_place.size, bytes);
 }
 
 std::string_view TarSource::key(std::int64_t index) const { return at(keys_, index); }
 
+// Of the open file, so that another one of its name is another one.
+std::optional<SampleFile> TarSource::file_of(std::int64_t index) const {
+  const TarPlace at_place = member(index);
+  return SampleFile{shards_[static_cast<std::size_t>(at_place.shard)]->stamp(), at_place.offset};
+}
+
 std::string TarSource::name(std::int64_t index) const {
-  const TarFile& shard = *shards_[static_cast<std::size_t>(place(index).shard)];
+  const TarFile& shard = *shards_[static_cast<std::size_t>(member(index).shard)];
   return printable(fmt::format("{}: {}", shard.path().native(), keys_[index]));
 }
 

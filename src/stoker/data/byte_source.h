@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,12 @@
 #include "stoker/data/tar.h"
 
 namespace stoker::data {
+
+struct SampleFile {
+  FileStamp stamp;
+  std::int64_t offset = 0;  // of its first byte
+  bool operator==(const SampleFile&) const = default;
+};
 
 class ByteSource {
  public:
@@ -30,6 +37,13 @@ class ByteSource {
   }
   // Path relative to the split's root, as bytes.
   [[nodiscard]] virtual std::string_view key(std::int64_t index) const = 0;
+  // The file that the sample lies in, as it is now; empty if it cannot be told.
+  [[nodiscard]] virtual std::optional<SampleFile> file_of(std::int64_t index) const {
+    (void)index;
+    return std::nullopt;
+  }
+  // The folder, or the first tar file, that the samples lie in; empty if there is none.
+  [[nodiscard]] virtual std::filesystem::path place() const { return {}; }
   // The sample in words, printable: "photos/cat/1.jpg", "train-00001.tar: cat/1.jpg".
   [[nodiscard]] virtual std::string name(std::int64_t index) const = 0;
 };
@@ -43,6 +57,8 @@ class FolderSource final : public ByteSource {
   void read_timed(std::int64_t index, std::vector<std::byte>& bytes, StageLaps& laps) const override;
   [[nodiscard]] std::string_view key(std::int64_t index) const override;
   [[nodiscard]] std::string name(std::int64_t index) const override;
+  [[nodiscard]] std::optional<SampleFile> file_of(std::int64_t index) const override;
+  [[nodiscard]] std::filesystem::path place() const override { return root_; }
   [[nodiscard]] const std::filesystem::path& root() const { return root_; }
   [[nodiscard]] const KeyList& keys() const { return keys_; }
 
@@ -67,12 +83,14 @@ class TarSource final : public ByteSource {
   void read(std::int64_t index, std::vector<std::byte>& bytes) const override;
   [[nodiscard]] std::string_view key(std::int64_t index) const override;
   [[nodiscard]] std::string name(std::int64_t index) const override;
+  [[nodiscard]] std::optional<SampleFile> file_of(std::int64_t index) const override;
+  [[nodiscard]] std::filesystem::path place() const override { return shards_.front()->path(); }
   [[nodiscard]] const std::vector<std::shared_ptr<const TarFile>>& shards() const { return shards_; }
   [[nodiscard]] const KeyList& keys() const { return keys_; }
   [[nodiscard]] Bytes places() const { return places_; }
 
  private:
-  [[nodiscard]] TarPlace place(std::int64_t index) const;
+  [[nodiscard]] TarPlace member(std::int64_t index) const;
 
   std::vector<std::shared_ptr<const TarFile>> shards_;
   KeyList keys_;

@@ -72,7 +72,8 @@ int depth_of(const ImageLoaderOptions& options, std::int64_t row_bytes) {
 
 ImageLoader::ImageLoader(ImageLoaderOptions options)
     : options_(checked(std::move(options))),
-      reader_(options_.split.source, options_.channels, options_.policy, options_.store, options_.limits),
+      reader_(options_.split.source, options_.channels, options_.policy,
+              {options_.store, options_.known_bad, options_.limits}),
       ledger_(options_.bad, options_.split.size()),
       position_(options_.start),
       ahead_(options_.start),

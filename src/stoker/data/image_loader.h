@@ -48,7 +48,8 @@ struct ImageLoaderOptions {
   bool plain = false;  // without vector instructions: the same pixels, slower; for tests
   std::function<void(Stage, std::int64_t sample)> on_stage = {};  // on the threads, as each stage begins; for tests
   std::shared_ptr<PixelStore> store;  // pictures stay decoded in it; of split.source with these channels; null: none do
-  core::Position start;               // the first batch to hand out; step may equal steps_per_epoch(): the epoch's end
+  std::shared_ptr<KnownBad> known_bad;  // pictures that need not be tried; of split.source; null: all are
+  core::Position start;  // the first batch to hand out; step may equal steps_per_epoch(): the epoch's end
   int rank = 0;
   int ranks = 1;
 };

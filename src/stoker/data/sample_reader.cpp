@@ -17,8 +17,8 @@ Stage decoding(std::string_view format) {
 }  // namespace
 
 SampleReader::SampleReader(std::shared_ptr<const ByteSource> source, int channels, const augment::ImagePolicy& policy,
-                           std::shared_ptr<PixelStore> store, const DecodeLimits& limits)
-    : source_(std::move(source)), store_(std::move(store)), channels_(channels), policy_(policy), limits_(limits) {
+                           SampleReaderOptions options)
+    : source_(std::move(source)), options_(std::move(options)), channels_(channels), policy_(policy) {
   augment::check(policy_);
   if (channels != 1 && channels != 3) {
     fail<ConfigError>("data.loader", "pictures have 1 or 3 channels, got {}", channels);
@@ -35,14 +35,14 @@ std::int64_t SampleReader::row_bytes() const {
 // The picture, of which what the draw needs may be read; all of it where it is to be kept.
 augment::ImageView SampleReader::decode(std::int64_t index, const augment::DrawKey& key, std::string_view name,
                                         SampleWorkspace& workspace, augment::ImageDraw& drawn) const {
-  const ImageDecoder::Size size = workspace.decoder.open(workspace.bytes, channels_, limits_, name);
+  const ImageDecoder::Size size = workspace.decoder.open(workspace.bytes, channels_, options_.limits, name);
   drawn = augment::draw(policy_, size.width, size.height, key);
-  if (!store_) {
+  if (!options_.store) {
     drawn.shrink = augment::largest_shrink(policy_, drawn, workspace.decoder.most_shrink());
     return workspace.decoder.decode(augment::needed(policy_, drawn), name, drawn.shrink);
   }
   const augment::ImageView whole = workspace.decoder.decode({0, 0, size.width, size.height}, name);
-  store_->put(index, whole);
+  options_.store->put(index, whole);
   return whole;
 }
 
@@ -57,15 +57,30 @@ void SampleReader::put_row(const augment::ImageDraw& drawn, augment::ImageView p
   }
 }
 
+augment::ImageView SampleReader::decode_again(std::int64_t index, const augment::DrawKey& key,
+                                              SampleWorkspace& workspace, augment::ImageDraw& drawn) const {
+  try {
+    return decode(index, key, source_->name(index), workspace, drawn);
+  } catch (const DataError& error) {
+    if (options_.known_bad) {
+      options_.known_bad->learn(index, error.what());
+    }
+    throw;
+  }
+}
+
 void SampleReader::read_row(std::int64_t index, std::uint64_t seed, std::int64_t epoch, std::span<std::uint8_t> row,
                             SampleWorkspace& workspace, std::uint32_t occurrence) const {
   const augment::DrawKey key{seed, static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(index), occurrence};
   workspace.laps.begin(index);
-  if (store_) {
-    if (const augment::ImageView picture = store_->find(index); picture.pixels != nullptr) {
+  if (options_.store) {
+    if (const augment::ImageView picture = options_.store->find(index); picture.pixels != nullptr) {
       put_row(augment::draw(policy_, picture.width, picture.height, key), picture, row, workspace);
       return;
     }
+  }
+  if (options_.known_bad) {
+    options_.known_bad->refuse(index);
   }
   source_->read_timed(index, workspace.bytes, workspace.laps);
   workspace.laps.pause();
@@ -76,7 +91,7 @@ void SampleReader::read_row(std::int64_t index, std::uint64_t seed, std::int64_t
   try {
     picture = decode(index, key, {}, workspace, drawn);
   } catch (const DataError&) {  // once more, with the name: making it for every good sample would cost time
-    picture = decode(index, key, source_->name(index), workspace, drawn);
+    picture = decode_again(index, key, workspace, drawn);
   }
   put_row(drawn, picture, row, workspace);
 }

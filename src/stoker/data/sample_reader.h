@@ -14,6 +14,7 @@
 #include "stoker/data/cpu_gate.h"
 #include "stoker/data/image_decode.h"
 #include "stoker/data/image_folder.h"
+#include "stoker/data/known_bad.h"
 #include "stoker/data/pixel_store.h"
 #include "stoker/data/stage_laps.h"
 
@@ -29,12 +30,18 @@ struct SampleWorkspace {
   CpuGate* gate = nullptr;  // passed once the bytes are there; null: all may compute at once
 };
 
+// Of the source; both may be null.
+struct SampleReaderOptions {
+  std::shared_ptr<PixelStore> store = {};    // of pictures with as many channels
+  std::shared_ptr<KnownBad> known_bad = {};  // what need not be tried
+  DecodeLimits limits = {};
+};
+
 class SampleReader {
  public:
-  // channels: 1 or 3. store: of this source with these channels; may be null. limits: of what is decoded. ConfigError
-  // if the policy cannot be carried out.
+  // channels: 1 or 3. ConfigError if the policy cannot be carried out.
   SampleReader(std::shared_ptr<const ByteSource> source, int channels, const augment::ImagePolicy& policy,
-               std::shared_ptr<PixelStore> store = nullptr, const DecodeLimits& limits = {});
+               SampleReaderOptions options = {});
 
   // Bytes of a row: out_height * out_width * channels.
   [[nodiscard]] std::int64_t row_bytes() const;
@@ -45,9 +52,9 @@ class SampleReader {
   // A hint that read_row() will be asked for these soon, in this order.
   void prefetch(std::span<const std::int64_t> indices) const {
     constexpr std::size_t kPixels = 1, kEntry = 5;  // places ahead: memory takes about as long as a small picture
-    if (store_ && indices.size() > kEntry) {
-      store_->prefetch_pixels(indices[kPixels]);
-      store_->prefetch_entry(indices[kEntry]);
+    if (options_.store && indices.size() > kEntry) {
+      options_.store->prefetch_pixels(indices[kPixels]);
+      options_.store->prefetch_entry(indices[kEntry]);
     }
   }
   // In words, for messages.
@@ -56,14 +63,15 @@ class SampleReader {
  private:
   augment::ImageView decode(std::int64_t index, const augment::DrawKey& key, std::string_view name,
                             SampleWorkspace& workspace, augment::ImageDraw& drawn) const;
+  augment::ImageView decode_again(std::int64_t index, const augment::DrawKey& key, SampleWorkspace& workspace,
+                                  augment::ImageDraw& drawn) const;
   void put_row(const augment::ImageDraw& drawn, augment::ImageView picture, std::span<std::uint8_t> row,
                SampleWorkspace& workspace) const;
 
   std::shared_ptr<const ByteSource> source_;
-  std::shared_ptr<PixelStore> store_;
+  SampleReaderOptions options_;
   int channels_;
   augment::ImagePolicy policy_;
-  DecodeLimits limits_;
 };
 
 // Seconds that one sample takes on one thread: the mean over k (or all, if fewer) samples spread over the split, read

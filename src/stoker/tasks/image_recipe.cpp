@@ -134,6 +134,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   rows.add("on_bad", "replace", "one damaged picture is no reason to end a run");
   rows.add("bad_budget", 0.001, "many are");
   add_reading_rows(rows);
+  rows.add("retry_bad", "off", "what is unchanged is as bad as it was");
   const std::int64_t batch = default_batch(train_samples, model == "cnn" ? 512 : question.cuda ? 256 : 64);
   rows.add("batch", batch, "at least 100 steps an epoch where the data allows it");
   add_augment_rows(rows, std::clamp<std::int64_t>(train_samples, 1, question.batch > 0 ? question.batch : batch));

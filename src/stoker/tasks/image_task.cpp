@@ -11,6 +11,7 @@
 #include "stoker/base/byte_name.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/data/cache_folder.h"
 #include "stoker/data/image_loader.h"
 #include "stoker/models/registry.h"
 #include "stoker/tasks/class_weights.h"
@@ -222,6 +223,7 @@ class ImageTask final : public Task {
     options.limits = limits_of(own_);
     options.bad.listener = request.bad_samples;
     options.store = store_of(split);
+    options.known_bad = known_bad_of(split);
     return options;
   }
   // Of the split's source, made when it is first asked for; null where the plan has no cache.
@@ -238,10 +240,23 @@ class ImageTask final : public Task {
     return store;
   }
 
+  // Likewise of the split's source.
+  [[nodiscard]] std::shared_ptr<data::KnownBad> known_bad_of(const data::ImageSplit& split) const {
+    std::shared_ptr<data::KnownBad>& known = known_bad_[split.source.get()];
+    if (!known) {
+      const bool retry = own_.contains("retry_bad") && flag_value(own_, "retry_bad");
+      known = std::make_shared<data::KnownBad>(
+          split.source,
+          data::KnownBadOptions{.cache = data::cache_folder(), .channels = card_.pixels.channels, .retry = retry});
+    }
+    return known;
+  }
+
   data::ImageFolder folder_;
   mutable std::optional<PictureFacts> pictures_;  // read once they are asked for
   mutable std::map<const data::ByteSource*, std::shared_ptr<data::PixelStore>>
       stores_;  // one for the splits of a source
+  mutable std::map<const data::ByteSource*, std::shared_ptr<data::KnownBad>> known_bad_;
   core::TaskValues own_;
   ImageCard card_;
 };
@@ -290,6 +305,7 @@ TaskKind image_classification() {
       choice_setting("on_bad", {"replace", "skip", "raise"}, "replace",
                      "pictures that cannot be had: others in their place, batches without them, or an end of the run"),
       real_setting("bad_budget", 0, 1, "0.001", "share of a split that may be bad; one picture may in any case"),
+      flag_setting("retry_bad", "off", "try pictures again that an earlier run found bad and that are unchanged"),
   };
   const std::vector<core::TaskSetting> more = augment_settings();
   kind.settings.insert(kind.settings.begin() + 2, more.begin(), more.end());  // after augment
