@@ -40,7 +40,7 @@ class KnownBadTest : public ::testing::Test {
     std::vector<std::string> errors;
     for (const ImageSplit* split : {&found.train, &found.val}) {
       const auto known = std::make_shared<KnownBad>(split->source, options_);
-      const SampleReader reader(split->source, 3, kPolicy, nullptr, known);
+      const SampleReader reader(split->source, 3, kPolicy, {.known_bad = known});
       std::vector<std::uint8_t> row(static_cast<std::size_t>(reader.row_bytes()));
       SampleWorkspace workspace;
       for (const std::int64_t sample : split->samples) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/data/image_folder.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -112,6 +114,7 @@ ImageFolder open_image_folder(const std::filesystem::path& path, const SplitOpti
     if (keep_known(path, *known, index)) {
       if (std::optional<KnownFolder> mapped = find_known(path, index)) {
         known = std::move(mapped);  // its names are not in our memory
+        ::malloc_trim(0);           // and those that were go back to the system
       }
     }
   }
