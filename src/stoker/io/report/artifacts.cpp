@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "stoker/base/base64.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/io/report/run_log.h"
@@ -23,23 +24,6 @@ constexpr std::size_t kTextBudget = 500'000;     // characters of everything els
 constexpr std::size_t kMostRows = 1'000;         // of a table
 constexpr std::size_t kMostClasses = 1'000;      // of a matrix
 constexpr std::size_t kMostCells = 20'000;       // of a matrix, other than 0
-
-std::string base64(Bytes bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string result;
-  result.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t word = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      word = word << 8 | (k < count ? std::to_integer<std::uint32_t>(bytes[i + k]) : 0);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      result += k <= count ? kDigits[word >> (18 - 6 * k) & 63] : '=';
-    }
-  }
-  return result;
-}
 
 // The type that a picture's first bytes tell; empty for what is none.
 std::string_view picture_type(Bytes bytes) {
