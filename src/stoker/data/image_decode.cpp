@@ -95,6 +95,7 @@ ImageInfo probe_image(Bytes file, const DecodeLimits& limits, std::string_view n
                                                  : png_header(file, limits, name);
   check_picture_size(stored.width, stored.height, limits, name);
   ImageInfo info{format, stored.width, stored.height, stored.channels};
+  info.orientation = stored.orientation;
   if (stored.orientation >= 5) {
     std::swap(info.width, info.height);
   }

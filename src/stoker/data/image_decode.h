@@ -45,7 +45,8 @@ struct ImageInfo {
   std::string_view format;  // "JPEG", "PNG", "WebP", "npy"
   int width = 0;            // pixels, upright (after EXIF orientation where the header tells it)
   int height = 0;
-  int channels = 0;  // in the file: 1 grey, 2 grey and alpha, 3, 4 (CMYK, RGBA)
+  int channels = 0;     // in the file: 1 grey, 2 grey and alpha, 3, 4 (CMYK, RGBA)
+  int orientation = 1;  // EXIF, 1 ... 8, where the header tells it
 };
 
 // Reads the header alone. DataError as decode_image.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "stoker/base/error.h"
@@ -32,8 +33,8 @@ void say_missing_classes(const ImageSplit& split, const ImageFolder& folder, std
   }
 }
 
-void check_classes(const std::filesystem::path& path, const ImageFolder& folder) {
-  if (folder.classes.size() >= 2) {
+void check_classes(const std::filesystem::path& path, const ImageFolder& folder, std::size_t least) {
+  if (folder.classes.size() >= least) {
     return;
   }
   std::string found;
@@ -48,16 +49,26 @@ void check_classes(const std::filesystem::path& path, const ImageFolder& folder)
                   printable(path.native()), printable(folder.classes.front()), found, kExpectedLayouts);
 }
 
-KnownFolder look_through(const std::filesystem::path& path, const std::function<void(std::int64_t)>& progress,
-                         std::int64_t now) {
+// Of every split, each once, sorted bytewise.
+std::vector<std::string> classes_of_all(const std::array<SplitDraft, 3>& drafts) {
+  std::set<std::string> all;
+  for (const SplitDraft& draft : drafts) {
+    const std::vector<std::string> classes = classes_of(draft);
+    all.insert(classes.begin(), classes.end());
+  }
+  return {all.begin(), all.end()};
+}
+
+KnownFolder look_through(const std::filesystem::path& path, bool for_training,
+                         const std::function<void(std::int64_t)>& progress, std::int64_t now) {
   KnownFolder known;
   known.looked = now;
   FolderLayout layout = recognise_layout(path, progress);
   ImageFolder& folder = known.folder;
   folder.layout = std::move(layout.name);
   folder.findings = std::move(layout.findings);
-  folder.classes = classes_of(layout.drafts[0]);
-  check_classes(path, folder);
+  folder.classes = for_training ? classes_of(layout.drafts[0]) : classes_of_all(layout.drafts);
+  check_classes(path, folder, for_training ? 2 : 1);
   known.has_val = layout.drafts[1].given;
   known.seen = layout.seen;
   known.lasting = !layout.loops;
@@ -105,13 +116,16 @@ ImageFolder open_image_folder(const std::filesystem::path& path, const SplitOpti
   if (!(options.val >= 0 && options.val < 1)) {
     fail<ConfigError>("data.folder", "val must be a share in [0, 1), got {}; set val=0.1", options.val);
   }
-  std::optional<KnownFolder> known = find_known(path, index);
+  std::optional<KnownFolder> known;
+  if (options.for_training) {  // an index holds what training takes
+    known = find_known(path, index);
+  }
   if (known && progress) {
     progress(known->seen);
   }
   if (!known) {
-    known = look_through(path, progress, index.clock());
-    if (keep_known(path, *known, index)) {
+    known = look_through(path, options.for_training, progress, index.clock());
+    if (options.for_training && keep_known(path, *known, index)) {
       if (std::optional<KnownFolder> mapped = find_known(path, index)) {
         known = std::move(mapped);  // its names are not in our memory
         ::malloc_trim(0);           // and those that were go back to the system
@@ -119,13 +133,17 @@ ImageFolder open_image_folder(const std::filesystem::path& path, const SplitOpti
     }
   }
   ImageFolder& folder = known->folder;
-  for (const ImageSplit* split : {&folder.train, &folder.val, &folder.test}) {
-    say_missing_classes(*split, folder, folder.findings);
+  if (options.for_training) {
+    for (const ImageSplit* split : {&folder.train, &folder.val, &folder.test}) {
+      say_missing_classes(*split, folder, folder.findings);
+    }
   }
   if (!known->has_val && options.val > 0) {
     carve_validation(folder, options);
   }
-  find_same_pictures(folder, folder.findings);
+  if (options.for_training) {
+    find_same_pictures(folder, folder.findings);
+  }
   return std::move(folder);
 }
 

@@ -20,6 +20,9 @@ namespace stoker::data {
 struct SplitOptions {
   double val = 0.1;        // share of train that becomes the validation split where the data has none; 0: none
   std::uint64_t seed = 0;  // which samples these are
+  // false: to look at the data only. A single class will do, and classes that train lacks; nothing is said of these nor
+  // of pictures that are in train and in val.
+  bool for_training = true;
 };
 
 // Whether what was found is kept for the next time.
