@@ -2,10 +2,7 @@
 // stoker bench: measurements of this machine, and of what its loader makes of data.
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -40,24 +37,6 @@ void hide_progress() {
   }
 }
 
-// Before minutes are spent on what is to go there.
-void check_target(const std::string& file) {
-  namespace fs = std::filesystem;
-  const fs::path path(file), folder = path.has_parent_path() ? path.parent_path() : ".";
-  std::error_code unknown;
-  if (fs::is_directory(path, unknown)) {
-    fail<IoError>("stoker.bench", "{} is a folder; give the name of a file", printable(file));
-  }
-  if (!fs::is_directory(folder, unknown)) {
-    fail<IoError>("stoker.bench", "{} cannot be written: there is no folder {}; make it first", printable(file),
-                  printable(folder.native()));
-  }
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
-    fail<IoError>("stoker.bench", "{} cannot be written: {}: {}", printable(file), printable(folder.native()),
-                  std::strerror(errno));
-  }
-}
-
 void write_files(const TipsWords& words, const study::TipsTable& table) {
   if (!words.json.empty()) {
     write_file_atomically(words.json, study::tips_json(table));
@@ -72,7 +51,7 @@ void write_files(const TipsWords& words, const study::TipsTable& table) {
 int run_tips(TipsWords& words) {
   for (const std::string& file : {words.json, words.html}) {
     if (!file.empty()) {
-      check_target(file);
+      check_target("stoker.bench", file);
     }
   }
   job::start_process();

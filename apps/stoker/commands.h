@@ -25,6 +25,7 @@ void add_generate(CLI::App& app, int& exit_code);
 void add_export(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_info(CLI::App& app, int& exit_code);
+void add_inspect(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 void add_complete(CLI::App& app, int& exit_code);
 
@@ -35,6 +36,9 @@ CLI::Validator in_range(Number low, Number high) {
   range.description("");
   return range;
 }
+
+// That a file can be written, before minutes are spent on what is to go there. IoError.
+void check_target(const char* where, const std::string& file);
 
 // Set by the first SIGINT or SIGTERM, which says what follows; the second ends the process at once.
 const std::atomic<bool>& stop_on_signal(

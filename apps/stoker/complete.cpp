@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "commands.h"
 #include "stoker/base/fmt.h"
@@ -33,6 +34,11 @@ std::vector<std::string> options_of(const CLI::App& command) {
   return names;
 }
 
+std::vector<std::string> beginning_with(const std::string& word, std::vector<std::string> candidates) {
+  std::erase_if(candidates, [&](const std::string& each) { return !each.starts_with(word); });
+  return candidates;
+}
+
 // After `bench`: what there is, its options, and the names that these take, of which commas part several.
 std::vector<std::string> complete_bench(const CLI::App& bench, const std::vector<std::string>& words) {
   const std::string& last = words.back();
@@ -53,8 +59,7 @@ std::vector<std::string> complete_bench(const CLI::App& bench, const std::vector
   } else if (std::ranges::find(commands, words[1]) != commands.end()) {
     candidates = options_of(*bench.get_subcommand(words[1]));
   }
-  std::erase_if(candidates, [&](const std::string& each) { return !each.starts_with(last); });
-  return candidates;
+  return beginning_with(last, std::move(candidates));
 }
 
 }  // namespace
@@ -65,9 +70,16 @@ void add_complete(CLI::App& app, int& exit_code) {
   command->group("");  // not shown in the help
   command->add_option("WORDS", *words, "the words so far, the last one being completed");
   command->callback([words, &app, &exit_code] {
-    const bool bench = words->size() > 1 && words->front() == "bench";
-    for (const std::string& candidate :
-         bench ? complete_bench(*app.get_subcommand("bench"), *words) : job::complete(commands_of(app), *words)) {
+    const std::string first = words->size() > 1 ? words->front() : "";
+    std::vector<std::string> candidates;
+    if (first == "bench") {
+      candidates = complete_bench(*app.get_subcommand(first), *words);
+    } else if (first == "inspect") {
+      candidates = beginning_with(words->back(), options_of(*app.get_subcommand(first)));
+    } else {
+      candidates = job::complete(commands_of(app), *words);
+    }
+    for (const std::string& candidate : candidates) {
       fmt::print("{}\n", candidate);
     }
     exit_code = kDone;

@@ -29,6 +29,11 @@ class Completion(unittest.TestCase):
     def test_values_without_the_part_before_the_equals_sign(self):
         self.assertEqual(candidates("stoker train data model=resnet"), ["resnet18", "resnet34", "resnet50"])
 
+    def test_options_of_inspect(self):
+        self.assertEqual(candidates("stoker insp"), ["inspect"])
+        self.assertEqual(candidates("stoker inspect data --pic"), ["--pictures"])
+        self.assertEqual(candidates("stoker inspect da"), [])  # files are bash's
+
     def test_benches(self):
         self.assertEqual(candidates("stoker bench t"), ["tips"])
         self.assertEqual(candidates("stoker bench tips --qu"), ["--quick"])

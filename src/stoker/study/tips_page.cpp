@@ -7,6 +7,7 @@
 #include "stoker/base/fmt.h"
 #include "stoker/io/report/fill_page.h"
 #include "stoker/io/report/page.h"
+#include "stoker/study/page_files.h"
 #include "stoker/study/tips_report.h"
 
 namespace stoker::study {

@@ -20,9 +20,4 @@ namespace stoker::study {
 // A page that needs nothing else; it shows what tips_json() holds.
 [[nodiscard]] std::string tips_page(const TipsTable& table);
 
-// The files beside this one, embedded by cmake/embed.cmake.
-namespace page_files {
-extern const std::string_view kTipsHtml, kTipsCss, kTipsJs;
-}
-
 }  // namespace stoker::study

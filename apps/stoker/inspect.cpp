@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// stoker inspect: is the data all right? Looks at every picture once.
+#include "stoker/study/inspect.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "commands.h"
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/base/thousands.h"
+#include "stoker/study/inspect_report.h"
+
+namespace stoker::app {
+namespace {
+
+struct InspectWords {
+  std::string data, json, html = "inspect.html";
+  study::InspectOptions options;
+};
+
+// Drawn over on a terminal; every ten seconds elsewhere.
+class InspectLine {
+ public:
+  void show(const study::InspectProgress& progress) {
+    if (!terminal_ && since_.seconds() < kSeconds) {
+      return;
+    }
+    since_.restart();
+    std::string text = fmt::format("{} files found", thousands(progress.files));
+    if (progress.of > 0) {
+      text = fmt::format("{} of {} pictures, {:.0f} a second, {:.0f} s left", thousands(progress.looked),
+                         thousands(progress.of), progress.a_second, progress.seconds_left);
+    }
+    std::fputs((terminal_ ? "\r\x1b[K" + text : text + "\n").c_str(), stderr);
+    std::fflush(stderr);
+  }
+  void hide() const {
+    if (terminal_) {
+      std::fputs("\r\x1b[K", stderr);
+    }
+  }
+
+ private:
+  static constexpr double kSeconds = 10;
+  bool terminal_ = isatty(STDERR_FILENO) == 1;
+  Stopwatch since_;
+};
+
+int run_inspect(InspectWords& words) {
+  for (const std::string& file : {words.json, words.html}) {
+    if (!file.empty()) {
+      check_target("stoker.inspect", file);
+    }
+  }
+  const std::atomic<bool>& stop = stop_on_signal("stopping; what was seen so far follows. Once more to stop at once");
+  InspectLine line;
+  words.options.progress = [&line](const study::InspectProgress& progress) { line.show(progress); };
+  words.options.stop = [&stop] { return stop.load(); };
+  const study::InspectReport report(study::inspect_pictures(words.data, words.options));
+  line.hide();
+  fmt::print("{}", study::inspect_text(report));
+  std::fflush(stdout);  // before anything else can go wrong
+  if (!words.json.empty()) {
+    write_file_atomically(words.json, study::inspect_json(report));
+  }
+  if (!words.html.empty()) {
+    write_file_atomically(words.html, study::inspect_page(report));
+    fmt::print("\nto look at: {}\n", printable(words.html));
+  }
+  return report.found.stopped ? kStopped : kDone;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, int& exit_code) {
+  const auto words = std::make_shared<InspectWords>();
+  CLI::App* command = app.add_subcommand("inspect", "Is the data all right? Doubles, leaks, bad files, sizes, classes");
+  command->add_option("DATA", words->data, "pictures as `stoker train` takes them: a folder or a tar file")->required();
+  command->add_option("--pictures", words->options.pictures, "so many at most, spread over the data; all by default")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--threads", words->options.threads, "one a core that it may use unless said otherwise")
+      ->check(in_range(1, 1024));
+  command->add_option("--html", words->html, "the page, with a contact sheet; inspect.html by default, \"\" for none");
+  command->add_option("--json", words->json, "write it to this file, too, for programs");
+  command->callback([words, &exit_code] { exit_code = run_inspect(*words); });
+}
+
+}  // namespace stoker::app

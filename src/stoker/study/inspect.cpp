@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/study/inspect.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/device/cpu_quota.h"
+#include "stoker/tasks/registry.h"
+
+namespace stoker::study {
+namespace {
+
+constexpr std::string_view kWhere = "study.inspect";
+
+// What an error says after the picture's name.
+std::string reason_of(std::string_view message, std::string_view name) {
+  const std::size_t at = message.find(name);
+  const bool named = at != std::string_view::npos && message.substr(at + name.size()).starts_with(": ");
+  return std::string(named ? message.substr(at + name.size() + 2) : message);
+}
+
+void check_pictures(const std::filesystem::path& path) {
+  std::error_code unknown;
+  if (std::filesystem::exists(path, unknown)) {
+    const std::string& kind = tasks::recognise_task(path).name;
+    if (kind == "tabular" || kind == "language_model") {
+      fail<DataError>(kWhere, "{}: is a {}; inspect looks at pictures. `stoker info {}` says what it holds",
+                      printable(path.native()), kind == "tabular" ? "table" : "text", printable(path.native()));
+    }
+  }
+}
+
+// The pictures to look at, of all splits.
+std::vector<Picture> choose(const Inspection& found, std::int64_t most) {
+  std::vector<Picture> chosen;
+  const std::int64_t count = most == 0 ? found.total : std::min(most, found.total);
+  chosen.reserve(static_cast<std::size_t>(count));
+  std::int64_t before = 0;
+  int split = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t place = i * found.total / count;
+    while (place - before >= found.split(split).size()) {
+      before += found.split(split++).size();
+    }
+    const data::ImageSplit& from = found.split(split);
+    const auto position = static_cast<std::size_t>(place - before);
+    chosen.push_back({split, from.samples[position], from.labels[position], 0, {}});
+  }
+  return chosen;
+}
+
+// Threads that look at chosen pictures; the caller's thread waits and tells of the progress.
+class Crew {
+ public:
+  Crew(Inspection& found, const InspectOptions& options)
+      : found_(found), options_(options), looked_(found.pictures.size(), 0) {}
+
+  void work() {
+    const Stopwatch watch;
+    {
+      std::vector<std::jthread> threads;
+      for (int i = 0; i < found_.threads; ++i) {
+        threads.emplace_back([this] { look_at_some(); });
+      }
+      std::unique_lock lock(mutex_);
+      while (!ended_.wait_for(lock, std::chrono::milliseconds(200), [this] { return idle_ == found_.threads; })) {
+        tell(watch.seconds());
+      }
+    }
+    if (error_) {
+      std::rethrow_exception(error_);
+    }
+    forget_the_rest();
+  }
+
+ private:
+  void look_at_some() {
+    PictureLooker looker;
+    PixelSums sums;
+    std::vector<std::byte> bytes;
+    try {
+      for (std::size_t place = next_++; place < looked_.size() && !stopped_; place = next_++) {
+        look_at(place, looker, sums, bytes);
+        looked_[place] = 1;
+        ++done_;
+        if (options_.stop && options_.stop()) {
+          stopped_ = true;
+        }
+      }
+    } catch (...) {
+      stopped_ = true;
+      const std::lock_guard lock(mutex_);
+      error_ = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    found_.sums.add(sums);
+    ++idle_;
+    ended_.notify_one();
+  }
+
+  void look_at(std::size_t place, PictureLooker& looker, PixelSums& sums, std::vector<std::byte>& bytes) {
+    Picture& picture = found_.pictures[place];
+    const data::ByteSource& source = *found_.split(picture.split).source;
+    const std::string name = source.name(picture.index);
+    try {
+      source.read(picture.index, bytes);
+      picture.bytes = static_cast<std::int64_t>(bytes.size());
+      picture.facts = looker.look(bytes, name, sums);
+    } catch (const DataError& error) {
+      const std::lock_guard lock(mutex_);
+      found_.bad.emplace(place, reason_of(error.what(), name));
+    }
+  }
+
+  void tell(double seconds) const {
+    const std::int64_t done = done_, of = static_cast<std::int64_t>(looked_.size());
+    if (options_.progress && done > 0) {
+      const double a_second = static_cast<double>(done) / seconds;
+      options_.progress({0, done, of, a_second, static_cast<double>(of - done) / a_second});
+    }
+  }
+
+  // After a stop: what nobody has looked at goes, and the places in bad move.
+  void forget_the_rest() {
+    found_.stopped = done_ < static_cast<std::int64_t>(looked_.size());
+    std::map<std::size_t, std::string> bad;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < looked_.size(); ++i) {
+      if (looked_[i] != 0) {
+        if (const auto reason = found_.bad.find(i); reason != found_.bad.end()) {
+          bad.emplace(kept, std::move(reason->second));
+        }
+        found_.pictures[kept++] = found_.pictures[i];
+      }
+    }
+    found_.pictures.resize(kept);
+    found_.bad = std::move(bad);
+  }
+
+  Inspection& found_;
+  const InspectOptions& options_;
+  std::vector<char> looked_;  // each by one thread alone
+  std::atomic<std::size_t> next_ = 0;
+  std::atomic<std::int64_t> done_ = 0;
+  std::atomic<bool> stopped_ = false;
+  std::mutex mutex_;  // guards the following, found_.bad and found_.sums
+  std::condition_variable ended_;
+  int idle_ = 0;
+  std::exception_ptr error_;
+};
+
+void compare(Inspection& found) {
+  std::vector<const PictureFacts*> facts;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < found.pictures.size(); ++i) {
+    if (!found.bad.contains(i) && !found.pictures[i].facts.plain) {
+      facts.push_back(&found.pictures[i].facts);
+      places.push_back(i);
+    }
+  }
+  found.same = same_pictures(facts);
+  Alikes alikes = alike_pictures(facts);
+  found.alike = std::move(alikes.groups);
+  found.all_compared = alikes.complete;
+  for (std::vector<Group>* groups : {&found.same, &found.alike}) {
+    for (Group& group : *groups) {
+      std::ranges::transform(group, group.begin(), [&](std::size_t i) { return places[i]; });
+    }
+  }
+}
+
+}  // namespace
+
+Inspection inspect_pictures(const std::filesystem::path& path, const InspectOptions& options) {
+  if (options.pictures < 0 || options.threads < 0) {
+    fail<ConfigError>(kWhere, "pictures and threads must not be negative, got {} and {}", options.pictures,
+                      options.threads);
+  }
+  const Stopwatch watch;
+  check_pictures(path);
+  Inspection found;
+  found.path = path;
+  const auto scanned = [&](std::int64_t files) {
+    if (options.progress) {
+      options.progress({files, 0, 0, 0, 0});
+    }
+  };
+  found.folder = data::open_image_folder(path, {.val = 0, .seed = 0, .for_training = false}, scanned);
+  found.total = found.folder.train.size() + found.folder.val.size() + found.folder.test.size();
+  found.pictures = choose(found, options.pictures);
+  const auto most = static_cast<int>(std::min<std::size_t>(found.pictures.size(), 1024));
+  found.threads = std::min(options.threads > 0 ? options.threads : device::cpu_quota().cores, std::max(most, 1));
+  Crew(found, options).work();
+  compare(found);
+  found.seconds = watch.seconds();
+  return found;
+}
+
+}  // namespace stoker::study

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the page of an inspection together from its JSON block: findings with their pictures, contact sheet, histograms,
+// classes; the theme. Names come in as text alone, never as HTML.
+"use strict";
+
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const $ = (id) => document.getElementById(id);
+  const el = (tag, properties, ...content) => {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...content);
+    return made;
+  };
+  const number = (value) => Math.round(value).toLocaleString("en-US");
+  const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+  const megabytes = (bytes) => bytes >= 1e9 ? (bytes / 1e9).toFixed(2) + " GB" : bytes >= 1e6 ? (bytes / 1e6).toFixed(1) + " MB" : (bytes / 1e3).toFixed(1) + " kB";
+
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const theme = (name) => { document.documentElement.dataset.theme = name; };
+  theme(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
+  $("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+
+  function thumb(picture) {
+    const source = data.thumbnails[picture.id];
+    if (!source) return el("span", {className: "thumb gone", title: picture.file});
+    return el("img", {className: source.startsWith("data:image/png") ? "thumb small" : "thumb", src: source, alt: "", title: picture.file});
+  }
+
+  // The end of a path says more than its beginning.
+  const tail = (file) => file.split("/").pop();
+
+  function figure(picture) {
+    return el("figure", {title: picture.file}, thumb(picture),
+      el("figcaption", {}, el("b", {}, `${picture.split}, ${picture.class}`), " " + tail(picture.file)));
+  }
+
+  function strips(finding) {
+    const groups = (finding.groups ?? []).slice(0, data.shown.groups).map((group) => group.slice(0, data.shown.of_group));
+    const singles = (finding.pictures ?? []).filter((each) => !each.reason).slice(0, data.shown.pictures);
+    if (singles.length) groups.push(singles);
+    const shown = groups.filter((group) => group.some((each) => data.thumbnails[each.id]));
+    return shown.length ? [el("div", {className: "strips"}, ...shown.map((group) => el("div", {className: "strip"}, ...group.map(figure))))] : [];
+  }
+
+  function table(head, rows) {
+    return el("div", {className: "scroll"}, el("table", {}, el("thead", {}, el("tr", {}, ...head.map((text) => el("th", {}, text)))), el("tbody", {}, ...rows)));
+  }
+
+  function listed(finding) {
+    const groups = finding.groups ?? (finding.pictures ?? []).map((each) => [each]);
+    if (!groups.length) return [];
+    const bad = groups[0][0].reason !== undefined, several = finding.groups !== undefined;
+    const rows = groups.flatMap((group, i) => group.map((each) => el("tr", {}, ...(several ? [el("td", {}, String(i + 1))] : []),
+      el("td", {}, each.split), el("td", {}, each.class), el("td", {className: "file"}, each.file),
+      el("td", {}, bad ? each.reason : `${each.width} × ${each.height}`))));
+    const all = finding.groups ? finding.groups.length < 100 : groups.length >= finding.count;
+    return [el("details", {open: bad && rows.length <= 8}, el("summary", {}, all ? "Which ones" : "The first of them"),
+      table([...(several ? ["group"] : []), "split", "class", "file", bad ? "what is wrong" : "pixels"], rows))];
+  }
+
+  function finding(each) {
+    const made = el("article", {className: "finding " + each.grade, id: "finding-" + each.id},
+      el("h3", {}, el("span", {className: "grade"}, each.grade), each.text));
+    if (each.example) made.append(el("p", {}, "For example: " + each.example));
+    if (each.advice) made.append(el("p", {className: "advice"}, "What to do: " + each.advice));
+    made.append(...strips(each), ...listed(each));
+    return made;
+  }
+
+  const of_class = (label) => data.splits.map((split) => split.by_class[label]);
+
+  function sheet() {
+    const shown = data.sheet.length, all = data.classes.length;
+    if (shown < all) $("sheet").append(el("p", {className: "note"}, `${shown} of ${number(all)} classes.`));
+    $("sheet").append(...data.sheet.map((row) => el("div", {className: "row"},
+      el("header", {}, el("b", {}, data.classes[row.class]), el("span", {}, plural(of_class(row.class).reduce((a, b) => a + b, 0), "picture"))),
+      el("div", {className: "pictures"}, ...row.pictures.filter((each) => data.thumbnails[each.id]).map(thumb)))));
+    $("sheet").hidden = !shown;
+  }
+
+  function plot(title, values, show) {
+    const highest = Math.max(...values.bins.map((bin) => bin.count)), few = values.bins.every((bin) => bin.from === bin.to);
+    const bars = values.bins.map((bin) => el("i", {
+      style: `height:${bin.count ? Math.max(2, 100 * bin.count / highest) : 0}%`,
+      title: `${few ? show(bin.from) : show(bin.from) + " to " + show(bin.to)}: ${plural(bin.count, "picture")}`}));
+    const ends = few && values.bins.length <= 6 ? values.bins.map((bin) => show(bin.from)) : [show(values.least), show(values.most)];
+    const spaced = few && values.bins.length <= 6 ? " few" : "";
+    return el("figure", {}, el("figcaption", {}, title, el("span", {}, `median ${show(values.median)}`)),
+      el("div", {className: "bars" + spaced}, ...bars), el("div", {className: "ends" + spaced}, ...ends.map((text) => el("span", {}, text))));
+  }
+
+  function sizes() {
+    const pixels = (value) => number(value);
+    const plots = [["Width, pixels", data.width, pixels], ["Height, pixels", data.height, pixels], ["Width by height", data.aspect, (value) => value.toFixed(2)],
+      ["File size", data.file_bytes, megabytes]];
+    $("sizes").querySelector(".plots").append(...plots.filter(([, values]) => values.bins.length).map((each) => plot(...each)));
+    if (plots.some(([, values]) => values.bins.some((bin) => bin.from !== bin.to))) {
+      $("sizes").append(el("p", {className: "note"}, "Where there are many values, each bar covers the same factor: the scale is logarithmic."));
+    }
+    $("sizes").hidden = !data.width.bins.length;
+  }
+
+  const counts = (all) => Object.entries(all).sort((a, b) => b[1] - a[1]).map(([name, count]) => `${name} ${number(count)}`).join(", ");
+
+  function kinds() {
+    const names = {1: "upright", 2: "mirrored", 3: "half a turn", 4: "mirrored top to bottom", 5: "transposed", 6: "a quarter to the right", 7: "transversed", 8: "a quarter to the left"};
+    const channels = data.channels, list = (values) => "[" + values.map((value) => value.toFixed(4)).join(", ") + "]";
+    const rows = [["formats", counts(data.formats)], ["colours", counts(data.modes)],
+      ["orientation", counts(Object.fromEntries(Object.entries(data.orientations).map(([key, count]) => [names[key], count])))],
+      ["mean", el("code", {}, list(channels.mean))], ["standard deviation", el("code", {}, list(channels.std))]];
+    $("kinds").append(el("dl", {}, ...rows.flatMap(([key, value]) => [el("dt", {}, key), el("dd", {}, value)])));
+    const colours = channels.mean.length === 3 ? [["red", "#d12f2f"], ["green", "#158a4a"], ["blue", "#2563eb"]] : [["grey", "var(--quiet)"]];
+    $("kinds").append(el("div", {className: "channels"}, ...colours.flatMap(([name, colour], i) => {
+      const from = Math.max(0, channels.mean[i] - channels.std[i]), to = Math.min(1, channels.mean[i] + channels.std[i]);
+      return [el("span", {}, name), el("div", {className: "channel", title: `${name}: mean ${channels.mean[i].toFixed(4)}, standard deviation ${channels.std[i].toFixed(4)}`},
+        el("i", {style: `left:${100 * from}%;width:${100 * (to - from)}%;background:${colour}`}), el("u", {style: `left:${100 * channels.mean[i]}%`}))];
+    })));
+    $("kinds").append(el("p", {className: "note"}, `Of values from 0 to 1 over all ${number(channels.pixels)} pixels, each counting the same: black is left, white is right, the bar is one standard deviation to either side of the mean.`));
+    $("kinds").hidden = !channels.mean.length;
+  }
+
+  function classes() {
+    const most = Math.max(...data.classes.map((_, label) => Math.max(0, ...of_class(label))));
+    const rows = data.classes.map((name, label) => el("tr", {}, el("td", {}, name), ...of_class(label).map((count) => {
+      const cell = el("td", {className: "number share"}, number(count));
+      cell.style.setProperty("--p", `${100 * count / most}%`);
+      return cell;
+    })));
+    const made = table(["class", ...data.splits.map((split) => split.name)], rows);
+    made.querySelectorAll("thead th:not(:first-child)").forEach((each) => each.classList.add("number"));
+    $("classes").append(made);
+  }
+
+  const tiles = [[number(data.pictures), data.looked < data.pictures ? `pictures, ${number(data.looked)} looked at` : "pictures"], [number(data.classes.length), data.classes.length === 1 ? "class" : "classes"],
+    ...data.splits.map((split) => [number(split.pictures), `in ${split.name}`]), [number(data.bad), "cannot be read"], [megabytes(data.bytes), "of files"]];
+  $("tiles").append(...tiles.map(([value, text]) => el("div", {className: "tile"}, el("b", {className: text === "cannot be read" && data.bad ? "bad" : ""}, value), el("span", {}, text))));
+  $("subtitle").textContent = `${data.layout}; looked at in ${data.seconds.toFixed(1)} s; ${data.date.replace("T", " ").replace("Z", " UTC")}`;
+  if (data.stopped) {
+    $("state").textContent = "stopped early";
+    $("state").classList.add("stopped");
+  }
+  $("findings").append(...data.findings.map(finding));
+  $("findings").hidden = !data.findings.length;
+  sheet();
+  sizes();
+  kinds();
+  classes();
+  $("made").textContent = `Made by stoker inspect ${data.stoker}. The page needs no network.`;
+})();

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stoker inspect as people meet it: what it prints and writes, Ctrl-C, and its page in a headless Chromium, in both themes, on a
+narrow screen, with names that would be HTML. STOKER_SCREENSHOTS=FOLDER keeps pictures of the page."""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from page_test import PageTest, stoker
+import report_runs
+
+HOSTILE_CLASS, HOSTILE_FILE = '"><img src=x onerror=alert(1)>', "<script>alert(2)<!--.png"
+
+
+def picture(number, width=24, height=18):
+    """Squares of 3 pixels, every number other ones."""
+    draw = random.Random(number)
+    shades = [[draw.randrange(256) for _ in range(8)] for _ in range(6)]
+    return report_runs.png(width, height, lambda x, y: shades[y // 3][x // 3])
+
+
+def fill(root, pictures=12):
+    for split, first in (("train", 0), ("val", 1000)):
+        for k, name in enumerate(("cat", "dog", HOSTILE_CLASS)):
+            folder = root / split / name
+            folder.mkdir(parents=True)
+            for i in range(pictures if split == "train" else 3):
+                (folder / f"{first + 50 * k + i}.png").write_bytes(picture(first + 50 * k + i))
+    (root / "val" / "cat" / "leak.png").write_bytes(picture(3))  # train/cat/3.png
+    (root / "train" / "dog" / HOSTILE_FILE).write_bytes(picture(777))
+    (root / "val" / "dog" / HOSTILE_FILE).write_bytes(picture(777))
+    (root / "train" / "dog" / "bad.png").write_bytes(picture(7)[:60])
+    (root / "train" / "dog" / "text.png").write_bytes(b"</script><script>alert(3)</script>")
+    with open(os.path.join(os.fsencode(root / "train" / "cat"), b"caf\xe9.png"), "wb") as file:
+        file.write(b"latin")
+
+
+class InspectCommand(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory(prefix="stoker-inspect-")
+        self.addCleanup(self.temporary.cleanup)
+        self.root = pathlib.Path(self.temporary.name)
+
+    def test_what_is_refused_before_anything_is_read(self):
+        (self.root / "empty").mkdir()
+        (self.root / "people.csv").write_text("age,pay\n1,2\n")
+        fill(self.root / "pictures", 2)
+        for arguments, code, text in ((["empty"], 65, "expected: a folder a class"), (["nowhere"], 65, "nowhere"), (["people.csv"], 65, "stoker info people.csv"),
+                                      (["pictures", "--html", "missing/x.html"], 74, "make it first"), (["pictures", "--json", "empty"], 74, "is a folder"),
+                                      (["pictures", "--pictures", "0"], 2, "--pictures"), ([], 2, "DATA")):
+            done = stoker("inspect", *arguments, folder=self.root)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(text, done.stderr)
+            self.assertFalse((self.root / "inspect.html").exists())
+
+    def test_files_are_chosen(self):
+        fill(self.root / "pictures", 2)
+        done = stoker("inspect", "pictures", "--html", "", "--json", "x.json", "--pictures", "5", folder=self.root)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertNotIn("to look at", done.stdout)
+        self.assertEqual(json.loads((self.root / "x.json").read_text())["looked"], 5)
+        self.assertEqual(sorted(each.name for each in self.root.iterdir()), ["pictures", "x.json"])
+        self.assertEqual(stoker("inspect", "pictures", folder=self.root).returncode, 0)
+        self.assertTrue((self.root / "inspect.html").exists())
+
+    def test_interrupt_keeps_what_was_seen(self):
+        fill(self.root / "pictures", 2)
+        large = report_runs.png(900, 900, lambda x, y: x * y)
+        for i in range(400):
+            (self.root / "pictures" / "train" / "cat" / f"large{i}.png").write_bytes(large)
+        process = subprocess.Popen([os.environ["STOKER_BIN"] + "/stoker", "inspect", "pictures", "--threads", "1", "--json", "x.json"], cwd=self.root,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while True:  # its handler is there once SIGINT is among the signals caught
+            caught = next(line for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
+            if int(caught.split()[1], 16) & 1 << (signal.SIGINT - 1):
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 75, err)
+        self.assertIn("stopping; what was seen so far follows", err)
+        self.assertIn("stopped before its end", out)
+        data = json.loads((self.root / "x.json").read_text())
+        self.assertTrue(data["stopped"])
+        self.assertLess(data["looked"], data["pictures"])
+        self.assertTrue((self.root / "inspect.html").exists())
+
+
+class InspectPage(PageTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        fill(cls.root / "pets")
+        cls.path, cls.json = cls.root / "inspect.html", cls.root / "x.json"
+        cls.done = stoker("inspect", "pets", "--json", "x.json", folder=cls.root)
+        cls.data = json.loads(cls.json.read_text()) if cls.json.exists() else None
+
+    def texts(self, selector):
+        return self.ask(f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.textContent)")
+
+    def test_page_in_both_themes_and_on_a_narrow_screen(self):
+        self.assertEqual((self.done.returncode, self.done.stderr), (0, ""))
+        for theme, width in (("light", 1200), ("dark", 1200), ("light", 400), ("dark", 400)):
+            self.open(self.path, theme=theme, width=width)
+            self.assertTrue(self.fits(), (theme, width))
+            self.assertTrue(self.ask("[...document.querySelectorAll('.thumb')].every(e => e.tagName === 'IMG' && e.naturalWidth > 0)"))
+            self.assertGreater(self.ask("document.querySelectorAll('.row .thumb').length"), 25)
+            self.assertTrue(self.ask("[...document.querySelectorAll('.bars i')].some(e => e.getBoundingClientRect().height > 50)"))
+            colour = {"light": "rgb(209, 47, 47)", "dark": "rgb(255, 123, 123)"}[theme]
+            self.assertEqual(self.ask("getComputedStyle(document.querySelector('.finding')).borderLeftColor"), colour)
+            if folder := os.environ.get("STOKER_SCREENSHOTS"):
+                self.browser.picture(pathlib.Path(folder, f"inspect-{theme}-{width}.png"))
+
+    def test_page_says_what_was_found(self):
+        self.open(self.path)
+        shown = self.texts(".finding h3")
+        self.assertEqual(len(shown), len(self.data["findings"]))
+        for text, finding in zip(shown, self.data["findings"]):
+            self.assertEqual(text, finding["grade"] + finding["text"])
+            self.assertIn(finding["text"].replace("\n", " "), " ".join(self.done.stdout.split()))
+        leak = self.data["findings"][0]
+        self.assertEqual((leak["id"], leak["count"], len(leak["groups"])), ("leak", 2, 2))
+        self.assertEqual(self.ask("document.querySelectorAll('#finding-leak .strip').length"), 2)
+        self.assertEqual(self.ask("document.querySelectorAll('#finding-leak .strip img').length"), 4)
+        bad = next(each for each in self.data["findings"] if each["id"] == "bad")
+        self.assertEqual(bad["count"], 3)
+        self.assertEqual(self.texts("#finding-bad td.file"), [each["file"] for each in bad["pictures"]])
+        self.assertIn("2 things are wrong", self.verdict())
+
+    def test_names_are_text_and_nothing_else(self):
+        self.open(self.path)
+        self.assertEqual(self.ask("document.querySelectorAll('script').length"), 2)
+        self.assertEqual(self.ask("[...document.images].filter(e => !e.src.startsWith('data:')).length"), 0)
+        self.assertTrue(any(HOSTILE_FILE in each for each in self.texts("figcaption")))
+        self.assertIn(HOSTILE_CLASS, self.texts(".row b"))
+        self.assertIn("caf\\xe9.png", self.ask("document.getElementById('finding-bad').textContent"))
+        bad = next(each for each in self.data["findings"] if each["id"] == "bad")
+        self.assertEqual([each["key"] for each in bad["pictures"] if "key" in each], ["hex:" + b"cat/caf\xe9.png".hex()])
+
+    def test_many_classes_make_a_page_of_a_few_megabytes(self):
+        root = self.root / "many"
+        for i in range(300):
+            (root / f"class {i:03}").mkdir(parents=True)
+            for k in range(3):
+                (root / f"class {i:03}" / f"{k}.png").write_bytes(report_runs.png(120, 110, lambda x, y: (x * x * (i + 5) + y * y * (k + 7) + x * y * 31) >> 3))
+        done = stoker("inspect", "many", "--html", "many.html", folder=self.root)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.open(self.root / "many.html", width=400)
+        self.assertTrue(self.fits())
+        self.assertEqual(self.ask("document.querySelectorAll('.row').length"), 100)
+        self.assertIn("100 of 300 classes", self.ask("document.getElementById('sheet').textContent"))
+
+
+if __name__ == "__main__":
+    unittest.main()
