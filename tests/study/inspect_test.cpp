@@ -140,6 +140,21 @@ TEST(Inspect, WhatWasPlantedIsFoundWorstFirst) {
   EXPECT_THAT(inspect_text(report), HasSubstr("3 things are wrong, 5 are doubtful"));
 }
 
+TEST(Inspect, AnExampleShowsWhatTheFindingIsOf) {
+  const TempFolder folder;
+  write_clean(folder);
+  folder.write("train/even/2-again.jpg", jpeg_of(scene(2)));  // before the one of val
+  folder.write("val/even/leak.jpg", jpeg_of(scene(2)));
+  const InspectReport report = report_of(folder.path());
+  ASSERT_NE(find(report, "leak"), nullptr);
+  EXPECT_EQ(find(report, "leak")->count, 1);
+  EXPECT_THAT(find(report, "leak")->example, HasSubstr("leak.jpg (val, even)"));
+  EXPECT_EQ(find(report, "leak")->groups.front().size(), 3U);
+  ASSERT_NE(find(report, "same"), nullptr);
+  EXPECT_EQ(find(report, "same")->count, 1);
+  EXPECT_THAT(find(report, "same")->example, HasSubstr("2-again.jpg (train, even)"));
+}
+
 // All but what differs from run to run.
 nlohmann::json lasting(const InspectReport& report) {
   auto json = nlohmann::json::parse(inspect_json(report));

@@ -13,7 +13,7 @@
   };
   const number = (value) => Math.round(value).toLocaleString("en-US");
   const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
-  const megabytes = (bytes) => bytes >= 1e9 ? (bytes / 1e9).toFixed(2) + " GB" : bytes >= 1e6 ? (bytes / 1e6).toFixed(1) + " MB" : (bytes / 1e3).toFixed(1) + " kB";
+  const megabytes = (bytes) => bytes >= 1e9 ? (bytes / 1e9).toFixed(2) + " GB" : bytes >= 1e6 ? (bytes / 1e6).toFixed(1) + " MB" : bytes >= 1e3 ? (bytes / 1e3).toFixed(1) + " kB" : number(bytes) + " B";
 
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const theme = (name) => { document.documentElement.dataset.theme = name; };
