@@ -40,7 +40,7 @@ class KnownBadTest : public ::testing::Test {
     std::vector<std::string> errors;
     for (const ImageSplit* split : {&found.train, &found.val}) {
       const auto known = std::make_shared<KnownBad>(split->source, options_);
-      const SampleReader reader(split->source, 3, kPolicy, {.known_bad = known});
+      const SampleReader reader(split->source, 3, kPolicy, {.known_bad = known, .limits = {.strict = options_.strict}});
       std::vector<std::uint8_t> row(static_cast<std::size_t>(reader.row_bytes()));
       SampleWorkspace workspace;
       for (const std::int64_t sample : split->samples) {
@@ -112,6 +112,21 @@ TEST_F(KnownBadTest, AllAreTriedAgainWhereThatIsAsked) {
   EXPECT_EQ(run(), first);
   options_.retry = false;
   EXPECT_EQ(refused(run()), bad(first));
+}
+
+// Bad by a warning only: a run that takes such pictures is not told of them, and one that does not is told again.
+TEST_F(KnownBadTest, StrictRunsHaveAListOfTheirOwn) {
+  const std::string whole = read_text(source_folder() / "tests/data/formats/smooth.jpg");
+  const std::size_t scan = whole.find("\xFF\xDA");
+  ASSERT_NE(scan, std::string::npos);
+  data_.write("b/cut.jpg", whole.substr(0, scan + 14));  // the scan's header, and nothing of the scan
+  const std::vector<std::string> strict = run();
+  EXPECT_EQ(std::ranges::count(bad(strict), true), 4);
+  options_.strict = false;
+  EXPECT_EQ(std::ranges::count(bad(run()), true), 3);
+  EXPECT_EQ(std::ranges::count(refused(run()), true), 3);
+  options_.strict = true;
+  EXPECT_EQ(refused(run()), bad(strict));
 }
 
 TEST_F(KnownBadTest, WhatMayPassIsNotRemembered) {

@@ -58,7 +58,8 @@ KnownBad::KnownBad(std::shared_ptr<const ByteSource> source, KnownBadOptions opt
   if (options_.cache.empty() || error) {
     return;
   }
-  file_ = options_.cache / "bad" / fmt::format("{}-{}.csv", hash_of(place.native()), options_.channels);
+  file_ = options_.cache / "bad" /
+          fmt::format("{}-{}{}.csv", hash_of(place.native()), options_.channels, options_.strict ? "" : "-lenient");
   for (Entry& entry : read()) {
     const std::int64_t index = find(entry);
     if (index < 0 || options_.retry || source_->file_of(index) != entry.file) {
@@ -132,10 +133,11 @@ bool KnownBad::is_hopeless(std::int64_t index) const {
   std::vector<std::byte> bytes;
   source_->read(index, bytes);
   const std::string name = source_->name(index);
+  const DecodeLimits limits{.strict = options_.strict};
   ImageDecoder decoder;
   ImageDecoder::Size size;
   try {
-    size = decoder.open(bytes, options_.channels, {}, name);
+    size = decoder.open(bytes, options_.channels, limits, name);
   } catch (const DataError&) {
     return true;
   }
@@ -144,7 +146,7 @@ bool KnownBad::is_hopeless(std::int64_t index) const {
   for (const int x : {0, size.width - 1}) {
     for (const int y : {0, size.height - 1}) {
       try {
-        (void)decoder.open(bytes, options_.channels, {}, name);
+        (void)decoder.open(bytes, options_.channels, limits, name);
         (void)decoder.decode({x, y, 1, 1}, name);
         return false;
       } catch (const DataError&) {

@@ -20,6 +20,7 @@ namespace stoker::data {
 struct KnownBadOptions {
   std::filesystem::path cache;  // folder that keeps the list; empty: none does
   int channels = 3;             // that pictures are decoded to
+  bool strict = true;           // as DecodeLimits: what is bad by a warning only has a list of its own
   bool retry = false;           // try them all; those found bad again are kept
   std::int64_t (*clock)() = &file_clock;
 };

@@ -245,9 +245,10 @@ class ImageTask final : public Task {
     std::shared_ptr<data::KnownBad>& known = known_bad_[split.source.get()];
     if (!known) {
       const bool retry = own_.contains("retry_bad") && flag_value(own_, "retry_bad");
-      known = std::make_shared<data::KnownBad>(
-          split.source,
-          data::KnownBadOptions{.cache = data::cache_folder(), .channels = card_.pixels.channels, .retry = retry});
+      known = std::make_shared<data::KnownBad>(split.source, data::KnownBadOptions{.cache = data::cache_folder(),
+                                                                                   .channels = card_.pixels.channels,
+                                                                                   .strict = limits_of(own_).strict,
+                                                                                   .retry = retry});
     }
     return known;
   }
