@@ -118,7 +118,7 @@ struct DataWords {
 
 int run_data(DataWords& words) {
   if (!words.json.empty()) {
-    check_target(words.json);
+    check_target("stoker.bench", words.json);
   }
   words.options.request = request_of(words.training);
   job::start_process();
@@ -141,7 +141,7 @@ void add_data(CLI::App& bench, int& exit_code) {
   command->add_option("DATA", words->training.path, "as for train");
   add_settings(*command, words->training);
   command->add_option("--seconds", words->options.seconds, "of each way; three times as long where it finds its own")
-      ->check(CLI::Range(0.05, 3600.0));
+      ->check(in_range(0.05, 3600.0));
   command->add_option("--json", words->json, "write it to this file, too, for programs");
   command->callback([words, &exit_code] { exit_code = run_data(*words); });
 }

@@ -92,7 +92,7 @@ class Nobody final : public core::EventEmitter {
 // What is slowed down, and by how much.
 struct Slow {
   std::string name;                                                      // of the stage that has to be named
-  std::optional<Stage> stage;                                            // of the loader, each sample
+  std::optional<Stage> stage = {};                                            // of the loader, each sample
   std::int64_t one_sample = -1;                                          // that stage of this sample alone, for seconds
   double copy_ms = 0, step_ms = kStepMs, log_ms = 0, checkpoint_ms = 0;  // each batch; a checkpoint each tenth
   bool png = false;

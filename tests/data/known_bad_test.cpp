@@ -116,7 +116,7 @@ TEST_F(KnownBadTest, AllAreTriedAgainWhereThatIsAsked) {
 
 // Bad by a warning only: a run that takes such pictures is not told of them, and one that does not is told again.
 TEST_F(KnownBadTest, StrictRunsHaveAListOfTheirOwn) {
-  const std::string whole = read_text(source_folder() / "tests/data/formats/smooth.jpg");
+  const std::string whole = read_text(testing::source_folder() / "tests/data/formats/smooth.jpg");
   const std::size_t scan = whole.find("\xFF\xDA");
   ASSERT_NE(scan, std::string::npos);
   data_.write("b/cut.jpg", whole.substr(0, scan + 14));  // the scan's header, and nothing of the scan
