@@ -92,7 +92,7 @@ class Nobody final : public core::EventEmitter {
 // What is slowed down, and by how much.
 struct Slow {
   std::string name;                                                      // of the stage that has to be named
-  std::optional<Stage> stage = {};                                            // of the loader, each sample
+  std::optional<Stage> stage = {};                                       // of the loader, each sample
   std::int64_t one_sample = -1;                                          // that stage of this sample alone, for seconds
   double copy_ms = 0, step_ms = kStepMs, log_ms = 0, checkpoint_ms = 0;  // each batch; a checkpoint each tenth
   bool png = false;
@@ -152,11 +152,14 @@ observe::Feeding watched(const Slow& slow, const Words& words, int threads) {
   return observe::explain(feed.total(0));
 }
 
+// So many of the cores that the process began with, for threads that are made from here on.
 void use_cores(int cores) {
-  cpu_set_t all, some;
-  if (::sched_getaffinity(0, sizeof(all), &all) != 0) {
-    fail<ConfigError>("bench.loader_bench", "the affinity mask cannot be read");
-  }
+  static const cpu_set_t all = [] {
+    cpu_set_t begun;
+    ::sched_getaffinity(0, sizeof(begun), &begun);
+    return begun;
+  }();
+  cpu_set_t some;
   CPU_ZERO(&some);
   for (int core = 0, taken = 0; core < CPU_SETSIZE && taken < cores; ++core) {
     if (CPU_ISSET(core, &all)) {
@@ -233,7 +236,7 @@ Json foretell(const Words& words) {
   const auto error = [](double foretold, double seen) { return foretold / seen - 1; };
   Json figures;
   const double seconds = words.seconds();
-  use_cores(1);  // threads that are made from here on have it too
+  use_cores(1);
   core::SourceFigures spent;
   {
     data::ImageLoader one(options_for(words.text("data"), 1));

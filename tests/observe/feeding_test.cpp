@@ -68,6 +68,16 @@ TEST(Feeding, ABusyConsumerIsToldFromALateLoader) {
   EXPECT_NE(feeding.words.find("data is never late"), std::string::npos) << feeding.words;
 }
 
+// More goes into checkpoints than into waiting; but a step may take most of the time, and data is late all the same.
+TEST(Feeding, WhatCostsMoreThanWaitingIsNamed) {
+  core::Fed fed = pipeline(1e-3, 1, {{"JPEG decode", 1.25e-3, 1.25e-3}});
+  EXPECT_EQ(explain(fed).stage, "JPEG decode");
+  fed.consumer = {{"step", 3, 0}, {"log", 0.1, 0}, {"checkpoint", 4.9, 0}};
+  const Feeding feeding = explain(fed);
+  EXPECT_EQ(feeding.stage, "checkpoint");
+  EXPECT_NE(feeding.words.find("sometimes late (20.0 %"), std::string::npos) << feeding.words;
+}
+
 TEST(Feeding, OneSlowSampleIsNamed) {
   core::Fed fed = pipeline(1e-3, 4, {{"read", 1e-4, 1e-4}});
   fed.waited_seconds = 5;

@@ -11,7 +11,7 @@
 namespace stoker::observe {
 namespace {
 
-constexpr double kStarved = 0.02;   // of the time: less is what handing over costs
+constexpr double kStarved = 0.05;   // of the time: less is handing over, and the first batch of a short stretch
 constexpr double kAtWork = 0.7;     // of the time: a station that is less is held up by others
 constexpr double kSlowSample = 20;  // times the mean
 constexpr double kAsleep = 0.5;     // of a stage's time: then threads are what is missing, not cores
@@ -32,6 +32,15 @@ void name_longest(const std::vector<core::StageFigures>& stages, Feeding& feedin
     feeding.stage = longest->name;
     feeding.share = longest->seconds / seconds_of(stages);
   }
+}
+
+// What of the time went into the longest thing that is not the step itself: logging, a checkpoint, an evaluation.
+double longest_pause(const core::Fed& figures) {
+  double longest = 0;
+  for (const core::StageFigures& each : figures.consumer) {
+    longest = each.name == "step" ? longest : std::max(longest, each.seconds);
+  }
+  return longest / figures.seconds;
 }
 
 double cpu_seconds_of(const core::SourceFigures& source) {
@@ -101,9 +110,10 @@ Feeding explain(const core::Fed& figures) {
   feeding.rate = static_cast<double>(source.samples) / figures.seconds;
   const double taking = figures.seconds - figures.waited_seconds;
   feeding.fed = taking > 1e-3 * figures.seconds ? static_cast<double>(source.samples) / taking : 0;
-  if (feeding.starved < kStarved) {
+  if (feeding.starved < std::max(kStarved, longest_pause(figures))) {
     name_longest(figures.consumer, feeding);
-    feeding.words = fmt::format("data is never late ({:.1f} % of the time waited)", 100 * feeding.starved);
+    feeding.words = fmt::format("data is {} late ({:.1f} % of the time waited)",
+                                feeding.starved < kStarved ? "never" : "sometimes", 100 * feeding.starved);
     if (!feeding.stage.empty()) {
       feeding.words += fmt::format("; {} takes {:.0f} %", feeding.stage, 100 * feeding.share);
     }

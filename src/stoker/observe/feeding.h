@@ -25,8 +25,10 @@ struct Feeding {
 // stages' time from a thread, and of that its CPU time from a core. Holds as long as cores do not slow each other down.
 [[nodiscard]] double loader_rate(const core::SourceFigures& source, int threads, int cores);
 
-// The station that is at work for the largest share of the time holds the others up; in it, its longest stage. Where
-// none is, and one sample took as long as many, that one did: batches come in order.
+// Where hardly any time is waited, or more goes into a pause (a log, a checkpoint, an evaluation) than into waiting,
+// the consumer's longest stage is named. Else the station that is at work for the largest share of the time holds the
+// others up; in it, its longest stage. Where none is, and one sample took as long as many, that one did: batches come
+// in order.
 [[nodiscard]] Feeding explain(const core::Fed& figures);
 
 }  // namespace stoker::observe
