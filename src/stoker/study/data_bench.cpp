@@ -22,9 +22,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kFirst = 4;         // batches before anything is measured: more than are made ahead
-constexpr int kBar = 30;          // columns
-constexpr double kSearching = 3;  // times as long: auto has to find its number of threads first
+constexpr const char* kCache = "cache";  // of decoded pictures: kept ones would be measured in place of the files
+constexpr int kFirst = 4;                // batches before anything is measured: more than are made ahead
+constexpr int kBar = 30;                 // columns
+constexpr double kSearching = 3;         // times as long: auto has to find its number of threads first
 
 double process_cpu_s() {
   rusage used{};
@@ -110,7 +111,11 @@ Json to_json(const DataWay& way) {
 }  // namespace
 
 DataBench bench_data(const DataBenchOptions& options) {
-  const job::Setup setup = job::open_data(options.request, options.say);
+  job::Setup setup = job::open_data(options.request, options.say);
+  if (setup.plan.own.contains(kCache) && options.request.options.find(kCache) == nullptr) {
+    setup.plan.own[kCache] = "0";
+    setup.task->settle(setup.plan.model, setup.plan.own);
+  }
   DataBench bench;
   bench.data = options.request.data.native();
   bench.task = setup.task->describe();

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder is measured on every way, with the stages it has; pictures that would be kept are decoded anew.
+#include "stoker/study/data_bench.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "stoker/base/error.h"
+#include "support/pictures.h"
+#include "support/temp_folder.h"
+
+namespace stoker::study {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TempFolder;
+
+class DataBenchTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (int i = 0; i < 40; ++i) {
+      data_.write(fmt::format("{}/{}.png", i % 2 == 0 ? "a" : "b", i), testing::small_png(i));
+    }
+    options_.request = job::make_request({}, {"data=" + data_.path().native(), "batch=8", "val=0"});
+    options_.seconds = 0.05;
+    options_.say = [](const std::string&) {};
+  }
+  TempFolder data_;
+  DataBenchOptions options_;
+};
+
+TEST_F(DataBenchTest, MeasuresEveryWay) {
+  const DataBench bench = bench_data(options_);
+  EXPECT_EQ(bench.samples, 40);
+  EXPECT_EQ(bench.batch, 8);
+  ASSERT_GE(bench.ways.size(), 2U);
+  EXPECT_EQ(bench.ways.front().threads, 1);
+  EXPECT_THAT(bench.ways.back().name, HasSubstr("auto: "));
+  for (const DataWay& way : bench.ways) {
+    EXPECT_GT(way.rate, 0) << way.name;
+    std::vector<std::string> stages;
+    for (const core::StageFigures& stage : way.spent.stages) {
+      stages.push_back(stage.name);
+    }
+    EXPECT_THAT(stages, ::testing::IsSupersetOf({"open", "read", "PNG decode", "resize"})) << way.name;
+  }
+  const auto json = nlohmann::json::parse(data_bench_json(bench));
+  EXPECT_EQ(json["ways"].size(), bench.ways.size());
+  EXPECT_EQ(json["batch"], 8);
+  const std::string text = data_bench_text(bench);
+  EXPECT_THAT(text, HasSubstr("PNG decode"));
+  EXPECT_THAT(text, HasSubstr("has to wait for data on this machine"));
+}
+
+TEST_F(DataBenchTest, AStopEndsItWithWhatThereIs) {
+  options_.stop = [] { return true; };
+  const DataBench bench = bench_data(options_);
+  EXPECT_TRUE(bench.stopped);
+  EXPECT_THAT(data_bench_text(bench), HasSubstr("Stopped before"));
+}
+
+TEST_F(DataBenchTest, NoDataIsAnError) {
+  options_.request.data = data_ / "nothing";
+  EXPECT_THROW((void)bench_data(options_), DataError);
+}
+
+}  // namespace
+}  // namespace stoker::study
