@@ -87,6 +87,7 @@ class StokerProcess {
   StokerProcess(const StokerProcess&) = delete;
   StokerProcess& operator=(const StokerProcess&) = delete;
 
+  [[nodiscard]] pid_t id() const { return child_; }
   void signal(int number) const { ::kill(child_, number); }
   [[nodiscard]] std::string out() const { return content(out_); }
   [[nodiscard]] std::string err() const { return content(err_); }

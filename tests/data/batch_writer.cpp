@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads pictures and writes a line a batch, each by one write(), until it is killed: the program that tests kill.
+//     batch_writer DATA CACHE CALLS EPOCH STEP THREADS RANKS PLAIN
+// DATA: a folder or a tar. CACHE: a folder for the index and the list of bad pictures. CALLS: lines to write. EPOCH and
+// STEP: the first batch. PLAIN: 1 for no vector instructions, else 0.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+
+#include "support/matrix_batches.h"
+
+namespace stoker::testing {
+namespace {
+
+// The files are new, but what is found in them shall be kept all the same.
+std::int64_t in_an_hour() {
+  constexpr std::int64_t kHour = 3'600'000'000'000;
+  return file_clock() + kHour;
+}
+
+int run(char** words) {
+  const std::filesystem::path data = words[1], cache = words[2];
+  const auto number = [&](int word) { return std::atoi(words[word]); };
+  const MatrixWay way{.threads = number(6), .ranks = number(7), .plain = number(8) != 0};
+  const data::IndexOptions index{.cache = cache, .from_files = 1, .clock = in_an_hour};
+  data::ImageLoaderOptions options = matrix_options(data::open_image_folder(data, {.val = 0}, {}, index).train, way);
+  options.known_bad = std::make_shared<data::KnownBad>(options.split.source,
+                                                       data::KnownBadOptions{.cache = cache, .clock = in_an_hour});
+  MatrixLoaders loaders(options, {number(4), number(5)});
+  for (int call = 0; call < number(3); ++call) {
+    const std::string line = loaders.next() + "\n";
+    if (::write(STDOUT_FILENO, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+      return 74;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace stoker::testing
+
+int main(int count, char** words) {
+  if (count != 9) {
+    fmt::print(stderr, "batch_writer DATA CACHE CALLS EPOCH STEP THREADS RANKS PLAIN\n");
+    return 2;
+  }
+  try {
+    return stoker::testing::run(words);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "batch_writer: {}\n", error.what());
+    return 1;
+  }
+}
