@@ -4,18 +4,15 @@
 #include "stoker/device/prefetcher.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <cstring>
-#include <thread>
 
 #include "stoker/base/error.h"
+#include "support/late_device.h"
 
 namespace stoker::device {
 namespace {
@@ -23,57 +20,7 @@ namespace {
 constexpr std::int64_t kRows = 64;
 constexpr std::uint8_t kPoison = 255;
 
-// Work of the made-up device, in order, each piece some time after it was asked for.
-class LateDevice {
- public:
-  LateDevice() : thread_([this] { run(); }) {}
-  ~LateDevice() { work_.close(); }
-  void add(std::function<void()> piece) { (void)work_.push(std::move(piece)); }
-
- private:
-  void run() {
-    while (auto piece = work_.pop()) {
-      std::this_thread::sleep_for(std::chrono::microseconds(300));
-      (*piece)();
-    }
-  }
-  BoundedQueue<std::function<void()>> work_{1000};
-  std::jthread thread_;
-};
-
-class LateEvent final : public Event {
- public:
-  explicit LateEvent(LateDevice& device) {
-    device.add([done = done_] {
-      *done = true;
-      done->notify_all();
-    });
-  }
-  void record() override {}
-  void wait() const override { done_->wait(false); }
-  bool ready() const override { return *done_; }
-  double elapsed_ms(const Event&) const override { return 1; }
-
- private:
-  std::shared_ptr<std::atomic<bool>> done_ = std::make_shared<std::atomic<bool>>(false);
-};
-
-class LateStream final : public CopyStream {
- public:
-  at::Tensor copy(const at::Tensor& host) override {
-    at::Tensor there = at::empty_like(host);
-    // host by its bare address, since keeping it until then is what is tested; a real device's allocator keeps there.
-    device_.add([there, from = host.const_data_ptr()] { std::memcpy(there.mutable_data_ptr(), from, there.nbytes()); });
-    return there;
-  }
-  std::unique_ptr<Event> mark(bool) override { return std::make_unique<LateEvent>(device_); }
-  void await(Event& copied) override { copied.wait(); }
-  void used_here(const at::Tensor&) override { ++used; }
-  std::atomic<int> used = 0;
-
- private:
-  LateDevice device_;
-};
+using testing::LateStream;
 
 // Three batches an epoch in slots that are spoilt when they come back; the second of epoch 1 cannot be had.
 class SpoiltSlots final : public core::BatchSource {

@@ -18,6 +18,27 @@ constexpr double kRoomAhead = 64e6;                // bytes of batches made ahea
 constexpr double kLeastAhead = 2, kMostAhead = 4;  // batches: one to take while one is filled; more evens out bursts
 constexpr std::size_t kUnderWay = 4;               // batches that a consumer has at a time: step, copy, and some
 
+// "[data.jpeg] a/1.jpg: is empty" to "is empty".
+std::string without_name(std::string_view message, std::string_view name) {
+  const std::size_t at = message.find(name);
+  const bool named = at != std::string_view::npos && message.substr(at + name.size()).starts_with(": ");
+  return std::string(named ? message.substr(at + name.size() + 2) : message);
+}
+
+// In page-locked memory, so that a copy to a GPU need not wait.
+SlotRing::Memory pinned(std::size_t bytes) {
+  auto memory = std::make_shared<at::Tensor>(
+      at::empty({static_cast<std::int64_t>(bytes)}, at::TensorOptions().dtype(at::kByte).pinned_memory(true)));
+  return {memory, memory->mutable_data_ptr()};
+}
+
+int depth_of(const ImageLoaderOptions& options, std::int64_t row_bytes) {
+  const double bytes = static_cast<double>(row_bytes * std::max<std::int64_t>(options.batch / options.ranks, 1));
+  return options.depth > 0 ? options.depth : static_cast<int>(std::clamp(kRoomAhead / bytes, kLeastAhead, kMostAhead));
+}
+
+}  // namespace
+
 ImageLoaderOptions checked(ImageLoaderOptions options) {
   if (options.split.labels.size() != options.split.samples.size()) {
     fail<ConfigError>("data.loader", "the {} split has {} samples and {} labels", options.split.name,
@@ -48,27 +69,6 @@ ImageLoaderOptions checked(ImageLoaderOptions options) {
   }
   return options;
 }
-
-// "[data.jpeg] a/1.jpg: is empty" to "is empty".
-std::string without_name(std::string_view message, std::string_view name) {
-  const std::size_t at = message.find(name);
-  const bool named = at != std::string_view::npos && message.substr(at + name.size()).starts_with(": ");
-  return std::string(named ? message.substr(at + name.size() + 2) : message);
-}
-
-// In page-locked memory, so that a copy to a GPU need not wait.
-SlotRing::Memory pinned(std::size_t bytes) {
-  auto memory = std::make_shared<at::Tensor>(
-      at::empty({static_cast<std::int64_t>(bytes)}, at::TensorOptions().dtype(at::kByte).pinned_memory(true)));
-  return {memory, memory->mutable_data_ptr()};
-}
-
-int depth_of(const ImageLoaderOptions& options, std::int64_t row_bytes) {
-  const double bytes = static_cast<double>(row_bytes * std::max<std::int64_t>(options.batch / options.ranks, 1));
-  return options.depth > 0 ? options.depth : static_cast<int>(std::clamp(kRoomAhead / bytes, kLeastAhead, kMostAhead));
-}
-
-}  // namespace
 
 ImageLoader::ImageLoader(ImageLoaderOptions options)
     : options_(checked(std::move(options))),

@@ -45,7 +45,7 @@ struct ImageLoaderOptions {
   bool pinned = false;  // page-locked memory, so that a copy to a GPU need not wait; needs CUDA
   BadSampleOptions bad;
   DecodeLimits limits;  // of each picture
-  bool plain = false;  // without vector instructions: the same pixels, slower; for tests
+  bool plain = false;   // without vector instructions: the same pixels, slower; for tests
   std::function<void(Stage, std::int64_t sample)> on_stage = {};  // on the threads, as each stage begins; for tests
   std::shared_ptr<PixelStore> store;  // pictures stay decoded in it; of split.source with these channels; null: none do
   std::shared_ptr<KnownBad> known_bad;  // pictures that need not be tried; of split.source; null: all are
@@ -53,6 +53,8 @@ struct ImageLoaderOptions {
   int rank = 0;
   int ranks = 1;
 };
+// The same with an order. ConfigError for numbers that cannot be.
+[[nodiscard]] ImageLoaderOptions checked(ImageLoaderOptions options);
 
 // Hands out batches with "image", uint8 [B, H, W, C] contiguous, and "target", int64 [B], both on the CPU; indices()
 // are indices into the split's source. With `mix` on also "target_mixed", int64 [B], the partner's, and "share",

@@ -49,7 +49,8 @@ class Event {
   [[nodiscard]] virtual double elapsed_ms(const Event& earlier) const = 0;
 };
 
-class CopyStream;  // device/copy_stream.h
+class CopyStream;      // device/copy_stream.h
+struct PictureGather;  // device/picture_gather.h
 
 class Backend {
  public:
@@ -69,6 +70,10 @@ class Backend {
   [[nodiscard]] virtual std::unique_ptr<Event> make_event(c10::Device device, bool timing) const = 0;
   // A stream for copies beside the current one's work; null for a CPU, where nothing is copied.
   [[nodiscard]] virtual std::unique_ptr<CopyStream> make_copy_stream(c10::Device device) const = 0;
+  // Whether it can do the next one; a CUDA library that was built without nvcc cannot.
+  [[nodiscard]] virtual bool can_gather() const = 0;
+  // Makes a batch of pictures that lie on the device, in its current stream.
+  virtual void gather(const PictureGather& work, c10::Device device) const = 0;
   [[nodiscard]] virtual DeviceFacts describe(c10::Device device) const = 0;
   // Other processes on the device in words, "pid 4711 (python3) holds 40.1 GiB"; empty if none, or if nobody can tell.
   [[nodiscard]] virtual std::vector<std::string> busy_processes(c10::Device device) const = 0;

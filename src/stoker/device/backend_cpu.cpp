@@ -8,6 +8,7 @@
 #include "stoker/base/error.h"
 #include "stoker/device/copy_stream.h"
 #include "stoker/device/cpu_quota.h"
+#include "stoker/device/picture_gather.h"
 #include "stoker/device/process_facts.h"
 
 namespace stoker::device {
@@ -60,6 +61,9 @@ class CpuBackend final : public Backend {
     return std::make_unique<CpuEvent>(timing);
   }
   std::unique_ptr<CopyStream> make_copy_stream(c10::Device) const override { return nullptr; }
+
+  bool can_gather() const override { return true; }
+  void gather(const PictureGather& work, c10::Device) const override { gather_on_cpu(work); }
 
   DeviceFacts describe(c10::Device) const override {
     constexpr std::array kTold = {"avx2",     "avx512f",  "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",

@@ -3,6 +3,7 @@
 // functions of the executable are not visible from here.
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -15,6 +16,7 @@
 #include "stoker/device/copy_stream.h"
 #include "stoker/device/cuda_entry.h"
 #include "stoker/device/nvml_cuda.h"
+#include "stoker/device/resident_cuda.h"
 
 namespace stoker::device {
 namespace {
@@ -71,6 +73,17 @@ class CudaCopyStream final : public CopyStream {
   at::Tensor copy(const at::Tensor& host) override {
     const c10::cuda::CUDAStreamGuard guard(stream_);
     return host.to(c10::Device(c10::DeviceType::CUDA, device_), /*non_blocking=*/true);
+  }
+  at::Tensor host(at::IntArrayRef sizes, at::ScalarType type) override {  // torch's cache of it knows its copies
+    return at::empty(sizes, at::TensorOptions(type).pinned_memory(true));
+  }
+  at::Tensor room(std::int64_t bytes) override {
+    const c10::cuda::CUDAStreamGuard guard(stream_);
+    return at::empty({bytes}, at::TensorOptions(at::kByte).device(c10::Device(c10::DeviceType::CUDA, device_)));
+  }
+  void copy(const at::Tensor& host, const at::Tensor& there) override {
+    const c10::cuda::CUDAStreamGuard guard(stream_);
+    there.copy_(host, /*non_blocking=*/true);
   }
   std::unique_ptr<Event> mark(bool timing) override {
     const c10::cuda::CUDAGuard guard(device_);
@@ -132,6 +145,12 @@ class CudaBackend final : public Backend {
 
   std::unique_ptr<CopyStream> make_copy_stream(c10::Device device) const override {
     return std::make_unique<CudaCopyStream>(resolved(device));
+  }
+
+  bool can_gather() const override { return cuda_gather != nullptr; }
+  void gather(const PictureGather& work, c10::Device device) const override {
+    const c10::cuda::CUDAGuard guard(resolved(device));
+    check(cuda_gather(work, c10::cuda::getCurrentCUDAStream(resolved(device)).stream()), "the picture kernel's launch");
   }
 
   DeviceFacts describe(c10::Device device) const override {

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/device/resident_source.h"
+
+#include <utility>
+
+#include "stoker/base/error.h"
+#include "stoker/device/backend.h"
+
+namespace stoker::device {
+
+ResidentSource::ResidentSource(std::unique_ptr<core::BatchSource> loader,
+                               std::shared_ptr<const augment::ResidentPictures> pictures, c10::Device device,
+                               core::Position start)
+    : pictures_(std::move(pictures)), device_(device), position_(start), loader_(std::move(loader)) {
+  if (position_.epoch < 0 || position_.step < 0 || position_.step > pictures_->steps_per_epoch()) {
+    fail<ConfigError>("device.resident", "cannot start at epoch {}, step {}: an epoch has {} steps", position_.epoch,
+                      position_.step, pictures_->steps_per_epoch());
+  }
+  if (!loader_) {
+    fill({});
+    set_->used_here();
+  }
+}
+
+ResidentSource::~ResidentSource() = default;
+
+void ResidentSource::fill(const std::stop_token& stopping) {
+  const Backend& backend = backend_for(device_);
+  const augment::PictureShape shape = pictures_->shape();
+  const std::int64_t free = backend.memory(device_).free;
+  const auto room = static_cast<std::int64_t>(kShare * static_cast<double>(free));
+  if (free >= 0 && shape.bytes() > room) {
+    fail<DeviceError>("device.resident", "{} pictures take {} bytes, {} of {} are free for them; set resident=off",
+                      shape.pictures, shape.bytes(), room, device_.str());
+  }
+  set_.emplace(shape, device_, backend.make_copy_stream(device_));
+  filled_ = set_->fill(*pictures_, stopping);
+}
+
+// Errors of the filler are reasons to stay with the loader: it has told of the pictures that cannot be had.
+void ResidentSource::epoch_ended() {
+  position_ = {position_.epoch + 1, 0};
+  if (pictures_->steps_per_epoch() == 0) {
+    return;
+  }
+  if (!filled_ && !filler_.joinable()) {
+    filler_ = std::jthread([this](const std::stop_token& stopping) {
+      try {
+        fill(stopping);
+      } catch (const std::exception&) {
+        set_.reset();
+      }
+    });
+    return;
+  }
+  if (filled_) {
+    filler_.join();
+    set_->used_here();
+    const std::lock_guard lock(mutex_);
+    left_ = loader_->figures();
+    loader_.reset();
+  }
+}
+
+core::Batch ResidentSource::make_batch() {
+  if (taken_ == chunk_.batches()) {
+    if (!rows_) {
+      rows_.emplace(pictures_, position_, backend_for(device_).make_copy_stream(device_));
+    }
+    chunk_ = rows_->next();
+    taken_ = 0;
+  }
+  const std::int64_t first = chunk_.begins[static_cast<std::size_t>(taken_)],
+                     last = chunk_.begins[static_cast<std::size_t>(taken_) + 1];
+  ++taken_;
+  const auto from = chunk_.indices.begin();
+  core::Batch batch(position_, std::vector<std::int64_t>(from + first, from + last));
+  batch.set("image", set_->make_batch(chunk_.windows.narrow(0, first, last - first)));
+  batch.set("target", chunk_.targets.narrow(0, first, last - first));
+  return batch;
+}
+
+std::optional<core::Batch> ResidentSource::next() {
+  if (loader_) {
+    std::optional<core::Batch> batch = loader_->next();
+    if (!batch) {
+      epoch_ended();
+    }
+    return batch;
+  }
+  if (position_.step == pictures_->steps_per_epoch()) {
+    position_ = {position_.epoch + 1, 0};
+    return std::nullopt;
+  }
+  const Stopwatch watch;
+  core::Batch batch = make_batch();
+  ++position_.step;
+  wait_seconds_ = wait_seconds_ + watch.seconds();
+  return batch;
+}
+
+std::optional<core::SourceFigures> ResidentSource::figures() const {
+  const std::lock_guard lock(mutex_);
+  if (loader_) {
+    return loader_->figures();
+  }
+  if (!left_) {
+    return std::nullopt;
+  }
+  core::SourceFigures figures = *left_;
+  figures.wall_seconds = since_.seconds();
+  figures.wait_seconds += wait_seconds_;
+  figures.threads = 0;
+  return figures;
+}
+
+}  // namespace stoker::device

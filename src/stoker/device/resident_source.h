@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches of a split that lies on the device: gathered, cropped and mirrored there, with no copy a batch. The first
+// epoch comes from a loader, so that nothing waits; what it has decoded is then brought to the device by a thread of
+// its own, and the first epoch that begins after that is made there. Both make the same batches, bit by bit. One
+// consumer at a time.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "stoker/augment/resident_pictures.h"
+#include "stoker/base/clock.h"
+#include "stoker/core/batch_source.h"
+#include "stoker/device/resident_rows.h"
+#include "stoker/device/resident_set.h"
+
+namespace stoker::device {
+
+class ResidentSource final : public core::BatchSource {
+ public:
+  // Share of a device's free memory that pictures may take.
+  static constexpr double kShare = 0.25;
+
+  // loader: of the same batches, on the device, from `start` on; null: the pictures are brought there now, and what
+  // cannot be had is an error here. With a loader it is a reason to stay with it, as is a device without room.
+  ResidentSource(std::unique_ptr<core::BatchSource> loader, std::shared_ptr<const augment::ResidentPictures> pictures,
+                 c10::Device device, core::Position start);
+  ~ResidentSource() override;  // at any moment
+
+  [[nodiscard]] std::optional<core::Batch> next() override;
+  // The loader's, as they were when it was last needed; the wait goes on to be counted.
+  [[nodiscard]] std::optional<core::SourceFigures> figures() const override;
+  // Whether batches are made on the device by now.
+  [[nodiscard]] bool resident() const { return loader_ == nullptr; }
+
+ private:
+  void fill(const std::stop_token& stopping);
+  void epoch_ended();
+  core::Batch make_batch();
+
+  std::shared_ptr<const augment::ResidentPictures> pictures_;
+  c10::Device device_;
+  core::Position position_;  // of the next batch; with a loader the epoch alone is kept
+  std::optional<ResidentSet> set_;
+  std::optional<ResidentRows> rows_;
+  ResidentChunk chunk_;
+  std::int64_t taken_ = 0;  // batches of chunk_
+  Stopwatch since_;
+  std::atomic<double> wait_seconds_ = 0;  // without the loader
+  mutable std::mutex mutex_;              // guards that the loader goes, and what it leaves
+  std::unique_ptr<core::BatchSource> loader_;
+  std::optional<core::SourceFigures> left_;
+  std::atomic<bool> filled_ = false;
+  std::jthread filler_;  // last: it uses some of the above
+};
+
+}  // namespace stoker::device
