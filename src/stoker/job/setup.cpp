@@ -13,6 +13,7 @@
 #include "stoker/device/placement.h"
 #include "stoker/device/prefetcher.h"
 #include "stoker/device/process_facts.h"
+#include "stoker/device/resident_source.h"
 #include "stoker/device/smoke_check.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/safetensors.h"
@@ -95,6 +96,9 @@ train::Facts gather_facts(const Request& request, const tasks::Task& task, const
   question.batch = asked("batch").empty() ? 0 : std::stoll(asked("batch"));
   question.weights = !asked("weights").empty();
   question.cuda = choice.device.is_cuda();
+  if (const device::Backend& backend = device::backend_for(choice.device); question.cuda && backend.can_gather()) {
+    question.device_memory = backend.memory(choice.device).free;
+  }
   question.memory = std::min(device::machine_facts().available_bytes, device::memory_limit_bytes());
   train::Facts facts;
   facts.train_samples = task.size(tasks::Split::kTrain);
@@ -210,7 +214,13 @@ std::unique_ptr<core::BatchSource> Setup::training_source(core::Position start) 
   request.batch = plan.batch;
   request.drop_tail = plan.tail == "drop";
   request.start = start;
-  return device::prefetched(task->training_batches(request), device);
+  auto batches = device::prefetched(task->training_batches(request), device);
+  auto pictures =
+      device.is_cuda() && device::backend_for(device).can_gather() ? task->resident_pictures(request) : nullptr;
+  if (!pictures) {
+    return batches;
+  }
+  return std::make_unique<device::ResidentSource>(std::move(batches), std::move(pictures), device, start);
 }
 
 std::unique_ptr<core::BatchSource> Setup::evaluation_source(tasks::Split split) const {

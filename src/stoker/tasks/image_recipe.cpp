@@ -86,6 +86,29 @@ void add_cache(RecipeRows& rows, const RecipeQuestion& question, const PictureFa
                        bytes / kMegabyte, std::max(room, 0.0) / kMegabyte));
 }
 
+// As many bytes as device::ResidentSource allows.
+void add_resident(RecipeRows& rows, const RecipeQuestion& question, int image_size, int channels,
+                  std::int64_t samples) {
+  constexpr double kShare = 0.25, kMegabyte = 1e6;
+  if (!question.cuda) {
+    rows.add("resident", "off", "no GPU; cache keeps pictures in memory");
+    return;
+  }
+  if (question.device_memory <= 0) {
+    rows.add("resident", "off", "the GPU has no free memory, or this build no kernel for it: it was made without nvcc");
+    return;
+  }
+  if (image_size > kSmallPicture) {
+    rows.add("resident", "off", "photographs are cropped to many sizes");
+    return;
+  }
+  const double bytes = static_cast<double>(samples) * image_size * image_size * channels;
+  const double room = kShare * static_cast<double>(question.device_memory);
+  rows.add("resident", bytes <= room ? "auto" : "off",
+           fmt::format("training pictures take {:.0f} MB on the GPU, a quarter of its free memory is {:.0f}",
+                       bytes / kMegabyte, room / kMegabyte));
+}
+
 }  // namespace
 
 PictureFacts look_at_pictures(const data::ImageSplit& split) {
@@ -131,6 +154,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
            pictures.channels == 1 && small ? "grey pictures may be characters, which do not mirror"
                                            : "the usual for such pictures");
   add_cache(rows, question, pictures, network_channels(model, pictures), train_samples + val_samples);
+  add_resident(rows, question, image_size, network_channels(model, pictures), train_samples);
   rows.add("on_bad", "replace", "one damaged picture is no reason to end a run");
   rows.add("bad_budget", 0.001, "many are");
   add_reading_rows(rows);

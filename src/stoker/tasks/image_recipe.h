@@ -28,7 +28,8 @@ struct RecipeQuestion {
   bool weights = false;  // fine-tuning
   bool cuda = false;
   bool decodes_fast = false;
-  std::int64_t memory = 0;  // bytes of RAM that could be had
+  std::int64_t memory = 0;         // bytes of RAM that could be had
+  std::int64_t device_memory = 0;  // with cuda: bytes of the GPU's that could be had for data; 0: none
 };
 // Defaults with reasons: model, image_size, augment, batch, epochs, optimizer, lr, schedule, ...
 [[nodiscard]] std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureFacts& pictures,

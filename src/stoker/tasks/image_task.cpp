@@ -12,7 +12,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/data/cache_folder.h"
-#include "stoker/data/image_loader.h"
+#include "stoker/data/image_loader_resident.h"
 #include "stoker/models/registry.h"
 #include "stoker/tasks/class_weights.h"
 #include "stoker/tasks/image_augment.h"
@@ -114,6 +114,7 @@ class ImageTask final : public Task {
     question.weights = asked.weights;
     question.cuda = asked.cuda;
     question.memory = asked.memory;
+    question.device_memory = asked.device_memory;
     question.decodes_fast = text_or(asked.own, "decode", "exact") == "fast";
     return tasks::recipe(question, pictures(), folder_.train.size(), folder_.val.size());
   }
@@ -157,12 +158,15 @@ class ImageTask final : public Task {
   }
 
   [[nodiscard]] std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const override {
-    data::ImageLoaderOptions options = loader_options(folder_.train, request);
-    options.policy = policy();
-    options.mix = mix_of(own_, request.batch);
-    options.batch = request.batch;
-    options.order = training_order(own_, folder_.train.labels, request);
-    return std::make_unique<data::ImageLoader>(std::move(options));
+    return std::make_unique<data::ImageLoader>(training_options(request));
+  }
+  [[nodiscard]] std::shared_ptr<const augment::ResidentPictures> resident_pictures(
+      const BatchRequest& request) const override {
+    data::ImageLoaderOptions options = training_options(request);
+    if (text_or(own_, "resident", "off") == "off" || !data::why_not_resident(options.policy, options.mix).empty()) {
+      return nullptr;
+    }
+    return std::make_shared<data::ResidentImages>(std::move(options));
   }
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                       const BatchRequest& request) const override {
@@ -200,6 +204,14 @@ class ImageTask final : public Task {
       pictures_ = look_at_pictures(folder_.train);
     }
     return *pictures_;
+  }
+  [[nodiscard]] data::ImageLoaderOptions training_options(const BatchRequest& request) const {
+    data::ImageLoaderOptions options = loader_options(folder_.train, request);
+    options.policy = policy();
+    options.mix = mix_of(own_, request.batch);
+    options.batch = request.batch;
+    options.order = training_order(own_, folder_.train.labels, request);
+    return options;
   }
   [[nodiscard]] data::ImageLoaderOptions loader_options(const data::ImageSplit& split,
                                                         const BatchRequest& request) const {
@@ -303,6 +315,9 @@ TaskKind image_classification() {
       sampling_setting(),
       whole_setting("cache", 0, 1'000'000, "all that fit into a quarter of the free memory",
                     "MB of pictures that stay decoded in memory; 0: none"),
+      choice_setting("resident", {"auto", "off"}, "auto where a GPU has room for small pictures",
+                     "after the first epoch training pictures lie on the GPU, which makes the batches, the same ones;"
+                     " with augment=none, flip, pad_crop or pad_crop_flip and nothing beyond"),
       choice_setting("on_bad", {"replace", "skip", "raise"}, "replace",
                      "pictures that cannot be had: others in their place, batches without them, or an end of the run"),
       real_setting("bad_budget", 0, 1, "0.001", "share of a split that may be bad; one picture may in any case"),

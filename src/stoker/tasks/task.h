@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "stoker/augment/resident_pictures.h"
 #include "stoker/core/bad_sample.h"
 #include "stoker/core/batch_source.h"
 #include "stoker/core/plan_row.h"
@@ -45,7 +46,8 @@ struct Asked {
   std::int64_t batch = 0;  // 0: not asked
   bool weights = false;    // fine-tuning
   bool cuda = false;
-  std::int64_t memory = 0;  // bytes of RAM that could be had
+  std::int64_t memory = 0;         // bytes of RAM that could be had
+  std::int64_t device_memory = 0;  // with cuda: bytes of the GPU's that could be had for data; 0: none
 };
 
 struct BatchRequest {
@@ -143,6 +145,13 @@ class Task {
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const = 0;
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                               const BatchRequest& request) const = 0;
+  // What training_batches() are made of, for a device that can hold it all; null: they are more than that, or the plan
+  // says that they do not lie there.
+  [[nodiscard]] virtual std::shared_ptr<const augment::ResidentPictures> resident_pictures(
+      const BatchRequest& request) const {
+    (void)request;
+    return nullptr;
+  }
   // Of the training split, on one thread; 0: it lies in memory, so that loader threads would have nothing to do.
   [[nodiscard]] virtual double load_seconds_per_sample() const { return 0; }
   // Of a training sample's index, for messages.
