@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
 
 #include <cstring>
 #include <string>
 
 #include "measure_cases.h"
+#include "stoker/data/image_loader_resident.h"
 #include "stoker/device/backend.h"
+#include "stoker/device/resident_source.h"
 #include "stoker/study/paired.h"
 
 namespace stoker::bench {
@@ -16,6 +22,30 @@ constexpr std::int64_t kBatchBytes = std::int64_t{256} * 224 * 224 * 3;
 // Why this machine cannot measure it; empty if it can.
 std::string without_device() {
   return device::find_backend(c10::kCUDA) != nullptr ? std::string() : "no CUDA: " + device::missing_reason(c10::kCUDA);
+}
+
+// CIFAR-10's training pictures, padded, cropped and mirrored, which stay decoded.
+data::ImageLoaderOptions cifar10(const Words& words) {
+  data::ImageLoaderOptions options;
+  options.split = data::open_image_folder(words.text("data"), {.val = 0}).train;
+  options.policy = {.crop = augment::Crop::kPad, .out_width = 32, .out_height = 32, .flip = true};
+  options.batch = 512;
+  options.drop_tail = true;
+  options.threads = 0;
+  options.depth = 1;
+  options.store = std::make_shared<data::PixelStore>(options.split.source->size(), std::int64_t{1} << 30);
+  return options;
+}
+
+// Samples of the next 64 batches, once they are made.
+std::int64_t batches(core::BatchSource& source, c10::Device device) {
+  std::int64_t samples = 0;
+  for (int i = 0; i < 64; ++i) {
+    const std::optional<core::Batch> batch = source.next();
+    samples += batch ? batch->size() : 0;
+  }
+  device::backend_for(device).synchronize(device);
+  return samples;
 }
 
 }  // namespace
@@ -41,11 +71,73 @@ Json copies(const Words& words) {
           {"memcpy_gb_per_second", 1e-9 * kBatchBytes / paired.second_seconds}};
 }
 
-Json resident(const Words& /*words*/) {
+// Crop, mirror and normalise of whole batches whose draws lie on the device, as they do when a chunk has arrived; and
+// what ResidentSource hands out, draws worked out by its thread included.
+Json resident(const Words& words) {
   if (const std::string why = without_device(); !why.empty()) {
     return {{"skipped", why}};
   }
-  return {{"waits", "device/ has no resident data set yet"}};
+  const c10::Device device(c10::kCUDA, 0);
+  const device::Backend& backend = device::backend_for(device);
+  if (!backend.can_gather()) {
+    return {{"skipped", "libstoker_cuda was built without nvcc"}};
+  }
+  data::ImageLoaderOptions options = cifar10(words);
+  const auto small = std::make_shared<data::ResidentImages>(options);
+  device::ResidentSource source(nullptr, small, device, {});
+  options.batch = words.number("batch", 16'384);
+  const data::ResidentImages pictures(options);
+  device::ResidentSet set(pictures.shape(), device, backend.make_copy_stream(device));
+  (void)set.fill(pictures, {});
+  set.used_here();
+  std::vector<at::Tensor> windows;
+  for (std::int64_t step = 0; step < pictures.steps_per_epoch(); ++step) {
+    augment::WindowRows rows;
+    pictures.add_rows(0, step, rows);
+    const auto count = static_cast<std::int64_t>(rows.windows.size());
+    windows.push_back(at::from_blob(rows.windows.data(), {count, augment::WindowDraw::kWords}, at::kInt).to(device));
+  }
+  const at::Tensor shift = at::full({1, 3, 1, 1}, 120.0, at::device(device));
+  const at::Tensor scale = at::full({1, 3, 1, 1}, 1 / 63.0, at::device(device));
+  const auto epoch = [&](bool normalise) {  // as tasks::ImageClassifier normalises
+    for (const at::Tensor& each : windows) {
+      const at::Tensor image = set.make_batch(each);
+      if (normalise) {
+        image.permute({0, 3, 1, 2}).to(at::kFloat).sub_(shift).mul_(scale);
+      }
+    }
+    backend.synchronize(device);
+    return options.batch * static_cast<std::int64_t>(windows.size());
+  };
+  (void)rate_of(0.5, [&] { return epoch(true); });
+  Json json = rate_of(words.seconds(), [&] { return epoch(true); });
+  json["crop_flip_per_second"] = rate_of(words.seconds(), [&] { return epoch(false); })["per_second"];
+  json["source_per_second"] = rate_of(words.seconds(), [&] { return batches(source, device); })["per_second"];
+  return json;
+}
+
+// The CPU twin of the above beside ImageLoader with the same pictures in memory, both on the caller's thread.
+Json twin(const Words& words) {
+  at::set_num_threads(1);
+  const c10::Device cpu(c10::kCPU);
+  const data::ImageLoaderOptions options = cifar10(words);
+  data::ImageLoader loader(options);
+  while (loader.next()) {  // an epoch that decodes
+  }
+  device::ResidentSource source(nullptr, std::make_shared<data::ResidentImages>(options), cpu, {});
+  (void)rate_of(0.1, [&] { return batches(loader, cpu); });
+  const Json ram = rate_of(words.seconds(), [&] { return batches(loader, cpu); });
+  Json json = rate_of(words.seconds(), [&] { return batches(source, cpu); });
+  json["ram_per_cpu_second"] = ram["per_cpu_second"];
+  const data::ResidentImages pictures(options);
+  json["draws_per_cpu_second"] = rate_of(words.seconds(), [&] {
+    augment::WindowRows rows;
+    for (std::int64_t step = 0; step < pictures.steps_per_epoch(); ++step) {
+      pictures.add_rows(0, step, rows);
+    }
+    return static_cast<std::int64_t>(rows.indices.size());
+  })["per_cpu_second"];
+  return json;
 }
 
 }  // namespace stoker::bench

@@ -30,7 +30,7 @@ using Mode = Json (*)(const Words&);
 const std::map<std::string, Mode> kModes = {
     {"loader", loader},     {"decode", decode},   {"first", first},       {"boundary", boundary}, {"resize", resize},
     {"ram", ram},           {"table", table},     {"far", far},           {"memory", memory},     {"copies", copies},
-    {"resident", resident}, {"verdict", verdict}, {"foretell", foretell}, {"autotune", autotune}};
+    {"resident", resident}, {"verdict", verdict}, {"foretell", foretell}, {"autotune", autotune}, {"twin", twin}};
 
 int run(int argc, char** argv) {
   const Words words(argc, argv);

@@ -51,8 +51,9 @@ using Json = nlohmann::json;
 [[nodiscard]] Json far(const Words& words);     // a source of 10^9 samples constructed at step 10^6, in seconds
 [[nodiscard]] Json memory(const Words& words);  // data=FOLDER entries=N: MB that a loader of so many samples takes
 
-// device_cases.cpp: skipped without a GPU.
+// device_cases.cpp: the first two are skipped without a GPU.
 [[nodiscard]] Json copies(const Words& words);    // seconds=S: pinned batches to the device, beside a plain memcpy
-[[nodiscard]] Json resident(const Words& words);  // CIFAR-10 on the device
+[[nodiscard]] Json resident(const Words& words);  // data=CIFAR10 batch=N seconds=S: CIFAR-10 on the device
+[[nodiscard]] Json twin(const Words& words);      // data=CIFAR10 seconds=S: the same on the CPU, beside ImageLoader
 
 }  // namespace stoker::bench
