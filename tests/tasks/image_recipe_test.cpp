@@ -34,6 +34,19 @@ TEST(ImageRecipe, PicturesStayDecodedWhereTheyFit) {
   EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("cache"), "0");
 }
 
+TEST(ImageRecipe, SmallPicturesLieOnAGpuThatHasRoom) {
+  RecipeQuestion question;
+  EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("resident"), "off") << "no GPU";
+  question.cuda = true;
+  EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("resident"), "off") << "a build without the kernel";
+  question.device_memory = 4 * 153'600'000;  // of which a quarter is 50,000 * 3,072 bytes
+  EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("resident"), "auto");
+  EXPECT_EQ(values(question, {32, 32, 3}, 50'001).at("resident"), "off");
+  EXPECT_EQ(values(question, {500, 375, 3}, 100).at("resident"), "off");
+  question.image_size = 32;  // they lie there scaled
+  EXPECT_EQ(values(question, {500, 375, 3}, 100).at("resident"), "auto");
+}
+
 TEST(ImageRecipe, SmallColourPictures) {
   const auto plan = values({}, {32, 32, 3}, 45'000);
   EXPECT_EQ(plan.at("model"), "cnn");

@@ -150,7 +150,8 @@ class CudaBackend final : public Backend {
   bool can_gather() const override { return cuda_gather != nullptr; }
   void gather(const PictureGather& work, c10::Device device) const override {
     const c10::cuda::CUDAGuard guard(resolved(device));
-    check(cuda_gather(work, c10::cuda::getCurrentCUDAStream(resolved(device)).stream()), "the picture kernel's launch");
+    const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream(resolved(device));
+    check(static_cast<cudaError_t>(cuda_gather(work, stream.stream())), "the picture kernel's launch");
   }
 
   DeviceFacts describe(c10::Device device) const override {

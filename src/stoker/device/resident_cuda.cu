@@ -43,7 +43,8 @@ void launch(const PictureGather& work, cudaStream_t stream) {
 }
 
 // The widest store that every row's first byte is aligned for.
-cudaError_t gather(const PictureGather& work, cudaStream_t stream) {
+int gather(const PictureGather& work, void* on) {
+  const auto stream = static_cast<cudaStream_t>(on);
   const int bytes = work.shape.picture_bytes();
   if (bytes % 16 == 0) {
     launch<16>(work, stream);

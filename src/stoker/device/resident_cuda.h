@@ -3,14 +3,13 @@
 // found nvcc. Part of libstoker_cuda.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include "stoker/device/picture_gather.h"
 
 namespace stoker::device {
 
-// Starts the kernel on the stream, of the current device.
-using CudaGather = cudaError_t(const PictureGather& work, cudaStream_t stream);
+// Starts the kernel on a cudaStream_t of the current device and answers with a cudaError_t, whose names are left to
+// those who have CUDA's headers.
+using CudaGather = int(const PictureGather& work, void* stream);
 // Set by resident_cuda.cu while the library is loaded; null: it was built without nvcc.
 inline CudaGather* cuda_gather = nullptr;
 
