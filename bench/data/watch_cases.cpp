@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the loader knows itself: does it name the stage that was slowed down, does it foretell what more threads
 // bring, and does it find as many threads as the best fixed number.
+#include <ATen/ops/empty.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -68,6 +69,9 @@ class SlowCopies final : public device::CopyStream {
  public:
   explicit SlowCopies(double ms) : ms_(ms) {}
   at::Tensor copy(const at::Tensor& host) override { return host; }
+  at::Tensor host(at::IntArrayRef sizes, at::ScalarType type) override { return at::empty(sizes, type); }
+  at::Tensor room(std::int64_t bytes) override { return at::empty({bytes}, at::kByte); }
+  void copy(const at::Tensor& host, const at::Tensor& there) override { there.copy_(host); }
   std::unique_ptr<device::Event> mark(bool timing) override {
     if (timing && std::exchange(begun_, !begun_)) {  // the second of a batch's two timed marks
       sleep_ms(ms_);
