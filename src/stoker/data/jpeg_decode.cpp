@@ -40,7 +40,6 @@ struct JpegDecoder::Reader {
   std::jmp_buf escape{};
   char message[JMSG_LENGTH_MAX] = {};
   Bytes file;
-  bool created = false;
   int max_scans = 0;
   bool strict = true;
   bool only_warned = false;        // by what message says
@@ -49,6 +48,7 @@ struct JpegDecoder::Reader {
   std::uint8_t* rows = nullptr;    // of region, `width` pixels each
   std::size_t stride = 0;          // bytes
   std::vector<std::uint8_t> cmyk;  // one row
+  bool needs_all = false;          // nothing left of the region, right of it or above may be left out
 };
 
 namespace {
@@ -100,29 +100,48 @@ bool guarded(JpegReader& reader, void (*step)(JpegReader&)) {
   return true;
 }
 
-void step_create(JpegReader& reader) {
-  jpeg_create_decompress(&reader.info);  // clears the struct but for err and client_data
-  reader.info.client_data = &reader;
-  reader.created = true;
-}
-
 void step_header(JpegReader& reader) {
-  jpeg_abort_decompress(&reader.info);  // whatever became of the picture before
+  // Anew: an aborted one keeps its tables, and a picture that lacks its own would be decoded by those of the one
+  // before.
+  jpeg_destroy_decompress(&reader.info);
+  jpeg_create_decompress(&reader.info);  // clears the struct but for err and client_data
   jpeg_mem_src(&reader.info, reinterpret_cast<const unsigned char*>(reader.file.data()),
                static_cast<unsigned long>(reader.file.size()));
   jpeg_save_markers(&reader.info, JPEG_APP0 + 1, 0xFFFF);  // EXIF
   jpeg_read_header(&reader.info, TRUE);
 }
 
+// Whether pixels depend on what a crop or a skip leaves out. libjpeg makes up what the scans of a progressive picture
+// lack from the blocks around; and where colours are sampled by other steps than 1 and 2, it does not skip rows
+// exactly.
+bool needs_all(const jpeg_decompress_struct& info) {
+  for (int component = 0; component < info.num_components; ++component) {
+    const jpeg_component_info& facts = info.comp_info[component];
+    if (facts.h_samp_factor > 2 || facts.v_samp_factor > 2) {
+      return true;
+    }
+    const int* missing =
+        info.coef_bits == nullptr ? nullptr : info.coef_bits[component];  // of each coefficient; -1: all
+    if (missing != nullptr && std::any_of(missing, missing + DCTSIZE2, [](int bits) { return bits != 0; })) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void step_start(JpegReader& reader) {
   reader.info.progress = &reader.progress;
   jpeg_start_decompress(&reader.info);
+  reader.needs_all = needs_all(reader.info);
   const auto all = static_cast<int>(reader.info.output_width);
   const int left = std::max(reader.region.left - kMargin, 0);
   const int right = std::min(reader.region.left + reader.region.width + kMargin, all);
   reader.left = static_cast<JDIMENSION>(left);
   reader.width = static_cast<JDIMENSION>(right - left);
-  if (right - left < all) {
+  if (reader.needs_all) {
+    reader.left = 0;
+    reader.width = reader.info.output_width;
+  } else if (right - left < all) {
     jpeg_crop_scanline(&reader.info, &reader.left, &reader.width);  // moves left to where a block begins
   }
 }
@@ -141,10 +160,14 @@ void cmyk_to_rgb(const std::uint8_t* cmyk, int width, std::uint8_t* rgb) {
 
 void step_rows(JpegReader& reader) {
   jpeg_decompress_struct& info = reader.info;
-  if (reader.region.top > 0) {
+  if (reader.region.top > 0 && !reader.needs_all) {
     jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(reader.region.top));
   }
   std::uint8_t* to = reader.rows;
+  for (int above = reader.needs_all ? reader.region.top : 0; above > 0;) {
+    JSAMPROW row = reader.cmyk.empty() ? to : reader.cmyk.data();
+    above -= static_cast<int>(jpeg_read_scanlines(&info, &row, 1));
+  }
   for (int y = 0; y < reader.region.height;) {
     JSAMPROW row = reader.cmyk.empty() ? to : reader.cmyk.data();
     if (jpeg_read_scanlines(&info, &row, 1) == 1) {
@@ -180,6 +203,7 @@ int orientation_of(const jpeg_decompress_struct& info) {
 
 JpegDecoder::Reader::Reader() {
   info.err = jpeg_std_error(&errors);
+  info.client_data = this;
   errors.error_exit = on_error;
   errors.emit_message = on_message;
   progress.progress_monitor = on_progress;
@@ -192,9 +216,6 @@ StoredPicture JpegDecoder::open(Bytes file, bool strict, std::string_view name) 
   Reader& reader = *reader_;
   reader.strict = strict;
   reader.file = file;
-  if (!reader.created) {
-    run(reader, step_create, name);
-  }
   run(reader, step_header, name);
   return {static_cast<int>(reader.info.image_width), static_cast<int>(reader.info.image_height),
           reader.info.num_components, orientation_of(reader.info)};

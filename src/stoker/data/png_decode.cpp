@@ -58,10 +58,11 @@ OpenPng open(Bytes file, const DecodeLimits& limits, std::string_view name) {
   return png;
 }
 
-int orientation_of(spng_ctx* context) {
+// By what was read so far, unless there is none or what was read last is damaged.
+int orientation_of(spng_ctx* context, int otherwise = 1) {
   spng_exif exif{};
   if (spng_get_exif(context, &exif) != 0) {
-    return 1;
+    return otherwise;
   }
   return exif_orientation({reinterpret_cast<const std::byte*>(exif.data), exif.length});
 }
@@ -80,12 +81,19 @@ StoredPicture png_decode(Bytes file, int channels, const DecodeLimits& limits, a
   // libspng writes one grey channel only from at most 8 bits of pure grey.
   const bool plain_grey = png.stored.channels == 1 && png.header.bit_depth <= 8;
   const bool one = channels == 1 && plain_grey;
+  spng_exif before{};
+  if (const int code = spng_get_exif(png.context.get(), &before); code != SPNG_ECHUNKAVAIL) {
+    require(code, name);
+    png.stored.orientation = orientation_of(png.context.get());
+  }
   out.reshape(png.stored.width, png.stored.height, one ? 1 : 3);
   require(
       spng_decode_image(png.context.get(), out.pixels.data(), out.pixels.size(), one ? SPNG_FMT_G8 : SPNG_FMT_RGB8, 0),
       name);
-  spng_decode_chunks(png.context.get());  // EXIF may come after the pixels; damage there is no concern of ours
-  png.stored.orientation = orientation_of(png.context.get());
+  // EXIF may come after the pixels; damage there is no concern of ours, strict or not.
+  spng_set_crc_action(png.context.get(), SPNG_CRC_USE, SPNG_CRC_DISCARD);
+  spng_decode_chunks(png.context.get());
+  png.stored.orientation = orientation_of(png.context.get(), png.stored.orientation);
   return png.stored;
 }
 

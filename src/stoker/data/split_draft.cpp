@@ -76,7 +76,7 @@ std::vector<std::string> classes_of(const SplitDraft& draft) {
     }
   }
   std::ranges::sort(classes);
-  classes.erase(std::ranges::unique(classes).begin(), classes.end());
+  classes.erase(std::unique(classes.begin(), classes.end()), classes.end());  // clang 14 cannot read ranges::unique
   return classes;
 }
 
