@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-long goldens bench bench-peers bench-data bench-learning asan tsan tidy format docs bundle bundle-test clean
+.PHONY: help bootstrap build demo install test test-long goldens bench bench-peers bench-data bench-learning asan tsan fuzz tidy format docs bundle bundle-test clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -64,7 +64,8 @@ install: build ## Install program, library and CMake package into PREFIX (defaul
 	@cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local) >/dev/null
 	@echo "Installed into $(or $(PREFIX),/usr/local); a CMake project there says find_package(stoker 0.1 REQUIRED)"
 
-test-long: build ## Run the tests that take minutes
+test-long: build ## Run the tests that take minutes, and 10,000,000 executions of each fuzz target
+	@$(MAKE) fuzz RUNS=10000000
 	@ctest --preset long
 
 goldens: bootstrap ## Make what tests compare with anew, by Python PyTorch, and say what changed
@@ -79,6 +80,12 @@ tsan: bootstrap ## Run the torch-free tests with the thread sanitizer
 	@$(call configure,tsan)
 	@$(call ninja,tsan,torch_free_tests)
 	@ctest --preset tsan
+
+fuzz: ## Fuzz the readers of files: SECONDS=15 each, or RUNS=n executions of each
+	@tools/bootstrap clang-14 libclang-rt-14-dev || tools/bootstrap clang-14  # Ubuntu 22.04 has the second in the first
+	@$(call configure,fuzz)
+	@$(call ninja,fuzz,fuzzers)
+	@tests/fuzz/run build/fuzz $(if $(RUNS),-runs=$(RUNS),-max_total_time=$(or $(SECONDS),15))
 
 tidy: ## Check our code with clang-tidy
 	@tools/bootstrap clang-tidy-14

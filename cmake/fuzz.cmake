@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# Fuzz targets: tests/fuzz/<name>_fuzz.cpp, a function that takes any bytes and ends the process if they do harm. Built
+# without clang it is a test that gives it the committed inputs of tests/fuzz/corpus/<name>; in the preset fuzz, with
+# STOKER_FUZZ, libFuzzer drives it, and the build target fuzzers makes them all.
+#
+#   stoker_fuzz_targets(<name>... LINK target...)     in tests/CMakeLists.txt; what is linked needs no torch
+option(STOKER_FUZZ "Build the fuzz targets for libFuzzer (clang)" OFF)
+function(stoker_fuzz_targets)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  add_custom_target(fuzzers)
+  foreach(name ${arg_UNPARSED_ARGUMENTS})
+    set(target fuzz_${name}_tests)
+    add_executable(${target} fuzz/${name}_fuzz.cpp)
+    target_link_libraries(${target} PRIVATE ${arg_LINK} stoker_flags)
+    add_dependencies(fuzzers ${target})
+    if(STOKER_FUZZ)
+      target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+      set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}_fuzz RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+    else()
+      target_sources(${target} PRIVATE fuzz/replay.cpp)
+      add_test(NAME fuzz_${name} COMMAND ${target} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+    endif()
+  endforeach()
+endfunction()
