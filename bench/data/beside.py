@@ -19,6 +19,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "peers"))
+import damage  # noqa: E402
 import measure  # noqa: E402
 from row import HEAD, Row  # noqa: E402
 
@@ -222,6 +223,15 @@ def watch(bench, rows):
         rows["autotune"].ours = [each["share"] for each in found.values()]
 
 
+def corrupt(bench, rows):
+    """The same pictures, whole and with 1 % damaged."""
+    images, count = bench.folder("imagenet-sample"), 200 if bench.quick else 1000
+    folders = {name: damage.make(images, bench.work / name, count, name == "damaged") for name in ("damaged", "whole")}
+    sides = {name: lambda folder=folder: bench.ours("loader", data=folder, replace=1, seconds=bench.seconds) for name, folder in folders.items()}
+    found = measure.in_turns(sides, bench.pairs, "corrupt")
+    rows["corrupt"].ours, rows["corrupt"].theirs = part(found["damaged"], PER_CPU), part(found["whole"], PER_CPU)
+
+
 def copies(bench, rows):
     """Both sides in one process."""
     found = [bench.ours("copies", seconds=bench.seconds / 2) for _ in range(bench.pairs)]
@@ -268,6 +278,7 @@ GROUPS = (
     (watch, [Row("verdict", "slowed-down stages that it names, of 12", 12, None, "stages", alone=True),
              Row("foretell", "samples/s foretold for 2 cores and 8 sleeping threads, off by", 20, None, "%", times=True, alone=True),
              Row("autotune", "threads it finds by itself against the best fixed, four loads", 0.95, None, "of the best", alone=True)]),
+    (corrupt, [Row("corrupt", "1 % of the JPEG files damaged against none", 0.98)]),
     (copies, [Row("copies", "pinned copies to a GPU against plain memcpy", 0.8, None, "GB/s")]),
     (resident, [Row("resident", "CIFAR-10 on the GPU: crop, flip, normalise", 1e8, None, "samples/s", alone=True)]),
     (starved, [Row("starved", "ResNet-50 bf16 waiting for data, 16 cores", 1, None, "%", times=True, alone=True)]),

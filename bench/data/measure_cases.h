@@ -31,7 +31,7 @@ using Json = nlohmann::json;
 [[nodiscard]] Json rate_of(double seconds, const std::function<std::int64_t()>& take);
 
 // Pictures: data=FOLDER. picture_cases.cpp
-[[nodiscard]] Json loader(const Words& words);  // threads=N seconds=S: ImageLoader at work, crops of 224; ms a picture
+[[nodiscard]] Json loader(const Words& words);  // threads=N seconds=S replace=1: ImageLoader at work, crops of 224; ms
 [[nodiscard]] Json decode(const Words& words);  // seconds=S: bytes in memory to whole pictures, nothing else
 [[nodiscard]] Json first(const Words& words);   // threads=N: opening the folder to the first batch, in seconds
 [[nodiscard]] Json boundary(const Words& words);  // threads=N seconds=S: what an epoch's end costs, in batches

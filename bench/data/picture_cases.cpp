@@ -22,6 +22,9 @@ data::ImageLoaderOptions options_for(data::ImageSplit split, const Words& words)
   options.policy = {.crop = augment::Crop::kRandomResized, .out_width = kSide, .out_height = kSide, .flip = true};
   options.batch = kBatch;
   options.threads = static_cast<int>(words.number("threads", 1));
+  if (words.number("replace", 0) != 0) {
+    options.bad = {.on_bad = data::OnBad::kReplace, .budget = 0.05};
+  }
   return options;
 }
 
