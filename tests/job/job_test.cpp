@@ -51,8 +51,8 @@ class Recorder final : public core::EventSink {
  public:
   explicit Recorder(std::vector<std::string>& seen) : seen_(seen) {}
   void on(const core::Event& event) override {
-    static constexpr const char* kNames[] = {"run_started", "step",    "evaluating", "evaluated",  "saved",
-                                             "fault",       "finding", "artifact",   "histograms", "run_finished"};
+    static constexpr const char* kNames[] = {"run_started", "step",    "fed",      "evaluating", "evaluated",   "saved",
+                                             "fault",       "finding", "artifact", "histograms", "run_finished"};
     std::string text = kNames[event.index()];
     if (const auto* saved = std::get_if<core::CheckpointSaved>(&event)) {
       text += " " + saved->kind;
@@ -373,7 +373,7 @@ TEST_F(JobTest, EventsComeInOrder) {
   train(request("run"), -1, &events);
   const std::vector<std::string> epoch_end = {"evaluated val", "saved last"};
   std::erase_if(events, [](const std::string& event) {
-    return event == "saved best" || event == "finding" || event == "evaluating";
+    return event == "saved best" || event == "finding" || event == "evaluating" || event == "fed";
   });
   const auto artifacts = std::unique(std::find(events.begin(), events.end(), "artifact"), events.end() - 1);
   events.erase(artifacts, events.end() - 1);  // as one

@@ -22,6 +22,11 @@ class DerivedTask final : public Task {
     auto batches = base_->training_batches(request);
     return changes_.training_batches ? changes_.training_batches(std::move(batches), request) : std::move(batches);
   }
+  // Where the batches are changed, those that a device would make are others.
+  [[nodiscard]] std::shared_ptr<const augment::ResidentPictures> resident_pictures(
+      const BatchRequest& request) const override {
+    return changes_.training_batches ? nullptr : base_->resident_pictures(request);
+  }
 
   [[nodiscard]] std::int64_t size(Split split) const override { return base_->size(split); }
   [[nodiscard]] std::string describe() const override { return base_->describe(); }
