@@ -199,6 +199,7 @@ Json memory(const Words& words) {
   options.split = folder.train;
   options.policy = {.crop = augment::Crop::kRandomResized, .flip = true};
   options.threads = static_cast<int>(words.number("threads", 1));
+  options.depth = 4;  // as it is chosen for such batches
   const double row = 3.0 * options.policy.out_width * options.policy.out_height;
   const double ring = row * static_cast<double>(options.batch) * (options.depth + 1) * 1e-6;  // and the consumer's
   data::ImageLoader loader(std::move(options));

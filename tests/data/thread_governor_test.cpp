@@ -26,10 +26,12 @@ struct Machine {
     figures.wall_seconds += seconds;
     figures.wait_seconds += samples * (each - step);
     figures.samples += static_cast<std::int64_t>(samples);
-    figures.stages.resize(1);
-    figures.stages[0].name = "decode";
-    figures.stages[0].seconds += samples * (cpu + sleep);
-    figures.stages[0].cpu_seconds += samples * cpu;
+    figures.stages.resize(2);
+    figures.stages[0].name = "read";
+    figures.stages[0].seconds += samples * sleep;
+    figures.stages[1].name = "JPEG decode";
+    figures.stages[1].seconds += samples * cpu;
+    figures.stages[1].cpu_seconds += samples * cpu;
   }
 };
 
@@ -67,15 +69,28 @@ TEST(ThreadGovernor, GoesBeyondTheCoresWhereThreadsSleep) {
   EXPECT_LE(disk.sample_seconds(threads), 1.05 * disk.step);
 }
 
-// What another program takes away on the machine looks like sleep; more threads gain nothing then.
-TEST(ThreadGovernor, GoesBackWhereMoreGainNothing) {
+// What another program takes away on the machine looks like sleep, but of no disk's.
+TEST(ThreadGovernor, StaysWithinTheCoresWhereThreadsWaitForThem) {
   Machine crowded{.step = 1e-4, .cpu = 1e-3, .cores = 2};
+  ThreadGovernor governor({1, 2, 18});
+  int threads = 1;
+  for (int i = 0; i < 400; ++i) {
+    crowded.work(threads, 0.05);
+    crowded.figures.stages[1].cpu_seconds *= 0.5;
+    threads = governor.look(crowded.figures);
+    ASSERT_LE(threads, 2);
+  }
+  EXPECT_EQ(threads, 2);
+}
+
+// A disk that serves one at a time: more threads gain nothing.
+TEST(ThreadGovernor, GoesBackWhereMoreGainNothing) {
+  Machine crowded{.step = 1e-4, .cpu = 5e-4, .sleep = 5e-4, .cores = 2};
   ThreadGovernor governor({1, 1, 17});
   int threads = 1;
   int longest = 0, now = 0;
   for (int i = 0; i < 1200; ++i) {
     crowded.work(1, 0.05);  // however many there are
-    crowded.figures.stages[0].cpu_seconds *= 0.5;
     threads = governor.look(crowded.figures);
     now = threads == 1 ? 0 : now + 1;
     longest = std::max(longest, now);

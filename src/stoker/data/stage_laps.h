@@ -27,6 +27,10 @@ enum class Stage : std::uint8_t {
 inline constexpr std::array<std::string_view, 8> kStageNames = {"open",   "read",   "JPEG decode", "PNG decode",
                                                                 "decode", "resize", "augment",     "collate"};
 
+[[nodiscard]] constexpr std::string_view stage_name(Stage stage) {
+  return kStageNames[static_cast<std::size_t>(stage)];
+}
+
 class StageLaps {
  public:
   // A sample begins, in stage kOpen; ends the one before if that was not done.

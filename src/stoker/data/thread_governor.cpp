@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "stoker/data/stage_laps.h"
+
 namespace stoker::data {
 namespace {
 
@@ -26,14 +28,15 @@ int ThreadGovernor::look(const core::SourceFigures& now) {
   if (std::exchange(settling_, false)) {
     return threads_;
   }
-  double cpu = 0;
-  for (const core::StageFigures& stage : window.stages) {
-    cpu += stage.cpu_seconds;
+  double asleep = 0;
+  for (const core::StageFigures& stage : window.stages) {  // others only wait for a core
+    const bool waits_for_a_disk = stage.name == stage_name(Stage::kOpen) || stage.name == stage_name(Stage::kRead);
+    asleep += waits_for_a_disk ? stage.seconds - stage.cpu_seconds : 0;
   }
   const double busy = window.busy_seconds();
   const Window seen{window.wait_seconds / window.wall_seconds,
                     static_cast<double>(window.samples) / window.wall_seconds, busy / window.wall_seconds,
-                    busy > 0 ? 1 - cpu / busy : 0};
+                    busy > 0 ? asleep / busy : 0};
   if (before_ > 0) {
     judge(seen);
     return threads_;

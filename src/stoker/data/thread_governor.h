@@ -30,7 +30,7 @@ class ThreadGovernor {
     double starved = 0;  // share of it that the consumer waited
     double rate = 0;     // samples a second
     double busy = 0;     // threads at work, on average
-    double asleep = 0;   // share of their time that they did not compute
+    double asleep = 0;   // share of their time that they waited for a disk
   };
   [[nodiscard]] int more(const Window& seen) const;
   [[nodiscard]] int fewer(const Window& seen) const;
