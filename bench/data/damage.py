@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of pictures twice, whole and with one in a hundred damaged, for the row `corrupt` of beside.py."""
+"""A folder of pictures twice, whole and with one in a hundred damaged, for the row `corrupt` of beside.py.
+
+Missing and unreadable files are left out: they would have to go between the opening of the folder and its reading, and cost least.
+"""
 import pathlib
+
+COMMITTED = pathlib.Path(__file__).resolve().parents[2] / "tests/data/broken-images/valid_but_unusual"
 
 
 def truncated(jpeg):
@@ -29,7 +34,18 @@ def empty(_):
     return b""
 
 
-WAYS = (truncated, flipped, zeroed, swapped, huge, empty)
+def many_scans(_):
+    """The last scan of a progressive JPEG, which costs a pass over the picture, 200 times."""
+    jpeg = (COMMITTED / "progressive_test.jpg").read_bytes()
+    last, end = jpeg.rfind(b"\xff\xda"), jpeg.rfind(b"\xff\xd9")
+    return jpeg[:end] + 200 * jpeg[last:end] + jpeg[end:]
+
+
+def wrong_extension(_):
+    return (COMMITTED / "pngsuite_basn2c16.png").read_bytes()
+
+
+WAYS = (truncated, flipped, zeroed, swapped, huge, empty, many_scans, wrong_extension)
 
 
 def make(images, folder, count, damage):

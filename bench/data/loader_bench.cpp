@@ -2,8 +2,6 @@
 // Stoker's side of bench/data: one process is one measurement, its last line of output the figures in JSON.
 //     loader_bench mode=NAME [KEY=VALUE...]
 // Modes and their words: measure_cases.h. Run by bench/data/run, in turns with others.
-#include <sys/resource.h>
-
 #include <cstdio>
 #include <exception>
 
@@ -16,15 +14,6 @@
 
 namespace stoker::bench {
 namespace {
-
-double cpu_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 using Mode = Json (*)(const Words&);
 const std::map<std::string, Mode> kModes = {
@@ -78,7 +67,7 @@ double Words::seconds() const { return words_.contains("seconds") ? std::stod(wo
 
 Json rate_of(double seconds, const std::function<std::int64_t()>& take) {
   std::int64_t samples = 0;
-  const double cpu = cpu_seconds();
+  const double cpu = process_cpu_s();
   const Stopwatch watch;
   double wall = 0;
   while (wall < seconds) {
@@ -89,7 +78,7 @@ Json rate_of(double seconds, const std::function<std::int64_t()>& take) {
   return {{"samples", samples},
           {"seconds", wall},
           {"per_second", count / wall},
-          {"per_cpu_second", count / (cpu_seconds() - cpu)}};
+          {"per_cpu_second", count / (process_cpu_s() - cpu)}};
 }
 
 }  // namespace stoker::bench

@@ -50,7 +50,7 @@ TEST(StageLaps, TellsStagesApartAndSleepingFromComputing) {
   EXPECT_EQ(slowest, 2);
   EXPECT_GE(figures.slowest_seconds, 0.043);
   EXPECT_GE(stage(figures, "open").seconds, 0.055);  // a sleep is never shorter
-  EXPECT_LE(stage(figures, "open").cpu_seconds, 0.3 * stage(figures, "open").seconds);
+  EXPECT_LE(stage(figures, "open").cpu_seconds(), 0.3 * stage(figures, "open").seconds);
   EXPECT_GE(stage(figures, "JPEG decode").seconds, 0.012);
   EXPECT_LT(stage(figures, "read").seconds, 0.2 * stage(figures, "open").seconds);
   EXPECT_EQ(figures.stages.size(), 3U);
@@ -95,17 +95,18 @@ TEST(StageLaps, TwoLooksAreSubtracted) {
   core::SourceFigures first, second;
   first.wall_seconds = 2;
   first.samples = 10;
-  first.stages = {{"read", 1, 0.5}};
+  first.stages = {{"read", 100, 10, 9}};
   second.wall_seconds = 5;
   second.samples = 30;
   second.threads = 3;
-  second.stages = {{"read", 4, 1.5}, {"resize", 2, 2}};
+  second.stages = {{"read", 103, 12, 9.5}, {"resize", 2}};
   const core::SourceFigures both = core::between(first, second);
   EXPECT_EQ(both.wall_seconds, 3);
   EXPECT_EQ(both.samples, 20);
   EXPECT_EQ(both.threads, 3);
   EXPECT_EQ(stage(both, "read").seconds, 3);
-  EXPECT_EQ(stage(both, "read").cpu_seconds, 1);
+  EXPECT_EQ(stage(both, "read").cpu_seconds(), 0.75);  // of what was probed in between alone
+  EXPECT_EQ(stage(both, "resize").cpu_seconds(), 2);
   EXPECT_EQ(both.busy_seconds(), 5);
 }
 

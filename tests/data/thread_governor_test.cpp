@@ -29,9 +29,11 @@ struct Machine {
     figures.stages.resize(2);
     figures.stages[0].name = "read";
     figures.stages[0].seconds += samples * sleep;
+    figures.stages[0].probed_seconds += samples * sleep;
     figures.stages[1].name = "JPEG decode";
     figures.stages[1].seconds += samples * cpu;
-    figures.stages[1].cpu_seconds += samples * cpu;
+    figures.stages[1].probed_seconds += samples * cpu;
+    figures.stages[1].probed_cpu_seconds += samples * cpu;
   }
 };
 
@@ -76,7 +78,7 @@ TEST(ThreadGovernor, StaysWithinTheCoresWhereThreadsWaitForThem) {
   int threads = 1;
   for (int i = 0; i < 400; ++i) {
     crowded.work(threads, 0.05);
-    crowded.figures.stages[1].cpu_seconds *= 0.5;
+    crowded.figures.stages[1].probed_cpu_seconds *= 0.5;
     threads = governor.look(crowded.figures);
     ASSERT_LE(threads, 2);
   }

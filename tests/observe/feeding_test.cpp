@@ -23,17 +23,18 @@ core::Fed pipeline(double step, int threads, std::vector<core::StageFigures> eac
   fed.source.copy_seconds = samples * copy;
   for (core::StageFigures& stage : each) {
     stage.seconds *= samples;
-    stage.cpu_seconds *= samples;
+    stage.probed_seconds = stage.seconds;
+    stage.probed_cpu_seconds *= samples;
   }
   fed.source.stages = std::move(each);
-  fed.consumer = {{"step", 0.9 * step * samples, 0}, {"log", 0.1 * step * samples, 0}};
+  fed.consumer = {{"step", 0.9 * step * samples}, {"log", 0.1 * step * samples}};
   return fed;
 }
 
 TEST(Feeding, NamesTheLongestStageAndTheCoresThatWouldFeed) {
   // 4 ms of computing a sample on one thread, a consumer of 1 ms: three more cores make 1,000 of 250 a second.
-  const Feeding feeding =
-      explain(pipeline(1e-3, 1, {{"read", 5e-4, 5e-4}, {"JPEG decode", 3e-3, 3e-3}, {"resize", 5e-4, 5e-4}}));
+  const Feeding feeding = explain(
+      pipeline(1e-3, 1, {{"read", 5e-4, 5e-4, 5e-4}, {"JPEG decode", 3e-3, 3e-3, 3e-3}, {"resize", 5e-4, 5e-4, 5e-4}}));
   EXPECT_EQ(feeding.stage, "JPEG decode");
   EXPECT_NEAR(feeding.share, 0.75, 1e-9);
   EXPECT_NEAR(feeding.starved, 0.75, 1e-9);
@@ -44,7 +45,7 @@ TEST(Feeding, NamesTheLongestStageAndTheCoresThatWouldFeed) {
 }
 
 TEST(Feeding, SleepingStagesNeedThreadsNotCores) {
-  const Feeding feeding = explain(pipeline(1e-3, 2, {{"read", 9e-3, 1e-4}, {"JPEG decode", 1e-3, 1e-3}}));
+  const Feeding feeding = explain(pipeline(1e-3, 2, {{"read", 9e-3, 9e-3, 1e-4}, {"JPEG decode", 1e-3, 1e-3, 1e-3}}));
   EXPECT_EQ(feeding.stage, "read");
   EXPECT_EQ(feeding.more_cores, 0);
   EXPECT_EQ(feeding.more_threads, 8);
@@ -53,13 +54,13 @@ TEST(Feeding, SleepingStagesNeedThreadsNotCores) {
 }
 
 TEST(Feeding, ASlowCopyIsNoLoadersFault) {
-  const Feeding feeding = explain(pipeline(1e-3, 4, {{"JPEG decode", 4e-3, 4e-3}}, 2e-3));
+  const Feeding feeding = explain(pipeline(1e-3, 4, {{"JPEG decode", 4e-3, 4e-3, 4e-3}}, 2e-3));
   EXPECT_EQ(feeding.stage, "copy");
   EXPECT_NEAR(feeding.starved, 0.5, 1e-9);
 }
 
 TEST(Feeding, ABusyConsumerIsToldFromALateLoader) {
-  core::Fed fed = pipeline(1e-3, 2, {{"JPEG decode", 1e-3, 1e-3}});
+  core::Fed fed = pipeline(1e-3, 2, {{"JPEG decode", 1e-3, 1e-3, 1e-3}});
   EXPECT_EQ(explain(fed).stage, "step");
   fed.consumer[1].seconds = 8;
   fed.consumer[0].seconds = 2;
@@ -70,16 +71,16 @@ TEST(Feeding, ABusyConsumerIsToldFromALateLoader) {
 
 // More goes into checkpoints than into waiting; but a step may take most of the time, and data is late all the same.
 TEST(Feeding, WhatCostsMoreThanWaitingIsNamed) {
-  core::Fed fed = pipeline(1e-3, 1, {{"JPEG decode", 1.25e-3, 1.25e-3}});
+  core::Fed fed = pipeline(1e-3, 1, {{"JPEG decode", 1.25e-3, 1.25e-3, 1.25e-3}});
   EXPECT_EQ(explain(fed).stage, "JPEG decode");
-  fed.consumer = {{"step", 3, 0}, {"log", 0.1, 0}, {"checkpoint", 4.9, 0}};
+  fed.consumer = {{"step", 3}, {"log", 0.1}, {"checkpoint", 4.9}};
   const Feeding feeding = explain(fed);
   EXPECT_EQ(feeding.stage, "checkpoint");
   EXPECT_NE(feeding.words.find("sometimes late (20.0 %"), std::string::npos) << feeding.words;
 }
 
 TEST(Feeding, OneSlowSampleIsNamed) {
-  core::Fed fed = pipeline(1e-3, 4, {{"read", 1e-4, 1e-4}});
+  core::Fed fed = pipeline(1e-3, 4, {{"read", 1e-4, 1e-4, 1e-4}});
   fed.waited_seconds = 5;
   fed.source.samples = 5000;
   fed.source.stages[0].seconds = 5.5;
@@ -97,8 +98,8 @@ TEST(Feeding, LoadingBetweenStepsAsksForACore) {
   fed.waited_seconds = 5;
   fed.source.samples = 1000;
   fed.source.threads = 0;
-  fed.source.stages = {{"PNG decode", 5, 5}};
-  fed.consumer = {{"step", 5, 0}};
+  fed.source.stages = {{"PNG decode", 5, 5, 5}};
+  fed.consumer = {{"step", 5}};
   const Feeding feeding = explain(fed);
   EXPECT_EQ(feeding.stage, "PNG decode");
   EXPECT_EQ(feeding.more_cores, 1);

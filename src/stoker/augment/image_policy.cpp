@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "stoker/augment/pixel_kernels.h"
@@ -110,37 +109,6 @@ Region window_of(const ImagePolicy& policy, const ImageDraw& drawn) {
   return right > left && bottom > top ? Region{left, top, right - left, bottom - top} : Region{};
 }
 
-// Without a call, which for a row of a small picture takes longer than the copy.
-void copy_bytes(const std::uint8_t* in, std::size_t count, std::uint8_t* out) {
-  constexpr std::size_t kPiece = 16;
-  if (count < kPiece) {
-    std::memcpy(out, in, count);
-    return;
-  }
-  for (std::size_t i = 0; i + kPiece <= count; i += kPiece) {
-    std::memcpy(out + i, in + i, kPiece);
-  }
-  std::memcpy(out + count - kPiece, in + count - kPiece, kPiece);
-}
-
-// Rows as they are, or from right to left.
-void copy_rows(ImageView source, bool mirrored, const PixelKernels& kernels, std::uint8_t* out, std::ptrdiff_t stride) {
-  if (mirrored && source.channels == 3) {
-    kernels.mirror_rgb(source, out, stride);
-    return;
-  }
-  const int channels = source.channels;
-  for (int y = 0; y < source.height; ++y, out += stride) {
-    const std::uint8_t* row = source.row(y);
-    for (int x = 0; mirrored && x < source.width; ++x) {
-      std::copy_n(row + (source.width - 1 - x) * channels, channels, out + x * channels);
-    }
-    if (!mirrored) {
-      copy_bytes(row, static_cast<std::size_t>(source.width * channels), out);
-    }
-  }
-}
-
 }  // namespace
 
 void check(const ImagePolicy& policy) {
@@ -188,7 +156,9 @@ ImageDraw draw(const ImagePolicy& policy, int width, int height, const DrawKey& 
     }
   }
   drawn.flipped = flip(policy, key);
-  drawn.operations = draw(policy.operations, policy.out_width, policy.out_height, key);
+  if (!policy.operations.empty()) {
+    drawn.operations = draw(policy.operations, policy.out_width, policy.out_height, key);
+  }
   return drawn;
 }
 
@@ -229,22 +199,28 @@ void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, s
   }
   const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(policy.out_width) * source.channels;
   const Region window = window_of(policy, drawn);
-  if (window.width != policy.out_width || window.height != policy.out_height) {
-    std::memset(out.data(), 0, out.size());  // the rest is black
-  }
   if (window.width == 0) {
+    std::ranges::fill(out, std::uint8_t{0});
     return;
   }
-  const int before = window.left - drawn.offset_x, behind = policy.out_width - before - window.width;  // black columns
-  std::uint8_t* to = out.data() + (window.top - drawn.offset_y) * stride +
-                     static_cast<std::ptrdiff_t>(drawn.flipped ? behind : before) * source.channels;
+  // Black rows above and below the window, black columns before and behind it.
+  const auto above = (window.top - drawn.offset_y) * stride, below = bytes - above - window.height * stride;
+  std::fill_n(out.begin(), above, std::uint8_t{0});
+  std::fill_n(out.end() - below, below, std::uint8_t{0});
+  const int left = window.left - drawn.offset_x, right = policy.out_width - left - window.width;
+  const std::ptrdiff_t before = static_cast<std::ptrdiff_t>(drawn.flipped ? right : left) * source.channels;
+  std::uint8_t* to = out.data() + above;
   if (same_size(drawn)) {
     const ImageView wanted = source.part(drawn.left + window.left, drawn.top + window.top, window.width, window.height);
-    copy_rows(wanted, drawn.flipped, scratch.plain ? plain_kernels() : vector_kernels(), to, stride);
+    const PixelKernels& kernels = scratch.plain ? plain_kernels() : vector_kernels();
+    kernels.place_rows(wanted, drawn.flipped, before, stride, to, stride);
   } else {
+    if (left + right > 0) {
+      std::fill_n(to, window.height * stride, std::uint8_t{0});
+    }
     const auto [pixels, box] = part_of(drawn);
     const ImageView part = source.part(pixels.left, pixels.top, pixels.width, pixels.height);
-    resize(part, box, drawn.scaled_width, drawn.scaled_height, window, drawn.flipped, to, stride, scratch,
+    resize(part, box, drawn.scaled_width, drawn.scaled_height, window, drawn.flipped, to + before, stride, scratch,
            policy.interpolation);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over pixels: the two passes of a resize (across each source row, then down the columns), and rows mirrored.
+// Loops over pixels: the two passes of a resize (across each source row, then down the columns), and rows as they are.
 // Once plain, once with the vector instructions that the processor has; both compute the same integers. Used by resize
 // and image_policy. Thread-safe: no state.
 #pragma once
@@ -23,8 +23,10 @@ struct PixelKernels {
   // beyond each; down.first counts from `rows`. Just `bytes` are written to each of out's rows.
   void (*mix_rows)(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t bytes, const AxisWeights& down,
                    std::uint8_t* out, std::ptrdiff_t out_stride);
-  // Rows of RGB pixels from right to left.
-  void (*mirror_rgb)(ImageView source, std::uint8_t* out, std::ptrdiff_t stride);
+  // The source's rows as they are, or from right to left, each within an output row of `bytes` bytes: `before` black
+  // ones in front of it, and as many behind as are left. Both count whole pixels.
+  void (*place_rows)(ImageView source, bool mirrored, std::ptrdiff_t before, std::ptrdiff_t bytes, std::uint8_t* out,
+                     std::ptrdiff_t stride);
 };
 
 [[nodiscard]] const PixelKernels& plain_kernels();

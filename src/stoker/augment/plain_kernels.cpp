@@ -45,10 +45,13 @@ void mix_rows(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t by
   }
 }
 
-void mirror_rgb(ImageView source, std::uint8_t* out, std::ptrdiff_t stride) {
+void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::ptrdiff_t bytes, std::uint8_t* out,
+                std::ptrdiff_t stride) {
   for (int y = 0; y < source.height; ++y, out += stride) {
+    std::fill_n(out, bytes, std::uint8_t{0});
     for (int x = 0; x < source.width; ++x) {
-      std::copy_n(source.row(y) + (source.width - 1 - x) * 3, 3, out + x * 3);
+      const int from = mirrored ? source.width - 1 - x : x;
+      std::copy_n(source.row(y) + from * source.channels, source.channels, out + before + x * source.channels);
     }
   }
 }
@@ -56,7 +59,7 @@ void mirror_rgb(ImageView source, std::uint8_t* out, std::ptrdiff_t stride) {
 }  // namespace
 
 const PixelKernels& plain_kernels() {
-  static constexpr PixelKernels kKernels{scale_rows, mix_rows, mirror_rgb};
+  static constexpr PixelKernels kKernels{scale_rows, mix_rows, place_rows};
   return kKernels;
 }
 

@@ -7,6 +7,7 @@
 // sums are taken modulo 2^32 and the whole fits, so nothing is lost.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "stoker/augment/vector_kernels.cpp"
+#define HWY_WANT_AVX3_DL  // VBMI and VNNI
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 // clang-format off: must come before highway.h
 #include <hwy/foreach_target.h>
@@ -53,8 +54,13 @@ HWY_INLINE Shorts both(std::uint32_t weights) {
 }
 
 HWY_INLINE void add(Shorts pixels, Shorts low_weights, Shorts high_weights, Sums& sums) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL  // in one instruction, for which Highway 1.0.3 takes two
+  sums.low = Ints{_mm512_dpwssd_epi32(sums.low.raw, pixels.raw, low_weights.raw)};
+  sums.high = Ints{_mm512_dpwssd_epi32(sums.high.raw, pixels.raw, high_weights.raw)};
+#else
   sums.low = hn::ReorderWidenMulAccumulate(kInts, pixels, low_weights, sums.low, sums.low_rest);
   sums.high = hn::ReorderWidenMulAccumulate(kInts, pixels, high_weights, sums.high, sums.high_rest);
+#endif
 }
 
 // Rounded and shifted, yet to be clamped to a byte.
@@ -177,35 +183,117 @@ void mix_rows(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t by
   }
 }
 
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+
+// Any order of 64 bytes in one instruction (VBMI), and bytes that are not wanted neither read nor written:
+// Highway 1.0.3 has no names for these.
+constexpr std::ptrdiff_t kVector = 64;
+
+// Ones for bytes begin ... end - 1 of a vector, of which there may be more than it has.
+HWY_INLINE std::uint64_t bytes_between(std::ptrdiff_t begin, std::ptrdiff_t end) {
+  const std::ptrdiff_t first = std::clamp<std::ptrdiff_t>(begin, 0, kVector),
+                       count = std::clamp<std::ptrdiff_t>(end, 0, kVector) - first;
+  return count <= 0 ? 0 : (~std::uint64_t{0} >> (kVector - count)) << first;
+}
+
+// Columns of `step` bytes, one after the other: byte i of an output row's column is byte order[i] of those that begin
+// at `from` + its place * `direction` in the source row, and black where there is none.
+HWY_INLINE void place_columns(ImageView source, std::ptrdiff_t from, std::ptrdiff_t direction, __m512i order,
+                              std::ptrdiff_t step, std::ptrdiff_t bytes, std::uint8_t* out, std::ptrdiff_t stride) {
+  const auto width = static_cast<std::ptrdiff_t>(source.width) * source.channels;
+  for (std::ptrdiff_t x = 0; x < bytes; x += step) {
+    const std::ptrdiff_t at = from + direction * x;
+    const std::uint64_t read = bytes_between(-at, width - at), written = bytes_between(0, std::min(step, bytes - x));
+    // As a number: what lies before the row's first byte may be nobody's memory.
+    std::uintptr_t row = reinterpret_cast<std::uintptr_t>(source.pixels) + static_cast<std::uintptr_t>(at);
+    std::uint8_t* to = out + x;
+    for (int y = 0; y < source.height; ++y, row += static_cast<std::uintptr_t>(source.stride), to += stride) {
+      const __m512i pixels = _mm512_maskz_loadu_epi8(read, reinterpret_cast<const void*>(row));
+      _mm512_mask_storeu_epi8(to, written, _mm512_permutexvar_epi8(order, pixels));
+    }
+  }
+}
+
+// 21 RGB pixels in reverse order, or bytes as they are.
+struct ByteOrders {
+  alignas(kVector) std::uint8_t reversed[kVector], same[kVector];
+};
+constexpr ByteOrders byte_orders() {
+  ByteOrders orders{};
+  for (int i = 0; i < kVector; ++i) {
+    orders.same[i] = static_cast<std::uint8_t>(i);
+    orders.reversed[i] = static_cast<std::uint8_t>(i == kVector - 1 ? i : 3 * (20 - i / 3) + i % 3);
+  }
+  return orders;
+}
+alignas(kVector) constexpr ByteOrders kOrders = byte_orders();
+
+void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::ptrdiff_t bytes, std::uint8_t* out,
+                std::ptrdiff_t stride) {
+  constexpr std::ptrdiff_t kStep = 63;  // bytes of 21 pixels
+  if (!mirrored) {
+    place_columns(source, -before, 1, _mm512_load_si512(kOrders.same), kVector, bytes, out, stride);
+  } else if (source.channels == 3) {
+    const std::ptrdiff_t from = static_cast<std::ptrdiff_t>(source.width) * 3 + before - kStep;
+    place_columns(source, from, -1, _mm512_load_si512(kOrders.reversed), kStep, bytes, out, stride);
+  } else {
+    plain_kernels().place_rows(source, mirrored, before, bytes, out, stride);
+  }
+}
+
+#else
+
 // Five pixels of a block in reverse order.
 alignas(16) constexpr std::uint8_t kReversed[kBlock] = {12, 13, 14, 9, 10, 11, 6, 7, 8, 3, 4, 5, 0, 1, 2, 128};
 
-void mirror_rgb(ImageView source, std::uint8_t* out, std::ptrdiff_t stride) {
-  if (source.width < 7) {
-    plain_kernels().mirror_rgb(source, out, stride);
-    return;
-  }
+HWY_INLINE void mirror_rgb(const std::uint8_t* row, int width, std::uint8_t* out) {
   constexpr hn::FixedTag<std::uint8_t, kBlock> kOne;
   const auto reversed = hn::Load(kOne, kReversed);
+  int left = width - 1;  // pixels to come
+  std::memcpy(out, row + left * 3, 3);
+  std::uint8_t* to = out + 3;
+  // A block has a byte more than five pixels: one of a pixel that is there, and overwritten by the next one.
+  for (; left > 5; left -= 5, to += 15) {
+    hn::StoreU(hn::TableLookupBytesOr0(hn::LoadU(kOne, row + (left - 5) * 3), reversed), kOne, to);
+  }
+  std::uint8_t last[kBlock];
+  hn::StoreU(hn::TableLookupBytesOr0(hn::LoadU(kOne, row), reversed), kOne, last);
+  std::memcpy(out + width * 3 - 15, last, 15);  // some of them once more
+}
+
+// At least a block, without a call, which for a row of a small picture takes longer than the copy.
+HWY_INLINE void copy_bytes(const std::uint8_t* in, std::size_t count, std::uint8_t* out) {
+  for (std::size_t i = 0; i + kBlock <= count; i += kBlock) {
+    std::memcpy(out + i, in + i, kBlock);
+  }
+  std::memcpy(out + count - kBlock, in + count - kBlock, kBlock);
+}
+
+void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::ptrdiff_t bytes, std::uint8_t* out,
+                std::ptrdiff_t stride) {
+  const auto width = static_cast<std::size_t>(source.width * source.channels);
+  if (mirrored ? source.channels != 3 || source.width < 7 : width < kBlock) {
+    plain_kernels().place_rows(source, mirrored, before, bytes, out, stride);
+    return;
+  }
+  const auto behind = static_cast<std::size_t>(bytes - before) - width;
   for (int y = 0; y < source.height; ++y, out += stride) {
-    const std::uint8_t* row = source.row(y);
-    int left = source.width - 1;  // pixels to come
-    std::memcpy(out, row + left * 3, 3);
-    std::uint8_t* to = out + 3;
-    // A block has a byte more than five pixels: one of a pixel that is there, and overwritten by the next one.
-    for (; left > 5; left -= 5, to += 15) {
-      hn::StoreU(hn::TableLookupBytesOr0(hn::LoadU(kOne, row + (left - 5) * 3), reversed), kOne, to);
+    std::memset(out, 0, static_cast<std::size_t>(before));
+    if (mirrored) {
+      mirror_rgb(source.row(y), source.width, out + before);
+    } else {
+      copy_bytes(source.row(y), width, out + before);
     }
-    std::uint8_t last[kBlock];
-    hn::StoreU(hn::TableLookupBytesOr0(hn::LoadU(kOne, row), reversed), kOne, last);
-    std::memcpy(out + source.width * 3 - 15, last, 15);  // some of them once more
+    std::memset(out + bytes - behind, 0, behind);
   }
 }
+
+#endif
 
 }  // namespace
 
 const PixelKernels* kernels() {
-  static constexpr PixelKernels kKernels{scale_rows, mix_rows, mirror_rgb};
+  static constexpr PixelKernels kKernels{scale_rows, mix_rows, place_rows};
   return &kKernels;
 }
 

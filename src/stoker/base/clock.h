@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wall time in seconds from a steady clock, a stopwatch, and a thread's CPU time. Thread-safe: it holds no state.
+// Wall time in seconds from a steady clock, a stopwatch, and CPU time of a thread or the process. Thread-safe: it holds
+// no state.
 #pragma once
 
 #include <time.h>
@@ -13,12 +14,18 @@ inline double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Seconds that the calling thread has computed so far: what other work on the machine changes least.
-inline double thread_cpu_s() {
+// Seconds on one of the system's clocks.
+inline double clock_s(clockid_t clock) {
   timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  ::clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
+
+// Seconds that the calling thread has computed so far: what other work on the machine changes least.
+inline double thread_cpu_s() { return clock_s(CLOCK_THREAD_CPUTIME_ID); }
+
+// Seconds that all threads of this process have computed so far.
+inline double process_cpu_s() { return clock_s(CLOCK_PROCESS_CPUTIME_ID); }
 
 // Seconds since it was made or last restarted.
 class Stopwatch {

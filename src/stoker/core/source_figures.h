@@ -13,9 +13,24 @@ namespace stoker::core {
 // One kind of work on a sample: "read", "JPEG decode".
 struct StageFigures {
   std::string name;
-  double seconds = 0;      // of wall time, summed over the threads that did it
-  double cpu_seconds = 0;  // of these, computing; the rest slept, or waited for a core
+  double seconds = 0;             // of wall time, summed over the threads that did it
+  double probed_seconds = 0;      // of these, those whose CPU time was taken, too
+  double probed_cpu_seconds = 0;  // that CPU time
+
+  // Of `seconds`, computing; the rest slept, or waited for a core. All, where nothing was probed.
+  [[nodiscard]] double cpu_seconds() const {
+    return probed_seconds > 0 ? seconds * std::clamp(probed_cpu_seconds / probed_seconds, 0.0, 1.0) : seconds;
+  }
 };
+
+// Seconds of all stages.
+[[nodiscard]] inline double sum_of(const std::vector<StageFigures>& stages) {
+  double sum = 0;
+  for (const StageFigures& stage : stages) {
+    sum += stage.seconds;
+  }
+  return sum;
+}
 
 struct SourceFigures {
   double wall_seconds = 0;   // since the source was made
@@ -27,14 +42,7 @@ struct SourceFigures {
   double slowest_seconds = 0;  // of the slowest sample so far
   std::string slowest;         // its name
 
-  // Seconds of all stages.
-  [[nodiscard]] double busy_seconds() const {
-    double sum = 0;
-    for (const StageFigures& stage : stages) {
-      sum += stage.seconds;
-    }
-    return sum;
-  }
+  [[nodiscard]] double busy_seconds() const { return sum_of(stages); }
 };
 
 // A stretch of time between batches and what came of it. An event, too: the loop tells at most one each kFedEach
@@ -48,17 +56,23 @@ struct Fed {
 };
 inline constexpr double kFedEach = 2;
 
-// What lies between two looks at one source; threads and the slowest sample are the later look's.
+// What lies between two looks at one source; threads are the later look's. The slowest sample is none where it is one
+// of before: an old one explains nothing that is late now.
 [[nodiscard]] inline SourceFigures between(const SourceFigures& earlier, SourceFigures later) {
   later.wall_seconds -= earlier.wall_seconds;
   later.wait_seconds -= earlier.wait_seconds;
   later.samples -= earlier.samples;
   later.copy_seconds -= earlier.copy_seconds;
+  if (later.slowest_seconds <= earlier.slowest_seconds) {
+    later.slowest_seconds = 0;
+    later.slowest.clear();
+  }
   for (StageFigures& stage : later.stages) {
     const auto same = std::ranges::find(earlier.stages, stage.name, &StageFigures::name);
     if (same != earlier.stages.end()) {
       stage.seconds -= same->seconds;
-      stage.cpu_seconds -= same->cpu_seconds;
+      stage.probed_seconds -= same->probed_seconds;
+      stage.probed_cpu_seconds -= same->probed_cpu_seconds;
     }
   }
   return later;

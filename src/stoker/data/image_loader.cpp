@@ -32,9 +32,10 @@ SlotRing::Memory pinned(std::size_t bytes) {
   return {memory, memory->mutable_data_ptr()};
 }
 
-int depth_of(const ImageLoaderOptions& options, std::int64_t row_bytes) {
+std::size_t depth_of(const ImageLoaderOptions& options, std::int64_t row_bytes) {
   const double bytes = static_cast<double>(row_bytes * std::max<std::int64_t>(options.batch / options.ranks, 1));
-  return options.depth > 0 ? options.depth : static_cast<int>(std::clamp(kRoomAhead / bytes, kLeastAhead, kMostAhead));
+  return options.depth > 0 ? static_cast<std::size_t>(options.depth)
+                           : static_cast<std::size_t>(std::clamp(kRoomAhead / bytes, kLeastAhead, kMostAhead));
 }
 
 }  // namespace
@@ -77,9 +78,9 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
       ledger_(options_.bad, options_.split.size()),
       position_(options_.start),
       ahead_(options_.start),
-      ring_(shape().bytes(), static_cast<std::size_t>(depth_of(options_, reader_.row_bytes())) + kUnderWay,
+      ring_(shape().bytes(), depth_of(options_, reader_.row_bytes()) + kUnderWay,
             options_.pinned ? pinned : SlotRing::pageable),
-      slots_(static_cast<std::size_t>(depth_of(options_, reader_.row_bytes()))),
+      slots_(depth_of(options_, reader_.row_bytes())),
       gate_(std::max(options_.cores, 1)),
       workspaces_(static_cast<std::size_t>(most_threads())),
       mixing_(workspaces_.size()),

@@ -8,8 +8,9 @@ namespace {
 
 // Looking at the clock takes some 25 ns: six times a sample is 1 % of 15 us, and of a 32nd of that.
 constexpr std::int64_t kShort = 20'000, kStride = 32;
-// A thread's CPU time is a call of the kernel, some 250 ns: its share is found from every 16th sample.
-constexpr std::int64_t kCpuEach = 16;
+// A thread's CPU time is a call of the kernel, some 250 ns: its share is found from every 16th sample, and from all
+// that follow one of at least a millisecond.
+constexpr std::int64_t kCpuEach = 16, kLong = 1'000'000;
 
 std::int64_t ns(clockid_t clock) {
   timespec now{};
@@ -29,7 +30,7 @@ void StageLaps::begin(std::int64_t sample) {
     --untimed_;
   } else {
     timing_ = true;
-    timing_cpu_ = stride_ == 1 && timed_++ % kCpuEach == 0;
+    timing_cpu_ = stride_ == 1 && (sample_ns_ >= kLong || timed_++ % kCpuEach == 0);
     sample_ns_ = 0;
     lap(static_cast<int>(Stage::kOpen));
   }
@@ -83,9 +84,7 @@ core::SourceFigures sum(std::span<const StageLaps* const> threads, std::int64_t&
       wall_of_cpu += time.wall_of_cpu.value.load(std::memory_order_relaxed);
     }
     if (wall > 0) {
-      const double share =
-          wall_of_cpu > 0 ? std::min(1.0, static_cast<double>(cpu) / static_cast<double>(wall_of_cpu)) : 1;
-      figures.stages.push_back({std::string(kStageNames[stage]), seconds(wall), seconds(wall) * share});
+      figures.stages.push_back({std::string(kStageNames[stage]), seconds(wall), seconds(wall_of_cpu), seconds(cpu)});
     }
   }
   for (const StageLaps* thread : threads) {

@@ -31,7 +31,7 @@ int ThreadGovernor::look(const core::SourceFigures& now) {
   double asleep = 0;
   for (const core::StageFigures& stage : window.stages) {  // others only wait for a core
     const bool waits_for_a_disk = stage.name == stage_name(Stage::kOpen) || stage.name == stage_name(Stage::kRead);
-    asleep += waits_for_a_disk ? stage.seconds - stage.cpu_seconds : 0;
+    asleep += waits_for_a_disk ? stage.seconds - stage.cpu_seconds() : 0;
   }
   const double busy = window.busy_seconds();
   const Window seen{window.wait_seconds / window.wall_seconds,

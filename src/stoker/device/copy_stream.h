@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies from the host to a device beside the work of its current stream. The CUDA one comes from Backend; a CPU has
-// none, since its batches lie where they are used. Used by Prefetcher; one thread starts copies, another uses them.
+// none, since its batches lie where they are used. Used by Prefetcher and by ResidentSet and ResidentSource; one thread starts copies, another uses them.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -14,23 +14,15 @@ namespace {
 constexpr double kStarved = 0.05;   // of the time: less is handing over, and the first batch of a short stretch
 constexpr double kAtWork = 0.7;     // of the time: a station that is less is held up by others
 constexpr double kSlowSample = 20;  // times the mean
-constexpr double kAsleep = 0.5;     // of a stage's time: then threads are what is missing, not cores
+constexpr double kAsleep = 0.5;     // of the loader's time: then threads are what is missing, not cores
 constexpr int kMostAdvice = 1024;   // threads or cores; more is no advice
-
-double seconds_of(const std::vector<core::StageFigures>& stages) {
-  double sum = 0;
-  for (const core::StageFigures& stage : stages) {
-    sum += stage.seconds;
-  }
-  return sum;
-}
 
 // The longest stage, and its share of all.
 void name_longest(const std::vector<core::StageFigures>& stages, Feeding& feeding) {
   const auto longest = std::ranges::max_element(stages, {}, &core::StageFigures::seconds);
   if (longest != stages.end() && longest->seconds > 0) {
     feeding.stage = longest->name;
-    feeding.share = longest->seconds / seconds_of(stages);
+    feeding.share = longest->seconds / core::sum_of(stages);
   }
 }
 
@@ -46,7 +38,7 @@ double longest_pause(const core::Fed& figures) {
 double cpu_seconds_of(const core::SourceFigures& source) {
   double sum = 0;
   for (const core::StageFigures& stage : source.stages) {
-    sum += stage.cpu_seconds;
+    sum += stage.cpu_seconds();
   }
   return sum;
 }

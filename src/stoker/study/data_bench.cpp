@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/study/data_bench.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -26,15 +24,6 @@ constexpr const char* kCache = "cache";  // of decoded pictures: kept ones would
 constexpr int kFirst = 4;                // batches before anything is measured: more than are made ahead
 constexpr int kBar = 30;                 // columns
 constexpr double kSearching = 3;         // times as long: auto has to find its number of threads first
-
-double process_cpu_s() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
 
 // The next batch, over the ends of epochs.
 std::int64_t take(core::BatchSource& source) {
@@ -82,7 +71,7 @@ std::string stage_rows(const core::SourceFigures& spent) {
     if (share < 0.001) {
       continue;
     }
-    const double asleep = 1 - stage.cpu_seconds / stage.seconds;
+    const double asleep = 1 - stage.cpu_seconds() / stage.seconds;
     text += fmt::format("  {:<12}{:>9.3f} ms {:>4.0f} %  {}{}\n", stage.name,
                         1e3 * stage.seconds / static_cast<double>(std::max<std::int64_t>(spent.samples, 1)),
                         100 * share, std::string(static_cast<std::size_t>(std::lround(share * kBar)), '#'),
@@ -97,7 +86,7 @@ const DataWay& best_of(const DataBench& bench) { return *std::ranges::max_elemen
 Json to_json(const DataWay& way) {
   Json stages = Json::object();
   for (const core::StageFigures& stage : way.spent.stages) {
-    stages[stage.name] = {{"seconds", stage.seconds}, {"cpu_seconds", stage.cpu_seconds}};
+    stages[stage.name] = {{"seconds", stage.seconds}, {"cpu_seconds", stage.cpu_seconds()}};
   }
   return {{"name", way.name},
           {"threads", way.threads},
