@@ -7,7 +7,7 @@
 // sums are taken modulo 2^32 and the whole fits, so nothing is lost.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "stoker/augment/vector_kernels.cpp"
-#define HWY_WANT_AVX3_DL  // VBMI and VNNI
+#define HWY_WANT_AVX3_DL  // for VBMI
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 // clang-format off: must come before highway.h
 #include <hwy/foreach_target.h>
@@ -54,13 +54,8 @@ HWY_INLINE Shorts both(std::uint32_t weights) {
 }
 
 HWY_INLINE void add(Shorts pixels, Shorts low_weights, Shorts high_weights, Sums& sums) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL  // in one instruction, for which Highway 1.0.3 takes two
-  sums.low = Ints{_mm512_dpwssd_epi32(sums.low.raw, pixels.raw, low_weights.raw)};
-  sums.high = Ints{_mm512_dpwssd_epi32(sums.high.raw, pixels.raw, high_weights.raw)};
-#else
   sums.low = hn::ReorderWidenMulAccumulate(kInts, pixels, low_weights, sums.low, sums.low_rest);
   sums.high = hn::ReorderWidenMulAccumulate(kInts, pixels, high_weights, sums.high, sums.high_rest);
-#endif
 }
 
 // Rounded and shifted, yet to be clamped to a byte.
@@ -183,7 +178,7 @@ void mix_rows(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t by
   }
 }
 
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+#if HWY_TARGET <= HWY_AVX3_DL  // targets so low are x86 processors
 
 // Any order of 64 bytes in one instruction (VBMI), and bytes that are not wanted neither read nor written:
 // Highway 1.0.3 has no names for these.

@@ -16,7 +16,8 @@ struct BadSample {
   std::string replaced_by;           // the name of the sample that stood in; empty: the batch went without
 };
 
-// Called on the consumer's thread, once for each sample of an epoch, in the order of batches and rows.
+// Called on the thread that takes a source's batches, which may be a prefetcher's, once for each sample of an epoch, in
+// the order of batches and rows. Two sources may call at a time.
 using BadSampleListener = std::function<void(const BadSample&)>;
 
 }  // namespace stoker::core

@@ -37,6 +37,7 @@ struct SourceFigures {
   double wait_seconds = 0;   // of these the consumer waited
   std::int64_t samples = 0;  // that stages worked on
   int threads = 0;           // at work now; 0: the consumer's own
+  int cores = 0;             // of these so many compute at a time; 0: all
   std::vector<StageFigures> stages;
   double copy_seconds = 0;     // to the device, beside everything else; 0 where nothing is copied
   double slowest_seconds = 0;  // of the slowest sample so far

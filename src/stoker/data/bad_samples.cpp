@@ -18,6 +18,12 @@ std::int64_t stand_in(std::uint64_t seed, std::int64_t epoch, std::int64_t index
   return static_cast<std::int64_t>(((high << 32) | low) % static_cast<std::uint64_t>(samples));
 }
 
+std::string without_name(std::string_view message, std::string_view name) {
+  const std::string named = fmt::format("{}: ", name);
+  const std::size_t at = message.find(named);
+  return std::string(at == std::string_view::npos ? message : message.substr(at + named.size()));
+}
+
 BadSampleLedger::BadSampleLedger(BadSampleOptions options, std::int64_t samples)
     : options_(std::move(options)), samples_(samples) {
   if (!(options_.budget >= 0 && options_.budget <= 1)) {

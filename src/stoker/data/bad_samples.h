@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of samples that cannot be had: the run ends, or goes on without them or with others in their place, up
-// to a budget. Every decision depends on (seed, epoch, sample) alone. Used by ImageLoader: its threads
-// draw stand-ins, its consumer's thread has the ledger.
+// to a budget. Every decision depends on (seed, epoch, sample) alone. Used by ImageLoader: its threads draw stand-ins,
+// its consumer's thread has the ledger.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stoker/core/bad_sample.h"
@@ -32,6 +33,9 @@ inline constexpr int kStandIns = 16;
 // 0 ... kStandIns - 1.
 [[nodiscard]] std::int64_t stand_in(std::uint64_t seed, std::int64_t epoch, std::int64_t index, int attempt,
                                     std::int64_t samples);
+
+// A decoder's message on a sample without the sample's name: "[data.jpeg] a/1.jpg: is empty" to "is empty".
+[[nodiscard]] std::string without_name(std::string_view message, std::string_view name);
 
 class BadSampleLedger {
  public:

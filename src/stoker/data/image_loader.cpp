@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "stoker/base/error.h"
+#include "stoker/data/equal_batches.h"
 #include "stoker/data/sampler.h"
 
 namespace stoker::data {
@@ -18,19 +19,24 @@ constexpr double kRoomAhead = 64e6;                // bytes of batches made ahea
 constexpr double kLeastAhead = 2, kMostAhead = 4;  // batches: one to take while one is filled; more evens out bursts
 constexpr std::size_t kUnderWay = 4;               // batches that a consumer has at a time: step, copy, and some
 
-// "[data.jpeg] a/1.jpg: is empty" to "is empty".
-std::string without_name(std::string_view message, std::string_view name) {
-  const std::size_t at = message.find(name);
-  const bool named = at != std::string_view::npos && message.substr(at + name.size()).starts_with(": ");
-  return std::string(named ? message.substr(at + name.size() + 2) : message);
-}
-
 // In page-locked memory, so that a copy to a GPU need not wait.
 SlotRing::Memory pinned(std::size_t bytes) {
   auto memory = std::make_shared<at::Tensor>(
       at::empty({static_cast<std::int64_t>(bytes)}, at::TensorOptions().dtype(at::kByte).pinned_memory(true)));
   return {memory, memory->mutable_data_ptr()};
 }
+
+// A sample's stages end with it, however it ends.
+class EndOfSample {
+ public:
+  explicit EndOfSample(StageLaps& laps) : laps_(laps) {}
+  EndOfSample(const EndOfSample&) = delete;
+  EndOfSample& operator=(const EndOfSample&) = delete;
+  ~EndOfSample() { laps_.end(); }
+
+ private:
+  StageLaps& laps_;
+};
 
 std::size_t depth_of(const ImageLoaderOptions& options, std::int64_t row_bytes) {
   const double bytes = static_cast<double>(row_bytes * std::max<std::int64_t>(options.batch / options.ranks, 1));
@@ -53,8 +59,8 @@ ImageLoaderOptions checked(ImageLoaderOptions options) {
     fail<ConfigError>("data.loader", "threads and cores must be in 0 ... {}, got {} and {}", kMostThreads,
                       options.threads, options.cores);
   }
-  const bool even = options.ranks > 0 && options.batch % options.ranks == 0;
-  augment::check(options.mix, even ? options.batch / options.ranks : 1);
+  check_rank(options.rank, options.ranks);
+  augment::check(options.mix, options.batch % options.ranks == 0 ? options.batch / options.ranks : 1);
   if (!options.order) {
     options.order = std::make_shared<Sampler>(SamplerOptions{.samples = options.split.size(),
                                                              .batch = options.batch,
@@ -67,6 +73,11 @@ ImageLoaderOptions checked(ImageLoaderOptions options) {
   if (options.order->samples() != options.split.size()) {
     fail<ConfigError>("data.loader", "the order is of {} samples, the {} split has {}", options.order->samples(),
                       options.split.name, options.split.size());
+  }
+  const std::int64_t whole = options.order->steps_per_epoch() > 1 ? options.order->global_size(0, 0) : options.batch;
+  if (options.mix.on() && whole != options.batch) {
+    fail<ConfigError>("data.loader", "the order has batches of {} samples, to be mixed in those of {}", whole,
+                      options.batch);
   }
   return options;
 }
@@ -98,9 +109,7 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
     workspace.gate = governor_ ? &gate_ : nullptr;
     workspace.laps.on_enter = options_.on_stage;
   }
-  for (std::size_t i = 0; i < slots_.size() && steps_per_epoch() > 0; ++i) {
-    submit_next();
-  }
+  submit_ahead();
 }
 
 ImageLoader::~ImageLoader() = default;
@@ -114,6 +123,17 @@ ImageSlotShape ImageLoader::shape() const {
   const augment::ImagePolicy& policy = options_.policy;
   return {(options_.batch + options_.ranks - 1) / options_.ranks, policy.out_height, policy.out_width,
           options_.channels, options_.mix.on()};
+}
+
+// Batches for all slots that are free, also of the next epoch unless that is to be asked for first.
+void ImageLoader::submit_ahead() {
+  const auto slots = static_cast<std::int64_t>(slots_.size());
+  const auto wanted = [&] {
+    return ahead_.step < steps_per_epoch() || !options_.once || position_.epoch > ahead_.epoch;
+  };
+  while (steps_per_epoch() > 0 && tickets_ - taken_ < slots && wanted()) {
+    submit_next();
+  }
 }
 
 void ImageLoader::submit_next() {
@@ -157,6 +177,7 @@ void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
   ImageSlot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
   const auto at = static_cast<std::size_t>(row);
   SampleWorkspace& workspace = workspaces_[static_cast<std::size_t>(worker)];
+  const EndOfSample end(workspace.laps);
   const std::int64_t index = slot.indices[at];
   reader_.prefetch(std::span<const std::int64_t>(slot.indices).subspan(at + 1));
   try {
@@ -165,23 +186,22 @@ void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
     if (ledger_.on_bad() == OnBad::kRaise) {
       throw;
     }
-    core::BadSample bad{slot.position.epoch, slot.position.step, index, reader_.name(index), {}, {}};
-    bad.reason = without_name(error.what(), bad.name);
+    ImageSlot::Bad bad{{slot.position.epoch, slot.position.step, index, reader_.name(index), {}, {}}};
+    bad.sample.reason = without_name(error.what(), bad.sample.name);
     if (ledger_.on_bad() == OnBad::kReplace && !put_stand_in(slot, at, bad, workspace)) {
       throw;  // so many are bad that chance finds no good one
     }
     slot.bad[at] = std::move(bad);
   }
-  const bool good = !slot.bad[at] || !slot.bad[at]->replaced_by.empty();
+  const bool good = !slot.bad[at] || slot.bad[at]->stand_in >= 0;
   workspace.laps.enter(Stage::kCollate);
   slot.mixer.row_read(row, good, slot.pixels(), mixing_[static_cast<std::size_t>(worker)]);
-  workspace.laps.end();
 }
 
-bool ImageLoader::put_stand_in(ImageSlot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace) {
+bool ImageLoader::put_stand_in(ImageSlot& slot, std::size_t row, ImageSlot::Bad& bad, SampleWorkspace& workspace) {
   for (int attempt = 0; attempt < kStandIns; ++attempt) {
     const std::int64_t position =
-        stand_in(options_.seed, slot.position.epoch, bad.index, attempt, options_.split.size());
+        stand_in(options_.seed, slot.position.epoch, bad.sample.index, attempt, options_.split.size());
     const std::int64_t index = options_.split.samples[position];
     try {
       reader_.read_row(index, options_.seed, slot.position.epoch, slot.row(row), workspace,
@@ -189,27 +209,27 @@ bool ImageLoader::put_stand_in(ImageSlot& slot, std::size_t row, core::BadSample
     } catch (const DataError&) {
       continue;
     }
-    slot.indices[row] = index;
     slot.labels[row] = options_.split.labels[position];
-    bad.replaced_by = reader_.name(index);
+    bad.stand_in = index;
+    bad.sample.replaced_by = reader_.name(index);
     return true;
   }
   return false;
 }
 
 core::Batch ImageLoader::finish(ImageSlot& slot) {
-  bool gaps = false;
-  for (const std::optional<core::BadSample>& bad : slot.bad) {
+  bool any_bad = false;
+  for (const std::optional<ImageSlot::Bad>& bad : slot.bad) {
     if (bad) {
-      ledger_.add(*bad);
-      gaps = gaps || bad->replaced_by.empty();
+      ledger_.add(bad->sample);
+      any_bad = true;
     }
   }
   if (options_.mix.on()) {
     slot.mixer.pair(slot.labels, static_cast<std::int64_t>(slot.indices.size()), slot.mixed, slot.shares);
   }
-  if (gaps) {
-    slot.close_gaps();
+  if (any_bad) {
+    slot.settle_bad();
   }
   return slot.finish();
 }
@@ -219,22 +239,44 @@ std::optional<core::Batch> ImageLoader::next() {
     position_ = {position_.epoch + 1, 0};
     return std::nullopt;
   }
+  if (governor_) {
+    watch_for_pauses();
+  }
+  submit_ahead();
   ++position_.step;
   core::Batch batch;
+  ++taken_;
   try {
     batch = finish(slots_[static_cast<std::size_t>(pool_.take()) % slots_.size()]);
   } catch (...) {
-    submit_next();  // into the slot of the batch that failed
+    submit_ahead();  // into the slot of the batch that failed
     throw;
   }
-  submit_next();
-  if (governor_ && governor_->due(since_.seconds())) {
+  submit_ahead();
+  if (governor_) {
+    govern();
+  }
+  return batch;
+}
+
+void ImageLoader::watch_for_pauses() {
+  constexpr double kPause = 0.3, kUnusual = 10;  // seconds; times what the consumer usually takes for a batch
+  const double gap = since_.seconds() - left_at_;
+  if (gap > std::max(kPause, kUnusual * usual_gap_)) {
+    governor_->consumer_was_away(counted());
+  } else {
+    usual_gap_ += 0.1 * (gap - usual_gap_);
+  }
+}
+
+void ImageLoader::govern() {
+  if (governor_->due(since_.seconds())) {
     const int threads = governor_->look(counted());
     if (threads != pool_.threads()) {
       pool_.set_threads(threads);
     }
   }
-  return batch;
+  left_at_ = since_.seconds();
 }
 
 core::SourceFigures ImageLoader::counted(std::int64_t* slowest) const {
@@ -247,6 +289,7 @@ core::SourceFigures ImageLoader::counted(std::int64_t* slowest) const {
   figures.wall_seconds = since_.seconds();
   figures.wait_seconds = pool_.wait_seconds();
   figures.threads = pool_.threads();
+  figures.cores = options_.cores;
   if (slowest != nullptr) {
     *slowest = sample;
   }

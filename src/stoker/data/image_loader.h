@@ -49,6 +49,7 @@ struct ImageLoaderOptions {
   std::function<void(Stage, std::int64_t sample)> on_stage = {};  // on the threads, as each stage begins; for tests
   std::shared_ptr<PixelStore> store;  // pictures stay decoded in it; of split.source with these channels; null: none do
   std::shared_ptr<KnownBad> known_bad;  // pictures that need not be tried; of split.source; null: all are
+  bool once = false;                    // one epoch: batches of the next are not made before they are asked for
   core::Position start;  // the first batch to hand out; step may equal steps_per_epoch(): the epoch's end
   int rank = 0;
   int ranks = 1;
@@ -83,10 +84,13 @@ class ImageLoader final : public core::BatchSource {
   [[nodiscard]] ImageSlotShape shape() const;
   [[nodiscard]] int most_threads() const;
   [[nodiscard]] core::SourceFigures counted(std::int64_t* slowest = nullptr) const;
+  void submit_ahead();
   void submit_next();
+  void watch_for_pauses();
+  void govern();
   [[nodiscard]] static std::uint32_t occurrence(const ImageSlot& slot, std::size_t row, bool stand_in);
   void fill(std::int64_t ticket, std::int64_t row, int worker);
-  bool put_stand_in(ImageSlot& slot, std::size_t row, core::BadSample& bad, SampleWorkspace& workspace);
+  bool put_stand_in(ImageSlot& slot, std::size_t row, ImageSlot::Bad& bad, SampleWorkspace& workspace);
   core::Batch finish(ImageSlot& slot);
 
   ImageLoaderOptions options_;  // with an order
@@ -95,12 +99,14 @@ class ImageLoader final : public core::BatchSource {
   core::Position position_;   // of the next batch to hand out
   core::Position ahead_;      // of the next batch to submit
   std::int64_t tickets_ = 0;  // submitted so far; a ticket's slot is slots_[ticket % slots]
+  std::int64_t taken_ = 0;    // of these
   SlotRing ring_;
   std::vector<ImageSlot> slots_;
   CpuGate gate_;
   std::vector<SampleWorkspace> workspaces_;
   std::vector<std::vector<std::uint8_t>> mixing_;  // a row for each worker
   Stopwatch since_;
+  double left_at_ = 0, usual_gap_ = 0;  // seconds since then: when next() last returned; until it was called again
   std::optional<ThreadGovernor> governor_;
   RowPool pool_;  // last: its threads use all of the above and end first
 };

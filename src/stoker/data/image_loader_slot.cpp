@@ -60,11 +60,14 @@ augment::Pixels ImageSlot::pixels() const {
   return {reinterpret_cast<std::uint8_t*>(memory_.get()), shape_.width, shape_.height, shape_.channels};
 }
 
-void ImageSlot::close_gaps() {
+void ImageSlot::settle_bad() {
   std::size_t kept = 0;
   for (std::size_t from = 0; from < indices.size(); ++from) {
-    if (bad[from] && bad[from]->replaced_by.empty()) {
+    if (bad[from] && bad[from]->stand_in < 0) {
       continue;
+    }
+    if (bad[from]) {
+      indices[from] = bad[from]->stand_in;
     }
     if (kept < from) {
       std::ranges::copy(row(from), row(kept).begin());
@@ -79,7 +82,7 @@ void ImageSlot::close_gaps() {
   }
   if (kept == 0 && !indices.empty()) {
     fail<DataError>("data.loader", "none of the {} samples of epoch {}, step {} can be had; the first: {}",
-                    indices.size(), position.epoch, position.step, bad.front()->reason);
+                    indices.size(), position.epoch, position.step, bad.front()->sample.reason);
   }
   indices.resize(kept);
 }

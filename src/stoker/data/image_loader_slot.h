@@ -33,9 +33,14 @@ struct ImageSlotShape {
 
 struct ImageSlot {
   core::Position position;
-  std::vector<std::int64_t> indices;                // of each row, in the split's source
-  std::optional<std::int64_t> first_draw;           // as BatchOrder's
-  std::vector<std::optional<core::BadSample>> bad;  // of each row; replaced_by tells whether another one stands in
+  std::vector<std::int64_t> indices;       // of each row, in the split's source
+  std::optional<std::int64_t> first_draw;  // as BatchOrder's
+  // A row that could not be had, and the index of what stands in for it; -1: nothing does.
+  struct Bad {
+    core::BadSample sample;
+    std::int64_t stand_in = -1;
+  };
+  std::vector<std::optional<Bad>> bad;  // of each row
   BlockMixer mixer;
   std::int64_t *labels = nullptr, *mixed = nullptr;  // of each row; mixed: with shape.mixed
   float* shares = nullptr;                           // likewise
@@ -45,8 +50,9 @@ struct ImageSlot {
   // The pixels of a row, HWC, and all rows as pictures.
   [[nodiscard]] std::span<std::uint8_t> row(std::size_t row) const;
   [[nodiscard]] augment::Pixels pixels() const;
-  // Good rows move up to where left-out ones were. DataError if none is good.
-  void close_gaps();
+  // What stands in takes its places in indices, which the threads no longer look at; good rows move up to where
+  // left-out ones were. DataError if none is good.
+  void settle_bad();
   // The finished batch, as ImageLoader hands it out. The slot has no memory from here on.
   [[nodiscard]] core::Batch finish();
 

@@ -10,6 +10,7 @@
 #include "stoker/base/csv_cell.h"
 #include "stoker/base/error.h"
 #include "stoker/base/version.h"
+#include "stoker/data/bad_samples.h"
 #include "stoker/data/csv.h"
 #include "stoker/data/image_decode.h"
 
@@ -21,12 +22,6 @@ constexpr std::int64_t kWriteEvery = 10'000'000'000;  // ns
 std::string hash_of(std::string_view text) {
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
-
-// "[data.jpeg] a/1.jpg: is empty" to "is empty".
-std::string without_name(std::string_view message, const std::string& name) {
-  const std::size_t at = message.find(name + ": ");
-  return std::string(at == std::string_view::npos ? message : message.substr(at + name.size() + 2));
 }
 
 // What a list begins with: of another version, or of another kind of decoding, it says nothing.

@@ -2,6 +2,7 @@
 #include "stoker/data/row_pool.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "stoker/base/clock.h"
@@ -13,8 +14,22 @@ RowPool::RowPool(int threads, Fill fill) : fill_(std::move(fill)), active_(threa
   if (threads < 0 || threads > 1024) {
     fail<ConfigError>("data.row_pool", "threads must be in 0 ... 1024, got {}", threads);
   }
-  for (int worker = 0; worker < threads; ++worker) {
+  while (static_cast<int>(threads_.size()) < threads) {
+    if (!start_thread()) {
+      stop();
+      fail<ConfigError>("data.row_pool", "the system has room for {} of {} threads; set threads={}", threads_.size(),
+                        threads, threads_.size());
+    }
+  }
+}
+
+bool RowPool::start_thread() {
+  try {
+    const auto worker = static_cast<int>(threads_.size());
     threads_.emplace_back([this, worker] { work(worker); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;
   }
 }
 
@@ -22,23 +37,26 @@ void RowPool::set_threads(int threads) {
   if (threads < 1 || threads > 1024 || active_ == 0) {
     fail<ConfigError>("data.row_pool", "cannot go from {} to {} threads", active_.load(), threads);
   }
+  while (static_cast<int>(threads_.size()) < threads && start_thread()) {
+  }
   {
     const std::lock_guard lock(mutex_);
-    active_ = threads;
-  }
-  for (int worker = static_cast<int>(threads_.size()); worker < threads; ++worker) {
-    threads_.emplace_back([this, worker] { work(worker); });
+    active_ = std::min(threads, static_cast<int>(threads_.size()));
   }
   has_work_.notify_all();
 }
 
-RowPool::~RowPool() {
+RowPool::~RowPool() { stop(); }
+
+void RowPool::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   has_work_.notify_all();
-  threads_.clear();  // joins
+  for (std::jthread& thread : threads_) {
+    thread.join();
+  }
 }
 
 void RowPool::submit(std::int64_t ticket, std::int64_t rows) {

@@ -20,7 +20,7 @@ class RowPool {
   // Fills row `row` of batch `ticket` (as submitted) on thread `worker`, 0 ... threads - 1. May throw.
   using Fill = std::function<void(std::int64_t ticket, std::int64_t row, int worker)>;
 
-  // threads may be 0: then take() does the work itself, as worker 0.
+  // threads may be 0: then take() does the work itself, as worker 0. ConfigError where the system has no room for them.
   RowPool(int threads, Fill fill);
   RowPool(const RowPool&) = delete;
   RowPool& operator=(const RowPool&) = delete;
@@ -32,7 +32,8 @@ class RowPool {
   // Waits until the oldest batch is complete, and forgets it. Throws what its first failing row threw: first by row,
   // not by time, so the error does not depend on the threads. Returns its ticket. At least one must be submitted.
   std::int64_t take();
-  // So many threads work from now on, at least 1: more are started, the last ones rest after the share they are at.
+  // So many threads work from now on, at least 1: more are started, as far as the system
+  // has room for them, the last ones rest after the share they are at.
   // For pools made with at least 1. By the consumer's thread.
   void set_threads(int threads);
   [[nodiscard]] int threads() const { return active_; }
@@ -48,13 +49,15 @@ class RowPool {
     std::int64_t failed_row = 0;
     std::exception_ptr error;  // of failed_row
   };
+  bool start_thread();
+  void stop();
   void work(int worker);
   void fill_rows(Job& job, std::int64_t first, std::int64_t last, int worker);
 
   Fill fill_;
-  std::atomic<int> active_;  // threads at work; the others rest
+  std::atomic<int> active_;               // threads at work; the others rest
   std::atomic<double> wait_seconds_ = 0;  // changed by the consumer's thread alone
-  std::mutex mutex_;  // guards jobs_ and their fields, and changes of active_
+  std::mutex mutex_;                      // guards jobs_ and their fields, and changes of active_
   std::condition_variable has_work_, has_result_;
   std::deque<Job> jobs_;  // oldest first; references stay good while others come and go at the ends
   std::atomic<bool> stopping_ = false;

@@ -6,10 +6,11 @@
 namespace stoker::data {
 namespace {
 
-// Looking at the clock takes some 25 ns: six times a sample is 1 % of 15 us, and of a 32nd of that.
-constexpr std::int64_t kShort = 20'000, kStride = 32;
-// A thread's CPU time is a call of the kernel, some 250 ns: its share is found from every 16th sample, and from all
-// that follow one of at least a millisecond.
+// Looking at the clock takes some 25 ns: six times a sample is 1 % of 15 us, and of a 31st of that. Odd, as what
+// happens now and then does so at multiples of powers of two: shares of batches, blocks of MixUp.
+constexpr std::int64_t kShort = 20'000, kStride = 31;
+// A thread's CPU time is a call of the kernel, some 250 ns: its share is found from every 16th that is timed, and from
+// all that follow one of at least a millisecond.
 constexpr std::int64_t kCpuEach = 16, kLong = 1'000'000;
 
 std::int64_t ns(clockid_t clock) {
@@ -30,7 +31,7 @@ void StageLaps::begin(std::int64_t sample) {
     --untimed_;
   } else {
     timing_ = true;
-    timing_cpu_ = stride_ == 1 && (sample_ns_ >= kLong || timed_++ % kCpuEach == 0);
+    timing_cpu_ = sample_ns_ >= kLong || timed_++ % kCpuEach == 0;
     sample_ns_ = 0;
     lap(static_cast<int>(Stage::kOpen));
   }

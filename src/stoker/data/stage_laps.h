@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a thread spends in each stage of a sample, at a cost that does not matter: one look at the clock a stage,
-// and where samples take microseconds only at every 32nd of them. One thread writes, any may read.
+// and where samples take microseconds only at every 31st of them. One thread writes, any may read.
 #pragma once
 
 #include <array>

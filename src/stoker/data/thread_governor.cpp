@@ -33,10 +33,10 @@ int ThreadGovernor::look(const core::SourceFigures& now) {
     const bool waits_for_a_disk = stage.name == stage_name(Stage::kOpen) || stage.name == stage_name(Stage::kRead);
     asleep += waits_for_a_disk ? stage.seconds - stage.cpu_seconds() : 0;
   }
-  const double busy = window.busy_seconds();
+  const double busy = std::min(window.busy_seconds(), threads_ * window.wall_seconds);  // estimates may say more
   const Window seen{window.wait_seconds / window.wall_seconds,
                     static_cast<double>(window.samples) / window.wall_seconds, busy / window.wall_seconds,
-                    busy > 0 ? asleep / busy : 0};
+                    busy > 0 ? std::min(asleep / busy, 1.0) : 0};
   if (before_ > 0) {
     judge(seen);
     return threads_;
@@ -48,10 +48,15 @@ int ThreadGovernor::look(const core::SourceFigures& now) {
   return change_to(seen.starved > kStarved ? more(seen) : fewer(seen), seen);
 }
 
-// Of a change: whether it stays.
+void ThreadGovernor::consumer_was_away(const core::SourceFigures& now) {
+  start_ = now;
+  settling_ = true;
+}
+
+// Of a change: whether it stays. Where the consumer waits all the same, fewer threads may do as much.
 void ThreadGovernor::judge(const Window& seen) {
-  const bool grew = threads_ > before_;
-  const bool good = grew ? seen.rate >= kGain * rate_before_ : seen.starved <= kStarved;
+  const double wanted = threads_ > before_ ? kGain : 1 / kGain;
+  const bool good = seen.starved <= kStarved || (before_starved_ && seen.rate >= wanted * rate_before_);
   if (!good) {
     threads_ = before_;
     settling_ = true;
@@ -65,18 +70,23 @@ int ThreadGovernor::change_to(int threads, const Window& seen) {
   if (threads != threads_) {
     before_ = threads_;
     rate_before_ = seen.rate;
+    before_starved_ = seen.starved > kStarved;
     threads_ = threads;
     settling_ = true;
   }
   return threads_;
 }
 
-// As many as the consumer would keep busy if it never waited, at most twice as many as now.
+// As many as the consumer would keep busy if it never waited, at most twice as many as now. No more than the cores
+// where no disk is waited for, also if one was before.
 int ThreadGovernor::more(const Window& seen) const {
   const double wanted = seen.busy / std::max(1 - seen.starved, 1e-3);
   const int most = seen.asleep >= kAsleep ? limits_.most : limits_.cores;
+  if (threads_ > most) {
+    return most;
+  }
   const int step = static_cast<int>(std::min(std::ceil(wanted - kSlack), 2.0 * threads_));
-  return std::max(threads_, std::min(most, std::max(threads_ + 1, step)));
+  return std::min(most, std::max(threads_ + 1, step));
 }
 
 int ThreadGovernor::fewer(const Window& seen) const {

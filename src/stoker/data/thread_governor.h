@@ -22,6 +22,8 @@ class ThreadGovernor {
   [[nodiscard]] bool due(double wall_seconds) const { return wall_seconds - start_.wall_seconds >= kWindow; }
   // With the figures of the source since it was made. How many threads to have from now on.
   int look(const core::SourceFigures& now);
+  // The consumer was away, at an evaluation or a checkpoint: what lies in it says nothing of the threads.
+  void consumer_was_away(const core::SourceFigures& now);
 
  private:
   static constexpr double kWindow = 0.3;  // seconds that tell a rate to a few percent
@@ -43,8 +45,9 @@ class ThreadGovernor {
   bool settling_ = true;       // what was made ahead hides what the number of threads does: the first window is dropped
   int before_ = 0;             // threads before the change that is on trial; 0: none is
   double rate_before_ = 0;     // samples a second with them
-  int hold_ = 0;               // windows to let pass until anything is tried again
-  int patience_ = 8;           // windows to hold after a change that gained nothing; doubles each time
+  bool before_starved_ = false;
+  int hold_ = 0;      // windows to let pass until anything is tried again
+  int patience_ = 8;  // windows to hold after a change that gained nothing; doubles each time
 };
 
 }  // namespace stoker::data

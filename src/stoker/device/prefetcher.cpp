@@ -3,10 +3,12 @@
 
 #include <utility>
 
+#include "stoker/base/error.h"
+
 namespace stoker::device {
 
-Prefetcher::Prefetcher(std::unique_ptr<core::BatchSource> inner, std::unique_ptr<CopyStream> stream)
-    : inner_(std::move(inner)), stream_(std::move(stream)), ready_(kAhead) {
+Prefetcher::Prefetcher(std::unique_ptr<core::BatchSource> inner, std::unique_ptr<CopyStream> stream, bool once)
+    : inner_(std::move(inner)), stream_(std::move(stream)), once_(once), ready_(kAhead) {
   if (stream_) {
     thread_ = std::jthread([this] { run(); });
   }
@@ -17,24 +19,27 @@ Prefetcher::~Prefetcher() {
   if (thread_.joinable()) {
     thread_.join();
   }
-  let_go(/*all=*/true);
+  try {
+    let_go(/*all=*/true);
+  } catch (...) {  // the device is lost: nothing copies any more, and the step has met the same error
+  }
 }
 
 void Prefetcher::run() {
-  while (true) {
+  for (bool more = true; more;) {
     Item item;
     try {
+      let_go(/*all=*/false);
       if (std::optional<core::Batch> batch = inner_->next()) {
         item = copy(std::move(*batch));
       }
     } catch (...) {
       item.error = std::current_exception();
     }
-    if (!ready_.push(std::move(item))) {
-      return;
-    }
-    let_go(/*all=*/false);
+    const bool ended = !item.batch && !item.error;
+    more = ready_.push(std::move(item)) && !(once_ && ended);
   }
+  ready_.close();
 }
 
 Prefetcher::Item Prefetcher::copy(core::Batch batch) {
@@ -47,7 +52,7 @@ Prefetcher::Item Prefetcher::copy(core::Batch batch) {
   source.copied = stream_->mark(/*timing=*/true);
   source.batch = std::move(batch);
   sources_.push_back(std::move(source));
-  return {std::move(there), nullptr, stream_->mark(/*timing=*/false)};
+  return {std::move(there), nullptr, sources_.back().copied};
 }
 
 // Slots whose copies are done go back to the loader; all: waits for them.
@@ -69,6 +74,9 @@ std::optional<core::Batch> Prefetcher::next() {
     return inner_->next();
   }
   std::optional<Item> item = ready_.pop();
+  if (!item) {
+    fail<ConfigError>("device.prefetcher", "was made for one epoch, which is over");
+  }
   if (item->error) {
     std::rethrow_exception(item->error);
   }
@@ -84,15 +92,15 @@ std::optional<core::Batch> Prefetcher::next() {
 
 std::optional<core::SourceFigures> Prefetcher::figures() const {
   std::optional<core::SourceFigures> figures = inner_->figures();
-  if (figures) {
+  if (stream_) {
     const std::lock_guard lock(mutex_);
-    figures->copy_seconds += copy_seconds_;
+    figures.emplace(figures.value_or(core::SourceFigures{})).copy_seconds += copy_seconds_;
   }
   return figures;
 }
 
-std::unique_ptr<core::BatchSource> prefetched(std::unique_ptr<core::BatchSource> inner, c10::Device device) {
-  return std::make_unique<Prefetcher>(std::move(inner), backend_for(device).make_copy_stream(device));
+std::unique_ptr<core::BatchSource> prefetched(std::unique_ptr<core::BatchSource> inner, c10::Device device, bool once) {
+  return std::make_unique<Prefetcher>(std::move(inner), backend_for(device).make_copy_stream(device), once);
 }
 
 }  // namespace stoker::device

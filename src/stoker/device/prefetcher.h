@@ -24,14 +24,15 @@ class Prefetcher final : public core::BatchSource {
   // copied, and one more evens out a late batch.
   static constexpr std::size_t kAhead = 2;
 
-  // stream: null where the batches are already on the device they are for.
-  Prefetcher(std::unique_ptr<core::BatchSource> inner, std::unique_ptr<CopyStream> stream);
+  // stream: null where the batches are already on the device they are for. once: only until the first end of an epoch;
+  // a call of next() beyond it is a ConfigError.
+  Prefetcher(std::unique_ptr<core::BatchSource> inner, std::unique_ptr<CopyStream> stream, bool once = false);
   ~Prefetcher() override;  // at any moment; waits for the loader's batch that is being made, and for copies
 
   // The same batches, ends of epochs and errors as the inner source's, in its order. Offsets of ragged fields stay on
   // the CPU, as core::Batch demands.
   [[nodiscard]] std::optional<core::Batch> next() override;
-  // The inner source's, and the seconds that copies took.
+  // The inner source's, and the seconds that copies took; with a stream also of a source that tells nothing.
   [[nodiscard]] std::optional<core::SourceFigures> figures() const override;
 
  private:
@@ -39,12 +40,13 @@ class Prefetcher final : public core::BatchSource {
   struct Item {
     std::optional<core::Batch> batch;
     std::exception_ptr error;
-    std::unique_ptr<Event> copied;
+    std::shared_ptr<Event> copied;
   };
   // A batch of the loader that is kept until its copies are done.
   struct Source {
     core::Batch batch;
-    std::unique_ptr<Event> begun, copied;
+    std::unique_ptr<Event> begun;
+    std::shared_ptr<Event> copied;  // the item's, too
   };
   void run();
   Item copy(core::Batch batch);
@@ -52,6 +54,7 @@ class Prefetcher final : public core::BatchSource {
 
   std::unique_ptr<core::BatchSource> inner_;
   std::unique_ptr<CopyStream> stream_;
+  bool once_;
   std::deque<Source> sources_;  // of the thread alone
   mutable std::mutex mutex_;    // guards copy_seconds_
   double copy_seconds_ = 0;
@@ -61,6 +64,6 @@ class Prefetcher final : public core::BatchSource {
 
 // A source whose batches arrive on the device.
 [[nodiscard]] std::unique_ptr<core::BatchSource> prefetched(std::unique_ptr<core::BatchSource> inner,
-                                                            c10::Device device);
+                                                            c10::Device device, bool once = false);
 
 }  // namespace stoker::device

@@ -4,14 +4,19 @@
 #include <utility>
 
 #include "stoker/base/error.h"
+#include "stoker/base/fmt.h"
 #include "stoker/device/backend.h"
 
 namespace stoker::device {
 
 ResidentSource::ResidentSource(std::unique_ptr<core::BatchSource> loader,
                                std::shared_ptr<const augment::ResidentPictures> pictures, c10::Device device,
-                               core::Position start)
-    : pictures_(std::move(pictures)), device_(device), position_(start), loader_(std::move(loader)) {
+                               core::Position start, std::function<void(const std::string&)> remarks)
+    : pictures_(std::move(pictures)),
+      device_(device),
+      position_(start),
+      remarks_(std::move(remarks)),
+      loader_(std::move(loader)) {
   if (position_.epoch < 0 || position_.step < 0 || position_.step > pictures_->steps_per_epoch()) {
     fail<ConfigError>("device.resident", "cannot start at epoch {}, step {}: an epoch has {} steps", position_.epoch,
                       position_.step, pictures_->steps_per_epoch());
@@ -30,7 +35,8 @@ void ResidentSource::fill(const std::stop_token& stopping) {
   const std::int64_t free = backend.memory(device_).free;
   const auto room = static_cast<std::int64_t>(kShare * static_cast<double>(free));
   if (free >= 0 && shape.bytes() > room) {
-    fail<DeviceError>("device.resident", "{} pictures take {} bytes, {} of {} are free for them; set resident=off",
+    fail<DeviceError>("device.resident",
+                      "{} pictures take {} bytes, {} bytes of {} may be used for them; set resident=off",
                       shape.pictures, shape.bytes(), room, device_.str());
   }
   set_.emplace(shape, device_, backend.make_copy_stream(device_));
@@ -47,8 +53,11 @@ void ResidentSource::epoch_ended() {
     filler_ = std::jthread([this](const std::stop_token& stopping) {
       try {
         fill(stopping);
-      } catch (const std::exception&) {
+      } catch (const std::exception& error) {
         set_.reset();
+        if (remarks_) {
+          remarks_(fmt::format("training pictures are not kept on the device, the loader goes on: {}", error.what()));
+        }
       }
     });
     return;
@@ -58,6 +67,9 @@ void ResidentSource::epoch_ended() {
     set_->used_here();
     const std::lock_guard lock(mutex_);
     left_ = loader_->figures();
+    if (left_) {
+      left_->stages.clear();
+    }
     loader_.reset();
   }
 }
@@ -95,6 +107,7 @@ std::optional<core::Batch> ResidentSource::next() {
   const Stopwatch watch;
   core::Batch batch = make_batch();
   ++position_.step;
+  rows_made_ += batch.size();
   wait_seconds_ = wait_seconds_ + watch.seconds();
   return batch;
 }
@@ -110,6 +123,7 @@ std::optional<core::SourceFigures> ResidentSource::figures() const {
   core::SourceFigures figures = *left_;
   figures.wall_seconds = since_.seconds();
   figures.wait_seconds += wait_seconds_;
+  figures.samples += rows_made_;
   figures.threads = 0;
   return figures;
 }

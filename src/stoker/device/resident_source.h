@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,13 +26,14 @@ class ResidentSource final : public core::BatchSource {
   static constexpr double kShare = 0.25;
 
   // loader: of the same batches, on the device, from `start` on; null: the pictures are brought there now, and what
-  // cannot be had is an error here. With a loader it is a reason to stay with it, as is a device without room.
+  // cannot be had is an error here. With a loader it is a reason to stay with it, as is a device without room, of which
+  // `remarks` is told, on a thread of its own; it may be empty.
   ResidentSource(std::unique_ptr<core::BatchSource> loader, std::shared_ptr<const augment::ResidentPictures> pictures,
-                 c10::Device device, core::Position start);
+                 c10::Device device, core::Position start, std::function<void(const std::string&)> remarks = {});
   ~ResidentSource() override;  // at any moment
 
   [[nodiscard]] std::optional<core::Batch> next() override;
-  // The loader's, as they were when it was last needed; the wait goes on to be counted.
+  // The loader's while there is one. Then samples and the wait go on to be counted; there are no stages any more.
   [[nodiscard]] std::optional<core::SourceFigures> figures() const override;
   // Whether batches are made on the device by now.
   [[nodiscard]] bool resident() const { return loader_ == nullptr; }
@@ -44,13 +46,15 @@ class ResidentSource final : public core::BatchSource {
   std::shared_ptr<const augment::ResidentPictures> pictures_;
   c10::Device device_;
   core::Position position_;  // of the next batch; with a loader the epoch alone is kept
+  std::function<void(const std::string&)> remarks_;
   std::optional<ResidentSet> set_;
   std::optional<ResidentRows> rows_;
   ResidentChunk chunk_;
   std::int64_t taken_ = 0;  // batches of chunk_
   Stopwatch since_;
   std::atomic<double> wait_seconds_ = 0;  // without the loader
-  mutable std::mutex mutex_;              // guards that the loader goes, and what it leaves
+  std::atomic<std::int64_t> rows_made_ = 0;
+  mutable std::mutex mutex_;  // guards that the loader goes, and what it leaves
   std::unique_ptr<core::BatchSource> loader_;
   std::optional<core::SourceFigures> left_;
   std::atomic<bool> filled_ = false;

@@ -158,9 +158,8 @@ void judge(Outcome& outcome, const train::LoopParts& parts, const Setup& setup, 
 
 // For the report: what data waited for over the whole run.
 void tell_if_starved(const core::Fed& fed, io::EventBus& bus) {
-  constexpr double kWorthSaying = 0.05;  // of the time
   const observe::Feeding feeding = observe::explain(fed);
-  if (feeding.starved >= kWorthSaying && !feeding.stage.empty()) {
+  if (feeding.late && !feeding.stage.empty()) {
     bus.emit(core::Finding{feeding.words});
   }
 }
@@ -274,6 +273,7 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   go_on(session, state_->resumed, run);
   record_machine(run.path(), setup.device, session.progress().step);
   io::CheckpointStore store(run.checkpoints());
+  const std::int64_t steps_per_epoch = train::steps_per_epoch(plan, setup.task->size(tasks::Split::kTrain));
   const std::int64_t last_step = train::total_steps(plan, setup.task->size(tasks::Split::kTrain));
   const optim::ScheduleOptions schedule = schedule_of(plan, last_step);
   device::ScalarRing ring(setup.device, session.step().scalar_names().size());
@@ -282,11 +282,12 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   add_sinks(bus, std::move(sinks), run, plan.tensorboard);
   announce(bus, run, setup, session, last_step);
   Quarantine quarantine(run.path());
-  setup.bad_samples = [&](const core::BadSample& bad) {
+  setup.bad_samples = [&](const core::BadSample& bad) {  // on any thread
     if (quarantine.add(bad)) {
-      bus.emit(core::FaultSurvived{session.progress().step, "bad_sample", text_of(bad)});
+      bus.emit(core::FaultSurvived{bad.epoch * steps_per_epoch + bad.step, "bad_sample", text_of(bad)});
     }
   };
+  setup.remarks = [&](const std::string& remark) { bus.emit(core::Finding{remark}); };
   const auto source = setup.training_source(session.progress().position);
 
   const auto save = [&](const char* kind) {

@@ -8,10 +8,8 @@ namespace stoker::job {
 namespace {
 
 io::FeedWords explain(const core::Fed& fed) {
-  constexpr double kWorthSaying = 0.05;  // of the time
   const observe::Feeding feeding = observe::explain(fed);
-  const bool late = feeding.starved >= kWorthSaying && !feeding.stage.empty();
-  return late ? io::FeedWords{feeding.stage, feeding.words} : io::FeedWords{};
+  return feeding.late && !feeding.stage.empty() ? io::FeedWords{feeding.stage, feeding.words} : io::FeedWords{};
 }
 
 }  // namespace

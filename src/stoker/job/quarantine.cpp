@@ -26,6 +26,7 @@ Quarantine::Quarantine(const std::filesystem::path& run) : path_(run / "quaranti
 }
 
 bool Quarantine::add(const core::BadSample& bad) {
+  const std::lock_guard lock(mutex_);
   if (!names_.insert(bad.name).second) {
     return false;
   }

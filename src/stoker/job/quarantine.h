@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // quarantine.csv of a run folder: every sample that could not be had, once, with why and what stood in for it. Written
-// as they are met, so that a killed run has named them, too. Used by Job::train; one thread.
+// as they are met, so that a killed run has named them, too. Used by Job::train; add() may be called from any thread.
 #pragma once
 
 #include <filesystem>
+#include <mutex>
 #include <set>
 #include <string>
 
@@ -21,6 +22,7 @@ class Quarantine {
 
  private:
   std::filesystem::path path_;
+  std::mutex mutex_;  // guards names_ and the file
   std::set<std::string> names_;
 };
 

@@ -220,13 +220,14 @@ std::unique_ptr<core::BatchSource> Setup::training_source(core::Position start) 
   if (!pictures) {
     return batches;
   }
-  return std::make_unique<device::ResidentSource>(std::move(batches), std::move(pictures), device, start);
+  return std::make_unique<device::ResidentSource>(std::move(batches), std::move(pictures), device, start, remarks);
 }
 
 std::unique_ptr<core::BatchSource> Setup::evaluation_source(tasks::Split split) const {
   tasks::BatchRequest request = batch_request(*this);
   request.batch = plan.microbatch;
-  return device::prefetched(task->evaluation_batches(split, request), device);
+  request.once = true;
+  return device::prefetched(task->evaluation_batches(split, request), device, request.once);
 }
 
 at::ScalarType Setup::autocast_dtype() const { return precision::autocast_dtype(plan.precision); }

@@ -24,8 +24,9 @@ struct Setup {
   train::Plan plan;
   c10::Device device = c10::Device(c10::kCPU);
   std::unique_ptr<tasks::NetworkTrainable> model;
-  std::vector<std::string> notes;       // what became of given weights, and other remarks for people
-  core::BadSampleListener bad_samples;  // of the sources below; may be empty
+  std::vector<std::string> notes;                   // what became of given weights, and other remarks for people
+  core::BadSampleListener bad_samples;              // of the sources below; may be empty
+  std::function<void(const std::string&)> remarks;  // what they have to say to people, from any thread; may be empty
 
   // Batches of a split on the device, the training split's beginning at a position.
   [[nodiscard]] std::unique_ptr<core::BatchSource> training_source(core::Position start) const;

@@ -47,7 +47,8 @@ std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const tasks::Task&
   request.batch = batch;
   request.threads = loaded.device().is_cuda() ? device::cpu_quota().cores : 0;  // a CPU's cores compute
   request.pinned = loaded.device().is_cuda();
-  const auto source = device::prefetched(task.evaluation_batches(split, request), loaded.device());
+  request.once = true;
+  const auto source = device::prefetched(task.evaluation_batches(split, request), loaded.device(), request.once);
   return train::evaluate(*loaded.model, *source, precision::autocast_dtype(loaded.card.precision));
 }
 

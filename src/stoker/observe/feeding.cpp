@@ -43,6 +43,13 @@ double cpu_seconds_of(const core::SourceFigures& source) {
   return sum;
 }
 
+// Share of the time that the loader's threads work, or its cores where more threads than these share them.
+double at_work(const core::SourceFigures& source, double seconds) {
+  const double threads = source.busy_seconds() / std::max(source.threads, 1);
+  const double cores = source.cores > 0 ? cpu_seconds_of(source) / source.cores : 0;
+  return std::min(std::max(threads, cores) / seconds, 1.0);
+}
+
 bool one_sample(const core::Fed& figures, double loader) {
   const core::SourceFigures& source = figures.source;
   const double mean = source.samples > 0 ? source.busy_seconds() / static_cast<double>(source.samples) : 0;
@@ -67,7 +74,8 @@ void advise(const core::Fed& figures, Feeding& feeding) {
   const int more = std::max(needed(wanted, each) - now, 0);
   const bool asleep = cpu < (1 - kAsleep) * each;
   (asleep ? feeding.more_threads : feeding.more_cores) = more;
-  const double loaded = loader_rate(source, now + more, asleep ? threads : now + more);
+  const int cores = source.cores > 0 ? std::min(source.cores, threads) : threads;
+  const double loaded = loader_rate(source, now + more, asleep ? cores : now + more);
   feeding.predicted = feeding.fed > 0 ? std::min(loaded, feeding.fed) : loaded;
 }
 
@@ -111,8 +119,9 @@ Feeding explain(const core::Fed& figures) {
     }
     return feeding;
   }
-  const double loader = source.busy_seconds() / (std::max(source.threads, 1) * figures.seconds);
+  const double loader = at_work(source, figures.seconds);
   const double copy = source.copy_seconds / figures.seconds;
+  feeding.late = true;
   const std::string starved = fmt::format("data-starved {:.0f} %: ", 100 * feeding.starved);
   if (copy > loader) {
     feeding.stage = "copy";

@@ -11,6 +11,7 @@ namespace stoker::observe {
 
 struct Feeding {
   double starved = 0;    // share of the time that was waited for data
+  bool late = false;     // worth saying: starved is more than handing over takes, and data is what held the others up
   std::string stage;     // that holds the others up: "JPEG decode", "copy", "step"; "one sample" where a single one did
   double share = 0;      // of the time of its station: loader threads, copy, or the thread that takes the batches
   double rate = 0;       // samples a second

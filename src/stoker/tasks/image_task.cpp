@@ -162,8 +162,11 @@ class ImageTask final : public Task {
   }
   [[nodiscard]] std::shared_ptr<const augment::ResidentPictures> resident_pictures(
       const BatchRequest& request) const override {
+    if (text_or(own_, "resident", "off") == "off") {
+      return nullptr;
+    }
     data::ImageLoaderOptions options = training_options(request);
-    if (text_or(own_, "resident", "off") == "off" || !data::why_not_resident(options.policy, options.mix).empty()) {
+    if (!data::why_not_resident(options.policy, options.mix).empty()) {
       return nullptr;
     }
     return std::make_shared<data::ResidentImages>(std::move(options));
@@ -223,6 +226,7 @@ class ImageTask final : public Task {
     options.threads = request.threads;
     options.cores = request.cores;
     options.pinned = request.pinned;
+    options.once = request.once;
     options.start = request.start;
     options.bad.on_bad = data::OnBad::kReplace;
     if (own_.contains("on_bad")) {  // else a model is judged: its card has no plan

@@ -58,6 +58,7 @@ struct BatchRequest {
   int cores = 0;  // with threads > 0: as many may load at once, and the source finds the fewest threads that suffice,
                   // beginning with threads; 0: threads stays
   bool pinned = false;
+  bool once = false;  // one epoch: nothing of the next is made before it is asked for
   core::Position start;
   core::BadSampleListener bad_samples = {};  // may be empty
 };

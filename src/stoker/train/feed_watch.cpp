@@ -7,6 +7,7 @@ namespace stoker::train {
 
 void FeedWatch::start() {
   since_.restart();
+  std::ranges::fill(spent_, 0.0);
   begun_ = source_.figures().value_or(core::SourceFigures{});
   told_ = total(0);
 }
@@ -20,7 +21,7 @@ core::Fed FeedWatch::total(std::int64_t step) const {
   all.source = core::between(begun_, source_.figures().value_or(core::SourceFigures{}));
   const double log = spent(LoopWork::kLog), save = spent(LoopWork::kCheckpoint), judge = spent(LoopWork::kEvaluation);
   const double step_seconds = std::max(all.seconds - all.waited_seconds - log - save - judge, 0.0);
-  all.consumer = {{"step", step_seconds, 0}, {"log", log, 0}, {"checkpoint", save, 0}, {"evaluation", judge, 0}};
+  all.consumer = {{"step", step_seconds}, {"log", log}, {"checkpoint", save}, {"evaluation", judge}};
   return all;
 }
 

@@ -25,7 +25,6 @@ void take_step(const LoopParts& parts, const core::Batch& batch, SkipWatch& skip
   parts.events.emit(core::StepFinished{batch.position(), progress.step, batch.size(), between_steps.restart(), waited,
                                        lr, parts.memory_bytes(), scalars, 0});
   skips.watch(progress.step, scalars, batch.indices());
-  parts.feed.add(LoopWork::kWait, waited);
   parts.feed.add(LoopWork::kLog, logging.seconds());
   parts.feed.step_done(progress.step);
 }
@@ -130,6 +129,7 @@ LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_ste
     const Stopwatch wait;
     std::optional<core::Batch> batch = parts.source.next();
     const double waited = wait.seconds();
+    parts.feed.add(LoopWork::kWait, waited);
     if (batch) {
       take_step(parts, *batch, skips, between_steps, waited);
     } else {
