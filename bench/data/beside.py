@@ -200,27 +200,42 @@ def boundary(bench, rows):
     both(bench, rows["boundary"], "batches", lambda: bench.ours("boundary", data=images, threads=bench.cores, seconds=bench.seconds))
 
 
-def watch(bench, rows):
-    """What the loader says and finds by itself; what it said goes to the log."""
+def verdict(bench, rows):
+    """What the loader says of slowed-down stages; its words go to the log, and so does what it made of two at once."""
     images, seconds = bench.folder("imagenet-sample"), 0.3 if bench.quick else 3
-    if "verdict" in rows:
-        rows["verdict"].ours = []
-        for turn in range(1 if bench.quick else 2):
-            found = bench.ours("verdict", data=images, png=bench.work / "png", seconds=seconds)
-            rows["verdict"].ours.append(found["right"])
-            for stage, words in found["named"].items():
-                print(f"slowed down: {stage}: {words}", flush=True)
-    if "foretell" in rows:
-        turns = [bench.ours("foretell", data=images, seconds=seconds) for _ in range(1 if bench.quick else 5)]
-        print("foretold and seen differ by", ", ".join(f"{100 * t['cores_off']:+.0f} % (cores) {100 * t['sleeping_off']:+.0f} % (sleeping)" for t in turns))
-        rows["foretell"].ours = [100 * max(abs(turn["cores_off"]), abs(turn["sleeping_off"])) for turn in turns]
-    if "autotune" in rows and bench.quick:
-        rows["autotune"].missing = "SKIPPED: QUICK (it searches for 20 s)"
-    elif "autotune" in rows:
-        found = bench.ours("autotune", data=images, cores=bench.cores, seconds=seconds)
-        for load, each in found.items():
-            print(f"autotune, {load}: {each['auto']:.0f} samples/s on {each['threads']} threads; best {each['best']:.0f} with {each['way']}", flush=True)
-        rows["autotune"].ours = [each["share"] for each in found.values()]
+    turns = [bench.ours("verdict", data=images, png=bench.work / "png", seconds=seconds) for _ in range(1 if bench.quick else 2)]
+    for turn in turns:
+        for stage, words in turn["named"].items():
+            print(f"slowed down: {stage}: {words}", flush=True)
+        two = turn["two_at_once"]
+        for stages, words in two["named"].items():
+            print(f"two slowed down: {stages}: {words}", flush=True)
+        print(f"two slowed down at once: named the first in {two['right']} of {two['of']}", flush=True)
+    rows["verdict"].ours = part(turns, "right")
+
+
+def foretell(bench, rows):
+    """What the loader says more cores or threads would bring."""
+    if bench.cores < 2:
+        raise Missing("SKIPPED: needs 2 cores")
+    images, seconds = bench.folder("imagenet-sample"), 0.3 if bench.quick else 3
+    turns = [bench.ours("foretell", data=images, seconds=seconds) for _ in range(1 if bench.quick else 5)]
+    print("foretold and seen differ by", ", ".join(f"{100 * t['cores_off']:+.0f} % (cores) {100 * t['sleeping_off']:+.0f} % (sleeping)" for t in turns))
+    off = (part(turns, "cores_off"), part(turns, "sleeping_off"))
+    rows["foretell"].ours = [100 * max(abs(cores), abs(sleeping)) for cores, sleeping in zip(*off)]
+
+
+def autotune(bench, rows):
+    """How many threads the loader finds by itself; the turns are taken in one process, which has searched before."""
+    if bench.quick:
+        raise Missing("SKIPPED: QUICK (it searches for 20 s)")
+    for row in rows.values():
+        load, turns = row.name.partition("-")[2], 5
+        found = bench.ours("autotune", data=bench.folder("imagenet-sample"), load=load, cores=bench.cores, turns=turns, seconds=1.5)
+        print(f"autotune, {load}: {found['auto']:.0f} samples/s on {found['threads']} threads; best {found['best']:.0f} with {found['way']}", flush=True)
+        if len(found["shares"]) != turns:
+            raise RuntimeError(f"{len(found['shares'])} turns instead of {turns}")
+        row.ours = part([{"share": share} for share in found["shares"]], "share")
 
 
 def corrupt(bench, rows):
@@ -275,9 +290,11 @@ GROUPS = (
     (memory, [Row("memory", "anonymous memory beyond the ring, 1e8 entries", 64, 16, "MB", times=True, alone=True)]),
     (far, [Row("far", "starting at step 1e6 of 1e9 samples (theirs: after 1,500 batches)", 0.1, 0.001, "s", times=True, alone=True)]),
     (boundary, [Row("boundary", "epoch boundary beyond a usual batch", 1, 0.05, "batches", times=True, alone=True)]),
-    (watch, [Row("verdict", "slowed-down stages that it names, of 12", 12, None, "stages", alone=True),
-             Row("foretell", "samples/s foretold for 2 cores and 8 sleeping threads, off by", 20, None, "%", times=True, alone=True),
-             Row("autotune", "threads it finds by itself against the best fixed, four loads", 0.95, None, "of the best", alone=True)]),
+    (verdict, [Row("verdict", "slowed-down stages that it names, of 12", 12, None, "stages", alone=True)]),
+    (foretell, [Row("foretell", "samples/s foretold for 2 cores and 8 sleeping threads, off by", 20, None, "%", times=True, alone=True)]),
+    *((autotune, [Row(f"autotune-{load}", f"threads it finds by itself against the best fixed: {what}", 0.95, None, "of the best", alone=True)])
+      for load, what in (("cheap", "pictures kept decoded"), ("decode", "JPEG files"), ("disk", "reads that sleep 10 ms"),
+                         ("consumer", "a consumer of 30 ms a batch"))),
     (corrupt, [Row("corrupt", "1 % of the JPEG files damaged against none", 0.98)]),
     (copies, [Row("copies", "pinned copies to a GPU against plain memcpy", 0.8, None, "GB/s")]),
     (resident, [Row("resident", "CIFAR-10 on the GPU: crop, flip, normalise", 1e8, None, "samples/s", alone=True)]),
@@ -316,16 +333,17 @@ def main():
     parser.add_argument("--ffcv", default="", metavar="PATH")
     parser.add_argument("--quick", action="store_true", help="2 turns and less work: shows that it runs, proves nothing")
     arguments = parser.parse_intermixed_args()
-    if unknown := set(arguments.rows) - set(NAMES):
+    groups = {name.partition("-")[0] for name in NAMES}
+    if unknown := set(arguments.rows) - set(NAMES) - groups:
         parser.error(f"no row {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
-    arguments.rows = arguments.rows or NAMES
+    arguments.rows = [name for name in NAMES if {name, name.partition("-")[0]} & set(arguments.rows)] if arguments.rows else NAMES
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(arguments, pathlib.Path(folder))
         measure.tell_machine(bench.build / "apps" / "stoker" / "stoker")
         print(f"commit {measure.commit()}{'; QUICK: shows that it runs, proves nothing' if bench.quick else ''}\n", flush=True)
         shown = measured(bench)
-    print(f"\nBeside {', '.join(f'{name} {version}' for name, version in sorted(bench.versions.items())) or 'nobody'}. Medians of "
-          f"{bench.pairs} turns; in brackets what holds the median with 95 % (below 6 turns: all). {measure.load()} at the end\n\n{HEAD}")
+    print(f"\nBeside {', '.join(f'{name} {version}' for name, version in sorted(bench.versions.items())) or 'nobody'}. Medians of as many "
+          f"turns as the row says; in brackets what holds the median with 95 % (below 6 turns: all). {measure.load()} at the end\n\n{HEAD}")
     print("\n".join(row.markdown() for row in shown), flush=True)
     if bench.died:
         sys.exit("bench/data: FAILED: " + "; ".join(bench.died))

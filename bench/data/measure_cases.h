@@ -37,10 +37,15 @@ using Json = nlohmann::json;
 [[nodiscard]] Json boundary(const Words& words);  // threads=N seconds=S: what an epoch's end costs, in batches
 
 // Whether the loader knows itself: data=FOLDER. watch_cases.cpp
-[[nodiscard]] Json verdict(const Words& words);   // png=FOLDER threads=N seconds=S: slow-downs that it names, of 12
-[[nodiscard]] Json foretell(const Words& words);  // seconds=S: how far off it foretells 2 cores, and 8 sleeping threads
-[[nodiscard]] Json autotune(
-    const Words& words);  // cores=N seconds=S: what it makes of the best fixed number of threads
+[[nodiscard]] Json verdict(const Words& words);  // png=FOLDER threads=N seconds=S: slow-downs that it names, of 12; and
+                                                 // of a few where two stages are slowed down at once
+
+// Whether it knows what threads are worth: data=FOLDER. threads_cases.cpp
+// seconds=S: how far off it foretells 2 cores, and 8 sleeping threads
+[[nodiscard]] Json foretell(const Words& words);
+// load=cheap|decode|disk|consumer cores=N turns=N seconds=S: what it makes of the best fixed number of threads, a turn
+// each; the 20 s that it searches come first
+[[nodiscard]] Json autotune(const Words& words);
 
 // resize_case.cpp: pixels=N of the source's sides: one output of 224 x 224, and the plain twin in floats.
 [[nodiscard]] Json resize(const Words& words);

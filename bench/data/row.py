@@ -52,16 +52,16 @@ class Row:
     def markdown(self):
         work = f"{self.work}, {self.note}" if self.note else self.work
         if self.missing:
-            return f"| {work} | - | - | - | {self.limit(self.asked)} | {self.limit(self.stretch)} | {self.missing} |"
+            return f"| {work} | - | - | - | - | {self.limit(self.asked)} | {self.limit(self.stretch)} | {self.missing} |"
         ratio = "-"
         if self.theirs:
             low, high = measure.median_interval(self.ratios())
             ratio = f"{statistics.median(self.ratios()):.2f} ({low:.2f} to {high:.2f})"
         return (f"| {work} | {figure(self.ours)} {self.unit} | {f'{figure(self.theirs)} {self.unit}' if self.theirs else '-'} | {ratio} | "
-                f"{self.limit(self.asked)} | {self.limit(self.stretch)} | {self.verdict()} |")
+                f"{len(self.judged())} | {self.limit(self.asked)} | {self.limit(self.stretch)} | {self.verdict()} |")
 
 
-HEAD = "| work | ours | theirs | ratio | at least / at most | stretch | |\n|---|---|---|---|---|---|---|"
+HEAD = "| work | ours | theirs | ratio | turns | at least / at most | stretch | |\n|---|---|---|---|---|---|---|---|"
 
 
 def figure(values):

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the loader knows itself: does it name the stage that was slowed down, does it foretell what more threads
-// bring, and does it find as many threads as the best fixed number.
+// Whether the loader knows itself: does it name the stage that was slowed down.
 #include <ATen/ops/empty.h>
-#include <sched.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "measure_cases.h"
+#include "small_pictures.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/data/image_decode.h"
@@ -27,23 +24,9 @@ namespace {
 
 using data::Stage;
 
-constexpr int kSide = 64;
-constexpr std::int64_t kBatch = 32;
-constexpr double kSleepMs = 4;  // a slowed stage, per sample: several times what all others take together
-constexpr double kStepMs = 20;  // the consumer's step, per batch
-
-void sleep_ms(double ms) { std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms)); }
-
-data::ImageLoaderOptions options_for(const std::string& folder, int threads) {
-  data::ImageLoaderOptions options;
-  options.split = data::open_image_folder(folder, {.val = 0}).train;
-  options.policy = {.crop = augment::Crop::kRandomResized, .out_width = kSide, .out_height = kSide, .flip = true};
-  options.policy.operations = {augment::Grey{.probability = 1}};
-  options.mix = {.mixup = 0.2};
-  options.batch = kBatch;
-  options.threads = threads;
-  return options;
-}
+constexpr double kSleepMs = 4;      // a slowed stage, per sample: several times what all others take together
+constexpr double kHalfSleepMs = 2;  // one that is slowed, too, and less
+constexpr double kStepMs = 20;      // the consumer's step, per batch
 
 // A few of the pictures as PNG, two classes of them.
 void write_pngs(const std::string& from, const std::filesystem::path& to) {
@@ -53,7 +36,7 @@ void write_pngs(const std::string& from, const std::filesystem::path& to) {
   const data::ImageSplit split = data::open_image_folder(from, {.val = 0}).train;
   std::vector<std::byte> bytes;
   augment::Image image;
-  for (std::int64_t i = 0; i < std::min<std::int64_t>(split.size(), 2 * kBatch); ++i) {
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(split.size(), 2 * kSmallBatch); ++i) {
     split.source->read(split.samples[i], bytes);
     data::decode_image(bytes, 3, {}, image, split.source->name(i));
     const std::filesystem::path folder = to / (i % 2 == 0 ? "even" : "odd");
@@ -97,6 +80,7 @@ class Nobody final : public core::EventEmitter {
 struct Slow {
   std::string name;                                                      // of the stage that has to be named
   std::optional<Stage> stage = {};                                       // of the loader, each sample
+  std::optional<Stage> less = {};                                        // another one, by half as much
   std::int64_t one_sample = -1;                                          // that stage of this sample alone, for seconds
   double copy_ms = 0, step_ms = kStepMs, log_ms = 0, checkpoint_ms = 0;  // each batch; a checkpoint each tenth
   bool png = false;
@@ -117,12 +101,30 @@ std::vector<Slow> slow_downs() {
           {.name = "one sample", .stage = Stage::kRead, .one_sample = 40}};
 }
 
+// Two at once. Right is the longer stage of the station that holds the others up: with two threads a stage that is
+// slowed down takes 64 ms a batch.
+struct SlowPair {
+  std::string other;  // what is slowed down beside slow.name
+  Slow slow;
+};
+
+std::vector<SlowPair> slow_pairs() {
+  return {{"resize", {.name = "JPEG decode", .stage = Stage::kJpeg, .less = Stage::kResize}},
+          {"JPEG decode", {.name = "resize", .stage = Stage::kResize, .less = Stage::kJpeg}},
+          {"step", {.name = "read", .stage = Stage::kRead, .step_ms = 40}},
+          {"read", {.name = "step", .stage = Stage::kRead, .step_ms = 200}},
+          {"read", {.name = "copy", .stage = Stage::kRead, .copy_ms = 150}}};
+}
+
 // The training loop's calls around a source, with sleep for work.
 observe::Feeding watched(const Slow& slow, const Words& words, int threads) {
-  data::ImageLoaderOptions options = options_for(words.text(slow.png ? "png" : "data"), threads);
+  const std::string folder = words.text(slow.png ? "png" : "data");
+  data::ImageLoaderOptions options = small_pictures(data::open_image_folder(folder, {.val = 0}).train, threads);
   if (slow.stage) {
     options.on_stage = [slow](Stage stage, std::int64_t sample) {
-      if (stage == *slow.stage && (slow.one_sample < 0 || sample == slow.one_sample)) {
+      if (stage == slow.less) {
+        sleep_ms(kHalfSleepMs);
+      } else if (stage == *slow.stage && (slow.one_sample < 0 || sample == slow.one_sample)) {
         sleep_ms(slow.one_sample < 0 ? kSleepMs : 1500);
       }
     };
@@ -156,143 +158,27 @@ observe::Feeding watched(const Slow& slow, const Words& words, int threads) {
   return observe::explain(feed.total(0));
 }
 
-// So many of the cores that the process began with, for threads that are made from here on.
-void use_cores(int cores) {
-  static const cpu_set_t all = [] {
-    cpu_set_t begun;
-    ::sched_getaffinity(0, sizeof(begun), &begun);
-    return begun;
-  }();
-  cpu_set_t some;
-  CPU_ZERO(&some);
-  for (int core = 0, taken = 0; core < CPU_SETSIZE && taken < cores; ++core) {
-    if (CPU_ISSET(core, &all)) {
-      CPU_SET(core, &some);
-      ++taken;
-    }
-  }
-  ::sched_setaffinity(0, sizeof(some), &some);
-}
-
-core::Batch take(core::BatchSource& source) {
-  std::optional<core::Batch> batch = source.next();
-  return batch ? std::move(*batch) : std::move(source.next().value());
-}
-
-// Samples a second, and what was spent.
-std::pair<double, core::SourceFigures> run_for(core::BatchSource& source, double seconds, double consumer_ms) {
-  for (int i = 0; i < 4; ++i) {
-    (void)take(source);
-  }
-  const core::SourceFigures before = source.figures().value();
-  const Stopwatch watch;
-  std::int64_t samples = 0;
-  while (watch.seconds() < seconds) {
-    samples += take(source).size();
-    if (consumer_ms > 0) {
-      sleep_ms(consumer_ms);
-    }
-  }
-  return {static_cast<double>(samples) / watch.seconds(), core::between(before, source.figures().value())};
-}
-
-// A work load of autotune's.
-struct Load {
-  std::string name;
-  bool kept = false;       // pictures that stay decoded
-  double read_ms = 0;      // that each read sleeps
-  double consumer_ms = 0;  // a batch
-};
-
-data::ImageLoaderOptions options_for(const Load& load, const Words& words, int threads, int depth, int cores) {
-  data::ImageLoaderOptions options = options_for(words.text("data"), threads);
-  options.depth = depth;
-  options.cores = cores;
-  if (load.kept) {
-    options.store = std::make_shared<data::PixelStore>(options.split.source->size(), std::int64_t{1} << 30);
-  }
-  if (load.read_ms > 0) {
-    options.on_stage = [ms = load.read_ms](Stage stage, std::int64_t) {
-      if (stage == Stage::kRead) {
-        sleep_ms(ms);
-      }
-    };
-  }
-  return options;
-}
-
 }  // namespace
 
 Json verdict(const Words& words) {
   write_pngs(words.text("data"), words.text("png"));
   const int threads = static_cast<int>(words.number("threads", 2));
-  Json named = Json::object();
-  int right = 0;
+  Json named = Json::object(), named_of_two = Json::object();
+  int right = 0, right_of_two = 0;
   for (const Slow& slow : slow_downs()) {
     const observe::Feeding feeding = watched(slow, words, threads);
     right += feeding.stage == slow.name ? 1 : 0;
     named[slow.name] = feeding.words;
   }
-  return {{"right", right}, {"of", slow_downs().size()}, {"named", named}};
-}
-
-Json foretell(const Words& words) {
-  const auto error = [](double foretold, double seen) { return foretold / seen - 1; };
-  Json figures;
-  const double seconds = words.seconds();
-  use_cores(1);
-  core::SourceFigures spent;
-  {
-    data::ImageLoader one(options_for(words.text("data"), 1));
-    spent = run_for(one, seconds, 0).second;
+  for (const auto& [other, slow] : slow_pairs()) {
+    const observe::Feeding feeding = watched(slow, words, threads);
+    right_of_two += feeding.stage == slow.name ? 1 : 0;
+    named_of_two[fmt::format("{}, and {}", slow.name, other)] = feeding.words;
   }
-  const double two_cores = observe::loader_rate(spent, 2, 2);
-  use_cores(2);
-  {
-    data::ImageLoader two(options_for(words.text("data"), 2));
-    figures["cores_off"] = error(two_cores, run_for(two, seconds, 0).first);
-  }
-  const Load disk{.name = "slow disk", .read_ms = 10};
-  {
-    data::ImageLoader one(options_for(disk, words, 1, 4, 0));
-    spent = run_for(one, seconds, 0).second;
-  }
-  {
-    data::ImageLoader eight(options_for(disk, words, 8, 4, 0));
-    figures["sleeping_off"] = error(observe::loader_rate(spent, 8, 2), run_for(eight, seconds, 0).first);
-  }
-  return figures;
-}
-
-Json autotune(const Words& words) {
-  const std::vector<Load> loads = {{.name = "cheap", .kept = true},
-                                   {.name = "decode-bound"},
-                                   {.name = "slow disk", .read_ms = 10},
-                                   {.name = "slow consumer", .consumer_ms = 30}};
-  const int cores = static_cast<int>(words.number("cores", 2));
-  Json figures = Json::object();
-  for (const Load& load : loads) {
-    double best = 0;
-    std::string way;
-    for (const int threads : {1, 2, 4, 8, 16}) {
-      if (threads > cores && load.read_ms == 0) {
-        continue;  // auto may not
-      }
-      for (const int depth : {2, 4}) {
-        data::ImageLoader loader(options_for(load, words, threads, depth, 0));
-        if (const double rate = run_for(loader, words.seconds(), load.consumer_ms).first; rate > best) {
-          best = rate;
-          way = fmt::format("{} threads, depth {}", threads, depth);
-        }
-      }
-    }
-    data::ImageLoader loader(options_for(load, words, 1, 0, cores));
-    (void)run_for(loader, 20, load.consumer_ms);
-    const auto [rate, spent] = run_for(loader, 2 * words.seconds(), load.consumer_ms);
-    figures[load.name] = {
-        {"auto", rate}, {"threads", spent.threads}, {"best", best}, {"way", way}, {"share", rate / best}};
-  }
-  return figures;
+  return {{"right", right},
+          {"of", slow_downs().size()},
+          {"named", named},
+          {"two_at_once", {{"right", right_of_two}, {"of", slow_pairs().size()}, {"named", named_of_two}}}};
 }
 
 }  // namespace stoker::bench

@@ -28,6 +28,13 @@ case "$*" in
   mode=far*) echo '{"seconds": 0.00001}' ;;
   mode=memory*) echo '{"mb": 1600}' ;;
   mode=boundary*) echo '{"batches": -0.1}' ;;
+  mode=verdict*) echo '{"right": '${FAKE_RIGHT:-12}', "of": 12, "named": {"open": "data-starved 74 %: open"},
+    "two_at_once": {"right": 4, "of": 5, "named": {"read, and step": "data-starved 37 %: read"}}}' | tr -d '\n' ;;
+  mode=foretell*) echo '{"cores_off": 0.01, "sleeping_off": -0.08}' ;;
+  mode=autotune*load=cheap*turns=5*) echo '{"shares": [0.94, 0.97, 0.98, 0.99, 1.01], "auto": 98, "best": 100, "threads": 2, "way": "w"}' ;;
+  mode=autotune*load=decode*) echo '{"shares": [0.96, 0.97, 0.98, 0.99, 1.01], "auto": 98, "best": 100, "threads": 2, "way": "w"}' ;;
+  mode=autotune*load=disk*) echo '{"shares": [0.9, 0.92, 0.93, 0.99, 1.01], "auto": 93, "best": 100, "threads": 18, "way": "w"}' ;;
+  mode=autotune*load=consumer*) echo '{"shares": [1, 1], "auto": 98, "best": 100, "threads": 1, "way": "w"}' ;;
   *) echo '{"skipped": "no CUDA"}' ;;
 esac
 """
@@ -70,12 +77,13 @@ class Run(unittest.TestCase):
             (self.root / "data" / name).mkdir(parents=True)
         (self.root / "data" / "imagenet-sample" / "1.jpg").write_bytes(b"\xff\xd8\xff\xc0 size \xff\xda pixels")
 
-    def bench(self, *words, **variables):
+    def bench(self, *words, quick=True, **variables):
         """Exit code, the columns of the last table by work, and all that was said."""
         environment = os.environ | {"STOKER_DATA": str(self.root / "data"), "PYTHON": sys.executable,
                                     "PATH": f"{self.root / 'bin'}:{os.environ['PATH']}"} | variables
-        done = subprocess.run([self.root / "bench/data/run", "build", "--quick", *words], env=environment, capture_output=True, text=True)
-        table = done.stdout.rpartition("|---|---|---|---|---|---|---|\n")[2].splitlines()
+        done = subprocess.run([self.root / "bench/data/run", "build", *(["--quick"] if quick else []), *words], env=environment,
+                              capture_output=True, text=True)
+        table = done.stdout.rpartition("|---|---|---|---|---|---|---|---|\n")[2].splitlines()
         rows = {}
         for line in table:
             work, *columns = [column.strip() for column in line.strip("|").split("|")]
@@ -110,6 +118,32 @@ class Run(unittest.TestCase):
         for work in ("pinned copies to a GPU against plain memcpy", "CIFAR-10 on the GPU: crop", "ResNet-50 bf16 waiting for data"):
             self.assertEqual(rows[work][0], "-")
             self.assertEqual(rows[work][-1], "SKIPPED: no CUDA")
+
+    def test_what_the_loader_says_of_itself_is_judged_turn_by_turn(self):
+        code, rows, said = self.bench("verdict", "foretell", "autotune", quick=False)
+        self.assertEqual(code, 1, said)  # a load gave too few turns
+        best = "threads it finds by itself against the best fixed: "
+        several = len(os.sched_getaffinity(0)) > 1
+        wanted = {  # ours, turns, verdict
+            "slowed-down stages that it names": ("12 (12 to 12) stages", "2", "holds"),
+            "samples/s foretold for 2 cores and 8 sleeping threads": ("8 (8 to 8) %", "5", "holds") if several else
+                                                                     ("-", "-", "SKIPPED: needs 2 cores"),
+            best + "pictures kept decoded": ("0.98 (0.94 to 1.01) of the best", "5", "holds by its median, not by the interval's far end"),
+            best + "JPEG files": ("0.98 (0.96 to 1.01) of the best", "5", "holds"),
+            best + "reads that sleep 10 ms": ("0.93 (0.9 to 1.01) of the best", "5", "FALLS SHORT"),
+            best + "a consumer of 30 ms a batch": ("-", "-", "FAILED"),
+        }
+        self.assertEqual(len(rows), len(wanted))
+        for work, (ours, turns, verdict) in wanted.items():
+            self.assertEqual((rows[work][0], rows[work][3], rows[work][-1]), (ours, turns, verdict), work)
+        self.assertRegex(said, r"FAILED: autotune-consumer: .*2 turns instead of 5")
+        self.assertIn("two slowed down: read, and step: data-starved 37 %: read", said)
+        self.assertIn("two slowed down at once: named the first in 4 of 5", said)
+        self.assertIn("Medians of as many turns as the row says", said)
+
+    def test_a_stage_that_is_not_named_falls_short(self):
+        _, rows, said = self.bench("verdict", FAKE_RIGHT="11")
+        self.assertEqual(rows["slowed-down stages that it names"][-1], "FALLS SHORT", said)
 
     def test_what_is_not_there_yet_waits_without_a_figure(self):
         code, rows, said = self.bench("gather", "ram", "far", FAKE_WAITS="1")
