@@ -175,9 +175,9 @@ def table(bench, rows):
 
 
 def first(bench, rows):
-    """Opening the folder to the first batch; theirs without their imports."""
+    """Opening the folder, of which an index is kept, to the first batch; theirs without their imports."""
     images = bench.folder("imagenet-sample")
-    both(bench, rows["first"], "seconds", lambda: bench.ours("first", data=images, threads=bench.cores),
+    both(bench, rows["first"], "seconds", lambda: bench.ours("first", data=images, cache=bench.work / "cache", threads=bench.cores),
          lambda: bench.theirs("first", images=images))
 
 
@@ -239,11 +239,19 @@ def autotune(bench, rows):
 
 
 def corrupt(bench, rows):
-    """The same pictures, whole and with 1 % damaged."""
+    """The same pictures, whole and with 1 % damaged. The loader has to have met the damage, and none where there is none."""
     images, count = bench.folder("imagenet-sample"), 200 if bench.quick else 1000
     folders = {name: damage.make(images, bench.work / name, count, name == "damaged") for name in ("damaged", "whole")}
-    sides = {name: lambda folder=folder: bench.ours("loader", data=folder, replace=1, seconds=bench.seconds) for name, folder in folders.items()}
-    found = measure.in_turns(sides, bench.pairs, "corrupt")
+    bounds = {"damaged": damage.bad_among(count), "whole": (0, 0)}
+
+    def measured(name):
+        lost = damage.mend(images, folders[name], count) if name == "damaged" else {}
+        found = bench.ours("loader", data=folders[name], replace=1, seconds=min(bench.seconds, 2), **lost)
+        least, most = bounds[name]
+        if not least <= found["bad"] <= most:
+            raise RuntimeError(f"{found['bad']} bad pictures in the {name} folder, not {least} to {most}")
+        return found
+    found = measure.in_turns({name: lambda name=name: measured(name) for name in folders}, 2 if bench.quick else 31, "corrupt")
     rows["corrupt"].ours, rows["corrupt"].theirs = part(found["damaged"], PER_CPU), part(found["whole"], PER_CPU)
 
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of pictures twice, whole and with one in a hundred damaged, for the row `corrupt` of beside.py.
-
-Missing and unreadable files are left out: they would have to go between the opening of the folder and its reading, and cost least.
-"""
+"""A folder of pictures twice, whole and with one in a hundred damaged, for the row `corrupt` of beside.py."""
 import pathlib
 
 COMMITTED = pathlib.Path(__file__).resolve().parents[2] / "tests/data/broken-images/valid_but_unusual"
@@ -45,18 +42,59 @@ def wrong_extension(_):
     return (COMMITTED / "pngsuite_basn2c16.png").read_bytes()
 
 
-WAYS = (truncated, flipped, zeroed, swapped, huge, empty, many_scans, wrong_extension)
+# What loader_bench does itself, once it has opened the folder and read all of it: its words for that.
+MISSING, UNREADABLE = "remove", "block"
+WAYS = (MISSING, UNREADABLE, zeroed, swapped, huge, empty, many_scans, truncated, flipped, wrong_extension)
+SURE = WAYS[:7]  # bad whatever part of the picture is wanted; of the next two only what a crop touches is decoded
+GOOD = WAYS[9:]  # a picture all the same
+
+
+def bad_among(count):
+    """Of so many pictures, with damage: the least and the most that a loader may find bad."""
+    ways = [way for _, way in damaged(count)]
+    return sum(way in SURE for way in ways), sum(way not in GOOD for way in ways)
+
+
+def damaged(count):
+    """The numbers of the damaged ones of so many pictures, and the way of each."""
+    return [(number, WAYS[number // 100 % len(WAYS)]) for number in range(50, count, 100)]
+
+
+def key(number):
+    return f"{'even' if number % 2 == 0 else 'odd'}/{number:05}.jpg"
+
+
+def link(sources, folder, number):
+    path = folder / key(number)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        path.rmdir()
+    path.unlink(missing_ok=True)
+    path.symlink_to(sources[number % len(sources)].resolve())
+    return path
+
+
+def pictures(images):
+    return sorted(path for path in pathlib.Path(images).rglob("*") if path.is_file())
 
 
 def make(images, folder, count, damage):
     """count links to the pictures of images, in two classes; with damage, each hundredth a file that is damaged, one way after another."""
-    sources = sorted(path for path in pathlib.Path(images).rglob("*") if path.is_file())
+    sources, ways = pictures(images), dict(damaged(count)) if damage else {}
     for number in range(count):
-        path = folder / ("even" if number % 2 == 0 else "odd") / f"{number:05}.jpg"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        source = sources[number % len(sources)]
-        if damage and number % 100 == 50:
-            path.write_bytes(WAYS[number // 100 % len(WAYS)](source.read_bytes()))
-        else:
-            path.symlink_to(source.resolve())
+        path, way = link(sources, folder, number), ways.get(number)
+        if callable(way):
+            jpeg = path.read_bytes()
+            path.unlink()
+            path.write_bytes(way(jpeg))
     return folder
+
+
+def mend(images, folder, count):
+    """What loader_bench took away is there again. The words with which it takes it away."""
+    sources, words = pictures(images), {}
+    for number, way in damaged(count):
+        if not callable(way):
+            link(sources, folder, number)
+            words[way] = key(number)
+    return words

@@ -16,6 +16,7 @@ namespace stoker::bench {
 class Words {
  public:
   Words(int argc, char** argv);
+  [[nodiscard]] bool has(const std::string& key) const { return words_.contains(key); }
   [[nodiscard]] std::string text(const std::string& key) const;
   [[nodiscard]] std::int64_t number(const std::string& key, std::int64_t otherwise) const;
   [[nodiscard]] double seconds() const;  // how long to measure; default 5
@@ -31,9 +32,12 @@ using Json = nlohmann::json;
 [[nodiscard]] Json rate_of(double seconds, const std::function<std::int64_t()>& take);
 
 // Pictures: data=FOLDER. picture_cases.cpp
-[[nodiscard]] Json loader(const Words& words);  // threads=N seconds=S replace=1: ImageLoader at work, crops of 224; ms
+// threads=N seconds=S: ImageLoader at work, crops of 224; ms. With replace=1 bad pictures are replaced and counted; the
+// files remove=KEY and block=KEY (a folder comes into its place) of FOLDER cannot be had once it is opened.
+[[nodiscard]] Json loader(const Words& words);
 [[nodiscard]] Json decode(const Words& words);  // seconds=S: bytes in memory to whole pictures, nothing else
-[[nodiscard]] Json first(const Words& words);   // threads=N: opening the folder to the first batch, in seconds
+[[nodiscard]] Json first(const Words& words);   // cache=FOLDER threads=N: opening it with an index in that cache to the
+                                                // first batch, in seconds
 [[nodiscard]] Json boundary(const Words& words);  // threads=N seconds=S: what an epoch's end costs, in batches
 
 // Whether the loader knows itself: data=FOLDER. watch_cases.cpp

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <filesystem>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "measure_cases.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
+#include "stoker/data/folder_index.h"
 #include "stoker/data/image_decode.h"
 #include "stoker/data/image_loader.h"
 #include "stoker/study/paired.h"
@@ -39,6 +42,18 @@ std::vector<std::vector<std::byte>> read_all(const data::ImageSplit& split) {
   return files;
 }
 
+// Files of the folder that cannot be had from now on: one is gone, a folder lies in the place of the other.
+void take_away(const Words& words) {
+  const std::filesystem::path folder = words.text("data");
+  if (words.has("remove")) {
+    std::filesystem::remove(folder / words.text("remove"));
+  }
+  if (words.has("block")) {
+    std::filesystem::remove(folder / words.text("block"));
+    std::filesystem::create_directory(folder / words.text("block"));
+  }
+}
+
 // The next batch, whatever epoch it is of.
 core::Batch take(data::ImageLoader& loader) {
   std::optional<core::Batch> batch = loader.next();
@@ -53,19 +68,35 @@ core::Batch take(data::ImageLoader& loader) {
 
 }  // namespace
 
+// With replace=1 whole epochs, so that each has its share of the damage; "bad": how many pictures were found bad.
 Json loader(const Words& words) {
   data::ImageSplit split = opened(words);
   (void)read_all(split);
-  data::ImageLoader loader(options_for(std::move(split), words));
+  take_away(words);
+  data::ImageLoaderOptions options = options_for(std::move(split), words);
+  std::set<std::int64_t> bad;
+  options.bad.listener = [&bad](const core::BadSample& each) { bad.insert(each.index); };
+  const bool whole_epochs = options.bad.on_bad == data::OnBad::kReplace;
+  data::ImageLoader loader(std::move(options));
   for (int i = 0; i < 4; ++i) {
     (void)take(loader);
   }
-  Json figures = rate_of(words.seconds(), [&] { return take(loader).size(); });
+  Json figures = rate_of(words.seconds(), [&] {
+    if (!whole_epochs) {
+      return take(loader).size();
+    }
+    std::int64_t samples = 0;
+    while (const std::optional<core::Batch> batch = loader.next()) {
+      samples += batch->size();
+    }
+    return samples;
+  });
   const core::SourceFigures spent = loader.figures().value();
   for (const core::StageFigures& stage : spent.stages) {
     figures["stage_ms"][stage.name] =
         1e3 * stage.seconds / static_cast<double>(std::max<std::int64_t>(spent.samples, 1));
   }
+  figures["bad"] = bad.size();
   return figures;
 }
 
@@ -83,14 +114,20 @@ Json decode(const Words& words) {
   return rate_of(words.seconds(), pass);  // whole passes: pictures differ in size
 }
 
+// Of a folder that was looked through before: what was found then lies in cache=FOLDER.
 Json first(const Words& words) {
-  (void)read_all(opened(words));
+  const data::IndexOptions index{.cache = words.text("cache"), .from_files = 1};
+  const auto open = [&] { return data::open_image_folder(words.text("data"), {.val = 0}, {}, index).train; };
+  (void)read_all(open());
+  if (!data::find_known(words.text("data"), index)) {
+    fail<ConfigError>("bench.loader_bench", "nothing is kept of {} in {}", words.text("data"), words.text("cache"));
+  }
   const Stopwatch watch;
-  data::ImageSplit split = opened(words);
-  const double open = watch.seconds();
+  data::ImageSplit split = open();
+  const double opening = watch.seconds();
   data::ImageLoader loader(options_for(std::move(split), words));
   (void)take(loader);
-  return {{"seconds", watch.seconds()}, {"of_these_opening", open}};
+  return {{"seconds", watch.seconds()}, {"of_these_opening", opening}};
 }
 
 // How much longer than usual the consumer waits for the first batch of an epoch, if it takes batches as fast as they
