@@ -20,6 +20,7 @@
 #include "stoker/data/sampler.h"
 #include "stoker/data/split_draft.h"
 #include "stoker/data/tensor_source.h"
+#include "stoker/study/paired.h"
 
 namespace stoker::bench {
 namespace {
@@ -111,7 +112,8 @@ class OnePicture final : public data::ByteSource {
 
 }  // namespace
 
-// Pictures that stay decoded, cropped with padding and mirrored, on the caller's thread.
+// Pictures that stay decoded, cropped with padding and mirrored, on the caller's thread; and a bare gather, in short
+// blocks that take turns. Medians of a batch.
 Json ram(const Words& words) {
   at::set_num_threads(1);
   data::ImageSplit split = data::open_image_folder(words.text("data"), {.val = 0}).train;
@@ -134,14 +136,17 @@ Json ram(const Words& words) {
   const data::Sampler sampler({.samples = limit, .batch = kRowsABatch, .drop_tail = true});
   core::Position position;
   std::vector<std::int64_t> rows;
-  const auto bare = [&] { return gather(pictures, sampler, position, rows); };
-  const auto ours = [&] { return take(loader); };
-  (void)rate_of(0.1, bare);
-  (void)rate_of(0.1, ours);
-  const Json floor = rate_of(words.seconds(), bare);
-  Json json = rate_of(words.seconds(), ours);
-  json["gather_per_cpu_second"] = floor["per_cpu_second"];
-  return json;
+  study::PairingOptions pairing;
+  pairing.seconds = 2 * words.seconds();
+  pairing.least_pairs = 3, pairing.most_pairs = 10'000;
+  pairing.block_seconds = 0.02;
+  pairing.clock = study::Clock::kThreadCpu;  // both work on this thread alone
+  const study::Paired paired = study::time_in_turns({[&] { (void)gather(pictures, sampler, position, rows); }},
+                                                    {[&] { (void)take(loader); }}, pairing);
+  constexpr auto kRows = static_cast<double>(kRowsABatch);
+  return {{"per_cpu_second", kRows / paired.second_seconds},
+          {"gather_per_cpu_second", kRows / paired.first_seconds},
+          {"pairs", paired.ratio.pairs}};
 }
 
 // Columns as adult's: 6 numbers, 8 categories, a class.
