@@ -22,6 +22,7 @@ import networks
 
 COLOUR = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 GREY = ((0.449,), (0.226,))
+SEEN_WHOLE = 96  # pixels: up to this size Stoker evaluates without a margin around the crop, and so do we
 
 
 def tell(event, **more):
@@ -39,7 +40,8 @@ def loaders(arguments):
     """Training and held-out pictures, uint8: they are normalised a batch at a time."""
     pad_crop = v2.RandomCrop(arguments.size, padding=max(1, arguments.size // 8))
     crop = [v2.RandomResizedCrop(arguments.size, antialias=True)] if arguments.photographs else [pad_crop]
-    whole = [v2.Resize(arguments.size * 8 // 7), v2.CenterCrop(arguments.size)] if arguments.photographs else []
+    margin = arguments.size if arguments.size <= SEEN_WHOLE else (arguments.size * 8 + 6) // 7
+    whole = [v2.Resize(margin), v2.CenterCrop(arguments.size)] if arguments.photographs else []
     flip = [] if arguments.grey else [v2.RandomHorizontalFlip()]
     open_one = open_as("L" if arguments.grey else "RGB")
     train = ImageFolder(arguments.folder, v2.Compose([*crop, *flip, v2.PILToTensor()]), loader=open_one)
