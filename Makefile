@@ -43,13 +43,13 @@ test: bootstrap ## Build and run all tests but the long ones
 	@$(call ninja,release,all headers)
 	@ctest --preset release
 
-bench-peers: bootstrap ## Measure beside Python PyTorch, accelerate, Lightning: 25 minutes; QUICK=1: that it runs
+bench-peers: bootstrap ## Measure beside Python PyTorch, accelerate, Lightning: 40 minutes; QUICK=1: that it runs
 	@$(call configure,release)
 	@$(call ninja,release,stoker step_worker)
 	@tools/demo_data $(DEMO_DATA)
 	@bench/peers/run $(RELEASE) $(DEMO_DATA) $(if $(QUICK),--quick)
 
-bench-data: ## Measure the loader beside DataLoader and FFCV: 12 minutes; QUICK=1: that it runs
+bench-data: ## Measure the loader beside DataLoader and FFCV: 25 minutes; QUICK=1: that it runs
 	@tools/bootstrap libopencv-dev libturbojpeg0-dev || tools/bootstrap  # without them FFCV is left out
 	@$(call configure,release)
 	@$(call ninja,release,stoker loader_bench)
@@ -64,9 +64,9 @@ install: build ## Install program, library and CMake package into PREFIX (defaul
 	@cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local) >/dev/null
 	@echo "Installed into $(or $(PREFIX),/usr/local); a CMake project there says find_package(stoker 0.1 REQUIRED)"
 
-test-long: build ## Run the tests that take minutes, and 10,000,000 executions of each fuzz target
-	@$(MAKE) fuzz RUNS=10000000
+test-long: build ## Run the tests that take minutes, then 10,000,000 executions of each fuzz target: 80 minutes more
 	@ctest --preset long
+	@$(MAKE) fuzz RUNS=10000000
 
 goldens: bootstrap ## Make what tests compare with anew, by Python PyTorch, and say what changed
 	@python3 tests/golden/remake.py
