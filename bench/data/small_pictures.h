@@ -4,8 +4,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "stoker/data/image_loader.h"
 
