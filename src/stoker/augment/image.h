@@ -43,13 +43,15 @@ struct Image {
   int width = 0;
   int height = 0;
   int channels = 0;
-  std::vector<std::uint8_t> pixels;  // height * width * channels, without gaps
+  std::vector<std::uint8_t> pixels;  // height * width * channels, without gaps; maybe slack behind them
 
-  // New size; keeps the memory it has. The pixels' values are then of no use.
-  void reshape(int new_width, int new_height, int new_channels) {
+  // New size; keeps the memory it has. The pixels' values are then of no use. slack: bytes beyond them, kSlack for
+  // whom view() will be handed out as a part of a larger picture.
+  void reshape(int new_width, int new_height, int new_channels, std::size_t slack = 0) {
     width = new_width, height = new_height, channels = new_channels;
     pixels.resize(static_cast<std::size_t>(new_width) * static_cast<std::size_t>(new_height) *
-                  static_cast<std::size_t>(new_channels));
+                      static_cast<std::size_t>(new_channels) +
+                  slack);
   }
   [[nodiscard]] ImageView view() const {
     return {pixels.data(), width, height, channels, static_cast<std::ptrdiff_t>(width) * channels};

@@ -124,7 +124,11 @@ void check(const ImagePolicy& policy) {
     side("resize", policy.resize, std::max(policy.out_width, policy.out_height));
   }
   if (policy.crop == Crop::kPad) {
-    side("pad", policy.pad, 0);
+    const int most = std::min(policy.out_width, policy.out_height) - 1;  // so that some of the picture is always seen
+    if (policy.pad < 0 || policy.pad > most) {
+      fail<ConfigError>("augment.policy", "pad must be in 0 ... {} for {}x{} pixels, got {}", most, policy.out_width,
+                        policy.out_height, policy.pad);
+    }
   }
   if (policy.crop == Crop::kRandomResized) {
     if (!(policy.min_scale > 0 && policy.min_scale <= policy.max_scale && policy.max_scale <= 1)) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Antialiased resize in integer arithmetic, bilinear or bicubic: the 8-bit algorithm of Pillow
 // (src/libImaging/Resample.c), so that pictures come out as they do in Python, bit for bit, on every machine. Used by
-// image_policy.
-// Thread-safe as long as every thread has a ResizeScratch of its own.
+// image_policy. Thread-safe as long as every thread has a ResizeScratch of its own.
 #pragma once
 
 #include <cstdint>

@@ -4,14 +4,43 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+
+#include "stoker/base/error.h"
+
 namespace stoker {
+namespace {
+
+// statfs(2) and linux/magic.h: NFS, SMB, CIFS, SMB2, FUSE, Lustre, Ceph, 9P, AFS.
+constexpr std::array<std::uint32_t, 9> kRemote = {0x6969,     0x517B,     0xFF534D42, 0xFE534D42, 0x65735546,
+                                                  0x0BD00BD0, 0x00C36400, 0x01021997, 0x5346414F};
+
+bool is_remote(int file) {
+  struct statfs facts {};
+  return ::fstatfs(file, &facts) == 0 &&
+         std::ranges::find(kRemote, static_cast<std::uint32_t>(facts.f_type)) != kRemote.end();
+}
+
+}  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not block us here
   if (file < 0) {
     return nullptr;
+  }
+  if (is_remote(file)) {
+    ::close(file);
+    std::vector<std::byte> bytes;
+    try {
+      read_file(path, bytes);
+    } catch (const DataError&) {
+      return nullptr;
+    }
+    return bytes.empty() ? nullptr : std::shared_ptr<const MappedFile>(new MappedFile(std::move(bytes)));
   }
   struct stat facts {};
   void* start = MAP_FAILED;
@@ -26,6 +55,10 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   return std::shared_ptr<const MappedFile>(new MappedFile(bytes));
 }
 
-MappedFile::~MappedFile() { ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
+MappedFile::~MappedFile() {
+  if (read_.empty()) {
+    ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  }
+}
 
 }  // namespace stoker

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "stoker/base/file.h"
 
@@ -13,7 +15,8 @@ namespace stoker {
 class MappedFile {
  public:
   // Null if it is missing, empty, no regular file, or cannot be mapped. The file must only ever be replaced (by
-  // rename), never cut short, while this is there.
+  // rename), never cut short, while this is there. On a file system of other machines (NFS, SMB, FUSE, Lustre, Ceph) it
+  // is read instead: a file that another machine replaces is gone there, mapping and all.
   [[nodiscard]] static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -22,7 +25,9 @@ class MappedFile {
   [[nodiscard]] Bytes bytes() const { return bytes_; }
 
  private:
-  explicit MappedFile(Bytes bytes) : bytes_(bytes) {}
+  explicit MappedFile(Bytes mapped) : bytes_(mapped) {}
+  explicit MappedFile(std::vector<std::byte> read) : read_(std::move(read)), bytes_(read_) {}
+  std::vector<std::byte> read_;  // where it is not mapped
   Bytes bytes_;
 };
 

@@ -4,10 +4,10 @@
 // immutable.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "stoker/base/feistel.h"
 
 namespace stoker {
 
@@ -24,15 +24,11 @@ class Permutation {
   void fill(std::uint64_t first, std::span<std::int64_t> out) const;
 
  private:
-  // Values side by side, for vector instructions; each is a number of two halves.
-  static constexpr std::size_t kLanes = 8;
-  using Lanes = std::array<std::uint32_t, kLanes>;
-  void encrypt(Lanes& left, Lanes& right) const;
   [[nodiscard]] std::uint64_t encrypt(std::uint64_t value) const;
 
   std::uint64_t size_;
-  std::uint32_t seed_low_, seed_high_, epoch_;
   int half_bits_;
+  FeistelKey key_;
 };
 
 }  // namespace stoker

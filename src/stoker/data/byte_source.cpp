@@ -22,12 +22,12 @@ std::string_view at(const KeyList& keys, std::int64_t index) {
 FolderSource::FolderSource(std::filesystem::path root, KeyList keys) : root_(std::move(root)), keys_(std::move(keys)) {}
 
 void FolderSource::read(std::int64_t index, std::vector<std::byte>& bytes) const {
-  read_file(root_ / at(keys_, index), bytes);
+  read_file(root_ / at(keys_, index), bytes, kMostSampleBytes);
 }
 
 void FolderSource::read_timed(std::int64_t index, std::vector<std::byte>& bytes, StageLaps& laps) const {
   const std::filesystem::path path = root_ / at(keys_, index);
-  const InputFile file(path);
+  const InputFile file(path, kMostSampleBytes);
   laps.enter(Stage::kRead);
   file.read(bytes);
 }

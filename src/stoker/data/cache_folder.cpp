@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/data/cache_folder.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <cstdlib>
+
+#include "stoker/base/fmt.h"
 
 namespace stoker::data {
 namespace {
@@ -23,6 +28,11 @@ std::filesystem::path cache_folder() {
   }
   const std::filesystem::path home = absolute_from("HOME");
   return home.empty() ? home : home / ".cache" / "stoker";
+}
+
+std::string hex_hash(std::string_view text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
 }  // namespace stoker::data

@@ -64,7 +64,8 @@ int exif_orientation(Bytes block) {
 
 void turn_upright(augment::ImageView from, int orientation, augment::Image& to) {
   const Turn turn = turn_of(orientation);
-  to.reshape(turn.swapped ? from.height : from.width, turn.swapped ? from.width : from.height, from.channels);
+  to.reshape(turn.swapped ? from.height : from.width, turn.swapped ? from.width : from.height, from.channels,
+             augment::kSlack);
   // Where in `from` the upright picture's first pixel lies, and the way from there along its rows and columns.
   const std::uint8_t* start = from.row(turn.from_bottom ? from.height - 1 : 0) +
                               static_cast<std::ptrdiff_t>(turn.from_right ? from.width - 1 : 0) * from.channels;

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/data/folder_index.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "stoker/base/error.h"
 #include "stoker/base/mapped_file.h"
 #include "stoker/base/version.h"
+#include "stoker/data/cache_folder.h"
 #include "stoker/data/folder_listing.h"
 #include "stoker/data/index_file.h"
+#include "stoker/data/split_draft.h"
 
 namespace stoker::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array<std::string_view, 3> kSplits = {"train", "val", "test"};
 
 fs::path below(const fs::path& root, const std::string& relative) { return relative.empty() ? root : root / relative; }
 
@@ -147,11 +144,7 @@ std::string real_path(const fs::path& path) {
 
 }  // namespace
 
-fs::path index_file(const fs::path& cache, const fs::path& path) {
-  const std::string real = real_path(path);
-  const XXH128_hash_t hash = XXH3_128bits(real.data(), real.size());
-  return cache / "index" / fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
+fs::path index_file(const fs::path& cache, const fs::path& path) { return cache / "index" / hex_hash(real_path(path)); }
 
 std::optional<KnownFolder> find_known(const fs::path& path, const IndexOptions& options) {
   if (options.cache.empty()) {

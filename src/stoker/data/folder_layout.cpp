@@ -18,8 +18,6 @@ namespace fs = std::filesystem;
 using Progress = std::function<void(std::int64_t)>;
 using Drafts = std::array<SplitDraft, 3>;  // train, val, test
 
-constexpr std::array<std::string_view, 3> kSplits = {"train", "val", "test"};
-
 std::size_t parts_of(std::string_view path) { return static_cast<std::size_t>(std::ranges::count(path, '/')) + 1; }
 std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
 

@@ -20,8 +20,7 @@ namespace stoker::data {
 // For error messages: the layouts there are.
 inline constexpr std::string_view kExpectedLayouts =
     "expected: a folder a class with its pictures, such folders within train/ (and val/, test/), train-*.tar shards, "
-    "or "
-    "pictures with a labels.csv (filename,label[,split])";
+    "or pictures with a labels.csv (filename,label[,split])";
 
 struct FolderLayout {
   std::string name;                   // as ImageFolder::layout

@@ -13,13 +13,11 @@
 #include "stoker/data/cache_folder.h"
 #include "stoker/data/folder_index.h"
 #include "stoker/data/folder_layout.h"
-#include "stoker/data/same_pictures.h"
+#include "stoker/data/same_files.h"
 #include "stoker/data/split_draft.h"
 
 namespace stoker::data {
 namespace {
-
-constexpr std::array<std::string_view, 3> kSplits = {"train", "val", "test"};
 
 // A split that the data has but that lacks some of the classes judges less than it seems to.
 void say_missing_classes(const ImageSplit& split, const ImageFolder& folder, std::vector<std::string>& findings) {
@@ -142,7 +140,7 @@ ImageFolder open_image_folder(const std::filesystem::path& path, const SplitOpti
     carve_validation(folder, options);
   }
   if (options.for_training) {
-    find_same_pictures(folder, folder.findings);
+    find_same_files(folder, folder.findings);
   }
   return std::move(folder);
 }

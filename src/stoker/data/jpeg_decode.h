@@ -27,9 +27,9 @@ class JpegDecoder {
   // DecodeLimits has it. DataError with `name`.
   StoredPicture open(Bytes file, bool strict, std::string_view name);
   // Decodes region of the picture as stored, at 1 / shrink of its size (1, 2, 4 or 8; a side is rounded up), once after
-  // each open(): 1 channel of grey, else 3 (of CMYK always 3). The
-  // answer is the whole picture, of which just that region may be read (and 64 bytes beyond its rows); it is good until
-  // the next call. The pixels are those that decoding the whole picture gives.
+  // each open(): 1 channel of grey, else 3 (of CMYK always 3). The answer is the whole picture, of which just that
+  // region may be read (and 64 bytes beyond its rows); it is good until the next call. The pixels are those that
+  // decoding the whole picture gives.
   augment::ImageView decode(const augment::Region& region, int channels, int shrink, const DecodeLimits& limits,
                             std::string_view name);
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/data/known_bad.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <charconv>
 #include <optional>
 
@@ -11,6 +8,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/version.h"
 #include "stoker/data/bad_samples.h"
+#include "stoker/data/cache_folder.h"
 #include "stoker/data/csv.h"
 #include "stoker/data/image_decode.h"
 
@@ -18,11 +16,6 @@ namespace stoker::data {
 namespace {
 
 constexpr std::int64_t kWriteEvery = 10'000'000'000;  // ns
-
-std::string hash_of(std::string_view text) {
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
 
 // What a list begins with: of another version, or of another kind of decoding, it says nothing.
 std::string head_of(const KnownBadOptions& options) {
@@ -33,13 +26,14 @@ std::string head_of(const KnownBadOptions& options) {
 // The list's rows without its last line, which has their hash; empty if that is not so.
 std::string_view checked(std::string_view text) {
   const std::size_t end = text.size() < 2 ? std::string_view::npos : text.rfind('\n', text.size() - 2);
-  if (end == std::string_view::npos || text.substr(end + 1) != hash_of(text.substr(0, end + 1)) + "\n") {
+  if (end == std::string_view::npos || text.substr(end + 1) != hex_hash(text.substr(0, end + 1)) + "\n") {
     return {};
   }
   return text.substr(0, end + 1);
 }
 
-bool read_number(const std::string& text, std::int64_t& value) {
+template <typename Number>
+bool read_number(const std::string& text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size();
 }
@@ -54,7 +48,7 @@ KnownBad::KnownBad(std::shared_ptr<const ByteSource> source, KnownBadOptions opt
     return;
   }
   file_ = options_.cache / "bad" /
-          fmt::format("{}-{}{}.csv", hash_of(place.native()), options_.channels, options_.strict ? "" : "-lenient");
+          fmt::format("{}-{}{}.csv", hex_hash(place.native()), options_.channels, options_.strict ? "" : "-lenient");
   for (Entry& entry : read()) {
     const std::int64_t index = find(entry);
     if (index < 0 || options_.retry || source_->file_of(index) != entry.file) {
@@ -76,14 +70,12 @@ std::vector<KnownBad::Entry> KnownBad::read() const {
     }
     CsvReader reader(rows.substr(head.size()), file_.native());
     for (std::vector<std::string> row; reader.next(row);) {
-      std::array<std::int64_t, 5> numbers{};
-      bool good = row.size() == numbers.size() + 2;
-      for (std::size_t i = 0; good && i < numbers.size(); ++i) {
-        good = read_number(row[i + 1], numbers[i]);
-      }
-      if (good) {
-        const FileStamp stamp{static_cast<std::uint64_t>(numbers[1]), numbers[2], numbers[3], numbers[4]};
-        entries.push_back({row.front(), {stamp, numbers[0]}, row.back()});
+      SampleFile file;
+      FileStamp& stamp = file.stamp;
+      if (row.size() == 7 && read_number(row[1], file.offset) && read_number(row[2], stamp.inode) &&
+          read_number(row[3], stamp.size) && read_number(row[4], stamp.modified) &&
+          read_number(row[5], stamp.changed)) {
+        entries.push_back({row.front(), file, row.back()});
       }
     }
   } catch (const DataError&) {
@@ -102,18 +94,22 @@ std::int64_t KnownBad::find(const Entry& entry) const {
       high = middle;
     }
   }
+  std::int64_t found = -1;
   for (; low < source_->size() && source_->key(low) == entry.key; ++low) {
     const std::optional<SampleFile> file = source_->file_of(low);
-    if (file && file->offset == entry.file.offset && (file->offset == 0 || file->stamp == entry.file.stamp)) {
-      return low;
+    if (file && file->offset == entry.file.offset) {  // of several tar files the one that is unchanged
+      found = found < 0 || file->stamp == entry.file.stamp ? low : found;
     }
   }
-  return -1;
+  return found;
 }
 
 KnownBad::~KnownBad() {
   if (changed_) {
-    write();
+    try {
+      write();
+    } catch (const std::exception&) {  // short of memory: they are tried again the next time
+    }
   }
 }
 
@@ -168,8 +164,8 @@ void KnownBad::learn(std::int64_t index, std::string_view reason) {
     if (options_.clock() - written_at_ >= kWriteEvery) {  // a killed run has kept most of them
       write();
     }
-  } catch (const DataError&) {
-    return;  // it cannot be read: that may pass
+  } catch (const std::exception&) {
+    return;  // it cannot be read, or memory is short: that may pass
   }
 }
 
@@ -180,15 +176,17 @@ void KnownBad::write() {
     text += fmt::format("{},{},{},{},{},{},{}\n", csv_cell(entry.key), entry.file.offset, stamp.inode, stamp.size,
                         stamp.modified, stamp.changed, csv_cell(entry.reason));
   };
-  for (const Entry& entry : read()) {
-    if (find(entry) < 0) {  // of another split
+  for (const Entry& entry : read()) {  // of another split, or found by another process meanwhile
+    const std::int64_t index = find(entry);
+    const bool others = !found_.contains(index) && !options_.retry;
+    if (index < 0 || (others && source_->file_of(index) == entry.file)) {
       add(entry);
     }
   }
   for (const auto& [index, entry] : found_) {
     add(entry);
   }
-  text += hash_of(text) + "\n";
+  text += hex_hash(text) + "\n";
   written_at_ = options_.clock();
   try {
     std::error_code error;

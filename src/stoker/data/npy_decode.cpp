@@ -205,7 +205,7 @@ void npy_part(const NpyPicture& picture, const augment::Region& region, int chan
   const int stored = picture.stored.channels;
   const bool one = stored == 1 && channels == 1;
   const int step = stored < 3 ? 0 : picture.value_bytes;  // from red to green; grey is repeated
-  out.reshape(region.width, region.height, one ? 1 : 3);
+  out.reshape(region.width, region.height, one ? 1 : 3, augment::kSlack);
   std::uint8_t* to = out.pixels.data();
   for (int y = 0; y < region.height; ++y) {
     const std::size_t first =

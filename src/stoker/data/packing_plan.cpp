@@ -15,12 +15,13 @@ namespace stoker::data {
 namespace {
 
 constexpr std::string_view kWhere = "data.packing_plan";
+constexpr std::int64_t kMostLength = std::int64_t{1} << 26;  // there are tables as long as a sequence
 
 }  // namespace
 
 PackingPlan::PackingPlan(std::span<const std::int64_t> lengths, const PackingOptions& options) : options_(options) {
-  if (options.length < 1 || options.length > (std::int64_t{1} << 31)) {
-    fail<ConfigError>(kWhere, "sequences must be of 1 ... 2^31 tokens, got {}", options.length);
+  if (options.length < 1 || options.length > kMostLength) {
+    fail<ConfigError>(kWhere, "sequences must be of 1 ... {} tokens, got {}", kMostLength, options.length);
   }
   hash_ = plan_hash(std::array{std::uint64_t{1}, static_cast<std::uint64_t>(options.length), options.seed,
                                std::uint64_t{options.shuffle}},

@@ -18,7 +18,8 @@ struct PackingOptions {
 // Best fit decreasing: from the longest on, a document goes where it leaves the least room. Only a document longer than
 // a sequence is cut: into sequences of its own and a rest, which is packed as a document. One of no tokens is in no
 // sequence. Which lengths lie together is the same in every epoch, so epochs have equally many sequences; which
-// documents of these lengths do is drawn from (seed, epoch). O(n log length) to make, 24 bytes a document.
+// documents of these lengths do is drawn from (seed, epoch). O(n log length) to make; 28 bytes a piece of a document
+// and 8 a sequence and a token of a sequence.
 class PackingPlan {
  public:
   // lengths: tokens of each document. ConfigError for a length below 1, DataError for a document's below 0.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan over stored lengths as one number: with the position it is all that a run saves of the plan, which is made
-// anew from the same lengths. Used by BucketPlan and PackingPlan. Thread-safe: no state.
+// anew from the same lengths; who saves it checks it. Used by BucketPlan and PackingPlan. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>

@@ -3,15 +3,19 @@
 // by open_image_folder. Thread-safe: no state.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stoker/data/image_folder.h"
 #include "stoker/data/tar.h"
 
 namespace stoker::data {
+
+inline constexpr std::array<std::string_view, 3> kSplits = {"train", "val", "test"};
 
 // A file, or a member of a tar file, under the name that it has in the split.
 struct DraftEntry {

@@ -45,8 +45,12 @@ TarFile::~TarFile() { ::close(descriptor_); }
 
 void TarFile::read(std::int64_t offset, std::int64_t size, std::vector<std::byte>& buffer) const {
   if (offset < 0 || size < 0 || size > file_size_ - offset) {
-    fail<DataError>("data.tar", "{}: bytes {} to {} are beyond its {} bytes", printable(path_.native()), offset,
-                    offset + size, file_size_);
+    fail<DataError>("data.tar", "{}: {} bytes from byte {} are beyond its {} bytes", printable(path_.native()), size,
+                    offset, file_size_);
+  }
+  if (size > kMostSampleBytes) {
+    fail<DataError>("data.tar", "{}: {} bytes from byte {} are more than a file in it may have, {}",
+                    printable(path_.native()), size, offset, kMostSampleBytes);
   }
   buffer.resize(static_cast<std::size_t>(size));
   for (std::int64_t done = 0; done < size;) {

@@ -22,6 +22,9 @@ struct TarMember {
   std::int64_t size = 0;    // bytes
 };
 
+// Of one file that is a sample: more than the most pixels that are decoded, 10^8, take without any compression.
+inline constexpr std::int64_t kMostSampleBytes = std::int64_t{1} << 30;
+
 class TarFile {
  public:
   // Reads every header. DataError, with the byte offset, for a wrong checksum, a member that reaches beyond the end of

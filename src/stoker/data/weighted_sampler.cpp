@@ -27,17 +27,22 @@ void check_weights(const std::vector<double>& weights) {
 }
 
 // Each weight's share of weights.size() * 2^32 units, rounded down; the largest one takes what that leaves over, about
-// a unit a sample at most. Single divisions, products and sums of doubles, which IEEE 754 rounds alike everywhere.
+// a unit a sample at most. Single divisions, products and sums of doubles, which IEEE 754 rounds alike everywhere; the
+// sum carries what it rounds off (Neumaier 1974), as 10^9 roundings would be some units of each sample.
 std::vector<std::uint64_t> shares(const std::vector<double>& weights) {
   check_weights(weights);
   const auto largest = std::ranges::max_element(weights);
   if (*largest == 0) {
     fail<ConfigError>(kWhere, "all {} weights are 0: nothing can be drawn", weights.size());
   }
-  double sum = 0;
+  double sum = 0, rounded_off = 0;
   for (const double weight : weights) {
-    sum += weight / *largest;  // so that no sum overflows
+    const double part = weight / *largest;  // so that no sum overflows
+    const double next = sum + part;
+    rounded_off += sum >= part ? (sum - next) + part : (part - next) + sum;
+    sum = next;
   }
+  sum += rounded_off;
   const std::uint64_t all = weights.size() * kColumn;
   std::vector<std::uint64_t> units(weights.size());
   std::uint64_t given = 0;

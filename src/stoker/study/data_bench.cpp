@@ -65,6 +65,9 @@ DataWay measure(const job::Setup& setup, const DataBenchOptions& options, int th
 
 std::string stage_rows(const core::SourceFigures& spent) {
   const double all = spent.busy_seconds();
+  if (all <= 0) {
+    return "";
+  }
   std::string text;
   for (const core::StageFigures& stage : spent.stages) {
     const double share = stage.seconds / all;
@@ -112,9 +115,14 @@ DataBench bench_data(const DataBenchOptions& options) {
   bench.batch = setup.plan.batch;
   bench.cores = device::cpu_quota().cores;
   const auto add = [&](int threads, int cores, double seconds, const std::string& name) {
-    if (!options.stop()) {
-      options.say(fmt::format("measuring {} ...", name));
-      bench.ways.push_back(measure(setup, options, threads, cores, seconds));
+    if (options.stop()) {
+      return;
+    }
+    options.say(fmt::format("measuring {} ...", name));
+    const DataWay way = measure(setup, options, threads, cores, seconds);
+    if (way.rate > 0) {  // else it was stopped before the first batch
+      bench.ways.push_back(way);
+      bench.ways.back().name = (cores > 0 ? "auto: " : "") + way.name;
     }
   };
   add(1, 0, options.seconds, "1 thread");
@@ -124,9 +132,6 @@ DataBench bench_data(const DataBenchOptions& options) {
   }
   if (!in_memory) {
     add(1, bench.cores, kSearching * options.seconds, "as many threads as it finds best");
-    if (!options.stop()) {
-      bench.ways.back().name = "auto: " + bench.ways.back().name;
-    }
   }
   bench.stopped = options.stop();
   return bench;
@@ -153,8 +158,9 @@ std::string data_bench_text(const DataBench& bench) {
     }
     text += "\n";
   }
-  text += fmt::format("\nA step of {} samples that takes less than {:.3g} ms has to wait for data on this machine.\n",
-                      bench.batch, 1e3 * static_cast<double>(bench.batch) / best.rate);
+  text +=
+      fmt::format("\nA step of {} samples that takes less than {:.3g} ms has to wait for data on this machine ({}).\n",
+                  bench.batch, 1e3 * static_cast<double>(bench.batch) / best.rate, best.name);
   return text + (bench.stopped ? "Stopped before its end.\n" : "");
 }
 

@@ -12,6 +12,7 @@
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/data/bad_samples.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/tasks/registry.h"
 
@@ -19,13 +20,6 @@ namespace stoker::study {
 namespace {
 
 constexpr std::string_view kWhere = "study.inspect";
-
-// What an error says after the picture's name.
-std::string reason_of(std::string_view message, std::string_view name) {
-  const std::size_t at = message.find(name);
-  const bool named = at != std::string_view::npos && message.substr(at + name.size()).starts_with(": ");
-  return std::string(named ? message.substr(at + name.size() + 2) : message);
-}
 
 void check_pictures(const std::filesystem::path& path) {
   std::error_code unknown;
@@ -67,8 +61,15 @@ class Crew {
     const Stopwatch watch;
     {
       std::vector<std::jthread> threads;
-      for (int i = 0; i < found_.threads; ++i) {
-        threads.emplace_back([this] { look_at_some(); });
+      try {
+        for (int i = 0; i < found_.threads; ++i) {
+          threads.emplace_back([this] { look_at_some(); });
+        }
+      } catch (const std::system_error&) {
+        found_.threads = static_cast<int>(threads.size());  // as many as the system has room for
+        if (threads.empty()) {
+          throw;
+        }
       }
       std::unique_lock lock(mutex_);
       while (!ended_.wait_for(lock, std::chrono::milliseconds(200), [this] { return idle_ == found_.threads; })) {
@@ -116,7 +117,7 @@ class Crew {
       picture.facts = looker.look(bytes, name, sums);
     } catch (const DataError& error) {
       const std::lock_guard lock(mutex_);
-      found_.bad.emplace(place, reason_of(error.what(), name));
+      found_.bad.emplace(place, data::without_name(error.what(), name));
     }
   }
 

@@ -54,7 +54,7 @@
     const rows = groups.flatMap((group, i) => group.map((each) => el("tr", {}, ...(several ? [el("td", {}, String(i + 1))] : []),
       el("td", {}, each.split), el("td", {}, each.class), el("td", {className: "file"}, each.file),
       el("td", {}, bad ? each.reason : `${each.width} × ${each.height}`))));
-    const all = finding.groups ? finding.groups.length < 100 : groups.length >= finding.count;
+    const all = finding.groups ? finding.all_groups : groups.length >= finding.count;
     return [el("details", {open: bad && rows.length <= 8}, el("summary", {}, all ? "Which ones" : "The first of them"),
       table([...(several ? ["group"] : []), "split", "class", "file", bad ? "what is wrong" : "pixels"], rows))];
   }

@@ -83,7 +83,9 @@ class ClassFindings {
           fmt::format("the largest class of train has {:.0f} times the pictures of the smallest", ratio),
           fmt::format("\"{}\" has {}, \"{}\" has {}", printable(found_.folder.classes[most]), thousands(by_size(most)),
                       printable(found_.folder.classes[least]), thousands(by_size(least))),
-          "class_weights=balanced lets every class count the same; judge by the figures of each class", 0));
+          "class_weights=balanced lets every class count the same, sampling=balanced shows every class as often; judge "
+          "by the figures of each class",
+          0));
     }
     add_classes(Grade::kDoubtful, "few", fmt::format("below {} pictures in train", kFewPictures),
                 classes_with(*train, 1, kFewPictures - 1), "little can be learnt of them");

@@ -66,10 +66,7 @@ std::vector<SplitCount> splits_of(const Inspection& found) {
     SplitCount& count = splits[static_cast<std::size_t>(i)];
     count.name = split.name;
     count.pictures = split.size();
-    count.by_class.resize(found.folder.classes.size());
-    for (std::int64_t k = 0; k < split.size(); ++k) {
-      ++count.by_class[static_cast<std::size_t>(split.labels[static_cast<std::size_t>(k)])];
-    }
+    count.by_class = split.labels.counts(found.folder.classes.size());
   }
   for (std::size_t i = 0; i < found.pictures.size(); ++i) {
     SplitCount& count = splits[static_cast<std::size_t>(found.pictures[i].split)];

@@ -57,7 +57,6 @@ Hash128 hash_of_pixels(const augment::ImageView& view) {
   return from(XXH3_128bits_digest(&state));
 }
 
-// Green counts twice: near enough to luma for this.
 // Of the quarters of the picture; the middle column belongs to none.
 void set_tint(const std::uint8_t* cells, int stride, PictureFacts& facts) {
   constexpr int kHalf = kCells / 2;
@@ -74,6 +73,7 @@ void set_tint(const std::uint8_t* cells, int stride, PictureFacts& facts) {
   }
 }
 
+// Green counts twice: near enough to luma for this.
 int brightness(const std::uint8_t* pixel) { return pixel[0] + 2 * pixel[1] + pixel[2]; }
 
 void set_look(const augment::ImageView& view, augment::ResizeScratch& scratch, PictureFacts& facts) {

@@ -29,7 +29,7 @@ std::string data_uri(const Inspection& found, std::size_t place, PictureLooker& 
       return "data:image/png;base64," + base64(data::encode_png(view));
     }
     return "data:image/jpeg;base64," + base64(data::encode_jpeg(view, kQuality));
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return "";  // it was there before; what is gone, the next inspection says
   }
 }

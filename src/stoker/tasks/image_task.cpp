@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "stoker/base/byte_name.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/data/cache_folder.h"
 #include "stoker/data/image_loader_resident.h"
 #include "stoker/models/registry.h"
 #include "stoker/tasks/class_weights.h"
@@ -21,6 +19,7 @@
 #include "stoker/tasks/image_prediction.h"
 #include "stoker/tasks/image_reading.h"
 #include "stoker/tasks/image_recipe.h"
+#include "stoker/tasks/picture_caches.h"
 #include "stoker/tasks/sampling.h"
 #include "stoker/tasks/task_values.h"
 
@@ -238,42 +237,13 @@ class ImageTask final : public Task {
     }
     options.limits = limits_of(own_);
     options.bad.listener = request.bad_samples;
-    options.store = store_of(split);
-    options.known_bad = known_bad_of(split);
+    options.store = caches_.store_of(split.source, own_);
+    options.known_bad = caches_.known_bad_of(split.source, own_, card_.pixels.channels);
     return options;
   }
-  // Of the split's source, made when it is first asked for; null where the plan has no cache.
-  [[nodiscard]] std::shared_ptr<data::PixelStore> store_of(const data::ImageSplit& split) const {
-    constexpr std::int64_t kMegabyte = 1'000'000;
-    const std::int64_t most = own_.contains("cache") ? whole_value(own_, "cache") * kMegabyte : 0;
-    if (most == 0) {
-      return nullptr;
-    }
-    std::shared_ptr<data::PixelStore>& store = stores_[split.source.get()];
-    if (!store) {
-      store = std::make_shared<data::PixelStore>(split.source->size(), most);
-    }
-    return store;
-  }
-
-  // Likewise of the split's source.
-  [[nodiscard]] std::shared_ptr<data::KnownBad> known_bad_of(const data::ImageSplit& split) const {
-    std::shared_ptr<data::KnownBad>& known = known_bad_[split.source.get()];
-    if (!known) {
-      const bool retry = own_.contains("retry_bad") && flag_value(own_, "retry_bad");
-      known = std::make_shared<data::KnownBad>(split.source, data::KnownBadOptions{.cache = data::cache_folder(),
-                                                                                   .channels = card_.pixels.channels,
-                                                                                   .strict = limits_of(own_).strict,
-                                                                                   .retry = retry});
-    }
-    return known;
-  }
-
   data::ImageFolder folder_;
   mutable std::optional<PictureFacts> pictures_;  // read once they are asked for
-  mutable std::map<const data::ByteSource*, std::shared_ptr<data::PixelStore>>
-      stores_;  // one for the splits of a source
-  mutable std::map<const data::ByteSource*, std::shared_ptr<data::KnownBad>> known_bad_;
+  mutable PictureCaches caches_;
   core::TaskValues own_;
   ImageCard card_;
 };

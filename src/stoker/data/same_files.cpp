@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stoker/data/same_pictures.h"
+#include "stoker/data/same_files.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -39,7 +39,7 @@ class Reader {
 
 }  // namespace
 
-void find_same_pictures(const ImageFolder& folder, std::vector<std::string>& findings) {
+void find_same_files(const ImageFolder& folder, std::vector<std::string>& findings) {
   const std::int64_t judged = folder.val.size() + folder.test.size();
   if (judged == 0) {
     return;

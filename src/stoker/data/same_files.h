@@ -11,6 +11,6 @@ namespace stoker::data {
 
 // Compares files by content (128-bit hash) and says for val and test how many are in train too. Reads everything once,
 // so it does nothing for more than 20,000 samples or 256 MB: then it says that it did not look.
-void find_same_pictures(const ImageFolder& folder, std::vector<std::string>& findings);
+void find_same_files(const ImageFolder& folder, std::vector<std::string>& findings);
 
 }  // namespace stoker::data
