@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Fuzz targets: tests/fuzz/<name>_fuzz.cpp, a function that takes any bytes and ends the process if they do harm. Built
-# without clang it is a test that gives it the committed inputs of tests/fuzz/corpus/<name>; in the preset fuzz, with
+# without clang it is a test that gives it the committed inputs of tests/fuzz/corpus/<name>, by the program
+# fuzz_<name>_replay, which takes their folder: not <room>_tests, as make bundle looks for these. In the preset fuzz, with
 # STOKER_FUZZ, libFuzzer drives it, and the build target fuzzers makes them all.
 #
 #   stoker_fuzz_targets(<name>... LINK target...)     in tests/CMakeLists.txt; what is linked needs no torch
@@ -9,7 +10,7 @@ function(stoker_fuzz_targets)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
   add_custom_target(fuzzers)
   foreach(name ${arg_UNPARSED_ARGUMENTS})
-    set(target fuzz_${name}_tests)
+    set(target fuzz_${name}_tests)  # as stoker_label_torch_free_tests() expects of the test fuzz_<name>
     add_executable(${target} fuzz/${name}_fuzz.cpp)
     target_link_libraries(${target} PRIVATE ${arg_LINK} stoker_flags)
     add_dependencies(fuzzers ${target})
@@ -18,6 +19,7 @@ function(stoker_fuzz_targets)
       set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}_fuzz RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
     else()
       target_sources(${target} PRIVATE fuzz/replay.cpp)
+      set_target_properties(${target} PROPERTIES OUTPUT_NAME fuzz_${name}_replay)
       add_test(NAME fuzz_${name} COMMAND ${target} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
     endif()
   endforeach()

@@ -32,7 +32,7 @@ function(stoker_needs_torch variable target)
   endwhile()
 endfunction()
 
-# Call at the end of tests/CMakeLists.txt. Gives tests named after their binary <room>_tests the label torch_free where
+# Call at the end of tests/CMakeLists.txt. Gives tests named after their target <room>_tests the label torch_free where
 # that holds, and makes the build target torch_free_tests of them: what the thread sanitizer runs.
 function(stoker_label_torch_free_tests)
   add_custom_target(torch_free_tests)
