@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One hash over the batches of two epochs, whatever hands them out: threads, ranks (joined again), files or a tar,
-// straight or resumed, vector instructions or plain, decoded anew or kept. Every augmentation is on, the tail is
-// uneven, and one picture is damaged.
+// One hash over the batches of two epochs, whatever hands them out: threads, also where they change on the way, ranks
+// (joined again), files or a tar, straight or resumed, vector instructions or plain, decoded anew or kept. Every
+// augmentation is on, the tail is uneven, and one picture is damaged.
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <atomic>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "stoker/data/image_loader.h"
 #include "support/pictures.h"
@@ -14,6 +16,8 @@
 
 namespace stoker::data {
 namespace {
+
+using Loaders = std::vector<std::unique_ptr<ImageLoader>>;  // of the ranks
 
 struct Way {
   int threads = 1, ranks = 1;
@@ -60,7 +64,7 @@ class HashMatrix : public ::testing::Test {
     if (way.kept) {
       options.store = std::make_shared<PixelStore>(options.split.source->size(), 1 << 20);
     }
-    std::vector<std::unique_ptr<ImageLoader>> loaders;
+    Loaders loaders;
     const auto begin = [&](core::Position start) {
       loaders.clear();
       options.start = start;
@@ -79,15 +83,8 @@ class HashMatrix : public ::testing::Test {
     return value;
   }
 
- private:
-  void add(const std::string& name, const std::string& bytes) {
-    const std::string key = (count_++ % 2 == 0 ? "a/" : "b/") + name;
-    files_.write("set/" + key, bytes);
-    tar_.add(key, bytes);
-  }
-
   // The next global batch: each field of all ranks in their order.
-  static std::uint64_t joined(const std::vector<std::unique_ptr<ImageLoader>>& loaders) {
+  static std::uint64_t joined(const Loaders& loaders) {
     std::map<std::string, std::vector<std::uint8_t>> fields;  // empty at an epoch's end
     for (const auto& loader : loaders) {
       const std::optional<core::Batch> batch = loader->next();
@@ -111,10 +108,18 @@ class HashMatrix : public ::testing::Test {
     return value;
   }
 
-  testing::TempFolder files_;
-  testing::TarBuilder tar_;
   ImageSplit folder_split_, tar_split_;
   ImageLoaderOptions options_;
+
+ private:
+  void add(const std::string& name, const std::string& bytes) {
+    const std::string key = (count_++ % 2 == 0 ? "a/" : "b/") + name;
+    files_.write("set/" + key, bytes);
+    tar_.add(key, bytes);
+  }
+
+  testing::TempFolder files_;
+  testing::TarBuilder tar_;
   int count_ = 0;
 };
 
@@ -134,6 +139,41 @@ TEST_F(HashMatrix, EveryWayGivesTheSameBatches) {
       }
     }
   }
+}
+
+// Threads come where files are slow to arrive, and go where the consumer is the slow one.
+TEST_F(HashMatrix, ThreadsThatComeAndGoGiveTheSameBatches) {
+  constexpr std::size_t kCalls = 120, kSlowFiles = 40;
+  options_.split = folder_split_;
+  options_.threads = 0;
+  std::vector<std::uint64_t> expected;
+  std::atomic<bool> slow_disk = true;  // outlives the loaders
+  Loaders loaders;
+  loaders.push_back(std::make_unique<ImageLoader>(options_));
+  for (std::size_t call = 0; call < kCalls; ++call) {
+    expected.push_back(joined(loaders));
+  }
+  options_.on_stage = [&](Stage stage, std::int64_t) {
+    if (stage == Stage::kRead && slow_disk) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  };
+  options_.threads = 1;
+  options_.cores = 2;
+  loaders.clear();
+  loaders.push_back(std::make_unique<ImageLoader>(options_));
+  int most = 1, now = 1;
+  for (std::size_t call = 0; call < kCalls && (call < kSlowFiles || now == most); ++call) {
+    ASSERT_EQ(joined(loaders), expected[call]) << "call " << call << ", " << now << " threads, before " << most;
+    now = loaders.front()->figures().value().threads;
+    most = std::max(most, now);
+    if (call + 1 >= kSlowFiles) {
+      slow_disk = false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+  EXPECT_GT(most, 1);
+  EXPECT_LT(now, most);
 }
 
 }  // namespace
