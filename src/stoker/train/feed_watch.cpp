@@ -6,17 +6,17 @@
 namespace stoker::train {
 
 void FeedWatch::start() {
-  since_.restart();
-  std::ranges::fill(spent_, 0.0);
+  started_ = clock_();
+  spent_ = {};  // a run that goes on may have had an evaluation to make up for
   begun_ = source_.figures().value_or(core::SourceFigures{});
   told_ = total(0);
 }
 
 core::Fed FeedWatch::total(std::int64_t step) const {
-  const auto spent = [&](LoopWork work) { return spent_[static_cast<int>(work)]; };
+  const auto spent = [&](LoopWork work) { return spent_[static_cast<std::size_t>(work)]; };
   core::Fed all;
   all.step = step;
-  all.seconds = since_.seconds();
+  all.seconds = elapsed();
   all.waited_seconds = spent(LoopWork::kWait);
   all.source = core::between(begun_, source_.figures().value_or(core::SourceFigures{}));
   const double log = spent(LoopWork::kLog), save = spent(LoopWork::kCheckpoint), judge = spent(LoopWork::kEvaluation);

@@ -3,7 +3,10 @@
 // Tells it now and then as an event, and of the whole loop at its end. Used by run_loop, on its thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "stoker/base/clock.h"
 #include "stoker/core/batch_source.h"
@@ -15,14 +18,16 @@ enum class LoopWork { kWait, kLog, kCheckpoint, kEvaluation };
 
 class FeedWatch {
  public:
-  FeedWatch(const core::BatchSource& source, core::EventEmitter& events) : source_(source), events_(events) {}
+  // clock: seconds, steady.
+  FeedWatch(const core::BatchSource& source, core::EventEmitter& events, std::function<double()> clock = now_s)
+      : source_(source), events_(events), clock_(std::move(clock)) {}
 
   // The loop begins: what came before is not counted.
   void start();
-  void add(LoopWork work, double seconds) { spent_[static_cast<int>(work)] += seconds; }
+  void add(LoopWork work, double seconds) { spent_[static_cast<std::size_t>(work)] += seconds; }
   // After each step; emits core::Fed where it is time for one.
   void step_done(std::int64_t step) {
-    if (since_.seconds() - told_.seconds >= core::kFedEach) {
+    if (elapsed() - told_.seconds >= core::kFedEach) {
       tell(step);
     }
   }
@@ -30,14 +35,16 @@ class FeedWatch {
   [[nodiscard]] core::Fed total(std::int64_t step) const;
 
  private:
+  [[nodiscard]] double elapsed() const { return clock_() - started_; }
   void tell(std::int64_t step);
 
   const core::BatchSource& source_;
   core::EventEmitter& events_;
-  Stopwatch since_;
-  core::SourceFigures begun_;  // the source's figures at start()
-  double spent_[4] = {};       // seconds since start(), by LoopWork
-  core::Fed told_;             // the total when the last event was emitted
+  std::function<double()> clock_;
+  double started_ = clock_();
+  core::SourceFigures begun_;         // the source's figures at start()
+  std::array<double, 4> spent_ = {};  // seconds since start(), by LoopWork
+  core::Fed told_;                    // the total when the last event was emitted
 };
 
 }  // namespace stoker::train
