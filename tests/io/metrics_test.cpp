@@ -103,6 +103,7 @@ TEST(MetricsJsonl, IsAnObjectAnEvent) {
   jsonl.on(step(1, {0.1F, kNan}));
   jsonl.on(evaluated(4));
   jsonl.on(CheckpointSaved{4, "x", "last"});
+  jsonl.on(Fed{});  // each step has its share of waiting
   jsonl.on(FaultSurvived{5, "non_finite", "skipped"});
   jsonl.on(Finding{"bad name \xff"});
   jsonl.on(Finding{"bad name \xff"});

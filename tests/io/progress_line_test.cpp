@@ -72,6 +72,7 @@ struct Screen {
     options.out = &text;
     options.width = [columns] { return columns; };
     options.utf8 = utf8;
+    options.explain = [this](const Fed&) { return late; };
     options.clock = [this] { return time; };
     line = std::make_unique<ProgressLine>(std::move(options));
   }
@@ -84,6 +85,7 @@ struct Screen {
 
   std::ostringstream text;
   double time = 100;
+  FeedWords late;  // what is to be said of data
   std::unique_ptr<ProgressLine> line;
 };
 
@@ -199,6 +201,35 @@ TEST(ProgressLine, AnEvaluationThatTakesLongIsSeen) {
   EXPECT_THAT(file.take(), ::testing::MatchesRegex(".*validating 50 %.*\n.*validating 100 %.*\n"));
 }
 
+TEST(ProgressLine, LateDataIsSaidOncePerStageAndAgainAfterFiveMinutes) {
+  Screen screen(ProgressMode::kPlain);
+  const auto told = [&](const FeedWords& words) {
+    screen.late = words;
+    screen.line->on(Fed{});
+    return screen.take();
+  };
+  const FeedWords jpeg{"JPEG decode", "data-starved 20 %: JPEG decode"}, read{"read", "data-starved 10 %: read"};
+  EXPECT_EQ(told({}), "");
+  EXPECT_EQ(told(jpeg), "data-starved 20 %: JPEG decode\n");
+  screen.time += 299;
+  EXPECT_EQ(told(jpeg), "");
+  EXPECT_EQ(told({}), "");  // a stretch without it changes nothing
+  screen.time += 1;
+  EXPECT_EQ(told(jpeg), "data-starved 20 %: JPEG decode\n");
+  EXPECT_EQ(told(read), "data-starved 10 %: read\n");
+  screen.line->on(step(1, 1));
+  EXPECT_THAT(screen.take(), ::testing::EndsWith("  wait 8% read\n"));
+  EXPECT_EQ(told({}), "");
+  screen.time += 10;
+  screen.line->on(step(2, 1));
+  EXPECT_THAT(screen.take(), ::testing::EndsWith("  wait 8%\n"));
+
+  Screen quiet(ProgressMode::kQuiet);
+  quiet.late = jpeg;
+  quiet.line->on(Fed{});
+  EXPECT_EQ(quiet.take(), "");
+}
+
 TEST(ProgressLine, QuietSaysWhatNeedsSaying) {
   Screen screen(ProgressMode::kQuiet);
   screen.line->on(start());
@@ -217,6 +248,16 @@ TEST(ProgressLine, JsonIsAnObjectALine) {
   EXPECT_TRUE(screen.line->wants_every_step());
   screen.line->on(start());
   screen.line->on(step(1, 0.1F));
+  Fed fed;
+  fed.step = 1;
+  fed.seconds = 2.5;
+  fed.waited_seconds = 0.5;
+  fed.source.samples = 40;
+  fed.source.threads = 2;
+  fed.source.stages = {{"read", 1.5}, {"PNG decode", std::numeric_limits<double>::quiet_NaN()}};
+  fed.source.copy_seconds = 0.125;
+  fed.consumer = {{"step", 1.75}, {"log", 0.25}};
+  screen.line->on(fed);
   screen.line->on(CheckpointSaved{1, "p", "last"});
   EXPECT_EQ(
       screen.take(),
@@ -225,6 +266,9 @@ TEST(ProgressLine, JsonIsAnObjectALine) {
       "\n"
       R"({"event":"step","epoch":0,"step":1,"samples":128,"seconds":0.6,"data_wait":0.05,"lr":0.01,)"
       R"("memory_bytes":1234000000,"scalars":{"loss":0.1}})"
+      "\n"
+      R"({"event":"fed","step":1,"seconds":2.5,"waited":0.5,"samples":40,"threads":2,)"
+      R"("loader":{"read":1.5,"PNG decode":"nan"},"copy":0.125,"consumer":{"step":1.75,"log":0.25}})"
       "\n"
       R"({"event":"checkpoint","step":1,"kind":"last","path":"p"})"
       "\n");

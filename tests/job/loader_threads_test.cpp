@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run asks of its loader's threads, and that it says at its end where data came late: by a kind of task that
+// notes what its batches are asked for, and takes its time with them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "stoker/device/cpu_quota.h"
+#include "stoker/job/job.h"
+#include "stoker/job/setup.h"
+#include "stoker/tasks/derived_task.h"
+#include "support/picture_set.h"
+
+namespace stoker::job {
+namespace {
+
+using stoker::testing::TempFolder;
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::StartsWith;
+using Opened = Setup;  // the fixtures of gtest have something else of that name
+
+bool known = false;                            // the kind
+std::optional<tasks::BatchRequest> asked_for;  // by the last training source
+std::chrono::milliseconds each_batch{0};       // that it takes longer
+
+class SlowSource final : public core::BatchSource {
+ public:
+  explicit SlowSource(std::unique_ptr<core::BatchSource> inner) : inner_(std::move(inner)) {}
+  [[nodiscard]] std::optional<core::Batch> next() override {
+    std::this_thread::sleep_for(each_batch);
+    return inner_->next();
+  }
+  [[nodiscard]] std::optional<core::SourceFigures> figures() const override { return inner_->figures(); }
+
+ private:
+  std::unique_ptr<core::BatchSource> inner_;
+};
+
+class LoaderThreadsTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (std::exchange(known, true)) {  // --gtest_repeat
+      return;
+    }
+    tasks::TaskChanges changes;
+    changes.training_batches = [](std::unique_ptr<core::BatchSource> batches, const tasks::BatchRequest& request) {
+      asked_for = request;
+      return std::make_unique<SlowSource>(std::move(batches));
+    };
+    tasks::derive_task("slow_pictures", "image_classification", changes);
+  }
+  LoaderThreadsTest() { stoker::testing::write_striped_set(folder_, "data/train/", 8); }
+
+  [[nodiscard]] Request request(std::vector<std::string> words, const std::string& toml = "") const {
+    folder_.write("config.toml", toml);
+    words.insert(words.end(), {"task=slow_pictures", "model=mlp", "batch=8", "intra_op=1", "precision=fp32", "val=0"});
+    Request result = make_request(folder_ / "config.toml", words);
+    result.data = folder_ / "data";
+    result.run = (folder_ / "run").native();
+    return result;
+  }
+  // Of a run with this plan.
+  static tasks::BatchRequest request_of(const Opened& setup) {
+    asked_for.reset();
+    (void)setup.training_source({});
+    return asked_for.value();
+  }
+
+  TempFolder folder_;
+};
+
+const Say kSilent = [](const std::string&) {};
+
+TEST_F(LoaderThreadsTest, ThoseThatWereAskedForStay) {
+  for (const auto& [words, toml] : {std::pair{std::vector<std::string>{"threads=2"}, ""}, {{}, "threads = 2\n"}}) {
+    const tasks::BatchRequest asked = request_of(open_data(request(words, toml), kSilent));
+    EXPECT_EQ(asked.threads, 2);
+    EXPECT_EQ(asked.cores, 0) << "nothing is searched for";
+  }
+}
+
+TEST_F(LoaderThreadsTest, ThoseThatWereMeasuredAreWhereASearchBegins) {
+  Opened setup = open_data(request({}), kSilent);
+  setup.plan.notes["threads"].origin = core::Origin::kMeasured;
+  setup.plan.threads = 1;
+  const int left = device::cpu_quota().cores - static_cast<int>(setup.plan.intra_op);
+  EXPECT_EQ(request_of(setup).threads, 1);
+  EXPECT_EQ(request_of(setup).cores, std::max(left, 1));
+  setup.plan.threads = left + 2;  // more than there are cores left
+  EXPECT_EQ(request_of(setup).cores, left + 2);
+  setup.plan.threads = 0;  // the step's own thread loads
+  EXPECT_EQ(request_of(setup).cores, 0);
+}
+
+class Findings final : public core::EventSink {
+ public:
+  explicit Findings(std::vector<std::string>& all) : all_(all) {}
+  void on(const core::Event& event) override {
+    if (const auto* finding = std::get_if<core::Finding>(&event)) {
+      all_.push_back(finding->text);
+    }
+  }
+
+ private:
+  std::vector<std::string>& all_;
+};
+
+TEST_F(LoaderThreadsTest, ARunSaysAtItsEndThatDataCameLate) {
+  std::vector<std::string> findings;
+  std::vector<std::unique_ptr<core::EventSink>> sinks;
+  sinks.push_back(std::make_unique<Findings>(findings));
+  each_batch = std::chrono::milliseconds(150);
+  Job job = Job::prepare(request({"threads=0", "epochs=1"}), kSilent);
+  const std::atomic<bool> stop = false;
+  (void)job.train(std::move(sinks), stop);
+  each_batch = {};
+  // "sometimes", where a busy disk makes the checkpoint take longer still.
+  EXPECT_THAT(findings, Contains(AnyOf(StartsWith("data-starved "), StartsWith("data is sometimes late"))));
+}
+
+}  // namespace
+}  // namespace stoker::job
