@@ -3,9 +3,11 @@
 #include "stoker/base/bounded_queue.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -70,23 +72,50 @@ TEST(BoundedQueue, AProducerWaitsForRoom) {
 }
 
 TEST(BoundedQueue, ClosingWakesEveryone) {
-  BoundedQueue<int> full(1), empty(1);
-  EXPECT_TRUE(full.push(7));
-  int value = 8;
-  bool taken = true;
-  std::optional<int> got = 1;
+  constexpr int kEach = 2;
+  BoundedQueue<std::unique_ptr<int>> full(1), empty(1);
+  EXPECT_TRUE(full.push(std::make_unique<int>(7)));
+  std::vector<std::unique_ptr<int>> values;
+  for (int i = 0; i < kEach; ++i) {
+    values.push_back(std::make_unique<int>(i));
+  }
+  std::atomic<int> begun = 0, taken = 0, got = 0;
+  ::alarm(120);  // who is not woken would wait for good
   {
-    std::jthread producer([&] { taken = full.push(std::move(value)); });
-    std::jthread consumer([&] { got = empty.pop(); });
+    std::vector<std::jthread> waiting;
+    for (int i = 0; i < kEach; ++i) {
+      waiting.emplace_back([&, i] {
+        ++begun;
+        taken += full.push(std::move(values[static_cast<std::size_t>(i)])) ? 1 : 0;
+      });
+      waiting.emplace_back([&] {
+        ++begun;
+        got += empty.pop() ? 1 : 0;
+      });
+    }
+    while (begun < 2 * kEach) {
+      std::this_thread::yield();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // until they all wait, as far as one can tell
     full.close();
     empty.close();
   }
-  EXPECT_FALSE(taken);
-  EXPECT_EQ(got, std::nullopt);
-  EXPECT_EQ(full.pop(), 7);  // still inside
-  EXPECT_EQ(full.pop(), std::nullopt);
-  EXPECT_THROW(BoundedQueue<int>(0), ConfigError);
+  ::alarm(0);
+  EXPECT_EQ(taken, 0);
+  EXPECT_EQ(got, 0);
+  for (int i = 0; i < kEach; ++i) {  // what was not taken stays with the caller
+    const std::unique_ptr<int>& value = values[static_cast<std::size_t>(i)];
+    ASSERT_NE(value, nullptr);
+    EXPECT_EQ(*value, i);
+  }
+  const auto inside = full.pop();
+  ASSERT_TRUE(inside.has_value());
+  EXPECT_EQ(**inside, 7);
+  EXPECT_FALSE(full.pop().has_value());
+  EXPECT_FALSE(full.push(std::make_unique<int>(9)));
 }
+
+TEST(BoundedQueue, NeedsRoomForOne) { EXPECT_THROW(BoundedQueue<int>(0), ConfigError); }
 
 }  // namespace
 }  // namespace stoker

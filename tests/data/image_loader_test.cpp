@@ -320,24 +320,39 @@ TEST_F(ImageLoaderTest, EvaluationIsInOrderAndTailsMayBeDropped) {
   EXPECT_EQ(loader.steps_per_epoch(), 4);
   EXPECT_EQ(loader.next()->indices(), (std::vector<std::int64_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ((*loader.next())["image"].sizes(), (at::IntArrayRef{5, 6, 8, 1}));
-  const core::SourceFigures figures = loader.figures().value();
-  EXPECT_GE(figures.wait_seconds, 0);
-  EXPECT_GE(figures.samples, 10);
-  EXPECT_GT(figures.busy_seconds(), 0);
+}
+
+TEST_F(ImageLoaderTest, CountsWhatItDidAndWhatWasWaited) {
+  for (const int threads : {0, 1, 2}) {
+    options_.threads = threads;
+    ImageLoader loader(options_);
+    (void)loader.next();
+    (void)loader.next();
+    const core::SourceFigures figures = loader.figures().value();
+    EXPECT_EQ(figures.threads, threads);
+    EXPECT_GE(figures.samples, 10);
+    EXPECT_GT(figures.busy_seconds(), 0);
+    EXPECT_LE(figures.wait_seconds, figures.wall_seconds);
+    if (threads == 0) {
+      EXPECT_GT(figures.wait_seconds, 0) << "the consumer did the work";
+    }
+  }
 }
 
 TEST_F(ImageLoaderTest, EndsAtAnyMomentAndKeepsWhatItGave) {
+  const auto expected = run(options_, 7);
   options_.threads = 3;
-  for (int calls = 0; calls < 8; ++calls) {
-    std::optional<core::Batch> kept;
+  for (std::size_t calls = 0; calls <= expected.size(); ++calls) {
+    std::vector<std::optional<core::Batch>> kept;
     {
       ImageLoader loader(options_);
-      for (int i = 0; i < calls; ++i) {
-        kept = loader.next();
+      for (std::size_t i = 0; i < calls; ++i) {
+        kept.push_back(loader.next());
       }
     }
-    if (kept) {
-      EXPECT_EQ((*kept)["image"].numel(), kept->size() * 6 * 8 * 3);
+    for (std::size_t i = 0; i < calls; ++i) {
+      SCOPED_TRACE(fmt::format("call {} of {}", i, calls));
+      expect_same(kept[i], expected[i]);
     }
   }
 }

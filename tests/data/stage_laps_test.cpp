@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -56,25 +57,34 @@ TEST(StageLaps, TellsStagesApartAndSleepingFromComputing) {
   EXPECT_EQ(figures.stages.size(), 3U);
 }
 
-// Of short samples one in 32 is timed and counts for all.
-TEST(StageLaps, WhatIsNotTimedIsEstimated) {
+// Of short samples one in 32 is timed and counts for all: seconds by the estimate, of those that it really took.
+double estimated(double us) {
   StageLaps laps;
   constexpr int kSamples = 3200;
-  const double start = thread_cpu_s();
   double inside = 0;
   for (int sample = 0; sample < kSamples; ++sample) {
     laps.begin(sample);
     const double before = thread_cpu_s();
     laps.enter(Stage::kResize);
-    compute_us(2);
+    compute_us(us);
     inside += thread_cpu_s() - before;
     laps.end();
   }
   std::int64_t slowest = -1;
   const core::SourceFigures figures = sum_of(laps, slowest);
   EXPECT_EQ(figures.samples, kSamples);
-  EXPECT_GE(stage(figures, "resize").seconds, 0.5 * 2e-6 * kSamples);
-  EXPECT_GE(thread_cpu_s() - start, inside);
+  EXPECT_GE(stage(figures, "resize").seconds, 1e-6 * us * (kSamples - 32));  // those behind the last one that was timed
+  return stage(figures, "resize").seconds / inside;
+}
+
+TEST(StageLaps, WhatIsNotTimedIsEstimated) {
+  // Where the thread has to wait for a core within a sample that is timed, that counts 32 times. A sample in 32 is, so
+  // that soon comes a time without.
+  double least = estimated(2);
+  for (int attempt = 0; attempt < 50 && least > 1.5; ++attempt) {
+    least = std::min(least, estimated(2));
+  }
+  EXPECT_LE(least, 1.5);
 }
 
 TEST(StageLaps, ABrokenOffSampleEndsWithTheNext) {
