@@ -189,8 +189,9 @@ def main():
         folder = pathlib.Path(temporary)
         words = {"own_dataset": [], "own_loss": [DATA], "gan": [DATA],
                  "packed_text": TEXTS}.get(name, [DATA, folder / "run"])
-        one_thread = os.environ | {"OMP_NUM_THREADS": "1"}  # more wait for each other where a core is busy elsewhere
-        ran = subprocess.run([program, *map(str, words)], cwd=folder, env=one_thread, stdout=subprocess.PIPE, text=True,
+        # More threads wait for each other where a core is busy elsewhere.
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "STOKER_CACHE": str(folder / "cache")}
+        ran = subprocess.run([program, *map(str, words)], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True,
                              check=False)
         print(ran.stdout, end="")
         try:

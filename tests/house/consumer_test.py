@@ -86,7 +86,7 @@ class Consumer(unittest.TestCase):
         place = pathlib.Path(self.temporary.name)
         with tarfile.open(ROOT / "examples" / "data" / "fashion-mnist-6000.tar") as sample:
             sample.extractall(place / "photos", [each for each in sample if re.search(r"/\d*[05]0\.png$", each.name)])
-        self.run_tool(programs[0], "photos", cwd=place)  # what docs/api.md shows
+        self.run_tool(programs[0], "photos", cwd=place, STOKER_CACHE=str(place / "cache"))  # what docs/api.md shows
         run, = (place / "runs").iterdir()
         with open(run / "metrics.csv", newline="", encoding="utf-8") as table:
             rows = list(csv.DictReader(table))

@@ -9,8 +9,9 @@ import tempfile
 import unittest
 
 from packages import SKIPPED
+from own_cache import OUTSIDE
 HOUSE = pathlib.Path(__file__).resolve().parents[2]
-_torch = subprocess.run([HOUSE / "tools" / "find_torch"], capture_output=True, text=True)
+_torch = subprocess.run([HOUSE / "tools" / "find_torch"], capture_output=True, text=True, env=OUTSIDE)
 if _torch.returncode != 0:
     print("SKIPPED: there is no torch of the pinned version for Python")
     sys.exit(SKIPPED)

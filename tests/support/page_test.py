@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 import chromium
+import own_cache  # noqa: F401
 
 # Painted pixels of a chart's canvas, and whether a colour is among them.
 PAINTED = """(plot => [...plot.querySelectorAll("canvas")].reduce((sum, canvas) => {
