@@ -3,10 +3,15 @@
 // and flip that the device knows, order, tail, rank and start.
 #include "stoker/data/image_loader_resident.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
 
 #include "stoker/base/error.h"
 #include "stoker/data/weighted_sampler.h"
+#include "stoker/device/backend.h"
 #include "stoker/device/resident_source.h"
 #include "support/loader_batches.h"
 #include "support/pictures.h"
@@ -135,6 +140,47 @@ TEST_F(ResidentTest, ADamagedPictureIsTheLoadersBusiness) {
   }
   EXPECT_FALSE(source->resident());
   EXPECT_THROW((void)twin(options_), DataError);
+}
+
+// Pictures that take half of the free memory, twice what they may; whoever asks for them in spite of that finds
+// nothing.
+class TooMany final : public augment::ResidentPictures {
+ public:
+  explicit TooMany(const ImageLoaderOptions& options) : some_(options) {}
+  [[nodiscard]] augment::PictureShape shape() const override {
+    augment::PictureShape shape = some_.shape();
+    const c10::Device cpu(c10::kCPU);
+    shape.pictures = device::backend_for(cpu).memory(cpu).free / 2 / (shape.bytes() / shape.pictures);
+    return shape;
+  }
+  [[nodiscard]] std::int64_t steps_per_epoch() const override { return some_.steps_per_epoch(); }
+  void add_rows(std::int64_t epoch, std::int64_t step, augment::WindowRows& rows) const override {
+    some_.add_rows(epoch, step, rows);
+  }
+  void read(std::int64_t, std::span<std::uint8_t>) const override {}
+
+ private:
+  ResidentImages some_;
+};
+
+TEST_F(ResidentTest, ADeviceWithoutRoomKeepsTheLoader) {
+  const auto too_many = std::make_shared<TooMany>(options_);
+  ASSERT_GT(too_many->shape().pictures, 23);
+  ImageLoader expected(options_);
+  device::ResidentSource source(std::make_unique<ImageLoader>(options_), too_many, c10::Device(c10::kCPU), {});
+  for (int call = 0; call < 30; ++call) {
+    expect_same(source.next(), expected.next());
+    if (call == 8) {  // behind the first epoch: the thread that looks for room has time to find some
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+  EXPECT_FALSE(source.resident());
+  try {
+    const device::ResidentSource alone(nullptr, too_many, c10::Device(c10::kCPU), {});
+    FAIL() << "no error";
+  } catch (const DeviceError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr(" for them; set resident=off"));
+  }
 }
 
 TEST_F(ResidentTest, RefusesWhatItCannotMake) {
