@@ -8,25 +8,20 @@
 #include <cstdlib>
 #include <exception>
 
+#include "support/later_clock.h"
 #include "support/matrix_batches.h"
 
 namespace stoker::testing {
 namespace {
 
-// The files are new, but what is found in them shall be kept all the same.
-std::int64_t in_an_hour() {
-  constexpr std::int64_t kHour = 3'600'000'000'000;
-  return file_clock() + kHour;
-}
-
 int run(char** words) {
   const std::filesystem::path data = words[1], cache = words[2];
   const auto number = [&](int word) { return std::atoi(words[word]); };
   const MatrixWay way{.threads = number(6), .ranks = number(7), .plain = number(8) != 0};
-  const data::IndexOptions index{.cache = cache, .from_files = 1, .clock = in_an_hour};
+  const data::IndexOptions index{.cache = cache, .from_files = 1, .clock = later_clock};
   data::ImageLoaderOptions options = matrix_options(data::open_image_folder(data, {.val = 0}, {}, index).train, way);
   options.known_bad = std::make_shared<data::KnownBad>(options.split.source,
-                                                       data::KnownBadOptions{.cache = cache, .clock = in_an_hour});
+                                                       data::KnownBadOptions{.cache = cache, .clock = later_clock});
   MatrixLoaders loaders(options, {number(4), number(5)});
   for (int call = 0; call < number(3); ++call) {
     const std::string line = loaders.next() + "\n";

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "stoker/base/error.h"
 #include "stoker/data/image_decode.h"
 #include "support/pictures.h"
+#include "support/shared_data.h"
 
 namespace stoker::data {
 namespace {
@@ -62,9 +62,8 @@ TEST(BrokenImages, CommittedOnesEndWell) {
 }
 
 TEST(BrokenImages, AllEndWell) {
-  const char* data = std::getenv("STOKER_DATA");
-  const fs::path folder = fs::path(data != nullptr ? data : "") / "broken-images";
-  if (!fs::exists(folder / "MANIFEST.tsv")) {
+  const fs::path folder = testing::shared_data("broken-images");
+  if (folder.empty()) {
     GTEST_SKIP() << "needs broken-images/ in STOKER_DATA";
   }
   EXPECT_GE(decode_all(folder), 225);

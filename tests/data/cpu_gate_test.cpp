@@ -78,9 +78,7 @@ TEST_F(CpuGateTest, WhoComesToAFullGateWaitsForTheFirstToLeave) {
   }
 }
 
-TEST_F(CpuGateTest, WithoutAGateNobodyWaits) {
-  const Pass one(nullptr), other(nullptr);
-}
+TEST_F(CpuGateTest, WithoutAGateNobodyWaits) { const Pass one(nullptr), other(nullptr); }
 
 }  // namespace
 }  // namespace stoker::data

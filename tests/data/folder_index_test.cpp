@@ -12,6 +12,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/mapped_file.h"
 #include "stoker/data/index_file.h"
+#include "support/later_clock.h"
 #include "support/pictures.h"
 #include "support/tar_builder.h"
 #include "support/temp_folder.h"
@@ -20,12 +21,10 @@ namespace stoker::data {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::later_clock;
 using testing::small_png;
 using testing::TarBuilder;
 using testing::TempFolder;
-
-// Later than now, so that what was just written counts as settled.
-std::int64_t later() { return file_clock() + 10'000'000'000; }
 
 // Everything that open_image_folder tells, in words.
 std::string told(const ImageFolder& folder) {
@@ -86,7 +85,7 @@ class FolderIndexTest : public ::testing::Test {
   [[nodiscard]] fs::path file() const { return index_file(index_.cache, data_.path()); }
 
   TempFolder data_, cache_;
-  IndexOptions index_{.cache = cache_ / "stoker", .from_files = 1, .clock = &later};
+  IndexOptions index_{.cache = cache_ / "stoker", .from_files = 1, .clock = &later_clock};
 };
 
 TEST_F(FolderIndexTest, IsMadeOfWhatIsThereAndNothingElse) {

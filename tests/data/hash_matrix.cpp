@@ -17,6 +17,7 @@
 
 #include "support/killed_writer.h"
 #include "support/pictures.h"
+#include "support/shared_data.h"
 #include "support/tar_builder.h"
 #include "support/temp_folder.h"
 
@@ -33,13 +34,7 @@ constexpr const char* kManners[] = {"straight", "made anew", "killed"};
 class Pictures {
  public:
   explicit Pictures(const std::filesystem::path& from) {
-    std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(from)) {
-      if (entry.is_regular_file()) {
-        files.push_back(entry.path());
-      }
-    }
-    std::ranges::sort(files);
+    const std::vector<std::filesystem::path> files = files_below(from);
     TarBuilder tar;
     for (std::size_t i = 0; i < files.size(); ++i) {
       const std::string key = files[i].lexically_relative(from).native(), bytes = read_text(files[i]);
@@ -172,10 +167,9 @@ TEST(WholeHashMatrix, OfTheEmbeddedSample) {
 }
 
 TEST(WholeHashMatrix, OfPhotographs) {
-  const char* data = std::getenv("STOKER_DATA");
-  const auto photographs = std::filesystem::path(data != nullptr ? data : "") / "imagenet-sample";
-  if (!std::filesystem::exists(photographs)) {
-    GTEST_SKIP() << photographs << " is not there";
+  const std::filesystem::path photographs = shared_data("imagenet-sample");
+  if (photographs.empty()) {
+    GTEST_SKIP() << "needs imagenet-sample/ in STOKER_DATA";
   }
   Matrix(photographs).run();
 }

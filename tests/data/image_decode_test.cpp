@@ -11,6 +11,7 @@
 #include "stoker/data/exif.h"
 #include "support/decode_checks.h"
 #include "support/pictures.h"
+#include "support/shared_data.h"
 
 namespace stoker::data {
 namespace {
@@ -107,10 +108,9 @@ TEST(ImageDecode, APartIsThatPartOfTheWhole) {
 }
 
 TEST(ImageDecode, APartIsThatPartOfTheWholeOfPhotographs) {
-  const char* data = std::getenv("STOKER_DATA");
-  const std::filesystem::path folder = std::filesystem::path(data != nullptr ? data : "") / "imagenet-sample";
-  if (data == nullptr || !std::filesystem::is_directory(folder)) {
-    GTEST_SKIP() << "no imagenet-sample under STOKER_DATA";
+  const std::filesystem::path folder = testing::shared_data("imagenet-sample");
+  if (folder.empty()) {
+    GTEST_SKIP() << "needs imagenet-sample/ in STOKER_DATA";
   }
   int pictures = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {

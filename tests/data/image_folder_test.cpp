@@ -5,12 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "support/pictures.h"
+#include "support/shared_data.h"
 #include "support/tar_builder.h"
 #include "support/temp_folder.h"
 
@@ -248,9 +248,8 @@ TEST(ImageFolder, AClassMayBeCalledTrain) {
 }
 
 TEST(ImageFolder, ReadsCifarAndImagenetSample) {
-  const char* data = std::getenv("STOKER_DATA");
-  const std::filesystem::path root = data != nullptr ? data : "";
-  if (!std::filesystem::exists(root / "cifar10")) {
+  const std::filesystem::path root = testing::shared_data("cifar10").parent_path();
+  if (root.empty()) {
     GTEST_SKIP() << "needs cifar10/ in STOKER_DATA";
   }
   const TempFolder cache;

@@ -12,6 +12,7 @@
 #include "stoker/data/image_loader.h"
 #include "support/as_nobody.h"
 #include "support/pictures.h"
+#include "support/shared_data.h"
 #include "support/temp_folder.h"
 
 namespace stoker::data {
@@ -63,18 +64,11 @@ std::string with_many_scans(const std::string& progressive) {
 
 // JPEG files to make the thousand of.
 std::vector<std::string> sources() {
-  const char* data = std::getenv("STOKER_DATA");
-  fs::path folder = fs::path(data != nullptr ? data : "") / "imagenet-sample";
-  if (!fs::exists(folder)) {
+  fs::path folder = testing::shared_data("imagenet-sample");
+  if (folder.empty()) {
     folder = testing::source_folder() / "tests/data/broken-images/exif";
   }
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file()) {
-      paths.push_back(entry.path());
-    }
-  }
-  std::ranges::sort(paths);
+  const std::vector<fs::path> paths = testing::files_below(folder);
   std::vector<std::string> files;
   for (std::size_t i = 0; i < std::min<std::size_t>(paths.size(), kSources); ++i) {
     files.push_back(read_text(paths[i]));

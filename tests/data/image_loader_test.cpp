@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "stoker/base/error.h"
+#include "support/later_clock.h"
 #include "support/loader_batches.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
@@ -231,7 +232,7 @@ TEST_F(BadPicturesTest, WhatIsKnownToBeBadChangesNoBatch) {
   options_.bad.on_bad = OnBad::kReplace;
   const auto expected = run(options_, 14);
   std::vector<std::string> told = std::exchange(told_, {});
-  const KnownBadOptions keeping{.cache = cache.path(), .clock = [] { return file_clock() + 10'000'000'000; }};
+  const KnownBadOptions keeping{.cache = cache.path(), .clock = &testing::later_clock};
   for (const std::int64_t known : {0, 2}) {
     options_.known_bad.reset();  // which writes what it has learnt
     options_.known_bad = std::make_shared<KnownBad>(options_.split.source, keeping);

@@ -7,6 +7,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/data/sample_reader.h"
+#include "support/later_clock.h"
 #include "support/pictures.h"
 #include "support/tar_builder.h"
 #include "support/temp_folder.h"
@@ -15,14 +16,13 @@ namespace stoker::data {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::later_clock;
 using ::testing::Not;
 using testing::small_png;
 using testing::TempFolder;
 
 constexpr std::string_view kMark = " (found bad before, unchanged; retry_bad=on tries it again)";
 const augment::ImagePolicy kPolicy{.crop = augment::Crop::kRandomResized, .out_width = 8, .out_height = 8};
-
-std::int64_t later() { return file_clock() + 10'000'000'000; }
 
 class KnownBadTest : public ::testing::Test {
  protected:
@@ -74,7 +74,7 @@ class KnownBadTest : public ::testing::Test {
   }
 
   TempFolder data_, cache_;
-  KnownBadOptions options_{.cache = cache_.path(), .clock = &later};
+  KnownBadOptions options_{.cache = cache_.path(), .clock = &later_clock};
 };
 
 TEST_F(KnownBadTest, IsRefusedTheNextTimeWithTheSameReason) {

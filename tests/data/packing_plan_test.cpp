@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "stoker/data/plan_hash.h"
 #include "stoker/data/sampler.h"
 #include "stoker/data/text_files.h"
+#include "support/shared_data.h"
 
 namespace stoker::data {
 namespace {
@@ -156,10 +156,9 @@ Lengths lengths_between(std::string_view text, std::string_view separator) {
 }
 
 TEST(PackingPlan, FillsSequencesOfARealText) {
-  const char* data = std::getenv("STOKER_DATA");
-  const std::filesystem::path file = std::filesystem::path(data == nullptr ? "" : data) / "tinyshakespeare/input.txt";
-  if (!std::filesystem::exists(file)) {
-    GTEST_SKIP() << file << " is not there";
+  const std::filesystem::path file = testing::shared_data("tinyshakespeare/input.txt");
+  if (file.empty()) {
+    GTEST_SKIP() << "needs tinyshakespeare/ in STOKER_DATA";
   }
   const Text text = read_text_files(file);
   for (const std::string_view separator : {"\n", "\n\n"}) {
