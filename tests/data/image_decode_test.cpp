@@ -201,6 +201,8 @@ TEST(Exif, TurnsUpright) {
   for (int orientation = 1; orientation <= 8; ++orientation) {
     augment::Image upright;
     turn_upright(image.view(), orientation, upright);
+    EXPECT_GE(upright.pixels.size(), 6U + augment::kSlack);  // which a resize may read
+    upright.pixels.resize(6);
     EXPECT_EQ(upright.pixels, expected[static_cast<std::size_t>(orientation - 1)]) << orientation;
     EXPECT_EQ(upright.width, orientation >= 5 ? 2 : 3);
   }

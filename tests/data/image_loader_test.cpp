@@ -8,6 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "stoker/base/error.h"
 #include "support/later_clock.h"
 #include "support/loader_batches.h"
@@ -62,6 +66,25 @@ TEST_F(ImageLoaderTest, HandsOutEverySampleWithItsLabel) {
   std::ranges::sort(seen);
   EXPECT_EQ(seen.size(), 23u);
   EXPECT_EQ(std::ranges::unique(seen).size(), 0u);
+}
+
+// As an evaluation wants it: nothing of the next epoch is begun, and it is the same one when it is asked for.
+TEST_F(ImageLoaderTest, OnceMakesNothingOfTheNextEpochBeforeItIsAskedFor) {
+  options_.threads = 2;
+  const auto expected = run(options_, 14);
+  std::atomic<int> begun = 0;
+  options_.once = true;
+  options_.on_stage = [&](Stage stage, std::int64_t) { begun += stage == Stage::kOpen ? 1 : 0; };
+  ImageLoader loader(options_);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    SCOPED_TRACE(i);
+    const std::optional<core::Batch> batch = loader.next();
+    expect_same(batch, expected[i]);
+    if (i == 5) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      EXPECT_EQ(begun, 23);
+    }
+  }
 }
 
 TEST_F(ImageLoaderTest, ThreadsAndDepthChangeNothing) {

@@ -215,5 +215,48 @@ TEST_F(KnownBadTest, WithoutAPlaceToKeepItAllAreTried) {
   }
 }
 
+// Two runs that found different pictures bad, each with the list as it was when it began.
+TEST_F(KnownBadTest, ProcessesThatWriteTheSameListLoseNothing) {
+  const ImageFolder found = open_image_folder(data_.path(), {.val = 0}, {}, {});
+  const auto learn = [&](KnownBad& known, std::string_view key) {
+    for (std::int64_t i = 0; i < found.train.source->size(); ++i) {
+      if (found.train.source->key(i) == key) {
+        known.learn(i, "bad");
+      }
+    }
+  };
+  {
+    auto one = std::make_unique<KnownBad>(found.train.source, options_);
+    auto other = std::make_unique<KnownBad>(found.train.source, options_);
+    learn(*one, "b/empty.png");
+    one.reset();
+    learn(*other, "b/half.png");
+  }
+  EXPECT_EQ(KnownBad(found.train.source, options_).known(), 2);
+}
+
+// One file whose inode has its highest bit set, as on some network file systems.
+class FarInode final : public ByteSource {
+ public:
+  explicit FarInode(std::filesystem::path place) : place_(std::move(place)) {}
+  [[nodiscard]] std::int64_t size() const override { return 1; }
+  void read(std::int64_t, std::vector<std::byte>& bytes) const override { bytes.clear(); }
+  [[nodiscard]] std::string_view key(std::int64_t) const override { return "a/1.png"; }
+  [[nodiscard]] std::string name(std::int64_t) const override { return "a/1.png"; }
+  [[nodiscard]] std::optional<SampleFile> file_of(std::int64_t) const override {
+    return SampleFile{{13374083471883223911U, 0, 1, 1}, 0};
+  }
+  [[nodiscard]] std::filesystem::path place() const override { return place_; }
+
+ private:
+  std::filesystem::path place_;
+};
+
+TEST_F(KnownBadTest, AnyInodeIsRemembered) {
+  const auto source = std::make_shared<FarInode>(data_.path());
+  KnownBad(source, options_).learn(0, "a/1.png: is empty");
+  EXPECT_EQ(KnownBad(source, options_).known(), 1);
+}
+
 }  // namespace
 }  // namespace stoker::data

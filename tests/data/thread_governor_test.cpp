@@ -101,6 +101,38 @@ TEST(ThreadGovernor, GoesBackWhereMoreGainNothing) {
   EXPECT_LE(longest, 20);  // looks: a window to settle, one to judge
 }
 
+// From a cold disk to a warm page cache: threads that no longer sleep are no more than the cores.
+TEST(ThreadGovernor, ComesBackToTheCoresWhenTheDiskIsFast) {
+  Machine machine{.step = 1e-4, .cpu = 5e-4, .sleep = 1e-2, .cores = 2};
+  ThreadGovernor governor({2, 2, 18});
+  const int on_disk = settle(governor, machine, 2, 20);
+  EXPECT_GT(on_disk, 2);
+  machine.sleep = 0;
+  EXPECT_EQ(settle(governor, machine, on_disk, 5), 2);
+}
+
+// One thread more ends the waiting, but cannot raise the rate by more than what was waited.
+TEST(ThreadGovernor, EndsWaitingThatIsLessThanTheGainItLooksFor) {
+  EXPECT_EQ(settle({5, 16, 32}, {.step = 1e-3, .cpu = 5.07e-3, .cores = 16}), 6);
+}
+
+// While the consumer is away nobody takes batches: that the threads rest then says nothing of them.
+TEST(ThreadGovernor, APauseOfTheConsumerChangesNothing) {
+  Machine machine{.step = 1e-3, .cpu = 7.5e-3, .cores = 16};
+  ThreadGovernor governor({8, 16, 32});
+  int threads = settle(governor, machine, 8, 20);
+  ASSERT_EQ(threads, 8);
+  for (int epoch = 0; epoch < 5; ++epoch) {
+    machine.figures.wall_seconds += 20;
+    governor.consumer_was_away(machine.figures);
+    for (int i = 0; i < 40; ++i) {
+      machine.work(threads, 0.05);
+      threads = governor.look(machine.figures);
+      ASSERT_EQ(threads, 8);
+    }
+  }
+}
+
 TEST(ThreadGovernor, AdaptsWhenTheConsumerChanges) {
   ThreadGovernor governor({1, 16, 32});
   Machine machine{.step = 1e-2, .cpu = 5e-3, .cores = 16};

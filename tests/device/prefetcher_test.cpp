@@ -112,6 +112,34 @@ TEST(Prefetcher, EndsAtAnyMoment) {
   }
 }
 
+// Its copies' events fail, as all of a device that is lost.
+class LostStream final : public testing::LateStream {
+ public:
+  class LostEvent final : public Event {
+   public:
+    void record() override {}
+    void wait() const override { fail<DeviceError>("test", "lost"); }
+    bool ready() const override { fail<DeviceError>("test", "lost"); }
+    double elapsed_ms(const Event&) const override { fail<DeviceError>("test", "lost"); }
+  };
+  std::unique_ptr<Event> mark(bool) override { return std::make_unique<LostEvent>(); }
+  void await(Event&) override {}
+};
+
+TEST(Prefetcher, ALostDeviceIsAnErrorAndNoEndOfTheProcess) {
+  Prefetcher source(std::make_unique<SpoiltSlots>(), std::make_unique<LostStream>());
+  EXPECT_TRUE(source.next().has_value());
+  EXPECT_THROW((void)source.next(), DeviceError);
+}  // and ends while copies are under way
+
+TEST(Prefetcher, MadeForOneEpochItAsksForNoOther) {
+  SpoiltSlots::returned = 0;
+  Prefetcher source(std::make_unique<SpoiltSlots>(), std::make_unique<LateStream>(), /*once=*/true);
+  check(source, 1);
+  EXPECT_THROW((void)source.next(), ConfigError);
+  EXPECT_LE(SpoiltSlots::returned, 3);
+}
+
 // The twin: the loader's own memory, and no thread.
 TEST(Prefetcher, OnACpuBatchesPassThrough) {
   const auto source = prefetched(std::make_unique<SpoiltSlots>(), c10::Device(c10::DeviceType::CPU));

@@ -53,6 +53,17 @@ TEST(Feeding, SleepingStagesNeedThreadsNotCores) {
   EXPECT_NE(feeding.words.find("8 more loader threads would feed 1,000 samples/s"), std::string::npos) << feeding.words;
 }
 
+// 16 threads of which two may compute: these two are busy all the time, though a thread is at work an eighth of it.
+TEST(Feeding, ThreadsThatShareFewCoresAreBusyWhenTheseAre) {
+  core::Fed fed = pipeline(1e-4, 2, {{"JPEG decode", 1e-3, 1e-3, 1e-3}}, 2e-4);
+  fed.source.threads = 16;
+  EXPECT_EQ(explain(fed).stage, "copy");
+  fed.source.cores = 2;
+  const Feeding feeding = explain(fed);
+  EXPECT_EQ(feeding.stage, "JPEG decode");
+  EXPECT_GT(feeding.more_cores, 0);
+}
+
 TEST(Feeding, ASlowCopyIsNoLoadersFault) {
   const Feeding feeding = explain(pipeline(1e-3, 4, {{"JPEG decode", 4e-3, 4e-3, 4e-3}}, 2e-3));
   EXPECT_EQ(feeding.stage, "copy");
@@ -73,9 +84,11 @@ TEST(Feeding, ABusyConsumerIsToldFromALateLoader) {
 TEST(Feeding, WhatCostsMoreThanWaitingIsNamed) {
   core::Fed fed = pipeline(1e-3, 1, {{"JPEG decode", 1.25e-3, 1.25e-3, 1.25e-3}});
   EXPECT_EQ(explain(fed).stage, "JPEG decode");
+  EXPECT_TRUE(explain(fed).late);
   fed.consumer = {{"step", 3}, {"log", 0.1}, {"checkpoint", 4.9}};
   const Feeding feeding = explain(fed);
   EXPECT_EQ(feeding.stage, "checkpoint");
+  EXPECT_FALSE(feeding.late);  // data is not to blame
   EXPECT_NE(feeding.words.find("sometimes late (20.0 %"), std::string::npos) << feeding.words;
 }
 

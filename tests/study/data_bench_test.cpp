@@ -67,6 +67,15 @@ TEST_F(DataBenchTest, AStopEndsItWithWhatThereIs) {
   EXPECT_THAT(data_bench_text(bench), HasSubstr("Stopped before"));
 }
 
+// Stopped within the first batches of a way, of which nothing is told then.
+TEST_F(DataBenchTest, AStopBeforeTheFirstBatchIsNoWay) {
+  options_.stop = [asked = 0]() mutable { return ++asked > 1; };
+  const DataBench bench = bench_data(options_);
+  EXPECT_TRUE(bench.stopped);
+  EXPECT_THAT(bench.ways, ::testing::IsEmpty());
+  EXPECT_THAT(data_bench_text(bench), HasSubstr("Stopped before"));
+}
+
 TEST_F(DataBenchTest, NoDataIsAnError) {
   options_.request.data = data_ / "nothing";
   EXPECT_THROW((void)bench_data(options_), DataError);

@@ -69,13 +69,13 @@ void advise(const core::Fed& figures, Feeding& feeding) {
   const auto needed = [](double rate, double seconds) {
     return static_cast<int>(std::clamp(std::ceil(rate * seconds - 0.05), 1.0, static_cast<double>(kMostAdvice)));
   };
-  // Where the consumer loads by itself, a core beside it begins a loader.
-  const int now = source.threads == 0 ? 0 : threads;
-  const int more = std::max(needed(wanted, each) - now, 0);
-  const bool asleep = cpu < (1 - kAsleep) * each;
-  (asleep ? feeding.more_threads : feeding.more_cores) = more;
   const int cores = source.cores > 0 ? std::min(source.cores, threads) : threads;
-  const double loaded = loader_rate(source, now + more, asleep ? cores : now + more);
+  const bool asleep = cpu < (1 - kAsleep) * each;
+  // Where the consumer loads by itself, a core beside it begins a loader.
+  const int now = source.threads == 0 ? 0 : asleep ? threads : cores;
+  const int more = std::max(needed(wanted, each) - now, 0);
+  (asleep ? feeding.more_threads : feeding.more_cores) = more;
+  const double loaded = loader_rate(source, std::max(threads, now + more), asleep ? cores : now + more);
   feeding.predicted = feeding.fed > 0 ? std::min(loaded, feeding.fed) : loaded;
 }
 
