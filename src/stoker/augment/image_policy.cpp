@@ -217,7 +217,7 @@ void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, s
   if (same_size(drawn)) {
     const ImageView wanted = source.part(drawn.left + window.left, drawn.top + window.top, window.width, window.height);
     const PixelKernels& kernels = scratch.plain ? plain_kernels() : vector_kernels();
-    kernels.place_rows(wanted, drawn.flipped, before, stride, to, stride);
+    kernels.place_rows(wanted, drawn.flipped, before, to, stride);
   } else {
     if (left + right > 0) {
       std::fill_n(to, window.height * stride, std::uint8_t{0});

@@ -23,10 +23,9 @@ struct PixelKernels {
   // beyond each; down.first counts from `rows`. Just `bytes` are written to each of out's rows.
   void (*mix_rows)(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t bytes, const AxisWeights& down,
                    std::uint8_t* out, std::ptrdiff_t out_stride);
-  // The source's rows as they are, or from right to left, each within an output row of `bytes` bytes: `before` black
+  // The source's rows as they are, or from right to left, each within an output row of `stride` bytes: `before` black
   // ones in front of it, and as many behind as are left. Both count whole pixels.
-  void (*place_rows)(ImageView source, bool mirrored, std::ptrdiff_t before, std::ptrdiff_t bytes, std::uint8_t* out,
-                     std::ptrdiff_t stride);
+  void (*place_rows)(ImageView source, bool mirrored, std::ptrdiff_t before, std::uint8_t* out, std::ptrdiff_t stride);
 };
 
 [[nodiscard]] const PixelKernels& plain_kernels();

@@ -191,20 +191,44 @@ HWY_INLINE std::uint64_t bytes_between(std::ptrdiff_t begin, std::ptrdiff_t end)
   return count <= 0 ? 0 : (~std::uint64_t{0} >> (kVector - count)) << first;
 }
 
-// Columns of `step` bytes, one after the other: byte i of an output row's column is byte order[i] of those that begin
-// at `from` + its place * `direction` in the source row, and black where there is none.
-HWY_INLINE void place_columns(ImageView source, std::ptrdiff_t from, std::ptrdiff_t direction, __m512i order,
-                              std::ptrdiff_t step, std::ptrdiff_t bytes, std::uint8_t* out, std::ptrdiff_t stride) {
+HWY_INLINE __m512i piece_of(std::uintptr_t in, std::uint64_t read, __m512i order) {
+  return _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(read, reinterpret_cast<const void*>(in)));
+}
+
+// A row in pieces of `step` bytes, one after the other: byte i of the piece at x is byte order[i] of those that begin
+// at from + direction * x in the source row, and black where there is none. Whole vectors are written wherever
+// something else is written over what is too much of them, the next piece or the next row: masked stores take much
+// longer.
+HWY_INLINE void place_pieces(ImageView source, std::ptrdiff_t from, std::ptrdiff_t direction, __m512i order,
+                             std::ptrdiff_t step, std::uint8_t* out, std::ptrdiff_t stride) {
+  constexpr std::ptrdiff_t kMost = 8;  // pieces of a row at a time
   const auto width = static_cast<std::ptrdiff_t>(source.width) * source.channels;
-  for (std::ptrdiff_t x = 0; x < bytes; x += step) {
-    const std::ptrdiff_t at = from + direction * x;
-    const std::uint64_t read = bytes_between(-at, width - at), written = bytes_between(0, std::min(step, bytes - x));
+  for (std::ptrdiff_t x = 0; x < stride; x += kMost * step) {
+    const std::ptrdiff_t count = std::min(kMost, (stride - x + step - 1) / step), end = x + (count - 1) * step;
+    std::uint64_t read[kMost];
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+      const std::ptrdiff_t at = from + direction * (x + i * step);
+      read[i] = bytes_between(-at, width - at);
+    }
+    const std::uint64_t last = bytes_between(0, std::min(step, stride - end));
+    // Rows behind which so much is still to be written that their last piece may be a whole vector.
+    const std::ptrdiff_t free_rows = x > 0 || end + step < stride ? 0 : source.height - (end + kVector - 1) / stride;
     // As a number: what lies before the row's first byte may be nobody's memory.
-    std::uintptr_t row = reinterpret_cast<std::uintptr_t>(source.pixels) + static_cast<std::uintptr_t>(at);
-    std::uint8_t* to = out + x;
-    for (int y = 0; y < source.height; ++y, row += static_cast<std::uintptr_t>(source.stride), to += stride) {
-      const __m512i pixels = _mm512_maskz_loadu_epi8(read, reinterpret_cast<const void*>(row));
-      _mm512_mask_storeu_epi8(to, written, _mm512_permutexvar_epi8(order, pixels));
+    const std::uintptr_t in =
+        reinterpret_cast<std::uintptr_t>(source.pixels) + static_cast<std::uintptr_t>(from + direction * x);
+    for (std::ptrdiff_t y = 0; y < source.height; ++y) {
+      std::uintptr_t piece = in + static_cast<std::uintptr_t>(y * source.stride);
+      std::uint8_t* to = out + y * stride + x;
+      for (std::ptrdiff_t i = 0; i + 1 < count;
+           ++i, to += step, piece += static_cast<std::uintptr_t>(direction * step)) {
+        _mm512_storeu_si512(to, piece_of(piece, read[i], order));
+      }
+      const __m512i placed = piece_of(piece, read[count - 1], order);
+      if (y < free_rows) {
+        _mm512_storeu_si512(to, placed);
+      } else {
+        _mm512_mask_storeu_epi8(to, last, placed);
+      }
     }
   }
 }
@@ -223,16 +247,15 @@ constexpr ByteOrders byte_orders() {
 }
 alignas(kVector) constexpr ByteOrders kOrders = byte_orders();
 
-void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::ptrdiff_t bytes, std::uint8_t* out,
-                std::ptrdiff_t stride) {
+void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::uint8_t* out, std::ptrdiff_t stride) {
   constexpr std::ptrdiff_t kStep = 63;  // bytes of 21 pixels
   if (!mirrored) {
-    place_columns(source, -before, 1, _mm512_load_si512(kOrders.same), kVector, bytes, out, stride);
+    place_pieces(source, -before, 1, _mm512_load_si512(kOrders.same), kVector, out, stride);
   } else if (source.channels == 3) {
     const std::ptrdiff_t from = static_cast<std::ptrdiff_t>(source.width) * 3 + before - kStep;
-    place_columns(source, from, -1, _mm512_load_si512(kOrders.reversed), kStep, bytes, out, stride);
+    place_pieces(source, from, -1, _mm512_load_si512(kOrders.reversed), kStep, out, stride);
   } else {
-    plain_kernels().place_rows(source, mirrored, before, bytes, out, stride);
+    plain_kernels().place_rows(source, mirrored, before, out, stride);
   }
 }
 
@@ -264,14 +287,13 @@ HWY_INLINE void copy_bytes(const std::uint8_t* in, std::size_t count, std::uint8
   std::memcpy(out + count - kBlock, in + count - kBlock, kBlock);
 }
 
-void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::ptrdiff_t bytes, std::uint8_t* out,
-                std::ptrdiff_t stride) {
+void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::uint8_t* out, std::ptrdiff_t stride) {
   const auto width = static_cast<std::size_t>(source.width * source.channels);
   if (mirrored ? source.channels != 3 || source.width < 7 : width < kBlock) {
-    plain_kernels().place_rows(source, mirrored, before, bytes, out, stride);
+    plain_kernels().place_rows(source, mirrored, before, out, stride);
     return;
   }
-  const auto behind = static_cast<std::size_t>(bytes - before) - width;
+  const auto behind = static_cast<std::size_t>(stride - before) - width;
   for (int y = 0; y < source.height; ++y, out += stride) {
     std::memset(out, 0, static_cast<std::size_t>(before));
     if (mirrored) {
@@ -279,7 +301,7 @@ void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::ptr
     } else {
       copy_bytes(source.row(y), width, out + before);
     }
-    std::memset(out + bytes - behind, 0, behind);
+    std::memset(out + stride - behind, 0, behind);
   }
 }
 
