@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bounded hand-over between threads: producers wait while it is full, consumers while it is empty. Used by
-// device::Prefetcher. Every member may be called from any thread.
+// device::Prefetcher and device::ResidentRows. Every member may be called from any thread.
 #pragma once
 
 #include <condition_variable>

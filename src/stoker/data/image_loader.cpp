@@ -264,9 +264,8 @@ void ImageLoader::watch_for_pauses() {
   const double gap = since_.seconds() - left_at_;
   if (gap > std::max(kPause, kUnusual * usual_gap_)) {
     governor_->consumer_was_away(counted());
-  } else {
-    usual_gap_ += 0.1 * (gap - usual_gap_);
   }
+  usual_gap_ += 0.1 * (gap - usual_gap_);
 }
 
 void ImageLoader::govern() {

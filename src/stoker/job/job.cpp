@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/job.h"
 
+#include <atomic>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -273,7 +274,6 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   go_on(session, state_->resumed, run);
   record_machine(run.path(), setup.device, session.progress().step);
   io::CheckpointStore store(run.checkpoints());
-  const std::int64_t steps_per_epoch = train::steps_per_epoch(plan, setup.task->size(tasks::Split::kTrain));
   const std::int64_t last_step = train::total_steps(plan, setup.task->size(tasks::Split::kTrain));
   const optim::ScheduleOptions schedule = schedule_of(plan, last_step);
   device::ScalarRing ring(setup.device, session.step().scalar_names().size());
@@ -282,9 +282,10 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   add_sinks(bus, std::move(sinks), run, plan.tensorboard);
   announce(bus, run, setup, session, last_step);
   Quarantine quarantine(run.path());
-  setup.bad_samples = [&](const core::BadSample& bad) {  // on any thread
+  std::atomic<std::int64_t> step = session.progress().step;  // for those who tell of samples, on threads of their own
+  setup.bad_samples = [&](const core::BadSample& bad) {
     if (quarantine.add(bad)) {
-      bus.emit(core::FaultSurvived{bad.epoch * steps_per_epoch + bad.step, "bad_sample", text_of(bad)});
+      bus.emit(core::FaultSurvived{step, "bad_sample", text_of(bad)});
     }
   };
   setup.remarks = [&](const std::string& remark) { bus.emit(core::Finding{remark}); };
@@ -308,7 +309,10 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
                                ring,
                                bus,
                                feed,
-                               [&](std::int64_t step) { return optim::lr_at(schedule, step); },
+                               [&](std::int64_t now) {
+                                 step = now;
+                                 return optim::lr_at(schedule, now);
+                               },
                                validation(setup, session, bus, give_up),
                                [&] { write_exhibits(session.samples(), run.path(), session.progress().step, bus); },
                                save,
