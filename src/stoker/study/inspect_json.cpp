@@ -49,8 +49,10 @@ Json finding_json(const Inspection& found, const Finding& finding, std::size_t m
     json["pictures"] = list(finding.pictures);
   }
   if (!finding.groups.empty()) {
-    json["all_groups"] = finding.groups.size() <= most &&
-                         std::ranges::all_of(finding.groups, [&](const auto& group) { return group.size() <= most; });
+    if (with_id) {  // the page's; in the report all are there
+      json["all_groups"] = finding.groups.size() <= most &&
+                           std::ranges::all_of(finding.groups, [&](const auto& group) { return group.size() <= most; });
+    }
     json["groups"] = Json::array();
     for (std::size_t i = 0; i < std::min(finding.groups.size(), most); ++i) {
       json["groups"].push_back(list(finding.groups[i]));
