@@ -197,6 +197,16 @@ std::string text_of(const core::BadSample& bad) {
   return fmt::format("{}: {}; {}", bad.name, bad.reason, instead);
 }
 
+// To what sources have to say of their samples, on threads of their own.
+void listen(Setup& setup, Quarantine& quarantine, const std::atomic<std::int64_t>& step, io::EventBus& bus) {
+  setup.bad_samples = [&](const core::BadSample& bad) {
+    if (quarantine.add(bad)) {
+      bus.emit(core::FaultSurvived{step, "bad_sample", text_of(bad)});
+    }
+  };
+  setup.remarks = [&](const std::string& remark) { bus.emit(core::Finding{remark}); };
+}
+
 }  // namespace
 
 struct Job::State {
@@ -282,13 +292,8 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
   add_sinks(bus, std::move(sinks), run, plan.tensorboard);
   announce(bus, run, setup, session, last_step);
   Quarantine quarantine(run.path());
-  std::atomic<std::int64_t> step = session.progress().step;  // for those who tell of samples, on threads of their own
-  setup.bad_samples = [&](const core::BadSample& bad) {
-    if (quarantine.add(bad)) {
-      bus.emit(core::FaultSurvived{step, "bad_sample", text_of(bad)});
-    }
-  };
-  setup.remarks = [&](const std::string& remark) { bus.emit(core::Finding{remark}); };
+  std::atomic<std::int64_t> step = session.progress().step;  // that is being taken
+  listen(setup, quarantine, step, bus);
   const auto source = setup.training_source(session.progress().position);
 
   const auto save = [&](const char* kind) {
