@@ -310,7 +310,7 @@ TEST_F(BadPicturesTest, OverTheBudgetTheRunEndsAtTheSameBatch) {
       }
       FAIL() << "no error";
     } catch (const DataError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("2 of 23 samples cannot be had, 1 are allowed"));
+      EXPECT_THAT(error.what(), HasSubstr("2 of 23 samples cannot be had so far, 1 is allowed"));
       EXPECT_THAT(error.what(), HasSubstr("a/9.png: is no picture"));
       EXPECT_THAT(error.what(), HasSubstr("b/4.png: damaged"));
       const std::string here = fmt::format("{}", loader.position().step);

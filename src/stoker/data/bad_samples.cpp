@@ -47,10 +47,12 @@ void BadSampleLedger::add(const core::BadSample& bad) {
   for (auto each = reasons_.begin(); each != reasons_.end() && named.size() < kNamed; ++each) {
     named.push_back(each->second);
   }
-  fail<DataError>("data.loader",
-                  "{} of {} samples cannot be had, {} are allowed; mend or remove them, or set bad_budget higher: {}{}",
-                  count, samples_, allowed_, fmt::join(named, "; "),
-                  reasons_.size() > kNamed ? fmt::format("; and {} more", reasons_.size() - kNamed) : "");
+  fail<DataError>(
+      "data.loader",
+      "{} of {} samples cannot be had so far, {} allowed; mend or remove them (`stoker inspect` lists all bad "
+      "pictures), or set bad_budget higher: {}{}",
+      count, samples_, allowed_ == 1 ? "1 is" : fmt::format("{} are", allowed_), fmt::join(named, "; "),
+      reasons_.size() > kNamed ? fmt::format("; and {} more", reasons_.size() - kNamed) : "");
 }
 
 }  // namespace stoker::data

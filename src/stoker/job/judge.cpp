@@ -84,9 +84,11 @@ std::optional<std::vector<core::MetricValue>> judge_best(const fs::path& run, co
   const LoadedModel best = load_model(run, setup.device);
   const auto source = setup.evaluation_source(split);
   std::vector<at::Tensor> verdicts;
+  std::vector<std::int64_t> indices;  // of their rows
   const auto keep_verdict = [&](const core::TensorList& outputs, const core::Batch& batch) {
     if (at::Tensor verdict = best.model->verdicts(outputs, batch); verdict.defined()) {
       verdicts.push_back(std::move(verdict));
+      indices.insert(indices.end(), batch.indices().begin(), batch.indices().end());
     }
   };
   train::EvaluationWatch looks_on(
@@ -111,7 +113,7 @@ std::optional<std::vector<core::MetricValue>> judge_best(const fs::path& run, co
     exhibits.push_back(matrix_exhibit(confusion->tensor, tables.front(), note));
   }
   if (!verdicts.empty()) {
-    std::ranges::move(setup.task->exhibits(split, at::cat(verdicts).cpu()), std::back_inserter(exhibits));
+    std::ranges::move(setup.task->exhibits(split, at::cat(verdicts).cpu(), indices), std::back_inserter(exhibits));
   }
   write_exhibits(exhibits, run, progress.step, events);
   return metrics;

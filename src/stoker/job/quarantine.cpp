@@ -11,6 +11,17 @@
 
 namespace stoker::job {
 
+namespace {
+
+// A run that goes on may name the data by another path than before: "data/a.jpg", "/home/me/data/a.jpg".
+std::string one_name(const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(name, error);
+  return error ? name : path.lexically_normal().native();
+}
+
+}  // namespace
+
 Quarantine::Quarantine(const std::filesystem::path& run) : path_(run / "quarantine.csv") {
   std::error_code error;
   if (!std::filesystem::exists(path_, error)) {
@@ -21,13 +32,13 @@ Quarantine::Quarantine(const std::filesystem::path& run) : path_(run / "quaranti
   data::CsvReader reader(as_text(bytes), path_.native());
   std::vector<std::string> fields;
   while (reader.next(fields)) {
-    names_.insert(fields.front());
+    names_.insert(one_name(fields.front()));
   }
 }
 
 bool Quarantine::add(const core::BadSample& bad) {
   const std::lock_guard lock(mutex_);
-  if (!names_.insert(bad.name).second) {
+  if (!names_.insert(one_name(bad.name)).second) {
     return false;
   }
   std::ofstream file(path_, std::ios::app);

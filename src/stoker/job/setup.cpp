@@ -227,6 +227,12 @@ std::unique_ptr<core::BatchSource> Setup::evaluation_source(tasks::Split split) 
   tasks::BatchRequest request = batch_request(*this);
   request.batch = plan.microbatch;
   request.once = true;
+  if (bad_samples) {
+    request.bad_samples = [told = bad_samples, split](core::BadSample bad) {
+      bad.reason += fmt::format(" ({} split)", tasks::split_name(split));
+      told(bad);
+    };
+  }
   return device::prefetched(task->evaluation_batches(split, request), device, request.once);
 }
 

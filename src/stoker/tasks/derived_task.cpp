@@ -47,8 +47,9 @@ class DerivedTask final : public Task {
   }
   [[nodiscard]] double load_seconds_per_sample() const override { return base_->load_seconds_per_sample(); }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override { return base_->sample_name(index); }
-  [[nodiscard]] std::vector<Exhibit> exhibits(Split split, const at::Tensor& verdicts) const override {
-    return base_->exhibits(split, verdicts);
+  [[nodiscard]] std::vector<Exhibit> exhibits(Split split, const at::Tensor& verdicts,
+                                              std::span<const std::int64_t> indices) const override {
+    return base_->exhibits(split, verdicts, indices);
   }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> records() const override { return base_->records(); }
   [[nodiscard]] std::vector<Exhibit> samples(NetworkTrainable& model, std::int64_t step) const override {

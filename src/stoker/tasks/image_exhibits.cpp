@@ -19,25 +19,24 @@ constexpr std::size_t kMost = 24;  // pictures of a gallery
 constexpr int kSide = 96;          // pixels
 
 struct Verdict {
-  std::int64_t sample = 0;  // of the split
+  std::int64_t index = 0;  // of the sample in the split's source
   std::int64_t target = 0, predicted = 0;
   double probability = 0;
   [[nodiscard]] bool right() const { return target == predicted; }
 };
 
-std::vector<Verdict> read(const at::Tensor& verdicts) {
+std::vector<Verdict> read(const at::Tensor& verdicts, std::span<const std::int64_t> indices) {
   const auto cells = verdicts.accessor<float, 2>();
   std::vector<Verdict> all;
   for (std::int64_t i = 0; i < verdicts.size(0); ++i) {
-    all.push_back({i, static_cast<std::int64_t>(cells[i][0]), static_cast<std::int64_t>(cells[i][1]),
-                   static_cast<double>(cells[i][2])});
+    all.push_back({indices[static_cast<std::size_t>(i)], static_cast<std::int64_t>(cells[i][0]),
+                   static_cast<std::int64_t>(cells[i][1]), static_cast<double>(cells[i][2])});
   }
   return all;
 }
 
 // What the network sees of a sample, no larger than kSide.
-std::vector<std::byte> picture_of(const data::ImageSplit& split, std::int64_t sample, const ImageCard& card) {
-  const std::int64_t index = split.samples[sample];
+std::vector<std::byte> picture_of(const data::ImageSplit& split, std::int64_t index, const ImageCard& card) {
   std::vector<std::byte> bytes;
   split.source->read(index, bytes);
   augment::Image image, seen;
@@ -61,7 +60,7 @@ Exhibit gallery(const std::string& name, const std::string& title, const std::ve
   for (const Verdict& each : chosen) {
     const std::string file = fmt::format("{}-{}.png", name, items.size());
     try {
-      exhibit.files.emplace_back(file, picture_of(split, each.sample, card));
+      exhibit.files.emplace_back(file, picture_of(split, each.index, card));
     } catch (const DataError&) {
       continue;  // training has named it
     }
@@ -83,8 +82,9 @@ Exhibit gallery(const std::string& name, const std::string& title, const std::ve
 
 }  // namespace
 
-std::vector<Exhibit> image_exhibits(const data::ImageSplit& split, const at::Tensor& verdicts, const ImageCard& card) {
-  const std::vector<Verdict> all = read(verdicts);
+std::vector<Exhibit> image_exhibits(const data::ImageSplit& split, const at::Tensor& verdicts,
+                                    std::span<const std::int64_t> indices, const ImageCard& card) {
+  const std::vector<Verdict> all = read(verdicts, indices);
   std::vector<Verdict> some, mistakes;
   for (std::size_t i = 0; i < std::min(kMost, all.size()); ++i) {
     some.push_back(all[i * all.size() / std::min(kMost, all.size())]);  // spread over the split

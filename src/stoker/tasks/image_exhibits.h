@@ -5,6 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "stoker/data/image_folder.h"
@@ -12,9 +14,10 @@
 
 namespace stoker::tasks {
 
-// verdicts: float32 [samples of the split, 3] on the CPU: target, prediction, its probability. At most 24 pictures
-// each, as the network sees them, at most 96 pixels a side. A picture that cannot be read is left out.
+// verdicts: float32 [samples that could be had, 3] on the CPU: target, prediction, its probability. indices: of each
+// row's sample in the split's source. At most 24 pictures each, as the network sees them, at most 96 pixels a side. A
+// picture that cannot be read is left out.
 [[nodiscard]] std::vector<Exhibit> image_exhibits(const data::ImageSplit& split, const at::Tensor& verdicts,
-                                                  const ImageCard& card);
+                                                  std::span<const std::int64_t> indices, const ImageCard& card);
 
 }  // namespace stoker::tasks

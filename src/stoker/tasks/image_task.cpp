@@ -186,8 +186,9 @@ class ImageTask final : public Task {
     return data::estimate_sample_seconds(folder_.train, card_.pixels.channels, policy(), kSamples);
   }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override { return folder_.train.source->name(index); }
-  [[nodiscard]] std::vector<Exhibit> exhibits(Split split, const at::Tensor& verdicts) const override {
-    return image_exhibits(of(split), verdicts, card_);
+  [[nodiscard]] std::vector<Exhibit> exhibits(Split split, const at::Tensor& verdicts,
+                                              std::span<const std::int64_t> indices) const override {
+    return image_exhibits(of(split), verdicts, indices, card_);
   }
   [[nodiscard]] nlohmann::json card() const override { return to_json(card_); }
 

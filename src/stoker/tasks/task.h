@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -157,9 +158,11 @@ class Task {
   [[nodiscard]] virtual double load_seconds_per_sample() const { return 0; }
   // Of a training sample's index, for messages.
   [[nodiscard]] virtual std::string sample_name(std::int64_t index) const = 0;
-  // What is worth a look at of a judged split; verdicts: NetworkTrainable::verdicts of all its samples, in order.
-  [[nodiscard]] virtual std::vector<Exhibit> exhibits(Split, const at::Tensor& verdicts) const {
-    (void)verdicts;
+  // What is worth a look at of a judged split; verdicts: NetworkTrainable::verdicts of its samples;
+  // indices: of each row's sample, as its batch had it. Samples that could not be had have no row.
+  [[nodiscard]] virtual std::vector<Exhibit> exhibits(Split, const at::Tensor& verdicts,
+                                                      std::span<const std::int64_t> indices) const {
+    (void)verdicts, (void)indices;
     return {};
   }
   // For others who work with the same data, as name and text of files in the run's artifacts/ (docs/formats.md).
