@@ -2,12 +2,16 @@
 // One hash over the batches of two epochs, whatever hands them out: threads, also where they change on the way, ranks
 // (joined again), files or a tar, straight or resumed, vector instructions or plain, decoded anew or kept. Every
 // augmentation is on, the tail is uneven, and one picture is damaged.
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
+#include <tuple>
 
 #include "stoker/data/image_loader.h"
 #include "support/pictures.h"
@@ -139,6 +143,30 @@ TEST_F(HashMatrix, EveryWayGivesTheSameBatches) {
       }
     }
   }
+}
+
+// In next(), on the threads of operators: only where a batch takes long enough.
+TEST_F(HashMatrix, LoadingBetweenStepsOnSeveralThreadsGivesTheSameBatches) {
+  const int before = at::get_num_threads();
+  const std::uint64_t expected = hash({.threads = 0});
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  options_.on_stage = [&](Stage stage, std::int64_t) {
+    if (stage == Stage::kRead) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      const std::lock_guard lock(mutex);
+      threads.insert(std::this_thread::get_id());
+    }
+  };
+  for (const auto& [intra_op, cores, most] : {std::tuple{3, 3, 3U}, {3, 2, 2U}, {1, 3, 1U}, {3, 0, 1U}}) {
+    at::set_num_threads(intra_op);
+    options_.cores = cores;
+    threads.clear();
+    EXPECT_EQ(hash({.threads = 0}), expected) << intra_op << " threads, " << cores << " cores";
+    EXPECT_EQ(hash({.threads = 0, .ranks = 2, .resumed = true}), expected) << intra_op << ", " << cores;
+    EXPECT_EQ(threads.size(), most) << intra_op << " threads, " << cores << " cores";
+  }
+  at::set_num_threads(before);
 }
 
 // Threads come where files are slow to arrive, and go where the consumer is the slow one.

@@ -2,6 +2,7 @@
 // Batches come in order, whole, with any number of threads; errors come where they belong; ending is prompt.
 #include "stoker/data/row_pool.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,6 +58,47 @@ TEST(RowPool, TheFirstFailingRowsErrorComesAtItsBatch) {
     }
     EXPECT_EQ(pool.take(), 2);
   }
+}
+
+// What deals out the rows is the caller's affair; errors are still by row, and what is waited for is counted.
+TEST(RowPool, RowsOfACallersBatchMayBeDealtOut) {
+  const RowPool::ShareOut to_three = [](std::int64_t rows, const RowPool::Range& range) {
+    std::vector<std::jthread> threads;
+    for (int worker = 0; worker < 3; ++worker) {
+      threads.emplace_back([&range, rows, worker] {
+        for (std::int64_t row = worker; row < rows; row += 3) {
+          range(row, row + 1, worker);
+        }
+      });
+    }
+  };
+  std::vector<int> done(40);
+  std::vector<int> by(3);
+  RowPool pool(
+      0,
+      [&](std::int64_t ticket, std::int64_t row, int worker) {
+        ++done[static_cast<std::size_t>(row)];
+        ++by[static_cast<std::size_t>(worker)];
+        if (ticket == 1 && row >= 5) {
+          fail<DataError>("test", "row {}", row);
+        }
+      },
+      to_three);
+  for (std::int64_t ticket = 0; ticket < 3; ++ticket) {
+    pool.submit(ticket, 40);
+  }
+  EXPECT_EQ(pool.take(), 0);
+  EXPECT_THAT(done, ::testing::Each(1));
+  EXPECT_THAT(by, ::testing::ElementsAre(14, 13, 13));
+  EXPECT_GT(pool.wait_seconds(), 0);
+  try {
+    pool.take();
+    FAIL() << "no error";
+  } catch (const DataError& error) {
+    EXPECT_STREQ(error.what(), "[test] row 5");
+  }
+  EXPECT_EQ(pool.take(), 2);
+  EXPECT_THAT(done, ::testing::Each(3));
 }
 
 TEST(RowPool, ThreadsComeAndGoWhileItWorks) {

@@ -95,8 +95,9 @@ TEST_F(LoaderThreadsTest, ThoseThatWereMeasuredAreWhereASearchBegins) {
   EXPECT_EQ(request_of(setup).cores, std::max(left, 1));
   setup.plan.threads = left + 2;  // more than there are cores left
   EXPECT_EQ(request_of(setup).cores, left + 2);
-  setup.plan.threads = 0;  // the step's own thread loads
-  EXPECT_EQ(request_of(setup).cores, 0);
+  setup.plan.threads = 0;  // the step's own threads load
+  setup.plan.intra_op = 3;
+  EXPECT_EQ(request_of(setup).cores, 3);
 }
 
 class Findings final : public core::EventSink {

@@ -8,6 +8,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/data/equal_batches.h"
+#include "stoker/data/image_loader_team.h"
 #include "stoker/data/sampler.h"
 
 namespace stoker::data {
@@ -95,8 +96,9 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
       gate_(std::max(options_.cores, 1)),
       workspaces_(static_cast<std::size_t>(most_threads())),
       mixing_(workspaces_.size()),
-      pool_(options_.threads,
-            [this](std::int64_t ticket, std::int64_t row, int worker) { fill(ticket, row, worker); }) {
+      pool_(
+          options_.threads, [this](std::int64_t ticket, std::int64_t row, int worker) { fill(ticket, row, worker); },
+          options_.threads == 0 ? on_operator_threads(most_threads()) : nullptr) {
   if (position_.epoch < 0 || position_.step < 0 || position_.step > steps_per_epoch()) {
     fail<ConfigError>("data.loader", "cannot start at epoch {}, step {}: an epoch has {} steps", position_.epoch,
                       position_.step, steps_per_epoch());
@@ -115,8 +117,10 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
 ImageLoader::~ImageLoader() = default;
 
 int ImageLoader::most_threads() const {
-  const int least = std::max(options_.threads, 1);
-  return options_.cores == 0 ? least : std::max(least, options_.cores + kMostReaders);
+  if (options_.threads == 0) {
+    return std::max(options_.cores, 1);
+  }
+  return options_.cores == 0 ? options_.threads : std::max(options_.threads, options_.cores + kMostReaders);
 }
 
 ImageSlotShape ImageLoader::shape() const {

@@ -38,10 +38,12 @@ struct ImageLoaderOptions {
   std::uint64_t seed = 0;   // of the order and of what is drawn
   bool shuffle = true;
   bool drop_tail = false;
-  int threads = 1;  // 0: the caller's thread does the work
-  int cores = 0;    // with threads > 0: as many as may compute at once, and threads is where a search for the fewest
-                    // that suffice begins; 0: threads stays
-  int depth = 0;    // batches ahead of the consumer; 0: 2 to 4, as they are large
+  int threads = 1;  // beside the caller's; 0: next() does the work
+  // With threads > 0: as many as may compute at once, and threads is where a search for the fewest that suffice begins;
+  // 0: threads stays. With threads 0: as many of the threads that an operator of the caller would use load together
+  // in next(), where a batch is worth it; 0: the caller's alone.
+  int cores = 0;
+  int depth = 0;        // batches ahead of the consumer; 0: 2 to 4, as they are large
   bool pinned = false;  // page-locked memory, so that a copy to a GPU need not wait; needs CUDA
   BadSampleOptions bad;
   DecodeLimits limits;  // of each picture

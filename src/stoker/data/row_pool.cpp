@@ -10,7 +10,8 @@
 
 namespace stoker::data {
 
-RowPool::RowPool(int threads, Fill fill) : fill_(std::move(fill)), active_(threads) {
+RowPool::RowPool(int threads, Fill fill, ShareOut share_out)
+    : fill_(std::move(fill)), share_out_(std::move(share_out)), active_(threads) {
   if (threads < 0 || threads > 1024) {
     fail<ConfigError>("data.row_pool", "threads must be in 0 ... 1024, got {}", threads);
   }
@@ -124,7 +125,12 @@ std::int64_t RowPool::take() {
   const Stopwatch waited;
   if (active_ == 0) {
     lock.unlock();
-    fill_rows(oldest, 0, oldest.rows, 0);
+    if (share_out_) {
+      share_out_(oldest.rows,
+                 [&](std::int64_t first, std::int64_t last, int worker) { fill_rows(oldest, first, last, worker); });
+    } else {
+      fill_rows(oldest, 0, oldest.rows, 0);
+    }
     wait_seconds_ = wait_seconds_ + waited.seconds();
     lock.lock();
   }

@@ -20,8 +20,14 @@ class RowPool {
   // Fills row `row` of batch `ticket` (as submitted) on thread `worker`, 0 ... threads - 1. May throw.
   using Fill = std::function<void(std::int64_t ticket, std::int64_t row, int worker)>;
 
-  // threads may be 0: then take() does the work itself, as worker 0. ConfigError where the system has no room for them.
-  RowPool(int threads, Fill fill);
+  // Calls a function with first, last, worker for ranges that together are 0 ... rows - 1, and returns when all are
+  // done: on several threads at once, each with a number of its own, or on the caller's alone, as worker 0.
+  using Range = std::function<void(std::int64_t first, std::int64_t last, int worker)>;
+  using ShareOut = std::function<void(std::int64_t rows, const Range& range)>;
+
+  // threads may be 0: then take() does the work, as share_out deals it; if that is empty, the caller's thread does all.
+  // ConfigError where the system has no room for the threads.
+  RowPool(int threads, Fill fill, ShareOut share_out = {});
   RowPool(const RowPool&) = delete;
   RowPool& operator=(const RowPool&) = delete;
   // Joins at once: rows that nobody has begun are dropped.
@@ -55,6 +61,7 @@ class RowPool {
   void fill_rows(Job& job, std::int64_t first, std::int64_t last, int worker);
 
   Fill fill_;
+  ShareOut share_out_;
   std::atomic<int> active_;               // threads at work; the others rest
   std::atomic<double> wait_seconds_ = 0;  // changed by the consumer's thread alone
   std::mutex mutex_;                      // guards jobs_ and their fields, and changes of active_

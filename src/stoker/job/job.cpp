@@ -81,7 +81,7 @@ const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request,
 // Where the run was resumed: to the state of its checkpoint, which is then let go.
 void go_on(Session& session, std::optional<io::Checkpoint>& resumed, const RunFolder& run) {
   if (resumed) {
-    session.load_state(resumed->state);
+    session.load(*resumed);
     io::cut_metrics(run.path(), session.progress().step, session.progress().evaluated_step);
     resumed.reset();
   }

@@ -89,7 +89,9 @@ io::Checkpoint Session::checkpoint(const std::string& kind) {
   if (kind == "best") {
     best_ = newest_;
   } else {
-    result.state = model_state(*setup_.model);
+    if (ema_) {  // else they are the weights above
+      result.state = model_state(*setup_.model);
+    }
     optimizer_->save_state(result.state);
     scaler_->save_state(result.state);
     step_->save_state(result.state);
@@ -110,7 +112,11 @@ io::Checkpoint Session::checkpoint(const std::string& kind) {
   return result;
 }
 
-void Session::load_state(const core::State& state) {
+void Session::load(const io::Checkpoint& checkpoint) {
+  core::State state = checkpoint.state;
+  for (const auto& [name, tensor] : checkpoint.weights) {
+    state.tensors.try_emplace("model." + name, tensor);
+  }
   restore_model(*setup_.model, state);
   optimizer_->load_state(state);
   scaler_->load_state(state);

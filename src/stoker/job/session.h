@@ -29,7 +29,7 @@ class Session {
 
   // "last" has all that resuming needs; "best" has weights alone.
   [[nodiscard]] io::Checkpoint checkpoint(const std::string& kind);
-  void load_state(const core::State& state);
+  void load(const io::Checkpoint& checkpoint);
 
   // Metrics on a split with the weights that a user would get (EMA if there is one); none if watch gave up.
   [[nodiscard]] std::vector<core::MetricValue> evaluate(tasks::Split split, train::EvaluationWatch watch);

@@ -196,7 +196,9 @@ tasks::BatchRequest batch_request(const Setup& setup) {
   tasks::BatchRequest request;
   request.seed = static_cast<std::uint64_t>(setup.plan.seed);
   request.threads = static_cast<int>(setup.plan.threads);
-  if (const auto note = setup.plan.notes.find("threads"); note != setup.plan.notes.end() && request.threads > 0) {
+  if (request.threads == 0) {
+    request.cores = static_cast<int>(setup.plan.intra_op);
+  } else if (const auto note = setup.plan.notes.find("threads"); note != setup.plan.notes.end()) {
     const core::Origin origin = note->second.origin;
     const bool asked = origin == core::Origin::kConfig || origin == core::Origin::kCommandLine;
     const int left = device::cpu_quota().cores - static_cast<int>(setup.plan.intra_op);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/split_report.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
@@ -45,7 +46,8 @@ std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const tasks::Task&
                                          std::int64_t batch) {
   tasks::BatchRequest request;
   request.batch = batch;
-  request.threads = loaded.device().is_cuda() ? device::cpu_quota().cores : 0;  // a CPU's cores compute
+  request.threads = loaded.device().is_cuda() ? device::cpu_quota().cores : 0;  // a CPU's cores compute in turns
+  request.cores = loaded.device().is_cuda() ? 0 : at::get_num_threads();
   request.pinned = loaded.device().is_cuda();
   request.once = true;
   const auto source = device::prefetched(task.evaluation_batches(split, request), loaded.device(), request.once);

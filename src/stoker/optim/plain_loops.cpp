@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/optim/plain_loops.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
 #include <vector>
+
+#include "stoker/core/parallel.h"
 
 namespace stoker::optim {
 namespace {
@@ -47,7 +47,7 @@ void each_chunk(std::int64_t numbers, Visit visit) {
     visit(std::int64_t{0}, numbers);
     return;
   }
-  at::parallel_for(0, (numbers + kChunk - 1) / kChunk, 1, [&](std::int64_t begin, std::int64_t end) {
+  core::parallel_for((numbers + kChunk - 1) / kChunk, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       visit(i * kChunk, std::min(kChunk, numbers - i * kChunk));
     }

@@ -57,7 +57,7 @@ struct BatchRequest {
   bool drop_tail = false;
   int threads = 0;
   int cores = 0;  // with threads > 0: as many may load at once, and the source finds the fewest threads that suffice,
-                  // beginning with threads; 0: threads stays
+                  // beginning with threads; 0: threads stays. With threads 0: as many load together between steps
   bool pinned = false;
   bool once = false;  // one epoch: nothing of the next is made before it is asked for
   core::Position start;

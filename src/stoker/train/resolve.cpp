@@ -159,11 +159,12 @@ void measure_arithmetic(Plan& plan, bool free_precision, bool free_layout, int i
   }
 }
 
-double load_and_step(double load, double step, int threads) {
-  return threads == 0 ? load + step : std::max(load / threads, step);
+double load_and_step(double load, double step, int threads, int intra_op) {
+  return threads == 0 ? load / intra_op + step : std::max(load / threads, step);
 }
 
-// Loading between steps (0 threads) against loading beside them on cores that the step then lacks.
+// Loading between steps (0 threads) on the step's threads against loading beside them on cores that the step then
+// lacks.
 void measure_threads(Plan& plan, bool free_intra_op, const Facts& facts, Trials& trials) {
   const double load = trials.load_seconds_per_sample();
   const auto put_threads = [&](int threads, Origin origin, const std::string& reason) {
@@ -190,7 +191,7 @@ void measure_threads(Plan& plan, bool free_intra_op, const Facts& facts, Trials&
   std::vector<double> seconds;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const int loading = load > 0 ? static_cast<int>(i) : 0;  // with nothing to load the other cores stay idle
-    seconds.push_back(load_and_step(load, steps[i], loading));
+    seconds.push_back(load_and_step(load, steps[i], loading, candidates[i].intra_op));
     figures.push_back(fmt::format("{:.3g} ms on {} + {}", seconds[i] * 1e3, candidates[i].intra_op, loading));
     best = seconds[i] < seconds[best] * (1 - kTie) ? i : best;
   }

@@ -171,7 +171,7 @@ std::vector<Setting> performance_settings() {
       whole("microbatch", P, &Plan::microbatch, 1, 1 << 20, "the batch",
             "samples a forward pass; gradients add up exactly"),
       whole("threads", P, &Plan::threads, 0, 256, "by a timed trial",
-            "loader threads, fixed if asked for, else where a search begins; 0 decodes between steps"),
+            "loader threads, fixed if asked for, else where a search begins; 0 loads between steps"),
       whole("intra_op", P, &Plan::intra_op, 1, 1024, "cores minus busy loader threads", "threads of one operator"),
       choice("layout", P, &Plan::layout, {"channels_last", "contiguous"},
              "on a CPU by a timed trial, else channels_last", "memory order of pictures and convolutions"),

@@ -9,6 +9,7 @@
 #include "stoker/base/file.h"
 #include "stoker/io/checkpoint/checksum.h"
 #include "stoker/io/file_reader.h"
+#include "stoker/io/safetensors.h"
 
 namespace stoker::io {
 namespace {
@@ -33,6 +34,34 @@ Manifest from_body(const nlohmann::json& body) {
   }
   return manifest;
 }
+
+// A file from its beginning, a piece at a time.
+class FileInPieces {
+ public:
+  explicit FileInPieces(const fs::path& path)
+      : file_(path), piece_(std::min<std::uint64_t>(file_.size(), std::uint64_t{1} << 20)) {}
+  [[nodiscard]] std::uint64_t size() const { return file_.size(); }
+  [[nodiscard]] const std::string& name() const { return file_.name(); }
+  [[nodiscard]] Manifest::File read_so_far() const { return {at_, whole_.text()}; }
+  // On from where it stopped; the checksum of these bytes.
+  std::string read_up_to(std::uint64_t end) {
+    Checksum range;
+    while (at_ < end) {
+      const std::span part = std::span(piece_).first(std::min<std::uint64_t>(piece_.size(), end - at_));
+      file_.read(at_, part);
+      whole_.add(part);
+      range.add(part);
+      at_ += part.size();
+    }
+    return range.text();
+  }
+
+ private:
+  FileReader file_;
+  std::vector<std::byte> piece_;
+  std::uint64_t at_ = 0;
+  Checksum whole_;
+};
 
 }  // namespace
 
@@ -73,16 +102,28 @@ Manifest read_manifest(const fs::path& folder) {
 }
 
 Manifest::File measure_file(const fs::path& path) {
-  const FileReader file(path);
-  Checksum checksum;
-  std::vector<std::byte> piece(std::min<std::uint64_t>(file.size(), std::uint64_t{1} << 20));
-  for (std::uint64_t done = 0; done < file.size();) {
-    const std::span part = std::span(piece).first(std::min<std::uint64_t>(piece.size(), file.size() - done));
-    file.read(done, part);
-    checksum.add(part);
-    done += part.size();
+  FileInPieces file(path);
+  (void)file.read_up_to(file.size());
+  return file.read_so_far();
+}
+
+Manifest::File measure_file(const fs::path& path, const std::map<std::string, std::string>& tensors) {
+  const SafetensorsHeader header = peek_safetensors(path);
+  FileInPieces file(path);
+  (void)file.read_up_to(header.data_start);
+  for (const SafetensorsEntry& entry : header.entries) {  // which leave no gap
+    check_tensor(file.name(), tensors, entry.name, file.read_up_to(header.data_start + entry.end));
   }
-  return {file.size(), checksum.text()};
+  return file.read_so_far();
+}
+
+void check_tensor(const std::string& file, const std::map<std::string, std::string>& tensors, const std::string& tensor,
+                  const std::string& found) {
+  const auto entry = tensors.find(tensor);
+  if (entry == tensors.end() || entry->second != found) {
+    fail<CheckpointError>(kWhere, "{}: is damaged: the checksum of tensor \"{}\" is {}, {} was written", file,
+                          printable(tensor), found, entry == tensors.end() ? "none" : entry->second);
+  }
 }
 
 void check_file(const fs::path& folder, const Manifest& manifest, const std::string& name) {

@@ -19,15 +19,21 @@ struct Manifest {
   std::map<std::string, std::map<std::string, std::string>> tensors;  // file → tensor → checksum
 };
 
-inline constexpr int kCheckpointFormat = 1;
+inline constexpr int kCheckpointFormat = 2;  // 1: "last" had its weights twice
 
 // IoError when the disk refuses.
 void write_manifest(const std::filesystem::path& folder, const Manifest& manifest);
 // CheckpointError if it is missing, damaged or of a newer format.
 [[nodiscard]] Manifest read_manifest(const std::filesystem::path& folder);
 
-// Size and checksum of a file as it is on disk; read in pieces.
+// Size and checksum of a file as it is on disk, read once, in pieces.
 [[nodiscard]] Manifest::File measure_file(const std::filesystem::path& path);
+// The same of safetensors; CheckpointError if its tensors do not have these checksums.
+[[nodiscard]] Manifest::File measure_file(const std::filesystem::path& path,
+                                          const std::map<std::string, std::string>& tensors);
+// CheckpointError, which names the file, if that is not the tensor's checksum.
+void check_tensor(const std::string& file, const std::map<std::string, std::string>& tensors, const std::string& tensor,
+                  const std::string& found);
 // CheckpointError if the file is missing, or is not what the manifest says.
 void check_file(const std::filesystem::path& folder, const Manifest& manifest, const std::string& name);
 

@@ -84,16 +84,6 @@ void write_tensors(const fs::path& folder, const std::string& name, const Tensor
                     [&](const std::string& tensor, Bytes bytes) { checksums[tensor] = checksum_of(bytes); });
 }
 
-void check_tensor(const std::string& file, const Manifest& manifest, const std::string& name, const std::string& tensor,
-                  const std::string& found) {
-  const auto& expected = manifest.tensors.at(name);
-  const auto entry = expected.find(tensor);
-  if (entry == expected.end() || entry->second != found) {
-    fail<CheckpointError>(kWhere, "{}: is damaged: the checksum of tensor \"{}\" is {}, {} was written", file,
-                          printable(tensor), found, entry == expected.end() ? "none" : entry->second);
-  }
-}
-
 Tensors read_tensors(const fs::path& folder, const Manifest& manifest, const std::string& name) {
   check_file(folder, manifest, name);
   const std::string shown = printable((folder / name).native());
@@ -103,28 +93,9 @@ Tensors read_tensors(const fs::path& folder, const Manifest& manifest, const std
   }
   for (const auto& [tensor, value] : tensors) {
     const Bytes bytes(static_cast<const std::byte*>(value.const_data_ptr()), value.nbytes());
-    check_tensor(shown, manifest, name, tensor, checksum_of(bytes));
+    check_tensor(shown, manifest.tensors.at(name), tensor, checksum_of(bytes));
   }
   return tensors;
-}
-
-// What was just written, as the disk gives it back: the files against the manifest, and their tensors against the
-// checksums of what was in memory.
-void verify(const fs::path& folder) {
-  const Manifest manifest = read_manifest(folder);
-  for (const auto& [name, file] : manifest.files) {
-    check_file(folder, manifest, name);
-  }
-  for (const auto& [name, tensors] : manifest.tensors) {
-    const FileReader file(folder / name);
-    const SafetensorsHeader header = peek_safetensors(folder / name);
-    std::vector<std::byte> bytes;
-    for (const SafetensorsEntry& entry : header.entries) {
-      bytes.resize(entry.end - entry.begin);
-      file.read(header.data_start + entry.begin, bytes);
-      check_tensor(file.name(), manifest, name, entry.name, checksum_of(bytes));
-    }
-  }
 }
 
 void write_folder(const fs::path& folder, const Checkpoint& checkpoint) {
@@ -137,11 +108,13 @@ void write_folder(const fs::path& folder, const Checkpoint& checkpoint) {
     numbers[name] = to_json(number);
   }
   write_json(folder / kNumbers, numbers);
-  for (const char* name : kFiles) {
-    manifest.files[name] = measure_file(folder / name);
+  for (const char* name : kFiles) {  // as the disk gives them back, tensors against what was in memory
+    const auto tensors = manifest.tensors.find(name);
+    manifest.files[name] =
+        tensors == manifest.tensors.end() ? measure_file(folder / name) : measure_file(folder / name, tensors->second);
   }
   write_manifest(folder, manifest);
-  verify(folder);
+  (void)read_manifest(folder);
 }
 
 void check_name(const std::string& name) {
