@@ -57,6 +57,7 @@ function(stoker_room_tests room)
   add_executable(${room}_tests ${sources})
   target_include_directories(${room}_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${room}_tests PRIVATE ${own} ${arg_LINK} own_cache stoker_flags GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_options(${room}_tests PRIVATE $<$<CONFIG:Release>:-O1>)  # a fifth less to compile; they are run once
   stoker_needs_torch(needs_torch ${room}_tests)
   if(needs_torch)
     stoker_use_pch(${room}_tests test_pch)

@@ -46,13 +46,13 @@ TEST(FolderTrouble, RefusesFoldersThatCannotBeTrainedOn) {
   no_pictures.write("a/notes.txt", "hello");
   no_pictures.write("b/x.gif", "GIF89a");
   EXPECT_THAT(error_of(no_pictures.path()),
-              AllOf(HasSubstr("1 files that are no pictures passed over, for example a/notes.txt"),
+              AllOf(HasSubstr("files that are no pictures passed over: 1, for example a/notes.txt"),
                     HasSubstr("not supported (gif)")));
   one_class.write("a/1.png", small_png(1));
   one_class.write("a/2.png", small_png(2));
   EXPECT_THAT(error_of(one_class.path()), HasSubstr("only one class, \"a\"; classification needs at least two"));
   loose.write("1.png", small_png(1));
-  EXPECT_THAT(error_of(loose.path()), HasSubstr("1 pictures outside of class folders passed over, for example 1.png"));
+  EXPECT_THAT(error_of(loose.path()), HasSubstr("pictures outside of class folders passed over: 1, for example 1.png"));
   write_two_classes(no_train, "test/");
   EXPECT_THAT(error_of(no_train.path()), HasSubstr("there is a folder \"test\" but none for training"));
   write_two_classes(twice, "train/");
@@ -88,16 +88,16 @@ TEST(FolderTrouble, PassesOverWhatIsNoPictureAloud) {
   const ImageFolder found = open_image_folder(folder.path(), {.val = 0});
   EXPECT_EQ(found.train.size(), 4);
   EXPECT_EQ(found.classes, (std::vector<std::string>{"a", "b"}));
-  EXPECT_THAT(
-      found.findings,
-      Contains(HasSubstr("1 special files (FIFO, device, socket, link in a tar) passed over, for example a/pipe.png")));
   EXPECT_THAT(found.findings,
-              Contains(HasSubstr("1 links that lead back to a folder they lie in passed over, for example a/loop")));
+              Contains(HasSubstr(
+                  "special files (FIFO, device, socket, link in a tar) passed over: 1, for example a/pipe.png")));
+  EXPECT_THAT(found.findings,
+              Contains(HasSubstr("links that lead back to a folder they lie in passed over: 1, for example a/loop")));
   EXPECT_THAT(found.findings, Contains(HasSubstr("2 links that lead nowhere")));
   EXPECT_THAT(found.findings, Contains(HasSubstr("3 hidden files or folders")));
-  EXPECT_THAT(found.findings, Contains(HasSubstr("1 files that are no pictures passed over, for example README")));
+  EXPECT_THAT(found.findings, Contains(HasSubstr("files that are no pictures passed over: 1, for example README")));
   EXPECT_THAT(found.findings,
-              Contains(HasSubstr("1 folders without a picture are no classes, for example empty class")));
+              Contains(HasSubstr("folders without a picture, which are no classes: 1, for example empty class")));
 }
 
 TEST(FolderTrouble, FollowsLinksAndLooksIntoFilesWithoutEnding) {

@@ -170,7 +170,7 @@ TEST(ImageFolder, ReadsALabelsTable) {
   EXPECT_EQ(keys_of(found.val), Strings{"p 2.png"});
   EXPECT_EQ(keys_of(found.test), Strings{"p 3.png"});
   EXPECT_THAT(found.findings,
-              Contains(HasSubstr("1 pictures without a line in labels.csv passed over, for example p 4.png")));
+              Contains(HasSubstr("pictures without a line in labels.csv passed over: 1, for example p 4.png")));
 }
 
 // As `zip` and `tar cf pets.tar pets/` make it.

@@ -3,8 +3,10 @@
 #include "stoker/data/stage_laps.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -57,6 +59,37 @@ TEST(StageLaps, TellsStagesApartAndSleepingFromComputing) {
   EXPECT_EQ(figures.stages.size(), 3U);
 }
 
+// On a core that another thread keeps busy.
+TEST(StageLaps, WaitingForACoreIsNotSleeping) {
+  cpu_set_t before, one;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  const int core = ::sched_getcpu();
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  std::atomic<bool> enough = false;
+  const std::jthread other([&] {  // on the same core
+    while (!enough) {
+    }
+  });
+  StageLaps laps;
+  for (int sample = 0; sample < 4; ++sample) {
+    laps.begin(sample);
+    sleep_ms(5);  // open
+    laps.enter(Stage::kRead);
+    compute_us(30'000);
+    laps.end();
+  }
+  enough = true;
+  ::sched_setaffinity(0, sizeof before, &before);
+  std::int64_t slowest = -1;
+  const core::SourceFigures figures = sum_of(laps, slowest);
+  EXPECT_GE(stage(figures, "open").asleep_seconds(), 0.02);
+  EXPECT_GE(stage(figures, "read").seconds, 0.15) << "nothing took the core away";
+  EXPECT_LE(stage(figures, "read").cpu_seconds(), 0.8 * stage(figures, "read").seconds);
+  EXPECT_EQ(stage(figures, "read").asleep_seconds(), 0);
+}
+
 // Of short samples one in 32 is timed and counts for all: seconds by the estimate, of those that it really took.
 double estimated(double us) {
   StageLaps laps;
@@ -105,17 +138,18 @@ TEST(StageLaps, TwoLooksAreSubtracted) {
   core::SourceFigures first, second;
   first.wall_seconds = 2;
   first.samples = 10;
-  first.stages = {{"read", 100, 10, 9}};
+  first.stages = {{"read", 100, 10, 9, 0.5}};
   second.wall_seconds = 5;
   second.samples = 30;
   second.threads = 3;
-  second.stages = {{"read", 103, 12, 9.5}, {"resize", 2}};
+  second.stages = {{"read", 103, 12, 9.5, 1.5}, {"resize", 2}};
   const core::SourceFigures both = core::between(first, second);
   EXPECT_EQ(both.wall_seconds, 3);
   EXPECT_EQ(both.samples, 20);
   EXPECT_EQ(both.threads, 3);
   EXPECT_EQ(stage(both, "read").seconds, 3);
   EXPECT_EQ(stage(both, "read").cpu_seconds(), 0.75);  // of what was probed in between alone
+  EXPECT_EQ(stage(both, "read").asleep_seconds(), 1.5);
   EXPECT_EQ(stage(both, "resize").cpu_seconds(), 2);
   EXPECT_EQ(both.busy_seconds(), 5);
 }

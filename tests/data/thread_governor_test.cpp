@@ -30,6 +30,7 @@ struct Machine {
     figures.stages[0].name = "read";
     figures.stages[0].seconds += samples * sleep;
     figures.stages[0].probed_seconds += samples * sleep;
+    figures.stages[0].probed_asleep_seconds += samples * sleep;
     figures.stages[1].name = "JPEG decode";
     figures.stages[1].seconds += samples * cpu;
     figures.stages[1].probed_seconds += samples * cpu;
@@ -71,13 +72,14 @@ TEST(ThreadGovernor, GoesBeyondTheCoresWhereThreadsSleep) {
   EXPECT_LE(disk.sample_seconds(threads), 1.05 * disk.step);
 }
 
-// What another program takes away on the machine looks like sleep, but of no disk's.
+// A core that another program takes away, also while a file is read, is not waiting for a disk.
 TEST(ThreadGovernor, StaysWithinTheCoresWhereThreadsWaitForThem) {
-  Machine crowded{.step = 1e-4, .cpu = 1e-3, .cores = 2};
+  Machine crowded{.step = 1e-4, .cpu = 1e-3, .sleep = 5e-4, .cores = 2};
   ThreadGovernor governor({1, 2, 18});
   int threads = 1;
   for (int i = 0; i < 400; ++i) {
     crowded.work(threads, 0.05);
+    crowded.figures.stages[0].probed_asleep_seconds = 0;
     crowded.figures.stages[1].probed_cpu_seconds *= 0.5;
     threads = governor.look(crowded.figures);
     ASSERT_LE(threads, 2);

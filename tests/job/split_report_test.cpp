@@ -6,10 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "stoker/base/error.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/job/cell_json.h"
 #include "stoker/job/job.h"
@@ -57,6 +60,37 @@ TEST(SplitReport, AllSplitsAddUpOnTheQuotasThreads) {
   }
   EXPECT_THAT(report_table(all), HasSubstr("mostly taken for"));
   EXPECT_THAT(report_json(all), HasSubstr("\"mostly_taken_for\""));
+}
+
+// The run's own rules say how many pictures may be bad, also when its model is judged.
+TEST(SplitReport, BadPicturesAreJudgedByTheRunsRules) {
+  const TempFolder folder;
+  write_striped_set(folder, "data/train/", 6);
+  write_striped_set(folder, "data/val/", 3, 100);
+  write_striped_set(folder, "data/test/", 2, 200);
+  for (const char* name : {"across/bad.png", "down/bad.png", "plain/bad.png"}) {
+    folder.write(std::filesystem::path("data/test") / name, "no picture");
+  }
+  const auto run_with = [&](const std::string& name, std::vector<std::string> words) {
+    words.insert(words.end(),
+                 {"epochs=1", "batch=6", "threads=0", "intra_op=1", "precision=fp32", "model=mlp", "bad_budget=0.5"});
+    Request request = make_request({}, words);
+    request.data = folder / "data";
+    request.run = (folder / name).native();
+    const std::atomic<bool> stop = false;
+    Job::prepare(request, [](const std::string&) {}).train({}, stop);
+    return folder / name;
+  };
+  EXPECT_EQ(evaluate_run(run_with("replaced", {}), {}, "test", "best", "cpu").samples, 9);
+  const SplitReport left_out = evaluate_run(run_with("skipped", {"on_bad=skip"}), {}, "test", "best", "cpu");
+  std::int64_t judged = 0;
+  for (const auto& row : left_out.tables.front().rows) {
+    judged += std::get<std::int64_t>(row.at(1));
+  }
+  EXPECT_EQ(judged, 6);
+  std::filesystem::remove(folder / "replaced/plan.json");
+  std::filesystem::remove(folder / "replaced/config.toml");
+  EXPECT_THROW((void)evaluate_run(folder / "replaced", folder / "data", "test", "best", "cpu"), DataError);
 }
 
 // What an evaluation cannot say (recall of a class without samples) is null: JSON has no NaN.

@@ -25,6 +25,7 @@ core::Fed pipeline(double step, int threads, std::vector<core::StageFigures> eac
     stage.seconds *= samples;
     stage.probed_seconds = stage.seconds;
     stage.probed_cpu_seconds *= samples;
+    stage.probed_asleep_seconds *= samples;
   }
   fed.source.stages = std::move(each);
   fed.consumer = {{"step", 0.9 * step * samples}, {"log", 0.1 * step * samples}};
@@ -45,12 +46,20 @@ TEST(Feeding, NamesTheLongestStageAndTheCoresThatWouldFeed) {
 }
 
 TEST(Feeding, SleepingStagesNeedThreadsNotCores) {
-  const Feeding feeding = explain(pipeline(1e-3, 2, {{"read", 9e-3, 9e-3, 1e-4}, {"JPEG decode", 1e-3, 1e-3, 1e-3}}));
+  const Feeding feeding =
+      explain(pipeline(1e-3, 2, {{"read", 9e-3, 9e-3, 1e-4, 8.9e-3}, {"JPEG decode", 1e-3, 1e-3, 1e-3}}));
   EXPECT_EQ(feeding.stage, "read");
   EXPECT_EQ(feeding.more_cores, 0);
   EXPECT_EQ(feeding.more_threads, 8);
   EXPECT_NEAR(feeding.predicted, 1000, 1);
   EXPECT_NE(feeding.words.find("8 more loader threads would feed 1,000 samples/s"), std::string::npos) << feeding.words;
+}
+
+// Threads from which another program takes the cores away do not sleep: more of them would wait for cores, too.
+TEST(Feeding, ThreadsThatWaitForCoresNeedCores) {
+  const Feeding feeding = explain(pipeline(1e-3, 2, {{"read", 1e-3, 1e-3, 3e-4}, {"JPEG decode", 3e-3, 3e-3, 1e-3}}));
+  EXPECT_EQ(feeding.more_threads, 0);
+  EXPECT_EQ(feeding.more_cores, 2);
 }
 
 // 16 threads of which two may compute: these two are busy all the time, though a thread is at work an eighth of it.

@@ -13,13 +13,18 @@ namespace stoker::core {
 // One kind of work on a sample: "read", "JPEG decode".
 struct StageFigures {
   std::string name;
-  double seconds = 0;             // of wall time, summed over the threads that did it
-  double probed_seconds = 0;      // of these, those whose CPU time was taken, too
-  double probed_cpu_seconds = 0;  // that CPU time
+  double seconds = 0;                // of wall time, summed over the threads that did it
+  double probed_seconds = 0;         // of these, those that were looked at more closely:
+  double probed_cpu_seconds = 0;     // the CPU time of these
+  double probed_asleep_seconds = 0;  // of these, waiting for what a thread waits for of itself: a disk, a network
 
   // Of `seconds`, computing; the rest slept, or waited for a core. All, where nothing was probed.
   [[nodiscard]] double cpu_seconds() const {
     return probed_seconds > 0 ? seconds * std::clamp(probed_cpu_seconds / probed_seconds, 0.0, 1.0) : seconds;
+  }
+  // Of `seconds`, asleep; none, where nothing was probed.
+  [[nodiscard]] double asleep_seconds() const {
+    return probed_seconds > 0 ? seconds * std::clamp(probed_asleep_seconds / probed_seconds, 0.0, 1.0) : 0;
   }
 };
 
@@ -74,6 +79,7 @@ inline constexpr double kFedEach = 2;
       stage.seconds -= same->seconds;
       stage.probed_seconds -= same->probed_seconds;
       stage.probed_cpu_seconds -= same->probed_cpu_seconds;
+      stage.probed_asleep_seconds -= same->probed_asleep_seconds;
     }
   }
   return later;

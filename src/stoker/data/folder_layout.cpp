@@ -135,7 +135,7 @@ void say_empty_folders(const FolderScan& scan, std::size_t level, std::vector<st
     }
   }
   if (empty.count > 0) {
-    findings.push_back(fmt::format("{} folders without a picture are no classes, for example {}", empty.count,
+    findings.push_back(fmt::format("folders without a picture, which are no classes: {}, for example {}", empty.count,
                                    printable(empty.first)));
   }
 }
@@ -172,7 +172,7 @@ Drafts recognise(FolderScan& scan, FolderLayout& found) {
     say_empty_folders(scan, 2, findings);
   }
   if (loose.count > 0) {
-    findings.push_back(fmt::format("{} pictures outside of class folders passed over, for example {}", loose.count,
+    findings.push_back(fmt::format("pictures outside of class folders passed over: {}, for example {}", loose.count,
                                    printable(loose.first)));
   }
   return drafts;
@@ -214,7 +214,7 @@ std::optional<Drafts> recognise_shards(const FolderScan& scan, const Progress& p
     Tally loose;
     add_class_folders(members, repeated ? *tops.begin() + "/" : "", drafts[i], loose);
     if (loose.count > 0) {
-      findings.push_back(fmt::format("{} pictures outside of class folders passed over, for example {}", loose.count,
+      findings.push_back(fmt::format("pictures outside of class folders passed over: {}, for example {}", loose.count,
                                      printable(loose.first)));
     }
   }

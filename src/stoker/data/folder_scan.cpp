@@ -182,7 +182,7 @@ FolderScan scan_tars(const std::vector<fs::path>& tars, const std::function<void
 void describe_passed_over(const FolderScan& scan, std::vector<std::string>& findings) {
   const auto say = [&](const Tally& tally, std::string_view what) {
     if (tally.count > 0) {
-      findings.push_back(fmt::format("{} {} passed over, for example {}", tally.count, what, printable(tally.first)));
+      findings.push_back(fmt::format("{} passed over: {}, for example {}", what, tally.count, printable(tally.first)));
     }
   };
   for (const auto& [format, tally] : scan.unsupported) {

@@ -134,7 +134,7 @@ std::array<SplitDraft, 3> read_labels(const FolderScan& scan, std::vector<std::s
   const auto unnamed = std::ranges::count(named_at, 0);
   if (unnamed > 0) {
     findings.push_back(fmt::format(
-        "{} pictures without a line in labels.csv passed over, for example {}", unnamed,
+        "pictures without a line in labels.csv passed over: {}, for example {}", unnamed,
         printable(scan.pictures[static_cast<std::size_t>(std::ranges::find(named_at, 0) - named_at.begin())].path)));
   }
   for (SplitDraft& draft : drafts) {

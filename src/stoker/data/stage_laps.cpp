@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/data/stage_laps.h"
 
+#include <sys/resource.h>
 #include <time.h>
 
 namespace stoker::data {
@@ -9,9 +10,9 @@ namespace {
 // Looking at the clock takes some 25 ns: six times a sample is 1 % of 15 us, and of a 31st of that. Odd, as what
 // happens now and then does so at multiples of powers of two: shares of batches, blocks of MixUp.
 constexpr std::int64_t kShort = 20'000, kStride = 31;
-// A thread's CPU time is a call of the kernel, some 250 ns: its share is found from every 16th that is timed, and from
-// all that follow one of at least a millisecond.
-constexpr std::int64_t kCpuEach = 16, kLong = 1'000'000;
+// To probe a thread takes calls of the kernel, some 250 ns each: shares are found from every 16th that is timed, and
+// from all that follow one of at least a millisecond.
+constexpr std::int64_t kProbeEach = 16, kLong = 1'000'000;
 
 std::int64_t ns(clockid_t clock) {
   timespec now{};
@@ -31,7 +32,7 @@ void StageLaps::begin(std::int64_t sample) {
     --untimed_;
   } else {
     timing_ = true;
-    timing_cpu_ = sample_ns_ >= kLong || timed_++ % kCpuEach == 0;
+    probing_ = sample_ns_ >= kLong || timed_++ % kProbeEach == 0;
     sample_ns_ = 0;
     lap(static_cast<int>(Stage::kOpen));
   }
@@ -40,22 +41,31 @@ void StageLaps::begin(std::int64_t sample) {
   }
 }
 
+StageLaps::Probe StageLaps::probe() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return {ns(CLOCK_THREAD_CPUTIME_ID), usage.ru_nvcsw};
+}
+
+// A thread that did not give its core away and yet computed for less than the time that passed had it taken away.
 void StageLaps::lap(int next) {
   const std::int64_t now = ns(CLOCK_MONOTONIC);
-  const std::int64_t cpu = timing_cpu_ ? ns(CLOCK_THREAD_CPUTIME_ID) : 0;
+  const Probe found = probing_ ? probe() : Probe{};
   if (stage_ != kNone) {
     const std::int64_t took = now - lap_ns_;
     sample_ns_ += took;
     StageTime& time = times_[static_cast<std::size_t>(stage_)];
     time.wall.add(took * stride_);
-    if (timing_cpu_) {
-      time.cpu.add(cpu - lap_cpu_ns_);
-      time.wall_of_cpu.add(took);
+    if (probing_) {
+      const std::int64_t cpu = found.cpu_ns - lap_probe_.cpu_ns;
+      time.probed.add(took);
+      time.cpu.add(cpu);
+      time.asleep.add(found.waits > lap_probe_.waits ? took - cpu : 0);
     }
   }
   stage_ = next;
   lap_ns_ = now;
-  lap_cpu_ns_ = cpu;
+  lap_probe_ = found;
 }
 
 void StageLaps::end() {
@@ -77,15 +87,17 @@ core::SourceFigures sum(std::span<const StageLaps* const> threads, std::int64_t&
   slowest = -1;
   std::int64_t slowest_ns = 0;
   for (std::size_t stage = 0; stage < kStageNames.size(); ++stage) {
-    std::int64_t wall = 0, cpu = 0, wall_of_cpu = 0;
+    std::int64_t wall = 0, probed = 0, cpu = 0, asleep = 0;
     for (const StageLaps* thread : threads) {
       const StageLaps::StageTime& time = thread->times_[stage];
       wall += time.wall.value.load(std::memory_order_relaxed);
+      probed += time.probed.value.load(std::memory_order_relaxed);
       cpu += time.cpu.value.load(std::memory_order_relaxed);
-      wall_of_cpu += time.wall_of_cpu.value.load(std::memory_order_relaxed);
+      asleep += time.asleep.value.load(std::memory_order_relaxed);
     }
     if (wall > 0) {
-      figures.stages.push_back({std::string(kStageNames[stage]), seconds(wall), seconds(wall_of_cpu), seconds(cpu)});
+      figures.stages.push_back(
+          {std::string(kStageNames[stage]), seconds(wall), seconds(probed), seconds(cpu), seconds(asleep)});
     }
   }
   for (const StageLaps* thread : threads) {

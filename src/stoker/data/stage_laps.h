@@ -66,9 +66,14 @@ class StageLaps {
     }
   };
   struct StageTime {
-    Counter wall;              // of all samples, those that were not timed counted as those that were
-    Counter cpu, wall_of_cpu;  // of samples whose CPU time was taken, too
+    Counter wall;                 // of all samples, those that were not timed counted as those that were
+    Counter probed, cpu, asleep;  // of samples that were probed
   };
+  // Of the calling thread: what it has computed, and how often it has given its core away to wait for something.
+  struct Probe {
+    std::int64_t cpu_ns = 0, waits = 0;
+  };
+  [[nodiscard]] static Probe probe();
   void lap(int next);
 
   std::array<StageTime, kStageNames.size()> times_;
@@ -76,12 +81,13 @@ class StageLaps {
   std::atomic<std::int64_t> slowest_ns_ = 0, slowest_sample_ = -1;
   std::int64_t sample_ = -1;
   int stage_ = kNone;  // that is being timed
-  bool timing_ = false, timing_cpu_ = false;
+  bool timing_ = false, probing_ = false;
   std::int64_t stride_ = 1;   // of so many samples one is timed
   std::int64_t untimed_ = 0;  // samples to let pass until then
   std::int64_t timed_ = 0;
-  std::int64_t lap_ns_ = 0, lap_cpu_ns_ = 0;  // when the lap began
-  std::int64_t sample_ns_ = 0;                // of this sample's stages so far
+  std::int64_t lap_ns_ = 0;  // when the lap began
+  Probe lap_probe_;
+  std::int64_t sample_ns_ = 0;  // of this sample's stages so far
 };
 
 // Of all threads; slowest: the sample that took longest, -1 if none was timed. wall_seconds, wait_seconds, threads and

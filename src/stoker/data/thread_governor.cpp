@@ -5,8 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "stoker/data/stage_laps.h"
-
 namespace stoker::data {
 namespace {
 
@@ -29,9 +27,8 @@ int ThreadGovernor::look(const core::SourceFigures& now) {
     return threads_;
   }
   double asleep = 0;
-  for (const core::StageFigures& stage : window.stages) {  // others only wait for a core
-    const bool waits_for_a_disk = stage.name == stage_name(Stage::kOpen) || stage.name == stage_name(Stage::kRead);
-    asleep += waits_for_a_disk ? stage.seconds - stage.cpu_seconds() : 0;
+  for (const core::StageFigures& stage : window.stages) {
+    asleep += stage.asleep_seconds();
   }
   const double busy = std::min(window.busy_seconds(), threads_ * window.wall_seconds);  // estimates may say more
   const Window seen{window.wait_seconds / window.wall_seconds,

@@ -35,6 +35,14 @@ double longest_pause(const core::Fed& figures) {
   return longest / figures.seconds;
 }
 
+double asleep_seconds_of(const core::SourceFigures& source) {
+  double sum = 0;
+  for (const core::StageFigures& stage : source.stages) {
+    sum += stage.asleep_seconds();
+  }
+  return sum;
+}
+
 double cpu_seconds_of(const core::SourceFigures& source) {
   double sum = 0;
   for (const core::StageFigures& stage : source.stages) {
@@ -63,14 +71,14 @@ void advise(const core::Fed& figures, Feeding& feeding) {
   if (samples <= 0 || source.busy_seconds() <= 0) {
     return;
   }
-  const double each = source.busy_seconds() / samples, cpu = cpu_seconds_of(source) / samples;
+  const double each = source.busy_seconds() / samples;
   const int threads = std::max(source.threads, 1);
   const double wanted = feeding.fed > 0 ? feeding.fed : 2 * feeding.rate;  // nothing else is known: twice as much
   const auto needed = [](double rate, double seconds) {
     return static_cast<int>(std::clamp(std::ceil(rate * seconds - 0.05), 1.0, static_cast<double>(kMostAdvice)));
   };
   const int cores = source.cores > 0 ? std::min(source.cores, threads) : threads;
-  const bool asleep = cpu < (1 - kAsleep) * each;
+  const bool asleep = asleep_seconds_of(source) > kAsleep * source.busy_seconds();
   // Where the consumer loads by itself, a core beside it begins a loader.
   const int now = source.threads == 0 ? 0 : asleep ? threads : cores;
   const int more = std::max(needed(wanted, each) - now, 0);

@@ -87,11 +87,23 @@ const std::filesystem::path& not_a_picture(const std::filesystem::path& path) {
   return path;
 }
 
+// Of a run's plan, what decides which pictures can be had: its model is judged on the same.
+core::TaskValues settings_of_judging(const core::TaskValues& own) {
+  core::TaskValues kept;
+  for (const char* key : {"strict", "on_bad", "bad_budget", "retry_bad"}) {
+    if (const auto found = own.find(key); found != own.end()) {
+      kept.insert(*found);
+    }
+  }
+  return kept;
+}
+
 class ImageTask final : public Task {
  public:
   ImageTask(const std::filesystem::path& path, const OpenOptions& options)
-      : folder_(data::open_image_folder(not_a_picture(path), {.val = options.val, .seed = options.seed},
-                                        options.progress)) {}
+      : folder_(
+            data::open_image_folder(not_a_picture(path), {.val = options.val, .seed = options.seed}, options.progress)),
+        own_(options.adopts ? settings_of_judging(options.own) : core::TaskValues{}) {}
 
   [[nodiscard]] std::int64_t size(Split split) const override { return of(split).size(); }
   [[nodiscard]] std::string describe() const override {
@@ -229,7 +241,7 @@ class ImageTask final : public Task {
     options.once = request.once;
     options.start = request.start;
     options.bad.on_bad = data::OnBad::kReplace;
-    if (own_.contains("on_bad")) {  // else a model is judged: its card has no plan
+    if (own_.contains("on_bad")) {  // else a checkpoint is judged that lies in no run: its card has no plan
       const std::string& on_bad = text_value(own_, "on_bad");
       options.bad.on_bad = on_bad == "raise"  ? data::OnBad::kRaise
                            : on_bad == "skip" ? data::OnBad::kSkip
@@ -243,9 +255,9 @@ class ImageTask final : public Task {
     return options;
   }
   data::ImageFolder folder_;
+  core::TaskValues own_;
   mutable std::optional<PictureFacts> pictures_;  // read once they are asked for
   mutable PictureCaches caches_;
-  core::TaskValues own_;
   ImageCard card_;
 };
 

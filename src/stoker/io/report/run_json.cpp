@@ -137,7 +137,7 @@ Json commands(const ReportedRun& run) {
   if (resumable) {
     add("stoker resume " + path, "go on from the last checkpoint, at the exact step");
   }
-  add("stoker eval " + path, "metrics on the test split, also per class");
+  add("stoker eval " + path, run.log.test ? "metrics on the test split, also per class" : "metrics, also per class");
   if (task.find("language") != task.npos || task.find("text") != task.npos) {
     add("stoker generate " + path + " --prompt \"...\"", "text from a beginning");
   } else {
