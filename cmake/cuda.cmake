@@ -82,6 +82,7 @@ get_filename_component(cudart_folder ${cudart} DIRECTORY)
 add_library(stoker_cuda SHARED ${cuda_sources} ${cuda_objects})
 target_include_directories(stoker_cuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(stoker_cuda PRIVATE stoker_flags stoker_fmt stoker_torch_cuda ${cudart})
+target_compile_definitions(stoker_cuda PRIVATE FMT_HEADER_ONLY)  # it has no room to take fmt from
 target_link_options(stoker_cuda PRIVATE -Wl,-rpath,${cudart_folder})
 if(NOT STOKER_SANITIZE)  # sanitizers leave their runtime to the executable
   target_link_options(stoker_cuda PRIVATE -Wl,-z,defs)

@@ -4,7 +4,7 @@
 # libtorch_cuda.so (0.4 s more start-up, 350 MB more memory).
 #
 #   stoker_torch_cpu    headers, libtorch_cpu and libc10: what programs link
-#   stoker_fmt          the wheel's own fmt headers, without the rest of its include folder
+#   stoker_fmt          the wheel's own fmt headers, without the rest of its include folder; stoker_base has what they declare
 #   STOKER_TORCH_FOUND  the folder; find_package(stoker) that finds none gets stoker_NOT_FOUND_MESSAGE
 set(STOKER_TORCH "" CACHE PATH "The folder of the torch package (include/, lib/); the environment's goes before it")
 set(find_torch ${CMAKE_CURRENT_LIST_DIR}/find_torch)
@@ -58,4 +58,3 @@ file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/fmt_include)
 file(CREATE_LINK ${STOKER_TORCH_FOUND}/include/fmt ${PROJECT_BINARY_DIR}/fmt_include/fmt SYMBOLIC)
 add_library(stoker_fmt INTERFACE IMPORTED)
 target_include_directories(stoker_fmt SYSTEM INTERFACE ${PROJECT_BINARY_DIR}/fmt_include)
-target_compile_definitions(stoker_fmt INTERFACE FMT_HEADER_ONLY)

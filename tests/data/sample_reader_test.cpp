@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
+#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/data/row_pool.h"
 #include "support/pictures.h"
@@ -115,11 +119,47 @@ TEST(SampleReader, ShrunkPicturesGiveNearlyTheSameRows) {
   }
 }
 
+// One picture again and again, to be had after 3 ms of sleep, or of work.
+class LatePicture final : public ByteSource {
+ public:
+  explicit LatePicture(bool sleeps) : sleeps_(sleeps) {}
+  [[nodiscard]] std::int64_t size() const override { return 16; }
+  void read(std::int64_t, std::vector<std::byte>& bytes) const override {
+    constexpr double kSeconds = 3e-3;
+    if (sleeps_) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(kSeconds));
+    } else {
+      for (const double end = thread_cpu_s() + kSeconds; thread_cpu_s() < end;) {
+      }
+    }
+    const auto picture = std::as_bytes(std::span(png_));
+    bytes.assign(picture.begin(), picture.end());
+  }
+  [[nodiscard]] std::string_view key(std::int64_t) const override { return "a/1.png"; }
+  [[nodiscard]] std::string name(std::int64_t) const override { return "a/1.png"; }
+
+ private:
+  bool sleeps_;
+  std::string png_ = small_png(1, 20, 18);
+};
+
+TEST(SampleReader, EstimatesWhatASampleWaitsForTheDisk) {
+  const auto estimate = [](bool sleeps) {
+    const ImageSplit split{"train", std::make_shared<LatePicture>(sleeps), SampleList::first(16), LabelList()};
+    return estimate_load_time(split, 3, kPolicy, 16);
+  };
+  const core::LoadTime disk = estimate(true), work = estimate(false);
+  EXPECT_GE(disk.asleep, 2.5e-3);
+  EXPECT_LE(disk.asleep, disk.seconds);
+  EXPECT_GE(work.seconds, 3e-3);
+  EXPECT_LE(work.asleep, 0.5 * work.seconds);
+}
+
 TEST(SampleReader, EstimatesAndRefuses) {
   const TempFolder folder;
   const ImageFolder found = write_pictures(folder);
-  EXPECT_GT(estimate_sample_seconds(found.train, 3, kPolicy, 1000), 0);
-  EXPECT_EQ(estimate_sample_seconds(found.val, 3, kPolicy), 0);
+  EXPECT_GT(estimate_load_time(found.train, 3, kPolicy, 1000).seconds, 0);
+  EXPECT_EQ(estimate_load_time(found.val, 3, kPolicy).seconds, 0);
   EXPECT_THROW(SampleReader(found.train.source, 2, kPolicy), ConfigError);
   EXPECT_THROW(SampleReader(nullptr, 3, kPolicy), ConfigError);
 }

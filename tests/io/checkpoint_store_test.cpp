@@ -17,8 +17,11 @@
 #include "stoker/base/counter_rng.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/io/checkpoint/checksum.h"
+#include "stoker/io/checkpoint/manifest.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/checkpoint/swap_folder.h"
+#include "stoker/io/safetensors.h"
 #include "support/temp_folder.h"
 
 namespace stoker::io {
@@ -135,6 +138,23 @@ TEST(CheckpointStore, EqualCheckpointsAreEqualBytes) {
   for (const auto& entry : fs::directory_iterator(temp / "one")) {
     EXPECT_EQ(read_text(entry.path()), read_text(temp / "two" / entry.path().filename())) << entry.path();
   }
+}
+
+// What a save reads back from the disk is compared with what was in memory.
+TEST(CheckpointStore, ReadingBackFindsOtherTensors) {
+  const TempFolder folder;
+  const fs::path path = folder / "t.safetensors";
+  std::map<std::string, std::string> checksums;
+  write_safetensors(
+      path, {{"a", at::full({100}, 1, at::kFloat)}, {"b", at::full({0}, 1, at::kFloat)}}, {},
+      [&](const std::string& name, std::span<const std::byte> bytes) { checksums[name] = checksum_of(bytes); });
+  EXPECT_EQ(measure_file(path, checksums).bytes, fs::file_size(path));
+  auto other = checksums;
+  other["a"].front() = other["a"].front() == '0' ? '1' : '0';
+  EXPECT_THROW((void)measure_file(path, other), CheckpointError);
+  other = checksums;
+  other["c"] = checksums["b"];
+  EXPECT_THROW((void)measure_file(path, other), CheckpointError);
 }
 
 TEST(CheckpointStore, RefusesNamesThatArePaths) {

@@ -117,14 +117,16 @@ MetricsTable table_of(const std::string& text) {
 }
 
 TEST(MetricsTable, ReadsStepsAndEvaluations) {
-  const MetricsTable table = table_of(std::string(kHeader) +
-                                      ",loss,\"grad, \"\"norm\"\"\",skipped\n"
-                                      "step,0,1,32,0.5,0.25,0.001,,,,,2.5,1e-3,0\n"
-                                      "step,0,2,32,0.25,0.05,0.002,1000,,,,nan,inf,1\n"
-                                      "eval,0,2,,0.1,,,,val,\"acc, top/1 \xC3\xA9\",0.75,,,\n"
-                                      "eval,0,2,,0.1,,,,val,loss,,,,\n"
-                                      "step,0,3,32,0.25,0.05,0.003,1000,,,,1.5,,0\n"
-                                      "step,0,4,3");
+  std::string text = kHeader;
+  text +=
+      ",loss,\"grad, \"\"norm\"\"\",skipped\n"
+      "step,0,1,32,0.5,0.25,0.001,,,,,2.5,1e-3,0\n"
+      "step,0,2,32,0.25,0.05,0.002,1000,,,,nan,inf,1\n"
+      "eval,0,2,,0.1,,,,val,\"acc, top/1 \xC3\xA9\",0.75,,,\n"
+      "eval,0,2,,0.1,,,,val,loss,,,,\n"
+      "step,0,3,32,0.25,0.05,0.003,1000,,,,1.5,,0\n"
+      "step,0,4,3";
+  const MetricsTable table = table_of(text);
   EXPECT_THAT(table.scalars, ElementsAre("loss", "grad, \"norm\"", "skipped"));
   EXPECT_EQ(table.rows, 3);
   EXPECT_EQ(table.last_step, 3);
@@ -172,14 +174,14 @@ TEST(MetricsTable, OfNoFileAnEmptyFileOrAnotherTableIsEmpty) {
   const TempFolder folder;
   EXPECT_EQ(read_metrics_table(folder.path() / "metrics.csv", 100).rows, 0);
   EXPECT_EQ(table_of("").rows, 0);
-  EXPECT_EQ(table_of(std::string(kHeader) + "\n").rows, 0);
+  EXPECT_EQ(table_of(fmt::format("{}\n", kHeader)).rows, 0);
   const MetricsTable other = table_of("a,b\n1,2\n3,4\n");
   EXPECT_EQ(other.rows, 0);
   EXPECT_GT(other.damaged, 0);
 }
 
 TEST(MetricsTable, KeepsASpikeOfOneStepAmongAHundredThousand) {
-  std::string text = std::string(kHeader) + ",loss\n";
+  std::string text = fmt::format("{},loss\n", kHeader);
   for (int step = 1; step <= 100'000; ++step) {
     text += fmt::format("step,0,{},1,1,0,1,,,,,{}\n", step, step == 77'777 ? 50.0 : 1.0);
   }

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
+#include "stoker/data/jpeg_encode.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/job/cell_json.h"
 #include "stoker/job/job.h"
@@ -23,6 +24,7 @@ namespace {
 
 using stoker::testing::TempFolder;
 using stoker::testing::write_striped_set;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(SplitReport, AllSplitsAddUpOnTheQuotasThreads) {
@@ -81,16 +83,37 @@ TEST(SplitReport, BadPicturesAreJudgedByTheRunsRules) {
     Job::prepare(request, [](const std::string&) {}).train({}, stop);
     return folder / name;
   };
-  EXPECT_EQ(evaluate_run(run_with("replaced", {}), {}, "test", "best", "cpu").samples, 9);
-  const SplitReport left_out = evaluate_run(run_with("skipped", {"on_bad=skip"}), {}, "test", "best", "cpu");
-  std::int64_t judged = 0;
-  for (const auto& row : left_out.tables.front().rows) {
-    judged += std::get<std::int64_t>(row.at(1));
+  for (const std::string on_bad : {"replace", "skip"}) {
+    const SplitReport report = evaluate_run(run_with(on_bad, {"on_bad=" + on_bad}), {}, "test", "best", "cpu");
+    std::int64_t judged = 0;
+    for (const auto& row : report.tables.front().rows) {
+      judged += std::get<std::int64_t>(row.at(1));
+    }
+    EXPECT_EQ(judged, 6);
+    EXPECT_EQ(report.samples, 6);
+    ASSERT_EQ(report.bad.size(), 3U);
+    EXPECT_THAT(report_table(report), AllOf(HasSubstr("test split, 6 samples\n  not judged: "),
+                                            HasSubstr("test/down/bad.png: "), HasSubstr("test/plain/bad.png: ")));
+    const auto json = nlohmann::json::parse(report_json(report));
+    EXPECT_EQ(json["samples"], 6);
+    ASSERT_EQ(json["not_judged"].size(), 3U);
+    EXPECT_THAT(json["not_judged"][0]["name"].get<std::string>(), HasSubstr("test/across/bad.png"));
+    EXPECT_FALSE(json["not_judged"][0]["reason"].get<std::string>().empty());
   }
-  EXPECT_EQ(judged, 6);
-  std::filesystem::remove(folder / "replaced/plan.json");
-  std::filesystem::remove(folder / "replaced/config.toml");
-  EXPECT_THROW((void)evaluate_run(folder / "replaced", folder / "data", "test", "best", "cpu"), DataError);
+  SplitReport many{"test", 1, {}, {}, {}};
+  many.bad.resize(12);
+  EXPECT_THAT(report_table(many), AllOf(HasSubstr("test split, 1 sample\n"), HasSubstr("and 2 more")));
+
+  // A picture that ends early is one for a run that says strict=false.
+  const auto jpeg = data::encode_jpeg(stoker::testing::computed_picture(40, 40, 3).view(), 90);
+  folder.write("data/test/down/bad.png", std::string(reinterpret_cast<const char*>(jpeg.data()), jpeg.size() * 3 / 4));
+  for (const bool strict : {true, false}) {
+    const auto run = run_with(strict ? "strict" : "lenient", {strict ? "strict=true" : "strict=false"});
+    EXPECT_EQ(evaluate_run(run, {}, "test", "best", "cpu").samples, strict ? 6 : 7);
+  }
+  std::filesystem::remove(folder / "replace/plan.json");
+  std::filesystem::remove(folder / "replace/config.toml");
+  EXPECT_THROW((void)evaluate_run(folder / "replace", folder / "data", "test", "best", "cpu"), DataError);
 }
 
 // What an evaluation cannot say (recall of a class without samples) is null: JSON has no NaN.
@@ -100,7 +123,7 @@ TEST(SplitReport, CellsAsJson) {
   EXPECT_EQ(cell_json(0.25).dump(), "0.25");
   EXPECT_EQ(cell_json(std::int64_t{7}).dump(), "7");
   EXPECT_EQ(cell_json(std::string("a\xFF\"")).dump(), R"("a\\xff\"")");
-  SplitReport report{"test", 1, {{"auc", std::nan(""), true}}, {}};
+  SplitReport report{"test", 1, {}, {{"auc", std::nan(""), true}}, {}};
   EXPECT_THAT(report_json(report), HasSubstr("\"auc\": null"));
 }
 

@@ -128,6 +128,19 @@ TEST(Feeding, LoadingBetweenStepsAsksForACore) {
   EXPECT_NEAR(feeding.predicted, 200, 1e-9);
 }
 
+// Eight of an operator's threads that load a tenth of the time are not what a copy of 60 % waits for.
+TEST(Feeding, ThreadsBetweenStepsAreBusyTogether) {
+  core::Fed fed;
+  fed.seconds = 10;
+  fed.waited_seconds = 6;
+  fed.source.samples = 1000;
+  fed.source.threads = 0;
+  fed.source.cores = 8;
+  fed.source.stages = {{"PNG decode", 8, 8, 8}};
+  fed.source.copy_seconds = 6;
+  EXPECT_EQ(explain(fed).stage, "copy");
+}
+
 TEST(Feeding, NothingKnownIsNothingClaimed) {
   EXPECT_EQ(explain({}).words, "");
   core::Fed fed;

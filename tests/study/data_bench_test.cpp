@@ -8,8 +8,10 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "stoker/base/error.h"
+#include "stoker/device/cpu_quota.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -58,6 +60,22 @@ TEST_F(DataBenchTest, MeasuresEveryWay) {
   const std::string text = data_bench_text(bench);
   EXPECT_THAT(text, HasSubstr("PNG decode"));
   EXPECT_THAT(text, HasSubstr("has to wait for data on this machine"));
+}
+
+TEST_F(DataBenchTest, MeasuresTheThreadsThatAreAskedFor) {
+  const auto threads = [&](const std::string& words) {
+    options_.request =
+        job::make_request({}, {"data=" + data_.path().native(), "batch=8", "val=0", "intra_op=1", "threads=" + words});
+    std::set<int> measured;
+    for (const DataWay& way : bench_data(options_).ways) {
+      measured.insert(way.name.starts_with("auto") ? 0 : way.threads);
+    }
+    return measured;
+  };
+  const int cores = device::cpu_quota().cores;
+  EXPECT_EQ(threads(std::to_string(cores + 1)), (std::set{0, 1, cores, cores + 1}));
+  EXPECT_EQ(threads("1"), (std::set{0, 1, cores}));
+  EXPECT_EQ(threads("auto"), (std::set{0, 1, cores}));
 }
 
 TEST_F(DataBenchTest, AStopEndsItWithWhatThereIs) {

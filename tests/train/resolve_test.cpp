@@ -138,9 +138,10 @@ class FakeTrials final : public Trials {
     }
     return result;
   }
-  double load_seconds_per_sample() override { return load_; }
+  core::LoadTime load_time_per_sample() override { return {load_, asleep}; }
   std::vector<std::string> tried;
   bool steps_scale = true;
+  double asleep = 0;  // of loading
 
  private:
   std::map<std::string, double> seconds_, contiguous_;
@@ -181,6 +182,21 @@ TEST(Measure, ThreadsGoWhereTheyPay) {
   const Plan many = measured(1, 2, 1, {}, 8);
   EXPECT_LE(many.threads + many.intra_op, 8);
   EXPECT_EQ(measured(1, 2, 1, {"threads=0"}).threads, 0);
+}
+
+// Computing, 10.5 s of loading are little beside a step, and between steps as good as anywhere; but a disk that is
+// waited for can be waited for beside the step, by as many threads as it takes.
+TEST(Measure, ADiskIsWaitedForBesideTheStep) {
+  FakeTrials computes(4, 8, 10.5);
+  EXPECT_EQ(measured_by(computes).threads, 0);
+  FakeTrials sleeps(4, 8, 10.5);
+  sleeps.asleep = 10;
+  const Plan plan = measured_by(sleeps);
+  EXPECT_EQ(plan.threads, 1);
+  EXPECT_EQ(plan.intra_op, 1);
+  EXPECT_THAT(plan.notes.at("threads").reason,
+              HasSubstr("1.05e+04 ms, 95 % of them waiting for the disk; with training, on intra_op + threads: "
+                        "7.25e+03 ms on 2 + 0, 4e+03 ms on 1 + 1"));
 }
 
 TEST(Measure, WhatThreadsCostIsAskedOfThemTogether) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work of ours on the threads that LibTorch's operators use. at::parallel_for is a template that runs on one thread,
-// and says nothing, where it is compiled without OpenMP: this is the one unit that is compiled with it.
+// and says nothing, where it is compiled without OpenMP: this is the one unit that is compiled with it, by GNU compilers,
+// whose OpenMP is torch's. Others run it on one thread, of which CMake warns.
 #pragma once
 
 #include <cstdint>

@@ -28,11 +28,16 @@ struct StageFigures {
   }
 };
 
-// Seconds of all stages.
-[[nodiscard]] inline double sum_of(const std::vector<StageFigures>& stages) {
-  double sum = 0;
+// Of all stages.
+struct StageSums {
+  double seconds = 0, cpu_seconds = 0, asleep_seconds = 0;
+};
+[[nodiscard]] inline StageSums sum_of(const std::vector<StageFigures>& stages) {
+  StageSums sum;
   for (const StageFigures& stage : stages) {
-    sum += stage.seconds;
+    sum.seconds += stage.seconds;
+    sum.cpu_seconds += stage.cpu_seconds();
+    sum.asleep_seconds += stage.asleep_seconds();
   }
   return sum;
 }
@@ -41,14 +46,14 @@ struct SourceFigures {
   double wall_seconds = 0;   // since the source was made
   double wait_seconds = 0;   // of these the consumer waited
   std::int64_t samples = 0;  // that stages worked on
-  int threads = 0;           // at work now; 0: the consumer's own
+  int threads = 0;           // at work now; 0: between steps, the consumer's own and up to `cores` of its operators'
   int cores = 0;             // of these so many compute at a time; 0: all
   std::vector<StageFigures> stages;
   double copy_seconds = 0;     // to the device, beside everything else; 0 where nothing is copied
   double slowest_seconds = 0;  // of the slowest sample so far
   std::string slowest;         // its name
 
-  [[nodiscard]] double busy_seconds() const { return sum_of(stages); }
+  [[nodiscard]] double busy_seconds() const { return sum_of(stages).seconds; }
 };
 
 // A stretch of time between batches and what came of it. An event, too: the loop tells at most one each kFedEach

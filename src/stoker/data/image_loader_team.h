@@ -9,7 +9,7 @@
 namespace stoker::data {
 
 // Deals rows out to at most so many of the threads that an operator of the caller would use; to the caller's alone
-// where a batch is not worth more, as the one before showed. One thread calls what is returned.
+// where a batch is not worth more, as the one before showed, or the very first row. One thread calls what is returned.
 [[nodiscard]] RowPool::ShareOut on_operator_threads(int most);
 
 }  // namespace stoker::data

@@ -50,19 +50,22 @@ void PixelStore::put(std::int64_t index, augment::ImageView picture) {
     return;  // no picture that one would keep
   }
   Entry& entry = entries_[static_cast<std::size_t>(index)];
-  const std::lock_guard lock(mutex_);
-  if (entry.pixels.load(std::memory_order_relaxed) != nullptr ||
-      bytes_.load(std::memory_order_relaxed) + static_cast<std::int64_t>(bytes) > most_bytes_) {
-    return;
+  std::uint8_t* to = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (entry.taken || bytes_.load(std::memory_order_relaxed) + static_cast<std::int64_t>(bytes) > most_bytes_) {
+      return;
+    }
+    to = room_for(bytes);
+    entry.taken = true;
+    bytes_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
   }
-  std::uint8_t* to = room_for(bytes);
   for (int y = 0; y < picture.height; ++y) {
     std::copy_n(picture.row(y), row, to + static_cast<std::size_t>(y) * row);
   }
   entry.width = picture.width;
   entry.height = static_cast<std::int16_t>(picture.height);
-  entry.channels = static_cast<std::int16_t>(picture.channels);
-  bytes_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  entry.channels = static_cast<std::int8_t>(picture.channels);
   entry.pixels.store(to, std::memory_order_release);
 }
 

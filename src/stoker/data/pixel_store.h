@@ -36,14 +36,16 @@ class PixelStore {
   struct Entry {
     std::atomic<const std::uint8_t*> pixels = nullptr;  // set last; the rest is good once it is not null
     std::int32_t width = 0;
-    std::int16_t height = 0, channels = 0;
+    std::int16_t height = 0;
+    std::int8_t channels = 0;
+    bool taken = false;  // some thread has put it, or is at it
   };
   std::uint8_t* room_for(std::size_t bytes);
 
   std::vector<Entry> entries_;
   std::int64_t most_bytes_;
   std::atomic<std::int64_t> bytes_ = 0;
-  std::mutex mutex_;  // guards what follows, and who writes an entry
+  std::mutex mutex_;  // guards what follows, and `taken`; not held while pixels are copied
   struct Free {
     void operator()(std::uint8_t* block) const { std::free(block); }
   };

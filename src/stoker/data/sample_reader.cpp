@@ -96,10 +96,10 @@ void SampleReader::read_row(std::int64_t index, std::uint64_t seed, std::int64_t
   put_row(drawn, picture, row, workspace);
 }
 
-double estimate_sample_seconds(const ImageSplit& split, int channels, const augment::ImagePolicy& policy, int k) {
+core::LoadTime estimate_load_time(const ImageSplit& split, int channels, const augment::ImagePolicy& policy, int k) {
   const std::int64_t count = std::min<std::int64_t>(k, split.size());
   if (count < 1) {
-    return 0;
+    return {};
   }
   const SampleReader reader(split.source, channels, policy);
   std::vector<std::uint8_t> row(static_cast<std::size_t>(reader.row_bytes()));
@@ -116,7 +116,12 @@ double estimate_sample_seconds(const ImageSplit& split, int channels, const augm
       }
     }
   }
-  return watch.seconds() / static_cast<double>(had);
+  const double each = watch.seconds() / static_cast<double>(had);
+  workspace.laps.end();
+  std::int64_t slowest = -1;
+  const StageLaps* const laps = &workspace.laps;
+  const core::StageSums spent = core::sum_of(sum({&laps, 1}, slowest).stages);
+  return {each, spent.seconds > 0 ? each * spent.asleep_seconds / spent.seconds : 0};
 }
 
 }  // namespace stoker::data

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "stoker/augment/image_policy.h"
+#include "stoker/core/load_time.h"
 #include "stoker/data/cpu_gate.h"
 #include "stoker/data/image_decode.h"
 #include "stoker/data/image_folder.h"
@@ -74,9 +75,9 @@ class SampleReader {
   augment::ImagePolicy policy_;
 };
 
-// Seconds that one sample takes on one thread: the mean over k (or all, if fewer) samples spread over the split, read
-// in the caller's thread, those left out that cannot be had. 0 for an empty split. DataError as read_row if none can.
-[[nodiscard]] double estimate_sample_seconds(const ImageSplit& split, int channels, const augment::ImagePolicy& policy,
-                                             int k = 32);
+// The mean over k (or all, if fewer) samples spread over the split, read in the caller's thread, those left out that
+// cannot be had. None for an empty split. DataError as read_row if none can.
+[[nodiscard]] core::LoadTime estimate_load_time(const ImageSplit& split, int channels,
+                                                const augment::ImagePolicy& policy, int k = 32);
 
 }  // namespace stoker::data

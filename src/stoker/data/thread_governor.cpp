@@ -11,7 +11,7 @@ namespace {
 constexpr double kStarved = 0.01;   // of the time: what is asked for (share that the consumer may wait)
 constexpr double kGain = 1.02;      // of the rate: less is taken for chance
 constexpr double kRoom = 0.9;       // of the threads' time: busier ones cannot take on what others did
-constexpr double kAsleep = 0.1;     // of the threads' time: less is waiting for a core, not for a disk
+constexpr double kAsleep = 0.1;     // of the threads' time: from here on waiting for a disk is worth more threads
 constexpr double kSlack = 0.1;      // of a thread: what is measured is not exact
 constexpr int kMostPatience = 256;  // windows
 
@@ -26,14 +26,11 @@ int ThreadGovernor::look(const core::SourceFigures& now) {
   if (std::exchange(settling_, false)) {
     return threads_;
   }
-  double asleep = 0;
-  for (const core::StageFigures& stage : window.stages) {
-    asleep += stage.asleep_seconds();
-  }
-  const double busy = std::min(window.busy_seconds(), threads_ * window.wall_seconds);  // estimates may say more
+  const core::StageSums spent = core::sum_of(window.stages);
+  const double busy = std::min(spent.seconds, threads_ * window.wall_seconds);  // estimates may say more
   const Window seen{window.wait_seconds / window.wall_seconds,
                     static_cast<double>(window.samples) / window.wall_seconds, busy / window.wall_seconds,
-                    busy > 0 ? std::min(asleep / busy, 1.0) : 0};
+                    busy > 0 ? std::min(spent.asleep_seconds / busy, 1.0) : 0};
   if (before_ > 0) {
     judge(seen);
     return threads_;

@@ -32,7 +32,7 @@ class ThreadGovernor {
     double starved = 0;  // share of it that the consumer waited
     double rate = 0;     // samples a second
     double busy = 0;     // threads at work, on average
-    double asleep = 0;   // share of their time that they waited for a disk
+    double asleep = 0;   // share of their time that they slept, for a disk or for each other
   };
   [[nodiscard]] int more(const Window& seen) const;
   [[nodiscard]] int fewer(const Window& seen) const;

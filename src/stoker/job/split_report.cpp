@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/plain_nan.h"
@@ -26,6 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "job.eval";
+constexpr std::size_t kBadShown = 10;  // lines
 
 // The splits that a name means; none of them is empty.
 std::vector<tasks::Split> choose_splits(const tasks::Task& task, const std::string& name) {
@@ -43,8 +45,9 @@ std::vector<tasks::Split> choose_splits(const tasks::Task& task, const std::stri
 }
 
 std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const tasks::Task& task, tasks::Split split,
-                                         std::int64_t batch) {
+                                         std::int64_t batch, std::vector<core::BadSample>& bad) {
   tasks::BatchRequest request;
+  request.bad_samples = [&bad](const core::BadSample& each) { bad.push_back(each); };
   request.batch = batch;
   request.threads = loaded.device().is_cuda() ? device::cpu_quota().cores : 0;  // a CPU's cores compute in turns
   request.cores = loaded.device().is_cuda() ? 0 : at::get_num_threads();
@@ -112,7 +115,7 @@ SplitReport evaluate_split(LoadedModel& loaded, const tasks::Task& task, const s
   std::vector<core::NamedTensor> totals;
   for (const tasks::Split each : choose_splits(task, split)) {
     report.samples += task.size(each);
-    auto part = totals_of(loaded, task, each, batch);
+    auto part = totals_of(loaded, task, each, batch, report.bad);
     if (totals.empty()) {
       totals = std::move(part);
       continue;
@@ -121,6 +124,7 @@ SplitReport evaluate_split(LoadedModel& loaded, const tasks::Task& task, const s
       totals[i].tensor = totals[i].tensor.add(part[i].tensor);
     }
   }
+  report.samples -= static_cast<std::int64_t>(report.bad.size());
   report.metrics = loaded.model->metrics(totals);
   report.tables = loaded.model->tables(totals);
   return report;
@@ -164,8 +168,14 @@ SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::s
 }
 
 std::string report_table(const SplitReport& report) {
-  std::string text =
-      fmt::format("{} split{}, {} samples\n", report.split, report.split == "all" ? "s" : "", report.samples);
+  std::string text = fmt::format("{} split{}, {}\n", report.split, report.split == "all" ? "s" : "",
+                                 counted(report.samples, "sample"));
+  for (std::size_t i = 0; i < std::min(report.bad.size(), kBadShown); ++i) {
+    text += fmt::format("  not judged: {}: {}\n", printable(report.bad[i].name), printable(report.bad[i].reason));
+  }
+  if (report.bad.size() > kBadShown) {
+    text += fmt::format("  and {} more that could not be had\n", report.bad.size() - kBadShown);
+  }
   for (const core::MetricValue& metric : report.metrics) {
     text += fmt::format("  {:<13} {:.4f}\n", metric.name, plain_nan(metric.value));
   }
@@ -177,6 +187,9 @@ std::string report_table(const SplitReport& report) {
 
 std::string report_json(const SplitReport& report) {
   nlohmann::ordered_json json = {{"split", report.split}, {"samples", report.samples}};
+  for (const core::BadSample& bad : report.bad) {
+    json["not_judged"].push_back({{"name", printable(bad.name)}, {"reason", printable(bad.reason)}});
+  }
   for (const core::MetricValue& metric : report.metrics) {
     json["metrics"][metric.name] = metric.value;  // not finite: null
   }

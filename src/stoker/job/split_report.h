@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "stoker/core/bad_sample.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/tasks/task.h"
 
@@ -14,7 +15,8 @@ namespace stoker::job {
 
 struct SplitReport {
   std::string split;
-  std::int64_t samples = 0;
+  std::int64_t samples = 0;          // judged
+  std::vector<core::BadSample> bad;  // not judged, since they could not be had
   std::vector<core::MetricValue> metrics;
   std::vector<tasks::Table> tables;
 };
@@ -24,7 +26,7 @@ struct SplitReport {
                                                     const tasks::OpenOptions& options = {});
 
 // Metrics of the model on a split ("train", "val", "test") of data opened for it, or on "all" of its samples as one
-// set. DataError for a split without a sample.
+// set. DataError for a split without a sample, or where too many of them cannot be had (on_bad, bad_budget of the run).
 [[nodiscard]] SplitReport evaluate_split(LoadedModel& loaded, const tasks::Task& task, const std::string& split,
                                          std::int64_t batch);
 

@@ -144,6 +144,6 @@ std::vector<double> StepTrials::step_seconds_per_sample(const std::vector<train:
   return result;
 }
 
-double StepTrials::load_seconds_per_sample() { return setup_.task->load_seconds_per_sample(); }
+core::LoadTime StepTrials::load_time_per_sample() { return setup_.task->load_time_per_sample(); }
 
 }  // namespace stoker::job

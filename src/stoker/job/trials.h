@@ -29,7 +29,7 @@ class StepTrials final : public train::Trials {
   // are others in the two layouts than what samples cost.
   bool layouts_can_be_tried() override;
   std::vector<double> step_seconds_per_sample(const std::vector<train::Candidate>& candidates) override;
-  double load_seconds_per_sample() override;
+  core::LoadTime load_time_per_sample() override;
 
  private:
   double time_step(const core::Batch& batch, const std::string& precision);

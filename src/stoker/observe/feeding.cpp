@@ -22,7 +22,7 @@ void name_longest(const std::vector<core::StageFigures>& stages, Feeding& feedin
   const auto longest = std::ranges::max_element(stages, {}, &core::StageFigures::seconds);
   if (longest != stages.end() && longest->seconds > 0) {
     feeding.stage = longest->name;
-    feeding.share = longest->seconds / core::sum_of(stages);
+    feeding.share = longest->seconds / core::sum_of(stages).seconds;
   }
 }
 
@@ -35,27 +35,12 @@ double longest_pause(const core::Fed& figures) {
   return longest / figures.seconds;
 }
 
-double asleep_seconds_of(const core::SourceFigures& source) {
-  double sum = 0;
-  for (const core::StageFigures& stage : source.stages) {
-    sum += stage.asleep_seconds();
-  }
-  return sum;
-}
-
-double cpu_seconds_of(const core::SourceFigures& source) {
-  double sum = 0;
-  for (const core::StageFigures& stage : source.stages) {
-    sum += stage.cpu_seconds();
-  }
-  return sum;
-}
-
 // Share of the time that the loader's threads work, or its cores where more threads than these share them.
 double at_work(const core::SourceFigures& source, double seconds) {
-  const double threads = source.busy_seconds() / std::max(source.threads, 1);
-  const double cores = source.cores > 0 ? cpu_seconds_of(source) / source.cores : 0;
-  return std::min(std::max(threads, cores) / seconds, 1.0);
+  const core::StageSums spent = core::sum_of(source.stages);
+  const int threads = source.threads > 0 ? source.threads : std::max(source.cores, 1);
+  const double cores = source.cores > 0 ? spent.cpu_seconds / source.cores : 0;
+  return std::min(std::max(spent.seconds / threads, cores) / seconds, 1.0);
 }
 
 bool one_sample(const core::Fed& figures, double loader) {
@@ -78,7 +63,8 @@ void advise(const core::Fed& figures, Feeding& feeding) {
     return static_cast<int>(std::clamp(std::ceil(rate * seconds - 0.05), 1.0, static_cast<double>(kMostAdvice)));
   };
   const int cores = source.cores > 0 ? std::min(source.cores, threads) : threads;
-  const bool asleep = asleep_seconds_of(source) > kAsleep * source.busy_seconds();
+  const core::StageSums spent = core::sum_of(source.stages);
+  const bool asleep = spent.asleep_seconds > kAsleep * spent.seconds;
   // Where the consumer loads by itself, a core beside it begins a loader.
   const int now = source.threads == 0 ? 0 : asleep ? threads : cores;
   const int more = std::max(needed(wanted, each) - now, 0);
@@ -100,12 +86,13 @@ std::string advice(const Feeding& feeding) {
 }  // namespace
 
 double loader_rate(const core::SourceFigures& source, int threads, int cores) {
-  const double busy = source.busy_seconds(), cpu = cpu_seconds_of(source);
-  if (source.samples <= 0 || busy <= 0) {
+  const core::StageSums spent = core::sum_of(source.stages);
+  if (source.samples <= 0 || spent.seconds <= 0) {
     return 0;
   }
   const auto samples = static_cast<double>(source.samples);
-  return std::min(threads * samples / busy, cpu > 0 ? cores * samples / cpu : INFINITY);
+  return std::min(threads * samples / spent.seconds,
+                  spent.cpu_seconds > 0 ? cores * samples / spent.cpu_seconds : INFINITY);
 }
 
 Feeding explain(const core::Fed& figures) {

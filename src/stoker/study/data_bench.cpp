@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "stoker/base/clock.h"
 #include "stoker/base/counted.h"
@@ -126,11 +127,17 @@ DataBench bench_data(const DataBenchOptions& options) {
     }
   };
   add(1, 0, options.seconds, "1 thread");
-  const bool in_memory = setup.task->load_seconds_per_sample() == 0;  // such a source has no threads
-  if (bench.cores > 1 && !in_memory) {
-    add(bench.cores, 0, options.seconds, counted(bench.cores, "thread"));
-  }
+  const bool in_memory = setup.task->load_time_per_sample().seconds == 0;  // such a source has no threads
   if (!in_memory) {
+    std::set<int> fixed = {bench.cores};
+    if (options.request.options.find("threads") != nullptr) {
+      fixed.insert(static_cast<int>(setup.plan.threads));
+    }
+    for (const int threads : fixed) {
+      if (threads > 1) {
+        add(threads, 0, options.seconds, counted(threads, "thread"));
+      }
+    }
     add(1, bench.cores, kSearching * options.seconds, "as many threads as it finds best");
   }
   bench.stopped = options.stop();

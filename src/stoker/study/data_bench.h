@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader makes of a folder on this machine: samples a second on one thread, on a thread a core and on as many
-// as it finds by itself, where the time goes, and which step would have to wait. Pictures are decoded anew each
-// time, unless cache= asks for more. For `stoker bench data`. One thread.
+// What the loader makes of a folder on this machine: samples a second on one thread, on a thread a core, on
+// as many as threads= asks for and on as many as it finds by itself, where the time goes, and which step would have to
+// wait. Pictures are decoded anew each time, unless cache= asks for more. For `stoker bench data`. One thread.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ class DerivedTask final : public Task {
                                                                       const BatchRequest& request) const override {
     return base_->evaluation_batches(split, request);
   }
-  [[nodiscard]] double load_seconds_per_sample() const override { return base_->load_seconds_per_sample(); }
+  [[nodiscard]] core::LoadTime load_time_per_sample() const override { return base_->load_time_per_sample(); }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override { return base_->sample_name(index); }
   [[nodiscard]] std::vector<Exhibit> exhibits(Split split, const at::Tensor& verdicts,
                                               std::span<const std::int64_t> indices) const override {

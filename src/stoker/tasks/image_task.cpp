@@ -193,9 +193,9 @@ class ImageTask final : public Task {
     options.shuffle = false;
     return std::make_unique<data::ImageLoader>(std::move(options));
   }
-  [[nodiscard]] double load_seconds_per_sample() const override {
+  [[nodiscard]] core::LoadTime load_time_per_sample() const override {
     constexpr int kSamples = 16;
-    return data::estimate_sample_seconds(folder_.train, card_.pixels.channels, policy(), kSamples);
+    return data::estimate_load_time(folder_.train, card_.pixels.channels, policy(), kSamples);
   }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override { return folder_.train.source->name(index); }
   [[nodiscard]] std::vector<Exhibit> exhibits(Split split, const at::Tensor& verdicts,

@@ -18,6 +18,7 @@
 #include "stoker/augment/resident_pictures.h"
 #include "stoker/core/bad_sample.h"
 #include "stoker/core/batch_source.h"
+#include "stoker/core/load_time.h"
 #include "stoker/core/plan_row.h"
 #include "stoker/core/task_setting.h"
 #include "stoker/tasks/network_trainable.h"
@@ -154,8 +155,8 @@ class Task {
     (void)request;
     return nullptr;
   }
-  // Of the training split, on one thread; 0: it lies in memory, so that loader threads would have nothing to do.
-  [[nodiscard]] virtual double load_seconds_per_sample() const { return 0; }
+  // Of the training split; none: it lies in memory, so that loader threads would have nothing to do.
+  [[nodiscard]] virtual core::LoadTime load_time_per_sample() const { return {}; }
   // Of a training sample's index, for messages.
   [[nodiscard]] virtual std::string sample_name(std::int64_t index) const = 0;
   // What is worth a look at of a judged split; verdicts: NetworkTrainable::verdicts of its samples;

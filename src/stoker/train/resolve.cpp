@@ -159,14 +159,17 @@ void measure_arithmetic(Plan& plan, bool free_precision, bool free_layout, int i
   }
 }
 
-double load_and_step(double load, double step, int threads, int intra_op) {
-  return threads == 0 ? load / intra_op + step : std::max(load / threads, step);
+// Seconds of a sample. Threads beside the step become more than were planned where a disk is waited for
+// (data::ThreadGovernor): what they have cores for limits them then, which is computing.
+double load_and_step(const core::LoadTime& load, double step, int threads, int intra_op) {
+  return threads == 0 ? load.seconds / intra_op + step : std::max((load.seconds - load.asleep) / threads, step);
 }
 
 // Loading between steps (0 threads) on the step's threads against loading beside them on cores that the step then
 // lacks.
 void measure_threads(Plan& plan, bool free_intra_op, const Facts& facts, Trials& trials) {
-  const double load = trials.load_seconds_per_sample();
+  const core::LoadTime load_time = trials.load_time_per_sample();
+  const double load = load_time.seconds;
   const auto put_threads = [&](int threads, Origin origin, const std::string& reason) {
     put(plan, "threads", std::to_string(threads), origin, load > 0 ? reason : "the samples lie in memory");
   };
@@ -191,13 +194,16 @@ void measure_threads(Plan& plan, bool free_intra_op, const Facts& facts, Trials&
   std::vector<double> seconds;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const int loading = load > 0 ? static_cast<int>(i) : 0;  // with nothing to load the other cores stay idle
-    seconds.push_back(load_and_step(load, steps[i], loading, candidates[i].intra_op));
+    seconds.push_back(load_and_step(load_time, steps[i], loading, candidates[i].intra_op));
     figures.push_back(fmt::format("{:.3g} ms on {} + {}", seconds[i] * 1e3, candidates[i].intra_op, loading));
     best = seconds[i] < seconds[best] * (1 - kTie) ? i : best;
   }
   const int loading = load > 0 ? static_cast<int>(best) : 0;
   put_threads(loading, Origin::kMeasured,
-              fmt::format("a sample loads in {:.3g} ms; with training, on intra_op + threads: {}", load * 1e3,
+              fmt::format("a sample loads in {:.3g} ms{}; with training, on intra_op + threads: {}", load * 1e3,
+                          load_time.asleep > 0.1 * load
+                              ? fmt::format(", {:.0f} % of them waiting for the disk", 100 * load_time.asleep / load)
+                              : "",
                           fmt::join(figures, ", ")));
   if (free_intra_op) {
     put(plan, "intra_op", std::to_string(candidates[best].intra_op), Origin::kMeasured,

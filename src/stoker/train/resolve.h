@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "stoker/core/load_time.h"
 #include "stoker/core/plan_row.h"
 #include "stoker/train/plan.h"
 #include "stoker/train/settings.h"
@@ -51,8 +52,7 @@ class Trials {
   virtual bool layouts_can_be_tried() = 0;
   // Seconds for one sample's share of a training step (forward and backward) of each; the candidates take turns.
   virtual std::vector<double> step_seconds_per_sample(const std::vector<Candidate>& candidates) = 0;
-  // Seconds to read, decode and augment one sample on one thread.
-  virtual double load_seconds_per_sample() = 0;
+  virtual core::LoadTime load_time_per_sample() = 0;
 };
 
 // A faster candidate must win by this share; ties go to the simpler one, so that noise does not choose.

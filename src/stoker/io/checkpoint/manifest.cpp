@@ -101,15 +101,13 @@ Manifest read_manifest(const fs::path& folder) {
   }
 }
 
-Manifest::File measure_file(const fs::path& path) {
-  FileInPieces file(path);
-  (void)file.read_up_to(file.size());
-  return file.read_so_far();
-}
-
 Manifest::File measure_file(const fs::path& path, const std::map<std::string, std::string>& tensors) {
   const SafetensorsHeader header = peek_safetensors(path);
   FileInPieces file(path);
+  if (header.entries.size() != tensors.size()) {
+    fail<CheckpointError>(kWhere, "{}: is damaged: {} tensors were written, {} are there", file.name(), tensors.size(),
+                          header.entries.size());
+  }
   (void)file.read_up_to(header.data_start);
   for (const SafetensorsEntry& entry : header.entries) {  // which leave no gap
     check_tensor(file.name(), tensors, entry.name, file.read_up_to(header.data_start + entry.end));
@@ -132,7 +130,9 @@ void check_file(const fs::path& folder, const Manifest& manifest, const std::str
   if (expected == manifest.files.end()) {
     fail<CheckpointError>(kWhere, "{}: the manifest does not name this file", shown);
   }
-  const Manifest::File found = measure_file(folder / name);
+  FileInPieces file(folder / name);
+  (void)file.read_up_to(file.size());
+  const Manifest::File found = file.read_so_far();
   if (found.bytes != expected->second.bytes) {
     fail<CheckpointError>(kWhere, "{}: is damaged: {} bytes were written, {} are there", shown, expected->second.bytes,
                           found.bytes);

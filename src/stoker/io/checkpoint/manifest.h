@@ -26,9 +26,8 @@ void write_manifest(const std::filesystem::path& folder, const Manifest& manifes
 // CheckpointError if it is missing, damaged or of a newer format.
 [[nodiscard]] Manifest read_manifest(const std::filesystem::path& folder);
 
-// Size and checksum of a file as it is on disk, read once, in pieces.
-[[nodiscard]] Manifest::File measure_file(const std::filesystem::path& path);
-// The same of safetensors; CheckpointError if its tensors do not have these checksums.
+// Size and checksum of a file of tensors as it is on disk, read once, in pieces; CheckpointError if its tensors are not
+// these, with these checksums.
 [[nodiscard]] Manifest::File measure_file(const std::filesystem::path& path,
                                           const std::map<std::string, std::string>& tensors);
 // CheckpointError, which names the file, if that is not the tensor's checksum.

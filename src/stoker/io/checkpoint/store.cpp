@@ -2,7 +2,6 @@
 #include "stoker/io/checkpoint/store.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -25,7 +24,6 @@ constexpr const char* kWeights = "weights.safetensors";
 constexpr const char* kState = "state.safetensors";
 constexpr const char* kInfo = "info.json";
 constexpr const char* kNumbers = "state.json";
-constexpr std::array kFiles{kWeights, kState, kInfo, kNumbers};  // what the manifest lists and a load verifies
 
 // Doubles as the shortest text that reads back the same bits; what JSON has no number for as a string.
 nlohmann::json to_json(const core::Number& number) {
@@ -55,7 +53,8 @@ core::Number from_json(const std::string& file, const std::string& name, const n
   fail<CheckpointError>(kWhere, "{}: \"{}\" is no number", file, printable(name));
 }
 
-void write_json(const fs::path& path, const nlohmann::json& value) {
+// What the file must hold then.
+Manifest::File write_json(const fs::path& path, const nlohmann::json& value) {
   std::string text;
   try {
     text = value.dump(1) + "\n";
@@ -64,6 +63,7 @@ void write_json(const fs::path& path, const nlohmann::json& value) {
                           printable(path.native()));
   }
   write_file_atomically(path, text);
+  return {text.size(), checksum_of(as_bytes(text))};
 }
 
 nlohmann::json read_json(const fs::path& folder, const Manifest& manifest, const std::string& name) {
@@ -102,16 +102,17 @@ void write_folder(const fs::path& folder, const Checkpoint& checkpoint) {
   Manifest manifest;
   write_tensors(folder, kWeights, checkpoint.weights, manifest);
   write_tensors(folder, kState, checkpoint.state.tensors, manifest);
-  write_json(folder / kInfo, checkpoint.info);
+  manifest.files[kInfo] = write_json(folder / kInfo, checkpoint.info);
   nlohmann::json numbers = nlohmann::json::object();
   for (const auto& [name, number] : checkpoint.state.numbers) {
     numbers[name] = to_json(number);
   }
-  write_json(folder / kNumbers, numbers);
-  for (const char* name : kFiles) {  // as the disk gives them back, tensors against what was in memory
-    const auto tensors = manifest.tensors.find(name);
-    manifest.files[name] =
-        tensors == manifest.tensors.end() ? measure_file(folder / name) : measure_file(folder / name, tensors->second);
+  manifest.files[kNumbers] = write_json(folder / kNumbers, numbers);
+  for (const auto& [name, tensors] : manifest.tensors) {  // what the disk gives back against what was in memory
+    manifest.files[name] = measure_file(folder / name, tensors);
+  }
+  for (const char* name : {kInfo, kNumbers}) {
+    check_file(folder, manifest, name);
   }
   write_manifest(folder, manifest);
   (void)read_manifest(folder);
