@@ -101,13 +101,14 @@ docs: ## Write the library's reference to build/docs/html/index.html
 	@mkdir -p build/docs
 	@doxygen Doxyfile
 
-bench: bootstrap ## Measure the engine and keep what comes out in bench/results/ (10 minutes of a quiet machine)
+bench: bootstrap ## Measure the engine and keep what comes out in bench/results/ (15 minutes of a quiet machine)
 	@$(call configure,release)
 	@$(call ninja,release,stoker benches)
 	@bench/record sinks $(RELEASE)/bench/sinks_bench 60
 	@bench/record step $(RELEASE)/bench/step_bench pairs 30
 	@bench/record step-operators $(RELEASE)/bench/step_bench operators
 	@bench/record optim $(RELEASE)/bench/fused_bench 30
+	@bench/record optim-threads $(RELEASE)/bench/fused_bench 30 intra_op=$$(nproc)
 	@bench/record threads bench/train/threads_bench.py $(STOKER)
 
 bundle: build ## Pack program, tests and benches into build/bundle/, to run on another Linux beside its torch 2.11
