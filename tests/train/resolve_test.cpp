@@ -197,6 +197,10 @@ TEST(Measure, ADiskIsWaitedForBesideTheStep) {
   EXPECT_THAT(plan.notes.at("threads").reason,
               HasSubstr("1.05e+04 ms, 95 % of them waiting for the disk; with training, on intra_op + threads: "
                         "7.25e+03 ms on 2 + 0, 4e+03 ms on 1 + 1"));
+  // 16 threads more than cores, and no more, wait for it at a time: fewer than 64 that load between steps.
+  FakeTrials far(64, 128, 101);
+  far.asleep = 100;
+  EXPECT_EQ(measured_by(far, {}, 64).threads, 0);
 }
 
 TEST(Measure, WhatThreadsCostIsAskedOfThemTogether) {

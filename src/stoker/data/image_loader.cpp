@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "stoker/base/error.h"
+#include "stoker/core/load_time.h"
 #include "stoker/data/equal_batches.h"
 #include "stoker/data/image_loader_team.h"
 #include "stoker/data/sampler.h"
@@ -15,7 +16,6 @@ namespace stoker::data {
 namespace {
 
 constexpr int kMostThreads = 1024;
-constexpr int kMostReaders = 16;                   // threads beyond the cores, for files that are waited for
 constexpr double kRoomAhead = 64e6;                // bytes of batches made ahead, where depth is chosen
 constexpr double kLeastAhead = 2, kMostAhead = 4;  // batches: one to take while one is filled; more evens out bursts
 constexpr std::size_t kUnderWay = 4;               // batches that a consumer has at a time: step, copy, and some
@@ -120,7 +120,7 @@ int ImageLoader::most_threads() const {
   if (options_.threads == 0) {
     return std::max(options_.cores, 1);
   }
-  return options_.cores == 0 ? options_.threads : std::max(options_.threads, options_.cores + kMostReaders);
+  return options_.cores == 0 ? options_.threads : std::max(options_.threads, options_.cores + core::kMostReaders);
 }
 
 ImageSlotShape ImageLoader::shape() const {

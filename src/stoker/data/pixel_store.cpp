@@ -72,11 +72,12 @@ void PixelStore::put(std::int64_t index, augment::ImageView picture) {
 std::uint8_t* PixelStore::room_for(std::size_t bytes) {
   if (bytes + augment::kSlack > left_) {
     const std::size_t size = (std::max(kBlock, bytes + augment::kSlack) + kHugePage - 1) / kHugePage * kHugePage;
-    newest_ = static_cast<std::uint8_t*>(std::aligned_alloc(kHugePage, size));
-    if (newest_ == nullptr) {
+    auto* block = static_cast<std::uint8_t*>(std::aligned_alloc(kHugePage, size));
+    if (block == nullptr) {
       throw std::bad_alloc();
     }
-    blocks_.emplace_back(newest_);
+    blocks_.emplace_back(block);
+    newest_ = block;
     madvise(newest_, size, MADV_HUGEPAGE);  // a wish
     left_ = size;
   }

@@ -5,13 +5,14 @@
 #include <cmath>
 #include <utility>
 
+#include "stoker/core/load_time.h"
+
 namespace stoker::data {
 namespace {
 
 constexpr double kStarved = 0.01;   // of the time: what is asked for (share that the consumer may wait)
 constexpr double kGain = 1.02;      // of the rate: less is taken for chance
 constexpr double kRoom = 0.9;       // of the threads' time: busier ones cannot take on what others did
-constexpr double kAsleep = 0.1;     // of the threads' time: from here on waiting for a disk is worth more threads
 constexpr double kSlack = 0.1;      // of a thread: what is measured is not exact
 constexpr int kMostPatience = 256;  // windows
 
@@ -75,7 +76,7 @@ int ThreadGovernor::change_to(int threads, const Window& seen) {
 // where no disk is waited for, also if one was before.
 int ThreadGovernor::more(const Window& seen) const {
   const double wanted = seen.busy / std::max(1 - seen.starved, 1e-3);
-  const int most = seen.asleep >= kAsleep ? limits_.most : limits_.cores;
+  const int most = seen.asleep >= core::kSleepWorthReaders ? limits_.most : limits_.cores;
   if (threads_ > most) {
     return most;
   }

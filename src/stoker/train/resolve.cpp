@@ -160,9 +160,13 @@ void measure_arithmetic(Plan& plan, bool free_precision, bool free_layout, int i
 }
 
 // Seconds of a sample. Threads beside the step become more than were planned where a disk is waited for
-// (data::ThreadGovernor): what they have cores for limits them then, which is computing.
+// (data::ThreadGovernor), but no more of them compute at a time.
 double load_and_step(const core::LoadTime& load, double step, int threads, int intra_op) {
-  return threads == 0 ? load.seconds / intra_op + step : std::max((load.seconds - load.asleep) / threads, step);
+  if (threads == 0) {
+    return load.seconds / intra_op + step;
+  }
+  const int most = threads + (load.worth_readers() ? core::kMostReaders : 0);
+  return std::max({(load.seconds - load.asleep) / threads, load.seconds / most, step});
 }
 
 // Loading between steps (0 threads) on the step's threads against loading beside them on cores that the step then
@@ -201,7 +205,7 @@ void measure_threads(Plan& plan, bool free_intra_op, const Facts& facts, Trials&
   const int loading = load > 0 ? static_cast<int>(best) : 0;
   put_threads(loading, Origin::kMeasured,
               fmt::format("a sample loads in {:.3g} ms{}; with training, on intra_op + threads: {}", load * 1e3,
-                          load_time.asleep > 0.1 * load
+                          load_time.worth_readers()
                               ? fmt::format(", {:.0f} % of them waiting for the disk", 100 * load_time.asleep / load)
                               : "",
                           fmt::join(figures, ", ")));
