@@ -113,14 +113,20 @@ TEST(Feeding, OneSlowSampleIsNamed) {
   EXPECT_NE(feeding.words.find("a/b.jpg"), std::string::npos) << feeding.words;
 }
 
-// Loading between steps: a core beside would take it over.
-TEST(Feeding, LoadingBetweenStepsAsksForACore) {
+// 10 s of a consumer that loads between steps: so many of them it waits, so many its threads decode.
+core::Fed between_steps(double waited, double decoding) {
   core::Fed fed;
   fed.seconds = 10;
-  fed.waited_seconds = 5;
+  fed.waited_seconds = waited;
   fed.source.samples = 1000;
   fed.source.threads = 0;
-  fed.source.stages = {{"PNG decode", 5, 5, 5}};
+  fed.source.stages = {{"PNG decode", decoding, decoding, decoding}};
+  return fed;
+}
+
+// A core beside would take it over.
+TEST(Feeding, LoadingBetweenStepsAsksForACore) {
+  core::Fed fed = between_steps(5, 5);
   fed.consumer = {{"step", 5}};
   const Feeding feeding = explain(fed);
   EXPECT_EQ(feeding.stage, "PNG decode");
@@ -130,13 +136,8 @@ TEST(Feeding, LoadingBetweenStepsAsksForACore) {
 
 // Eight of an operator's threads that load a tenth of the time are not what a copy of 60 % waits for.
 TEST(Feeding, ThreadsBetweenStepsAreBusyTogether) {
-  core::Fed fed;
-  fed.seconds = 10;
-  fed.waited_seconds = 6;
-  fed.source.samples = 1000;
-  fed.source.threads = 0;
+  core::Fed fed = between_steps(6, 8);
   fed.source.cores = 8;
-  fed.source.stages = {{"PNG decode", 8, 8, 8}};
   fed.source.copy_seconds = 6;
   EXPECT_EQ(explain(fed).stage, "copy");
 }

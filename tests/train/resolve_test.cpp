@@ -184,8 +184,8 @@ TEST(Measure, ThreadsGoWhereTheyPay) {
   EXPECT_EQ(measured(1, 2, 1, {"threads=0"}).threads, 0);
 }
 
-// Computing, 10.5 s of loading are little beside a step, and between steps as good as anywhere; but a disk that is
-// waited for can be waited for beside the step, by as many threads as it takes.
+// 10.5 s of computing are shared by both cores between steps; a disk is waited for beside the step, by more threads
+// than there are cores.
 TEST(Measure, ADiskIsWaitedForBesideTheStep) {
   FakeTrials computes(4, 8, 10.5);
   EXPECT_EQ(measured_by(computes).threads, 0);
