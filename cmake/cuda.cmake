@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# libstoker_cuda: every *_cuda.cpp under src/stoker (and *.cu where nvcc is found), in a library of its own that the
-# programs load at run time, so that they start fast and run without a GPU. It sees our headers and torch, and registers
-# through stoker_cuda_register(); -z defs makes a call into a room's .cpp a link error here instead of a failure to load.
+# libstoker_cuda: every *_cuda.cpp and *.cu under src/stoker, in a library of its own that the programs load at run time, so
+# that they start fast and run without a GPU. It sees our headers and torch, and registers through
+# stoker_cuda_register(); -z defs makes a call into a room's .cpp a link error here instead of a failure to load.
 #
 #   stoker_gpu_tests(<room>)   a ctest entry <room>_gpu, labelled gpu: the suites Gpu* of <room>_tests, which skip aloud
 #                              without a GPU; the tests' program gets libstoker_cuda built with it
@@ -24,19 +24,18 @@ if(NOT EXISTS ${torch_lib}/libtorch_cuda.so OR NOT STOKER_CUDA_INCLUDE)
   message(STATUS "torch without CUDA: libstoker_cuda is not built")
   return()
 endif()
-# cuda_runtime.h includes crt/, which the wheel leaves to another one; tools/bootstrap fetches it.
-set(cache $ENV{STOKER_CACHE})
-if(NOT cache)
-  set(cache $ENV{HOME}/.cache/stoker)
+# nvcc of the same CUDA, from a toolkit or from tools/bootstrap. Its headers crt/ complete the runtime's.
+file(STRINGS ${STOKER_CUDA_INCLUDE}/cuda_runtime_api.h runtime REGEX "#define CUDART_VERSION")
+string(REGEX MATCH "([0-9]+)[0-9][0-9][0-9]" ignored "${runtime}")
+execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/find_nvcc ${CMAKE_MATCH_1}
+  OUTPUT_VARIABLE nvcc ERROR_VARIABLE why OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${why}")
 endif()
-find_path(STOKER_CUDA_CRT_INCLUDE crt/host_config.h
-  PATHS ${STOKER_CUDA_INCLUDE} ${cache}/cuda-crt-13.0.88/nvidia/cu13/include $ENV{CUDA_HOME}/include
-    /usr/local/cuda/include NO_DEFAULT_PATH)
-if(NOT STOKER_CUDA_CRT_INCLUDE)
-  message(FATAL_ERROR "No crt/host_config.h for ${STOKER_CUDA_INCLUDE}/cuda_runtime.h; tools/bootstrap fetches it")
-endif()
+message(STATUS "nvcc: ${nvcc}")
+get_filename_component(nvcc_include ${nvcc}/../../include ABSOLUTE)
 add_library(stoker_torch_cuda INTERFACE)
-target_include_directories(stoker_torch_cuda SYSTEM INTERFACE ${STOKER_CUDA_INCLUDE} ${STOKER_CUDA_CRT_INCLUDE})
+target_include_directories(stoker_torch_cuda SYSTEM INTERFACE ${STOKER_CUDA_INCLUDE} ${nvcc_include})
 target_link_libraries(stoker_torch_cuda INTERFACE stoker_torch_cpu)
 target_link_options(stoker_torch_cuda INTERFACE
   -Wl,--no-as-needed ${torch_lib}/libtorch_cuda.so ${torch_lib}/libc10_cuda.so)
@@ -44,32 +43,24 @@ target_link_options(stoker_torch_cuda INTERFACE
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/stoker/*_cuda.cpp)
 file(GLOB_RECURSE cuda_kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/stoker/*.cu)
 # nvcc is called here and not through CMake's CUDA language, which links a second runtime and, in CMake 3.25, knows no
-# C++20 for it. A thing that is constexpr is the device's, too; the newest architecture's PTX serves those to come.
-find_program(STOKER_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
+# C++20 for it. A thing that is constexpr is the device's, too. The PTX of the newest architecture serves those to come.
+set(STOKER_CUDA_ARCHITECTURES 75 80 90 100 CACHE STRING "Compute capabilities that kernels are compiled for")
+list(GET STOKER_CUDA_ARCHITECTURES -1 newest)
+set(nvcc_targets -gencode=arch=compute_${newest},code=compute_${newest})
+foreach(each ${STOKER_CUDA_ARCHITECTURES})
+  list(APPEND nvcc_targets -gencode=arch=compute_${each},code=sm_${each})
+endforeach()
 set(cuda_objects)
-if(STOKER_NVCC)
-  execute_process(COMMAND ${STOKER_NVCC} --version OUTPUT_VARIABLE nvcc_version)
-  string(REGEX MATCH "release ([0-9]+)" ignored "${nvcc_version}")
-  set(nvcc_major ${CMAKE_MATCH_1})
-  file(STRINGS ${STOKER_CUDA_INCLUDE}/cuda_runtime_api.h runtime REGEX "#define CUDART_VERSION")
-  string(REGEX MATCH "([0-9]+)[0-9][0-9][0-9]" ignored "${runtime}")
-  if(NOT nvcc_major STREQUAL CMAKE_MATCH_1)
-    message(STATUS "nvcc is of CUDA ${nvcc_major}, torch of CUDA ${CMAKE_MATCH_1}: libstoker_cuda is built without *.cu")
-    set(cuda_kernels)
-  endif()
-  foreach(kernel ${cuda_kernels})
-    file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/src ${kernel})
-    set(object ${PROJECT_BINARY_DIR}/kernels/${name}.o)
-    get_filename_component(folder ${object} DIRECTORY)
-    file(MAKE_DIRECTORY ${folder})
-    add_custom_command(OUTPUT ${object} DEPENDS ${kernel} DEPFILE ${object}.d VERBATIM COMMENT "nvcc ${name}"
-      COMMAND ${STOKER_NVCC} -std=c++20 -O3 -arch=all-major --expt-relaxed-constexpr -Xcompiler=-fPIC,-Wall,-Wextra
-        -I${PROJECT_SOURCE_DIR}/src -MD -MF ${object}.d -MT ${object} -c ${kernel} -o ${object})
-    list(APPEND cuda_objects ${object})
-  endforeach()
-else()
-  message(STATUS "no nvcc: libstoker_cuda is built without *.cu")
-endif()
+foreach(kernel ${cuda_kernels})
+  file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/src ${kernel})
+  set(object ${PROJECT_BINARY_DIR}/kernels/${name}.o)
+  get_filename_component(folder ${object} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  add_custom_command(OUTPUT ${object} DEPENDS ${kernel} DEPFILE ${object}.d VERBATIM COMMENT "nvcc ${name}"
+    COMMAND ${nvcc} -std=c++20 -O3 ${nvcc_targets} --expt-relaxed-constexpr -Xcompiler=-fPIC,-Wall,-Wextra
+      -I${PROJECT_SOURCE_DIR}/src -isystem=${STOKER_CUDA_INCLUDE} -MD -MF ${object}.d -MT ${object} -c ${kernel} -o ${object})
+  list(APPEND cuda_objects ${object})
+endforeach()
 
 get_filename_component(cuda_prefix ${STOKER_CUDA_INCLUDE} DIRECTORY)
 file(GLOB cudart ${cuda_prefix}/lib/libcudart.so* ${cuda_prefix}/lib64/libcudart.so*)

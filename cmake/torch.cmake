@@ -36,7 +36,6 @@ if(NOT status EQUAL 0)
 endif()
 if(STOKER_TORCH_FOUND AND NOT STOKER_TORCH_FOUND STREQUAL torch_found)  # CUDA's headers lie beside it
   unset(STOKER_CUDA_INCLUDE CACHE)
-  unset(STOKER_CUDA_CRT_INCLUDE CACHE)
 endif()
 set(STOKER_TORCH_FOUND ${torch_found} CACHE INTERNAL "The torch that is built with")
 message(STATUS "torch: ${STOKER_TORCH_FOUND}")

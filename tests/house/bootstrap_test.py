@@ -17,11 +17,13 @@ case "$*" in
 esac
 for last; do :; done
 while [ "$1" != --target ]; do shift; done
-if [ "$last" = nvidia-cuda-crt==13.0.88 ]; then
-  mkdir -p "$2/nvidia/cu13/include/crt"
+case "$last" in nvidia-cuda-*)
+  mkdir -p "$2/nvidia/cu13/include/crt" "$2/nvidia/cu13/bin"
   touch "$2/nvidia/cu13/include/crt/host_config.h"
+  printf '#!/bin/sh\necho "Cuda compilation tools, release 13.0, V13.0.88"\n' > "$2/nvidia/cu13/bin/nvcc"
+  chmod +x "$2/nvidia/cu13/bin/nvcc"
   exit 0
-fi
+esac
 mkdir -p "$2/torch/lib" "$2/torch/include/ATen/core"
 touch "$2/torch/include/ATen/core/Tensor.h"
 echo "__version__ = '2.11.0+cu130'" > "$2/torch/version.py"
@@ -58,19 +60,36 @@ class Bootstrap(unittest.TestCase):
             self.assertEqual(list(self.cache.iterdir()), [])
         self.assertIn("could not install torch==2.11.0", self.run_tool("exit 1").stderr)
 
-    def test_headers_that_the_wheel_lacks_are_fetched_once(self):
+    def toolkit(self, release):
+        """A CUDA_HOME whose nvcc is of that release."""
+        folder = self.folder / f"cuda-{release}"
+        (folder / "include" / "crt").mkdir(parents=True)
+        (folder / "include" / "crt" / "host_config.h").touch()
+        (folder / "bin").mkdir()
+        (folder / "bin" / "nvcc").write_text(f'#!/bin/sh\necho "Cuda compilation tools, release {release}, V{release}.1"\n')
+        (folder / "bin" / "nvcc").chmod(0o755)
+        return folder
+
+    def test_nvcc_is_fetched_once_where_no_toolkit_fits(self):
         with_cuda = 'mkdir -p "$2/nvidia/cu13/include"; touch "$2/nvidia/cu13/include/cuda_runtime.h"'
-        nowhere = {"CUDA_HOME": "/nowhere"}
+        nowhere = {"CUDA_HOME": "/nowhere", "PATH": f"{self.folder}:/usr/bin:/bin"}
+        missing = self.run_tool("exit 1", ROOT / "tools" / "find_nvcc", **nowhere)
+        self.assertEqual((missing.returncode, missing.stdout), (1, ""))
+        self.assertIn("no nvcc of CUDA 13 found", missing.stderr)
         done = self.run_tool(with_cuda, **nowhere)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(sorted(each.name for each in self.cache.iterdir()), ["cuda-crt-13.0.88", "torch-2.11.0"])
+        self.assertEqual(sorted(each.name for each in self.cache.iterdir()), ["cuda-nvcc-13.0.88", "torch-2.11.0"])
+        cached = self.cache / "cuda-nvcc-13.0.88" / "nvidia" / "cu13" / "bin" / "nvcc"
+        self.assertEqual(self.run_tool("exit 1", ROOT / "tools" / "find_nvcc", **nowhere).stdout, f"{cached}\n")
         again = self.run_tool("exit 1", **nowhere)
         self.assertEqual((again.returncode, again.stderr), (0, ""))
-        shutil.rmtree(self.cache / "cuda-crt-13.0.88")
-        toolkit = self.folder / "toolkit" / "include" / "crt"
-        toolkit.mkdir(parents=True)
-        (toolkit / "host_config.h").touch()
-        self.assertEqual(self.run_tool("exit 1", CUDA_HOME=str(toolkit.parents[1])).stderr, "")
+        shutil.rmtree(self.cache / "cuda-nvcc-13.0.88")
+        old = self.toolkit("12.9")  # does not serve
+        refused = self.run_tool("exit 1", ROOT / "tools" / "find_nvcc", **nowhere | {"CUDA_HOME": str(old)})
+        self.assertIn(f"{old}/bin/nvcc is of CUDA 12.9", refused.stderr)
+        fits = self.toolkit("13.2")
+        self.assertEqual(self.run_tool("exit 1", **nowhere | {"CUDA_HOME": str(fits)}).stderr, "")
+        self.assertFalse((self.cache / "cuda-nvcc-13.0.88").exists())
 
     def torch(self, name, version):
         folder = self.folder / name / "torch"
