@@ -21,6 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "peers"))
 import damage  # noqa: E402
 import measure  # noqa: E402
+import starved  # noqa: E402
 from row import HEAD, Row  # noqa: E402
 
 PER_CPU = "per_cpu_second"
@@ -266,8 +267,8 @@ def resident(bench, rows):
     both(bench, rows["resident"], "per_second", lambda: bench.ours("resident", data=bench.folder("cifar10"), seconds=bench.seconds))
 
 
-def starved(bench, rows):
-    """The share of a training's time that it waits for data: of its steps behind the first 20, by its own log."""
+def starved_for_data(bench, rows):
+    """The share of a training's time that it waits for data."""
     bench.ours("copies", seconds=0.1)  # whether there is a GPU
     if bench.cores < 16:
         raise Missing(f"SKIPPED: needs 16 cores, here are {bench.cores}")
@@ -275,11 +276,7 @@ def starved(bench, rows):
 
     def waited():
         with tempfile.TemporaryDirectory(dir=bench.work) as folder:
-            child = measure.run_child([bench.build / "apps" / "stoker" / "stoker", "train", images, "model=resnet50", "precision=bf16",
-                                       "device=cuda", "val=0", "batch=128", f"steps={40 if bench.quick else 200}", "--json",
-                                       f"run={folder}/run"])
-        steps = [each for each in (json.loads(line) for _, line in child.lines if line.startswith("{")) if each["event"] == "step"][20:]
-        return {"percent": 100 * sum(step["data_wait"] for step in steps) / sum(step["seconds"] for step in steps)}
+            return starved.waited([bench.build / "apps" / "stoker" / "stoker"], images, pathlib.Path(folder), 20 if bench.quick else 180)
     both(bench, rows["starved"], "percent", waited)
 
 
@@ -306,7 +303,7 @@ GROUPS = (
     (corrupt, [Row("corrupt", "1 % of the JPEG files damaged against none", 0.98)]),
     (copies, [Row("copies", "pinned copies to a GPU against plain memcpy", 0.8, None, "GB/s")]),
     (resident, [Row("resident", "CIFAR-10 on the GPU: crop, flip, normalise", 1e8, None, "samples/s", alone=True)]),
-    (starved, [Row("starved", "ResNet-50 bf16 waiting for data, 16 cores", 1, None, "%", times=True, alone=True)]),
+    (starved_for_data, [Row("starved", "ResNet-50 bf16 waiting for data, 16 cores", 1, None, "%", times=True, alone=True)]),
 )
 NAMES = [row.name for _, rows in GROUPS for row in rows]
 

@@ -4,6 +4,7 @@ peak memory, and what is printed. Without torch, and without packages of others:
 parent held when it began, so a parent that measures stays small.
 """
 import collections
+import contextlib
 import dataclasses
 import json
 import math
@@ -11,6 +12,8 @@ import os
 import platform
 import resource
 import pathlib
+import select
+import shlex
 import statistics
 import subprocess
 import sys
@@ -179,25 +182,51 @@ def run_child(command, environment=None, folder=None):
 
 
 class Worker:
-    """A Python process that measures on demand: a line of JSON in, a line out. It sleeps while others take their turn."""
+    """A process that measures on demand: a line of JSON in, a line out. It sleeps while others take their turn."""
 
-    def __init__(self, command, environment=None):
+    def __init__(self, command, environment=None, said=None):
+        """said: a file for its standard error."""
+        self.command = shlex.join(map(str, command))
         self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=environment)
+                                        env=environment, stderr=said)
+
+    def begin(self, **question):
+        """Asks without waiting, so that others can work at the same time; answer() has the answer."""
+        try:
+            print(json.dumps(question), file=self.process.stdin, flush=True)
+        except BrokenPipeError:  # it ended: answer() says so
+            pass
+
+    def answer(self, patience=None):
+        """RuntimeError if it ended, or did not answer within so many seconds."""
+        if not select.select([self.process.stdout], [], [], patience)[0]:
+            raise RuntimeError(f"{self.command} did not answer in {patience:.0f} s")
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.command} ended with {self.process.wait()}")
+        return json.loads(line)
 
     def ask(self, **question):
-        print(json.dumps(question), file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline()
-        if not answer:
-            raise RuntimeError(f"{self.process.args} ended with {self.process.wait()}")
-        return json.loads(answer)
+        self.begin(**question)
+        return self.answer()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait()
+
+
+def linked_photographs(photographs, folder, links=4, classes=10):
+    """The photographs of a folder of class folders, each several times by links, in a few made-up classes of a new folder."""
+    for number, picture in enumerate(sorted(photographs.glob("*/*"))):
+        into = folder / f"class{number % classes}"
+        into.mkdir(parents=True, exist_ok=True)
+        for copy in range(links):
+            (into / f"{number}-{copy}{picture.suffix}").symlink_to(picture.resolve())
+    return folder
 
 
 def load():

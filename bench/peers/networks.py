@@ -14,10 +14,10 @@ def mlp(inputs=64, hidden=64, outputs=10):
                          nn.Linear(hidden, outputs))
 
 
-def conv3x3(inputs, outputs):
-    conv = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
-    nn.init.kaiming_normal_(conv.weight, mode="fan_out", nonlinearity="relu")
-    return conv
+def conv(inputs, outputs, side=3, stride=1):
+    layer = nn.Conv2d(inputs, outputs, side, stride, side // 2, bias=False)
+    nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+    return layer
 
 
 class Widening(nn.Module):
@@ -25,7 +25,7 @@ class Widening(nn.Module):
 
     def __init__(self, inputs, outputs):
         super().__init__()
-        self.conv, self.bn = conv3x3(inputs, outputs), nn.BatchNorm2d(outputs)
+        self.conv, self.bn = conv(inputs, outputs), nn.BatchNorm2d(outputs)
 
     def forward(self, x):
         return F.relu(self.bn(F.max_pool2d(self.conv(x), 2)), inplace=True)
@@ -36,8 +36,8 @@ class Residual(nn.Module):
 
     def __init__(self, width):
         super().__init__()
-        self.conv1, self.bn1 = conv3x3(width, width), nn.BatchNorm2d(width)
-        self.conv2, self.bn2 = conv3x3(width, width), nn.BatchNorm2d(width)
+        self.conv1, self.bn1 = conv(width, width), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = conv(width, width), nn.BatchNorm2d(width)
 
     def forward(self, x):
         y = F.relu(self.bn1(self.conv1(x)), inplace=True)
@@ -64,10 +64,53 @@ class Cnn(nn.Module):
         return self.fc(self.layer2(self.layer1(self.stem(x))).amax((2, 3))) * self.logit_scale
 
 
+class ResidualBlock(nn.Module):
+    """He et al., 2015: two convolutions of 3 x 3, or with expansion 4 a bottleneck whose middle one strides."""
+
+    def __init__(self, inputs, width, stride, expansion):
+        super().__init__()
+        outputs = width * expansion
+        self.conv1, self.bn1 = conv(inputs, width, *((3, stride) if expansion == 1 else (1, 1))), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = conv(width, width, 3, 1 if expansion == 1 else stride), nn.BatchNorm2d(width)
+        if expansion > 1:
+            self.conv3, self.bn3 = conv(width, outputs, 1), nn.BatchNorm2d(outputs)
+        self.deep = expansion > 1
+        self.downsample = None if stride == 1 and inputs == outputs else nn.Sequential(
+            conv(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)), inplace=True)))
+        if self.deep:
+            y = self.bn3(self.conv3(F.relu(y, inplace=True)))
+        y += x if self.downsample is None else self.downsample(x)
+        return F.relu(y, inplace=True)
+
+
+class ResNet(nn.Module):
+    """The layers, names and initial distributions of torchvision's, which a machine with torch alone lacks."""
+
+    def __init__(self, blocks, expansion, classes):
+        super().__init__()
+        self.conv1, self.bn1 = conv(3, 64, 7, 2), nn.BatchNorm2d(64)
+        inputs = 64
+        for stage, count in enumerate(blocks):
+            layer = nn.Sequential()
+            for block in range(count):
+                width, stride = 64 << stage, 2 if stage > 0 and block == 0 else 1
+                layer.append(ResidualBlock(inputs, width, stride, expansion))
+                inputs = width * expansion
+            self.add_module(f"layer{stage + 1}", layer)
+        self.fc = nn.Linear(inputs, classes)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.bn1(self.conv1(x)), inplace=True), 3, 2, 1)
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.fc(F.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
 def resnet(depth, classes=10):
-    """torchvision's own; the initial distributions are Stoker's too."""
-    from torchvision import models  # not at the top: it takes a second, and most callers want no ResNet
-    return getattr(models, f"resnet{depth}")(num_classes=classes)
+    blocks, expansion = {18: ((2, 2, 2, 2), 1), 34: ((3, 4, 6, 3), 1), 50: ((3, 4, 6, 3), 4)}[depth]
+    return ResNet(blocks, expansion, classes)
 
 
 class Block(nn.Module):
@@ -109,6 +152,11 @@ class Gpt(nn.Module):
 
     def loss(self, ids, target, reduction="mean"):
         return F.cross_entropy(self(ids).flatten(0, 1), target.flatten(), reduction=reduction)
+
+
+def gpt2(context=1024):
+    """The smallest of the published ones: 124 million parameters."""
+    return Gpt(50257, context, layers=12, heads=12, width=768)
 
 
 def decay_groups(model, weight_decay):

@@ -169,17 +169,6 @@ def cifar_folders(bench, shards, pictures=5000):
     return folder
 
 
-def photograph_folders(bench, photographs, links=4, classes=10):
-    """The photographs of imagenet-sample, each several times by links, in a few made-up classes."""
-    folder = bench.work / "photographs"
-    for number, picture in enumerate(sorted(photographs.glob("*/*"))):
-        into = folder / f"class{number % classes}"
-        into.mkdir(parents=True, exist_ok=True)
-        for copy in range(links):
-            (into / f"{number}-{copy}{picture.suffix}").symlink_to(picture.resolve())
-    return folder
-
-
 def files(bench):
     """From files to weights, data included."""
     epochs = 1 if bench.quick else 3
@@ -189,7 +178,7 @@ def files(bench):
         folder = cifar_folders(bench, shards)
         files_case(bench, "5,000 JPEG of CIFAR-10", "5,000 JPEG", (folder, ["batch=64"]), (folder, ["--size", 32, "--batch", 64]), epochs)
     if photographs := bench.given("imagenet-sample"):
-        folder = photograph_folders(bench, photographs)
+        folder = measure.linked_photographs(photographs, bench.work / "photographs")
         for model in ("cnn", "resnet18"):
             files_case(bench, f"1,000 JPEG of ImageNet at 64 px, {model}", f"1,000 ImageNet JPEG at 64 px, {model}",
                        (folder, [f"model={model}", "image_size=64", "augment=resized_crop_flip", "batch=64", "cache=0"]),

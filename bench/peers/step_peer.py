@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """One training step on a ready-made batch, as users of Python PyTorch, accelerate and Lightning write it. A worker of speed.py
-(see measure.Worker): it times so many steps at each request.
+and gpu.py (see measure.Worker): it times so many steps at each request.
 
-    step_peer.py SYSTEM MODEL BATCH SIZE PRECISION THREADS
+    step_peer.py SYSTEM MODEL BATCH SIZE PRECISION THREADS [DEVICE]
 
-SYSTEM: pytorch, accelerate or lightning, with the optimizer as it is by default; or pytorch-fused. MODEL: mlp, cnn, resnet18, resnet50, gpt. SIZE: pixels, for gpt the context.
-PRECISION: fp32 or bf16 (autocast). Requests: {"steps": N} answers with the median of their milliseconds ("wall") and the mean of the thread's
-CPU time ("cpu"); {"bytes": true} with the most bytes that tensors held.
+SYSTEM: pytorch, accelerate or lightning, with the optimizer as it is by default; pytorch-fused; or pytorch-fused through
+torch.compile: compile, and reduce-overhead, that mode with CUDA graphs; with ":BACKEND" another one than inductor, which needs a
+compiler. MODEL: mlp, cnn, resnet18, resnet50, gpt, gpt2. SIZE: pixels, for a gpt the context. PRECISION: fp32 or bf16 (autocast).
+DEVICE: cpu, cuda (pytorch and torch.compile alone). Requests: {"steps": N} answers with the milliseconds of a step ("wall": the
+median on a CPU, the mean on a GPU, which is waited for at the end) and the mean of the thread's CPU time ("cpu"); {"bytes": true}
+with the most bytes that tensors held.
 """
 import contextlib
 import itertools
@@ -26,15 +29,15 @@ from torch.nn import functional as F
 import networks
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-VOCABULARY = 65  # of gpt's batch: tinyshakespeare's characters
+VOCABULARIES = {"gpt": 65, "gpt2": 50257}  # tinyshakespeare's characters; GPT-2's tokens
 RATE = 1e-6  # as in step_bench: the weights go nowhere, however long it is measured
 
 
 def ready_batch(model, batch, size):
     if model == "mlp":
         return torch.randn(batch, 64), torch.randint(0, 10, (batch,))
-    if model == "gpt":
-        ids = torch.randint(0, VOCABULARY, (batch, size + 1))
+    if model in VOCABULARIES:
+        ids = torch.randint(0, VOCABULARIES[model], (batch, size + 1))
         return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
     pixels = torch.randint(0, 256, (batch, size, size, 3), dtype=torch.uint8)
     return pixels.permute(0, 3, 1, 2), torch.randint(0, 10, (batch,))  # memory in the order of channels_last
@@ -46,15 +49,16 @@ class Training(torch.nn.Module):
     def __init__(self, model, size, fused):
         super().__init__()
         self.kind, self.fused = model, fused
-        self.network = (networks.mlp() if model == "mlp" else networks.Gpt(VOCABULARY, size) if model == "gpt" else
-                        networks.Cnn() if model == "cnn" else networks.resnet(int(model.removeprefix("resnet"))))
-        if model not in ("mlp", "gpt"):
+        self.network = (networks.mlp() if model == "mlp" else networks.Gpt(VOCABULARIES[model], size) if model == "gpt" else
+                        networks.gpt2(size) if model == "gpt2" else networks.Cnn() if model == "cnn" else
+                        networks.resnet(int(model.removeprefix("resnet"))))
+        if model != "mlp" and model not in VOCABULARIES:
             self.network = self.network.to(memory_format=torch.channels_last)
         self.register_buffer("shift", torch.tensor(MEAN).mul(255).view(1, 3, 1, 1), persistent=False)
         self.register_buffer("scale", torch.tensor(STD).mul(255).reciprocal().view(1, 3, 1, 1), persistent=False)
 
     def forward(self, x, target):
-        if self.kind == "gpt":
+        if self.kind in VOCABULARIES:
             return self.network.loss(x, target)
         if self.kind == "mlp":
             return F.cross_entropy(self.network(x), target)
@@ -66,7 +70,7 @@ def optimizer_of(training):
     fused = True if training.fused else None
     if training.kind == "mlp":
         return torch.optim.SGD(training.parameters(), RATE, fused=fused)
-    if training.kind == "gpt":
+    if training.kind in VOCABULARIES:
         return torch.optim.AdamW(networks.decay_groups(training, 0.1), RATE, betas=(0.9, 0.99), fused=fused)
     decay = 5e-4 if training.kind == "cnn" else 1e-4
     return torch.optim.SGD(networks.decay_groups(training, decay), RATE, momentum=0.9, nesterov=True, fused=fused)
@@ -88,9 +92,10 @@ class Repeated:
 class Bare:
     """The loop of PyTorch's tutorials."""
 
-    def __init__(self, training, batch, precision):
-        self.training, self.batch, self.optimizer = training, batch, optimizer_of(training)
-        self.cast = (lambda: torch.autocast("cpu", torch.bfloat16)) if precision == "bf16" else contextlib.nullcontext
+    def __init__(self, training, batch, precision, device="cpu"):
+        self.training, self.device = training.to(device), device
+        self.batch, self.optimizer = [each.to(device) for each in batch], optimizer_of(training)
+        self.cast = (lambda: torch.autocast(device, torch.bfloat16)) if precision == "bf16" else contextlib.nullcontext
 
     def step(self):
         self.optimizer.zero_grad()
@@ -100,12 +105,25 @@ class Bare:
         self.optimizer.step()
 
     def times(self, steps):
-        """The moments between so many steps, and the seconds of CPU time that this thread spent on them."""
+        """The moments between so many steps (a GPU's: all together), and the seconds of CPU time that this thread spent on them."""
         ends, begin = [time.perf_counter()], time.thread_time()
         for _ in range(steps):
             self.step()
             ends.append(time.perf_counter())
-        return ends, time.thread_time() - begin
+        spent = time.thread_time() - begin
+        if self.device == "cuda":  # the moments are those when the work was queued
+            torch.cuda.synchronize()
+            each = (time.perf_counter() - ends[0]) / steps
+            ends = [ends[0] + number * each for number in range(steps + 1)]
+        return ends, spent
+
+
+class Compiled(Bare):
+    """The same by torch.compile: the model with its loss, as its users do."""
+
+    def __init__(self, training, batch, precision, device, mode, backend):
+        super().__init__(training, batch, precision, device)
+        self.training = torch.compile(self.training, mode=mode, backend=backend)
 
 
 class Accelerated(Bare):
@@ -162,33 +180,51 @@ class Lightning:
         return self.ends, self.spent[1] - self.spent[0]
 
 
-def peak_bytes(make):
+def peak_bytes(make, device):
     """The most that tensors held at once, from the making of model and batch through three steps. The profiler tells of every
     allocation and every end of one, as torch's allocator tells Stoker's own meter (src/stoker/device/tensor_bytes.h)."""
+    if device == "cuda":
+        held = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        run_three(make)
+        return torch.cuda.max_memory_allocated() - held
     with profiler.profile(activities=[profiler.ProfilerActivity.CPU], profile_memory=True, acc_events=True) as seen:
-        loop = make()
-        for _ in range(3):
-            loop.step()
+        run_three(make)
     changes = (event.nbytes() for event in seen.profiler.kineto_results.events() if event.name() == "[memory]")
     return max(itertools.accumulate(changes))
 
 
+def run_three(make):
+    loop = make()
+    for _ in range(3):
+        loop.step()
+
+
+def loop_of(system, training, data, precision, device):
+    name, _, backend = system.partition(":")
+    if name in ("compile", "reduce-overhead"):
+        return Compiled(training, data, precision, device, None if name == "compile" else name, backend or "inductor")
+    loop = {"pytorch": Bare, "accelerate": Accelerated, "lightning": Lightning}[name.removesuffix("-fused")]
+    return loop(training, data, precision) if device == "cpu" else loop(training, data, precision, device)
+
+
 def main():
-    system, model, batch, size, precision, threads = sys.argv[1:]
+    system, model, batch, size, precision, threads, device = (sys.argv[1:] + ["cpu"])[:7]
     warnings.filterwarnings("ignore")
     torch.set_num_threads(int(threads))
     torch.manual_seed(1)
+    torch.set_float32_matmul_precision("high")  # on a GPU TF32, and cuDNN's search: as Stoker's plans have them
+    torch.backends.cudnn.benchmark = True
     size = int(size)
+    fused = system not in ("pytorch", "accelerate", "lightning")
 
     def make():
-        data = ready_batch(model, int(batch), size)
-        loop = {"pytorch": Bare, "accelerate": Accelerated, "lightning": Lightning}[system.removesuffix("-fused")]
-        return loop(Training(model, size, system.endswith("-fused")), data, precision)
+        return loop_of(system, Training(model, size, fused), ready_batch(model, int(batch), size), precision, device)
     loop = None
     for line in sys.stdin:
         question = json.loads(line)
         if "bytes" in question:
-            answer = {"bytes": peak_bytes(make)}
+            answer = {"bytes": peak_bytes(make, device)}
         else:
             loop = loop or make()
             ends, spent = loop.times(question["steps"])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training step of Stoker costs beside a bare LibTorch loop with the same model and the same fused kernel:
-//     step_bench one [loop=stoker|bare] [model=mlp|cnn|resnet18|resnet34|resnet50|gpt] [batch=N] [size=N]
+//     step_bench one [loop=stoker|bare] [model=mlp|cnn|resnet18|resnet34|resnet50|gpt|gpt2] [batch=N] [size=N]
 //                    [precision=fp32|bf16|fp16] [layout=channels_last|contiguous] [intra_op=N] [steps=N] [seconds=S]
 //                    [device=cpu|cuda]
 // one configuration on a ready-made batch, one line of JSON; for tables beside other systems.
@@ -25,6 +25,7 @@
 #include "stoker/device/tensor_bytes.h"
 #include "stoker/job/process.h"
 #include "stoker/models/network.h"
+#include "stoker/precision/policy.h"
 #include "stoker/study/paired.h"
 
 namespace stoker::bench {
@@ -136,6 +137,7 @@ void one(const CaseOptions& options, Arguments arguments) {
   StepTimes times(device, steps, seconds);
   loop->run(steps + 1, [&] { return times.before_step(); });
   const device::Versions versions = device::versions();
+  const precision::ArithmeticPolicy policy = precision::current_policy();
   const nlohmann::ordered_json line = {{"loop", kind},
                                        {"model", made.options.model},
                                        {"batch", made.options.batch},
@@ -143,6 +145,9 @@ void one(const CaseOptions& options, Arguments arguments) {
                                        {"precision", made.options.precision},
                                        {"layout", made.options.channels_last ? "channels_last" : "contiguous"},
                                        {"device", device.str()},
+                                       {"tf32", policy.tf32},
+                                       {"cudnn_benchmark", policy.cudnn_benchmark},
+                                       {"deterministic", policy.deterministic},
                                        {"intra_op", at::get_num_threads()},
                                        {"parameters", models::parameter_count(made.model->network())},
                                        {"steps", times.steps()},

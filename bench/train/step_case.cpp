@@ -9,6 +9,7 @@
 #include "stoker/models/mlp.h"
 #include "stoker/models/registry.h"
 #include "stoker/ops/cross_entropy.h"
+#include "stoker/precision/policy.h"
 #include "stoker/tasks/image_classification.h"
 #include "stoker/tasks/image_classifier.h"
 #include "stoker/tasks/text_model.h"
@@ -16,7 +17,7 @@
 namespace stoker::bench {
 namespace {
 
-constexpr std::int64_t kClasses = 10, kCharacters = 65;
+constexpr std::int64_t kClasses = 10;
 
 // An mlp on numbers: what a program's own Trainable would be.
 class VectorClassifier final : public tasks::NetworkTrainable {
@@ -83,13 +84,17 @@ void make_picture_model(StepCase& made) {
 
 void make_gpt(StepCase& made) {
   CaseOptions& o = made.options;
-  put_default(o.batch, 12);
-  put_default(o.size, 64);
-  made.model = std::make_unique<tasks::TextModel>(
-      models::make_gpt({.vocabulary = kCharacters, .context = o.size, .seed = 1}), tasks::TextModelOptions{});
+  const bool gpt2 = o.model == "gpt2";
+  put_default(o.batch, gpt2 ? 8 : 12);
+  put_default(o.size, gpt2 ? 1024 : 64);
+  models::GptOptions network = {.vocabulary = 65, .context = o.size, .seed = 1};
+  if (gpt2) {
+    network = {.vocabulary = 50'257, .context = o.size, .layers = 12, .heads = 12, .width = 768, .seed = 1};
+  }
+  made.model = std::make_unique<tasks::TextModel>(models::make_gpt(network), tasks::TextModelOptions{});
   made.batch = empty_batch(o.batch);
-  made.batch.set("ids", at::randint(kCharacters, {o.batch, o.size}, at::kLong).to(o.device));
-  made.batch.set("target", at::randint(kCharacters, {o.batch, o.size}, at::kLong).to(o.device));
+  made.batch.set("ids", at::randint(network.vocabulary, {o.batch, o.size}, at::kLong).to(o.device));
+  made.batch.set("target", at::randint(network.vocabulary, {o.batch, o.size}, at::kLong).to(o.device));
   made.optimizer = {.name = "adamw", .weight_decay = 0.1, .beta2 = 0.99};
 }
 
@@ -102,13 +107,14 @@ StepCase make_case(CaseOptions options) {
   const std::string& model = made.options.model;
   if (model == "mlp") {
     make_mlp(made);
-  } else if (model == "gpt") {
+  } else if (model == "gpt" || model == "gpt2") {
     make_gpt(made);
   } else if (model == "cnn" || model.starts_with("resnet")) {
     make_picture_model(made);
   } else {
-    fail<ConfigError>("bench.step", "no model \"{}\"; known: mlp, cnn, resnet18, resnet34, resnet50, gpt", model);
+    fail<ConfigError>("bench.step", "no model \"{}\"; known: mlp, cnn, resnet18, resnet34, resnet50, gpt, gpt2", model);
   }
+  precision::apply({.deterministic = made.options.device.is_cpu()});  // a plan's defaults: train/resolve.cpp
   made.model->to(made.options.device);
   made.model->set_training(true);
   return made;

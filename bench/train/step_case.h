@@ -17,7 +17,7 @@
 namespace stoker::bench {
 
 struct CaseOptions {
-  std::string model = "mlp";       // mlp, cnn, resnet18, resnet34, resnet50, gpt
+  std::string model = "mlp";       // mlp, cnn, resnet18, resnet34, resnet50, gpt, gpt2
   std::int64_t batch = 0;          // samples; 0: the model's own
   std::int64_t size = 0;           // pixels a side, tokens of a gpt, inputs of an mlp; 0: the model's own
   std::int64_t width = 64;         // of an mlp's hidden layers
@@ -37,7 +37,8 @@ struct StepCase {
 
 // mlp: 64-64-64-10 by default, float inputs, plain sgd; the perceptron that peers are measured on. cnn and resnets:
 // uint8 pictures that each step normalises, Nesterov sgd, label smoothing 0.1. gpt: nanoGPT's
-// network for a CPU on 65 characters, adamw. ConfigError for another model.
+// network for a CPU on 65 characters, adamw. gpt2: the smallest of the published ones, all logits at once. Applies the
+// policy of arithmetic that a plan has by default on the device, to the whole process. ConfigError for another model.
 [[nodiscard]] StepCase make_case(CaseOptions options);
 
 }  // namespace stoker::bench

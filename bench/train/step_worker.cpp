@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stoker's training step, or the bare LibTorch loop's, measured on demand: what bench/peers/speed.py lets take turns
 // with Python systems, whose twin of this program is bench/peers/step_peer.py.
-//     step_worker stoker|bare MODEL BATCH SIZE PRECISION THREADS
-// Each line of standard input is a request in JSON, answered by a line: {"steps": N} by the median of their
-// milliseconds and the mean of the thread's CPU time, {"bytes": true} by the most bytes that tensors held from the
-// making of model and batch through three steps.
+//     step_worker stoker|bare MODEL BATCH SIZE PRECISION THREADS [DEVICE]
+// Each line of standard input is a request in JSON, answered by a line: {"steps": N} by the milliseconds of a step (the
+// median on a CPU, the mean on a GPU, which is waited for at the end) and the mean of the thread's CPU time, {"bytes":
+// true} by the most bytes that tensors held from the making of model and batch through three steps. Ends with 77 where
+// there is no such device.
 #include <ATen/Parallel.h>
 
 #include <iostream>
@@ -14,6 +15,7 @@
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/fmt.h"
+#include "stoker/device/backend.h"
 #include "stoker/device/tensor_bytes.h"
 #include "stoker/job/process.h"
 #include "stoker/study/paired.h"
@@ -29,7 +31,7 @@ class Measured {
 
   void run(std::int64_t steps) { loop_->run(steps); }
 
-  // Milliseconds of a step: the median from one's beginning to the next one's, and the mean that this thread computes.
+  // Milliseconds of a step: from one's beginning to the next one's, and the mean that this thread computes.
   nlohmann::json times(std::int64_t steps) {
     std::vector<double> begun, wall;
     const double cpu = thread_cpu_s();
@@ -38,10 +40,15 @@ class Measured {
       return static_cast<std::int64_t>(begun.size()) <= steps;
     });
     const double spent = 1e3 * (thread_cpu_s() - cpu);
+    const auto count = static_cast<double>(steps);
+    if (!case_.options.device.is_cpu()) {  // a step began when its work was queued
+      device::backend_for(case_.options.device).synchronize(case_.options.device);
+      return {{"wall", (1e3 * now_s() - begun.front()) / count}, {"cpu", spent / count}};
+    }
     for (std::size_t i = 1; i < begun.size(); ++i) {
       wall.push_back(begun[i] - begun[i - 1]);
     }
-    return {{"wall", study::median_of(wall)}, {"cpu", spent / static_cast<double>(steps)}};
+    return {{"wall", study::median_of(wall)}, {"cpu", spent / count}};
   }
 
  private:
@@ -57,8 +64,8 @@ std::int64_t peak_bytes(const CaseOptions& options, bool bare) {
 }
 
 int serve(int argc, char** argv) {
-  if (argc != 7) {
-    fail<ConfigError>("bench.step_worker", "six words are needed; see the head of step_worker.cpp");
+  if (argc != 7 && argc != 8) {
+    fail<ConfigError>("bench.step_worker", "six or seven words are needed; see the head of step_worker.cpp");
   }
   job::start_process();
   const bool bare = std::string_view(argv[1]) == "bare";
@@ -67,6 +74,11 @@ int serve(int argc, char** argv) {
   options.batch = std::stoll(argv[3]);
   options.size = std::stoll(argv[4]);
   options.precision = argv[5];
+  options.device = c10::Device(argc == 8 ? argv[7] : "cpu");
+  if (device::find_backend(options.device.type()) == nullptr) {
+    fmt::print(stderr, "SKIPPED: no CUDA: {}\n", device::missing_reason(options.device.type()));
+    return 77;
+  }
   at::set_num_threads(std::stoi(argv[6]));
   std::unique_ptr<Measured> measured;
   for (std::string line; std::getline(std::cin, line);) {

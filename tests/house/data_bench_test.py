@@ -65,7 +65,7 @@ PROGRAMS = {
     "tools/python_packages": "#!/bin/sh\n[ \"$1\" != \"$FAKE_DIES\" ] || exit 1\necho packages-of-$1\n",
     "bin/pkg-config": "#!/bin/sh\nexit ${FAKE_NO_OPENCV:-0}\n",
 }
-COPIED = ("bench/data/run", "bench/data/beside.py", "bench/data/row.py", "bench/data/damage.py", "bench/peers/measure.py",
+COPIED = ("bench/data/run", "bench/data/beside.py", "bench/data/row.py", "bench/data/damage.py", "bench/data/starved.py", "bench/peers/measure.py",
           *(f"tests/data/broken-images/valid_but_unusual/{name}" for name in ("progressive_test.jpg", "pngsuite_basn2c16.png")))
 
 

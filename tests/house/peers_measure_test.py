@@ -128,5 +128,27 @@ class Children(unittest.TestCase):
             measure.run_child([sys.executable, "-c", "import sys; sys.stderr.write('alas'); sys.exit(3)"])
 
 
+class Workers(unittest.TestCase):
+    ECHO = "for line in open(0): print(line, end='', flush=True)"
+
+    def test_two_work_at_the_same_time(self):
+        with measure.Worker([sys.executable, "-c", self.ECHO]) as one, measure.Worker([sys.executable, "-c", self.ECHO]) as other:
+            one.begin(steps=1)
+            other.begin(steps=2)
+            self.assertEqual((other.answer(60), one.answer(60)), ({"steps": 2}, {"steps": 1}))
+
+    def test_one_that_ended_or_is_late_is_an_error_with_its_name(self):
+        with measure.Worker([sys.executable, "-c", "raise SystemExit(77)"]) as worker:
+            worker.process.wait()
+            worker.begin(steps=1)
+            with self.assertRaisesRegex(RuntimeError, "SystemExit.*ended with 77"):
+                worker.answer(60)
+        with measure.Worker([sys.executable, "-c", "import time; time.sleep(600)"]) as worker:
+            worker.begin(steps=1)
+            with self.assertRaisesRegex(RuntimeError, "did not answer in 0 s"):
+                worker.answer(0)
+            worker.process.kill()
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How long a training waits for data: the share of its time behind the first steps, by its own log. Photographs are decoded in
+every epoch.
+
+    starved.py PHOTOGRAPHS [--stoker COMMAND] [--steps N] [KEY=VALUE...]
+
+PHOTOGRAPHS: a folder of class folders; each picture is taken several times, by links. COMMAND: of the command line, default
+build/release/apps/stoker/stoker. KEY=VALUE: for `stoker train`, over model=resnet50 precision=bf16 batch=128 device=cuda. The last line
+is the figures in JSON. Ends with 77 where there is no such device. Used by beside.py and, in a bundle, alone.
+"""
+import argparse
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "peers"))
+import measure  # noqa: E402
+
+USUAL = ("model=resnet50", "precision=bf16", "batch=128", "device=cuda", "val=0", "cache=0")
+WARM_UP = 20  # steps
+DEVICE, SKIPPED = 71, 77  # exit codes: stoker's without the device, ours
+
+
+def waited(stoker, photographs, folder, steps, words=()):
+    """{"percent" of the time that steps waited, "steps", "samples_per_second"}, of one run."""
+    batch = next(int(word.partition("=")[2]) for word in (*words, *USUAL) if word.startswith("batch="))
+    pictures = len(list(photographs.glob("*/*")))
+    links = max(1, -(-20 * batch // pictures))  # an epoch of 20 batches
+    data = measure.linked_photographs(photographs, folder / "photographs", links)
+    asked = {word.partition("=")[0] for word in words}
+    usual = [word for word in USUAL if word.partition("=")[0] not in asked]
+    child = measure.run_child([*stoker, "train", data, *usual, *words, f"steps={WARM_UP + steps}", "--json", f"run={folder / 'run'}"])
+    events = [json.loads(line) for _, line in child.lines if line.startswith("{")]
+    late = [event for event in events if event["event"] == "step"][WARM_UP:]
+    seconds = sum(step["seconds"] for step in late)
+    return {"percent": 100 * sum(step["data_wait"] for step in late) / seconds, "steps": len(late),
+            "samples_per_second": batch * len(late) / seconds}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("photographs", type=pathlib.Path)
+    parser.add_argument("--stoker", default=str(HERE.parents[1] / "build" / "release" / "apps" / "stoker" / "stoker"))
+    parser.add_argument("--steps", type=int, default=180)
+    parser.add_argument("words", nargs="*")
+    arguments = parser.parse_intermixed_args()
+    stoker = shlex.split(arguments.stoker)
+    if not list(arguments.photographs.glob("*/*")):
+        print(f"SKIPPED: no photographs in {arguments.photographs}")
+        sys.exit(SKIPPED)
+    device = next((word for word in arguments.words if word.startswith("device=")), "device=cuda")
+    if device == "device=cuda" and "device cuda" not in subprocess.run([*stoker, "info", "machine"], check=True, capture_output=True,
+                                                                text=True).stdout:
+        print("SKIPPED: no CUDA")
+        sys.exit(SKIPPED)
+    with tempfile.TemporaryDirectory() as folder:
+        print(json.dumps(waited(stoker, arguments.photographs, pathlib.Path(folder), arguments.steps, arguments.words)))
+
+
+if __name__ == "__main__":
+    main()
