@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-long goldens bench bench-peers bench-data bench-learning asan tsan fuzz tidy format docs bundle bundle-test clean
+.PHONY: help bootstrap build demo install test test-long goldens bench bench-peers bench-data bench-learning asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -40,7 +40,7 @@ demo: bootstrap ## Train on the embedded Fashion-MNIST sample and print the accu
 
 test: bootstrap ## Build and run all tests but the long ones
 	@$(call configure,release)
-	@$(call ninja,release,all headers)
+	@$(call ninja,release,all headers benches)
 	@ctest --preset release
 
 bench-peers: bootstrap ## Measure beside Python PyTorch, accelerate, Lightning: 40 minutes; QUICK=1: that it runs
@@ -114,6 +114,10 @@ bench: bootstrap ## Measure the engine and keep what comes out in bench/results/
 bundle: build ## Pack program, tests and benches into build/bundle/, to run on another Linux beside its torch 2.11
 	@$(call ninja,release,benches)
 	@tools/bundle $(RELEASE) build/bundle
+
+gpu-pack: build ## Pack the same with some data for ./gpu-run, which measures all of it on a GPU machine in 9 minutes
+	@$(call ninja,release,benches)
+	@tools/bundle $(RELEASE) build/gpu-pack $(or $(STOKER_DATA),../shared/data)
 
 bundle-test: bundle ## Try the bundle in a new Debian 12 with only Python and torch (as root)
 	@[ "$$(id -u)" != 0 ] || tools/bootstrap debootstrap
