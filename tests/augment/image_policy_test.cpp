@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "stoker/augment/pixel_kernels.h"
 #include "stoker/base/error.h"
 #include "support/pictures.h"
 
@@ -172,7 +173,7 @@ TEST(ImagePolicy, MirrorsRowsOfEveryWidth) {
     drawn.flipped = true;
     std::vector<std::uint8_t> plain(image.pixels.size());
     ResizeScratch scratch;
-    scratch.plain = true;
+    scratch.kernels = &plain_kernels();
     execute(policy, drawn, image.view(), plain, scratch);
     EXPECT_EQ(run(policy, drawn, image), plain) << width;
     for (std::size_t i = 0; i < plain.size(); ++i) {

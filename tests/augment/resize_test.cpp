@@ -9,6 +9,7 @@
 #include <random>
 #include <sstream>
 
+#include "stoker/augment/pixel_kernels.h"
 #include "stoker/base/error.h"
 #include "support/pictures.h"
 
@@ -74,13 +75,17 @@ TEST(Resize, AWindowIsThatPartOfTheWhole) {
 class ResizeBy : public ::testing::TestWithParam<Interpolation> {};
 INSTANTIATE_TEST_SUITE_P(Resize, ResizeBy, ::testing::Values(Interpolation::kBilinear, Interpolation::kBicubic));
 
-TEST_P(ResizeBy, VectorInstructionsComputeThePlainPixels) {
+TEST_P(ResizeBy, EveryFamilyOfKernelsComputesThePlainPixels) {
   std::mt19937 random(3);
   const auto within = [&](int low, int high) {
     return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
   };
-  ResizeScratch vector, plain;
-  plain.plain = true;
+  ResizeScratch plain;
+  plain.kernels = &plain_kernels();
+  std::vector<ResizeScratch> others;
+  for (const PixelKernels* family : runnable_kernels().subspan(1)) {
+    others.emplace_back().kernels = family;
+  }
   for (int round = 0; round < 400; ++round) {
     const int channels = round % 4 == 0 ? within(1, 4) : 3;
     Image image = computed_picture(within(1, 90), within(1, 70), channels, round);
@@ -98,13 +103,25 @@ TEST_P(ResizeBy, VectorInstructionsComputeThePlainPixels) {
     window.width = within(1, width - window.left);
     window.height = within(1, height - window.top);
     const int stride = window.width * channels;
-    std::vector<std::uint8_t> a(static_cast<std::size_t>(stride * window.height + 1), 99), b = a;
+    std::vector<std::uint8_t> expected(static_cast<std::size_t>(stride * window.height + 1), 99);
     const Box box{0, 0, static_cast<double>(source.width), static_cast<double>(source.height)};
-    resize(source, box, width, height, window, round % 2 == 0, a.data(), stride, vector, GetParam());
-    resize(source, box, width, height, window, round % 2 == 0, b.data(), stride, plain, GetParam());
-    ASSERT_EQ(a, b) << source.width << "x" << source.height << "x" << channels << " to " << width << "x" << height;
-    ASSERT_EQ(a.back(), 99) << "written beyond the end";
+    resize(source, box, width, height, window, round % 2 == 0, expected.data(), stride, plain, GetParam());
+    for (ResizeScratch& other : others) {
+      std::vector<std::uint8_t> out(expected.size(), 99);
+      resize(source, box, width, height, window, round % 2 == 0, out.data(), stride, other, GetParam());
+      ASSERT_EQ(out, expected) << other.kernels->name << ": " << source.width << "x" << source.height << "x" << channels
+                               << " to " << width << "x" << height;
+      ASSERT_EQ(out.back(), 99) << other.kernels->name << " writes beyond the end";
+    }
   }
+}
+
+// What is chosen by measurement can differ from run to run; what it computes cannot, by the test above.
+TEST(Resize, TheChosenKernelsAreOneFamilyOfThoseThatRunHere) {
+  const auto families = runnable_kernels();
+  EXPECT_EQ(families.front(), &plain_kernels());
+  EXPECT_EQ(std::ranges::count(families, &fastest_kernels()), 1);
+  EXPECT_EQ(&fastest_kernels(), &fastest_kernels());
 }
 
 TEST(Resize, KeepsAPlainColourAndTheSameSize) {

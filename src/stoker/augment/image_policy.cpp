@@ -216,7 +216,7 @@ void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, s
   std::uint8_t* to = out.data() + above;
   if (same_size(drawn)) {
     const ImageView wanted = source.part(drawn.left + window.left, drawn.top + window.top, window.width, window.height);
-    const PixelKernels& kernels = scratch.plain ? plain_kernels() : vector_kernels();
+    const PixelKernels& kernels = scratch.kernels != nullptr ? *scratch.kernels : fastest_kernels();
     kernels.place_rows(wanted, drawn.flipped, before, to, stride);
   } else {
     if (left + right > 0) {

@@ -10,6 +10,9 @@ constexpr int kHalf = 1 << (kWeightBits - 1);
 
 std::uint8_t to_byte(int sum) { return static_cast<std::uint8_t>(std::clamp(sum >> kWeightBits, 0, 255)); }
 
+void nothing_across(AxisWeights&, int) {}
+void nothing_down(AxisWeights&) {}
+
 void scale_rows(const std::uint8_t* const* in, int count, int channels, const AxisWeights& across, std::uint8_t* out,
                 std::ptrdiff_t stride) {
   for (int y = 0; y < count; ++y) {
@@ -58,7 +61,7 @@ void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::uin
 }  // namespace
 
 const PixelKernels& plain_kernels() {
-  static constexpr PixelKernels kKernels{scale_rows, mix_rows, place_rows};
+  static constexpr PixelKernels kKernels{"plain", nothing_across, nothing_down, scale_rows, mix_rows, place_rows};
   return kKernels;
 }
 

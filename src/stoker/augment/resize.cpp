@@ -26,20 +26,6 @@ struct Bicubic {
   }
 };
 
-// The weights once more, in pairs for the vector kernels.
-void pair_up(AxisWeights& axis) {
-  const std::size_t pairs = axis.weights.size() / 2;
-  axis.low.resize(pairs);
-  axis.high.resize(pairs);
-  for (std::size_t i = 0; i < pairs; ++i) {
-    const auto a = static_cast<std::uint32_t>(axis.weights[2 * i]),
-               b = static_cast<std::uint32_t>(axis.weights[2 * i + 1]);
-    constexpr std::uint32_t kLow = 0x7FFF;
-    axis.low[i] = (a & kLow) | (b & kLow) << 16;
-    axis.high[i] = (a >> 15 & 0xFFFF) | b >> 15 << 16;
-  }
-}
-
 // Pillow's precompute_coeffs and normalize_coeffs_8bpc, outputs first ... first + outputs - 1 of `scaled`, or in
 // reverse order. in0 and in1 are float there too: that is part of the result.
 template <typename Filter>
@@ -82,7 +68,6 @@ void weigh(int source_size, float in0, float in1, int scaled, int first, int out
     axis.first[i] = axis.first[i - 1];
     axis.count[i] = 0;
   }
-  pair_up(axis);
 }
 
 // Where source rows first ... first + count - 1 lie, for a reader of their columns left ... right - 1 that goes kSlack
@@ -147,9 +132,11 @@ void resize(ImageView source, const Box& box, int scaled_width, int scaled_heigh
   const int count = down.end - down.begin;
   const std::ptrdiff_t bytes = static_cast<std::ptrdiff_t>(window.width) * source.channels;
   const std::ptrdiff_t stride = bytes + kSlack;
-  scratch.rows.resize(std::max(scratch.rows.size(), static_cast<std::size_t>(stride * count)));
+  scratch.rows.resize(std::max(scratch.rows.size(), static_cast<std::size_t>(stride * (count + kTapGroup - 1))));
   point_to_rows(source, down.begin, count, across.begin, across.end, scratch);
-  const PixelKernels& kernels = scratch.plain ? plain_kernels() : vector_kernels();
+  const PixelKernels& kernels = scratch.kernels != nullptr ? *scratch.kernels : fastest_kernels();
+  kernels.prepare_across(across, source.channels);
+  kernels.prepare_down(down);
   kernels.scale_rows(scratch.inputs.data(), count, source.channels, across, scratch.rows.data(), stride);
   kernels.mix_rows(scratch.rows.data(), stride, bytes, down, out, out_stride);
 }

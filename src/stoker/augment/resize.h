@@ -4,6 +4,7 @@
 // image_policy. Thread-safe as long as every thread has a ResizeScratch of its own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "stoker/augment/image.h"
 
 namespace stoker::augment {
+
+struct PixelKernels;
 
 // By what the pixels around a place are weighed, stretched by the scale where a picture is made smaller.
 enum class Interpolation {
@@ -35,12 +38,24 @@ struct Box {
 struct AxisWeights {
   int outputs = 0;
   int taps = 0;
-  int begin = 0, end = 0;           // the source pixels that any output is made of
-  std::vector<int> first;           // [entries]
-  std::vector<int> count;           // [entries], at most taps
-  std::vector<int> weights;         // [entries * taps], zero beyond count
+  int begin = 0, end = 0;    // the source pixels that any output is made of
+  std::vector<int> first;    // [entries]
+  std::vector<int> count;    // [entries], at most taps
+  std::vector<int> weights;  // [entries * taps], zero beyond count
+
+  // What vector_kernels() make of the weights.
   std::vector<std::uint32_t> low;   // [entries * taps / 2]: low 15 bits of two neighbours, 16 bits each
   std::vector<std::uint32_t> high;  // the same of the bits above, signed
+
+  // What quad_kernels() make of them.
+  struct Group {            // 16 values of a row that are computed together
+    int begin = 0;          // byte of the source row that the first of their quads is made of
+    int quads = 0;          // of taps
+    std::size_t table = 0;  // where theirs begin in `tables`
+  };
+  std::vector<std::uint32_t> digits;  // [entries * taps]: of four taps their low digits, middle and high ones; nothing
+  std::vector<Group> groups;          // of the axis across; empty if the source pixels of one do not fit a vector
+  std::vector<std::uint8_t> tables;   // of each quad of a group: which bytes of the row it takes, and their digits
 };
 
 // Memory that is kept between calls.
@@ -51,7 +66,7 @@ struct ResizeScratch {
   std::vector<std::uint8_t> last_rows;      // a copy of those that nothing may be read beyond
   std::vector<std::uint8_t> rows;           // after the horizontal pass
   std::vector<double> exact;                // weights of one output pixel
-  bool plain = false;                       // without vector instructions: the same pixels, slower; for tests
+  const PixelKernels* kernels = nullptr;    // null: fastest_kernels(); others compute the same pixels, slower
 };
 
 // Scales box of source to scaled_width x scaled_height and writes the window of the result to out, nothing else being

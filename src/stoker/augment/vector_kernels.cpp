@@ -28,6 +28,21 @@ const PixelKernels* kernels() { return &plain_kernels(); }
 #else
 namespace {
 
+void pair_up(AxisWeights& axis) {
+  const std::size_t pairs = axis.weights.size() / 2;
+  axis.low.resize(pairs);
+  axis.high.resize(pairs);
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const auto a = static_cast<std::uint32_t>(axis.weights[2 * i]),
+               b = static_cast<std::uint32_t>(axis.weights[2 * i + 1]);
+    constexpr std::uint32_t kLow = 0x7FFF;
+    axis.low[i] = (a & kLow) | (b & kLow) << 16;
+    axis.high[i] = (a >> 15 & 0xFFFF) | b >> 15 << 16;
+  }
+}
+
+void pair_up_across(AxisWeights& across, int /*channels*/) { pair_up(across); }
+
 constexpr std::size_t kBlock = 16;  // bytes; shuffles and pairs stay within such blocks
 constexpr std::size_t kBlocks = HWY_MAX_BYTES >= 64 ? 4 : HWY_MAX_BYTES >= 32 ? 2 : 1;
 constexpr hn::FixedTag<std::uint8_t, kBlock * kBlocks> kBytes;
@@ -310,7 +325,7 @@ void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::uin
 }  // namespace
 
 const PixelKernels* kernels() {
-  static constexpr PixelKernels kKernels{scale_rows, mix_rows, place_rows};
+  static constexpr PixelKernels kKernels{"vector", pair_up_across, pair_up, scale_rows, mix_rows, place_rows};
   return &kKernels;
 }
 

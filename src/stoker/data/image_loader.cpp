@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "stoker/augment/pixel_kernels.h"
 #include "stoker/base/error.h"
 #include "stoker/core/load_time.h"
 #include "stoker/data/equal_batches.h"
@@ -107,7 +108,7 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
     governor_.emplace(ThreadLimits{options_.threads, options_.cores, most_threads()});
   }
   for (SampleWorkspace& workspace : workspaces_) {
-    workspace.scratch.plain = options_.plain;
+    workspace.scratch.kernels = options_.plain ? &augment::plain_kernels() : nullptr;
     workspace.gate = governor_ ? &gate_ : nullptr;
     workspace.laps.on_enter = options_.on_stage;
   }

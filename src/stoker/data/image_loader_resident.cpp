@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "stoker/augment/pixel_kernels.h"
 #include "stoker/base/error.h"
 
 namespace stoker::data {
@@ -71,7 +72,7 @@ void ResidentImages::add_rows(std::int64_t epoch, std::int64_t step, augment::Wi
 void ResidentImages::read(std::int64_t first, std::span<std::uint8_t> out) const {
   const auto bytes = static_cast<std::size_t>(reader_.row_bytes());
   SampleWorkspace workspace;
-  workspace.scratch.plain = options_.plain;
+  workspace.scratch.kernels = options_.plain ? &augment::plain_kernels() : nullptr;
   for (std::size_t at = 0; at + bytes <= out.size(); at += bytes, ++first) {
     reader_.read_row(options_.split.samples[first], options_.seed, 0, out.subspan(at, bytes), workspace);
   }
