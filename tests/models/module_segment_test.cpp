@@ -97,6 +97,21 @@ TEST(ModuleSegment, FollowsTheNetworksModeAndFreezing) {
   EXPECT_FALSE(network->norm_buffers()[0].equal(before));
 }
 
+// What a program freezes stays frozen, whether it does so before the network is built or after, whatever freeze= says.
+TEST(ModuleSegment, KeepsFrozenWhatItsOwnerFroze) {
+  const auto block = std::make_shared<Block>();
+  block->conv->weight.set_requires_grad(false);
+  const auto network = network_of(block);
+  EXPECT_FALSE(block->conv->weight.requires_grad()) << "built";
+  block->scale.set_requires_grad(false);
+  for (const int segments : {0, 1, 1, 0}) {
+    network->set_frozen(segments);
+    EXPECT_FALSE(block->conv->weight.requires_grad()) << segments;
+    EXPECT_FALSE(block->scale.requires_grad()) << segments;
+    EXPECT_EQ(block->conv->bias.requires_grad(), segments == 0) << segments;
+  }
+}
+
 TEST(ModuleSegment, SaysWhichKindOfModuleHoldsAParameter) {
   struct Kinds : torch::nn::Module {
     Kinds() {

@@ -37,6 +37,11 @@ void NetworkBuilder::end_list_segment(std::function<core::TensorList(core::Tenso
 }
 
 at::Tensor NetworkBuilder::add_parameter(const std::string& name, at::Tensor tensor, core::Role role) {
+  keep_parameter(name, tensor.set_requires_grad(true), role);
+  return tensor;
+}
+
+void NetworkBuilder::keep_parameter(const std::string& name, const at::Tensor& tensor, core::Role role) {
   if (network_->segments_.empty()) {
     fail<ConfigError>("models.builder", "\"{}\" needs a segment: call begin_segment first", name);
   }
@@ -45,9 +50,7 @@ at::Tensor NetworkBuilder::add_parameter(const std::string& name, at::Tensor ten
       fail<ConfigError>("models.builder", "two parameters are called \"{}\"", name);
     }
   }
-  tensor.set_requires_grad(true);
   network_->parameters_.push_back({name, tensor, role, network_->segments() - 1});
-  return tensor;
 }
 
 Conv2d NetworkBuilder::conv(const std::string& name, const ConvShape& shape) {

@@ -37,10 +37,10 @@ class NetworkBuilder {
 
   // A whole segment that is a torch::nn module, kept alive by the network: its parameters and running statistics under
   // their own names (after prefix), its mode following the network's. forward calls it, on one tensor. Weights start as
-  // the module has them: seed torch before making it. Roles follow from the kind of the module that holds a parameter
-  // and, elsewhere, from name and shape. A tied parameter counts once, under its first name. ConfigError for a module
-  // without parameters, or with a persistent buffer that is no floating-point one (num_batches_tracked apart, which is
-  // passed over).
+  // the module has them: seed torch before making it. Parameters that require no gradient stay frozen. Roles follow
+  // from the kind of the module that holds a parameter and, elsewhere, from name and shape. A tied parameter counts
+  // once, under its first name. ConfigError for a module without parameters, or with a persistent buffer that is no
+  // floating-point one (num_batches_tracked apart, which is passed over).
   void module_segment(std::string name, std::shared_ptr<torch::nn::Module> module,
                       std::function<at::Tensor(const at::Tensor&)> forward, const std::string& prefix = "");
 
@@ -71,7 +71,10 @@ class NetworkBuilder {
   [[nodiscard]] std::unique_ptr<Network> finish();
 
  private:
+  // One that the builder made: it trains.
   at::Tensor add_parameter(const std::string& name, at::Tensor tensor, core::Role role);
+  // One that trains if it requires a gradient.
+  void keep_parameter(const std::string& name, const at::Tensor& tensor, core::Role role);
 
   std::uint64_t seed_;
   std::unique_ptr<Network> network_;

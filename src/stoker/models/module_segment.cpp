@@ -51,8 +51,8 @@ void NetworkBuilder::module_segment(std::string name, std::shared_ptr<torch::nn:
       if (std::ranges::any_of(network_->parameters_, same)) {
         continue;  // tied to one that is there: stepped once
       }
-      add_parameter(path + parameter.key(), parameter.value(),
-                    role_of(*child.value(), parameter.key(), parameter.value()));
+      keep_parameter(path + parameter.key(), parameter.value(),
+                     role_of(*child.value(), parameter.key(), parameter.value()));
     }
     for (const auto& buffer : child.value()->named_buffers(/*recurse=*/false)) {
       if (buffer.key() == "num_batches_tracked") {

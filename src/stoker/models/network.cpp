@@ -45,7 +45,12 @@ void Network::set_frozen(int first_segments) {
     segments_[segment].mode->frozen = segment < first_segments;
   }
   for (const core::Parameter& parameter : parameters_) {
-    parameter.tensor.set_requires_grad(parameter.segment >= first_segments);
+    if (parameter.segment >= first_segments && frozen_here_.erase(parameter.name) > 0) {
+      parameter.tensor.set_requires_grad(true);
+    } else if (parameter.segment < first_segments && parameter.tensor.requires_grad()) {
+      frozen_here_.insert(parameter.name);
+      parameter.tensor.set_requires_grad(false);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,8 +58,8 @@ class Network {
   // Batch norm normalises by the batch (on) or by its running statistics (off); frozen segments stay off.
   void set_training(bool on);
   [[nodiscard]] bool training() const { return training_; }
-  // The first segments take no gradients and keep their statistics; the others train. ConfigError outside 0 ...
-  // segments().
+  // The first segments take no gradients and keep their statistics; the others train, but for parameters that took no
+  // gradient before: who froze them keeps them frozen. ConfigError outside 0 ... segments().
   void set_frozen(int first_segments);
   [[nodiscard]] int frozen() const { return frozen_; }
 
@@ -91,6 +92,7 @@ class Network {
   std::function<std::string(const std::string& name)> read_name_;  // NetworkBuilder::read_names
   bool training_ = true;
   int frozen_ = 0;
+  std::set<std::string> frozen_here_;  // parameters that trained until set_frozen()
 };
 
 // Floating-point operations (2 per multiply-add) of convolutions and linear layers for one sample of shape [C, H, W],
