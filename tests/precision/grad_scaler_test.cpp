@@ -33,11 +33,11 @@ TEST(GradScaler, EqualsPyTorchStepForStep) {
     if (const auto found = overflows.find(step); found != overflows.end()) {
       parameter.mutable_grad()[1] = found->second;
     }
-    scaler.unscale({parameter.grad()});
+    scaler.check({parameter.grad()});
     EXPECT_EQ(scaler.found_inf().item<float>(), overflows.contains(step) ? 1 : 0) << "step " << step;
     if (scaler.found_inf().item<float>() == 0) {
       const at::NoGradGuard no_grad;
-      at::Tensor(parameter).sub_(parameter.grad(), 0.01);
+      at::Tensor(parameter).sub_(parameter.grad() / scaler.current_scale(), 0.01);
     }
     scaler.update();
     parameter.mutable_grad().reset();
@@ -52,18 +52,22 @@ TEST(GradScaler, EqualsPyTorchStepForStep) {
   }
 }
 
-TEST(GradScaler, OnlyChecksWhenScalingIsOff) {
-  GradScaler scaler({.scaling = false}, at::kCPU);
-  const at::Tensor grad = at::full({4}, 0.1F), half = at::full({2}, 0.5, at::kHalf), before = grad.clone();
-  scaler.unscale({grad, at::Tensor(), half});
-  EXPECT_EQ(scaler.found_inf().item<float>(), 0);
-  EXPECT_TRUE(grad.equal(before));
-  scaler.unscale({grad, at::full({1}, kNan)});
-  EXPECT_EQ(scaler.found_inf().item<float>(), 1);
-  scaler.update();
-  EXPECT_EQ(scaler.current_scale().item<float>(), 1);
-  scaler.clear();
-  EXPECT_EQ(scaler.found_inf().item<float>(), 0);
+TEST(GradScaler, ChecksAndLeavesGradientsAsTheyAre) {
+  for (const bool scaling : {false, true}) {
+    GradScaler scaler({.scaling = scaling}, at::kCPU);
+    const at::Tensor grad = at::full({4}, 0.1F), half = at::full({2}, 6e-8, at::kHalf);
+    const at::Tensor before = grad.clone(), half_before = half.clone();
+    scaler.check({grad, at::Tensor(), half});
+    EXPECT_EQ(scaler.found_inf().item<float>(), 0);
+    EXPECT_TRUE(grad.equal(before));
+    EXPECT_TRUE(half.equal(half_before));
+    scaler.check({grad, at::full({1}, kNan)});
+    EXPECT_EQ(scaler.found_inf().item<float>(), 1);
+    scaler.update();
+    EXPECT_EQ(scaler.current_scale().item<float>(), scaling ? 32768 : 1);
+    scaler.clear();
+    EXPECT_EQ(scaler.found_inf().item<float>(), 0);
+  }
 }
 
 TEST(GradScaler, NeverWaits) {
@@ -72,7 +76,7 @@ TEST(GradScaler, NeverWaits) {
   const core::OperatorsOnly as_on_a_gpu;
   const testing::DispatchCounter counter;
   scaler.clear();
-  scaler.unscale({grad});
+  scaler.check({grad});
   scaler.update();
   EXPECT_GT(counter.total(), 0);
   EXPECT_TRUE(counter.waits().empty());

@@ -61,10 +61,11 @@ FusedOptimizer::FusedOptimizer(const OptimizerOptions& options, const std::vecto
 
 void FusedOptimizer::add(const core::Parameter& parameter) {
   const at::NoGradGuard no_grad;
-  Slot slot{parameter.name, parameter.tensor, parameter.tensor, {}, {}, {}};
+  Slot slot{parameter.name, parameter.tensor, parameter.tensor, {}, {}};
   if (at::isReducedFloatingType(parameter.tensor.scalar_type())) {
     slot.value = parameter.tensor.detach().to(at::kFloat);
-    slot.gradient_room = at::empty_like(slot.value);
+    parameter.tensor.mutable_grad().reset();
+    parameter.tensor.set_grad_dtype(at::kFloat);
   }
   const bool adam = options_.name != "sgd";
   if (adam || options_.momentum > 0) {
@@ -108,10 +109,8 @@ void FusedOptimizer::collect(const Group& group) {
     if (!grad.defined()) {
       continue;
     }
-    if (slot.has_master()) {
-      grad = at::Tensor(slot.gradient_room).copy_(grad);
-    } else if (!same_layout(grad, slot.value)) {
-      // Autograd lays gradients out like their parameters; only one that someone else put there needs this copy.
+    if (grad.scalar_type() != slot.value.scalar_type() || !same_layout(grad, slot.value)) {
+      // Autograd's gradients have the value's dtype and layout. Only one that someone else put there needs this copy.
       grad = at::empty_like(slot.value).copy_(grad);
     }
     lists_.values.push_back(as_it_lies(slot.value));
@@ -208,11 +207,6 @@ std::int64_t FusedOptimizer::state_bytes() const {
   std::int64_t bytes = 0;
   each_tensor(
       [&](const std::string&, const at::Tensor& tensor) { bytes += static_cast<std::int64_t>(tensor.nbytes()); });
-  for (const Group& group : groups_) {
-    for (const Slot& slot : group.slots) {
-      bytes += slot.has_master() ? static_cast<std::int64_t>(slot.gradient_room.nbytes()) : 0;
-    }
-  }
   return bytes;
 }
 

@@ -28,9 +28,8 @@ class FusedOptimizer final : public Optimizer {
     std::string name;
     at::Tensor parameter;
     at::Tensor value;          // what the kernel moves: the parameter, or its float32 master
-    at::Tensor gradient_room;  // float32 gradient for a master; undefined without one
     at::Tensor first, second;  // exp_avg and exp_avg_sq; or momentum and nothing; or nothing
-    [[nodiscard]] bool has_master() const { return gradient_room.defined(); }
+    [[nodiscard]] bool has_master() const { return !value.is_same(parameter); }
   };
   // Parameters that one kernel call can move together: same device, dtype, decay and learning rate.
   struct Group {

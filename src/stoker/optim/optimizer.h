@@ -46,7 +46,8 @@ class Optimizer : public core::Stateful {
 [[nodiscard]] const std::vector<std::string>& known_optimizers();
 
 // Takes the parameters that require gradients now; state tensors are named "optimizer.exp_avg.<parameter>" and so on.
-// float16 and bfloat16 parameters get float32 master weights and moments. One step counter serves all parameters, so a
+// float16 and bfloat16 parameters get float32 master weights and moments, and autograd accumulates their gradients in
+// float32 from here on (Tensor::set_grad_dtype; gradients that are there are dropped). One step counter serves all parameters, so a
 // parameter that sits a step out ages with the others (PyTorch counts each by itself). ConfigError for an unknown name
 // or a value out of range.
 [[nodiscard]] std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,

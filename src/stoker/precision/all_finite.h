@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The finite check of gradients that need no unscaling, on a CPU: a pass that only reads, by one thread. LibTorch's
+// The finite check of gradients on a CPU: a pass that only reads, by one thread. LibTorch's
 // operator multiplies each number by one and writes it back, but on all of ATen's threads. Used by GradScaler.
 // Thread-safe: no state.
 #pragma once

@@ -19,7 +19,7 @@
 namespace stoker::precision {
 namespace {
 
-void check(const GradScalerOptions& o) {
+void require_valid(const GradScalerOptions& o) {
   const bool factors =
       o.growth_factor > 1 && std::isfinite(o.growth_factor) && o.backoff_factor > 0 && o.backoff_factor < 1;
   if (!factors || !(o.initial_scale > 0 && std::isfinite(o.initial_scale)) || o.growth_interval < 1) {
@@ -33,7 +33,7 @@ void check(const GradScalerOptions& o) {
 }  // namespace
 
 GradScaler::GradScaler(const GradScalerOptions& options, at::Device device) : options_(options) {
-  check(options);
+  require_valid(options);
   const auto on_device = at::TensorOptions().device(device).dtype(at::kFloat);
   scale_ = at::full({}, options.scaling ? options.initial_scale : 1, on_device);
   growth_tracker_ = at::zeros({}, on_device.dtype(at::kInt));
@@ -41,21 +41,19 @@ GradScaler::GradScaler(const GradScalerOptions& options, at::Device device) : op
   one_ = at::ones({}, on_device);
 }
 
-void GradScaler::unscale(const std::vector<at::Tensor>& grads) {
+void GradScaler::check(const std::vector<at::Tensor>& grads) {
   const at::NoGradGuard no_grad;
-  // Through float64, as PyTorch does: the float32 reciprocal may differ in the last bit.
-  const at::Tensor inverse = options_.scaling ? scale_.to(at::kDouble).reciprocal().to(at::kFloat) : one_;
   std::vector<at::Tensor> others;
-  const bool reads_only = !options_.scaling && core::on_host(found_inf_);
+  const bool host = core::on_host(found_inf_);
   for (const at::Tensor& grad : grads) {
-    if (!reads_only || !may_check_alone(grad)) {
+    if (!host || !may_check_alone(grad)) {
       others.push_back(grad);
     } else if (!all_finite(grad)) {
       core::set_host_value(found_inf_, 1);
     }
   }
   for (const auto& [dtype, group] : core::by_dtype(others)) {
-    at::_amp_foreach_non_finite_check_and_unscale_(group, found_inf_, inverse);
+    at::_amp_foreach_non_finite_check_and_unscale_(group, found_inf_, one_);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dynamic gradient scaling for float16, and the one finite check of a step for every precision. PyTorch's GradScaler
-// step for step, without its host syncs. Called by train::Step; one thread.
+// step for step, without its host syncs and without its pass that divides: the optimizer's kernel does that. Called by
+// train::Step; one thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +13,7 @@
 namespace stoker::precision {
 
 struct GradScalerOptions {
-  bool scaling = true;  // off: the scale is 1 for good, and unscale() only checks
+  bool scaling = true;  // off: the scale is 1 for good
   double initial_scale = 65536;
   double growth_factor = 2;
   double backoff_factor = 0.5;
@@ -25,9 +26,10 @@ class GradScaler final : public core::Stateful {
   GradScaler(const GradScalerOptions& options, at::Device device);
 
   [[nodiscard]] bool scaling() const { return options_.scaling; }
-  // Divides the gradients by the scale in place and raises found_inf if any element is infinite or NaN. Once a step,
-  // after backward; may be called on parts. Undefined tensors are passed over.
-  void unscale(const std::vector<at::Tensor>& grads);
+  // Raises found_inf if any element is infinite or NaN. Gradients stay as they are: Optimizer::step divides them by
+  // current_scale() in float32, where dividing float16 gradients in place would turn those below 6e-8 into 0. Once a
+  // step, after backward; may be called on parts. Undefined tensors are passed over.
+  void check(const std::vector<at::Tensor>& grads);
   // float32 [1] on the device: 1 if this step must change nothing. For Optimizer::step and Ema::update.
   [[nodiscard]] at::Tensor& found_inf() { return found_inf_; }
   // float32 0-dim on the device.
@@ -44,7 +46,7 @@ class GradScaler final : public core::Stateful {
  private:
   GradScalerOptions options_;
   at::Tensor scale_, growth_tracker_, found_inf_;
-  at::Tensor one_;  // float32 0-dim: the inverse scale while scaling is off
+  at::Tensor one_;  // float32 0-dim: what LibTorch's check multiplies by
 };
 
 }  // namespace stoker::precision

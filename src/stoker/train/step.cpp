@@ -139,7 +139,8 @@ void Step::commit(double lr) {
   if (options_.clip > 0) {
     std::tie(grad_norm, grad_scale) = norm_and_scale(grads);
   } else {
-    parts_.scaler.unscale(grads);
+    parts_.scaler.check(grads);
+    grad_scale = parts_.scaler.scaling() ? parts_.scaler.current_scale() : at::Tensor();
   }
   judge_and_report(
       {loss_parts_, grad_norm, options_.autocast == at::kHalf ? parts_.scaler.current_scale() : at::Tensor()},
