@@ -75,5 +75,20 @@ TEST_F(ParallelTest, WhatIsThrownArrives) {
                std::out_of_range);
 }
 
+TEST_F(ParallelTest, OneThreadHoldsForItsScopeAndItsThread) {
+  at::set_num_threads(3);
+  {
+    const OneThread alone;
+    EXPECT_EQ(at::get_num_threads(), 1);
+    int calls = 0;
+    parallel_for(8, [&](std::int64_t begin, std::int64_t end) {
+      EXPECT_EQ(end - begin, 8);
+      ++calls;
+    });
+    EXPECT_EQ(calls, 1);
+  }
+  EXPECT_EQ(at::get_num_threads(), 3);
+}
+
 }  // namespace
 }  // namespace stoker::core

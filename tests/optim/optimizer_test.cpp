@@ -2,11 +2,14 @@
 // Fused optimizers against Python PyTorch's plain ones; skipped steps; state that comes back; half parameters.
 #include "stoker/optim/optimizer.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "golden/optimizers.h"
@@ -220,6 +223,54 @@ TEST(Optimizer, KeepsFloat32MastersOfHalfParameters) {
   }
   EXPECT_NEAR(toy.parameters[0].tensor[0][0].item<double>(), start - 1000 * 0x1p-14, 1e-3);
   EXPECT_EQ(toy.parameters[0].tensor.scalar_type(), at::kHalf);
+}
+
+// On how many threads each call of the fused kernels ran, by the number of tensors in it.
+class FusedCalls {
+ public:
+  FusedCalls() {
+    calls().clear();
+    handle_ = at::addGlobalCallback(at::RecordFunctionCallback([](const at::RecordFunction& call) {
+                                      if (std::string_view(call.name()).starts_with("aten::_fused_")) {
+                                        const auto tensors = call.inputs()[0].toTensorVector().size();
+                                        calls().emplace_back(tensors, at::get_num_threads());
+                                      }
+                                      return std::unique_ptr<at::ObserverContext>();
+                                    })
+                                        .needsInputs(true)
+                                        .scopes({at::RecordScope::FUNCTION}));
+  }
+  ~FusedCalls() { at::removeCallback(handle_); }
+  FusedCalls(const FusedCalls&) = delete;
+  FusedCalls& operator=(const FusedCalls&) = delete;
+  static std::vector<std::pair<std::size_t, int>>& calls() {
+    static std::vector<std::pair<std::size_t, int>> seen;
+    return seen;
+  }
+
+ private:
+  at::CallbackHandle handle_;
+};
+
+// LibTorch's kernels wake every thread for each tensor.
+TEST(Optimizer, SmallTensorsStayOnOneThread) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(3);
+  for (const auto& [name, numbers] : {std::pair{"adamw", 1 << 14}, std::pair{"sgd", 1 << 15}}) {
+    std::vector<core::Parameter> parameters;
+    for (const std::int64_t size : {std::int64_t{4}, std::int64_t{numbers}, std::int64_t{2000}}) {
+      const at::Tensor value = at::ones({size}).set_requires_grad(true);
+      value.mutable_grad() = at::ones({size});
+      parameters.push_back({std::to_string(size), value, core::Role::kLinear, 0});
+    }
+    const auto optimizer = make_optimizer({.name = name}, parameters);
+    const FusedCalls seen;
+    optimizer->step(0.1);
+    EXPECT_THAT(FusedCalls::calls(), ::testing::UnorderedElementsAre(::testing::Pair(2U, 1), ::testing::Pair(1U, 3)))
+        << name;
+    EXPECT_EQ(at::get_num_threads(), 3) << "as before";
+  }
+  at::set_num_threads(before);
 }
 
 TEST(Optimizer, NeitherWaitsNorAllocates) {

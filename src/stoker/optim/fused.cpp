@@ -16,6 +16,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/core/host_value.h"
+#include "stoker/core/parallel.h"
 
 namespace stoker::optim {
 namespace {
@@ -42,6 +43,12 @@ at::Tensor as_it_lies(const at::Tensor& tensor) {
 }
 
 }  // namespace
+
+// The gradient is read; value and moments are read and written.
+std::int64_t FusedOptimizer::Slot::bytes_moved() const {
+  const int passes = 3 + (first.defined() ? 2 : 0) + (second.defined() ? 2 : 0);
+  return static_cast<std::int64_t>(value.nbytes()) * passes;
+}
 
 FusedOptimizer::FusedOptimizer(const OptimizerOptions& options, const std::vector<core::Parameter>& parameters)
     : options_(options) {
@@ -76,13 +83,16 @@ void FusedOptimizer::add(const core::Parameter& parameter) {
   }
   const bool decays = parameter.role != core::Role::kNorm && parameter.role != core::Role::kBias;
   const double lr_factor = options_.lr_factor ? options_.lr_factor(parameter) : 1;
-  group_for(slot.value, decays ? options_.weight_decay : 0, lr_factor).slots.push_back(std::move(slot));
+  Group& group = group_for(slot, decays ? options_.weight_decay : 0, lr_factor);
+  group.slots.push_back(std::move(slot));
 }
 
-FusedOptimizer::Group& FusedOptimizer::group_for(const at::Tensor& value, double weight_decay, double lr_factor) {
+FusedOptimizer::Group& FusedOptimizer::group_for(const Slot& slot, double weight_decay, double lr_factor) {
+  const at::Tensor& value = slot.value;
+  const bool one_thread = value.is_cpu() && slot.bytes_moved() <= core::kOneThreadBytes;
   for (Group& group : groups_) {
     if (group.device == value.device() && group.dtype == value.scalar_type() && group.weight_decay == weight_decay &&
-        group.lr_factor == lr_factor) {
+        group.lr_factor == lr_factor && group.one_thread == one_thread) {
       return group;
     }
   }
@@ -92,7 +102,7 @@ FusedOptimizer::Group& FusedOptimizer::group_for(const at::Tensor& value, double
     counter = step_counters_.end() - 1;
     ones_.push_back(at::ones_like(*counter));
   }
-  groups_.push_back({value.device(), value.scalar_type(), weight_decay, lr_factor, {}, *counter});
+  groups_.push_back({value.device(), value.scalar_type(), weight_decay, lr_factor, one_thread, {}, *counter});
   return groups_.back();
 }
 
@@ -163,7 +173,13 @@ void FusedOptimizer::step(double lr, const at::Tensor& found_inf, const at::Tens
     if (lists_.values.empty()) {
       continue;
     }
-    launch(group, lr * group.lr_factor, found_inf, grad_scale);
+    {
+      std::optional<core::OneThread> alone;  // LibTorch's kernels wake every thread for a tensor of one number
+      if (group.one_thread) {
+        alone.emplace();
+      }
+      launch(group, lr * group.lr_factor, found_inf, grad_scale);
+    }
     for (const Slot& slot : group.slots) {
       if (slot.has_master()) {
         at::Tensor(slot.parameter).copy_(slot.value);

@@ -30,12 +30,16 @@ class FusedOptimizer final : public Optimizer {
     at::Tensor value;          // what the kernel moves: the parameter, or its float32 master
     at::Tensor first, second;  // exp_avg and exp_avg_sq; or momentum and nothing; or nothing
     [[nodiscard]] bool has_master() const { return !value.is_same(parameter); }
+    // By a step, on a CPU: what core::kOneThreadBytes is held against.
+    [[nodiscard]] std::int64_t bytes_moved() const;
   };
-  // Parameters that one kernel call can move together: same device, dtype, decay and learning rate.
+  // Parameters that one kernel call can move together: same device, dtype, decay and learning rate, and all worth
+  // several threads or none.
   struct Group {
     at::Device device;
     at::ScalarType dtype;
     double weight_decay, lr_factor;
+    bool one_thread;  // on a CPU: too small to be shared
     std::vector<Slot> slots;
     at::Tensor steps;  // float32 0-dim on the device: steps taken; one for all groups of a device
   };
@@ -46,7 +50,8 @@ class FusedOptimizer final : public Optimizer {
   };
 
   void add(const core::Parameter& parameter);
-  Group& group_for(const at::Tensor& value, double weight_decay, double lr_factor);
+  // The group that a slot belongs to; a new one if there is none yet.
+  Group& group_for(const Slot& slot, double weight_decay, double lr_factor);
   void collect(const Group& group);
   void launch(const Group& group, double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale);
   // Calls visit(name, tensor) for every tensor of the state.

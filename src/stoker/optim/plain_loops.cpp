@@ -12,9 +12,9 @@
 namespace stoker::optim {
 namespace {
 
-constexpr std::int64_t kLanes = 32;       // sums of their own, so that the loop becomes vector instructions
-constexpr std::int64_t kBlock = 2048;     // numbers added up in float32: 64 a lane
-constexpr std::int64_t kChunk = 1 << 16;  // what a thread takes at once: some 3 us, as long as it takes to wake one
+constexpr std::int64_t kLanes = 32;    // sums of their own, so that the loop becomes vector instructions
+constexpr std::int64_t kBlock = 2048;  // numbers added up in float32: 64 a lane
+constexpr std::int64_t kChunk = core::kOneThreadBytes / sizeof(float);  // numbers that a thread takes at once
 
 double in_float64(const float* x, std::int64_t count) {
   return std::accumulate(x, x + count, 0.0, [](double sum, double value) { return sum + value * value; });

@@ -8,11 +8,10 @@
 #include <cstdint>
 
 #include "stoker/core/host_value.h"
+#include "stoker/core/parallel.h"
 
 namespace stoker::precision {
 namespace {
-
-constexpr std::int64_t kAlone = 1 << 16;  // numbers that one thread has seen before several have begun: some 3 us
 
 // Zero for a finite number, which is all that NaN and infinity less themselves are not.
 std::uint32_t fault(float x) { return std::bit_cast<std::uint32_t>(x - x); }
@@ -21,7 +20,8 @@ std::uint32_t fault(float x) { return std::bit_cast<std::uint32_t>(x - x); }
 
 bool may_check_alone(const at::Tensor& tensor) {
   return tensor.defined() && core::on_host(tensor) && tensor.scalar_type() == at::kFloat &&
-         tensor.is_non_overlapping_and_dense() && (tensor.numel() <= kAlone || at::get_num_threads() == 1);
+         tensor.is_non_overlapping_and_dense() &&
+         (static_cast<std::int64_t>(tensor.nbytes()) <= core::kOneThreadBytes || at::get_num_threads() == 1);
 }
 
 bool all_finite(const at::Tensor& tensor) {
