@@ -101,6 +101,19 @@ TEST(Feeding, WhatCostsMoreThanWaitingIsNamed) {
   EXPECT_NE(feeding.words.find("sometimes late (20.0 %"), std::string::npos) << feeding.words;
 }
 
+// A loop that waits for its device waits for steps, not for anything that keeps it from them.
+TEST(Feeding, WaitingForTheDeviceHidesNoLateLoader) {
+  core::Fed fed = pipeline(1e-3, 1, {{"JPEG decode", 1.25e-3, 1.25e-3, 1.25e-3}});
+  fed.consumer = {{"step", 1}, {"device wait", 6.9}, {"log", 0.1}};
+  const Feeding late = explain(fed);
+  EXPECT_TRUE(late.late);
+  EXPECT_EQ(late.stage, "JPEG decode");
+  fed.waited_seconds = 0;
+  EXPECT_NE(explain(fed).words.find("data is never late (0.0 % of the time waited); device wait takes 86 %"),
+            std::string::npos)
+      << explain(fed).words;
+}
+
 TEST(Feeding, OneSlowSampleIsNamed) {
   core::Fed fed = pipeline(1e-3, 4, {{"read", 1e-4, 1e-4, 1e-4}});
   fed.waited_seconds = 5;

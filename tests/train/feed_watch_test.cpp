@@ -76,14 +76,15 @@ TEST_F(FeedWatchTest, TellsEachStretchOfTimeAndTheWhole) {
   EXPECT_EQ(told_.all[0].source.copy_seconds, 2.5);
   EXPECT_EQ(by_name(told_.all[0].source.stages), (Seconds{{"read", 5}}));
   EXPECT_EQ(by_name(told_.all[0].consumer),
-            (Seconds{{"step", 1.25}, {"log", 0.25}, {"checkpoint", 0}, {"evaluation", 0}}));
+            (Seconds{{"step", 1.25}, {"device wait", 0}, {"log", 0.25}, {"checkpoint", 0}, {"evaluation", 0}}));
 
   watch_.step_done(3);
   EXPECT_EQ(told_.all.size(), 1U) << "just told";
+  watch_.spend(LoopWork::kDevice, [this] { time_ += 0.25; });
   watch_.add(LoopWork::kCheckpoint, 1);
   watch_.add(LoopWork::kEvaluation, 0.5);
   source_.work(8);
-  time_ += 3;
+  time_ += 2.75;
   watch_.step_done(4);
   ASSERT_EQ(told_.all.size(), 2U);
   EXPECT_EQ(told_.all[1].step, 4);
@@ -92,7 +93,7 @@ TEST_F(FeedWatchTest, TellsEachStretchOfTimeAndTheWhole) {
   EXPECT_EQ(told_.all[1].source.samples, 8);
   EXPECT_EQ(by_name(told_.all[1].source.stages), (Seconds{{"read", 1}}));
   EXPECT_EQ(by_name(told_.all[1].consumer),
-            (Seconds{{"step", 1.5}, {"log", 0}, {"checkpoint", 1}, {"evaluation", 0.5}}));
+            (Seconds{{"step", 1.25}, {"device wait", 0.25}, {"log", 0}, {"checkpoint", 1}, {"evaluation", 0.5}}));
 
   time_ += 1;
   const core::Fed whole = watch_.total(5);
@@ -102,7 +103,8 @@ TEST_F(FeedWatchTest, TellsEachStretchOfTimeAndTheWhole) {
   EXPECT_EQ(whole.waited_seconds, 0.5);
   EXPECT_EQ(whole.source.samples, 48);
   EXPECT_EQ(by_name(whole.source.stages), (Seconds{{"read", 6}}));
-  EXPECT_EQ(by_name(whole.consumer), (Seconds{{"step", 3.75}, {"log", 0.25}, {"checkpoint", 1}, {"evaluation", 0.5}}));
+  EXPECT_EQ(by_name(whole.consumer),
+            (Seconds{{"step", 3.5}, {"device wait", 0.25}, {"log", 0.25}, {"checkpoint", 1}, {"evaluation", 0.5}}));
 }
 
 TEST_F(FeedWatchTest, ASourceMayTellNothing) {

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop and evaluations that are interrupted: by a signal, by the time limit, and gone on with.
+// The loop: evaluations that are interrupted and gone on with, what is saved before an error ends it, a loss that is
+// not finite, and where its time goes, by a clock that is set by hand.
 #include "stoker/train/loop.h"
 
+#include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "stoker/base/error.h"
 #include "stoker/core/communicator.h"
 #include "stoker/optim/optimizer.h"
 #include "stoker/precision/grad_scaler.h"
 #include "stoker/train/evaluate.h"
 #include "stoker/train/evaluation_watch.h"
+#include "stoker/train/skip_watch.h"
 #include "support/toy_trainable.h"
 
 namespace stoker::train {
@@ -17,16 +27,23 @@ namespace {
 
 using stoker::testing::toy_batch;
 using stoker::testing::ToyTrainable;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Log = std::vector<std::string>;
 
 constexpr std::int64_t kEpochSteps = 4;
 
-// Epochs of four batches, from a position on.
+// Epochs of four batches, from a position on. before: called for each; nan_from: steps whose pictures hold a NaN.
 class ToySource final : public core::BatchSource {
  public:
-  explicit ToySource(core::Position start) : at_(start) {}
+  explicit ToySource(core::Position start, std::function<void(core::Position)> before = {},
+                     std::int64_t nan_from = std::numeric_limits<std::int64_t>::max())
+      : at_(start), before_(std::move(before)), nan_from_(nan_from) {}
   [[nodiscard]] std::optional<core::Batch> next() override {
+    if (before_) {
+      before_(at_);
+    }
     if (at_.step == kEpochSteps) {
       at_ = {at_.epoch + 1, 0};
       return std::nullopt;
@@ -36,12 +53,17 @@ class ToySource final : public core::BatchSource {
     for (const char* field : {"x", "y", "mask"}) {
       batch.set(field, made[field]);
     }
+    if (at_.epoch * kEpochSteps + at_.step >= nan_from_) {
+      batch.set("x", made["x"] * std::nan(""));
+    }
     ++at_.step;
     return batch;
   }
 
  private:
   core::Position at_;
+  std::function<void(core::Position)> before_;
+  std::int64_t nan_from_;
 };
 
 class Emitted final : public core::EventEmitter {
@@ -51,9 +73,15 @@ class Emitted final : public core::EventEmitter {
       findings.push_back(finding->text);
     } else if (const auto* evaluating = std::get_if<core::Evaluating>(&event)) {
       shares.emplace_back(evaluating->done, evaluating->samples);
+    } else if (const auto* step = std::get_if<core::StepFinished>(&event)) {
+      step_seconds.push_back(step->seconds);
+    } else if (const auto* evaluated = std::get_if<core::Evaluated>(&event)) {
+      best.push_back(evaluated->best);
     }
   }
   Log findings;
+  std::vector<double> step_seconds;
+  std::vector<bool> best;
   std::vector<std::pair<std::int64_t, std::int64_t>> shares;
 };
 
@@ -66,7 +94,7 @@ struct Rig {
     core::State saved;  // as a checkpoint would bring it back
     progress.save_state(saved);
     progress.load_state(saved);
-    ToySource source(progress.position);
+    ToySource source(progress.position, before_batch, nan_from);
     Step step({model, *optimizer, scaler, ranks}, {});
     device::ScalarRing ring(at::kCPU, step.scalar_names().size());
     std::atomic<bool> stop{false};
@@ -76,9 +104,9 @@ struct Rig {
         return {};
       }
       log.push_back("evaluated " + std::to_string(progress.step));
-      return {{"loss", 1, false}};
+      return {{"accuracy", 0.5, true}, {"loss", val_loss, false}};
     };
-    FeedWatch feed(source, events);
+    FeedWatch feed(source, events, [this] { return time; });
     const LoopParts parts{source,
                           step,
                           progress,
@@ -86,13 +114,19 @@ struct Rig {
                           events,
                           feed,
                           [](std::int64_t) { return 0.1; },
-                          evaluate,
+                          validates ? std::function<std::vector<core::MetricValue>()>(evaluate) : nullptr,
                           {},
-                          [&](const char* kind) { log.push_back(kind + (" " + std::to_string(progress.step))); },
-                          [](std::int64_t) { return std::string(); },
+                          [&](const char* kind) {
+                            time += save_seconds;
+                            log.push_back(kind + (" " + std::to_string(progress.step)));
+                          },
+                          [](std::int64_t index) { return "row " + std::to_string(index); },
                           [] { return std::int64_t{-1}; },
-                          stop};
-    return run_loop(parts, plan, last_step);
+                          stop,
+                          [&] { log.push_back("rescued " + std::to_string(progress.step)); }};
+    const LoopEnd end = run_loop(parts, plan, last_step);
+    fed = feed.total(progress.step);
+    return end;
   }
 
   ToyTrainable model{at::kFloat};
@@ -103,6 +137,12 @@ struct Rig {
   Emitted events;
   Log log;
   bool signals = true;
+  bool validates = true;
+  double val_loss = 1;
+  double time = 1000, save_seconds = 0;  // by the clock on the wall; what a save takes
+  std::function<void(core::Position)> before_batch;
+  std::int64_t nan_from = std::numeric_limits<std::int64_t>::max();  // step whose samples, and later ones, are NaN
+  core::Fed fed;
 };
 
 Plan toy_plan() {
@@ -159,6 +199,156 @@ TEST(Loop, AnEvaluationThatTheTimeLimitEndsIsNamed) {
   EXPECT_EQ(rig.run(toy_plan(), 10, 4), LoopEnd::kTimeUp);
   EXPECT_THAT(rig.log, ElementsAre("last 4"));
   EXPECT_THAT(rig.events.findings, ElementsAre(::testing::HasSubstr("validation after step 4")));
+}
+
+// What the loop says where it fails; empty: it did not.
+std::string complaint(Rig& rig, const Plan& plan, std::int64_t last_step) {
+  try {
+    rig.run(plan, last_step);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Loop, StepsSinceTheLastCheckpointAreSavedBeforeAnErrorEndsIt) {
+  const auto fails_at = [](Rig& rig, core::Position where, const std::function<void()>& how) {
+    rig.before_batch = [=](core::Position at) {
+      if (at.epoch == where.epoch && at.step == where.step) {
+        how();
+      }
+    };
+  };
+  const auto data_error = [] { fail<DataError>("test", "a sample is gone"); };
+  Rig rig;
+  fails_at(rig, {1, 2}, data_error);
+  EXPECT_THAT(complaint(rig, toy_plan(), 10), HasSubstr("a sample is gone"));
+  EXPECT_EQ(rig.log.back(), "rescued 6");
+  EXPECT_EQ(rig.progress.position.step, 2);
+
+  Rig saved;  // at an epoch's end: nothing came since
+  fails_at(saved, {1, 0}, data_error);
+  EXPECT_THAT(complaint(saved, toy_plan(), 10), HasSubstr("a sample is gone"));
+  EXPECT_EQ(saved.log.back(), "last 4");
+
+  Rig fresh;  // nothing was trained
+  fails_at(fresh, {0, 0}, data_error);
+  EXPECT_THAT(complaint(fresh, toy_plan(), 10), HasSubstr("a sample is gone"));
+  EXPECT_TRUE(fresh.log.empty());
+
+  Rig lost;  // nothing can be copied from a device that failed
+  fails_at(lost, {1, 2}, [] { throw c10::AcceleratorError({}, 719, "CUDA error: unspecified launch failure"); });
+  EXPECT_THAT(complaint(lost, toy_plan(), 10), HasSubstr("unspecified launch failure"));
+  EXPECT_EQ(lost.log.back(), "last 4");
+
+  Rig full;  // it can where its memory was too small
+  fails_at(full, {1, 2}, [] { throw c10::AcceleratorError({}, 2, "CUDA error: out of memory"); });
+  EXPECT_THAT(complaint(full, toy_plan(), 10), HasSubstr("out of memory"));
+  EXPECT_EQ(full.log.back(), "rescued 6");
+}
+
+// Breaks down in the middle of the parameters.
+class HalfStep final : public optim::Optimizer {
+ public:
+  void step(double, const at::Tensor&, const at::Tensor&) override {
+    if (++steps_ == 3) {
+      fail<Error>("test", "half a step");
+    }
+  }
+  [[nodiscard]] std::int64_t state_bytes() const override { return 0; }
+  void save_state(core::State&) const override {}
+  void load_state(const core::State&) override {}
+
+ private:
+  int steps_ = 0;
+};
+
+TEST(Loop, ParametersOfNoStepAreNotSaved) {
+  Rig rig;
+  rig.optimizer = std::make_unique<HalfStep>();
+  EXPECT_THAT(complaint(rig, toy_plan(), 10), HasSubstr("half a step"));
+  EXPECT_EQ(rig.progress.step, 2);
+  EXPECT_TRUE(rig.log.empty());
+}
+
+TEST(Loop, ARunThatEndsWithALossOfNaNHasFailed) {
+  Rig rig;  // fewer steps than skip_limit
+  rig.validates = false;
+  rig.nan_from = 3;
+  Plan plan = toy_plan();
+  plan.skip_limit = 10;
+  EXPECT_THAT(complaint(rig, plan, 5),
+              AllOf(HasSubstr("ends with a loss of nan at step 5"), HasSubstr("2 steps in a row were not finite"),
+                    HasSubstr("began with row 0, row 1, row 2")));
+  EXPECT_EQ(rig.log, (Log{"last 4", "rescued 5"}));
+
+  Rig broken;  // the model
+  broken.val_loss = std::nan("");
+  EXPECT_THAT(complaint(broken, plan, 5), HasSubstr("a loss of nan on validation after step 5"));
+  EXPECT_THAT(broken.events.best, ElementsAre(false, false)) << "an accuracy beside a loss of NaN is no gain";
+  EXPECT_EQ(broken.log, (Log{"evaluated 4", "last 4", "evaluated 5", "rescued 5"}));
+  EXPECT_EQ(broken.progress.evaluated_step, 4) << "a resume would end in success";
+  EXPECT_THAT(complaint(broken, plan, 5), HasSubstr("a loss of nan on validation after step 5"));
+
+  Rig sample;  // a sample of the last batch, while the model is fine
+  sample.nan_from = 4;
+  EXPECT_EQ(complaint(sample, plan, 5), "");
+  EXPECT_EQ(sample.log.back(), "last 5");
+}
+
+TEST(Loop, NeitherASaveNorAnEvaluationIsAStepsTime) {
+  Rig rig;
+  rig.save_seconds = 100;
+  rig.before_batch = [&](core::Position) { rig.time += 1; };
+  Plan plan = toy_plan();
+  plan.save_every = 2;
+  plan.eval_every = 3;
+  EXPECT_EQ(rig.run(plan, 7), LoopEnd::kDone);
+  EXPECT_THAT(rig.events.step_seconds, ::testing::Each(1.0));
+  EXPECT_EQ(rig.events.step_seconds.size(), 7U);
+  std::map<std::string, double> spent;
+  for (const core::StageFigures& stage : rig.fed.consumer) {
+    spent[stage.name] = stage.seconds;
+  }
+  EXPECT_EQ(spent["checkpoint"], 100 * 5) << "last at 2, 4, 6 and 7, best at 3";
+  EXPECT_EQ(spent["step"], 0);
+}
+
+// Scalars of a device that takes its time.
+class SlowScalars final : public core::PendingScalars {
+ public:
+  explicit SlowScalars(double& time) : time_(time) {}
+  [[nodiscard]] core::Scalars read() const override {
+    time_ += 2;
+    return {{}, 8};
+  }
+
+ private:
+  double& time_;
+};
+
+TEST(Loop, WaitingForTheDeviceIsNoLogging) {
+  Emitted events;
+  ToySource source({});
+  ToyTrainable model(at::kFloat);
+  Step step(model, {.name = "sgd"});
+  Progress progress;
+  device::ScalarRing ring(at::kCPU, step.scalar_names().size());
+  double time = 0;
+  FeedWatch feed(source, events, [&] { return time; });
+  const std::atomic<bool> stop{false};
+  const LoopParts parts{source, step, progress, ring, events, feed, {}, {}, {}, {}, {}, {}, stop};
+  SkipWatch skips(parts, 10, /*lag=*/1);
+  feed.start();
+  skips.watch(1, std::make_shared<SlowScalars>(time), {0});
+  EXPECT_EQ(time, 0) << "a step may be under way";
+  skips.watch(2, std::make_shared<SlowScalars>(time), {1});
+  EXPECT_EQ(time, 2);
+  skips.finish();
+  EXPECT_EQ(time, 4);
+  for (const core::StageFigures& stage : feed.total(2).consumer) {
+    EXPECT_EQ(stage.seconds, stage.name == "device wait" ? 4 : 0) << stage.name;
+  }
 }
 
 TEST(EvaluationWatch, GivesUpBetweenBatchesAndSaysHowFarItIs) {

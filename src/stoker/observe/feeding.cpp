@@ -26,11 +26,12 @@ void name_longest(const std::vector<core::StageFigures>& stages, Feeding& feedin
   }
 }
 
-// What of the time went into the longest thing that is not the step itself: logging, a checkpoint, an evaluation.
+// What of the time went into the longest thing that is not the step itself: logging, a checkpoint, an evaluation. Where
+// the loop waits for the device, the device computes steps.
 double longest_pause(const core::Fed& figures) {
   double longest = 0;
   for (const core::StageFigures& each : figures.consumer) {
-    longest = each.name == "step" ? longest : std::max(longest, each.seconds);
+    longest = each.name == "step" || each.name == "device wait" ? longest : std::max(longest, each.seconds);
   }
   return longest / figures.seconds;
 }

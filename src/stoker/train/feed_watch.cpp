@@ -2,6 +2,7 @@
 #include "stoker/train/feed_watch.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace stoker::train {
 
@@ -19,9 +20,12 @@ core::Fed FeedWatch::total(std::int64_t step) const {
   all.seconds = elapsed();
   all.waited_seconds = spent(LoopWork::kWait);
   all.source = core::between(begun_, source_.figures().value_or(core::SourceFigures{}));
-  const double log = spent(LoopWork::kLog), save = spent(LoopWork::kCheckpoint), judge = spent(LoopWork::kEvaluation);
-  const double step_seconds = std::max(all.seconds - all.waited_seconds - log - save - judge, 0.0);
-  all.consumer = {{"step", step_seconds}, {"log", log}, {"checkpoint", save}, {"evaluation", judge}};
+  const double others = std::accumulate(spent_.begin(), spent_.end(), 0.0);
+  all.consumer = {{"step", std::max(all.seconds - others, 0.0)},
+                  {"device wait", spent(LoopWork::kDevice)},
+                  {"log", spent(LoopWork::kLog)},
+                  {"checkpoint", spent(LoopWork::kCheckpoint)},
+                  {"evaluation", spent(LoopWork::kEvaluation)}};
   return all;
 }
 

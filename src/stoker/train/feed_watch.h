@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of the training loop goes: waiting for data, logging, saving, evaluating, and what is left, the step.
-// Tells it now and then as an event, and of the whole loop at its end. Used by run_loop, on its thread.
+// Where the time of the training loop goes: waiting for data, waiting for the device, logging, saving, evaluating, and
+// what is left, the step. Tells it now and then as an event, and of the whole loop at its end. The loop's clock. Used
+// by run_loop, on its thread.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -14,7 +16,9 @@
 
 namespace stoker::train {
 
-enum class LoopWork { kWait, kLog, kCheckpoint, kEvaluation };
+// kDevice: until the device has done steps that were handed to it; its own work, not the host's.
+enum class LoopWork { kWait, kDevice, kLog, kCheckpoint, kEvaluation };
+inline constexpr std::size_t kLoopWorks = 5;
 
 class FeedWatch {
  public:
@@ -24,7 +28,16 @@ class FeedWatch {
 
   // The loop begins: what came before is not counted.
   void start();
+  // Seconds, on the clock that all times of the loop are taken from.
+  [[nodiscard]] double now() const { return clock_(); }
   void add(LoopWork work, double seconds) { spent_[static_cast<std::size_t>(work)] += seconds; }
+  // Does a piece of work, and adds what it takes.
+  template <typename Piece>
+  void spend(LoopWork work, const Piece& piece) {
+    const double began = now();
+    piece();
+    add(work, now() - began);
+  }
   // After each step; emits core::Fed where it is time for one.
   void step_done(std::int64_t step) {
     if (elapsed() - told_.seconds >= core::kFedEach) {
@@ -42,9 +55,9 @@ class FeedWatch {
   core::EventEmitter& events_;
   std::function<double()> clock_;
   double started_ = clock_();
-  core::SourceFigures begun_;         // the source's figures at start()
-  std::array<double, 4> spent_ = {};  // seconds since start(), by LoopWork
-  core::Fed told_;                    // the total when the last event was emitted
+  core::SourceFigures begun_;                  // the source's figures at start()
+  std::array<double, kLoopWorks> spent_ = {};  // seconds since start(), by LoopWork
+  core::Fed told_;                             // the total when the last event was emitted
 };
 
 }  // namespace stoker::train

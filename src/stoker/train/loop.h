@@ -32,13 +32,19 @@ struct LoopParts {
   std::function<std::string(std::int64_t index)> sample_name;  // of a dataset index, for messages
   std::function<std::int64_t()> memory_bytes;                  // held by tensors, -1 if unknown
   const std::atomic<bool>& stop;                               // set by a signal: finish the step, save, return
+  std::function<void()> rescue = {};  // writes "last" before an error leaves the loop, if it is finite; may be empty
 };
 
 enum class LoopEnd { kDone, kStopped, kEarlyStop, kTimeUp };
 
-// Trains until last_step, after the evaluation that was interrupted at progress.step, if one was. DataError from the
-// source passes through; Error when more than plan.skip_limit steps in a row were not finite, naming the samples of the
-// last one. An evaluation that is interrupted leaves no trace: the run can go on with it.
+// Trains until last_step, after the evaluation that was interrupted at progress.step, if one was. Error when more than
+// plan.skip_limit steps in a row were not finite, naming the samples of the last one, and where the run ends with a
+// loss that is not finite: on validation, or without one at the last step. Errors of source, step and evaluation pass
+// through. Before an error leaves, the steps since the last checkpoint go to parts.rescue. An evaluation that is
+// interrupted leaves no trace: the run can go on with it. All times are taken from the clock of parts.feed.
 LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_step);
+
+// Whether a run that goes on from here was stopped before it had the figures of this step.
+[[nodiscard]] bool owes_evaluation(const Progress& progress, const Plan& plan, std::int64_t last_step);
 
 }  // namespace stoker::train

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 
 namespace stoker::train {
@@ -24,27 +25,34 @@ void SkipWatch::check_down_to(std::size_t left) {
   while (seen_.size() > left) {
     const Seen oldest = std::move(seen_.front());
     seen_.pop_front();
-    check(oldest);
+    core::Scalars scalars;
+    parts_.feed.spend(LoopWork::kDevice, [&] { scalars = oldest.scalars->read(); });
+    check(oldest, scalars);
   }
 }
 
-void SkipWatch::check(const Seen& seen) const {
-  const auto skipped = static_cast<std::int64_t>(seen.scalars->read().values[column_]);
+void SkipWatch::check(const Seen& seen, const core::Scalars& scalars) {
+  const auto skipped = static_cast<std::int64_t>(scalars.values[column_]);
+  last_loss_ = scalars.values[0];
+  last_fault_.clear();
   if (skipped == 0) {
     return;
   }
   parts_.events.emit(core::FaultSurvived{
       seen.step, "non_finite", fmt::format("skipped: its loss or gradients are not finite ({} in a row)", skipped)});
+  last_fault_ = fmt::format("{} in a row {} not finite; the last batch of {} began with {}", counted(skipped, "step"),
+                            skipped == 1 ? "was" : "were", seen.samples.size(), first_names(seen.samples));
   if (skipped > limit_) {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < std::min<std::size_t>(seen.samples.size(), 8); ++i) {
-      names.push_back(parts_.sample_name(seen.samples[i]));
-    }
-    fail<Error>("train.loop",
-                "{} steps in a row were not finite; the last batch of {} began with {}; lower lr, set clip=1 "
-                "or precision=fp32, or look at these samples",
-                skipped, seen.samples.size(), fmt::join(names, ", "));
+    fail<Error>("train.loop", "{}; {} these samples", last_fault_, kFiniteRemedy);
   }
+}
+
+std::string SkipWatch::first_names(const std::vector<std::int64_t>& samples) const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(samples.size(), 8); ++i) {
+    names.push_back(parts_.sample_name(samples[i]));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace stoker::train

@@ -6,21 +6,32 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "stoker/train/loop.h"
 
 namespace stoker::train {
 
+// What to do about a loss that is not finite.
+inline constexpr const char* kFiniteRemedy = "lower lr, set clip=1 or precision=fp32, or look at";
+
 class SkipWatch {
  public:
   // limit: as many skipped steps in a row are survived. lag: steps that may be under way.
   SkipWatch(const LoopParts& parts, std::int64_t limit, std::size_t lag);
 
-  // A FaultSurvived for each skipped step; Error beyond the limit, with the names of the first samples.
+  // A FaultSurvived for each skipped step; Error beyond the limit, with the names of the first samples. What it waits
+  // for the device counts as LoopWork::kDevice.
   void watch(std::int64_t step, std::shared_ptr<const core::PendingScalars> scalars, std::vector<std::int64_t> samples);
   // Before anything that waits for the device anyway: a checkpoint never hides a fault.
   void finish() { check_down_to(0); }
+
+  // Of the newest step that was looked at; nothing before the first.
+  [[nodiscard]] std::optional<double> last_loss() const { return last_loss_; }
+  // "3 steps in a row were not finite; ...", with samples, where the newest step was skipped; else empty.
+  [[nodiscard]] const std::string& last_fault() const { return last_fault_; }
 
  private:
   struct Seen {
@@ -30,12 +41,15 @@ class SkipWatch {
   };
 
   void check_down_to(std::size_t left);
-  void check(const Seen& seen) const;
+  void check(const Seen& seen, const core::Scalars& scalars);
+  [[nodiscard]] std::string first_names(const std::vector<std::int64_t>& samples) const;
 
   const LoopParts& parts_;
   std::int64_t limit_;
   std::size_t lag_, column_;
   std::deque<Seen> seen_;
+  std::optional<double> last_loss_;
+  std::string last_fault_;
 };
 
 }  // namespace stoker::train

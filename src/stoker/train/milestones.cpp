@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/train/milestones.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stoker/base/error.h"
+#include "stoker/base/plain_nan.h"
+#include "stoker/device/device_fault.h"
+#include "stoker/memory/out_of_memory.h"
+
+namespace stoker::train {
+namespace {
+
+// What a task calls its loss, or else the metric that it chooses checkpoints by.
+double loss_of(const std::vector<core::MetricValue>& metrics) {
+  const auto loss = std::ranges::find(metrics, "loss", &core::MetricValue::name);
+  return (loss == metrics.end() ? metrics.front() : *loss).value;
+}
+
+// A NaN is no gain, and neither is an accuracy beside a loss of NaN.
+bool is_gain(const core::MetricValue& chosen, double loss, double before) {
+  if (std::isnan(chosen.value) || std::isnan(loss)) {
+    return false;
+  }
+  return std::isnan(before) || (chosen.higher_is_better ? chosen.value > before : chosen.value < before);
+}
+
+}  // namespace
+
+bool owes_evaluation(const Progress& progress, const Plan& plan, std::int64_t last_step) {
+  const bool due = plan.eval_every > 0 ? progress.step % plan.eval_every == 0 : progress.position.step == 0;
+  return progress.step > 0 && progress.evaluated_step != progress.step && (due || progress.step == last_step);
+}
+
+Milestones::Milestones(const LoopParts& parts, const Plan& plan, std::int64_t last_step, SkipWatch& skips)
+    : parts_(parts),
+      plan_(plan),
+      last_step_(last_step),
+      skips_(skips),
+      seconds_before_(parts.progress.seconds),
+      began_(parts.feed.now()),
+      saved_step_(parts.progress.step) {}
+
+std::optional<LoopEnd> Milestones::begin() {
+  if (parts_.evaluate && owes_evaluation(parts_.progress, plan_, last_step_)) {
+    return settle(/*to_evaluate=*/true, /*to_save=*/true);
+  }
+  return time_up() ? std::optional(LoopEnd::kTimeUp) : std::nullopt;
+}
+
+std::optional<LoopEnd> Milestones::settle(bool to_evaluate, bool to_save) {
+  const bool finished = parts_.progress.step >= last_step_;
+  bool late = time_up();
+  Verdict verdict = Verdict::kGoOn;
+  if (to_evaluate || finished || late) {
+    skips_.finish();
+    verdict = evaluate();
+    late = time_up();
+  }
+  const bool stopped = parts_.stop;
+  std::optional<LoopEnd> end;
+  if (verdict == Verdict::kInterrupted) {
+    end = stopped ? LoopEnd::kStopped : LoopEnd::kTimeUp;
+    if (!stopped) {
+      parts_.events.emit(core::Finding{fmt::format(
+          "time= was up before the validation after step {} was done: it has no figures", parts_.progress.step)});
+    }
+  } else if (verdict == Verdict::kEnough || finished) {
+    end = verdict == Verdict::kEnough ? LoopEnd::kEarlyStop : LoopEnd::kDone;
+  } else if (late || stopped) {
+    end = late ? LoopEnd::kTimeUp : LoopEnd::kStopped;
+  }
+  if (end && end != LoopEnd::kStopped) {
+    require_finite_loss();
+  }
+  if (to_save || end) {
+    skips_.finish();
+    save("last");
+  }
+  return end;
+}
+
+Milestones::Verdict Milestones::evaluate() {
+  Progress& progress = parts_.progress;
+  if (!parts_.evaluate || progress.evaluated_step == progress.step) {  // a finished run that goes on has its figures
+    return Verdict::kGoOn;
+  }
+  const double began = parts_.feed.now();
+  core::Evaluated event{progress.position, progress.step, "val", parts_.evaluate(), 0, false};
+  event.seconds = parts_.feed.now() - began;
+  if (event.metrics.empty()) {
+    return Verdict::kInterrupted;
+  }
+  const core::MetricValue chosen = event.metrics.front();
+  newest_loss_ = loss_of(event.metrics);
+  event.best = is_gain(chosen, *newest_loss_, progress.best_metric);
+  evaluated_before_ = std::exchange(progress.evaluated_step, progress.step);
+  progress.best_metric = event.best ? chosen.value : progress.best_metric;
+  progress.evaluations_without_gain = event.best ? 0 : progress.evaluations_without_gain + 1;
+  const bool gain = event.best;
+  parts_.events.emit(std::move(event));
+  if (parts_.show) {
+    parts_.show();
+  }
+  parts_.feed.add(LoopWork::kEvaluation, parts_.feed.now() - began);
+  if (gain) {
+    save("best");
+  }
+  const bool enough = plan_.early_stop > 0 && progress.evaluations_without_gain >= plan_.early_stop;
+  return enough ? Verdict::kEnough : Verdict::kGoOn;
+}
+
+// Steps that were skipped in between are survived; a run that ends so is not done. Validation has the last word: it
+// tells a model that is broken from a sample that is.
+void Milestones::require_finite_loss() {
+  Progress& progress = parts_.progress;
+  skips_.finish();
+  const bool validated = newest_loss_ && progress.evaluated_step == progress.step;
+  const std::optional<double> loss = validated ? newest_loss_ : skips_.last_loss();
+  if (!loss || std::isfinite(*loss)) {
+    return;
+  }
+  if (validated) {
+    progress.evaluated_step = evaluated_before_;  // a resume evaluates once more, and ends alike
+  }
+  const std::string& fault = skips_.last_fault();
+  fail<Error>("train.loop", "the run ends with a loss of {} {} step {}; {}{}{} {}", plain_nan(*loss),
+              validated ? "on validation after" : "at", progress.step, fault, fault.empty() ? "" : "; ", kFiniteRemedy,
+              fault.empty() ? "the validation data" : "these samples");
+}
+
+void Milestones::save(const char* kind) {
+  if (kind == std::string_view("last")) {
+    saved_step_ = parts_.progress.step;
+  }
+  parts_.feed.spend(LoopWork::kCheckpoint, [&] { parts_.save(kind); });
+}
+
+bool Milestones::time_up() {
+  parts_.progress.seconds = seconds_before_ + parts_.feed.now() - began_;
+  return plan_.time > 0 && parts_.progress.seconds >= plan_.time;
+}
+
+void Milestones::rescue(const std::exception& error) {
+  const bool device_failed = device::is_device_fault(error) && !memory::is_out_of_memory(error);
+  if (!parts_.rescue || !whole_step_ || device_failed || parts_.progress.step <= saved_step_) {
+    return;
+  }
+  try {
+    parts_.rescue();
+  } catch (const std::exception& second) {
+    parts_.events.emit(core::Finding{
+        fmt::format("step {} could not be saved before the error: {}", parts_.progress.step, second.what())});
+  }
+}
+
+}  // namespace stoker::train

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands between the steps of the loop: evaluations, checkpoints, the end of the run, and what is saved before an
+// error ends it. The part of run_loop that is not a step. One thread.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+
+#include "stoker/train/loop.h"
+#include "stoker/train/skip_watch.h"
+
+namespace stoker::train {
+
+class Milestones {
+ public:
+  Milestones(const LoopParts& parts, const Plan& plan, std::int64_t last_step, SkipWatch& skips);
+
+  // Before the first step: makes up for an evaluation that was interrupted. An end where the time is up already.
+  [[nodiscard]] std::optional<LoopEnd> begin();
+  // After a step or an epoch's end; the end of the run if it is here. Error where a run ends with a loss that is not
+  // finite, before that is saved.
+  [[nodiscard]] std::optional<LoopEnd> settle(bool to_evaluate, bool to_save);
+
+  // Parameters belong to no step from here on: nothing is saved any more.
+  void give_up_state() { whole_step_ = false; }
+  // Before an error leaves the loop: saves the steps since the last checkpoint through LoopParts::rescue. Not where the
+  // device has failed, which nothing can be copied from. What goes wrong here is a Finding.
+  void rescue(const std::exception& error);
+
+ private:
+  enum class Verdict { kGoOn, kEnough, kInterrupted };
+
+  // Evaluates, remembers the best, saves it. Enough where early stopping says so.
+  [[nodiscard]] Verdict evaluate();
+  void save(const char* kind);
+  [[nodiscard]] bool time_up();
+  void require_finite_loss();
+
+  const LoopParts& parts_;
+  const Plan& plan_;
+  std::int64_t last_step_;
+  SkipWatch& skips_;
+  double seconds_before_, began_;       // of the run before this session; on the loop's clock
+  std::int64_t saved_step_;             // of the newest attempt at a checkpoint "last"
+  std::int64_t evaluated_before_ = -1;  // the evaluation before the newest one
+  std::optional<double> newest_loss_;   // of the newest one in this session, at progress.evaluated_step
+  bool whole_step_ = true;
+};
+
+}  // namespace stoker::train
