@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "stoker/base/error.h"
 
 namespace stoker::train {
@@ -82,7 +84,8 @@ TEST(Options, TakeWhatTasksBring) {
   }
 }
 
-TEST(Plan, SurvivesItsFile) {
+// The values that a default-made plan has empty or 0 must be valid ones before it can be read back.
+Plan valid_plan() {
   Plan plan;
   const std::map<std::string_view, std::string_view> values = {
       {"task", "x"},        {"model", "cnn"}, {"lr", "0.1"}, {"batch", "7"}, {"warmup", "0.30000000000000004"},
@@ -93,7 +96,6 @@ TEST(Plan, SurvivesItsFile) {
       each.parse(plan, given->second);
     }
   }
-  // The values that a default-made plan has empty or 0 must be valid ones before it can be read back.
   for (const auto& [key, value] : std::map<std::string_view, std::string_view>{{"epochs", "3"},
                                                                                {"lr_batch", "64"},
                                                                                {"optimizer", "sgd"},
@@ -108,6 +110,11 @@ TEST(Plan, SurvivesItsFile) {
                                                                                {"tail", "keep"}}) {
     setting(key).parse(plan, value);
   }
+  return plan;
+}
+
+TEST(Plan, SurvivesItsFile) {
+  Plan plan = valid_plan();
   set_value(plan, "context", "7");
   plan.notes["context"] = {core::Origin::kConfig, "asked for"};
   plan.notes["lr"] = {core::Origin::kCommandLine, "asked for"};
@@ -118,6 +125,15 @@ TEST(Plan, SurvivesItsFile) {
   EXPECT_EQ(back.notes.at("lr").origin, core::Origin::kCommandLine);
   EXPECT_EQ(back.own, (core::TaskValues{{"context", "7"}}));
   EXPECT_EQ(back.notes.at("context").origin, core::Origin::kConfig);
+}
+
+// A run of a version that did not know a setting yet did what its field begins with.
+TEST(Plan, OfAnOlderVersionIsRead) {
+  nlohmann::json older = nlohmann::json::parse(plan_to_json(valid_plan()));
+  EXPECT_EQ(older["plan"].erase("schedule_steps"), 1U);
+  EXPECT_EQ(plan_from_json(older.dump()).schedule_steps, 0);
+  older["plan"].erase("schedule");
+  EXPECT_THROW((void)plan_from_json(older.dump()), ConfigError);
 }
 
 TEST(Plan, RefusesForeignFiles) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole run, wired: data, plan, model, step, sinks. What `stoker train` does, a C++ program does through this class.
-// One thread at a time; stop may be set from anywhere.
+// One thread at a time; stop may be set from anywhere. Every error is a stoker::Error: DeviceError where the device
+// failed, OutOfMemory where memory ran out.
 #pragma once
 
 #include <atomic>
@@ -24,6 +25,7 @@ struct Outcome {
   double seconds = 0;                   // trained, over all sessions of the run
   std::vector<core::MetricValue> best;  // of the best checkpoint on the validation split; empty: none
   std::vector<core::MetricValue> test;  // of the best checkpoint on the test split; empty: none
+  std::string undone;                   // what a signal interrupted and a resume begins with; empty: nothing
 };
 
 class Job {
@@ -48,6 +50,8 @@ class Job {
 
   // Makes the run folder (on a fresh run), trains until done or until the step after stop is set, then evaluates the
   // best checkpoint on the test split if there is one. sinks: besides the folder's metrics.csv and metrics.jsonl.
+  // Called again, it goes on from the last checkpoint, as after resume(); CheckpointError where the first call ended
+  // before it saved one. An error that ends it leaves the steps so far in the last checkpoint, where they are finite.
   Outcome train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop);
   // Where it went; empty before train() began on a fresh run.
   [[nodiscard]] std::filesystem::path run_path() const;

@@ -3,11 +3,12 @@
 
 #include <c10/util/Exception.h>
 
-#include <stdexcept>
+#include <string>
 
 #include "stoker/base/error.h"
 #include "stoker/base/version.h"
 #include "stoker/device/cuda_library.h"
+#include "stoker/device/device_fault.h"
 #include "stoker/device/process_facts.h"
 #include "stoker/memory/freed_memory.h"
 #include "stoker/memory/out_of_memory.h"
@@ -43,8 +44,12 @@ void with_typed_errors(const std::function<void()>& work) {
       fail<OutOfMemory>("memory", "out of memory; set microbatch= lower, or image_size= or context= ({})",
                         first_line(error));
     }
+    if (device::is_device_fault(error)) {
+      fail<DeviceError>("device", "the device failed ({}); look at `nvidia-smi` and `dmesg`, or set device=cpu",
+                        first_line(error));
+    }
     if (dynamic_cast<const c10::Error*>(&error) != nullptr) {
-      throw std::runtime_error(first_line(error));
+      fail<Error>("torch", "{}", first_line(error));
     }
     throw;
   }

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace stoker::job {
 
@@ -16,8 +18,17 @@ void start_process();
 // "stoker 0.1.0, torch 2.11.0, g++ 12.2.0". Touches no device.
 [[nodiscard]] std::string version_text();
 
-// Runs work. Memory that ran out anywhere below comes out as stoker::OutOfMemory, other errors of torch as a
-// std::runtime_error of their first line, without the call stack; all others as they are.
+// Runs work. Memory that ran out anywhere below comes out as stoker::OutOfMemory, a device that failed as
+// stoker::DeviceError, other errors of torch as a stoker::Error of their first line, without the call stack; all others
+// as they are.
 void with_typed_errors(const std::function<void()>& work);
+
+// The same for work that has a result.
+template <typename Work>
+[[nodiscard]] auto typed(const Work& work) {
+  std::optional<decltype(work())> result;
+  with_typed_errors([&] { result.emplace(work()); });
+  return std::move(*result);
+}
 
 }  // namespace stoker::job

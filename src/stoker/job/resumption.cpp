@@ -10,6 +10,18 @@ namespace stoker::job {
 
 namespace fs = std::filesystem;
 
+io::Checkpoint load_last(const RunFolder& run) {
+  const io::CheckpointStore store(run.checkpoints());
+  if (!store.has("last")) {
+    fail<CheckpointError>(
+        "job",
+        "{}: has no checkpoint yet: it ended before the first one was saved (save_every=, or an epoch); "
+        "start again with `stoker train --config {}`",
+        printable(run.path().native()), printable(run.config().native()));
+  }
+  return store.load("last");
+}
+
 void check_same_data(const io::Checkpoint& resumed, const fs::path& checkpoint, const tasks::Task& task,
                      const fs::path& run) {
   const std::string name = printable(run.native());

@@ -7,11 +7,15 @@
 #include <string>
 
 #include "stoker/io/checkpoint/store.h"
+#include "stoker/job/run_folder.h"
 #include "stoker/tasks/task.h"
 #include "stoker/train/plan.h"
 #include "stoker/train/progress.h"
 
 namespace stoker::job {
+
+// The checkpoint that a run goes on from. CheckpointError that says how to start again where there is none.
+[[nodiscard]] io::Checkpoint load_last(const RunFolder& run);
 
 // CheckpointError where the data is not what it was: the order of samples follows from their number, a class's output
 // from its rank.

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/saved_plan.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/train/settings.h"
@@ -9,6 +13,8 @@ namespace stoker::job {
 namespace {
 
 constexpr std::string_view kWhere = "job";
+constexpr std::array<std::string_view, 7> kChangeable = {"epochs",     "steps",      "time",          "eval_every",
+                                                         "save_every", "early_stop", "schedule_steps"};
 
 }  // namespace
 
@@ -24,12 +30,9 @@ train::Plan read_plan(const std::filesystem::path& file) {
 
 void change_plan(train::Plan& plan, const std::string& change) {
   const std::string key = change.substr(0, change.find('='));
-  if (key != "epochs" && key != "steps" && key != "time" && key != "eval_every" && key != "save_every" &&
-      key != "early_stop") {
-    fail<ConfigError>(kWhere,
-                      "a run goes on with its plan; only epochs, steps, time, eval_every, save_every and early_stop "
-                      "may change, not {}",
-                      printable(key));
+  if (std::ranges::find(kChangeable, key) == kChangeable.end()) {
+    fail<ConfigError>(kWhere, "a run goes on with its plan; only {} and {} may change, not {}",
+                      fmt::join(kChangeable.begin(), kChangeable.end() - 1, ", "), kChangeable.back(), printable(key));
   }
   train::Options checked;
   checked.set_assignment(change);

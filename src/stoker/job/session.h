@@ -35,6 +35,8 @@ class Session {
   [[nodiscard]] std::vector<core::MetricValue> evaluate(tasks::Split split, train::EvaluationWatch watch);
   // What the task has to show of these weights.
   [[nodiscard]] std::vector<tasks::Exhibit> samples();
+  // Of the newest evaluation since the start or the resume; empty before it.
+  [[nodiscard]] const std::vector<core::MetricValue>& newest_metrics() const { return newest_; }
   // Those of checkpoint "best", if one was made since the start or the resume.
   [[nodiscard]] const std::vector<core::MetricValue>& best_metrics() const { return best_; }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/train/plan.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +17,8 @@ namespace {
 
 constexpr std::string_view kWhere = "train.plan";
 constexpr int kFormat = 1;
+// Settings that the plans of older versions lack: what these runs did is the initial value of the field.
+constexpr std::array<std::string_view, 1> kNewer = {"schedule_steps"};
 
 core::Origin origin_from_name(const std::string& name) {
   using core::Origin;
@@ -77,7 +81,7 @@ Plan plan_from_json(const std::string& text) {
       plan.notes[key] = {origin_from_name(row.at("origin").get<std::string>()), row.at("reason").get<std::string>()};
     }
     for (const Setting& each : settings()) {
-      if (!rows.contains(each.key)) {
+      if (!rows.contains(each.key) && std::ranges::find(kNewer, each.key) == kNewer.end()) {
         fail<ConfigError>(kWhere, "the plan lacks \"{}\"", each.key);
       }
     }

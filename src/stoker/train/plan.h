@@ -33,16 +33,17 @@ struct Plan {
   double beta1 = 0, beta2 = 0, eps = 0;  // adam, adamw
   double weight_decay = 0;
   std::string schedule;
-  double warmup = 0;            // below 1: share of all steps; else steps
-  double lr_end = 0;            // cosine, linear: share of the peak that is left at the end
-  double ema = 0;               // decay; 0: off
-  double clip = 0;              // largest gradient norm; 0: off
-  std::int64_t early_stop = 0;  // evaluations without a gain; 0: off
-  std::int64_t eval_every = 0;  // steps; 0: once an epoch
-  std::int64_t save_every = 0;  // steps; 0: once an epoch
-  std::int64_t skip_limit = 0;  // non-finite steps in a row that are skipped before the run stops
-  double val = 0;               // share of train that validates where there is no validation split
-  std::string tail;             // "keep", "drop": the last, smaller batch of an epoch
+  std::int64_t schedule_steps = 0;  // its length; 0: the run's, and later steps keep the last value
+  double warmup = 0;                // below 1: share of all steps; else steps
+  double lr_end = 0;                // cosine, linear: share of the peak that is left at the end
+  double ema = 0;                   // decay; 0: off
+  double clip = 0;                  // largest gradient norm; 0: off
+  std::int64_t early_stop = 0;      // evaluations without a gain; 0: off
+  std::int64_t eval_every = 0;      // steps; 0: once an epoch
+  std::int64_t save_every = 0;      // steps; 0: once an epoch
+  std::int64_t skip_limit = 0;      // non-finite steps in a row that are skipped before the run stops
+  double val = 0;                   // share of train that validates where there is no validation split
+  std::string tail;                 // "keep", "drop": the last, smaller batch of an epoch
 
   core::TaskValues own;  // behaviour that the task alone knows
 

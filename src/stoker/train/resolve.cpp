@@ -35,6 +35,7 @@ void put_general_defaults(Plan& plan, const Facts& facts) {
   put_default("optimizer.beta2", "0.999", "Kingma and Ba, 2015");
   put_default("optimizer.eps", "1e-08", "Kingma and Ba, 2015");
   put_default("lr_end", "0", "the schedule comes down to 0");
+  put_default("schedule_steps", "0", "as long as the run");
   put_default("ema", "0", "off");
   put_default("clip", "0", "off");
   put_default("early_stop", "0", "off");

@@ -141,6 +141,8 @@ std::vector<Setting> behaviour_settings() {
       real("optimizer.eps", B, &Plan::eps, 1e-16, 1, "1e-8", "adam, adamw: added to the root of the second moment"),
       real("weight_decay", B, &Plan::weight_decay, 0, 10, "by the recipe", "on weights, never on norms and biases"),
       choice("schedule", B, &Plan::schedule, optim::known_schedules(), "by the recipe", "learning rate over the run"),
+      whole("schedule_steps", B, &Plan::schedule_steps, 0, kMany, "0: as long as the run",
+            "length of the schedule; later steps keep its last value"),
       real("warmup", B, &Plan::warmup, 0, 1e9, "by the recipe", "steps of rising lr; below 1 a share of the run"),
       real("lr_end", B, &Plan::lr_end, 0, 1, "by the recipe, else 0",
            "cosine, linear: share of the peak lr that is left at the end"),

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/run_checkpoints.h"
+
+#include <ATen/ops/isfinite.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/job/loaded_model.h"
+#include "stoker/job/model_card.h"
+#include "stoker/job/weight_histograms.h"
+
+namespace stoker::job {
+namespace {
+
+// The figure that its card says it is the best by; none without a checkpoint "best", or one that was never evaluated.
+std::optional<core::MetricValue> best_in(const io::CheckpointStore& store) {
+  if (!store.has("best")) {
+    return std::nullopt;
+  }
+  const std::filesystem::path path = store.path("best");
+  ModelCard card;
+  read_card(path, [&] { card = card_from_json(io::load_info(path), path); });
+  return std::isnan(card.metric_value) ? std::nullopt
+                                       : std::optional(core::MetricValue{card.metric, card.metric_value});
+}
+
+bool is_finite(const at::Tensor& tensor) {
+  return !tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>();
+}
+
+// The first tensor that holds an infinity or a NaN; empty: none.
+std::string first_broken(const io::Checkpoint& checkpoint) {
+  for (const auto* tensors : {&checkpoint.weights, &checkpoint.state.tensors}) {
+    for (const auto& [name, tensor] : *tensors) {
+      if (!is_finite(tensor)) {
+        return name;
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+RunCheckpoints::RunCheckpoints(const RunFolder& run, const Setup& setup, Session& session, io::EventBus& bus)
+    : run_(run), setup_(setup), session_(session), bus_(bus), store_(run.checkpoints()) {
+  try {
+    best_before_ = best_in(store_);
+  } catch (const CheckpointError& error) {
+    bus_.emit(core::Finding{fmt::format("the best checkpoint so far is not counted: {}", error.what())});
+  }
+}
+
+void RunCheckpoints::save(const std::string& kind) {
+  if (kind != "best" || !best_is_better()) {
+    write(kind, session_.checkpoint(kind));
+  }
+}
+
+bool RunCheckpoints::best_is_better() const {
+  const core::MetricValue& newest = session_.newest_metrics().front();
+  if (!best_before_ || best_before_->name != newest.name) {
+    return false;
+  }
+  return newest.higher_is_better ? best_before_->value > newest.value : best_before_->value < newest.value;
+}
+
+void RunCheckpoints::write(const std::string& kind, const io::Checkpoint& checkpoint) {
+  bus_.flush();  // a kill from here on leaves the rows of every step that the checkpoint has
+  store_.save(kind, checkpoint);
+  const std::int64_t step = session_.progress().step;
+  bus_.emit(core::CheckpointSaved{step, store_.path(kind).native(), kind});
+  if (setup_.plan.tensorboard == "histograms" && kind == "last") {
+    bus_.emit(weight_histograms(*setup_.model, step));
+  }
+}
+
+void RunCheckpoints::rescue() {
+  const io::Checkpoint last = session_.checkpoint("last");
+  const std::int64_t step = session_.progress().step;
+  if (const std::string broken = first_broken(last); !broken.empty()) {
+    bus_.emit(core::Finding{fmt::format("step {} is not saved: {} is not finite", step, printable(broken))});
+    return;
+  }
+  write("last", last);
+  bus_.emit(core::Finding{fmt::format("step {} was saved before the error; `stoker resume {}` goes on from there", step,
+                                      printable(run_.path().native()))});
+}
+
+std::vector<core::MetricValue> RunCheckpoints::best() const {
+  if (!session_.best_metrics().empty() || !best_before_) {
+    return session_.best_metrics();
+  }
+  return {*best_before_};
+}
+
+}  // namespace stoker::job

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that go on: after an error, by a second call of train(), and with a best checkpoint that is better than what
+// comes.
+#include <ATen/ops/isfinite.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/io/checkpoint/store.h"
+#include "stoker/job/job.h"
+#include "support/picture_set.h"
+
+namespace stoker::job {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+const Job::Say kSilent = [](const std::string&) {};
+
+// Stops the run after a given step.
+class StopAt final : public core::EventSink {
+ public:
+  StopAt(std::atomic<bool>& stop, std::int64_t step) : stop_(stop), step_(step) {}
+  void on(const core::Event& event) override {
+    const auto* finished = std::get_if<core::StepFinished>(&event);
+    stop_ = stop_ || (finished != nullptr && finished->step >= step_);
+  }
+
+ private:
+  std::atomic<bool>& stop_;
+  std::int64_t step_;
+};
+
+struct Ran {
+  Outcome outcome;
+  fs::path folder;
+};
+
+// 45 samples in batches of 8: 6 steps an epoch.
+class GoingOn : public ::testing::Test {
+ protected:
+  GoingOn() {
+    testing::write_striped_set(folder_, "data/train/", 15);
+    testing::write_striped_set(folder_, "data/val/", 5, 100);
+  }
+  [[nodiscard]] Request request(const std::string& run, std::vector<std::string> words = {}) const {
+    words.insert(words.begin(), {"device=cpu", "batch=8", "threads=0", "intra_op=1", "precision=fp32",
+                                 "layout=contiguous", "model=cnn"});
+    Request result = make_request({}, words);
+    result.data = folder_ / "data";
+    result.run = (folder_ / run).native();
+    return result;
+  }
+  [[nodiscard]] static Ran train(Request request) {
+    const std::atomic<bool> never{false};
+    Job job = Job::prepare(std::move(request), kSilent);
+    const Outcome outcome = job.train({}, never);
+    return {outcome, job.run_path()};
+  }
+  [[nodiscard]] static std::string weights(const fs::path& run) {
+    return read_text(run / "checkpoints/last/weights.safetensors");
+  }
+  [[nodiscard]] static std::string state(const fs::path& run) {
+    return read_text(run / "checkpoints/last/state.safetensors");
+  }
+
+  testing::TempFolder folder_;
+};
+
+// As after a kill: "best" is of a later step than the one that the run goes on from.
+TEST_F(GoingOn, AResumeKeepsABetterBest) {
+  const auto resumed = [&](const std::string& name, double best_value) {
+    const Ran ran = train(request(name, {"epochs=1"}));
+    io::CheckpointStore store(ran.folder / "checkpoints");
+    io::Checkpoint best = store.load("best"), last = store.load("last");
+    nlohmann::json info = *best.info;
+    info["metric"]["value"] = best_value;
+    best.info = info;
+    store.save("best", best);
+    last.state.numbers["progress.best_metric"] = -1.0;  // whatever comes is a gain for who goes by this alone
+    store.save("last", last);
+    const std::string before = read_text(ran.folder / "checkpoints/best/weights.safetensors");
+    std::atomic<bool> never{false};
+    const Outcome outcome = Job::resume(ran.folder, {"epochs=2"}, kSilent).train({}, never);
+    const bool kept = read_text(ran.folder / "checkpoints/best/weights.safetensors") == before;
+    EXPECT_EQ(outcome.best.front().name, "accuracy");
+    EXPECT_EQ(outcome.best.front().value == best_value, kept);
+    return kept;
+  };
+  EXPECT_TRUE(resumed("better", 1.5));
+  EXPECT_FALSE(resumed("worse", -0.5));
+}
+
+TEST_F(GoingOn, ADamagedBestIsNamedAndReplaced) {
+  const Ran ran = train(request("run", {"epochs=1"}));
+  write_file_atomically(ran.folder / "checkpoints/best/info.json", "{}");
+  io::CheckpointStore store(ran.folder / "checkpoints");
+  io::Checkpoint last = store.load("last");
+  last.state.numbers["progress.best_metric"] = -1.0;
+  store.save("last", last);
+  std::atomic<bool> never{false};
+  (void)Job::resume(ran.folder, {"epochs=2"}, kSilent).train({}, never);
+  EXPECT_THAT(read_text(ran.folder / "metrics.jsonl"), HasSubstr("the best checkpoint so far is not counted"));
+  EXPECT_NO_THROW((void)store.load("best"));
+}
+
+TEST_F(GoingOn, TrainCalledAgainGoesOn) {
+  const Ran straight = train(request("straight", {"epochs=2"}));
+  std::atomic<bool> stop{false};
+  Job job = Job::prepare(request("run", {"epochs=2"}), kSilent);
+  std::vector<std::unique_ptr<core::EventSink>> sinks;
+  sinks.push_back(std::make_unique<StopAt>(stop, 4));
+  const Outcome first = job.train(std::move(sinks), stop);
+  ASSERT_EQ(first.end, train::LoopEnd::kStopped);
+  stop = false;
+  for (int again = 0; again < 2; ++again) {  // the second time, nothing is left
+    EXPECT_EQ(job.train({}, stop).step, 12);
+    EXPECT_EQ(weights(job.run_path()), weights(straight.folder));
+    EXPECT_EQ(state(job.run_path()), state(straight.folder));
+  }
+}
+
+TEST_F(GoingOn, TrainCalledAgainNeedsACheckpoint) {
+  Job job = Job::prepare(request("run", {"epochs=1"}), kSilent);
+  const std::atomic<bool> never{false};
+  (void)job.train({}, never);
+  fs::remove_all(job.run_path() / "checkpoints");
+  try {
+    (void)job.train({}, never);
+    FAIL() << "it began at step 0, over trained weights";
+  } catch (const CheckpointError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("has no checkpoint yet"));
+  }
+}
+
+TEST_F(GoingOn, AFailingRunLeavesItsLastWholeStep) {
+  Request failing = request("run", {"epochs=9", "optimizer=sgd", "lr=10000", "skip_limit=0", "ema=0", "model=mlp"});
+  EXPECT_THROW((void)train(std::move(failing)), Error);
+  const io::Checkpoint last = io::CheckpointStore(folder_ / "run/checkpoints").load("last");
+  const std::int64_t step = last.state.integer("progress.step");
+  EXPECT_GT(step, 1);
+  EXPECT_NE(step % 6, 0) << "an epoch's end saves it anyway";
+  const std::string log = read_text(folder_ / "run/metrics.jsonl");
+  EXPECT_THAT(log, HasSubstr(fmt::format("step {} was saved before the error", step)));
+  EXPECT_THAT(log, HasSubstr("\"outcome\":\"failed\""));
+  for (const auto& [name, tensor] : last.weights) {
+    EXPECT_TRUE(!tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace stoker::job

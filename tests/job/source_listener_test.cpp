@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sources have to say reaches the quarantine and the sinks, and nothing is left that hears it afterwards.
+#include "stoker/job/source_listener.h"
+
+#include <gtest/gtest.h>
+
+#include "support/temp_folder.h"
+
+namespace stoker::job {
+namespace {
+
+class Heard final : public core::EventSink {
+ public:
+  explicit Heard(std::vector<std::string>& lines) : lines_(lines) {}
+  void on(const core::Event& event) override {
+    if (const auto* fault = std::get_if<core::FaultSurvived>(&event)) {
+      lines_.push_back(std::to_string(fault->step) + " " + fault->text);
+    } else if (const auto* finding = std::get_if<core::Finding>(&event)) {
+      lines_.push_back(finding->text);
+    }
+  }
+
+ private:
+  std::vector<std::string>& lines_;
+};
+
+TEST(SourceListener, HearsWhileItLivesAndNoLonger) {
+  const testing::TempFolder folder;
+  const RunFolder run = RunFolder::create((folder / "run").native());
+  job::Setup setup;
+  std::vector<std::string> lines;
+  {
+    io::EventBus bus;
+    bus.add(std::make_unique<Heard>(lines));
+    SourceListener listener(setup, run, bus, 3);
+    core::BadSample bad;
+    bad.name = "a.png";
+    bad.reason = "is empty";
+    setup.bad_samples(bad);
+    setup.bad_samples(bad);  // said once
+    listener.at_step(4);
+    bad.name = "b.png";
+    bad.replaced_by = "c.png";
+    setup.bad_samples(bad);
+    setup.remarks("pictures stay on the device");
+  }
+  EXPECT_EQ(lines, (std::vector<std::string>{"3 a.png: is empty; left out", "4 b.png: is empty; c.png stands in for it",
+                                             "pictures stay on the device"}));
+  EXPECT_FALSE(setup.bad_samples) << "it refers to what is gone";
+  EXPECT_FALSE(setup.remarks);
+}
+
+}  // namespace
+}  // namespace stoker::job
