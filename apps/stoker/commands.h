@@ -41,10 +41,9 @@ CLI::Validator in_range(Number low, Number high) {
 void check_target(const char* where, const std::string& file);
 
 // Set by the first SIGINT or SIGTERM, which says what follows; the second ends the process at once.
-const std::atomic<bool>& stop_on_signal(
-    const char* text = "stopping after this step and saving; once more to stop at once");
-// Until then a training has nothing to bring in order: it says so and ends with 130.
-void end_on_signal();
+const std::atomic<bool>& stop_on_signal(const char* text = "stopping and saving; once more to stop at once");
+// Until then a training has nothing to bring in order: it says text and ends with code.
+void end_on_signal(const char* text, int code);
 // A training goes on when the reader of its output has gone: writes fail instead of ending the process.
 void survive_closed_pipes();
 

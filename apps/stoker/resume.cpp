@@ -13,11 +13,11 @@ void add_resume(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("resume", "Go on with a run from its last checkpoint, at the exact step");
   command->add_option("RUN", words->path, "run folder")->required();
   command->add_option("settings", words->assignments,
-                      "epochs=, steps=, time=, eval_every=, save_every= or early_stop= to change");
+                      "epochs=, steps=, time=, eval_every=, save_every=, early_stop= or schedule_steps= to change");
   add_silence(*command, *words);
   command->callback([words, &exit_code] {
     survive_closed_pipes();
-    end_on_signal();
+    end_on_signal("stopped before the run went on; it can still be resumed", kStopped);
     job::check_given_once(words->assignments);
     job::start_process();
     exit_code = run_job(job::Job::resume(words->path, words->assignments, say_unless(words->silent())), *words);

@@ -12,9 +12,11 @@ namespace stoker::app {
 namespace {
 
 std::atomic<bool> stop_asked{false};
-std::atomic<bool> in_order{false};                      // somebody looks at stop_asked
-char stop_text[128] = "";                               // a line; set before the handler is
-static_assert(std::atomic<bool>::is_always_lock_free);  // so that a signal handler may touch it
+std::atomic<bool> in_order{false};  // somebody looks at stop_asked
+std::atomic<int> early_code{130};   // of the process, where nobody does
+char stop_text[128] = "";           // a line; set before the handler is
+static_assert(std::atomic<bool>::is_always_lock_free &&
+              std::atomic<int>::is_always_lock_free);  // so that a signal handler may touch it
 
 void on_signal(int) {
   if (stop_asked.exchange(true)) {
@@ -22,7 +24,7 @@ void on_signal(int) {
   }
   [[maybe_unused]] const auto written = write(STDERR_FILENO, stop_text, std::strlen(stop_text));
   if (!in_order) {
-    _exit(130);
+    _exit(early_code);
   }
 }
 
@@ -43,7 +45,10 @@ const std::atomic<bool>& stop_on_signal(const char* text) {
   return stop_asked;
 }
 
-void end_on_signal() { handle("stopped before the first step; nothing was changed"); }
+void end_on_signal(const char* text, int code) {
+  early_code = code;
+  handle(text);
+}
 
 void survive_closed_pipes() { std::signal(SIGPIPE, SIG_IGN); }
 

@@ -19,7 +19,7 @@ void add_train(CLI::App& app, int& exit_code) {
   add_silence(*command, *words);
   command->callback([words, &exit_code] {
     survive_closed_pipes();
-    end_on_signal();
+    end_on_signal("stopped before the first step; nothing was changed", /*code=*/130);
     const job::Request request = request_of(*words);
     job::start_process();
     exit_code = run_job(job::Job::prepare(request, say_unless(words->silent())), *words);

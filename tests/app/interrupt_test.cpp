@@ -8,6 +8,7 @@
 
 #include <sstream>
 
+#include "app/people_table.h"
 #include "app/trained_run.h"
 #include "app/without_root.h"
 
@@ -74,7 +75,7 @@ TEST(Interrupt, CtrlCSavesAndResumeEndsWithTheSameBytes) {
   training.signal(SIGINT);
   const Finished stopped = training.finish();
   EXPECT_EQ(stopped.code, kStopped) << stopped.err;
-  EXPECT_THAT(stopped.err, HasSubstr("stopping after this step and saving"));
+  EXPECT_THAT(stopped.err, HasSubstr("stopping and saving; once more to stop at once"));
   expect_goes_on(folder / "runs/stopped", folder);
 }
 
@@ -102,6 +103,59 @@ TEST(Interrupt, BeforeTheFirstStepItSaysSoAndLeavesNothing) {
   EXPECT_EQ(stopped.code, 130) << stopped.all();
   EXPECT_THAT(stopped.err, HasSubstr("stopped before the first step"));
   EXPECT_FALSE(fs::exists(folder / "runs"));
+}
+
+// A table whose validation takes seconds, and the figures of one epoch none.
+std::string long_table() {
+  std::string text = "a,b,y\n";
+  for (int i = 0; i < 120'000; ++i) {
+    text += std::to_string(i * 7 % 101) + "," + std::to_string(i * 5 % 89) + (i * 7 % 101 > 50 ? ",u\n" : ",v\n");
+  }
+  return text;
+}
+
+TEST(Interrupt, DuringValidationItIsDoneOnResume) {
+  const TempFolder folder;
+  folder.write("long.csv", long_table());
+  const Words words = {"train",      "long.csv",  "target=y", "run=x",        "val=0.9",  "batch=4096",
+                       "hidden=256", "threads=0", "epochs=1", "intra_op=1",   "layers=3", "precision=fp32",
+                       "ema=0",      "--json",    "test=",    "microbatch=2", "dropout=0"};
+  StokerProcess training(words, folder.path());
+  ASSERT_TRUE(training.wait_for("\"event\":\"evaluating\"")) << training.err();
+  training.signal(SIGTERM);  // as `timeout` sends it
+  const Finished stopped = training.finish();
+  EXPECT_EQ(stopped.code, kStopped) << stopped.all();
+  EXPECT_THAT(stopped.err, HasSubstr("stopping and saving; once more to stop at once"));
+  const nlohmann::json end = nlohmann::json::parse(lines_of(stopped.out).back());
+  EXPECT_EQ(end["outcome"], "stopped") << end;
+  EXPECT_EQ(end["text"], "the validation after step " + end["step"].dump() + " is not done, a resume begins with it");
+
+  // The run goes on with it, and that can be interrupted as well.
+  StokerProcess resumed({"resume", "runs/x"}, folder.path());
+  ASSERT_TRUE(resumed.wait_for("validating")) << resumed.err();
+  resumed.signal(SIGINT);
+  const Finished again = resumed.finish();
+  EXPECT_EQ(again.code, kStopped) << again.all();
+  EXPECT_THAT(again.out, AllOf(HasSubstr("stopped: the validation after step " + end["step"].dump() + " is not done"),
+                               HasSubstr("go on with: stoker resume runs/x\n")));
+}
+
+// Whatever it is stopped in, a run that has a checkpoint can be resumed.
+TEST(Interrupt, BeforeAResumeGoesOnItSaysThatItStillCan) {
+  const TempFolder folder;
+  fs::copy(trained_run().run(), folder / "run", fs::copy_options::recursive);
+  const std::string before = weights_of(folder / "run");
+  for (const int number : {SIGINT, SIGTERM}) {
+    StokerProcess resumed({"resume", "run", "epochs=2"}, folder.path());
+    ASSERT_TRUE(resumed.wait_for("data: ")) << resumed.err();  // the model and the first batch are next
+    resumed.signal(SIGSTOP);
+    resumed.signal(number);
+    resumed.signal(SIGCONT);
+    const Finished stopped = resumed.finish();
+    EXPECT_EQ(stopped.code, kStopped) << stopped.all();
+    EXPECT_THAT(stopped.err, HasSubstr("it can still be resumed"));
+    EXPECT_EQ(weights_of(folder / "run"), before);
+  }
 }
 
 TEST(Interrupt, AReaderThatGoesAwayDoesNotEndTheRun) {
@@ -216,6 +270,64 @@ TEST(Interrupt, TheBestIsThatOfTheWholeRunAfterAResume) {
             16);
 }
 
+TEST(Interrupt, ARunThatFailsCanBeResumed) {
+  const TempFolder folder;
+  folder.write("people.csv", people());
+  const Words words = Words{"train", "people.csv", "target=pay", "run=x"} + kShort +
+                      Words{"lr=10000", "optimizer=sgd", "steps=50", "val=0"};
+  const Finished failed = run_stoker(words + Words{"skip_limit=2"}, folder.path());
+  EXPECT_EQ(failed.code, 1) << failed.all();
+  EXPECT_THAT(failed.err, HasSubstr("3 steps in a row were not finite"));
+  const std::string step = number_after(failed.out, "note: step ");
+  EXPECT_THAT(failed.out, HasSubstr("step " + step + " was saved before the error; `stoker resume runs/x` goes on"));
+  EXPECT_THAT(run_stoker({"info", "runs/x"}, folder.path()).out, HasSubstr("at step " + step));
+  const Finished resumed = run_stoker({"resume", "runs/x"}, folder.path());
+  EXPECT_EQ(resumed.code, 1) << resumed.all();
+  EXPECT_THAT(resumed.out, HasSubstr("going on after step " + step));
+}
+
+// Fewer steps than skip_limit, with a validation that tells and without one.
+TEST(Interrupt, ARunThatEndsInNaNIsNotDone) {
+  const TempFolder folder;
+  folder.write("people.csv", people());
+  for (const char* val : {"val=0.2", "val=0"}) {
+    const Finished failed = run_stoker(Words{"train", "people.csv", "target=pay", "run=runs/" + std::string(val)} +
+                                           kShort + Words{"lr=10000", "optimizer=sgd", "steps=8", val},
+                                       folder.path());
+    EXPECT_EQ(failed.code, 1) << failed.all();
+    EXPECT_THAT(failed.err, AllOf(HasSubstr("the run ends with a loss of nan"), HasSubstr("step 8"),
+                                  HasSubstr("in a row were not finite; the last batch of 16 began with")));
+    EXPECT_THAT(read_bytes(folder / "runs" / val / "metrics.jsonl"), HasSubstr("\"outcome\":\"failed\""));
+    EXPECT_FALSE(fs::exists(folder / "runs" / val / "checkpoints/best")) << "of weights that give NaN";
+  }
+  EXPECT_EQ(run_stoker({"resume", "runs/val=0.2"}, folder.path()).code, 1) << "it was not done when it was left alone";
+}
+
+TEST(Interrupt, MoreEpochsOnResumeSayWhatBecomesOfTheLearningRate) {
+  const TempFolder folder;
+  fs::copy(trained_run().run(), folder / "run", fs::copy_options::recursive);
+  fs::copy(folder / "run", folder / "kept", fs::copy_options::recursive);
+  const Finished longer = run_stoker({"resume", "run", "epochs=2"}, folder.path());
+  EXPECT_EQ(longer.code, kDone) << longer.all();
+  EXPECT_THAT(longer.out, AllOf(HasSubstr("schedule had 3 steps and now has 6: at step 4 the learning rate goes from "),
+                                HasSubstr("; schedule_steps=3 keeps it as it was")));
+  const Finished kept = run_stoker({"resume", "kept", "epochs=2", "schedule_steps=3"}, folder.path());
+  EXPECT_EQ(kept.code, kDone) << kept.all();
+  EXPECT_THAT(kept.out, ::testing::Not(HasSubstr("the learning rate goes from")));
+  const auto rates = [&](const char* run) {
+    std::vector<double> found;
+    for (const std::string& line : lines_of(read_bytes(folder / run / "metrics.jsonl"))) {
+      if (const auto event = nlohmann::json::parse(line); event["event"] == "step") {
+        found.push_back(event["lr"]);
+      }
+    }
+    return found;
+  };
+  ASSERT_EQ(rates("kept").size(), 6U);
+  EXPECT_EQ(rates("kept")[3], rates("kept")[2]);
+  EXPECT_GT(rates("run")[3], rates("run")[2]);
+}
+
 TEST(Interrupt, AFinishedRunSaysWhatToAskFor) {
   const TempFolder folder;
   fs::copy(trained_run().run(), folder / "run", fs::copy_options::recursive);
@@ -257,8 +369,9 @@ TEST(Interrupt, WhatCannotGoOnIsRefused) {
   EXPECT_EQ(results[0].code, kDataError) << results[0].all();
   EXPECT_THAT(results[0].err, HasSubstr("has 4 classes now, the run was started with 3"));
   EXPECT_EQ(results[1].code, kUsage);
-  EXPECT_THAT(results[1].err,
-              HasSubstr("only epochs, steps, time, eval_every, save_every and early_stop may change, not lr"));
+  EXPECT_THAT(
+      results[1].err,
+      HasSubstr("only epochs, steps, time, eval_every, save_every, early_stop and schedule_steps may change, not lr"));
   EXPECT_EQ(results[2].code, kUsage) << results[2].all();
   EXPECT_EQ(results[3].code, kUsage);
   EXPECT_THAT(results[3].err, HasSubstr("data: is no run folder"));

@@ -61,7 +61,8 @@ std::string end_text(RunState state, const RunLog& log, const MetricsTable& metr
       return fmt::format("Ended without a word at {} (killed, or the machine went down): nothing was written for {}{}.",
                          place(log, step), spoken_duration(log.quiet_seconds), left(log, metrics));
     case RunState::kStopped:
-      return fmt::format("Stopped on request at {}{}.{}", place(log, step), left(log, metrics), why);
+      return fmt::format("Stopped on request at {}{}{}", place(log, step), left(log, metrics),
+                         why.empty() ? "." : ":" + why);
     case RunState::kFailed: return fmt::format("Failed at {}.{}", place(log, step), why);
     case RunState::kFinished: break;
   }
