@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device can do to a run: its memory runs out in compute, on each kind of device, and it is lost, on a GPU.
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "stoker/base/error.h"
+#include "stoker/device/placement.h"
+#include "stoker/job/job.h"
+#include "stoker/memory/out_of_memory.h"
+#include "stoker/models/registry.h"
+#include "stoker/precision/policy.h"
+#include "stoker/tasks/image_classifier.h"
+#include "stoker/train/step.h"
+#include "support/each_device.h"
+#include "support/fault_allocator.h"
+#include "support/picture_set.h"
+
+namespace stoker::job {
+namespace {
+
+// While it lives, the device has no memory for what a step needs: on a CPU an allocation fails in its midst, a GPU is
+// full but for less than a convolution's output.
+class NoMemory {
+ public:
+  explicit NoMemory(c10::Device device) {
+    if (device.is_cpu()) {
+      host_.emplace();
+      host_->fail_at(25);
+      return;
+    }
+    for (const std::int64_t bytes : {std::int64_t{1} << 30, std::int64_t{128} << 20}) {
+      fill(device, bytes);
+    }
+  }
+
+ private:
+  void fill(c10::Device device, std::int64_t bytes) {
+    try {
+      for (;;) {
+        blocks_.push_back(at::empty({bytes}, at::device(device).dtype(at::kByte)));
+      }
+    } catch (const std::exception& error) {
+      EXPECT_TRUE(memory::is_out_of_memory(error)) << error.what();
+    }
+  }
+
+  std::optional<stoker::testing::FaultAllocator> host_;
+  std::vector<at::Tensor> blocks_;
+};
+
+class OutOfMemoryIn : public stoker::testing::OnDevice {
+ protected:
+  // Pictures whose first convolution makes 1 GiB on a GPU.
+  [[nodiscard]] core::Batch batch() const {
+    const std::int64_t samples = on_gpu() ? 2048 : 4, pixels = on_gpu() ? 64 : 8;
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(samples));
+    core::Batch made({0, 0}, std::move(indices));
+    made.set("image", at::arange(samples * pixels * pixels * 3)
+                          .mul(97)
+                          .remainder(251)
+                          .to(at::kByte)
+                          .reshape({samples, pixels, pixels, 3}));
+    made.set("target", at::arange(samples).remainder(3));
+    return device::move_batch(std::move(made), device());
+  }
+
+  // The weights after one step, with memory running out ahead of it.
+  [[nodiscard]] std::vector<at::Tensor> weights_after_a_step(bool fails) const {
+    models::ModelOptions options;
+    options.classes = 3;
+    options.image_size = on_gpu() ? 64 : 8;
+    tasks::ClassifierOptions classifier;
+    classifier.preprocessing = {3, options.image_size, options.image_size, {0.5, 0.5, 0.5}, {0.25, 0.25, 0.25}};
+    tasks::ImageClassifier model(models::make_network("cnn", options), classifier);
+    model.to(device());
+    train::Step step(model, {.name = "adamw"});
+    const core::Batch samples = batch();
+    if (fails) {
+      const NoMemory full(device());
+      try {
+        step.compute(samples, 0);
+        ADD_FAILURE() << "there was memory";
+      } catch (const std::exception& error) {
+        EXPECT_TRUE(memory::is_out_of_memory(error)) << error.what();
+      }
+      step.drop();
+    }
+    step.compute(samples, 0);
+    step.commit(1e-2);
+    std::vector<at::Tensor> result;
+    for (const core::Parameter& parameter : model.parameters()) {
+      result.push_back(parameter.tensor.detach().cpu().clone());
+    }
+    result.push_back(model.norm_buffers().front().cpu().clone());
+    return result;
+  }
+};
+STOKER_ON_EACH_DEVICE(OutOfMemoryIn);
+
+TEST_P(OutOfMemoryIn, ComputeLeavesNoTrace) {
+  const precision::ArithmeticPolicy before = precision::current_policy();
+  precision::apply({.cudnn_benchmark = false, .deterministic = true});
+  const std::vector<at::Tensor> got = weights_after_a_step(true), expected = weights_after_a_step(false);
+  precision::apply(before);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_TRUE(got[i].equal(expected[i])) << "tensor " << i;
+  }
+}
+
+// An index far outside ends the kernel by its assertion: from then on each call of CUDA in the process is an error, as
+// after a failure of the hardware.
+void lose_the_gpu() {
+  const c10::Device gpu(c10::DeviceType::CUDA, 0);
+  try {
+    const at::Tensor row = at::full({1}, 1 << 30, at::device(gpu).dtype(at::kLong));
+    (void)at::ones({4}, at::device(gpu)).index_select(0, row).cpu();
+  } catch (const std::exception&) {  // expected here; the loop meets it on its own
+  }
+}
+
+class LosesTheGpu final : public core::EventSink {
+ public:
+  void on(const core::Event& event) override {
+    const auto* finished = std::get_if<core::StepFinished>(&event);
+    if (!lost_ && finished != nullptr && finished->step >= 20) {
+      lost_ = true;
+      lose_the_gpu();
+    }
+  }
+
+ private:
+  bool lost_ = false;
+};
+
+// Ends the process as the command line does: 71 for a DeviceError.
+[[noreturn]] void train_until_the_gpu_is_lost() {
+  const stoker::testing::TempFolder folder;
+  stoker::testing::write_striped_set(folder, "data/train/", 15);
+  Request request = make_request({}, {"device=cuda", "model=cnn", "batch=8", "steps=100000", "threads=2", "val=0",
+                                      "precision=fp32", "intra_op=1"});
+  request.data = folder / "data";
+  request.run = (folder / "run").native();
+  int code = 0;
+  try {
+    Job job = Job::prepare(std::move(request), [](const std::string&) {});
+    std::vector<std::unique_ptr<core::EventSink>> sinks;
+    sinks.push_back(std::make_unique<LosesTheGpu>());
+    const std::atomic<bool> never = false;
+    (void)job.train(std::move(sinks), never);
+  } catch (const DeviceError& error) {
+    std::fprintf(stderr, "typed: %s\n", error.what());
+    code = 71;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "not typed: %s\n", error.what());
+    code = 1;
+  }
+  std::exit(code);
+}
+
+TEST(GpuLost, ARunEndsWithATypedErrorAndTheProcessWithItsExitCode) {
+  STOKER_NEEDS_GPU();
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // CUDA cannot be forked
+  EXPECT_EXIT(train_until_the_gpu_is_lost(), ::testing::ExitedWithCode(71), "typed: ");
+}
+
+}  // namespace
+}  // namespace stoker::job

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests that run on a GPU as they run on a CPU: derive a fixture from OnDevice and name it in STOKER_ON_EACH_DEVICE.
+// The cases are Cpu/<Suite>.<Case>/0, which prove their own logic everywhere, and Gpu/<Suite>.<Case>/0, which the label
+// gpu finds and which skip aloud without one.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include "support/gpu.h"
+
+namespace stoker::testing {
+
+class OnDevice : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (on_gpu()) {
+      STOKER_NEEDS_GPU();
+    }
+  }
+  [[nodiscard]] static c10::Device device() {
+    return on_gpu() ? c10::Device(c10::DeviceType::CUDA, 0) : c10::Device(c10::DeviceType::CPU);
+  }
+  [[nodiscard]] static bool on_gpu() { return std::string_view(GetParam()) == "cuda"; }
+};
+
+}  // namespace stoker::testing
+
+#define STOKER_ON_EACH_DEVICE(Suite)                              \
+  INSTANTIATE_TEST_SUITE_P(Cpu, Suite, ::testing::Values("cpu")); \
+  INSTANTIATE_TEST_SUITE_P(Gpu, Suite, ::testing::Values("cuda"))
