@@ -6,8 +6,8 @@ every epoch.
     starved.py PHOTOGRAPHS [--stoker COMMAND] [--steps N] [KEY=VALUE...]
 
 PHOTOGRAPHS: a folder of class folders; each picture is taken several times, by links. COMMAND: of the command line, default
-build/release/apps/stoker/stoker. KEY=VALUE: for `stoker train`, over model=resnet50 precision=bf16 batch=128 device=cuda. The last line
-is the figures in JSON. Ends with 77 where there is no such device. Used by beside.py and, in a bundle, alone.
+build/release/apps/stoker/stoker. KEY=VALUE: for `stoker train`, over model=resnet50 precision=bf16 batch=128 device=cuda and the
+like. The last line is the figures in JSON. Ends with 77 where there is no such device. Used by beside.py and, in a bundle, alone.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "peers"))
 import measure  # noqa: E402
 
-USUAL = ("model=resnet50", "precision=bf16", "batch=128", "device=cuda", "val=0", "cache=0")
+USUAL = ("model=resnet50", "precision=bf16", "batch=128", "device=cuda", "val=0", "cache=0", "save_every=1000000")
 WARM_UP = 20  # steps
 DEVICE, SKIPPED = 71, 77  # exit codes: stoker's without the device, ours
 

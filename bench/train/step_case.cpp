@@ -85,7 +85,7 @@ void make_picture_model(StepCase& made) {
 void make_gpt(StepCase& made) {
   CaseOptions& o = made.options;
   const bool gpt2 = o.model == "gpt2";
-  put_default(o.batch, gpt2 ? 8 : 12);
+  put_default(o.batch, gpt2 ? 4 : 12);
   put_default(o.size, gpt2 ? 1024 : 64);
   models::GptOptions network = {.vocabulary = 65, .context = o.size, .seed = 1};
   if (gpt2) {

@@ -73,7 +73,7 @@ class RunBenches(unittest.TestCase):
         self.assertEqual((code, said), (0, f"run-benches: results in {self.bundle / 'results'}"))
         self.assertIn("step_bench operators device=cuda", left["step-operators"])
         self.assertIn("loader_bench mode=copies", left["copies"])
-        self.assertIn(f"loader_bench mode=resident data={self.bundle}/data/cifar10", left["resident"])
+        self.assertIn(f"loader_bench mode=resident data={self.bundle}/data/cifar10 batch=8192", left["resident"])
         self.assertIn("device=cuda", left["starved"])
 
     def test_on_a_cpu_nothing_is(self):
