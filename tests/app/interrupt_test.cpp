@@ -117,9 +117,9 @@ std::string long_table() {
 TEST(Interrupt, DuringValidationItIsDoneOnResume) {
   const TempFolder folder;
   folder.write("long.csv", long_table());
-  const Words words = {"train",      "long.csv",  "target=y", "run=x",        "val=0.9",  "batch=4096",
-                       "hidden=256", "threads=0", "epochs=1", "intra_op=1",   "layers=3", "precision=fp32",
-                       "ema=0",      "--json",    "test=",    "microbatch=2", "dropout=0"};
+  const Words words = {"train",      "long.csv",  "target=y",   "run=x",        "val=0.9",  "batch=4096",
+                       "hidden=256", "threads=0", "epochs=1",   "intra_op=1",   "layers=3", "precision=fp32",
+                       "ema=0",      "--json",    "device=cpu", "microbatch=2", "dropout=0"};
   StokerProcess training(words, folder.path());
   ASSERT_TRUE(training.wait_for("\"event\":\"evaluating\"")) << training.err();
   training.signal(SIGTERM);  // as `timeout` sends it

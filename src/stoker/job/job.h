@@ -36,7 +36,8 @@ class Job {
   // say: told in words what was found (the first of facts() as soon as it is known), and progress of what takes long.
   [[nodiscard]] static Job prepare(Request request, const Say& say);
   // The job of an existing run, with its plan, at its last checkpoint. changes: key=value of epochs, steps, time,
-  // eval_every, save_every or early_stop, the values that a run may go on with.
+  // eval_every, save_every, early_stop or schedule_steps, the values that a run may go on with. Where they make the
+  // learning rate jump, train() emits a Finding.
   [[nodiscard]] static Job resume(const std::filesystem::path& run, const std::vector<std::string>& changes,
                                   const Say& say);
   Job(Job&&) noexcept;
