@@ -49,6 +49,9 @@ std::optional<LoopEnd> Milestones::begin() {
   if (parts_.evaluate && owes_evaluation(parts_.progress, plan_, last_step_)) {
     return settle(/*to_evaluate=*/true, /*to_save=*/true);
   }
+  if (!parts_.evaluate && parts_.progress.step >= last_step_) {  // nothing is left, and it did not end well
+    require_finite_loss();
+  }
   return time_up() ? std::optional(LoopEnd::kTimeUp) : std::nullopt;
 }
 
@@ -120,15 +123,15 @@ void Milestones::require_finite_loss() {
   Progress& progress = parts_.progress;
   skips_.finish();
   const bool validated = newest_loss_ && progress.evaluated_step == progress.step;
-  const std::optional<double> loss = validated ? newest_loss_ : skips_.last_loss();
-  if (!loss || std::isfinite(*loss)) {
+  const double loss = validated ? *newest_loss_ : progress.loss;
+  if (std::isfinite(loss)) {
     return;
   }
   if (validated) {
     progress.evaluated_step = evaluated_before_;  // a resume evaluates once more, and ends alike
   }
   const std::string& fault = skips_.last_fault();
-  fail<Error>("train.loop", "the run ends with a loss of {} {} step {}; {}{}{} {}", plain_nan(*loss),
+  fail<Error>("train.loop", "the run ends with a loss of {} {} step {}; {}{}{} {}", plain_nan(loss),
               validated ? "on validation after" : "at", progress.step, fault, fault.empty() ? "" : "; ", kFiniteRemedy,
               fault.empty() ? "the validation data" : "these samples");
 }

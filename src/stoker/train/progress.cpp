@@ -10,6 +10,7 @@ void Progress::save_state(core::State& state) const {
   state.numbers["progress.evaluated_step"] = evaluated_step;
   state.numbers["progress.evaluations_without_gain"] = evaluations_without_gain;
   state.numbers["progress.best_metric"] = best_metric;
+  state.numbers["progress.loss"] = loss;
   state.numbers["progress.seconds"] = seconds;
 }
 
@@ -19,6 +20,7 @@ void Progress::load_state(const core::State& state) {
   evaluated_step = state.integer("progress.evaluated_step");
   evaluations_without_gain = state.integer("progress.evaluations_without_gain");
   best_metric = state.real("progress.best_metric");
+  loss = state.numbers.contains("progress.loss") ? state.real("progress.loss") : 0;  // older checkpoints lack it
   seconds = state.real("progress.seconds");
 }
 

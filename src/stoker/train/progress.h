@@ -17,6 +17,7 @@ struct Progress final : core::Stateful {
   std::int64_t evaluated_step = -1;  // step of the last evaluation, -1: none
   std::int64_t evaluations_without_gain = 0;
   double best_metric = std::numeric_limits<double>::quiet_NaN();  // NaN: nothing evaluated so far
+  double loss = 0;                                                // of the last step that was looked at
   double seconds = 0;                                             // trained so far, over all sessions of the run
 
   // The epoch that the last step was of, as people count: from 1; 0 before the first step.

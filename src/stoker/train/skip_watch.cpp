@@ -33,7 +33,7 @@ void SkipWatch::check_down_to(std::size_t left) {
 
 void SkipWatch::check(const Seen& seen, const core::Scalars& scalars) {
   const auto skipped = static_cast<std::int64_t>(scalars.values[column_]);
-  last_loss_ = scalars.values[0];
+  parts_.progress.loss = scalars.values[0];
   last_fault_.clear();
   if (skipped == 0) {
     return;

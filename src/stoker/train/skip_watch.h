@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,14 +21,12 @@ class SkipWatch {
   // limit: as many skipped steps in a row are survived. lag: steps that may be under way.
   SkipWatch(const LoopParts& parts, std::int64_t limit, std::size_t lag);
 
-  // A FaultSurvived for each skipped step; Error beyond the limit, with the names of the first samples. What it waits
-  // for the device counts as LoopWork::kDevice.
+  // A FaultSurvived for each skipped step; Error beyond the limit, with the names of the first samples. The
+  // loss goes to the run's progress. What it waits for the device counts as LoopWork::kDevice.
   void watch(std::int64_t step, std::shared_ptr<const core::PendingScalars> scalars, std::vector<std::int64_t> samples);
   // Before anything that waits for the device anyway: a checkpoint never hides a fault.
   void finish() { check_down_to(0); }
 
-  // Of the newest step that was looked at; nothing before the first.
-  [[nodiscard]] std::optional<double> last_loss() const { return last_loss_; }
   // "3 steps in a row were not finite; ...", with samples, where the newest step was skipped; else empty.
   [[nodiscard]] const std::string& last_fault() const { return last_fault_; }
 
@@ -48,7 +45,6 @@ class SkipWatch {
   std::int64_t limit_;
   std::size_t lag_, column_;
   std::deque<Seen> seen_;
-  std::optional<double> last_loss_;
   std::string last_fault_;
 };
 
