@@ -53,7 +53,7 @@ bench-data: ## Measure the loader beside DataLoader and FFCV: 25 minutes; QUICK=
 	@tools/bootstrap libopencv-dev libturbojpeg0-dev || tools/bootstrap  # without them FFCV is left out
 	@$(call configure,release)
 	@$(call ninja,release,stoker loader_bench)
-	@$(if $(QUICK),,bench/record data) bench/data/run $(RELEASE) $(if $(QUICK),--quick)
+	@$(if $(QUICK),,bench/record data-$$(bench/cpu)) bench/data/run $(RELEASE) $(if $(QUICK),--quick)
 
 bench-learning: bootstrap ## Compare where seeds of Stoker and of Python PyTorch end: 20 minutes; QUICK=1: that it runs
 	@$(call configure,release)

@@ -184,6 +184,32 @@ TEST(ImagePolicy, MirrorsRowsOfEveryWidth) {
   }
 }
 
+// Sizes whose rows are one run of bytes for vectors, and others.
+TEST(ImagePolicy, EveryFamilyOfKernelsPlacesThePlainRows) {
+  struct Size {
+    int width, height, channels;
+  };
+  for (const Size size :
+       {Size{32, 32, 3}, {64, 9, 3}, {64, 64, 1}, {80, 41, 1}, {33, 60, 3}, {28, 28, 1}, {224, 40, 3}}) {
+    const ImagePolicy policy{
+        .crop = Crop::kPad, .out_width = size.width, .out_height = size.height, .pad = 5, .flip = true};
+    const Image image = computed_picture(size.width, size.height, size.channels, 1);
+    for (const PixelKernels* family : runnable_kernels().subspan(1)) {
+      ResizeScratch scratch, plain;
+      scratch.kernels = family;
+      plain.kernels = &plain_kernels();
+      for (std::uint64_t sample = 0; sample < 60; ++sample) {
+        const ImageDraw drawn = draw(policy, size.width, size.height, {.seed = 8, .epoch = 0, .sample = sample});
+        std::vector<std::uint8_t> out(image.pixels.size() + 1, 77), expected = out;
+        execute(policy, drawn, image.view(), std::span(out).first(image.pixels.size()), scratch);
+        execute(policy, drawn, image.view(), std::span(expected).first(image.pixels.size()), plain);
+        ASSERT_EQ(out, expected) << family->name << " " << size.width << "x" << size.height << "x" << size.channels
+                                 << ", sample " << sample;
+      }
+    }
+  }
+}
+
 TEST(ImagePolicy, PadCropMovesAndBlackensAsAPlainTwin) {
   const ImagePolicy policy{.crop = Crop::kPad, .out_width = 12, .out_height = 10, .pad = 3, .flip = true};
   const Image image = computed_picture(12, 10, 3, 1);

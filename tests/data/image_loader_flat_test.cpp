@@ -87,6 +87,18 @@ class FlatLoader : public ::testing::Test {
   ImageLoaderOptions options_;
 };
 
+// What the caches hold of a batch that the consumer has let go of is where the next one is written.
+TEST_F(FlatLoader, BetweenStepsABatchGoesIntoTheMemoryOfTheOneBefore) {
+  options_.threads = 0;
+  options_.depth = 3;
+  ImageLoader loader(options_);
+  const void* memory = loader.next().value()["image"].const_data_ptr();
+  EXPECT_EQ(loader.next().value()["image"].const_data_ptr(), memory);
+  const core::Batch kept = loader.next().value();
+  EXPECT_EQ(kept["image"].const_data_ptr(), memory);
+  EXPECT_NE(loader.next().value()["image"].const_data_ptr(), memory);
+}
+
 TEST_F(FlatLoader, OverManyBatchesOfPicturesThatStayDecoded) {
   options_.store = std::make_shared<PixelStore>(options_.split.source->size(), 1 << 20);
   options_.threads = 2;

@@ -85,5 +85,25 @@ class Record(unittest.TestCase):
         self.assertNotIn(str(self.root.parent), self.kept())
 
 
+class Cpu(unittest.TestCase):
+    """bench/cpu: what results of one kind of CPU are called."""
+
+    def kind(self, text):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(text)
+            file.flush()
+            return subprocess.run([BENCH / "cpu", file.name], check=True, capture_output=True, text=True).stdout.strip()
+
+    def test_tells_families_and_instructions_apart(self):
+        def info(model, flags):
+            return f"processor\t: 0\nmodel name\t: {model}\nflags\t\t: fpu {flags} sse2\nprocessor\t: 1\nmodel name\t: other\n"
+        xeon, wide = "Intel(R) Xeon(R) Processor", "avx2 avx512f avx512bw avx512_vnni"
+        self.assertEqual(self.kind(info(xeon, wide)), "xeon-avx512-vnni")
+        self.assertEqual(self.kind(info(xeon, f"{wide} amx_tile")), "xeon-avx512-vnni-amx")
+        self.assertEqual(self.kind(info("AMD EPYC 7B13", "avx avx2")), "epyc-avx2")
+        self.assertEqual(self.kind(info("AMD EPYC", "avx avx2 avx_vnni")), "epyc-avx2")
+        self.assertEqual(self.kind("processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\n"), os.uname().machine)
+
+
 if __name__ == "__main__":
     unittest.main()

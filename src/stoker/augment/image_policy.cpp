@@ -207,26 +207,22 @@ void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, s
     std::ranges::fill(out, std::uint8_t{0});
     return;
   }
-  // Black rows above and below the window, black columns before and behind it.
-  const auto above = (window.top - drawn.offset_y) * stride, below = bytes - above - window.height * stride;
-  std::fill_n(out.begin(), above, std::uint8_t{0});
-  std::fill_n(out.end() - below, below, std::uint8_t{0});
   const int left = window.left - drawn.offset_x, right = policy.out_width - left - window.width;
+  const int above = window.top - drawn.offset_y;
   const std::ptrdiff_t before = static_cast<std::ptrdiff_t>(drawn.flipped ? right : left) * source.channels;
-  std::uint8_t* to = out.data() + above;
   if (same_size(drawn)) {
     const ImageView wanted = source.part(drawn.left + window.left, drawn.top + window.top, window.width, window.height);
     const PixelKernels& kernels = scratch.kernels != nullptr ? *scratch.kernels : fastest_kernels();
-    kernels.place_rows(wanted, drawn.flipped, before, to, stride);
-  } else {
-    if (left + right > 0) {
-      std::fill_n(to, window.height * stride, std::uint8_t{0});
-    }
-    const auto [pixels, box] = part_of(drawn);
-    const ImageView part = source.part(pixels.left, pixels.top, pixels.width, pixels.height);
-    resize(part, box, drawn.scaled_width, drawn.scaled_height, window, drawn.flipped, to + before, stride, scratch,
-           policy.interpolation);
+    kernels.place_rows(wanted, drawn.flipped, {out.data(), stride, policy.out_height, above, before});
+    return;
   }
+  if (window.width < policy.out_width || window.height < policy.out_height) {
+    std::ranges::fill(out, std::uint8_t{0});
+  }
+  const auto [pixels, box] = part_of(drawn);
+  const ImageView part = source.part(pixels.left, pixels.top, pixels.width, pixels.height);
+  resize(part, box, drawn.scaled_width, drawn.scaled_height, window, drawn.flipped,
+         out.data() + above * stride + before, stride, scratch, policy.interpolation);
 }
 
 void execute(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,

@@ -26,7 +26,7 @@ using DrawnOperation = std::variant<std::monostate, AffineDraw, ColourDraw, Grey
 // What was drawn for one picture: the first `count`, in this order. No memory of its own: it lives with its sample.
 struct DrawnOperations {
   static constexpr std::size_t kMost = std::variant_size_v<Operation>;  // every kind once
-  std::array<DrawnOperation, kMost> list{};
+  std::array<DrawnOperation, kMost> list;  // of nothing: no {}, which would set all of its 400 bytes to zero
   std::size_t count = 0;
   bool operator==(const DrawnOperations&) const = default;
 };

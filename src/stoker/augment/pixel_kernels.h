@@ -16,6 +16,19 @@ namespace stoker::augment {
 inline constexpr int kWeightBits = 32 - 8 - 2;  // 8 bits of pixel, 2 of headroom: Pillow's PRECISION_BITS
 inline constexpr int kTapGroup = 4;             // what the number of taps and of outputs is rounded up to
 
+// A picture that rows are placed in, without gaps: where it begins, and where in it the first of them does.
+struct Placing {
+  std::uint8_t* pixels = nullptr;
+  std::ptrdiff_t stride = 0;  // bytes of a row
+  int rows = 0;
+  int above = 0;              // rows
+  std::ptrdiff_t before = 0;  // bytes, of whole pixels
+
+  [[nodiscard]] std::ptrdiff_t bytes() const { return stride * rows; }
+  // Where the row of the source's row 0 begins.
+  [[nodiscard]] std::uint8_t* first_row() const { return pixels + above * stride; }
+};
+
 struct PixelKernels {
   std::string_view name;
   // Brings the weights of an axis into the form that scale_rows and mix_rows of this family read. Each is called once
@@ -31,9 +44,8 @@ struct PixelKernels {
   // written to each of out's rows.
   void (*mix_rows)(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t bytes, const AxisWeights& down,
                    std::uint8_t* out, std::ptrdiff_t out_stride);
-  // The source's rows as they are, or from right to left, each within an output row of `stride` bytes: `before` black
-  // ones in front of it, and as many behind as are left. Both count whole pixels.
-  void (*place_rows)(ImageView source, bool mirrored, std::ptrdiff_t before, std::uint8_t* out, std::ptrdiff_t stride);
+  // A whole picture: black but for the source's rows, which lie in it as they are or from right to left.
+  void (*place_rows)(ImageView source, bool mirrored, const Placing& out);
 };
 
 [[nodiscard]] const PixelKernels& plain_kernels();

@@ -48,12 +48,13 @@ void mix_rows(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t by
   }
 }
 
-void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::uint8_t* out, std::ptrdiff_t stride) {
-  for (int y = 0; y < source.height; ++y, out += stride) {
-    std::fill_n(out, stride, std::uint8_t{0});
+void place_rows(ImageView source, bool mirrored, const Placing& out) {
+  std::fill_n(out.pixels, out.bytes(), std::uint8_t{0});
+  std::uint8_t* row = out.first_row() + out.before;
+  for (int y = 0; y < source.height; ++y, row += out.stride) {
     for (int x = 0; x < source.width; ++x) {
       const int from = mirrored ? source.width - 1 - x : x;
-      std::copy_n(source.row(y) + from * source.channels, source.channels, out + before + x * source.channels);
+      std::copy_n(source.row(y) + from * source.channels, source.channels, row + x * source.channels);
     }
   }
 }

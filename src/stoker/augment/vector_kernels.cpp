@@ -193,6 +193,13 @@ void mix_rows(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t by
   }
 }
 
+// What lies above and below the source's rows.
+HWY_INLINE void blacken_other_rows(ImageView source, const Placing& out) {
+  std::uint8_t* below = out.first_row() + source.height * out.stride;
+  std::memset(out.pixels, 0, static_cast<std::size_t>(out.first_row() - out.pixels));
+  std::memset(below, 0, static_cast<std::size_t>(out.pixels + out.bytes() - below));
+}
+
 #if HWY_TARGET <= HWY_AVX3_DL  // targets so low are x86 processors
 
 // Any order of 64 bytes in one instruction (VBMI), and bytes that are not wanted neither read nor written:
@@ -248,6 +255,43 @@ HWY_INLINE void place_pieces(ImageView source, std::ptrdiff_t from, std::ptrdiff
   }
 }
 
+// Rows that lie as far apart in the source as in the output, in their order: one run of bytes, of which those beside
+// the rows, above and below them are black. False if the masks that say which come again too late to be worth making.
+HWY_INLINE bool place_run(ImageView source, const Placing& out) {
+  constexpr std::ptrdiff_t kMost = 24, kWorthIt = 4;  // masks; how often each must be used
+  const std::ptrdiff_t stride = out.stride, bytes = out.bytes();
+  const auto width = static_cast<std::ptrdiff_t>(source.width) * source.channels;
+  if (source.stride != stride || stride < kVector) {
+    return false;
+  }
+  std::uint64_t read[kMost];
+  std::ptrdiff_t masks = 0, column = 0;  // of the row, that a vector begins with
+  do {
+    if (masks == kMost || masks * kWorthIt * kVector > bytes) {
+      return false;
+    }
+    read[masks++] = bytes_between(out.before - column, out.before - column + width) |
+                    bytes_between(out.before - column + stride, out.before - column + stride + width);
+    column += column + kVector < stride ? kVector : kVector - stride;
+  } while (column != 0);
+  const std::ptrdiff_t first = out.above * stride, last = first + source.height * stride;
+  const std::uintptr_t in = reinterpret_cast<std::uintptr_t>(source.pixels) - static_cast<std::uintptr_t>(first) -
+                            static_cast<std::uintptr_t>(out.before);
+  std::ptrdiff_t mask = 0;
+  for (std::ptrdiff_t at = 0; at < bytes; at += kVector, mask = mask + 1 == masks ? 0 : mask + 1) {
+    const bool within = first <= at && at + kVector <= last;
+    const std::uint64_t wanted = within ? read[mask] : read[mask] & bytes_between(first - at, last - at);
+    const auto* from = reinterpret_cast<const void*>(in + static_cast<std::uintptr_t>(at));
+    const __m512i placed = _mm512_maskz_loadu_epi8(wanted, from);
+    if (at + kVector <= bytes) {
+      _mm512_storeu_si512(out.pixels + at, placed);
+    } else {
+      _mm512_mask_storeu_epi8(out.pixels + at, bytes_between(0, bytes - at), placed);
+    }
+  }
+  return true;
+}
+
 // 21 RGB pixels in reverse order, or bytes as they are.
 struct ByteOrders {
   alignas(kVector) std::uint8_t reversed[kVector], same[kVector];
@@ -262,15 +306,21 @@ constexpr ByteOrders byte_orders() {
 }
 alignas(kVector) constexpr ByteOrders kOrders = byte_orders();
 
-void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::uint8_t* out, std::ptrdiff_t stride) {
+void place_rows(ImageView source, bool mirrored, const Placing& out) {
   constexpr std::ptrdiff_t kStep = 63;  // bytes of 21 pixels
-  if (!mirrored) {
-    place_pieces(source, -before, 1, _mm512_load_si512(kOrders.same), kVector, out, stride);
-  } else if (source.channels == 3) {
-    const std::ptrdiff_t from = static_cast<std::ptrdiff_t>(source.width) * 3 + before - kStep;
-    place_pieces(source, from, -1, _mm512_load_si512(kOrders.reversed), kStep, out, stride);
+  if (mirrored && source.channels != 3) {
+    plain_kernels().place_rows(source, mirrored, out);
+    return;
+  }
+  if (!mirrored && place_run(source, out)) {
+    return;
+  }
+  blacken_other_rows(source, out);
+  if (mirrored) {
+    const std::ptrdiff_t from = static_cast<std::ptrdiff_t>(source.width) * 3 + out.before - kStep;
+    place_pieces(source, from, -1, _mm512_load_si512(kOrders.reversed), kStep, out.first_row(), out.stride);
   } else {
-    plain_kernels().place_rows(source, mirrored, before, out, stride);
+    place_pieces(source, -out.before, 1, _mm512_load_si512(kOrders.same), kVector, out.first_row(), out.stride);
   }
 }
 
@@ -302,21 +352,24 @@ HWY_INLINE void copy_bytes(const std::uint8_t* in, std::size_t count, std::uint8
   std::memcpy(out + count - kBlock, in + count - kBlock, kBlock);
 }
 
-void place_rows(ImageView source, bool mirrored, std::ptrdiff_t before, std::uint8_t* out, std::ptrdiff_t stride) {
+void place_rows(ImageView source, bool mirrored, const Placing& out) {
   const auto width = static_cast<std::size_t>(source.width * source.channels);
   if (mirrored ? source.channels != 3 || source.width < 7 : width < kBlock) {
-    plain_kernels().place_rows(source, mirrored, before, out, stride);
+    plain_kernels().place_rows(source, mirrored, out);
     return;
   }
-  const auto behind = static_cast<std::size_t>(stride - before) - width;
-  for (int y = 0; y < source.height; ++y, out += stride) {
-    std::memset(out, 0, static_cast<std::size_t>(before));
+  blacken_other_rows(source, out);
+  const auto before = static_cast<std::size_t>(out.before),
+             behind = static_cast<std::size_t>(out.stride) - before - width;
+  std::uint8_t* row = out.first_row();
+  for (int y = 0; y < source.height; ++y, row += out.stride) {
+    std::memset(row, 0, before);
     if (mirrored) {
-      mirror_rgb(source.row(y), source.width, out + before);
+      mirror_rgb(source.row(y), source.width, row + before);
     } else {
-      copy_bytes(source.row(y), width, out + before);
+      copy_bytes(source.row(y), width, row + before);
     }
-    std::memset(out + stride - behind, 0, behind);
+    std::memset(row + before + width, 0, behind);
   }
 }
 

@@ -40,7 +40,11 @@ class EndOfSample {
   StageLaps& laps_;
 };
 
+// Loading between steps makes a batch once it is asked for, so one at a time.
 std::size_t depth_of(const ImageLoaderOptions& options, std::int64_t row_bytes) {
+  if (options.threads == 0) {
+    return 1;
+  }
   const double bytes = static_cast<double>(row_bytes * std::max<std::int64_t>(options.batch / options.ranks, 1));
   return options.depth > 0 ? static_cast<std::size_t>(options.depth)
                            : static_cast<std::size_t>(std::clamp(kRoomAhead / bytes, kLeastAhead, kMostAhead));
@@ -112,7 +116,7 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
     workspace.gate = governor_ ? &gate_ : nullptr;
     workspace.laps.on_enter = options_.on_stage;
   }
-  submit_ahead();
+  refill();
 }
 
 ImageLoader::~ImageLoader() = default;
@@ -138,6 +142,14 @@ void ImageLoader::submit_ahead() {
   };
   while (steps_per_epoch() > 0 && tickets_ - taken_ < slots && wanted()) {
     submit_next();
+  }
+}
+
+// Once a batch has left. Loading between steps waits for the next call: by then the consumer may have let go of the
+// batch, and the next one goes into the same memory, which the caches still hold.
+void ImageLoader::refill() {
+  if (options_.threads > 0) {
+    submit_ahead();
   }
 }
 
@@ -196,7 +208,7 @@ void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
     if (ledger_.on_bad() == OnBad::kReplace && !put_stand_in(slot, at, bad, workspace)) {
       throw;  // so many are bad that chance finds no good one
     }
-    slot.bad[at] = std::move(bad);
+    slot.bad[at] = std::make_unique<ImageSlot::Bad>(std::move(bad));
   }
   const bool good = !slot.bad[at] || slot.bad[at]->stand_in >= 0;
   workspace.laps.enter(Stage::kCollate);
@@ -224,7 +236,7 @@ bool ImageLoader::put_stand_in(ImageSlot& slot, std::size_t row, ImageSlot::Bad&
 
 core::Batch ImageLoader::finish(ImageSlot& slot) {
   bool any_bad = false;
-  for (const std::optional<ImageSlot::Bad>& bad : slot.bad) {
+  for (const std::unique_ptr<ImageSlot::Bad>& bad : slot.bad) {
     if (bad) {
       ledger_.add(bad->sample);
       any_bad = true;
@@ -254,10 +266,10 @@ std::optional<core::Batch> ImageLoader::next() {
   try {
     batch = finish(slots_[static_cast<std::size_t>(pool_.take()) % slots_.size()]);
   } catch (...) {
-    submit_ahead();  // into the slot of the batch that failed
+    refill();  // the slot of the batch that failed
     throw;
   }
-  submit_ahead();
+  refill();
   if (governor_) {
     govern();
   }

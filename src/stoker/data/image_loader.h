@@ -43,7 +43,7 @@ struct ImageLoaderOptions {
   // 0: threads stays. With threads 0: as many of the threads that an operator of the caller would use load together
   // in next(), where a batch is worth it; 0: the caller's alone.
   int cores = 0;
-  int depth = 0;        // batches ahead of the consumer; 0: 2 to 4, as they are large
+  int depth = 0;        // batches ahead of the consumer; 0: 2 to 4, as they are large; without threads there are none
   bool pinned = false;  // page-locked memory, so that a copy to a GPU need not wait; needs CUDA
   BadSampleOptions bad;
   DecodeLimits limits;  // of each picture
@@ -87,6 +87,7 @@ class ImageLoader final : public core::BatchSource {
   [[nodiscard]] int most_threads() const;
   [[nodiscard]] core::SourceFigures counted(std::int64_t* slowest = nullptr) const;
   void submit_ahead();
+  void refill();
   void submit_next();
   void watch_for_pauses();
   void govern();

@@ -48,7 +48,8 @@ void ImageSlot::begin(const ImageSlotShape& shape, std::shared_ptr<std::byte> me
   labels = reinterpret_cast<std::int64_t*>(memory_.get() + shape.labels_at());
   mixed = reinterpret_cast<std::int64_t*>(memory_.get() + shape.mixed_at());
   shares = reinterpret_cast<float*>(memory_.get() + shape.shares_at());
-  bad.assign(indices.size(), std::nullopt);
+  bad.clear();
+  bad.resize(indices.size());
 }
 
 std::span<std::uint8_t> ImageSlot::row(std::size_t row) const {

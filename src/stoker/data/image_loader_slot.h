@@ -40,7 +40,7 @@ struct ImageSlot {
     core::BadSample sample;
     std::int64_t stand_in = -1;
   };
-  std::vector<std::optional<Bad>> bad;  // of each row
+  std::vector<std::unique_ptr<Bad>> bad;  // of each row; nearly always null
   BlockMixer mixer;
   std::int64_t *labels = nullptr, *mixed = nullptr;  // of each row; mixed: with shape.mixed
   float* shares = nullptr;                           // likewise

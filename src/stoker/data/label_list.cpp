@@ -32,7 +32,9 @@ LabelList::LabelList(std::span<const LabelRun> given) {
   constexpr std::size_t kRun = sizeof(std::int64_t) + sizeof(std::uint32_t);  // bytes
   const std::size_t width = most <= 0xFF ? 1 : most <= 0xFFFF ? 2 : 4;
   Storage storage;
-  if (joined.runs().size() * kRun <= static_cast<std::size_t>(size_) * width) {
+  constexpr std::size_t kSmall = std::size_t{1} << 20;  // bytes: finding a run takes longer than reading a class
+  const std::size_t expanded_bytes = static_cast<std::size_t>(size_) * width;
+  if (expanded_bytes > kSmall && joined.runs().size() * kRun <= expanded_bytes) {
     std::int64_t end = 0;
     for (const LabelRun& run : joined.runs()) {
       storage.ends.push_back(end += run.count);

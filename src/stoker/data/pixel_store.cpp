@@ -35,7 +35,7 @@ augment::ImageView PixelStore::find(std::int64_t index) const {
 }
 
 void PixelStore::prefetch_pixels(std::int64_t index) const {
-  constexpr std::ptrdiff_t kLine = 64, kMost = 4096;  // bytes; of longer ones the processor guesses the rest
+  constexpr std::ptrdiff_t kLine = 64, kMost = 12 * kLine;  // bytes; the processor guesses the rest
   const augment::ImageView picture = find(index);
   const std::ptrdiff_t bytes = picture.pixels == nullptr ? 0 : picture.stride * picture.height;
   for (std::ptrdiff_t i = 0; i < std::min(bytes, kMost); i += kLine) {
