@@ -22,6 +22,7 @@
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/checkpoint/swap_folder.h"
 #include "stoker/io/safetensors.h"
+#include "support/as_nobody.h"
 #include "support/temp_folder.h"
 
 namespace stoker::io {
@@ -225,6 +226,36 @@ TEST(CheckpointStore, AFullDiskLeavesTheOldOne) {
     store.save("last", made_of(1));
     EXPECT_EQ(value_of(store.load("last")), 1);
   }
+}
+
+// A folder that may be written but not read can exchange its entries and cannot be synced: the exchange may not survive
+// a power cut, so the previous one must still be there.
+TEST(CheckpointStore, AFolderThatCannotBeSyncedKeepsBoth) {
+  const TempFolder temp;
+  const fs::path checkpoints = temp / "checkpoints";
+  fs::permissions(temp.path(), fs::perms::all);
+  const int code = testing::as_nobody([&] {
+    CheckpointStore store(checkpoints);
+    store.save("last", made_of(1));
+    fs::permissions(checkpoints, fs::perms::owner_write | fs::perms::owner_exec);
+    for (const std::int64_t value : {2, 3}) {  // the second save finds what the first one left
+      try {
+        store.save("last", made_of(value));
+        return 1;
+      } catch (const IoError&) {
+      }
+    }
+    return 0;
+  });
+  ASSERT_EQ(code, 0);
+  const SwapPlaces places = swap_places(checkpoints, "last");
+  EXPECT_EQ(value_of(load_checkpoint(places.target)), 2);
+  EXPECT_EQ(value_of(load_checkpoint(places.fresh)), 1);
+  fs::permissions(checkpoints, fs::perms::owner_all);
+  CheckpointStore store(checkpoints);
+  store.save("last", made_of(4));
+  EXPECT_EQ(value_of(store.load("last")), 4);
+  EXPECT_EQ(std::distance(fs::directory_iterator(checkpoints), fs::directory_iterator()), 1);
 }
 
 TEST(CheckpointStore, AKillAtAnyMomentLeavesAWholeOne) {

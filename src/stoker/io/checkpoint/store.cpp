@@ -135,6 +135,18 @@ void make_folder(const fs::path& folder) {
   }
 }
 
+// The folder, wholly written and verified, or gone.
+void write_fresh(const fs::path& fresh, const Checkpoint& checkpoint) {
+  make_folder(fresh);
+  try {
+    write_folder(fresh, checkpoint);
+  } catch (const std::exception&) {
+    std::error_code ignored;  // the next save clears what this cannot
+    fs::remove_all(fresh, ignored);
+    throw;
+  }
+}
+
 Checkpoint load(const fs::path& folder, bool with_state) {
   const Manifest manifest = read_manifest(folder);
   Checkpoint checkpoint;
@@ -158,15 +170,10 @@ void CheckpointStore::save(const std::string& name, const Checkpoint& checkpoint
   const SwapPlaces places = swap_places(folder_, name);
   try {
     recover(places);
-    make_folder(places.fresh);
-    write_folder(places.fresh, checkpoint);
-    swap_in(places);
+    write_fresh(places.fresh, checkpoint);
+    swap_in(places);  // where it fails, fresh may be the previous checkpoint: it stays
   } catch (const fs::filesystem_error& error) {
     fail<IoError>(kWhere, "{}: {}", printable(places.target.native()), error.code().message());
-  } catch (const Error&) {
-    std::error_code ignored;  // the next save clears what this cannot
-    fs::remove_all(places.fresh, ignored);
-    throw;
   }
 }
 

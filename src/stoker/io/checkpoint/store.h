@@ -30,7 +30,8 @@ class CheckpointStore {
   explicit CheckpointStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   // Written to a hidden folder beside the old one, synced, read back and verified, exchanged with the old one in one
-  // rename, the old one removed. IoError when the disk refuses: the previous checkpoint is untouched then.
+  // rename, the old one removed. IoError when the disk refuses: the previous checkpoint is there then, and under the
+  // name stands it or, if only the last sync failed, the new one, whole.
   // name: letters, digits, '-' and '_', e.g. "last", "best"; else ConfigError.
   void save(const std::string& name, const Checkpoint& checkpoint);
   // CheckpointError that names the file and the damage.

@@ -56,7 +56,7 @@ void swap_in(const SwapPlaces& places, bool can_exchange) {
     return;
   }
   if (can_exchange && exchange(places.fresh, places.target)) {
-    sync_folder(folder);  // the new one must be there for good before the old one goes
+    sync_folder(folder);  // throws with both in place: a power cut may still undo the exchange
     remove_folder(places.fresh);
     return;
   }
@@ -73,6 +73,9 @@ void recover(const SwapPlaces& places) {
     } else {
       move_folder(places.survivor, places.target);
     }
+  }
+  if (fs::exists(places.fresh) && fs::exists(places.target)) {
+    sync_folder(places.target.parent_path());  // fresh may be the old one of an exchange that was never synced
   }
   remove_folder(places.fresh);
 }

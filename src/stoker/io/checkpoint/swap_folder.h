@@ -16,11 +16,12 @@ struct SwapPlaces {
 [[nodiscard]] SwapPlaces swap_places(const std::filesystem::path& folder, const std::string& name);
 
 // fresh becomes target and the old target is removed. Atomic by renameat2(RENAME_EXCHANGE); where the file system lacks
-// that, or can_exchange is false, two renames with the old one as survivor in between. IoError leaves target or
-// survivor whole.
+// that, or can_exchange is false, two renames with the old one as survivor in between. IoError: nothing was removed.
+// The old one is target, fresh or survivor, and target, if it is there, is whole.
 void swap_in(const SwapPlaces& places, bool can_exchange = true);
 
-// Clears what a killed save left: puts a survivor back, removes a half-written fresh. IoError.
+// Clears what a killed or failed save left: puts a survivor back, removes fresh, once target is there for good.
+// IoError.
 void recover(const SwapPlaces& places);
 
 }  // namespace stoker::io
