@@ -40,6 +40,9 @@ TEST(TokenizerFile, FilesThatAreNone) {
     EXPECT_THAT([&] { (void)read_tokenizer(folder / "cut.json"); },
                 ThrowsMessage<DataError>(AllOf(HasSubstr("cut.json: "), HasSubstr("whole tokenizer.json"))));
   }
+  folder.write("deep.json", R"({"model": )" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}");
+  EXPECT_THAT([&] { (void)read_tokenizer(folder / "deep.json"); },
+              ThrowsMessage<DataError>(AllOf(HasSubstr("deep.json: "), HasSubstr("nests deeper"))));
   expect_refused(json::array(), "the file", "an object is expected");
   expect_refused(json::object(), "model", "BPE is expected");
 }

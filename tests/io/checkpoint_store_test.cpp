@@ -258,6 +258,27 @@ TEST(CheckpointStore, AFolderThatCannotBeSyncedKeepsBoth) {
   EXPECT_EQ(std::distance(fs::directory_iterator(checkpoints), fs::directory_iterator()), 1);
 }
 
+// Copying or writing such a tree would call itself once per level and overflow the stack.
+TEST(CheckpointStore, DeepNestingIsRefused) {
+  const TempFolder temp;
+  CheckpointStore store(temp.path());
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  store.save("last", made_of(1));
+  temp.write("last/manifest.json",
+             R"({"body": {"format": 2, "files": {}, "tensors": {}, "more": )" + deep + R"(}, "checksum": ""})");
+  EXPECT_THAT(damage(temp / "last"), AllOf(HasSubstr("manifest.json"), HasSubstr("nests")));
+
+  for (const char* name : {"info.json", "state.json"}) {  // with the right checksums
+    store.save("last", made_of(1));
+    const std::string text = R"({"more": )" + deep + "}";
+    temp.write(fs::path("last") / name, text);
+    Manifest manifest = read_manifest(temp / "last");
+    manifest.files[name] = {text.size(), checksum_of(as_bytes(text))};
+    write_manifest(temp / "last", manifest);
+    EXPECT_THAT(damage(temp / "last"), AllOf(HasSubstr(name), HasSubstr("nests")));
+  }
+}
+
 TEST(CheckpointStore, AKillAtAnyMomentLeavesAWholeOne) {
   const TempFolder temp;
   CheckpointStore store(temp.path());

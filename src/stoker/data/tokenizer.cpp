@@ -5,6 +5,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/json_depth.h"
 #include "stoker/base/thousands.h"
 #include "stoker/base/utf8.h"
 #include "stoker/data/bpe_tokenizer.h"
@@ -116,8 +117,12 @@ std::unique_ptr<Tokenizer> character_tokenizer(std::string_view text) {
 
 std::unique_ptr<Tokenizer> read_tokenizer(const std::filesystem::path& file) {
   const std::string name = printable(file.native());
+  const std::string text = read_text(file);
+  if (json_nests_deeper(text)) {
+    fail<DataError>(kWhere, "{}: nests deeper than {} levels; give a tokenizer.json", name, kMostJsonLevels);
+  }
   try {
-    return bpe_tokenizer(read_bpe(nlohmann::json::parse(read_text(file)), name));
+    return bpe_tokenizer(read_bpe(nlohmann::json::parse(text), name));
   } catch (const nlohmann::json::parse_error& error) {
     fail<DataError>(kWhere, "{}: is no JSON, or a part of one, wrong at byte {}; give a whole tokenizer.json", name,
                     error.byte);

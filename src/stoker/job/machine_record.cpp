@@ -17,8 +17,12 @@ void record_machine(const std::filesystem::path& run, c10::Device device, std::i
   nlohmann::ordered_json resumed = nlohmann::ordered_json::array();
   if (resumed_step > 0 && std::filesystem::exists(file)) {
     const auto before = nlohmann::ordered_json::parse(read_text(file), nullptr, /*allow_exceptions=*/false);
-    if (before.is_object() && before.contains("resumed_at") && before["resumed_at"].is_array()) {
-      resumed = before["resumed_at"];
+    if (before.is_object() && before.contains("resumed_at")) {
+      for (const auto& step : before["resumed_at"]) {
+        if (step.is_number_integer()) {  // nothing else is copied: what was put there may nest without end
+          resumed.push_back(step);
+        }
+      }
     }
     resumed.push_back(resumed_step);
   }

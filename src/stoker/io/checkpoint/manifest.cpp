@@ -7,6 +7,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/json_depth.h"
 #include "stoker/io/checkpoint/checksum.h"
 #include "stoker/io/file_reader.h"
 #include "stoker/io/safetensors.h"
@@ -85,6 +86,9 @@ Manifest read_manifest(const fs::path& folder) {
   }
   std::string text(file.size(), ' ');
   file.read(0, std::as_writable_bytes(std::span(text)));
+  if (json_nests_deeper(text)) {
+    fail<CheckpointError>(kWhere, "{}: is damaged: it nests deeper than {} levels", file.name(), kMostJsonLevels);
+  }
   try {
     const nlohmann::json whole = nlohmann::json::parse(text);
     const nlohmann::json& body = whole.at("body");

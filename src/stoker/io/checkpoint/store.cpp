@@ -8,6 +8,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/json_depth.h"
 #include "stoker/io/checkpoint/checksum.h"
 #include "stoker/io/checkpoint/manifest.h"
 #include "stoker/io/checkpoint/swap_folder.h"
@@ -71,6 +72,10 @@ nlohmann::json read_json(const fs::path& folder, const Manifest& manifest, const
   const FileReader file(folder / name);
   std::string text(file.size(), ' ');
   file.read(0, std::as_writable_bytes(std::span(text)));
+  if (json_nests_deeper(text)) {
+    fail<CheckpointError>(kWhere, "{}: nests deeper than {} levels; no version writes that", file.name(),
+                          kMostJsonLevels);
+  }
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception&) {
