@@ -3,12 +3,16 @@
 #include "stoker/job/quarantine.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/data/csv.h"
+#include "support/as_nobody.h"
 #include "support/temp_folder.h"
 
 namespace stoker::job {
@@ -25,18 +29,20 @@ std::vector<std::vector<std::string>> rows_of(const std::filesystem::path& path)
   return rows;
 }
 
+const Quarantine::Say kSilent = [](const std::string&) {};
+
 TEST(Quarantine, NamesEachSampleOnceAcrossPartsOfARun) {
   const testing::TempFolder run;
   const core::BadSample first{0, 3, 17, "a/odd, \"name\".jpg", "damaged at byte 7 of 9: cut", "b/2.jpg"};
   const core::BadSample second{1, 0, 4, "b/empty.png", "is empty (0 bytes)", ""};
   {
-    Quarantine quarantine(run.path());
+    Quarantine quarantine(run.path(), kSilent);
     EXPECT_FALSE(std::filesystem::exists(run.path() / "quarantine.csv")) << "nothing was bad yet";
     EXPECT_TRUE(quarantine.add(first));
     EXPECT_FALSE(quarantine.add(first));
   }
   {
-    Quarantine resumed(run.path());
+    Quarantine resumed(run.path(), kSilent);
     EXPECT_FALSE(resumed.add(first));
     EXPECT_TRUE(resumed.add(second));
   }
@@ -47,10 +53,79 @@ TEST(Quarantine, NamesEachSampleOnceAcrossPartsOfARun) {
   EXPECT_EQ(rows_of(run.path() / "quarantine.csv"), expected);
 }
 
-TEST(Quarantine, SaysWhenTheDiskRefuses) {
+// A limit on the size of files stands for a full disk: the second row is cut half-way.
+TEST(Quarantine, AFullDiskIsSaidOnceAndEndsNothing) {
   const testing::TempFolder run;
-  Quarantine quarantine(run.path() / "is not there");
-  EXPECT_THROW((void)quarantine.add({0, 0, 0, "a.png", "is empty", ""}), IoError);
+  std::filesystem::permissions(run.path(), std::filesystem::perms::all);
+  const int code = testing::as_nobody([&] {
+    std::vector<std::string> said;
+    Quarantine quarantine(run.path(), [&](const std::string& words) { said.push_back(words); });
+    if (!quarantine.add({0, 0, 0, "a.png", "is empty", ""})) {
+      return 1;
+    }
+    const auto full = static_cast<rlim_t>(std::filesystem::file_size(run / "quarantine.csv") + 8);
+    ::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{};
+    ::getrlimit(RLIMIT_FSIZE, &limit);
+    const rlim_t before = std::exchange(limit.rlim_cur, full);
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    for (const char* name : {"b.png", "c.png"}) {
+      if (!quarantine.add({0, 0, 0, name, "is empty", ""}) || quarantine.add({0, 0, 0, name, "is empty", ""})) {
+        return 2;
+      }
+    }
+    if (said.size() != 1 || said.front().find("quarantine.csv") == std::string::npos) {
+      return 3;
+    }
+    limit.rlim_cur = before;  // there is room again
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    return quarantine.add({0, 0, 0, "d.png", "is empty", ""}) ? 0 : 4;
+  });
+  ASSERT_EQ(code, 0);
+  const auto rows = rows_of(run / "quarantine.csv");
+  ASSERT_EQ(rows.size(), 3U) << "no half of a row";
+  EXPECT_EQ(rows[1].front(), "a.png");
+  EXPECT_EQ(rows[2].front(), "d.png");
+}
+
+// What a power cut may leave: each beginning of the file. A resumed run keeps the whole rows and goes on after them.
+TEST(Quarantine, ATornLastRowIsDropped) {
+  const testing::TempFolder run;
+  const core::BadSample first{0, 3, 17, "a/odd, \"name\"\nof two lines.jpg", "damaged", "b/2.jpg"};
+  const core::BadSample second{1, 0, 4, "b/empty.png", "is \"empty\"", ""};
+  {
+    Quarantine quarantine(run.path(), kSilent);
+    EXPECT_TRUE(quarantine.add(first));
+    EXPECT_TRUE(quarantine.add(second));
+  }
+  const std::string whole = read_text(run / "quarantine.csv");
+  const auto rows = rows_of(run / "quarantine.csv");
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    run.write("quarantine.csv", whole.substr(0, length));
+    Quarantine resumed(run.path(), kSilent);
+    resumed.add(first);
+    resumed.add(second);
+    EXPECT_EQ(rows_of(run / "quarantine.csv"), rows) << "cut to " << length;
+  }
+}
+
+TEST(Quarantine, WhatIsNoQuarantineEndsNothing) {
+  const testing::TempFolder run;
+  std::vector<std::string> said;
+  const auto listen = [&](const std::string& words) { said.push_back(words); };
+  run.write("quarantine.csv", "sample,reason\n\"a.png\" and more,x\nb.png,y\n");
+  {
+    Quarantine quarantine(run.path(), listen);
+    EXPECT_TRUE(quarantine.add({0, 0, 0, "c.png", "is empty", ""}));
+  }
+  EXPECT_EQ(said.size(), 1U);
+  EXPECT_NE(read_text(run / "quarantine.csv").find("b.png,y\nc.png,"), std::string::npos) << "nothing is lost";
+  std::filesystem::remove(run / "quarantine.csv");
+  std::filesystem::create_directory(run / "quarantine.csv");
+  Quarantine quarantine(run.path(), listen);
+  EXPECT_TRUE(quarantine.add({0, 0, 0, "a.png", "is empty", ""}));
+  EXPECT_FALSE(quarantine.add({0, 0, 0, "a.png", "is empty", ""}));
+  EXPECT_EQ(said.size(), 3U) << "it can be neither read nor written";
 }
 
 }  // namespace

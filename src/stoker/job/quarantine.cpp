@@ -2,6 +2,9 @@
 #include "stoker/job/quarantine.h"
 
 #include <fstream>
+#include <limits>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stoker/base/csv_cell.h"
@@ -13,6 +16,8 @@ namespace stoker::job {
 
 namespace {
 
+constexpr const char* kHeader = "sample,reason,replaced_by,epoch,step\n";
+
 // A run that goes on may name the data by another path than before: "data/a.jpg", "/home/me/data/a.jpg".
 std::string one_name(const std::string& name) {
   std::error_code error;
@@ -20,19 +25,42 @@ std::string one_name(const std::string& name) {
   return error ? name : path.lexically_normal().native();
 }
 
+// Bytes of text up to the end of its last whole row. A line end within quotes ends no row.
+std::size_t whole_rows(std::string_view text) {
+  std::size_t end = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    quoted ^= text[i] == '"';
+    if (text[i] == '\n' && !quoted) {
+      end = i + 1;
+    }
+  }
+  return end;
+}
+
 }  // namespace
 
-Quarantine::Quarantine(const std::filesystem::path& run) : path_(run / "quarantine.csv") {
+Quarantine::Quarantine(const std::filesystem::path& run, Say say)
+    : path_(run / "quarantine.csv"), say_(std::move(say)) {
   std::error_code error;
-  if (!std::filesystem::exists(path_, error)) {
-    return;
+  if (std::filesystem::exists(path_, error)) {
+    read();
   }
-  std::vector<std::byte> bytes;
-  read_file(path_, bytes);
-  data::CsvReader reader(as_text(bytes), path_.native());
-  std::vector<std::string> fields;
-  while (reader.next(fields)) {
-    names_.insert(one_name(fields.front()));
+}
+
+void Quarantine::read() {
+  std::error_code error;
+  whole_ = std::filesystem::file_size(path_, error);  // where it cannot be read, nothing is cut off
+  try {
+    const std::string text = read_text(path_, std::numeric_limits<std::size_t>::max());
+    whole_ = whole_rows(text);
+    data::CsvReader reader(std::string_view(text).substr(0, whole_), printable(path_.native()));
+    std::vector<std::string> fields;
+    while (reader.next(fields)) {
+      names_.insert(one_name(fields.front()));
+    }
+  } catch (const DataError& unreadable) {
+    say_(fmt::format("samples that were named before may be named again: {}", unreadable.what()));
   }
 }
 
@@ -41,17 +69,25 @@ bool Quarantine::add(const core::BadSample& bad) {
   if (!names_.insert(one_name(bad.name)).second) {
     return false;
   }
-  std::ofstream file(path_, std::ios::app);
-  if (file.tellp() == 0) {
-    file << "sample,reason,replaced_by,epoch,step\n";
-  }
-  file << fmt::format("{},{},{},{},{}\n", csv_cell(bad.name), csv_cell(bad.reason), csv_cell(bad.replaced_by),
-                      bad.epoch, bad.step);
-  file.close();
-  if (!file) {
-    fail<IoError>("job.quarantine", "cannot write {}; is the disk full?", printable(path_.native()));
-  }
+  append(fmt::format("{},{},{},{},{}\n", csv_cell(bad.name), csv_cell(bad.reason), csv_cell(bad.replaced_by), bad.epoch,
+                     bad.step));
   return true;
+}
+
+void Quarantine::append(const std::string& row) {
+  std::error_code error;
+  whole_ = std::filesystem::exists(path_, error) ? whole_ : 0;
+  std::filesystem::resize_file(path_, whole_, error);  // takes off half a row, left by a full disk or a killed run
+  std::ofstream file(path_, std::ios::app);
+  const std::string text = whole_ == 0 ? kHeader + row : row;
+  file << text;
+  file.close();
+  if (file) {
+    whole_ += text.size();
+  } else if (!std::exchange(refused_, true)) {
+    say_(fmt::format("{} cannot be written, is the disk full? bad samples are named by the events alone until it can",
+                     printable(path_.native())));
+  }
 }
 
 }  // namespace stoker::job

@@ -16,7 +16,9 @@ std::string text_of(const core::BadSample& bad) {
 }  // namespace
 
 SourceListener::SourceListener(Setup& setup, const RunFolder& run, io::EventBus& bus, std::int64_t first_step)
-    : setup_(setup), quarantine_(run.path()), step_(first_step) {
+    : setup_(setup),
+      quarantine_(run.path(), [&bus](const std::string& words) { bus.emit(core::Finding{words}); }),
+      step_(first_step) {
   setup_.bad_samples = [this, &bus](const core::BadSample& bad) {
     if (quarantine_.add(bad)) {
       bus.emit(core::FaultSurvived{step_, "bad_sample", text_of(bad)});
