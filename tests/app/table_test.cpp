@@ -44,6 +44,25 @@ TEST(Table, TrainsResumesAndEvaluates) {
       AllOf(HasSubstr("target pay, from 1 number and 1 category columns"), HasSubstr("2 classes: <=50K, >50K")));
 }
 
+// Paths in a plan mean the same from every folder.
+TEST(Table, ResumesAndRepeatsFromAnotherFolder) {
+  const TempFolder folder;
+  folder.write("here/data/people.csv", people());
+  folder.write("here/data/rows.csv", people());
+  folder.write("there/data/rows.csv", "other\n1\n");
+  ASSERT_EQ(run_stoker(Words{"train", "data/people.csv", "target=pay", "test=data/rows.csv", "run=../run", "steps=20",
+                             "--quiet"} +
+                           kShort,
+                       folder / "here")
+                .code,
+            kDone);
+  const Finished resumed = run_stoker({"resume", "../run", "steps=30", "--quiet"}, folder / "there");
+  EXPECT_EQ(resumed.code, kDone) << resumed.all();
+  const Finished repeated = run_stoker(
+      {"train", "../here/data/people.csv", "plan=../run/plan.json", "run=../again", "--quiet"}, folder / "there");
+  EXPECT_EQ(repeated.code, kDone) << repeated.all();
+}
+
 TEST(Table, DrawsClassesAlikeAndResumesInTheSameDraws) {
   const TempFolder folder;
   folder.write("people.csv", people());

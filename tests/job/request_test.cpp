@@ -64,13 +64,14 @@ TEST(Request, ATableMayNameItsOptimizer) {
 
 TEST(Request, PathsOfAnyBytesSurviveItsFile) {
   const TempFolder folder;
-  Request request = make_request({}, {"weights=w \xff.safetensors", "plan=/plans/\xfe.json"});
+  Request request = make_request({}, {"weights=w \xff.safetensors", "test=t \xff.csv", "plan=/plans/\xfe.json"});
   request.data = "/data \xff\xfe";
   folder.write("config.toml", request_to_toml(request));
   const Request back = make_request(folder / "config.toml", {});
   EXPECT_EQ(back.data, request.data);
   EXPECT_EQ(back.plan_file, request.plan_file);
   EXPECT_EQ(back.options.find("weights")->value, "w \xff.safetensors");
+  EXPECT_EQ(back.options.find("test")->value, "t \xff.csv");
   EXPECT_THAT(refusal(folder, "data = \"hex:6g\"\n"), HasSubstr("line 1"));
 }
 
@@ -82,6 +83,55 @@ TEST(Request, NamesTheLineAndTheKey) {
   EXPECT_THAT(refusal(folder, "lr = nan\n"), HasSubstr("lr must be"));
   EXPECT_THAT(refusal(folder, "epochs = 1979-05-27\n"), HasSubstr("epochs is neither"));
   EXPECT_THROW((void)make_request(folder / "missing.toml", {}), ConfigError);
+}
+
+// Tables within tables are taken apart level by level, on the stack.
+TEST(Request, DeepNestingIsRefused) {
+  const TempFolder folder;
+  const auto repeated = [](const std::string& text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) {
+      all += text;
+    }
+    return all;
+  };
+  constexpr int kMany = 200'000;
+  for (const std::string& toml :
+       {"a" + repeated(".a", kMany) + " = 1", "a" + repeated(" . \"=\"", kMany) + " = 1",
+        "[a" + repeated(".'#'", kMany) + "]", "x = \"\"\" \" \"\"\"\na" + repeated(".a", kMany) + " = 1",
+        repeated("a = {a = ", kMany) + "1" + repeated("}", kMany)}) {
+    EXPECT_THAT(refusal(folder, toml), HasSubstr("config.toml")) << toml.substr(0, 40);
+  }
+  EXPECT_THAT(refusal(folder, "[optimizer.more]\nlr = 1\n"), HasSubstr("optimizer.more"));
+  const std::string dots(200, '.');
+  folder.write("config.toml", "class_weights = [" + repeated("0.5, ", 1000) + "1.0] # " + dots + "\nweights = \"" +
+                                  dots + "\"\nsample_prompt = '''\n" + dots + "'''\n");
+  EXPECT_EQ(make_request(folder / "config.toml", {}).options.find("weights")->value, dots);
+}
+
+// A plan is repeated, and a run resumed, from any folder.
+TEST(Request, FilesAreNamedByWholePaths) {
+  const TempFolder folder;
+  folder.write("data/table.csv", "");
+  folder.write("data/rows.csv", "");
+  folder.write("data/shared.json", "");
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  const auto whole = [&](const std::string& key, const std::string& value) {
+    Request request = make_request({}, {key + "=" + value});
+    request.data = "data/table.csv";
+    return with_whole_paths(std::move(request)).options.find(key)->value;
+  };
+  EXPECT_EQ(whole("test", "data/rows.csv"), (folder / "data/rows.csv").native());
+  EXPECT_EQ(whole("test", "rows.csv"), (folder / "data/rows.csv").native()) << "beside the data";
+  EXPECT_EQ(whole("test", "gone.csv"), (folder / "gone.csv").native());
+  EXPECT_EQ(whole("test", "/gone.csv"), "/gone.csv");
+  EXPECT_EQ(whole("tokenizer", "data/shared.json"), (folder / "data/shared.json").native());
+  EXPECT_EQ(whole("weights", "data/shared.json"), (folder / "data/shared.json").native());
+  folder.write("bytes", "a file that is called as a tokenizer is");
+  EXPECT_EQ(whole("tokenizer", "bytes"), "bytes");
+  EXPECT_EQ(whole("tokenizer", "./bytes"), (folder / "bytes").native());
+  std::filesystem::current_path(here);
 }
 
 TEST(RunFolder, NamesCountUpAndPathsAreTakenAsTheyAre) {

@@ -122,7 +122,7 @@ Job::~Job() = default;
 
 Job Job::prepare(Request request, const Say& say) {
   auto state = std::make_unique<State>();
-  state->request = std::move(request);
+  state->request = with_whole_paths(std::move(request));
   with_typed_errors([&] { state->prepare(say); });
   return Job(std::move(state));
 }

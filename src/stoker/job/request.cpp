@@ -3,6 +3,7 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include "stoker/base/byte_name.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/tasks/task_values.h"
 
 namespace stoker::job {
 namespace {
@@ -43,7 +45,20 @@ std::string path_of(std::string_view key, const std::string& text) {
   return *bytes;
 }
 
-bool is_path(std::string_view key) { return key == "data" || key == "run" || key == "plan" || key == "weights"; }
+// The settings whose text names a file or folder.
+std::vector<tasks::FileSetting> file_settings() {
+  std::vector<tasks::FileSetting> all{{"weights"}};
+  for (const tasks::TaskKind& kind : tasks::known_tasks()) {
+    all.insert(all.end(), kind.files.begin(), kind.files.end());
+  }
+  return all;
+}
+
+bool is_path(std::string_view key) {
+  const auto files = file_settings();
+  return key == "data" || key == "run" || key == "plan" ||
+         std::ranges::find(files, key, &tasks::FileSetting::key) != files.end();
+}
 
 // A TOML value as the text that key=value would have.
 std::string text_of(const toml::node& node, std::string_view key) {
@@ -69,6 +84,51 @@ std::string text_of(const toml::node& node, std::string_view key) {
   fail<ConfigError>(kWhere, "{} is neither text, number, on/off nor a list", key);
 }
 
+// Where the text after the quote at `from` goes on, behind its closing quote.
+std::size_t behind_quotes(std::string_view toml, std::size_t from) {
+  const char quote = toml[from];
+  const std::string three(3, quote);
+  const std::string_view end = toml.substr(from).starts_with(three) ? std::string_view(three) : toml.substr(from, 1);
+  for (std::size_t i = from + end.size(); i < toml.size(); ++i) {
+    if (quote == '"' && toml[i] == '\\') {
+      ++i;
+    } else if (toml.substr(i).starts_with(end)) {
+      return i + end.size();
+    }
+  }
+  return toml.size();
+}
+
+// toml++ limits how deep values nest, but not how many dots a key has: the table of a key with a hundred thousand would
+// overflow the stack as it is taken apart.
+bool has_deep_key(std::string_view toml) {
+  constexpr int kMostDots = 16;  // no setting has more than one
+  int dots = 0;
+  for (std::size_t i = 0; i < toml.size();) {
+    const char c = toml[i];
+    if (c == '"' || c == '\'') {
+      i = behind_quotes(toml, i);
+      continue;
+    }
+    i = c == '#' ? std::min(toml.find('\n', i), toml.size()) : i + 1;
+    if (c == '.' && ++dots > kMostDots) {
+      return true;
+    }
+    if (std::string_view("#,=[]{}\n").find(c) != std::string_view::npos) {
+      dots = 0;
+    }
+  }
+  return false;
+}
+
+toml::table parse_config(const std::filesystem::path& config, const std::string& name) {
+  const std::string text = read_text(config);
+  if (has_deep_key(text)) {
+    fail<ConfigError>(kWhere, "{}: has a key with many dots; the keys are those of `stoker train --help`", name);
+  }
+  return toml::parse(text, name);
+}
+
 // Tables become dotted keys: [optimizer] momentum = 0.9 is optimizer.momentum=0.9.
 void apply_table(Request& request, const toml::table& table, const std::string& prefix, const std::string& file) {
   for (const auto& [key, node] : table) {
@@ -76,7 +136,7 @@ void apply_table(Request& request, const toml::table& table, const std::string& 
     if (name == "optimizer.name") {  // TOML cannot hold both optimizer = "sgd" and a table [optimizer]
       name = "optimizer";
     }
-    if (const auto* inner = node.as_table()) {
+    if (const auto* inner = node.as_table(); inner != nullptr && prefix.empty()) {
       apply_table(request, *inner, name + ".", file);
       continue;
     }
@@ -96,7 +156,7 @@ Request make_request(const std::filesystem::path& config, const std::vector<std:
   if (!config.empty()) {
     const std::string name = printable(config.native());
     try {
-      apply_table(request, toml::parse(read_text(config), name), "", name);
+      apply_table(request, parse_config(config, name), "", name);
     } catch (const DataError& error) {
       fail<ConfigError>(kWhere, "{}", error.what());
     } catch (const toml::parse_error& error) {
@@ -122,6 +182,16 @@ void check_given_once(const std::vector<std::string>& assignments) {
                         printable(first->second), printable(assignment));
     }
   }
+}
+
+Request with_whole_paths(Request request) {
+  for (const tasks::FileSetting& file : file_settings()) {
+    const auto* asked = request.options.find(file.key);
+    if (asked != nullptr && !asked->value.empty() && std::ranges::find(file.words, asked->value) == file.words.end()) {
+      request.options.set(file.key, tasks::whole_path(asked->value, request.data).native(), asked->origin);
+    }
+  }
+  return request;
 }
 
 std::string request_to_toml(const Request& request) {

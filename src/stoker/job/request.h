@@ -28,6 +28,10 @@ struct Request {
 // the later one win.
 void check_given_once(const std::vector<std::string>& assignments);
 
+// The same with whole paths in place of relative ones in its options: from the current folder, or, where nothing of
+// that name is there, beside the data. So a plan means the same from every folder.
+[[nodiscard]] Request with_whole_paths(Request request);
+
 // The request as TOML that make_request() takes back.
 [[nodiscard]] std::string request_to_toml(const Request& request);
 

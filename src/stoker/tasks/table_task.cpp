@@ -67,8 +67,7 @@ class TableTask final : public Task {
     check_separator(table_, path, own_);
     const std::string test = text_or(own_, "test", "");
     if (!test.empty()) {
-      const fs::path file =
-          fs::path(test).is_absolute() || fs::exists(test) ? fs::path(test) : path.parent_path() / test;
+      const fs::path file = whole_path(test, path);
       test_table_ = data::read_table(file, table_options(file, own_));
     }
     cut(options);
@@ -284,6 +283,7 @@ TaskKind tabular() {
   kind.name = "tabular";
   kind.text = "a .csv or .tsv file: classes or a number from the other columns; needs target=NAME";
   kind.settings = table_settings();
+  kind.files = {{"test"}};
   kind.models = {"tabular_mlp"};
   kind.recognises = [](const fs::path& path) {
     const fs::path end = path.extension();

@@ -177,10 +177,17 @@ class Task {
   [[nodiscard]] virtual nlohmann::json card() const = 0;
 };
 
+// A setting whose text names a file, unless it is one of words.
+struct FileSetting {
+  std::string key;
+  std::vector<std::string> words = {};
+};
+
 struct TaskKind {
   std::string name;  // "image_classification"
   std::string text;  // one line for people
   std::vector<core::TaskSetting> settings;
+  std::vector<FileSetting> files = {};  // those of settings that may name one
   std::vector<std::string> models;
   std::function<bool(const std::filesystem::path&)> recognises;
   // DataError for data that is none of the kind.

@@ -62,6 +62,14 @@ const std::string& text_value(const core::TaskValues& values, std::string_view k
   return found->second;
 }
 
+std::filesystem::path whole_path(const std::filesystem::path& named, const std::filesystem::path& data) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path beside = fs::absolute(data).parent_path() / named;  // named itself where that is absolute
+  const bool is_beside = !fs::exists(named, error) && fs::exists(beside, error);
+  return (is_beside ? beside : fs::absolute(named)).lexically_normal();
+}
+
 std::string text_or(const core::TaskValues& values, std::string_view key, std::string_view fallback) {
   const auto found = values.find(key);
   return found == values.end() ? std::string(fallback) : found->second;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,9 @@ namespace stoker::tasks {
 [[nodiscard]] double real_value(const core::TaskValues& values, std::string_view key);
 [[nodiscard]] bool flag_value(const core::TaskValues& values, std::string_view key);
 [[nodiscard]] const std::string& text_value(const core::TaskValues& values, std::string_view key);
+// The file that a setting names, as a path that means the same from every folder: from the current folder, or, where
+// nothing of that name is there, beside the data.
+[[nodiscard]] std::filesystem::path whole_path(const std::filesystem::path& named, const std::filesystem::path& data);
 // The text if it is there, else fallback: for values that are asked for before there is a plan.
 [[nodiscard]] std::string text_or(const core::TaskValues& values, std::string_view key, std::string_view fallback);
 

@@ -265,6 +265,7 @@ TaskKind language_model() {
   kind.name = "language_model";
   kind.text = "a .txt file or a folder of them: what comes next in a text";
   kind.settings = text_settings();
+  kind.files = {{"tokenizer", {"bytes", "characters"}}};
   kind.models = {"gpt", "gpt2"};
   kind.recognises = data::looks_like_text;
   kind.open = [](const fs::path& path, const OpenOptions& options) {
