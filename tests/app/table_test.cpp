@@ -63,6 +63,26 @@ TEST(Table, ResumesAndRepeatsFromAnotherFolder) {
   EXPECT_EQ(repeated.code, kDone) << repeated.all();
 }
 
+// Every word for on and off means what it says.
+TEST(Table, OnAndOffHaveSeveralNames) {
+  const TempFolder folder;
+  folder.write("bare.csv", people().substr(std::string("age,job,same,pay\n").size()));
+  folder.write("numbers.csv", "a,b\n0,1\n1,0\n0,1\n1,0\n0,1\n1,0\n0,1\n1,0\n0,1\n1,0\n");
+  std::vector<Words> commands;
+  for (const char* off : {"off", "no", "false", "0"}) {
+    commands.push_back({"plan", "bare.csv", "target=4", std::string("header=") + off});
+  }
+  for (const char* on : {"on", "yes", "true", "1"}) {
+    commands.push_back({"plan", "numbers.csv", "target=b", std::string("regression=") + on});
+  }
+  const auto results = run_all(commands, folder.path());
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    EXPECT_EQ(results[i].code, kDone) << ::testing::PrintToString(commands[i]) << results[i].all();
+    EXPECT_THAT(results[i].out, HasSubstr(i < 4 ? "48 of the 240 rows" : "about 4000 steps"))
+        << ::testing::PrintToString(commands[i]);
+  }
+}
+
 TEST(Table, DrawsClassesAlikeAndResumesInTheSameDraws) {
   const TempFolder folder;
   folder.write("people.csv", people());

@@ -2,6 +2,7 @@
 #include "stoker/base/parse_value.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "stoker/base/error.h"
@@ -39,8 +40,9 @@ double parse_real(std::string_view key, std::string_view text, double low, doubl
 }
 
 bool parse_flag(std::string_view key, std::string_view text) {
-  const bool on = text == "on" || text == "true" || text == "1";
-  if (!on && text != "off" && text != "false" && text != "0") {
+  static constexpr std::array<std::string_view, 4> kOn{"on", "yes", "true", "1"}, kOff{"off", "no", "false", "0"};
+  const bool on = std::ranges::find(kOn, text) != kOn.end();
+  if (!on && std::ranges::find(kOff, text) == kOff.end()) {
     refuse_value(key, text, "on or off");
   }
   return on;

@@ -17,7 +17,7 @@ namespace stoker {
 [[nodiscard]] std::int64_t parse_whole(std::string_view key, std::string_view text, std::int64_t low,
                                        std::int64_t high);
 [[nodiscard]] double parse_real(std::string_view key, std::string_view text, double low, double high);
-// on, true, 1; off, false, 0.
+// on, yes, true, 1; off, no, false, 0.
 [[nodiscard]] bool parse_flag(std::string_view key, std::string_view text);
 // One of names; else an error with the nearest one.
 [[nodiscard]] std::string parse_choice(std::string_view key, std::string_view text,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "stoker/base/parse_value.h"
 #include "stoker/tasks/class_weights.h"
 #include "stoker/tasks/recipe_rows.h"
 #include "stoker/tasks/sampling.h"
@@ -98,7 +99,8 @@ data::TableOptions table_options(const std::filesystem::path& file, const core::
   data::TableOptions options;
   const std::string separator = text_or(own, "sep", "auto");
   options.separator = separator == "auto" ? data::guess_separator(file) : separator == "tab" ? '\t' : separator.front();
-  options.header = text_or(own, "header", kHeader) != "off";
+  const std::string header = text_or(own, "header", "auto");
+  options.header = header == "auto" || parse_flag("header", header);
   return options;
 }
 

@@ -10,6 +10,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/parse_value.h"
 #include "stoker/base/permutation.h"
 #include "stoker/data/tensor_source.h"
 #include "stoker/models/tabular_mlp.h"
@@ -234,7 +235,7 @@ class TableTask final : public Task {
   // By what was asked for, else by the target's values.
   [[nodiscard]] bool is_regression() const {
     const std::string asked = text_or(own_, "regression", "auto");
-    return asked == "auto" ? number_target_ : asked == "on";
+    return asked == "auto" ? number_target_ : parse_flag("regression", asked);
   }
   [[nodiscard]] nlohmann::json shape() const {
     return card_.is_null() ? nlohmann::json{{"hidden", whole_value(own_, "hidden")},
