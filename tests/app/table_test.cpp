@@ -110,6 +110,7 @@ TEST(Table, WhatCannotBeIsRefused) {
   folder.write("ragged.csv", "a,b\n1,2\n1\n");
   folder.write("empty.csv", "");
   folder.write("short.csv", "a,b\n1,2\n");
+  folder.write("x.parquet", std::string("PAR1\0PAR1", 9));
   struct Case {
     Words words;
     int code;
@@ -130,6 +131,7 @@ TEST(Table, WhatCannotBeIsRefused) {
       {{"train", "ragged.csv", "target=a"}, kDataError, {"line 3", "1 fields"}},
       {{"train", "empty.csv", "target=a"}, kDataError, {"is empty"}},
       {{"train", "gone.csv", "target=a"}, kDataError, {"gone.csv"}},
+      {{"train", "x.parquet", "target=a"}, kDataError, {"is a Parquet file", "read_parquet"}},
       {{"train", "people.csv", "target=pay", "sep=;"},
        kDataError,
        {"has one column with sep=;, \"age,job,same,pay\"", "leave sep= out"}},

@@ -15,6 +15,7 @@
 #include "stoker/base/file.h"
 #include "stoker/base/nearest.h"
 #include "stoker/data/csv.h"
+#include "stoker/data/packed_text.h"
 
 namespace stoker::data {
 namespace {
@@ -115,15 +116,28 @@ std::vector<ColumnReader> name_columns(const std::vector<std::string>& row, bool
   return columns;
 }
 
+// What cuts the first line into most fields: ',', ';', a tab or '|'.
+char separator_of(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  char best = ',';
+  for (const char each : {',', ';', '\t', '|'}) {
+    if (std::ranges::count(line, each) > std::ranges::count(line, best)) {
+      best = each;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 TableData read_table(const std::filesystem::path& path, const TableOptions& options) {
   const std::string file = printable(path.native());
-  const std::string text = read_text(path, kMostBytes);
+  const std::string text = read_packed_text(path, kMostBytes);
   if (text.find('\0') != std::string::npos) {
     fail<DataError>(kWhere, "{}: is no table: it holds bytes that no text has", file);
   }
-  CsvReader reader(text, file, options.separator);
+  const char separator = options.separator == TableOptions::kGuess ? separator_of(text) : options.separator;
+  CsvReader reader(text, file, separator);
   std::vector<std::string> row;
   if (!reader.next(row)) {
     fail<DataError>(kWhere, "{}: is empty; a table with a header is expected", file);
@@ -133,7 +147,7 @@ TableData read_table(const std::filesystem::path& path, const TableOptions& opti
   for (bool more = options.header ? reader.next(row) : true; more; more = reader.next(row)) {
     if (row.size() != columns.size()) {
       fail<DataError>(kWhere, "{}, line {}: has {} fields, the first row has {}; is the separator \"{}\" right?", file,
-                      reader.line(), row.size(), columns.size(), options.separator);
+                      reader.line(), row.size(), columns.size(), separator);
     }
     for (std::size_t i = 0; i < row.size(); ++i) {
       columns[i].add(trimmed(row[i]));
@@ -160,18 +174,6 @@ std::size_t find_column(const TableData& table, const std::string& name) {
                     printable(nearest(name, names)), printable(fmt::format("{}", fmt::join(names, ", "))));
   }
   return static_cast<std::size_t>(found - table.columns.begin());
-}
-
-char guess_separator(const std::filesystem::path& path) {
-  const std::string text = read_text(path, kMostBytes);
-  const std::string_view line = std::string_view(text).substr(0, text.find('\n'));
-  char best = ',';
-  for (const char each : {',', ';', '\t', '|'}) {
-    if (std::ranges::count(line, each) > std::ranges::count(line, best)) {
-      best = each;
-    }
-  }
-  return best;
 }
 
 }  // namespace stoker::data

@@ -11,6 +11,7 @@
 namespace stoker::data {
 
 struct TableOptions {
+  static constexpr char kGuess = '\0';  // of ',', ';', tab and '|' the one that cuts the first line into most fields
   char separator = ',';
   bool header = true;  // the first row names the columns; else they are called "1", "2", ...
 };
@@ -28,16 +29,13 @@ struct TableData {
   std::int64_t rows = 0;
 };
 
-// Reads the file: RFC 4180 with another separator if need be, spaces around a field passed over, and as missing what is
-// empty or one of ? NA N/A NaN nan null NULL None. The text "inf" is no number.
-// DataError that names file and line for a row of another width, a repeated or empty column name, a file without a row
-// or of more than 4 GiB, and what CsvReader refuses.
+// Reads the file, also where gzip or Zstandard packed it: RFC 4180 with another separator if need be, spaces around a
+// field passed over, and as missing what is empty or one of ? NA N/A NaN nan null NULL None. The text "inf" is no
+// number. DataError that names file and line for a row of another width, a repeated or empty column name, a file
+// without a row or of more than 4 GiB, and what CsvReader and read_packed_text refuse.
 [[nodiscard]] TableData read_table(const std::filesystem::path& path, const TableOptions& options);
 
 // The column of that name; DataError with the nearest name if there is none.
 [[nodiscard]] std::size_t find_column(const TableData& table, const std::string& name);
-
-// The separator that cuts the first line into most fields: ',', ';', '\t' or '|'.
-[[nodiscard]] char guess_separator(const std::filesystem::path& path);
 
 }  // namespace stoker::data

@@ -60,7 +60,7 @@ class UnlabelledTables final : public UnlabelledSource {
   };
 
   void add(const fs::path& file, const core::TaskValues& own) {
-    const data::TableData table = data::read_table(file, table_options(file, own));
+    const data::TableData table = data::read_table(file, table_options(own));
     const std::string name = printable(file.native());
     try {
       tables_.push_back({file, encode_inputs(table, encoding_)});

@@ -95,10 +95,10 @@ std::vector<core::TaskSetting> table_settings() {
   };
 }
 
-data::TableOptions table_options(const std::filesystem::path& file, const core::TaskValues& own) {
+data::TableOptions table_options(const core::TaskValues& own) {
   data::TableOptions options;
   const std::string separator = text_or(own, "sep", "auto");
-  options.separator = separator == "auto" ? data::guess_separator(file) : separator == "tab" ? '\t' : separator.front();
+  options.separator = separator == "auto" ? data::TableOptions::kGuess : separator == "tab" ? '\t' : separator.front();
   const std::string header = text_or(own, "header", "auto");
   options.header = header == "auto" || parse_flag("header", header);
   return options;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -27,7 +26,7 @@ struct TableFacts {
 [[nodiscard]] std::vector<core::PlanRow> table_recipe(const TableFacts& facts, const std::string& optimizer);
 
 [[nodiscard]] std::vector<core::TaskSetting> table_settings();
-// What "sep" and "header" among own mean for a file.
-[[nodiscard]] data::TableOptions table_options(const std::filesystem::path& file, const core::TaskValues& own);
+// What "sep" and "header" among own mean.
+[[nodiscard]] data::TableOptions table_options(const core::TaskValues& own);
 
 }  // namespace stoker::tasks

@@ -64,12 +64,12 @@ class TableTask final : public Task {
  public:
   TableTask(const fs::path& path, const OpenOptions& options) : path_(path), own_(options.own) {
     target_ = text_or(own_, "target", "");
-    table_ = data::read_table(path, table_options(path, own_));
+    table_ = data::read_table(path, table_options(own_));
     check_separator(table_, path, own_);
     const std::string test = text_or(own_, "test", "");
     if (!test.empty()) {
       const fs::path file = whole_path(test, path);
-      test_table_ = data::read_table(file, table_options(file, own_));
+      test_table_ = data::read_table(file, table_options(own_));
     }
     cut(options);
     number_target_ = !target_.empty() && holds_numbers(table_.columns[data::find_column(table_, target_)]);
@@ -282,13 +282,15 @@ class TableTask final : public Task {
 TaskKind tabular() {
   TaskKind kind;
   kind.name = "tabular";
-  kind.text = "a .csv or .tsv file: classes or a number from the other columns; needs target=NAME";
+  kind.text = "a .csv or .tsv file, also .gz or .zst: classes or a number from the other columns; needs target=NAME";
   kind.settings = table_settings();
   kind.files = {{"test"}};
   kind.models = {"tabular_mlp"};
   kind.recognises = [](const fs::path& path) {
     const fs::path end = path.extension();
-    return end == ".csv" || end == ".tsv";
+    const fs::path name = end == ".gz" || end == ".zst" ? path.stem() : path;
+    // Parquet is recognised so that it is refused by name, with how to convert it.
+    return name.extension() == ".csv" || name.extension() == ".tsv" || end == ".parquet";
   };
   kind.open = [](const fs::path& path, const OpenOptions& options) {
     return std::make_unique<TableTask>(path, options);
