@@ -83,6 +83,39 @@ TEST(Table, OnAndOffHaveSeveralNames) {
   }
 }
 
+// A column that is the target in other words is named and can be left out; packed tables are read like plain ones.
+TEST(Table, NamesColumnsThatTellTheTarget) {
+  const TempFolder folder;
+  std::string text = people();
+  for (const auto& [pay, paid] :
+       {std::pair{">50K\n", ">50K,well\n"}, {"<=50K\n", "<=50K,badly\n"}, {"pay\n", "pay,paid\n"}}) {
+    for (std::size_t at = 0; (at = text.find(pay, at)) != std::string::npos; at += std::string(paid).size()) {
+      text.replace(at, std::string(pay).size(), paid);
+    }
+  }
+  folder.write("people.csv", text);
+  ASSERT_EQ(std::system(("gzip -k " + (folder / "people.csv").native()).c_str()), 0);
+  const Words plan = {"plan", "people.csv.gz", "target=pay"};
+  const auto results =
+      run_all({plan, plan + Words{"leave_out=paid"}, plan + Words{"leave_out=paid,jop"}, plan + Words{"leave_out=pay"}},
+              folder.path());
+  EXPECT_EQ(results[0].code, kDone) << results[0].all();
+  EXPECT_THAT(results[0].out,
+              AllOf(HasSubstr("column \"paid\" alone tells the target \"pay\""), HasSubstr("set leave_out=paid")));
+  EXPECT_EQ(results[1].code, kDone) << results[1].all();
+  EXPECT_EQ(results[1].out.find("alone tells"), std::string::npos);
+  EXPECT_EQ(results[2].code, kDataError);
+  EXPECT_THAT(results[2].err, HasSubstr("did you mean \"job\"?"));
+  EXPECT_EQ(results[3].code, kUsage);
+  EXPECT_THAT(results[3].err, HasSubstr("leave_out names the target"));
+  const Finished train = run_stoker(
+      Words{"train", "people.csv.gz", "target=pay", "leave_out=paid", "run=a", "--quiet"} + kShort, folder.path());
+  ASSERT_EQ(train.code, kDone) << train.all();
+  EXPECT_THAT(run_stoker({"info", "runs/a"}, folder.path()).out, HasSubstr("from 1 number and 1 category columns"));
+  const Finished predict = run_stoker({"predict", "runs/a", "people.csv.gz"}, folder.path());
+  EXPECT_EQ(predict.code, kDone) << predict.all();
+}
+
 TEST(Table, DrawsClassesAlikeAndResumesInTheSameDraws) {
   const TempFolder folder;
   folder.write("people.csv", people());

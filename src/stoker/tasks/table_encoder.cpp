@@ -238,9 +238,17 @@ TableEncoding learn_encoding(const data::TableData& table, const Rows& rows, con
   encoding.target = options.target;
   const std::size_t target = data::find_column(table, options.target);
   learn_target(table.columns[target], rows, options, encoding);
+  std::vector<bool> unread(table.columns.size(), false);
+  for (const std::string& name : options.leave_out) {
+    unread[data::find_column(table, name)] = true;
+  }
+  if (unread[target]) {
+    fail<ConfigError>(kWhere, "leave_out names the target \"{}\"; leave it out of leave_out",
+                      printable(options.target));
+  }
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     const data::TableColumn& column = table.columns[i];
-    if (i == target) {
+    if (i == target || unread[i]) {
       continue;
     }
     const Moments moments = column.numeric ? moments_of(column.numbers, rows) : Moments();

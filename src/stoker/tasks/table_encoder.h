@@ -17,12 +17,14 @@ namespace stoker::tasks {
 struct LearnOptions {
   std::string target;
   bool regression = false;
-  std::string strip = {};  // characters taken off both ends of the target's labels
-  int bins = 32;           // a number column at most
+  std::string strip = {};                   // characters taken off both ends of the target's labels
+  int bins = 32;                            // a number column at most
+  std::vector<std::string> leave_out = {};  // columns that are not read
 };
 
 // Learnt from the given rows. Columns that say nothing (one value, or none) are left out, aloud. DataError for a target
-// that is missing in a row, has one value only, or is no number where one is needed.
+// that is missing in a row, has one value only, or is no number where one is needed, and for a column to leave out that
+// is not there; ConfigError where that is the target.
 [[nodiscard]] TableEncoding learn_encoding(const data::TableData& table, const std::vector<std::int64_t>& rows,
                                            const LearnOptions& options, std::vector<std::string>& findings);
 

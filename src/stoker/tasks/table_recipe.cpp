@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <sstream>
 
 #include "stoker/base/parse_value.h"
 #include "stoker/tasks/class_weights.h"
@@ -64,6 +65,7 @@ std::vector<core::PlanRow> table_recipe(const TableFacts& facts, const std::stri
   plan.add("header", kHeader, "the first row names the columns");
   plan.add("regression", facts.regression ? "on" : "off",
            facts.regression ? "the target holds many different numbers" : "the target holds classes");
+  plan.add("leave_out", "", "every column is read");
   plan.add("label_strip", "", "labels are taken as they are");
   plan.add("bins", kBins, "quantiles of each number column");
   plan.add("hidden", kHidden, "wide enough for some hundred thousand rows");
@@ -84,6 +86,7 @@ std::vector<core::TaskSetting> table_settings() {
                      "what separates fields"),
       flag_setting("header", kHeader, "whether the first row names the columns; else they are 1, 2, ..."),
       flag_setting("regression", "by the target's values", "predict a number instead of a class"),
+      text_setting("leave_out", "columns: id,name", "none", "columns that the model does not read"),
       text_setting("label_strip", "characters", "none", "taken off both ends of the target's labels"),
       whole_setting("bins", 1, 1024, kBins, "pieces that each number column is cut into"),
       whole_setting("hidden", 1, 65536, kHidden, "width of the hidden layers"),
@@ -93,6 +96,15 @@ std::vector<core::TaskSetting> table_settings() {
       class_weights_setting(),
       sampling_setting(),
   };
+}
+
+std::vector<std::string> columns_left_out(const core::TaskValues& own) {
+  std::vector<std::string> names;
+  std::istringstream list(text_or(own, "leave_out", ""));
+  for (std::string name; std::getline(list, name, ',');) {
+    names.push_back(name);
+  }
+  return names;
 }
 
 data::TableOptions table_options(const core::TaskValues& own) {

@@ -28,5 +28,7 @@ struct TableFacts {
 [[nodiscard]] std::vector<core::TaskSetting> table_settings();
 // What "sep" and "header" among own mean.
 [[nodiscard]] data::TableOptions table_options(const core::TaskValues& own);
+// The names in "leave_out".
+[[nodiscard]] std::vector<std::string> columns_left_out(const core::TaskValues& own);
 
 }  // namespace stoker::tasks

@@ -19,6 +19,7 @@
 #include "stoker/tasks/table_model.h"
 #include "stoker/tasks/table_prediction.h"
 #include "stoker/tasks/table_recipe.h"
+#include "stoker/tasks/table_remarks.h"
 #include "stoker/tasks/task_values.h"
 
 namespace stoker::tasks {
@@ -119,7 +120,12 @@ class TableTask final : public Task {
     if (options.regression && text_or(own, "sampling", "uniform") != "uniform") {
       fail<ConfigError>(kWhere, "sampling=balanced needs classes, {} is a number; leave it out", printable(target_));
     }
+    options.leave_out = columns_left_out(own);
     encode(learn_encoding(table_, train_.rows, options, findings_));
+    for (const ColumnRemark& remark :
+         remarks_on(table_, train_.rows, {options.leave_out, target_, options.regression})) {
+      findings_.push_back(fmt::format("{}; {}", remark.text, remark.advice));
+    }
   }
   void adopt(const nlohmann::json& card) override {
     card_ = card;
