@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker inspect: is the data all right? Looks at every picture once.
+// stoker inspect: is the data all right? Looks at every picture, row or line once.
 #include "stoker/study/inspect.h"
 
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "commands.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/thousands.h"
+#include "stoker/study/inspect_by_kind.h"
 #include "stoker/study/inspect_report.h"
 
 namespace stoker::app {
@@ -20,6 +24,7 @@ namespace {
 
 struct InspectWords {
   std::string data, json, html = "inspect.html";
+  std::vector<std::string> assignments;
   study::InspectOptions options;
 };
 
@@ -51,11 +56,31 @@ class InspectLine {
   Stopwatch since_;
 };
 
+// Text to the terminal, then the files that were asked for.
+void hand_out(const InspectWords& words, const std::string& text, const std::function<std::string()>& json,
+              const std::function<std::string()>& page) {
+  fmt::print("{}", text);
+  std::fflush(stdout);  // before anything else can go wrong
+  if (!words.json.empty()) {
+    write_file_atomically(words.json, json());
+  }
+  if (!words.html.empty()) {
+    write_file_atomically(words.html, page());
+    fmt::print("\nto look at: {}\n", printable(words.html));
+  }
+}
+
 int run_inspect(InspectWords& words) {
   for (const std::string& file : {words.json, words.html}) {
     if (!file.empty()) {
       check_target("stoker.inspect", file);
     }
+  }
+  if (const auto sheet = study::inspect_by_kind(words.data, words.assignments)) {
+    hand_out(
+        words, study::sheet_text(*sheet), [&] { return study::sheet_json(*sheet); },
+        [&] { return study::sheet_page(*sheet); });
+    return kDone;
   }
   const std::atomic<bool>& stop = stop_on_signal("stopping; what was seen so far follows. Once more to stop at once");
   InspectLine line;
@@ -63,15 +88,9 @@ int run_inspect(InspectWords& words) {
   words.options.stop = [&stop] { return stop.load(); };
   const study::InspectReport report(study::inspect_pictures(words.data, words.options));
   line.hide();
-  fmt::print("{}", study::inspect_text(report));
-  std::fflush(stdout);  // before anything else can go wrong
-  if (!words.json.empty()) {
-    write_file_atomically(words.json, study::inspect_json(report));
-  }
-  if (!words.html.empty()) {
-    write_file_atomically(words.html, study::inspect_page(report));
-    fmt::print("\nto look at: {}\n", printable(words.html));
-  }
+  hand_out(
+      words, study::inspect_text(report), [&] { return study::inspect_json(report); },
+      [&] { return study::inspect_page(report); });
   return report.found.stopped ? kStopped : kDone;
 }
 
@@ -79,13 +98,18 @@ int run_inspect(InspectWords& words) {
 
 void add_inspect(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<InspectWords>();
-  CLI::App* command = app.add_subcommand("inspect", "Is the data all right? Doubles, leaks, bad files, sizes, classes");
-  command->add_option("DATA", words->data, "pictures as `stoker train` takes them: a folder or a tar file")->required();
-  command->add_option("--pictures", words->options.pictures, "so many at most, spread over the data; all by default")
+  CLI::App* command = app.add_subcommand("inspect", "Is the data all right? Doubles, leaks, bad files, sizes, columns");
+  command
+      ->add_option("DATA", words->data, "what `stoker train` takes: a folder or tar file of pictures, a table, a text")
+      ->required();
+  command->add_option("settings", words->assignments, "of a table: target=, sep=, header=, leave_out=");
+  command
+      ->add_option("--pictures", words->options.pictures,
+                   "so many pictures at most, spread over the data; all by default")
       ->check(CLI::PositiveNumber);
   command->add_option("--threads", words->options.threads, "one a core that it may use unless said otherwise")
       ->check(in_range(1, 1024));
-  command->add_option("--html", words->html, "the page, with a contact sheet; inspect.html by default, \"\" for none");
+  command->add_option("--html", words->html, "the page to look at; inspect.html by default, \"\" for none");
   command->add_option("--json", words->json, "write it to this file, too, for programs");
   command->callback([words, &exit_code] { exit_code = run_inspect(*words); });
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """stoker inspect as people meet it: what it prints and writes, Ctrl-C, and its page in a headless Chromium, in both themes, on a
 narrow screen, with names that would be HTML. STOKER_SCREENSHOTS=FOLDER keeps pictures of the page."""
+import csv
 import json
 import os
 import pathlib
@@ -52,7 +53,7 @@ class InspectCommand(unittest.TestCase):
         (self.root / "empty").mkdir()
         (self.root / "people.csv").write_text("age,pay\n1,2\n")
         fill(self.root / "pictures", 2)
-        for arguments, code, text in ((["empty"], 65, "expected: a folder a class"), (["nowhere"], 65, "nowhere"), (["people.csv"], 65, "stoker info people.csv"),
+        for arguments, code, text in ((["empty"], 65, "expected: a folder a class"), (["nowhere"], 65, "nowhere"), (["people.csv", "target=pai"], 65, 'did you mean "pay"'), (["people.csv", "batch=3"], 2, "batch means nothing"), (["pictures", "target=x"], 2, "is of tables"),
                                       (["pictures", "--html", "missing/x.html"], 74, "make it first"), (["pictures", "--json", "empty"], 74, "is a folder"),
                                       (["pictures", "--pictures", "0"], 2, "--pictures"), ([], 2, "DATA")):
             done = stoker("inspect", *arguments, folder=self.root)
@@ -155,6 +156,43 @@ class InspectPage(PageTest):
         self.assertTrue(self.fits())
         self.assertEqual(self.ask("document.querySelectorAll('.row').length"), 100)
         self.assertIn("100 of 300 classes", self.ask("document.getElementById('sheet').textContent"))
+
+    def test_a_table_has_a_page(self):
+        draw = random.Random(1)
+        rows = [(f"{draw.gauss(40, 12):.1f}", draw.choice(("a", "b", HOSTILE_CLASS)), str(i), draw.choice("01")) for i in range(300)]
+        with open(self.root / "people.csv", "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("age", HOSTILE_FILE, "id", "pay"), *rows])
+        done = stoker("inspect", "people.csv", "target=pay", "--html", "people.html", "--json", "people.json", folder=self.root)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        data = json.loads((self.root / "people.json").read_text())
+        self.assertEqual([each["id"] for each in data["findings"]], ["row_numbers"])
+        for theme, width in (("light", 1200), ("dark", 400)):
+            self.open(self.root / "people.html", theme=theme, width=width)
+            self.assertTrue(self.fits(), (theme, width))
+            self.assertTrue(self.ask("[...document.querySelectorAll('.bars i')].some(e => e.getBoundingClientRect().height > 50)"))
+            if folder := os.environ.get("STOKER_SCREENSHOTS"):
+                self.browser.picture(pathlib.Path(folder, f"inspect-table-{theme}-{width}.png"))
+        self.assertEqual(self.texts(".finding h3"), [each["grade"] + each["text"] for each in data["findings"]])
+        self.assertEqual(self.texts("#table-columns td:first-child"), ["age", HOSTILE_FILE, "id", "pay"])
+        self.assertEqual(self.texts(".plots figcaption"), [each["of"] + f"median {each['median']:g}" for each in data["distributions"]])
+        self.assertEqual(self.ask("document.querySelectorAll('script').length"), 2)
+        self.assertIn("300", self.ask("document.getElementById('tiles').textContent"))
+
+    def test_a_text_has_a_page(self):
+        (self.root / "text").mkdir()
+        for i in range(3):
+            lines = (f"Line {n} of text {i}, which says nothing twice" for n in range(50 * i, 50 * i + 50))
+            (self.root / "text" / f"{i}.txt").write_text("\n".join((*lines, *([HOSTILE_CLASS] if i == 0 else []))) + "\n")
+        done = stoker("inspect", "text", "--html", "text.html", folder=self.root)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("Nothing wrong in 151 lines", done.stdout)
+        for theme, width in (("light", 1200), ("dark", 400)):
+            self.open(self.root / "text.html", theme=theme, width=width)
+            self.assertTrue(self.fits(), (theme, width))
+            if folder := os.environ.get("STOKER_SCREENSHOTS"):
+                self.browser.picture(pathlib.Path(folder, f"inspect-text-{theme}-{width}.png"))
+        self.assertEqual(len(self.texts("#table-files tbody tr")), 3)
+        self.assertTrue(self.ask("document.getElementById('findings').hidden"))
 
 
 if __name__ == "__main__":

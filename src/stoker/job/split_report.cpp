@@ -5,7 +5,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/counted.h"
@@ -14,9 +13,9 @@
 #include "stoker/base/plain_nan.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/prefetcher.h"
-#include "stoker/job/cell_json.h"
 #include "stoker/job/request.h"
 #include "stoker/job/run_folder.h"
+#include "stoker/job/table_text.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/tasks/registry.h"
 #include "stoker/train/evaluate.h"
@@ -55,50 +54,6 @@ std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const tasks::Task&
   request.once = true;
   const auto source = device::prefetched(task.evaluation_batches(split, request), loaded.device(), request.once);
   return train::evaluate(*loaded.model, *source, precision::autocast_dtype(loaded.card.precision));
-}
-
-std::string cell_text(const tasks::Table::Cell& cell) {
-  if (const auto* text = std::get_if<std::string>(&cell)) {
-    return printable(*text);
-  }
-  if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
-    return std::to_string(*whole);
-  }
-  const double value = std::get<double>(cell);
-  return std::isnan(value) ? "-" : fmt::format("{:.4f}", value);
-}
-
-// Columns as wide as they need be, at most 40; text to the left, numbers to the right.
-std::string table_text(const tasks::Table& table) {
-  std::string text;
-  std::vector<std::size_t> widths;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    std::size_t width = table.columns[i].size();
-    for (const auto& row : table.rows) {
-      width = std::max(width, std::min<std::size_t>(40, cell_text(row[i]).size()));
-    }
-    widths.push_back(width);
-  }
-  const auto put = [&](std::size_t column, const std::string& cell, bool left) {
-    text += left ? fmt::format("  {:<{}}", cell, widths[column]) : fmt::format("  {:>{}}", cell, widths[column]);
-  };
-  const auto is_text = [&](std::size_t column) {
-    return !table.rows.empty() && std::holds_alternative<std::string>(table.rows.front()[column]);
-  };
-  const auto end_line = [&] { text.replace(text.find_last_not_of(' ') + 1, std::string::npos, "\n"); };
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    std::string heading = table.columns[i];
-    std::ranges::replace(heading, '_', ' ');
-    put(i, heading, is_text(i));
-  }
-  end_line();
-  for (const auto& row : table.rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      put(i, cell_text(row[i]), is_text(i));
-    }
-    end_line();
-  }
-  return text;
 }
 
 // The run folder that a checkpoint lies in, at checkpoints/<name>.
@@ -194,14 +149,7 @@ std::string report_json(const SplitReport& report) {
     json["metrics"][metric.name] = metric.value;  // not finite: null
   }
   for (const tasks::Table& table : report.tables) {
-    json[table.name] = nlohmann::ordered_json::array();
-    for (const auto& row : table.rows) {
-      nlohmann::ordered_json object;
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        object[table.columns[i]] = cell_json(row[i]);
-      }
-      json[table.name].push_back(std::move(object));
-    }
+    json[table.name] = table_json(table);
   }
   return json.dump(2) + "\n";
 }

@@ -11,26 +11,13 @@
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
-#include "stoker/base/file.h"
 #include "stoker/data/bad_samples.h"
 #include "stoker/device/cpu_quota.h"
-#include "stoker/tasks/registry.h"
 
 namespace stoker::study {
 namespace {
 
 constexpr std::string_view kWhere = "study.inspect";
-
-void check_pictures(const std::filesystem::path& path) {
-  std::error_code unknown;
-  if (std::filesystem::exists(path, unknown)) {
-    const std::string& kind = tasks::recognise_task(path).name;
-    if (kind == "tabular" || kind == "language_model") {
-      fail<DataError>(kWhere, "{}: is a {}; inspect looks at pictures. `stoker info {}` says what it holds",
-                      printable(path.native()), kind == "tabular" ? "table" : "text", printable(path.native()));
-    }
-  }
-}
 
 // The pictures to look at, of all splits.
 std::vector<Picture> choose(const Inspection& found, std::int64_t most) {
@@ -186,7 +173,6 @@ Inspection inspect_pictures(const std::filesystem::path& path, const InspectOpti
                       options.threads);
   }
   const Stopwatch watch;
-  check_pictures(path);
   Inspection found;
   found.path = path;
   const auto scanned = [&](std::int64_t files) {

@@ -61,8 +61,8 @@ struct Inspection {
   }
 };
 
-// path: all that data::open_image_folder() opens, and also a single class. DataError as there; for a table or a text,
-// which `stoker info` describes; ConfigError for options out of range.
+// path: all that data::open_image_folder() opens, and also a single class. DataError as there; ConfigError for options
+// out of range.
 [[nodiscard]] Inspection inspect_pictures(const std::filesystem::path& path, const InspectOptions& options);
 
 }  // namespace stoker::study

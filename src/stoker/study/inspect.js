@@ -1,26 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the page of an inspection together from its JSON block: findings with their pictures, contact sheet, histograms,
-// classes; the theme. Names come in as text alone, never as HTML.
-"use strict";
+// Puts the page of an inspection of pictures together: findings with their pictures, contact sheet, histograms, classes.
 
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const $ = (id) => document.getElementById(id);
-  const el = (tag, properties, ...content) => {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.append(...content);
-    return made;
-  };
-  const number = (value) => Math.round(value).toLocaleString("en-US");
-  const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
-  const megabytes = (bytes) => bytes >= 1e9 ? (bytes / 1e9).toFixed(2) + " GB" : bytes >= 1e6 ? (bytes / 1e6).toFixed(1) + " MB" : bytes >= 1e3 ? (bytes / 1e3).toFixed(1) + " kB" : number(bytes) + " B";
-
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const theme = (name) => { document.documentElement.dataset.theme = name; };
-  theme(dark.matches ? "dark" : "light");
-  dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
-  $("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
-
   function thumb(picture) {
     const source = data.thumbnails[picture.id];
     if (!source) return el("span", {className: "thumb gone", title: picture.file});
@@ -43,10 +24,6 @@
     return shown.length ? [el("div", {className: "strips"}, ...shown.map((group) => el("div", {className: "strip"}, ...group.map(figure))))] : [];
   }
 
-  function table(head, rows) {
-    return el("div", {className: "scroll"}, el("table", {}, el("thead", {}, el("tr", {}, ...head.map((text) => el("th", {}, text)))), el("tbody", {}, ...rows)));
-  }
-
   function listed(finding) {
     const groups = finding.groups ?? (finding.pictures ?? []).map((each) => [each]);
     if (!groups.length) return [];
@@ -59,11 +36,8 @@
       table([...(several ? ["group"] : []), "split", "class", "file", bad ? "what is wrong" : "pixels"], rows))];
   }
 
-  function finding(each) {
-    const made = el("article", {className: "finding " + each.grade, id: "finding-" + each.id},
-      el("h3", {}, el("span", {className: "grade"}, each.grade), each.text));
-    if (each.example) made.append(el("p", {}, "For example: " + each.example));
-    if (each.advice) made.append(el("p", {className: "advice"}, "What to do: " + each.advice));
+  function illustrated(each) {
+    const made = finding(each);
     made.append(...strips(each), ...listed(each));
     return made;
   }
@@ -79,22 +53,11 @@
     $("sheet").hidden = !shown;
   }
 
-  function plot(title, values, show) {
-    const highest = Math.max(...values.bins.map((bin) => bin.count)), few = values.bins.every((bin) => bin.from === bin.to);
-    const bars = values.bins.map((bin) => el("i", {
-      style: `height:${bin.count ? Math.max(2, 100 * bin.count / highest) : 0}%`,
-      title: `${few ? show(bin.from) : show(bin.from) + " to " + show(bin.to)}: ${plural(bin.count, "picture")}`}));
-    const ends = few && values.bins.length <= 6 ? values.bins.map((bin) => show(bin.from)) : [show(values.least), show(values.most)];
-    const spaced = few && values.bins.length <= 6 ? " few" : "";
-    return el("figure", {}, el("figcaption", {}, title, el("span", {}, `median ${show(values.median)}`)),
-      el("div", {className: "bars" + spaced}, ...bars), el("div", {className: "ends" + spaced}, ...ends.map((text) => el("span", {}, text))));
-  }
-
   function sizes() {
     const pixels = (value) => number(value);
     const plots = [["Width, pixels", data.width, pixels], ["Height, pixels", data.height, pixels], ["Width by height", data.aspect, (value) => value.toFixed(2)],
       ["File size", data.file_bytes, megabytes]];
-    $("sizes").querySelector(".plots").append(...plots.filter(([, values]) => values.bins.length).map((each) => plot(...each)));
+    $("sizes").querySelector(".plots").append(...plots.filter(([, values]) => values.bins.length).map((each) => plot(...each, "picture")));
     if (plots.some(([, values]) => values.bins.some((bin) => bin.from !== bin.to))) {
       $("sizes").append(el("p", {className: "note"}, "Where there are many values, each bar covers the same factor: the scale is logarithmic."));
     }
@@ -133,18 +96,17 @@
   }
 
   const tiles = [[number(data.pictures), data.looked < data.pictures ? `pictures, ${number(data.looked)} looked at` : "pictures"], [number(data.classes.length), data.classes.length === 1 ? "class" : "classes"],
-    ...data.splits.map((split) => [number(split.pictures), `in ${split.name}`]), [number(data.bad), "cannot be read"], [megabytes(data.bytes), "of files"]];
-  $("tiles").append(...tiles.map(([value, text]) => el("div", {className: "tile"}, el("b", {className: text === "cannot be read" && data.bad ? "bad" : ""}, value), el("span", {}, text))));
+    ...data.splits.map((split) => [number(split.pictures), `in ${split.name}`]), [number(data.bad), "cannot be read", data.bad > 0], [megabytes(data.bytes), "of files"]];
+  $("tiles").append(...tiles.map(tile));
   $("subtitle").textContent = `${data.layout}; looked at in ${data.seconds.toFixed(1)} s; ${data.date.replace("T", " ").replace("Z", " UTC")}`;
   if (data.stopped) {
     $("state").textContent = "stopped early";
     $("state").classList.add("stopped");
   }
-  $("findings").append(...data.findings.map(finding));
+  $("findings").append(...data.findings.map(illustrated));
   $("findings").hidden = !data.findings.length;
   sheet();
   sizes();
   kinds();
   classes();
-  $("made").textContent = `Made by stoker inspect ${data.stoker}. The page needs no network.`;
 })();

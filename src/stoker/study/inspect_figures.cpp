@@ -15,7 +15,7 @@ double quantile(const std::vector<double>& values, double share) {
   return values[static_cast<std::size_t>(std::llround(share * last))];
 }
 
-std::vector<Bin> bins_of(const std::vector<double>& values) {
+std::vector<Bin> bins_of(const std::vector<double>& values, Bins kind) {
   std::vector<Bin> bins;
   for (const double value : values) {
     if (bins.empty() || bins.back().from != value) {
@@ -29,11 +29,15 @@ std::vector<Bin> bins_of(const std::vector<double>& values) {
   if (bins.size() <= kFewValues) {
     return bins;
   }
-  const double least = values.front(), ratio = std::pow(values.back() / least, 1.0 / kBins);
+  const double least = values.front(), most = values.back();
+  const auto edge = [&](std::size_t i) {
+    const double share = static_cast<double>(i) / kBins;
+    return kind == Bins::kEqualRatio ? least * std::pow(most / least, share) : least * (1 - share) + most * share;
+  };
   bins.assign(kBins, {});
   for (std::size_t i = 0; i < kBins; ++i) {
-    bins[i].from = least * std::pow(ratio, static_cast<double>(i));
-    bins[i].to = least * std::pow(ratio, static_cast<double>(i + 1));
+    bins[i].from = edge(i);
+    bins[i].to = edge(i + 1);
   }
   bins.back().to = values.back();
   std::size_t bin = 0;
@@ -44,19 +48,6 @@ std::vector<Bin> bins_of(const std::vector<double>& values) {
     ++bins[bin].count;
   }
   return bins;
-}
-
-// values are above 0.
-Distribution distribution_of(std::vector<double> values) {
-  Distribution result;
-  if (values.empty()) {
-    return result;
-  }
-  std::ranges::sort(values);
-  result.least = values.front(), result.most = values.back();
-  result.low = quantile(values, 0.05), result.median = quantile(values, 0.5), result.high = quantile(values, 0.95);
-  result.bins = bins_of(values);
-  return result;
 }
 
 std::vector<SplitCount> splits_of(const Inspection& found) {
@@ -78,6 +69,18 @@ std::vector<SplitCount> splits_of(const Inspection& found) {
 }
 
 }  // namespace
+
+Distribution distribution_of(std::vector<double> values, Bins bins) {
+  Distribution result;
+  if (values.empty()) {
+    return result;
+  }
+  std::ranges::sort(values);
+  result.least = values.front(), result.most = values.back();
+  result.low = quantile(values, 0.05), result.median = quantile(values, 0.5), result.high = quantile(values, 0.95);
+  result.bins = bins_of(values, bins);
+  return result;
+}
 
 std::string mode_of(const PictureFacts& facts) {
   switch (facts.channels) {
@@ -109,10 +112,10 @@ InspectFigures figures_of(const Inspection& found) {
     aspects.push_back(static_cast<double>(facts.width) / facts.height);
     bytes.push_back(static_cast<double>(picture.bytes));
   }
-  figures.width = distribution_of(std::move(widths));
-  figures.height = distribution_of(std::move(heights));
-  figures.aspect = distribution_of(std::move(aspects));
-  figures.file_bytes = distribution_of(std::move(bytes));
+  figures.width = distribution_of(std::move(widths), Bins::kEqualRatio);
+  figures.height = distribution_of(std::move(heights), Bins::kEqualRatio);
+  figures.aspect = distribution_of(std::move(aspects), Bins::kEqualRatio);
+  figures.file_bytes = distribution_of(std::move(bytes), Bins::kEqualRatio);
   for (std::size_t channel = 0; figures.good > 0 && channel < (figures.grey ? 1U : 3U); ++channel) {
     figures.mean.push_back(found.sums.mean(channel));
     figures.deviation.push_back(found.sums.deviation(channel));

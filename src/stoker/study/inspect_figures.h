@@ -19,8 +19,12 @@ struct Bin {
 
 struct Distribution {
   double least = 0, low = 0, median = 0, high = 0, most = 0;  // low and high: the 5th and 95th of a hundred
-  std::vector<Bin> bins;  // a bin each value where there are few, else of equal ratio; empty without values
+  std::vector<Bin> bins;  // a bin each value where there are few, else of equal ratio or width; empty without values
 };
+
+enum class Bins { kEqualRatio, kEqualWidth };
+// For bins of equal ratio values are above 0; else they are finite.
+[[nodiscard]] Distribution distribution_of(std::vector<double> values, Bins bins);
 
 struct SplitCount {
   std::string name;

@@ -4,6 +4,7 @@
 
 #include "stoker/base/byte_name.h"
 #include "stoker/base/file.h"
+#include "stoker/study/inspect_parts.h"
 #include "stoker/study/inspect_report.h"
 
 namespace stoker::study {
@@ -43,8 +44,7 @@ Json finding_json(const Inspection& found, const Finding& finding, std::size_t m
     }
     return references;
   };
-  Json json{{"grade", text_of(finding.grade)}, {"id", finding.id},         {"text", finding.text},
-            {"example", finding.example},      {"advice", finding.advice}, {"count", finding.count}};
+  Json json = finding_members(finding);
   if (!finding.pictures.empty()) {
     json["pictures"] = list(finding.pictures);
   }
@@ -59,15 +59,6 @@ Json finding_json(const Inspection& found, const Finding& finding, std::size_t m
     }
   }
   return json;
-}
-
-Json distribution_json(const Distribution& values) {
-  Json bins = Json::array();
-  for (const Bin& bin : values.bins) {
-    bins.push_back({{"from", bin.from}, {"to", bin.to}, {"count", bin.count}});
-  }
-  return {{"least", values.least}, {"low", values.low},   {"median", values.median},
-          {"high", values.high},   {"most", values.most}, {"bins", bins}};
 }
 
 Json channels_json(const InspectReport& report) {

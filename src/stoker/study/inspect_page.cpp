@@ -71,11 +71,12 @@ std::string inspect_page(const InspectReport& report) {
     data["sheet"].push_back({{"class", row.label}, {"pictures", pictures}});
   }
   const std::string path = printable(found.path.native());
-  const std::array<std::pair<std::string_view, std::string>, 5> parts{{
+  const std::array<std::pair<std::string_view, std::string>, 6> parts{{
       {"title", io::html_text(path)},
       {"verdict", io::html_text(inspect_verdict(report) + ".")},
+      {"sections", std::string(kInspectSections)},
       {"style", std::string(io::page_files::kPageCss) + std::string(kInspectCss)},
-      {"program", std::string(kInspectJs)},
+      {"program", std::string(kInspectPartsJs) + std::string(kInspectJs)},
       {"data", io::script_json(data)},
   }};
   return io::fill_page(kInspectHtml, parts);

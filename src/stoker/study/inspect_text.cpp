@@ -8,51 +8,13 @@
 #include "stoker/base/thousands.h"
 #include "stoker/base/utc.h"
 #include "stoker/base/version.h"
+#include "stoker/study/inspect_parts.h"
 #include "stoker/study/inspect_report.h"
 
 namespace stoker::study {
 namespace {
 
-constexpr std::size_t kColumns = 100;
 constexpr std::size_t kAllClasses = 20, kSomeClasses = 5;  // lines of a table; of its two ends
-
-// Lines of at most kColumns, broken at blanks; the first begins with head, the others with as many blanks.
-std::string wrapped(const std::string& head, const std::string& text, std::size_t indent) {
-  std::string result = head;
-  std::size_t column = indent;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find(' ', start), text.size());
-    const std::string word = text.substr(start, end - start);
-    if (column > indent && column + 1 + word.size() > kColumns) {
-      result += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      result += ' ';
-      ++column;
-    }
-    result += word;
-    column += word.size();
-    start = end + 1;
-  }
-  return result + "\n";
-}
-
-std::string findings_text(const std::vector<Finding>& findings) {
-  std::string text;
-  const Finding* before = nullptr;
-  for (const Finding& finding : findings) {
-    if (before == nullptr || before->grade != finding.grade) {
-      text += fmt::format("\n{}\n", finding.grade == Grade::kWrong      ? "Wrong"
-                                    : finding.grade == Grade::kDoubtful ? "Doubtful"
-                                                                        : "Remarks");
-    }
-    text += wrapped("  ", finding.text, 2);
-    text += finding.example.empty() ? "" : wrapped("    for example: ", finding.example, 17);
-    text += finding.advice.empty() ? "" : wrapped("    ", finding.advice, 4);
-    before = &finding;
-  }
-  return text;
-}
 
 std::string class_line(const InspectReport& report, std::size_t label) {
   std::string line = "  ";
@@ -151,22 +113,8 @@ InspectReport::InspectReport(Inspection inspection)
       date(utc_now("%Y-%m-%dT%H:%M:%SZ")) {}
 
 std::string inspect_verdict(const InspectReport& report) {
-  const auto of = [&](Grade grade) { return std::ranges::count(report.findings, grade, &Finding::grade); };
-  const auto wrong = of(Grade::kWrong), doubtful = of(Grade::kDoubtful);
-  const std::string where =
-      fmt::format("in {} picture{}", thousands(static_cast<std::int64_t>(report.found.pictures.size())),
-                  report.found.pictures.size() == 1 ? "" : "s");
-  const auto things = [](std::ptrdiff_t count, const char* what) {
-    return fmt::format("{} thing{} {} {}", count, count == 1 ? "" : "s", count == 1 ? "is" : "are", what);
-  };
-  if (wrong == 0 && doubtful == 0) {
-    return "Nothing wrong " + where;
-  }
-  if (wrong == 0) {
-    return "Nothing is wrong, " + things(doubtful, "doubtful") + " " + where;
-  }
-  const std::string also = doubtful == 0 ? "" : fmt::format(", {} {} doubtful", doubtful, doubtful == 1 ? "is" : "are");
-  return things(wrong, "wrong") + also + " " + where;
+  const auto looked = static_cast<std::int64_t>(report.found.pictures.size());
+  return verdict_of(report.findings, fmt::format("{} picture{}", thousands(looked), looked == 1 ? "" : "s"));
 }
 
 std::string inspect_text(const InspectReport& report) {
