@@ -100,7 +100,7 @@ Milestones::Verdict Milestones::evaluate() {
   }
   const core::MetricValue chosen = event.metrics.front();
   newest_loss_ = loss_of(event.metrics);
-  event.best = is_gain(chosen, *newest_loss_, progress.best_metric);
+  event.best = is_gain(chosen, newest_loss_, progress.best_metric);
   evaluated_before_ = std::exchange(progress.evaluated_step, progress.step);
   progress.best_metric = event.best ? chosen.value : progress.best_metric;
   progress.evaluations_without_gain = event.best ? 0 : progress.evaluations_without_gain + 1;
@@ -122,8 +122,8 @@ Milestones::Verdict Milestones::evaluate() {
 void Milestones::require_finite_loss() {
   Progress& progress = parts_.progress;
   skips_.finish();
-  const bool validated = newest_loss_ && progress.evaluated_step == progress.step;
-  const double loss = validated ? *newest_loss_ : progress.loss;
+  const bool validated = parts_.evaluate && progress.evaluated_step == progress.step;
+  const double loss = validated ? newest_loss_ : progress.loss;
   if (std::isfinite(loss)) {
     return;
   }
@@ -133,7 +133,9 @@ void Milestones::require_finite_loss() {
   const std::string& fault = skips_.last_fault();
   fail<Error>("train.loop", "the run ends with a loss of {} {} step {}; {}{}{} {}", plain_nan(loss),
               validated ? "on validation after" : "at", progress.step, fault, fault.empty() ? "" : "; ", kFiniteRemedy,
-              fault.empty() ? "the validation data" : "these samples");
+              !fault.empty() ? "these samples"
+              : validated    ? "the validation data"
+                             : "its samples");
 }
 
 void Milestones::save(const char* kind) {

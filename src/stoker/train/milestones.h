@@ -44,7 +44,7 @@ class Milestones {
   double seconds_before_, began_;       // of the run before this session; on the loop's clock
   std::int64_t saved_step_;             // of the newest attempt at a checkpoint "last"
   std::int64_t evaluated_before_ = -1;  // the evaluation before the newest one
-  std::optional<double> newest_loss_;   // of the newest one in this session, at progress.evaluated_step
+  double newest_loss_ = 0;              // of the newest one in this session; 0: an earlier session went on after it
   bool whole_step_ = true;
 };
 
