@@ -213,8 +213,9 @@ def main():
     warnings.filterwarnings("ignore")
     torch.set_num_threads(int(threads))
     torch.manual_seed(1)
-    torch.set_float32_matmul_precision("high")  # on a GPU TF32, and cuDNN's search: as Stoker's plans have them
-    torch.backends.cudnn.benchmark = True
+    if device == "cuda":  # TF32 and cuDNN's search, as Stoker's plans have them
+        torch.set_float32_matmul_precision("high")
+        torch.backends.cudnn.benchmark = True
     size = int(size)
     fused = system not in ("pytorch", "accelerate", "lightning")
 

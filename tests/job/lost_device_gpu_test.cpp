@@ -90,7 +90,6 @@ class OutOfMemoryIn : public stoker::testing::OnDevice {
       } catch (const std::exception& error) {
         EXPECT_TRUE(memory::is_out_of_memory(error)) << error.what();
       }
-      step.drop();
     }
     step.compute(samples, 0);
     step.commit(1e-2);
