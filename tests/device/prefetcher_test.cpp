@@ -127,10 +127,38 @@ class LostStream final : public testing::LateStream {
 };
 
 TEST(Prefetcher, ALostDeviceIsAnErrorAndNoEndOfTheProcess) {
-  Prefetcher source(std::make_unique<SpoiltSlots>(), std::make_unique<LostStream>());
-  EXPECT_TRUE(source.next().has_value());
-  EXPECT_THROW((void)source.next(), DeviceError);
-}  // and ends while copies are under way
+  SpoiltSlots::returned = 0;
+  {
+    Prefetcher source(std::make_unique<SpoiltSlots>(), std::make_unique<LostStream>());
+    EXPECT_TRUE(source.next().has_value());
+    EXPECT_THROW((void)source.next(), DeviceError);
+  }  // ends while copies are under way, of which nobody knows when they are done
+  EXPECT_EQ(SpoiltSlots::returned, 0);
+}
+
+// No memory for a batch's second field.
+class FullStream final : public testing::LateStream {
+ public:
+  explicit FullStream(std::vector<at::Tensor>& copies) : copies_(copies) {}
+  at::Tensor copy(const at::Tensor& host) override {
+    if (copies_.size() % 2 == 1) {
+      fail<OutOfMemory>("test", "full");
+    }
+    return copies_.emplace_back(LateStream::copy(host));
+  }
+
+ private:
+  std::vector<at::Tensor>& copies_;
+};
+
+TEST(Prefetcher, ABatchWhoseCopyFailsIsKeptForTheCopiesThatWereBegun) {
+  std::vector<at::Tensor> copies;
+  {
+    Prefetcher source(std::make_unique<SpoiltSlots>(), std::make_unique<FullStream>(copies));
+    EXPECT_THROW((void)source.next(), OutOfMemory);
+  }
+  EXPECT_TRUE(copies.at(0).eq(SpoiltSlots::value({0, 0})).all().item<bool>());
+}
 
 TEST(Prefetcher, MadeForOneEpochItAsksForNoOther) {
   SpoiltSlots::returned = 0;

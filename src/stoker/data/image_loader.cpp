@@ -8,6 +8,7 @@
 
 #include "stoker/augment/pixel_kernels.h"
 #include "stoker/base/error.h"
+#include "stoker/core/guarded_memory.h"
 #include "stoker/core/load_time.h"
 #include "stoker/data/equal_batches.h"
 #include "stoker/data/image_loader_team.h"
@@ -23,8 +24,8 @@ constexpr std::size_t kUnderWay = 4;               // batches that a consumer ha
 
 // In page-locked memory, so that a copy to a GPU need not wait.
 SlotRing::Memory pinned(std::size_t bytes) {
-  auto memory = std::make_shared<at::Tensor>(
-      at::empty({static_cast<std::int64_t>(bytes)}, at::TensorOptions().dtype(at::kByte).pinned_memory(true)));
+  auto memory = std::make_shared<at::Tensor>(core::guarded(
+      at::empty({static_cast<std::int64_t>(bytes)}, at::TensorOptions().dtype(at::kByte).pinned_memory(true))));
   return {memory, memory->mutable_data_ptr()};
 }
 

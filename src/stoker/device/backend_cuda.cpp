@@ -13,6 +13,7 @@
 #include <array>
 
 #include "stoker/base/error.h"
+#include "stoker/core/guarded_memory.h"
 #include "stoker/device/copy_stream.h"
 #include "stoker/device/cuda_entry.h"
 #include "stoker/device/nvml_cuda.h"
@@ -72,14 +73,15 @@ class CudaCopyStream final : public CopyStream {
 
   at::Tensor copy(const at::Tensor& host) override {
     const c10::cuda::CUDAStreamGuard guard(stream_);
-    return host.to(c10::Device(c10::DeviceType::CUDA, device_), /*non_blocking=*/true);
+    return core::guarded(host.to(c10::Device(c10::DeviceType::CUDA, device_), /*non_blocking=*/true));
   }
   at::Tensor host(at::IntArrayRef sizes, at::ScalarType type) override {  // torch's cache of it knows its copies
-    return at::empty(sizes, at::TensorOptions(type).pinned_memory(true));
+    return core::guarded(at::empty(sizes, at::TensorOptions(type).pinned_memory(true)));
   }
   at::Tensor room(std::int64_t bytes) override {
     const c10::cuda::CUDAStreamGuard guard(stream_);
-    return at::empty({bytes}, at::TensorOptions(at::kByte).device(c10::Device(c10::DeviceType::CUDA, device_)));
+    return core::guarded(
+        at::empty({bytes}, at::TensorOptions(at::kByte).device(c10::Device(c10::DeviceType::CUDA, device_))));
   }
   void copy(const at::Tensor& host, const at::Tensor& there) override {
     const c10::cuda::CUDAStreamGuard guard(stream_);
@@ -95,8 +97,8 @@ class CudaCopyStream final : public CopyStream {
     dynamic_cast<CudaEvent&>(copied).hold_back(c10::cuda::getCurrentCUDAStream(device_));
   }
   void used_here(const at::Tensor& copied) override {
-    c10::cuda::CUDACachingAllocator::recordStream(copied.storage().data_ptr(),
-                                                  c10::cuda::getCurrentCUDAStream(device_));
+    const c10::DataPtr* const memory = core::guarded_memory(copied);  // of copy() or room()
+    c10::cuda::CUDACachingAllocator::recordStream(*memory, c10::cuda::getCurrentCUDAStream(device_));
   }
 
  private:

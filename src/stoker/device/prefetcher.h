@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches on their way to the device, ahead of the step: a thread of its own takes them from the loader and starts
 // their copies on a stream of its own, so that neither the step nor its thread ever waits for a copy that could have
-// been made. A batch's page-locked slot goes back to the loader when its copy is done and not before. On a CPU batches
-// pass through, storage and all, without a thread. One consumer at a time.
+// been made. A batch's page-locked slot goes back to the loader when its copy is done and not before; where a lost
+// device never says so, not at all. On a CPU batches pass through, storage and all, without a thread. One consumer at a
+// time.
 #pragma once
 
-#include <deque>
 #include <exception>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -45,18 +46,19 @@ class Prefetcher final : public core::BatchSource {
   // A batch of the loader that is kept until its copies are done.
   struct Source {
     core::Batch batch;
-    std::unique_ptr<Event> begun;
+    std::shared_ptr<Event> begun;
     std::shared_ptr<Event> copied;  // the item's, too
   };
   void run();
   Item copy(core::Batch batch);
   void let_go(bool all);
+  void leak();
 
   std::unique_ptr<core::BatchSource> inner_;
   std::unique_ptr<CopyStream> stream_;
   bool once_;
-  std::deque<Source> sources_;  // of the thread alone
-  mutable std::mutex mutex_;    // guards copy_seconds_
+  std::list<Source> sources_;  // of the thread alone
+  mutable std::mutex mutex_;   // guards copy_seconds_
   double copy_seconds_ = 0;
   BoundedQueue<Item> ready_;
   std::jthread thread_;  // last: it uses all of the above

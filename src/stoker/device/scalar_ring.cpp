@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "stoker/base/error.h"
+#include "stoker/core/guarded_memory.h"
 #include "stoker/core/text.h"
 #include "stoker/device/backend.h"
 
@@ -17,8 +18,8 @@ class ScalarRing::Slot final : public core::PendingScalars {
  public:
   Slot(at::Device device, std::size_t scalars) : count_(scalars) {
     const bool pinned = !device.is_cpu();
-    host_ =
-        at::empty({static_cast<std::int64_t>(scalars)}, at::TensorOptions().dtype(at::kFloat).pinned_memory(pinned));
+    host_ = core::guarded(
+        at::empty({static_cast<std::int64_t>(scalars)}, at::TensorOptions().dtype(at::kFloat).pinned_memory(pinned)));
     if (pinned) {
       copied_ = backend_for(device).make_event(device, /*timing=*/false);
     }
