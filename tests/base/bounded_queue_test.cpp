@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/no_memory.h"
+
 namespace stoker {
 namespace {
 
@@ -113,6 +115,24 @@ TEST(BoundedQueue, ClosingWakesEveryone) {
   EXPECT_EQ(**inside, 7);
   EXPECT_FALSE(full.pop().has_value());
   EXPECT_FALSE(full.push(std::make_unique<int>(9)));
+}
+
+// An error can be handed over where there is no memory left.
+TEST(BoundedQueue, HasItsMemoryFromTheStart) {
+  BoundedQueue<int> queue(1000);
+  bool taken = true;
+  {
+    const testing::NoMemory none;
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < 1000; ++i) {
+        taken = taken && queue.push(round * i);
+      }
+      for (int i = 0; i < 1000; ++i) {
+        taken = taken && queue.pop() == round * i;
+      }
+    }
+  }
+  EXPECT_TRUE(taken);
 }
 
 TEST(BoundedQueue, NeedsRoomForOne) { EXPECT_THROW(BoundedQueue<int>(0), ConfigError); }

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "support/no_memory.h"
+
 namespace stoker::io {
 namespace {
 
@@ -288,6 +290,82 @@ TEST(EventBus, AFileThatFailsAtItsLastFlushIsReportedToTheOthers) {
   }
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_THAT(reports[0], HasSubstr("no space left"));
+}
+
+// The threads of the bus need none: all that is emitted arrives, as steps and merged steps and everything else.
+TEST(EventBus, DeliversWithoutMemory) {
+  constexpr int kSteps = 2000;
+  const testing::MayAllocate here;
+  Gate gate;
+  std::int64_t delivered = 0, merged = 0, findings = 0, values = 0;
+  std::atomic<std::int64_t> all = 0;
+  {
+    EventBus bus;
+    bus.add(std::make_unique<Probe>(false, [&](const Event& event) {
+      gate.wait();
+      const auto* each = std::get_if<StepFinished>(&event);
+      delivered += each != nullptr;
+      merged += each != nullptr ? each->merged : 0;
+      findings += each == nullptr;
+    }));
+    bus.add(std::make_unique<Probe>(true,
+                                    [&](const Event& event) {
+                                      const auto* each = std::get_if<StepFinished>(&event);
+                                      values += each != nullptr &&
+                                                each->scalars->read().values[0] == static_cast<float>(each->step);
+                                      ++all;
+                                    }),
+            true);
+    const testing::NoMemory none;
+    for (int i = 1; i <= kSteps; ++i) {
+      bus.emit(step(i, [i] { return static_cast<float>(i); }));
+      if (i % 100 == 0) {
+        bus.emit(Finding{"a text that is too long for a string without memory of its own"});
+      }
+    }
+    bus.flush();
+    EXPECT_EQ(all, kSteps + kSteps / 100);
+    gate.open();
+  }
+  EXPECT_EQ(delivered + merged, kSteps);
+  EXPECT_EQ(findings, kSteps / 100);
+  EXPECT_EQ(values, kSteps);
+}
+
+// Nobody can be told why it was given up: the loop hears of it.
+TEST(EventBus, ASinkThatFailsForWantOfMemoryIsAnErrorOfTheLoop) {
+  const testing::MayAllocate here;
+  int others = 0, emitted = 0;
+  {
+    EventBus bus;
+    bus.add(std::make_unique<Probe>(true, [](const Event&) { throw std::bad_alloc(); }));
+    bus.add(std::make_unique<Probe>(true, [&](const Event&) { ++others; }));
+    const testing::NoMemory none;
+    EXPECT_THROW(
+        while (true) {
+          ++emitted;
+          bus.emit(step(emitted));
+          std::this_thread::yield();
+        },
+        std::bad_alloc);
+    bus.emit(step(++emitted));  // said once
+  }
+  EXPECT_EQ(others, emitted);
+}
+
+TEST(EventBus, AnEventThatThereIsNoMemoryForIsNotEmitted) {
+  const auto lost = step(1, [] { return 1.0F; });
+  int delivered = 0;
+  {
+    EventBus bus;
+    bus.add(std::make_unique<Probe>(true, [&](const Event&) { ++delivered; }));
+    for (int i = 0; i < 100; ++i) {  // more than may wait to be read
+      const testing::NoMemory none;
+      EXPECT_THROW(bus.emit(lost), std::bad_alloc);
+    }
+    bus.emit(lost);
+  }
+  EXPECT_EQ(delivered, 1);
 }
 
 TEST(EventBus, AStepWhoseValuesCannotBeReadArrivesWithoutThem) {

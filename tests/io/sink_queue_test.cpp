@@ -28,10 +28,10 @@ bool merge(Item& newest, Item& next) {
 TEST(SinkQueue, MergesOnlyBeyondTheBoundAndOnlyNeighbours) {
   SinkQueue<Item> queue(2, merge);
   for (const int value : {1, 2, 3, 4, 5, -6, 7, 8}) {
-    queue.push({value, 0});
+    queue.push({{value, 0}});
   }
   queue.close();
-  queue.push({9, 0});  // dropped
+  queue.push({{9, 0}});  // dropped
   std::vector<std::pair<int, int>> got;
   Item item;
   while (queue.pop(item, kForGood) == Wake::kValue) {
@@ -44,7 +44,7 @@ TEST(SinkQueue, TellsQuietFromClosed) {
   SinkQueue<Item> queue(2, nullptr);
   Item item;
   EXPECT_EQ(queue.pop(item, std::chrono::milliseconds(1)), Wake::kQuiet);
-  queue.push({1, 0});
+  queue.push({{1, 0}});
   queue.abandon();
   EXPECT_EQ(queue.pop(item, kForGood), Wake::kClosed);
   EXPECT_EQ(queue.size(), 0U);
@@ -68,7 +68,7 @@ TEST(SinkQueue, LosesNothingBetweenThreads) {
     }
   });
   for (int i = 1; i <= kCount; ++i) {
-    queue.push({i % 10 == 0 ? -i : i, 0});
+    queue.push({{i % 10 == 0 ? -i : i, 0}});
   }
   queue.close();
   consumer.join();

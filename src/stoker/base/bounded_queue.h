@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bounded hand-over between threads: producers wait while it is full, consumers while it is empty. Used by
-// device::Prefetcher and device::ResidentRows. Every member may be called from any thread.
+// device::Prefetcher and device::ResidentRows. It has all its memory from the start, so that a thread that has an error
+// to hand over can. Every member may be called from any thread.
 #pragma once
 
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "stoker/base/error.h"
 
@@ -17,7 +18,7 @@ namespace stoker {
 template <typename T>
 class BoundedQueue {
  public:
-  explicit BoundedQueue(std::size_t capacity) : capacity_(capacity) {
+  explicit BoundedQueue(std::size_t capacity) : ring_(capacity) {
     if (capacity < 1) {
       fail<ConfigError>("base.queue", "capacity must be at least 1");
     }
@@ -27,11 +28,11 @@ class BoundedQueue {
   [[nodiscard]] bool push(T&& value) {
     {
       std::unique_lock lock(mutex_);
-      has_room_.wait(lock, [&] { return closed_ || values_.size() < capacity_; });
+      has_room_.wait(lock, [&] { return closed_ || count_ < ring_.size(); });
       if (closed_) {
         return false;
       }
-      values_.push_back(std::move(value));
+      ring_[(first_ + count_++) % ring_.size()].emplace(std::move(value));
     }
     has_value_.notify_one();
     return true;
@@ -42,12 +43,13 @@ class BoundedQueue {
     std::optional<T> value;
     {
       std::unique_lock lock(mutex_);
-      has_value_.wait(lock, [&] { return closed_ || !values_.empty(); });
-      if (values_.empty()) {
+      has_value_.wait(lock, [&] { return closed_ || count_ > 0; });
+      if (count_ == 0) {
         return std::nullopt;
       }
-      value.emplace(std::move(values_.front()));
-      values_.pop_front();
+      value.swap(ring_[first_]);
+      first_ = (first_ + 1) % ring_.size();
+      --count_;
     }
     has_room_.notify_one();
     return value;
@@ -64,10 +66,10 @@ class BoundedQueue {
   }
 
  private:
-  std::size_t capacity_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable has_room_, has_value_;
-  std::deque<T> values_;
+  std::vector<std::optional<T>> ring_;
+  std::size_t first_ = 0, count_ = 0;
   bool closed_ = false;
 };
 

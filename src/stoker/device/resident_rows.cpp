@@ -29,7 +29,7 @@ ResidentRows::~ResidentRows() {
 void ResidentRows::run() {
   bool failed = false;
   while (!failed) {
-    ResidentChunk chunk;
+    ResidentChunk chunk;  // without memory of its own: it may have to bring the error that there is none
     try {
       chunk = make();
     } catch (...) {
@@ -49,6 +49,7 @@ ResidentChunk ResidentRows::make() {
     position_ = {position_.epoch + 1, 0};
   }
   chunk.first = position_;
+  chunk.begins = {0};
   augment::WindowRows rows;
   do {
     pictures_->add_rows(position_.epoch, position_.step++, rows);

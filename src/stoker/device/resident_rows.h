@@ -25,14 +25,16 @@ namespace stoker::device {
 // Batches of one epoch, one after the other.
 struct ResidentChunk {
   core::Position first;
-  std::vector<std::int64_t> begins{0};  // where in what follows each batch begins, and the end of the last
+  std::vector<std::int64_t> begins;  // where in what follows each batch begins, and the end of the last; empty: none
   std::vector<std::int64_t> indices;
   at::Tensor windows;             // int32 [rows, 4], on the device
   at::Tensor targets;             // int64 [rows], on the device
   std::unique_ptr<Event> copied;  // null on a CPU
   std::exception_ptr error;
 
-  [[nodiscard]] std::int64_t batches() const { return static_cast<std::int64_t>(begins.size()) - 1; }
+  [[nodiscard]] std::int64_t batches() const {
+    return begins.empty() ? 0 : static_cast<std::int64_t>(begins.size()) - 1;
+  }
 };
 
 class ResidentRows {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/io/event_bus.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <future>
+#include <list>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -26,7 +30,7 @@ constexpr std::chrono::milliseconds kQuiet{static_cast<int>(core::kQuietSeconds 
 // What a step's scalars are once they are read: sinks can keep them as long as they like.
 class ReadScalars final : public core::PendingScalars {
  public:
-  explicit ReadScalars(const core::Scalars& scalars) : scalars_(scalars) {}
+  void take(const core::Scalars& scalars) { scalars_ = scalars; }
   [[nodiscard]] core::Scalars read() const override { return scalars_; }
 
  private:
@@ -34,28 +38,45 @@ class ReadScalars final : public core::PendingScalars {
 };
 
 // Asks a sink to flush, once it comes out of the queue. The wait is over when the last copy is gone: after the flush,
-// or with the queue of a sink that was given up.
-using FlushRequest = std::shared_ptr<std::promise<void>>;
-using Parcel = std::variant<Event, FlushRequest>;
+// or with the queue of a sink that was given up. A promise that is let go without a value would ask for memory.
+struct Flush {
+  std::promise<void> done;
+  Flush() = default;
+  ~Flush() { done.set_value(); }
+  Flush(const Flush&) = delete;
+  Flush& operator=(const Flush&) = delete;
+};
+using FlushRequest = std::shared_ptr<Flush>;
 
-StepFinished* step_in(Parcel& parcel) {
-  auto* event = std::get_if<Event>(&parcel);
-  return event == nullptr ? nullptr : std::get_if<StepFinished>(event);
-}
+// To one sink: an event that all share, or a request.
+struct Parcel {
+  std::shared_ptr<const Event> event;
+  FlushRequest request;
+  std::int64_t merged = 0;  // earlier steps that this one stands for
+};
+
+// All that a message needs on its way, made by the thread that emits it: the threads of the bus ask for no memory,
+// since there is nobody whom they could tell that there is none.
+struct Message {
+  std::shared_ptr<Event> event;  // null: a request
+  std::shared_ptr<ReadScalars> values;
+  std::list<Parcel> parcels;  // one for each sink
+};
+
+StepFinished* step_of(const Message& message) { return std::get_if<StepFinished>(message.event.get()); }
+bool is_step(const Parcel& parcel) { return std::get_if<StepFinished>(parcel.event.get()) != nullptr; }
 
 bool merge_steps(Parcel& newest, Parcel& next) {
-  StepFinished* older = step_in(newest);
-  StepFinished* newer = step_in(next);
-  if (older == nullptr || newer == nullptr) {
+  if (!is_step(newest) || !is_step(next)) {
     return false;
   }
-  newer->merged += older->merged + 1;
-  *older = std::move(*newer);
+  next.merged += newest.merged + 1;
+  newest = std::move(next);
   return true;
 }
 
-bool has_scalars(Parcel& parcel) {
-  const StepFinished* step = step_in(parcel);
+bool has_scalars(const Message& message) {
+  const StepFinished* step = step_of(message);
   return step != nullptr && step->scalars != nullptr;
 }
 
@@ -69,8 +90,8 @@ std::string current_reason() {
   }
 }
 
-// Tells the other sinks, as a Finding.
-using Report = std::function<void(std::string)>;
+// Tells the other sinks, as a Finding: what became of something, and the exception that is being handled. Never throws.
+using Report = std::function<void(const char*)>;
 
 // One sink, its queue and its thread.
 class Outlet {
@@ -85,9 +106,9 @@ class Outlet {
     queue_.close();
     thread_.join();
   }
-  void push(const Parcel& parcel) {
-    if (awaited_ || std::holds_alternative<Event>(parcel)) {
-      queue_.push(parcel);
+  void push(std::list<Parcel> one) {
+    if (awaited_ || one.front().event) {
+      queue_.push(std::move(one));
     }
   }
 
@@ -107,20 +128,26 @@ class Outlet {
         }
       }
     } catch (...) {
-      report_("a log is given up, the run goes on: " + current_reason());
+      report_("a log is given up, the run goes on: ");
       queue_.abandon();  // and the request to flush in our hands goes: whoever waits for it may rely on the report
     }
   }
 
   // False for a request to flush.
   bool take(Parcel& parcel) {
-    if (const auto* event = std::get_if<Event>(&parcel)) {
-      sink_->on(*event);
-      return true;
+    if (!parcel.event) {
+      sink_->flush();
+      parcel.request.reset();
+      return false;
     }
-    sink_->flush();
-    std::get<FlushRequest>(parcel).reset();
-    return false;
+    if (parcel.merged == 0) {
+      sink_->on(*parcel.event);
+    } else {
+      Event step = *parcel.event;
+      std::get<StepFinished>(step).merged = parcel.merged;
+      sink_->on(step);
+    }
+    return true;
   }
 
   std::unique_ptr<core::EventSink> sink_;
@@ -133,7 +160,7 @@ class Outlet {
 }  // namespace
 
 struct EventBus::State {
-  State() : report([this](std::string text) { emit(core::Finding{std::move(text)}); }), reader([this] { read(); }) {}
+  State() : report([this](const char* what) { tell(what); }), reader([this] { read(); }) {}
   ~State() {
     {
       const std::lock_guard lock(mutex);
@@ -147,57 +174,88 @@ struct EventBus::State {
     }
   }
 
-  void emit(Parcel parcel) {
+  // Where there is no memory for it, nothing has happened. An error of the bus's own threads is thrown when the event
+  // is on its way.
+  void emit(std::shared_ptr<Event> event, const FlushRequest& request) {
+    std::list<Message> one(1);
+    Message& message = one.front();
+    message.event = std::move(event);
+    message.parcels.assign(sinks, {message.event, request});
+    const bool scalars = message.event && has_scalars(message);
+    if (scalars) {
+      message.values = std::make_shared<ReadScalars>();
+    }
+    const bool step = message.event && step_of(message) != nullptr;
     std::unique_lock lock(mutex);
-    if (has_scalars(parcel)) {
+    if (scalars) {
       room.wait(lock, [&] { return unread < kMostUnread; });
       ++unread;
     }
-    urgent = urgent || step_in(parcel) == nullptr || unread >= kGather;
-    const bool wake = urgent || parcels.empty();
-    parcels.push_back(std::move(parcel));
+    urgent = urgent || !step || unread >= kGather;
+    const bool wake = urgent || messages.empty();
+    messages.splice(messages.end(), one);
+    const std::exception_ptr error = std::exchange(failure, nullptr);
     lock.unlock();
     if (wake) {
       not_empty.notify_one();
+    }
+    if (error) {
+      std::rethrow_exception(error);
+    }
+  }
+
+  // On threads of the bus: what cannot be told for want of memory is thrown at whoever emits next.
+  void tell(const char* what) noexcept {
+    try {
+      emit(std::make_shared<Event>(core::Finding{what + current_reason()}), nullptr);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
     }
   }
 
   // The one thread that waits for the device. It never waits for a sink, so slots come back in time.
   void read() {
-    std::vector<Parcel> batch;
+    std::list<Message> batch;
     while (next(batch)) {
-      for (Parcel& parcel : batch) {
-        if (has_scalars(parcel)) {
-          take_scalars(*step_in(parcel));
+      for (Message& message : batch) {
+        if (message.values) {
+          take_scalars(message);
         }
         const std::lock_guard lock(outlets_mutex);
         for (const auto& outlet : outlets) {
-          outlet->push(parcel);
+          if (message.parcels.empty()) {  // emitted before this sink came
+            break;
+          }
+          std::list<Parcel> one;
+          one.splice(one.end(), message.parcels, message.parcels.begin());
+          outlet->push(std::move(one));
         }
       }
     }
   }
   // All that waits, once it is enough or something else than a step; false at the end.
-  bool next(std::vector<Parcel>& batch) {
+  bool next(std::list<Message>& batch) {
     batch.clear();
     std::unique_lock lock(mutex);
-    not_empty.wait(lock, [&] { return closed || !parcels.empty(); });
+    not_empty.wait(lock, [&] { return closed || !messages.empty(); });
     not_empty.wait_for(lock, kGatherTime, [&] { return closed || urgent; });
     urgent = false;
-    batch.swap(parcels);
+    batch.swap(messages);
     return !batch.empty();
   }
-  void take_scalars(StepFinished& step) {
-    std::shared_ptr<const core::PendingScalars> scalars;
+  void take_scalars(const Message& message) {
+    StepFinished& step = *step_of(message);
     try {
-      scalars = std::make_shared<ReadScalars>(step.scalars->read());
+      message.values->take(step.scalars->read());
+      step.scalars = message.values;  // lets go of the slot
     } catch (...) {
+      step.scalars.reset();
       if (!reported) {
-        report("the values of a step could not be read, its row stays empty: " + current_reason());
+        report("the values of a step could not be read, its row stays empty: ");
         reported = true;
       }
     }
-    step.scalars = std::move(scalars);  // lets go of the slot
     {
       const std::lock_guard lock(mutex);
       --unread;
@@ -206,13 +264,15 @@ struct EventBus::State {
   }
 
   Report report;
-  std::mutex mutex;  // parcels, unread, urgent, closed
+  std::atomic<std::size_t> sinks = 0;
+  std::mutex mutex;  // guards what follows, down to failure
   std::condition_variable not_empty, room;
-  std::vector<Parcel> parcels;
+  std::list<Message> messages;
   int unread = 0;
   bool urgent = false;  // the reader should not wait for more
   bool closed = false;
-  bool reported = false;  // the reader's alone
+  std::exception_ptr failure;  // of a thread of the bus, for whoever emits next
+  bool reported = false;       // the reader's alone
   std::mutex outlets_mutex;
   std::vector<std::unique_ptr<Outlet>> outlets;
   std::thread reader;  // last: it uses the others
@@ -224,14 +284,15 @@ EventBus::~EventBus() = default;
 void EventBus::add(std::unique_ptr<core::EventSink> sink, bool awaited) {
   const std::lock_guard lock(state_->outlets_mutex);
   state_->outlets.push_back(std::make_unique<Outlet>(std::move(sink), awaited, state_->report));
+  state_->sinks = state_->outlets.size();
 }
 
-void EventBus::emit(core::Event event) { state_->emit(std::move(event)); }
+void EventBus::emit(core::Event event) { state_->emit(std::make_shared<Event>(std::move(event)), nullptr); }
 
 void EventBus::flush() {
-  auto request = std::make_shared<std::promise<void>>();
-  const std::future<void> done = request->get_future();
-  state_->emit(std::move(request));
+  auto request = std::make_shared<Flush>();
+  const std::future<void> done = request->done.get_future();
+  state_->emit(nullptr, std::exchange(request, nullptr));
   done.wait();
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A queue that never makes its producer wait and never grows for want of a consumer where values can stand for one
 // another: beyond a bound, a new value takes the place of the one before it if the two merge. Used by EventBus, one per
-// sink; knows neither events nor torch. Every member may be called from any thread.
+// sink; knows neither events nor torch. Values come in list nodes that their producer has made, so that the queue needs
+// no memory of its own. Every member may be called from any thread.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <utility>
 
@@ -29,14 +30,14 @@ class SinkQueue {
   // merge: tried when more than bound values wait; none if empty.
   SinkQueue(std::size_t bound, Merge merge) : bound_(bound), merge_(std::move(merge)) {}
 
-  // After close() the value is dropped.
-  void push(T value) {
+  // one: a list of the one value. After close() it is dropped.
+  void push(std::list<T> one) {
     {
       const std::lock_guard lock(mutex_);
-      if (closed_ || (merge_ && items_.size() > bound_ && merge_(items_.back(), value))) {
+      if (closed_ || (merge_ && items_.size() > bound_ && merge_(items_.back(), one.front()))) {
         return;
       }
-      items_.push_back(std::move(value));
+      items_.splice(items_.end(), one);
     }
     wake_.notify_one();
   }
@@ -66,7 +67,7 @@ class SinkQueue {
   }
   // Closes and forgets what is inside.
   void abandon() {
-    std::deque<T> dropped;  // destroyed without the lock
+    std::list<T> dropped;  // destroyed without the lock
     {
       const std::lock_guard lock(mutex_);
       closed_ = true;
@@ -82,7 +83,7 @@ class SinkQueue {
  private:
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<T> items_;
+  std::list<T> items_;
   std::size_t bound_;
   Merge merge_;
   bool closed_ = false;
