@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/device/process_facts.h"
 
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <torch/headeronly/version.h>
 #include <unistd.h>
@@ -35,6 +36,12 @@ std::int64_t resident_bytes(const std::filesystem::path& root) {
   const std::size_t blank = pages.find(' ');
   const auto resident = blank == pages.npos ? std::nullopt : leading_number(std::string_view(pages).substr(blank + 1));
   return resident ? *resident * ::sysconf(_SC_PAGESIZE) : -1;
+}
+
+std::int64_t involuntary_switches() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
 }
 
 MachineFacts machine_facts(const std::filesystem::path& root) {

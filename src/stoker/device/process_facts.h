@@ -21,6 +21,10 @@ struct ProcessMemory {
 // process_memory().resident alone, from the kernel's shortest file, /proc/self/statm; -1 if unknown.
 [[nodiscard]] std::int64_t resident_bytes(const std::filesystem::path& root = "/");
 
+// How often the kernel has taken a core from a thread of this process that had more to compute: getrusage(2),
+// ru_nivcsw.
+[[nodiscard]] std::int64_t involuntary_switches();
+
 struct MachineFacts {
   std::string cpu;                     // model name of the first core, "unknown CPU" if the kernel does not tell
   std::vector<std::string> cpu_flags;  // of the first core, as the kernel names them

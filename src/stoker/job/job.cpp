@@ -7,6 +7,7 @@
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/device/process_facts.h"
 #include "stoker/device/scalar_ring.h"
 #include "stoker/device/throttled_memory.h"
 #include "stoker/io/checkpoint/store.h"
@@ -27,6 +28,7 @@
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
 #include "stoker/job/source_listener.h"
+#include "stoker/observe/slow_steps.h"
 #include "stoker/train/evaluate.h"
 
 namespace stoker::job {
@@ -61,11 +63,14 @@ void go_on(Session& session, std::optional<io::Checkpoint>& resumed, const RunFo
 }
 
 void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> sinks, const RunFolder& run,
-               const std::string& tensorboard) {
+               const train::Plan& plan) {
   bus.add(std::make_unique<io::MetricsCsv>(run.path()), /*awaited=*/true);
   bus.add(std::make_unique<io::MetricsJsonl>(run.path()), /*awaited=*/true);
-  if (tensorboard != "off") {
+  if (plan.tensorboard != "off") {
     bus.add(std::make_unique<io::TensorBoardLog>(run.path()));
+  }
+  if (plan.device == "cpu") {
+    bus.add(std::make_unique<observe::SlowSteps>(bus, plan.intra_op, device::involuntary_switches));
   }
   for (auto& sink : sinks) {
     bus.add(std::move(sink));
@@ -204,7 +209,7 @@ Outcome Job::State::train(std::vector<std::unique_ptr<core::EventSink>> sinks, c
   device::ScalarRing ring(setup.device, session.step().scalar_names().size());
 
   io::EventBus bus;
-  add_sinks(bus, std::move(sinks), folder, plan.tensorboard);
+  add_sinks(bus, std::move(sinks), folder, plan);
   announce(bus, folder, setup, session, last_step, remark);
   RunCheckpoints checkpoints(folder, setup, session, bus);
   SourceListener listener(setup, folder, bus, session.progress().step);
