@@ -52,5 +52,24 @@ TEST(GpuPrefetcher, BatchesArriveWhole) {
   }
 }
 
+// Torch keeps freed memory for its stream: with a stream each, every evaluation would take its batches' memory again.
+TEST(GpuPrefetcher, ManyOneAfterTheOtherShareTheirMemory) {
+  STOKER_NEEDS_GPU();
+  const c10::Device gpu(c10::DeviceType::CUDA, 0);
+  const Backend& backend = backend_for(gpu);
+  std::int64_t reserved = 0;
+  for (int round = 0; round < 40; ++round) {
+    {
+      const auto source = prefetched(std::make_unique<PinnedSlots>(), gpu);
+      for (int step = 0; step < 4; ++step) {
+        ASSERT_TRUE(source->next().has_value());
+      }
+    }
+    backend.synchronize(gpu);
+    reserved = round < 2 ? backend.memory(gpu).reserved : reserved;
+  }
+  EXPECT_EQ(backend.memory(gpu).reserved, reserved);
+}
+
 }  // namespace
 }  // namespace stoker::device

@@ -68,7 +68,8 @@ class Backend {
   // timing: whether elapsed_ms() will be asked. An event without it lets the thread that waits for it sleep; one with
   // it may keep a core busy.
   [[nodiscard]] virtual std::unique_ptr<Event> make_event(c10::Device device, bool timing) const = 0;
-  // A stream for copies beside the current one's work; null for a CPU, where nothing is copied.
+  // The device's stream for copies beside the current one's work: all that are made share it, and what they allocate.
+  // Null for a CPU, where nothing is copied.
   [[nodiscard]] virtual std::unique_ptr<CopyStream> make_copy_stream(c10::Device device) const = 0;
   // Whether it can do the next one; a CUDA library that was built without nvcc cannot.
   [[nodiscard]] virtual bool can_gather() const = 0;

@@ -11,6 +11,8 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <map>
+#include <mutex>
 
 #include "stoker/base/error.h"
 #include "stoker/core/guarded_memory.h"
@@ -68,8 +70,7 @@ class CudaEvent final : public Event {
 
 class CudaCopyStream final : public CopyStream {
  public:
-  explicit CudaCopyStream(c10::DeviceIndex device)
-      : device_(device), stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device)) {}
+  explicit CudaCopyStream(const c10::cuda::CUDAStream& stream) : device_(stream.device_index()), stream_(stream) {}
 
   at::Tensor copy(const at::Tensor& host) override {
     const c10::cuda::CUDAStreamGuard guard(stream_);
@@ -146,7 +147,13 @@ class CudaBackend final : public Backend {
   }
 
   std::unique_ptr<CopyStream> make_copy_stream(c10::Device device) const override {
-    return std::make_unique<CudaCopyStream>(resolved(device));
+    const std::lock_guard lock(mutex_);
+    const c10::DeviceIndex index = resolved(device);
+    auto found = copy_streams_.find(index);
+    if (found == copy_streams_.end()) {
+      found = copy_streams_.emplace(index, c10::cuda::getStreamFromPool(/*isHighPriority=*/false, index)).first;
+    }
+    return std::make_unique<CudaCopyStream>(found->second);
   }
 
   bool can_gather() const override { return cuda_gather != nullptr; }
@@ -188,6 +195,10 @@ class CudaBackend final : public Backend {
   static c10::DeviceIndex resolved(c10::Device device) {
     return device.has_index() ? device.index() : c10::cuda::current_device();
   }
+
+  mutable std::mutex mutex_;
+  // One a device: torch keeps freed memory for the stream that it was allocated on, and for no other.
+  mutable std::map<c10::DeviceIndex, c10::cuda::CUDAStream> copy_streams_;
 };
 
 // Empty if CUDA can be used.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies from the host to a device beside the work of its current stream. The CUDA one comes from Backend; a CPU has
-// none, since its batches lie where they are used. Used by Prefetcher and by ResidentSet and ResidentSource; one thread starts copies, another uses them.
+// Copies from the host to a device beside the work of its current stream. The CUDA one comes from Backend, a handle on
+// the one stream that all copies to a device share; a CPU has none, since its batches lie where they are used. Used by
+// Prefetcher, ResidentSet and ResidentRows; of one handle one thread starts copies, another uses them.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -4,6 +4,8 @@
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+
 #include "stoker/base/error.h"
 #include "stoker/core/text.h"
 
@@ -28,6 +30,20 @@ ArithmeticPolicy current_policy() {
       .tf32 = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) == at::Float32Precision::TF32,
       .cudnn_benchmark = context.benchmarkCuDNN(),
       .deterministic = context.deterministicAlgorithms()};
+}
+
+SearchGuard::SearchGuard(std::int64_t samples, std::int64_t& largest)
+    : switched_off_(samples + 1 < largest && at::globalContext().benchmarkCuDNN()) {
+  largest = std::max(largest, samples);
+  if (switched_off_) {
+    at::globalContext().setBenchmarkCuDNN(false);
+  }
+}
+
+SearchGuard::~SearchGuard() {
+  if (switched_off_) {
+    at::globalContext().setBenchmarkCuDNN(true);
+  }
 }
 
 void convert_to_half(const std::vector<core::Parameter>& parameters, at::ScalarType dtype) {

@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "stoker/core/trainable.h"
@@ -22,6 +23,21 @@ struct ArithmeticPolicy {
 void apply(const ArithmeticPolicy& policy);
 // What is in force now.
 [[nodiscard]] ArithmeticPolicy current_policy();
+
+// Switches cuDNN's search off for a pass over few samples: the tail of an epoch has a shape of its own, and a search
+// takes longer than one pass gains by it.
+class SearchGuard {
+ public:
+  // largest: samples of the largest pass so far, which it keeps up to date. The even parts of a batch differ by one
+  // sample, and all of them come again.
+  SearchGuard(std::int64_t samples, std::int64_t& largest);
+  ~SearchGuard();
+  SearchGuard(const SearchGuard&) = delete;
+  SearchGuard& operator=(const SearchGuard&) = delete;
+
+ private:
+  bool switched_off_;
+};
 
 // Turns parameters into dtype (kHalf or kBFloat16), in place, but for those of norms (Role::kNorm), which stay float32:
 // handles stay valid, gradients are dropped. Running statistics are no parameters and stay as they are.

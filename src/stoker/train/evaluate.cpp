@@ -5,6 +5,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/precision/autocast.h"
+#include "stoker/precision/policy.h"
 
 namespace stoker::train {
 
@@ -14,7 +15,9 @@ std::vector<core::NamedTensor> evaluate(
     const std::function<bool(const core::Batch&)>& go_on) {
   const c10::InferenceMode inference;
   std::vector<core::NamedTensor> totals;
+  std::int64_t largest_pass = 0;
   while (const std::optional<core::Batch> batch = source.next()) {
+    const precision::SearchGuard search(batch->size(), largest_pass);
     core::TensorList inputs = model.inputs(*batch);
     const bool mixed = dtype != at::kFloat;
     const precision::AutocastGuard autocast(inputs.front().device().type(), mixed ? dtype : at::kBFloat16, mixed);

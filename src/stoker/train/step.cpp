@@ -19,6 +19,7 @@
 #include "stoker/core/host_value.h"
 #include "stoker/optim/clip.h"
 #include "stoker/precision/autocast.h"
+#include "stoker/precision/policy.h"
 #include "stoker/train/step_report.h"
 
 namespace stoker::train {
@@ -117,6 +118,7 @@ void Step::compute(const core::Batch& batch, std::int64_t number) {
 }
 
 void Step::forward_backward(const core::Batch& part, const core::Normalisers& normalisers) {
+  const precision::SearchGuard search(part.size(), largest_pass_);
   core::LossTerms terms;
   {
     const bool mixed = options_.autocast != at::kFloat;

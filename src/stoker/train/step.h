@@ -85,6 +85,7 @@ class Step final : public core::Stateful {
   at::Device device_;
   std::vector<std::string> names_;
   std::vector<at::Tensor> norm_, saved_norm_;  // norm buffers, and their values before compute()
+  std::int64_t largest_pass_ = 0;              // samples
   at::Tensor loss_parts_;                      // float64 [terms]
   at::Tensor skipped_;                         // float32 [1]: steps in a row that changed nothing
   at::Tensor scalars_;                         // float32 [names]

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/precision/policy.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace stoker::precision {
+namespace {
+
+class SearchTest : public ::testing::Test {
+ protected:
+  ~SearchTest() override { apply(before_); }
+  // Whether passes over so many samples search.
+  static std::vector<bool> searched(const std::vector<std::int64_t>& passes) {
+    std::int64_t largest = 0;
+    std::vector<bool> result;
+    for (const std::int64_t samples : passes) {
+      const SearchGuard guard(samples, largest);
+      result.push_back(current_policy().cudnn_benchmark);
+    }
+    return result;
+  }
+
+ private:
+  ArithmeticPolicy before_ = current_policy();
+};
+
+TEST_F(SearchTest, TailsAreNotSearchedFor) {
+  apply({.cudnn_benchmark = true});
+  EXPECT_EQ(searched({64, 64, 10, 64}), (std::vector<bool>{true, true, false, true}));
+  EXPECT_EQ(searched({3, 4, 3, 4, 1}), (std::vector<bool>{true, true, true, true, false}));  // even parts, a tail
+  EXPECT_TRUE(current_policy().cudnn_benchmark);
+}
+
+TEST_F(SearchTest, WhatIsOffStaysOff) {
+  apply({.cudnn_benchmark = false});
+  EXPECT_EQ(searched({64, 10, 64}), (std::vector<bool>{false, false, false}));
+  EXPECT_FALSE(current_policy().cudnn_benchmark);
+}
+
+}  // namespace
+}  // namespace stoker::precision

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether steps and evaluations compute with cuDNN's search on, which is a switch of the process, on a CPU, too.
+#include <ATen/record_function.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "stoker/precision/policy.h"
+#include "stoker/train/evaluate.h"
+#include "stoker/train/step.h"
+#include "support/toy_trainable.h"
+
+namespace stoker::train {
+namespace {
+
+using testing::toy_batch;
+using testing::ToyTrainable;
+
+// How many operators ran with the search off.
+class SearchSeen {
+ public:
+  SearchSeen() {
+    precision::apply({.cudnn_benchmark = true});
+    off_ = 0;
+    handle_ = at::addGlobalCallback(at::RecordFunctionCallback([](const at::RecordFunction&) {
+                                      off_ += !precision::current_policy().cudnn_benchmark;
+                                      return std::unique_ptr<at::ObserverContext>();
+                                    }).scopes({at::RecordScope::FUNCTION}));
+  }
+  ~SearchSeen() {
+    at::removeCallback(handle_);
+    precision::apply(before_);
+  }
+  SearchSeen(const SearchSeen&) = delete;
+  SearchSeen& operator=(const SearchSeen&) = delete;
+  // Whether there were any since the last call.
+  static bool off() { return off_.exchange(0) > 0; }
+
+ private:
+  precision::ArithmeticPolicy before_ = precision::current_policy();
+  at::CallbackHandle handle_;
+  static inline std::atomic<int> off_ = 0;
+};
+
+TEST(TailSearch, AStepSearchesForWholeBatchesAlone) {
+  ToyTrainable model;
+  Step step(model, {.name = "sgd"});
+  const core::Batch whole = toy_batch(12), tail = toy_batch(5);
+  const SearchSeen seen;
+  step.compute(whole, 0);
+  EXPECT_FALSE(SearchSeen::off());
+  step.compute(tail, 1);
+  EXPECT_TRUE(SearchSeen::off());
+  step.compute(whole, 2);
+  EXPECT_FALSE(SearchSeen::off());
+}
+
+class TwoBatches final : public core::BatchSource {
+ public:
+  std::optional<core::Batch> next() override {
+    ++given_;
+    return given_ > 2 ? std::nullopt : std::optional(toy_batch(given_ == 1 ? 12 : 5));
+  }
+
+ private:
+  int given_ = 0;
+};
+
+TEST(TailSearch, AnEvaluationToo) {
+  ToyTrainable model;
+  TwoBatches source;
+  const SearchSeen seen;
+  (void)evaluate(model, source, at::kFloat, [](const core::TensorList&, const core::Batch& batch) {
+    EXPECT_EQ(SearchSeen::off(), batch.size() == 5);
+  });
+}
+
+}  // namespace
+}  // namespace stoker::train
