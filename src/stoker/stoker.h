@@ -87,6 +87,7 @@
 #include "stoker/tasks/text_model.h"
 #include "stoker/train/evaluate.h"
 #include "stoker/train/loop.h"
+#include "stoker/train/measure.h"
 #include "stoker/train/plan.h"
 #include "stoker/train/progress.h"
 #include "stoker/train/resolve.h"

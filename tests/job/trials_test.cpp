@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "stoker/job/setup.h"
+#include "support/dispatch_counter.h"
 #include "support/picture_set.h"
 
 namespace stoker::job {
@@ -72,6 +73,25 @@ TEST_F(TrialsTest, LeaveTheModelAndTheProcessAsTheyWere) {
     EXPECT_EQ(at::get_num_threads(), threads);
     EXPECT_TRUE(all_of(*set_up_with(words).model) == before) << "set-ups differ: the comparison says nothing";
   }
+}
+
+// As on a GPU.
+TEST_F(TrialsTest, WholeStepsLeaveTheModelAsItWas) {
+  Prepared setup = set_up_with({"model=cnn", "batch=8", "optimizer=adamw"});
+  setup.model->parameters().front().tensor.detach().flatten()[0].fill_(-0.0);  // which a step without a rate turns to 0
+  const std::vector<std::string> before = all_of(*setup.model);
+  StepTrials trials(setup, {}, /*whole_steps=*/true);
+  (void)trials.step_seconds_per_sample({{"fp32", "channels_last", 1}, {"bf16", "channels_last", 2}});
+  EXPECT_TRUE(all_of(*setup.model) == before);
+}
+
+TEST_F(TrialsTest, StepsWithoutACommitMakeNoMoments) {
+  Prepared setup = set_up_with({"model=mlp", "batch=8", "optimizer=adamw"});
+  StepTrials trials(setup);
+  const testing::DispatchCounter counter;
+  (void)trials.step_seconds_per_sample({{"fp32", "channels_last", 1}});
+  EXPECT_GT(counter.calls("aten::linear"), 0);
+  EXPECT_EQ(counter.calls("aten::zeros_like"), 0);
 }
 
 TEST_F(TrialsTest, ThatTheyTakeLongIsSaidOnce) {

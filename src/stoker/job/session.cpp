@@ -10,24 +10,11 @@
 #include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 #include "stoker/device/backend.h"
-#include "stoker/job/trials.h"
 #include "stoker/models/network.h"
 #include "stoker/train/evaluate.h"
 
 namespace stoker::job {
 namespace {
-
-optim::OptimizerOptions optimizer_options(const train::Plan& plan) {
-  optim::OptimizerOptions options;
-  options.name = plan.optimizer;
-  options.weight_decay = plan.weight_decay;
-  options.momentum = plan.momentum;
-  options.nesterov = plan.nesterov && plan.momentum > 0;
-  options.beta1 = plan.beta1;
-  options.beta2 = plan.beta2;
-  options.eps = plan.eps;
-  return options;
-}
 
 // The model's own entries of a State: weights as they are trained, and running statistics.
 core::State model_state(const core::Trainable& model) {
@@ -51,6 +38,18 @@ void restore_model(const core::Trainable& model, const core::State& state) {
 }
 
 }  // namespace
+
+optim::OptimizerOptions optimizer_options(const train::Plan& plan) {
+  optim::OptimizerOptions options;
+  options.name = plan.optimizer;
+  options.weight_decay = plan.weight_decay;
+  options.momentum = plan.momentum;
+  options.nesterov = plan.nesterov && plan.momentum > 0;
+  options.beta1 = plan.beta1;
+  options.beta2 = plan.beta2;
+  options.eps = plan.eps;
+  return options;
+}
 
 Session::Session(Setup& setup) : setup_(setup) {
   const train::Plan& plan = setup.plan;
@@ -176,11 +175,11 @@ std::vector<std::string> describe_setup(const Setup& setup) {
   const tasks::Task& task = *setup.task;
   std::vector<std::string> lines;
   lines.push_back(describe_data(task));
-  const std::int64_t operations = task.sample_flops(*setup.model);
-  lines.push_back(fmt::format(
-      "model: {}, {:.2f} M parameters{}", setup.plan.model,
-      static_cast<double>(models::parameter_count(setup.model->network())) / 1e6,
-      operations == 0 ? "" : fmt::format(", {:.3g} GFLOP a sample forward", static_cast<double>(operations) / 1e9)));
+  lines.push_back(fmt::format("model: {}, {:.2f} M parameters{}", setup.plan.model,
+                              static_cast<double>(models::parameter_count(setup.model->network())) / 1e6,
+                              setup.sample_flops == 0 ? ""
+                                                      : fmt::format(", {:.3g} GFLOP a sample forward",
+                                                                    static_cast<double>(setup.sample_flops) / 1e9)));
   const device::DeviceFacts facts = device::backend_for(setup.device).describe(setup.device);
   lines.push_back(fmt::format("device: {} ({}), {}, {} an operator, {}", setup.plan.device, facts.name,
                               setup.plan.precision, counted(setup.plan.intra_op, "thread"),

@@ -52,6 +52,8 @@ class Session {
   std::vector<core::MetricValue> newest_, best_;
 };
 
+// Of a plan, what its optimizer needs.
+[[nodiscard]] optim::OptimizerOptions optimizer_options(const train::Plan& plan);
 // "resnet18 on cifar10, cpu, bf16".
 [[nodiscard]] std::string run_title(const Setup& setup);
 // "cnn-cifar10": model and data folder, made of characters that suit a file name.

@@ -24,6 +24,7 @@
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
 #include "stoker/tasks/registry.h"
+#include "stoker/train/measure.h"
 
 namespace stoker::job {
 namespace {
@@ -143,6 +144,7 @@ std::unique_ptr<tasks::NetworkTrainable> build_model(Setup& setup) {
         fmt::format("weights={}: {}", printable(plan.weights), load_weights(model->network(), plan.weights)));
   }
   model->network().set_frozen(static_cast<int>(plan.freeze));
+  setup.sample_flops = setup.task->sample_flops(*model);  // here, not on a GPU, which would search for kernels first
   model->to(setup.device);
   return model;
 }

@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,11 +12,12 @@
 #include "stoker/base/clock.h"
 #include "stoker/core/communicator.h"
 #include "stoker/device/backend.h"
+#include "stoker/job/session.h"
 #include "stoker/job/setup.h"
-#include "stoker/optim/optimizer.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/grad_scaler.h"
 #include "stoker/train/step.h"
+#include "stoker/train/take_turns.h"
 
 namespace stoker::job {
 namespace {
@@ -24,25 +26,21 @@ constexpr std::string_view kChannelsLast = "channels_last";
 // A trial's step, so that all trials take less than a second; where a step of two samples takes longer, two steps a
 // candidate and the first one, for which kernels are built.
 constexpr double kLongestStep = 0.1;
-constexpr double kTurnsSeconds = 0.08;  // of candidates that are compared: the demo starts in a third of PyTorch's time
-constexpr double kSilence = 0.5;        // seconds before it is said that trials take their time
-constexpr std::size_t kFewestTurns = 2, kMostTurns = 9;
-
-// Not the fastest (but of two, which is all that a long step gets): where others keep a core busy, a step on all cores
-// is quick once in a while and takes five times as long as on one thread the rest of the time; the run will meet the
-// same neighbours.
-double middle(std::vector<double> values) {
-  const auto found = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::ranges::nth_element(values, found);
-  return *found;
-}
+constexpr double kSilence = 0.5;  // seconds before it is said that trials take their time
 
 }  // namespace
 
+StepTrials::StepTrials(Setup& setup, std::function<void()> slow)
+    : StepTrials(setup, std::move(slow), setup.device.is_cuda()) {}
+
 void StepTrials::choose_samples() {
   batch_ = setup_.training_source({})->next();
+  // Without a commit nothing asks the optimizer: one that has no state.
+  const optim::OptimizerOptions no_state{.name = "sgd", .momentum = 0};
+  optimizer_ =
+      optim::make_optimizer(whole_steps_ ? optimizer_options(setup_.plan) : no_state, setup_.model->parameters());
   const std::int64_t most = std::min(setup_.plan.microbatch, batch_->size());
-  if (setup_.device.is_cuda()) {  // a GPU shows its speed on whole batches only, and is quick about it
+  if (whole_steps_) {
     samples_ = most;
     return;
   }
@@ -80,19 +78,37 @@ double StepTrials::time_step(const core::Batch& batch, const std::string& precis
     std::exchange(slow_, {})();
   }
   core::SingleRank ranks;
-  const auto optimizer = optim::make_optimizer({}, setup_.model->parameters());
   precision::GradScaler scaler({.scaling = precision == "fp16"}, setup_.device);
   train::StepOptions options;
   options.autocast = precision::autocast_dtype(precision);
-  train::Step step({*setup_.model, *optimizer, scaler, ranks}, options);
+  options.clip = setup_.plan.clip;
+  train::Step step({*setup_.model, *optimizer_, scaler, ranks}, options);
   const device::Backend& backend = device::backend_for(setup_.device);
   backend.synchronize(setup_.device);
   const Stopwatch watch;
   step.compute(batch, 0);
+  if (whole_steps_) {
+    step.commit(/*lr=*/0);
+  }
   backend.synchronize(setup_.device);
   const double seconds = watch.seconds();
   step.drop();
   return seconds;
+}
+
+void StepTrials::keep_weights() {
+  for (const core::Parameter& parameter : setup_.model->parameters()) {
+    weights_.push_back(parameter.tensor.detach().to(c10::kCPU, parameter.tensor.scalar_type(), /*non_blocking=*/false,
+                                                    /*copy=*/true));
+  }
+}
+
+// A learning rate of 0 may still turn -0 into 0.
+void StepTrials::restore_weights() {
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    setup_.model->parameters()[i].tensor.detach().copy_(weights_[i]);
+  }
+  weights_.clear();
 }
 
 double StepTrials::time_candidate(const core::Batch& batch, const train::Candidate& candidate) {
@@ -117,31 +133,21 @@ std::vector<double> StepTrials::step_seconds_per_sample(const std::vector<train:
   }
   const int before = at::get_num_threads();
   const core::Batch part = batch_->slice(0, samples_);
-  std::vector<std::vector<double>> seconds(candidates.size());
-  std::vector<std::size_t> order;  // of the candidates that are worth more than a first step
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const double first = time_candidate(part, candidates[i]);  // kernels are built for new shapes
-    if (first > 4 * std::max(seconds_, kLongestStep)) {
-      seconds[i].push_back(first);  // half precision where the CPU has no units for it
-    } else {
-      order.push_back(i);
-    }
+  if (whole_steps_) {
+    keep_weights();
   }
-  // In turns, so that a busy moment hits all; there and back, so that the layout changes once a turn.
-  const Stopwatch watch;
-  for (std::size_t turn = 0; turn < kMostTurns && (turn < kFewestTurns || watch.seconds() < kTurnsSeconds); ++turn) {
-    for (const std::size_t i : order) {
-      seconds[i].push_back(time_candidate(part, candidates[i]));
-    }
-    std::ranges::reverse(order);
-  }
+  // On a CPU half precision may take a hundred times as long, where it has no units for it. On a GPU the first step is
+  // long for other reasons.
+  const double too_slow = whole_steps_ ? std::numeric_limits<double>::infinity() : 4 * std::max(seconds_, kLongestStep);
+  std::vector<double> seconds = train::take_turns(
+      candidates.size(), [&](std::size_t i) { return time_candidate(part, candidates[i]); }, too_slow);
+  restore_weights();
   setup_.model->set_channels_last(setup_.plan.layout == kChannelsLast);
   at::set_num_threads(before);
-  std::vector<double> result;
-  for (const std::vector<double>& each : seconds) {
-    result.push_back(middle(each) / static_cast<double>(samples_));
+  for (double& each : seconds) {
+    each /= static_cast<double>(samples_);
   }
-  return result;
+  return seconds;
 }
 
 core::LoadTime StepTrials::load_time_per_sample() { return setup_.task->load_time_per_sample(); }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what was asked and what is known to what runs. resolve() is a pure function; measure() then replaces the
-// performance values that nobody asked for by what short timed trials found. Both before step 1; nothing changes later.
+// From what was asked and what is known to what runs. resolve() is a pure function; measure() (train/measure.h) then
+// replaces the performance values that nobody asked for. Both before step 1; nothing changes later.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "stoker/core/load_time.h"
 #include "stoker/core/plan_row.h"
 #include "stoker/train/plan.h"
 #include "stoker/train/settings.h"
@@ -34,31 +34,12 @@ struct Facts {
 // values that measure() may improve.
 [[nodiscard]] Plan resolve(const Options& options, const Facts& facts);
 
+// Puts a value into a plan, and why it is that.
+void decide(Plan& plan, std::string_view key, std::string_view value, core::Origin origin, std::string reason);
+
 // ConfigError where a plan that was made for other data cannot run on this: a batch beyond it, or a last batch of one
 // sample under batch norm.
 void check_repeatable(const Plan& plan, const Facts& facts);
-
-// A way to compute a step, in the plan's words.
-struct Candidate {
-  std::string precision, layout;
-  int intra_op = 1;
-};
-
-// Timed trials on the real model and data; they leave no trace in either.
-class Trials {
- public:
-  virtual ~Trials() = default;
-  // Whether a trial would tell which layout suits the run: there are convolutions, and a trial's steps are the run's.
-  virtual bool layouts_can_be_tried() = 0;
-  // Seconds for one sample's share of a training step (forward and backward) of each; the candidates take turns.
-  virtual std::vector<double> step_seconds_per_sample(const std::vector<Candidate>& candidates) = 0;
-  virtual core::LoadTime load_time_per_sample() = 0;
-};
-
-// A faster candidate must win by this share; ties go to the simpler one, so that noise does not choose.
-inline constexpr double kTie = 0.05;
-
-void measure(Plan& plan, const Options& options, const Facts& facts, Trials& trials);
 
 // Samples of the smallest forward pass of an epoch: batches are cut into even microbatches.
 [[nodiscard]] std::int64_t smallest_pass(const Plan& plan, std::int64_t train_samples);

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/train/measure.h"
+
+#include <algorithm>
+#include <array>
+
+#include "stoker/base/fmt.h"
+
+namespace stoker::train {
+namespace {
+
+using core::Origin;
+
+struct Timed {
+  Candidate how;
+  double seconds = 0;  // a sample
+};
+
+// Noise does not choose: what is later in the fixed order must win clearly.
+Timed faster(const Timed& simpler, const Timed& other) {
+  return other.seconds < simpler.seconds * (1 - kTie) ? other : simpler;
+}
+
+// Precision and layout together: the fastest pair of those that nobody fixed.
+void measure_arithmetic(Plan& plan, bool free_precision, bool free_layout, int intra_op, Trials& trials) {
+  free_layout = free_layout && plan.device == "cpu" && trials.layouts_can_be_tried();
+  if (!free_precision && !free_layout) {
+    return;
+  }
+  const auto precisions = free_precision ? std::vector<std::string>{"fp32", "bf16"} : std::vector{plan.precision};
+  const auto layouts = free_layout ? std::vector<std::string>{"channels_last", "contiguous"} : std::vector{plan.layout};
+  std::vector<Candidate> candidates;
+  for (const std::string& layout : layouts) {
+    for (const std::string& precision : precisions) {
+      candidates.push_back({precision, layout, intra_op});
+    }
+  }
+  const std::vector<double> seconds = trials.step_seconds_per_sample(candidates);
+  const auto timed = [&](std::size_t precision, std::size_t layout) {
+    const std::size_t i = layout * precisions.size() + precision;
+    return Timed{candidates[i], seconds[i]};
+  };
+  std::vector<Timed> by_precision;
+  for (std::size_t i = 0; i < precisions.size(); ++i) {
+    by_precision.push_back(free_layout ? faster(timed(i, 0), timed(i, 1)) : timed(i, 0));
+  }
+  const Timed best = faster(by_precision.front(), by_precision.back());
+  if (free_precision) {
+    decide(plan, "precision", best.how.precision, Origin::kMeasured,
+           fmt::format("a sample takes {:.3g} ms in fp32, {:.3g} ms in bf16", by_precision[0].seconds * 1e3,
+                       by_precision[1].seconds * 1e3));
+  }
+  if (free_layout) {
+    const std::size_t chosen = best.how.precision == precisions.front() ? 0 : 1;
+    decide(plan, "layout", best.how.layout, Origin::kMeasured,
+           fmt::format("a sample takes {:.3g} ms in channels_last, {:.3g} ms in contiguous, both in {}",
+                       timed(chosen, 0).seconds * 1e3, timed(chosen, 1).seconds * 1e3, best.how.precision));
+  }
+}
+
+// How cores are shared: threads of an operator, and loader threads beside them (0: operators' threads load).
+struct Sharing {
+  int intra_op = 1, loading = 0;
+  bool operator==(const Sharing&) const = default;
+};
+
+// Seconds of a sample. Threads beside the step become more than were planned where a disk is waited for
+// (data::ThreadGovernor), but no more of them compute at a time.
+double load_and_step(const core::LoadTime& load, double step, const Sharing& sharing) {
+  if (sharing.loading == 0) {
+    return load.seconds / sharing.intra_op + step;
+  }
+  const int most = sharing.loading + (load.worth_readers() ? core::kMostReaders : 0);
+  return std::max({(load.seconds - load.asleep) / sharing.loading, load.seconds / most, step});
+}
+
+// Ascending: one thread, two, half of the cores and nearly all of them stand for what lies between.
+std::vector<int> operator_threads(const Plan& plan, bool free, int cores) {
+  if (!free) {
+    return {static_cast<int>(plan.intra_op)};
+  }
+  std::vector<int> result;
+  for (const int threads : {1, 2, cores / 2, cores - 1, cores}) {
+    if (threads >= 1 && threads <= cores && (result.empty() || threads > result.back())) {
+      result.push_back(threads);
+    }
+  }
+  return result;
+}
+
+// Loading between steps, or beside them on the cores that operators leave. Fewer threads of operators come first.
+std::vector<Sharing> sharings(const std::vector<int>& operators, const Plan& plan, bool free_threads, bool loads,
+                              int cores) {
+  std::vector<Sharing> result;
+  for (const int intra_op : operators) {
+    const int left = cores - intra_op;
+    if (!free_threads && (intra_op == operators.front() || plan.threads <= left)) {
+      result.push_back({intra_op, static_cast<int>(plan.threads)});
+    }
+    if (free_threads) {
+      result.push_back({intra_op, 0});
+    }
+    if (free_threads && loads && left > 0) {
+      result.push_back({intra_op, left});
+    }
+  }
+  return result;
+}
+
+// Looks at the sharings until their seconds are known well enough to choose one.
+class ThreadChoice {
+ public:
+  ThreadChoice(const Plan& plan, std::vector<int> operators, const core::LoadTime& load, Trials& trials)
+      : plan_(plan), operators_(std::move(operators)), load_(load), trials_(trials) {}
+
+  // Several threads are what a busy or a quiet moment misjudges: they must win two looks out of three.
+  Sharing choose(const std::vector<Sharing>& sharings) {
+    std::array<std::size_t, 3> looks{};
+    looks[0] = look(sharings);
+    if (sharings[looks[0]].intra_op == sharings.front().intra_op) {
+      return sharings[looks[0]];
+    }
+    looks[1] = look(sharings);
+    if (looks[1] == looks[0]) {
+      return sharings[looks[0]];
+    }
+    looks[2] = look(sharings);
+    std::ranges::sort(looks);
+    return sharings[looks[1]];
+  }
+  // What the last look saw: "7.25 ms on 2 + 0, ...".
+  [[nodiscard]] std::string figures() const { return fmt::format("{}", fmt::join(figures_, ", ")); }
+
+ private:
+  std::size_t look(const std::vector<Sharing>& sharings) {
+    std::vector<Candidate> candidates;
+    for (const int intra_op : operators_) {
+      candidates.push_back({plan_.precision, plan_.layout, intra_op});
+    }
+    const std::vector<double> steps = trials_.step_seconds_per_sample(candidates);
+    figures_.clear();
+    std::size_t best = 0;
+    double best_seconds = 0;
+    for (std::size_t i = 0; i < sharings.size(); ++i) {
+      const auto step = std::ranges::find(operators_, sharings[i].intra_op) - operators_.begin();
+      const double seconds = load_and_step(load_, steps[static_cast<std::size_t>(step)], sharings[i]);
+      figures_.push_back(fmt::format("{:.3g} ms on {} + {}", seconds * 1e3, sharings[i].intra_op, sharings[i].loading));
+      const bool more = sharings[i].intra_op > sharings[best].intra_op;
+      const bool eligible = !more || !small(steps.front(), sharings[i]);
+      if (i == 0 || (eligible && seconds < best_seconds * (1 - (more ? kWorthThreads : kTie)))) {
+        best = i;
+        best_seconds = seconds;
+      }
+    }
+    return best;
+  }
+  // Whether what operators' threads do between two batches is too short for several of them.
+  [[nodiscard]] bool small(double fewest_threads_step, const Sharing& sharing) const {
+    const double sample = fewest_threads_step + (sharing.loading == 0 ? load_.seconds : 0);
+    return sample * static_cast<double>(plan_.microbatch) < kSmallStep;
+  }
+
+  const Plan& plan_;
+  std::vector<int> operators_;
+  core::LoadTime load_;
+  Trials& trials_;
+  std::vector<std::string> figures_;
+};
+
+std::string loading_time(const core::LoadTime& load) {
+  return fmt::format("a sample loads in {:.3g} ms{}", load.seconds * 1e3,
+                     load.worth_readers()
+                         ? fmt::format(", {:.0f} % of them waiting for the disk", 100 * load.asleep / load.seconds)
+                         : "");
+}
+
+// On a CPU: who gets the cores.
+void measure_threads(Plan& plan, bool free_threads, bool free_intra_op, const Facts& facts, Trials& trials) {
+  const core::LoadTime load = trials.load_time_per_sample();
+  const std::vector<int> operators = operator_threads(plan, free_intra_op, facts.cores);
+  const std::vector<Sharing> ways = sharings(operators, plan, free_threads, load.seconds > 0, facts.cores);
+  if (ways.size() == 1) {
+    if (free_threads) {
+      decide(plan, "threads", "0", Origin::kDefault,
+             load.seconds > 0 ? "operators have all cores" : "the samples lie in memory");
+    }
+    return;
+  }
+  ThreadChoice choice(plan, operators, load, trials);
+  const Sharing best = choice.choose(ways);
+  const std::string figures = choice.figures();
+  if (free_threads) {
+    decide(plan, "threads", std::to_string(best.loading), Origin::kMeasured,
+           load.seconds > 0 ? fmt::format("{}; with training, on intra_op + threads: {}", loading_time(load), figures)
+                            : "the samples lie in memory");
+  }
+  if (free_intra_op) {
+    decide(plan, "intra_op", std::to_string(best.intra_op), Origin::kMeasured,
+           fmt::format("a sample takes {}; more threads must gain {:.0f} %, a step under {:.0f} ms has one", figures,
+                       100 * kWorthThreads, kSmallStep * 1e3));
+  }
+}
+
+// On a GPU: the step's thread, autograd's and the ones that copy and log sleep most of the time, but are late where
+// loader threads have their cores. So these leave three, unless the GPU would wait for them.
+void give_cores_to_loading(Plan& plan, const Facts& facts, Trials& trials) {
+  decide(plan, "intra_op", "1", Origin::kDefault, "the GPU computes, the cores load");
+  const core::LoadTime load = trials.load_time_per_sample();
+  if (load.seconds <= 0) {
+    decide(plan, "threads", "0", Origin::kDefault, "the samples lie in memory");
+    return;
+  }
+  const double step = trials.step_seconds_per_sample({{plan.precision, plan.layout, 1}}).front();
+  const Sharing few{1, std::max(1, facts.cores - 3)}, all{1, std::max(1, facts.cores - 1)};
+  const bool enough = load_and_step(load, step, all) > load_and_step(load, step, few) * (1 - kTie);
+  decide(plan, "threads", std::to_string((enough ? few : all).loading), Origin::kMeasured,
+         fmt::format("{}, the GPU takes {:.3g} ms for it: {} cores are left to the step, copies and logs",
+                     loading_time(load), step * 1e3, facts.cores - (enough ? few : all).loading));
+}
+
+}  // namespace
+
+void measure(Plan& plan, const Options& options, const Facts& facts, Trials& trials) {
+  const bool free_precision = options.find("precision") == nullptr;
+  const bool free_threads = options.find("threads") == nullptr;
+  const bool free_intra_op = options.find("intra_op") == nullptr;
+  const int all_cores = free_intra_op ? std::max<int>(1, free_threads ? facts.cores : static_cast<int>(plan.intra_op))
+                                      : static_cast<int>(plan.intra_op);
+  if (free_precision && plan.half_weights) {
+    decide(plan, "precision", "bf16", Origin::kAdvice, "half_weights needs a half precision");
+  }
+  measure_arithmetic(plan, free_precision && !plan.half_weights, options.find("layout") == nullptr, all_cores, trials);
+  if (plan.device != "cpu") {
+    if (free_threads) {
+      give_cores_to_loading(plan, facts, trials);
+    }
+  } else if (free_threads || free_intra_op) {
+    measure_threads(plan, free_threads, free_intra_op, facts, trials);
+  }
+}
+
+}  // namespace stoker::train

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan is made of, for tests of plans: facts of a small picture set, and what a user asked for.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <string>
+
+#include "stoker/train/resolve.h"
+
+namespace stoker::testing {
+
+inline train::Facts facts_of(std::int64_t samples, int cores = 2) {
+  train::Facts facts;
+  facts.train_samples = samples;
+  facts.cores = cores;
+  facts.task = "image_classification";
+  for (const auto& [key, value] : std::map<std::string, std::string>{{"model", "cnn"},
+                                                                     {"image_size", "32"},
+                                                                     {"augment", "none"},
+                                                                     {"epochs", "10"},
+                                                                     {"batch", "64"},
+                                                                     {"optimizer", "sgd"},
+                                                                     {"lr", "0.1"},
+                                                                     {"lr_batch", "128"},
+                                                                     {"weight_decay", "0.001"},
+                                                                     {"schedule", "cosine"},
+                                                                     {"warmup", "0.1"},
+                                                                     {"label_smoothing", "0"}}) {
+    facts.recipe.push_back({key, value, core::Origin::kDefault, "by the recipe"});
+  }
+  return facts;
+}
+
+inline train::Options asked(std::initializer_list<const char*> words) {
+  train::Options options;
+  for (const char* word : words) {
+    options.set_assignment(word);
+  }
+  return options;
+}
+
+}  // namespace stoker::testing
