@@ -24,20 +24,21 @@ using testing::TempFolder;
 class DataBenchTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < kPictures; ++i) {
       data_.write(fmt::format("{}/{}.png", i % 2 == 0 ? "a" : "b", i), testing::small_png(i, 160, 120));
     }
-    options_.request = job::make_request({}, {"data=" + data_.path().native(), "batch=8", "val=0"});
+    options_.request = job::make_request({}, {"data=" + data_.path().native(), "device=cpu", "batch=8", "val=0"});
     options_.seconds = 0.05;
     options_.say = [](const std::string&) {};
   }
+  static constexpr int kPictures = 24;  // three batches: fewer than pass before anything is measured
   TempFolder data_;
   DataBenchOptions options_;
 };
 
 TEST_F(DataBenchTest, MeasuresEveryWay) {
   const DataBench bench = bench_data(options_);
-  EXPECT_EQ(bench.samples, 40);
+  EXPECT_EQ(bench.samples, kPictures);
   EXPECT_EQ(bench.batch, 8);
   ASSERT_GE(bench.ways.size(), 2U);
   EXPECT_EQ(bench.ways.front().threads, 1);
@@ -48,11 +49,10 @@ TEST_F(DataBenchTest, MeasuresEveryWay) {
     for (const core::StageFigures& stage : way.spent.stages) {
       seconds[stage.name] = stage.seconds;
     }
+    // Pictures that are kept would all have been read and decoded before anything is measured.
     for (const char* stage : {"open", "read", "PNG decode", "resize"}) {
       EXPECT_GT(seconds[stage], 0) << way.name << ": " << stage;
     }
-    // Of 40 pictures that are kept, all are decoded before anything is measured; else that is most of the work.
-    EXPECT_GT(seconds["PNG decode"], 0.3 * way.spent.busy_seconds()) << way.name;
   }
   const auto json = nlohmann::json::parse(data_bench_json(bench));
   EXPECT_EQ(json["ways"].size(), bench.ways.size());
@@ -64,8 +64,8 @@ TEST_F(DataBenchTest, MeasuresEveryWay) {
 
 TEST_F(DataBenchTest, MeasuresTheThreadsThatAreAskedFor) {
   const auto threads = [&](const std::string& words) {
-    options_.request =
-        job::make_request({}, {"data=" + data_.path().native(), "batch=8", "val=0", "intra_op=1", "threads=" + words});
+    options_.request = job::make_request(
+        {}, {"data=" + data_.path().native(), "device=cpu", "batch=8", "val=0", "intra_op=1", "threads=" + words});
     std::set<int> measured;
     for (const DataWay& way : bench_data(options_).ways) {
       measured.insert(way.name.starts_with("auto") ? 0 : way.threads);

@@ -22,7 +22,18 @@ std::int64_t ns(clockid_t clock) {
 
 double seconds(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
 
+LapClock::Probe probe_thread() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return {ns(CLOCK_THREAD_CPUTIME_ID), usage.ru_nvcsw};
+}
+
 }  // namespace
+
+const LapClock& system_lap_clock() {
+  static constexpr LapClock kSystem{[] { return ns(CLOCK_MONOTONIC); }, probe_thread};
+  return kSystem;
+}
 
 void StageLaps::begin(std::int64_t sample) {
   end();
@@ -41,16 +52,10 @@ void StageLaps::begin(std::int64_t sample) {
   }
 }
 
-StageLaps::Probe StageLaps::probe() {
-  rusage usage{};
-  ::getrusage(RUSAGE_THREAD, &usage);
-  return {ns(CLOCK_THREAD_CPUTIME_ID), usage.ru_nvcsw};
-}
-
 // A thread that did not give its core away and yet computed for less than the time that passed had it taken away.
 void StageLaps::lap(int next) {
-  const std::int64_t now = ns(CLOCK_MONOTONIC);
-  const Probe found = probing_ ? probe() : Probe{};
+  const std::int64_t now = clock_->now_ns();
+  const LapClock::Probe found = probing_ ? clock_->probe() : LapClock::Probe{};
   if (stage_ != kNone) {
     const std::int64_t took = now - lap_ns_;
     sample_ns_ += took;

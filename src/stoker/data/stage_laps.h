@@ -31,8 +31,21 @@ inline constexpr std::array<std::string_view, 8> kStageNames = {"open",   "read"
   return kStageNames[static_cast<std::size_t>(stage)];
 }
 
+// Where a thread's times are read from: the system, or the values of a test.
+struct LapClock {
+  // Of the calling thread: what it has computed, and how often it has given its core away to wait for something.
+  struct Probe {
+    std::int64_t cpu_ns = 0, waits = 0;
+  };
+  std::int64_t (*now_ns)();
+  Probe (*probe)();
+};
+[[nodiscard]] const LapClock& system_lap_clock();
+
 class StageLaps {
  public:
+  explicit StageLaps(const LapClock& clock = system_lap_clock()) : clock_(&clock) {}  // which must outlive it
+
   // A sample begins, in stage kOpen; ends the one before if that was not done.
   void begin(std::int64_t sample);
   // What follows belongs to that stage. Nothing between end() and begin().
@@ -69,13 +82,9 @@ class StageLaps {
     Counter wall;                 // of all samples, those that were not timed counted as those that were
     Counter probed, cpu, asleep;  // of samples that were probed
   };
-  // Of the calling thread: what it has computed, and how often it has given its core away to wait for something.
-  struct Probe {
-    std::int64_t cpu_ns = 0, waits = 0;
-  };
-  [[nodiscard]] static Probe probe();
   void lap(int next);
 
+  const LapClock* clock_;
   std::array<StageTime, kStageNames.size()> times_;
   Counter samples_;
   std::atomic<std::int64_t> slowest_ns_ = 0, slowest_sample_ = -1;
@@ -86,7 +95,7 @@ class StageLaps {
   std::int64_t untimed_ = 0;  // samples to let pass until then
   std::int64_t timed_ = 0;
   std::int64_t lap_ns_ = 0;  // when the lap began
-  Probe lap_probe_;
+  LapClock::Probe lap_probe_;
   std::int64_t sample_ns_ = 0;  // of this sample's stages so far
 };
 
