@@ -75,7 +75,7 @@ function(stoker_house_tests)
     get_filename_component(name ${script} NAME_WE)
     add_test(NAME house.${name} COMMAND ${Python3_EXECUTABLE} ${script})
     set_tests_properties(house.${name} PROPERTIES SKIP_RETURN_CODE 77
-      ENVIRONMENT "STOKER_BIN=$<TARGET_FILE_DIR:stoker>;STOKER_BUILD=${PROJECT_BINARY_DIR};STOKER_DATA=${STOKER_DATA};STOKER_WRITTEN_RUN=$<TARGET_FILE:written_run>;STOKER_TOKEN_IDS=$<TARGET_FILE:token_ids>")
+      ENVIRONMENT "CUDA_VISIBLE_DEVICES=;STOKER_BIN=$<TARGET_FILE_DIR:stoker>;STOKER_BUILD=${PROJECT_BINARY_DIR};STOKER_DATA=${STOKER_DATA};STOKER_WRITTEN_RUN=$<TARGET_FILE:written_run>;STOKER_TOKEN_IDS=$<TARGET_FILE:token_ids>")
   endforeach()
   add_test(NAME golden.planted_errors COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/golden/plant_errors.py)
   set_tests_properties(golden.planted_errors PROPERTIES LABELS long TIMEOUT 7200)

@@ -64,6 +64,7 @@ class StokerProcess {
     child_ = ::fork();
     if (child_ == 0) {
       ::setenv("OMP_NUM_THREADS", "1", 1);
+      ::setenv("CUDA_VISIBLE_DEVICES", "", 1);  // the command line is tested on the CPU; GPUs have tests of their own
       ::dup2(out_, STDOUT_FILENO);
       ::dup2(err_, STDERR_FILENO);
       if (::chdir(folder.c_str()) != 0) {

@@ -17,13 +17,18 @@
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/safetensors.h"
 #include "stoker/job/split_report.h"
+#include "support/guessing.h"
 #include "support/picture_set.h"
 
 namespace stoker::job {
 namespace {
 
 namespace fs = std::filesystem;
+using stoker::testing::beats_guessing;
+using stoker::testing::means_of;
 using stoker::testing::TempFolder;
+using stoker::testing::training_losses;
+using stoker::testing::trains_like;
 using stoker::testing::write_striped_set;
 using ::testing::HasSubstr;
 
@@ -87,7 +92,7 @@ class JobTest : public ::testing::Test {
 
   // 45 samples in batches of 8: 6 steps an epoch, the last of 5 samples.
   [[nodiscard]] Request request(const std::string& run, std::vector<std::string> words = {}) const {
-    words.insert(words.begin(), {"epochs=2", "batch=8", "threads=0", "intra_op=1", "precision=fp32",
+    words.insert(words.begin(), {"device=cpu", "epochs=2", "batch=8", "threads=0", "intra_op=1", "precision=fp32",
                                  "layout=channels_last", "model=cnn", "ema=0.9"});
     Request result = make_request({}, words);
     result.data = folder_ / "data";
@@ -120,11 +125,12 @@ class JobTest : public ::testing::Test {
 };
 
 TEST_F(JobTest, LearnsAndLeavesARunFolder) {
-  const Ran ran = train(request("run", {"epochs=12"}));
+  const Ran ran = train(request("run", {"epochs=12", "label_smoothing=0"}));
   EXPECT_EQ(ran.outcome.end, train::LoopEnd::kDone);
   EXPECT_EQ(ran.outcome.step, 72);
   ASSERT_FALSE(ran.outcome.test.empty());
-  EXPECT_GE(ran.outcome.test.front().value, 0.9);  // chance is a third
+  EXPECT_TRUE(beats_guessing(ran.folder, 6, 3));
+  EXPECT_GT(ran.outcome.test.front().value, 0.5);  // a guess is right a third of the time; 15 pictures
   for (const char* file : {"config.toml", "plan.json", "metrics.csv", "metrics.jsonl",
                            "checkpoints/best/weights.safetensors", "checkpoints/last/state.safetensors"}) {
     EXPECT_TRUE(fs::is_regular_file(ran.folder / file)) << file;
@@ -243,9 +249,10 @@ TEST_F(JobTest, ACheckpointOfFormat1GoesOnToTheSameBytes) {
 
 // Convolutions and the head in bfloat16 with float32 masters, norms in float32: it learns, resumes, and evaluates.
 TEST_F(JobTest, HalfWeightsLearnAndResumeToTheSameBytes) {
-  const std::vector<std::string> words = {"epochs=12", "precision=bf16", "half_weights=on"};
+  const std::vector<std::string> words = {"epochs=12", "label_smoothing=0", "precision=bf16", "half_weights=on"};
   const Ran straight = train(request("straight", words));
-  EXPECT_GE(straight.outcome.test.front().value, 0.9);
+  EXPECT_TRUE(beats_guessing(straight.folder, 6, 3));
+  EXPECT_TRUE(trains_like(straight.folder, train(request("twin", {"epochs=12", "label_smoothing=0"})).folder, 6));
   const auto tensors = io::read_safetensors(straight.folder / "checkpoints/last/weights.safetensors").tensors;
   int halves = 0, norms = 0;
   for (const auto& [name, tensor] : tensors) {
@@ -266,9 +273,13 @@ TEST_F(JobTest, HalfWeightsLearnAndResumeToTheSameBytes) {
 
 // On a CPU as on a GPU: the scaler's count of good steps is a state too.
 TEST_F(JobTest, Fp16LearnsUnderAScalerAndResumesToTheSameBytes) {
-  const std::vector<std::string> words = {"epochs=12", "precision=fp16"};
+  // Short: where oneDNN has float16 (AVX512-FP16) a small convolution takes 200 times as long as in float32.
+  const std::vector<std::string> words = {"epochs=5", "label_smoothing=0", "precision=fp16"};
   const Ran straight = train(request("straight", words));
-  EXPECT_GE(straight.outcome.test.front().value, 0.9);
+  const Ran twin = train(request("twin", {"epochs=5", "label_smoothing=0"}));
+  EXPECT_TRUE(trains_like(straight.folder, twin.folder, 6));
+  const std::vector<double> means = means_of(training_losses(twin.folder), 6);
+  EXPECT_LT(means.back(), 0.85 * means.front()) << "it learns too little for a comparison";
   const auto tensors = io::read_safetensors(straight.folder / "checkpoints/last/state.safetensors").tensors;
   const at::Tensor scale = tensors.at("scaler.scale"), good_steps = tensors.at("scaler.growth_tracker");
   EXPECT_GE(scale.item<float>(), 1024);

@@ -60,7 +60,8 @@ class LoaderThreadsTest : public ::testing::Test {
 
   [[nodiscard]] Request request(std::vector<std::string> words, const std::string& toml = "") const {
     folder_.write("config.toml", toml);
-    words.insert(words.end(), {"task=slow_pictures", "model=mlp", "batch=8", "intra_op=1", "precision=fp32", "val=0"});
+    words.insert(words.end(),
+                 {"task=slow_pictures", "device=cpu", "model=mlp", "batch=8", "intra_op=1", "precision=fp32", "val=0"});
     Request result = make_request(folder_ / "config.toml", words);
     result.data = folder_ / "data";
     result.run = (folder_ / "run").native();

@@ -32,7 +32,8 @@ TEST(SplitReport, AllSplitsAddUpOnTheQuotasThreads) {
   write_striped_set(folder, "data/train/", 6);
   write_striped_set(folder, "data/val/", 3, 100);
   write_striped_set(folder, "data/test/", 2, 200);
-  Request request = make_request({}, {"epochs=1", "batch=6", "threads=0", "intra_op=1", "precision=fp32", "model=mlp"});
+  Request request =
+      make_request({}, {"device=cpu", "epochs=1", "batch=6", "threads=0", "intra_op=1", "precision=fp32", "model=mlp"});
   request.data = folder / "data";
   request.run = (folder / "run").native();
   Job job = Job::prepare(request, [](const std::string&) {});
@@ -74,8 +75,8 @@ TEST(SplitReport, BadPicturesAreJudgedByTheRunsRules) {
     folder.write(std::filesystem::path("data/test") / name, "no picture");
   }
   const auto run_with = [&](const std::string& name, std::vector<std::string> words) {
-    words.insert(words.end(),
-                 {"epochs=1", "batch=6", "threads=0", "intra_op=1", "precision=fp32", "model=mlp", "bad_budget=0.5"});
+    words.insert(words.end(), {"device=cpu", "epochs=1", "batch=6", "threads=0", "intra_op=1", "precision=fp32",
+                               "model=mlp", "bad_budget=0.5"});
     Request request = make_request({}, words);
     request.data = folder / "data";
     request.run = (folder / name).native();

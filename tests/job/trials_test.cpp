@@ -26,7 +26,7 @@ class TrialsTest : public ::testing::Test {
 
   // With nothing left to measure.
   [[nodiscard]] Prepared set_up_with(std::vector<std::string> words) const {
-    words.insert(words.end(), {"threads=0", "intra_op=1", "precision=fp32", "val=0"});
+    words.insert(words.end(), {"device=cpu", "threads=0", "intra_op=1", "precision=fp32", "val=0"});
     Request request = make_request({}, words);
     request.data = folder_ / "data";
     request.run = (folder_ / "run").native();

@@ -68,7 +68,8 @@ TEST(WeightHistograms, ComeOnRequestWithEachCheckpoint) {
   const TempFolder folder;
   testing::write_striped_set(folder, "data/train/", 6);
   for (const bool asked : {false, true}) {
-    std::vector<std::string> words = {"epochs=2", "batch=6", "threads=0", "intra_op=1", "precision=fp32", "model=mlp"};
+    std::vector<std::string> words = {"device=cpu", "epochs=2",       "batch=6",  "threads=0",
+                                      "intra_op=1", "precision=fp32", "model=mlp"};
     if (asked) {
       words.push_back("tensorboard=histograms");
     }
