@@ -65,4 +65,7 @@ function(stoker_room_tests room)
   add_test(NAME ${room} COMMAND ${room}_tests)
   set_tests_properties(${room} PROPERTIES ENVIRONMENT
     "STOKER_SOURCE=${PROJECT_SOURCE_DIR};STOKER_BIN=$<TARGET_FILE_DIR:stoker>;STOKER_DATA=${STOKER_DATA}")
+  if(sources MATCHES "_gpu_test\\.cpp")
+    stoker_gpu_tests(${room})  # cmake/cuda.cmake
+  endif()
 endfunction()

@@ -11,7 +11,7 @@
 namespace stoker::device {
 namespace {
 
-TEST(NvtxGpu, BeginAndEnd) {
+TEST(GpuNvtx, RangesBeginAndEnd) {
   STOKER_NEEDS_GPU();
   for (int i = 0; i < 2; ++i) {
     {
