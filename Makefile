@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-long goldens bench bench-peers bench-data bench-learning asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
+.PHONY: help bootstrap build demo install test test-cpus test-long goldens bench bench-peers bench-data bench-learning asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -42,6 +42,9 @@ test: bootstrap ## Build and run all tests but the long ones
 	@$(call configure,release)
 	@$(call ninja,release,all headers benches)
 	@ctest --preset release
+
+test-cpus: build ## Run what learns or computes as 9 other kinds of CPU would, and beside busy neighbours: an hour
+	@tools/test_cpus $(RELEASE) $(TESTS)
 
 bench-peers: bootstrap ## Measure beside Python PyTorch, accelerate, Lightning: 40 minutes; QUICK=1: that it runs
 	@$(call configure,release)
