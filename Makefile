@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-cpus test-long goldens bench bench-peers bench-data bench-learning asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
+.PHONY: help bootstrap build demo install test test-cpus test-long goldens bench bench-peers bench-data bench-learning dev asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -38,7 +38,8 @@ demo: bootstrap ## Train on the embedded Fashion-MNIST sample and print the accu
 	@$(call ninja,release,stoker)
 	@tools/demo $(STOKER) $(DEMO_DATA)
 
-test: bootstrap ## Build and run all tests but the long ones
+test: ## Build and run all tests but the long ones
+	@tools/bootstrap doxygen
 	@$(call configure,release)
 	@$(call ninja,release,all headers benches)
 	@ctest --preset release
@@ -74,6 +75,11 @@ test-long: build ## Run the tests that take minutes, then 10,000,000 executions 
 goldens: bootstrap ## Make what tests compare with anew, by Python PyTorch, and say what changed
 	@python3 tests/golden/remake.py
 
+dev: bootstrap ## Build and run all tests as daily work does: -O1 -g1
+	@$(call configure,dev)
+	@$(call ninja,dev)
+	@ctest --preset dev
+
 asan: bootstrap ## Run all tests with the address, leak and undefined-behaviour sanitizers
 	@$(call configure,asan)
 	@$(call ninja,asan)
@@ -90,10 +96,10 @@ fuzz: ## Fuzz the readers of files: SECONDS=15 each, or RUNS=n executions of eac
 	@$(call ninja,fuzz,fuzzers)
 	@tests/fuzz/run build/fuzz $(if $(RUNS),-runs=$(RUNS),-max_total_time=$(or $(SECONDS),15))
 
-tidy: ## Check our code with clang-tidy
+tidy: ## Check our code with clang-tidy; FILES=REGEX: only these
 	@tools/bootstrap clang-tidy-14
 	@$(call configure,tidy)
-	@$(call ninja,tidy)
+	@run-clang-tidy-14 -quiet -p build/tidy -j $(JOBS) '$(or $(FILES),/(src/stoker|apps|tests|bench|examples)/)'
 
 format: ## Format our C++ with clang-format
 	@tools/bootstrap clang-format-14
