@@ -8,8 +8,12 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "stoker/base/error.h"
+#include "stoker/core/fused_loss.h"
+#include "stoker/core/host_value.h"
 
 namespace stoker::core {
 namespace {
@@ -19,14 +23,24 @@ LossTerms make_terms(at::ScalarType dtype, bool learns = true) {
   return {{"a", 1, sum(6)}, {"b", 0.25, sum(10)}, {"uncounted", 3, sum(7)}};
 }
 
-// float32 and float64 sums are weighed on the host, float16 ones, and all on a GPU, by operators.
+// float32 and float64 sums are weighed on the host, float16 ones by operators. On a GPU a kernel weighs float32 sums,
+// operators the others.
 TEST(LossTerms, BackwardStartsFromWeightOverNormaliser) {
   const at::Tensor normalisers = at::tensor({4.0, 5.0, 0.0}, at::kDouble);
   for (const auto dtype : {at::kFloat, at::kDouble, at::kHalf}) {
-    for (const double scale : {1.0, 1024.0}) {
+    for (const auto& [scale, as_on_a_gpu] : {std::pair{1.0, false}, {1024.0, false}, {1.0, true}, {1024.0, true}}) {
+      std::optional<OperatorsOnly> kernels;
+      if (as_on_a_gpu) {
+        kernels.emplace(/*but_kernels=*/true);
+      }
+      int launched = 0;
       const LossTerms terms = make_terms(dtype);
-      const NormalisedLoss loss =
-          normalise(terms, normalisers, scale == 1 ? at::Tensor() : at::full({}, scale, at::kFloat));
+      const NormalisedLoss loss = normalise(
+          terms, normalisers, scale == 1 ? at::Tensor() : at::full({}, scale, at::kFloat), [&](const LossWork& work) {
+            divide_terms(work);
+            ++launched;
+          });
+      EXPECT_EQ(launched, as_on_a_gpu && dtype == at::kFloat ? 1 : 0);
       ASSERT_EQ(loss.sums.size(), 3U);
       const double expected[] = {0.25 * scale, 0.05 * scale, 0};
       for (std::size_t k = 0; k < 3; ++k) {

@@ -133,13 +133,21 @@ TEST_P(HotPathOfOperators, NeitherLossNorClippingNorEmaWaitForTheDevice) {
   Counting events;
   rig.run(source, events, 2);  // whatever is done once is done now
   std::map<std::string, std::int64_t> waits;
+  std::int64_t fused = 0;
   {
     const DispatchCounter counter;
     rig.run(source, events, 6);
     EXPECT_GT(counter.total(), 100) << "the counter saw nothing";
     waits = counter.waits();
+    fused = counter.calls("aten::_fused_sgd_");
   }
-  EXPECT_TRUE(waits.empty()) << waits.begin()->first << " ran " << waits.begin()->second << " times in 4 steps";
+  // LibTorch's CPU kernels read a learning rate that is a tensor on the host, once a call; CUDA's read it on the
+  // device.
+  const std::int64_t reads = GetParam() ? fused : 0;
+  for (const auto& [name, count] : waits) {
+    EXPECT_TRUE(name == "aten::item" || name == "aten::_local_scalar_dense") << name;
+    EXPECT_EQ(count, reads) << name << " in 4 steps";
+  }
 }
 
 TEST(HotPath, FusedAdamwReadsNothingButItsStepCounterOnTheHost) {

@@ -21,8 +21,8 @@ class DispatchCounter {
  public:
   DispatchCounter() {
     current() = this;
-    handle_ =
-        at::addGlobalCallback(at::RecordFunctionCallback(&DispatchCounter::seen).scopes({at::RecordScope::FUNCTION}));
+    handle_ = at::addGlobalCallback(
+        at::RecordFunctionCallback(&DispatchCounter::seen, &DispatchCounter::done).scopes({at::RecordScope::FUNCTION}));
   }
   ~DispatchCounter() {
     at::removeCallback(handle_);
@@ -45,6 +45,11 @@ class DispatchCounter {
       sum += count;
     }
     return sum;
+  }
+  // Calls that no other operator made: about as many kernels as a GPU would be given.
+  [[nodiscard]] std::int64_t outermost() const {
+    const std::lock_guard lock(mutex_);
+    return outermost_;
   }
   // Operators after which the host would have waited, with their counts: empty is what a hot path wants to see.
   [[nodiscard]] std::map<std::string, std::int64_t> waits() const {
@@ -76,12 +81,21 @@ class DispatchCounter {
     if (counter != nullptr) {
       const std::lock_guard lock(counter->mutex_);
       ++counter->calls_[call.name()];
+      counter->outermost_ += depth() == 0 ? 1 : 0;
     }
+    ++depth();
     return nullptr;
+  }
+  static void done(const at::RecordFunction&, at::ObserverContext*) { --depth(); }
+  // Operators that the thread is in.
+  static int& depth() {
+    thread_local int depth = 0;
+    return depth;
   }
 
   mutable std::mutex mutex_;
   std::map<std::string, std::int64_t> calls_;
+  std::int64_t outermost_ = 0;
   at::CallbackHandle handle_ = 0;
 };
 

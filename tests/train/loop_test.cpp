@@ -250,7 +250,8 @@ TEST(Loop, StepsSinceTheLastCheckpointAreSavedBeforeAnErrorEndsIt) {
 // Breaks down in the middle of the parameters.
 class HalfStep final : public optim::Optimizer {
  public:
-  void step(double, const at::Tensor&, const at::Tensor&) override {
+  void set_lr(double) override {}
+  void step(const at::Tensor&, const at::Tensor&) override {
     if (++steps_ == 3) {
       fail<Error>("test", "half a step");
     }

@@ -15,6 +15,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/core/host_value.h"
+#include "support/dispatch_counter.h"
 #include "support/toy_trainable.h"
 
 namespace stoker::train {
@@ -171,7 +172,11 @@ TEST(Step, OneInfiniteGradientIsEnoughToSkip) {
 }
 
 // What a GPU runs instead of the host's short ways, over clipping, averages, scaling and a step that is skipped.
-TEST(Step, OperatorsComputeWhatTheHostComputes) {
+class StepAsOnAGpu : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(KernelsOr, StepAsOnAGpu, ::testing::Values(true, false),
+                         [](const auto& given) { return given.param ? "Kernels" : "Operators"; });
+
+TEST_P(StepAsOnAGpu, ComputesWhatTheHostComputes) {
   for (const bool scaling : {false, true}) {
     StepOptions options;
     options.clip = 0.5;
@@ -186,7 +191,7 @@ TEST(Step, OperatorsComputeWhatTheHostComputes) {
       host.step->compute(batch, step);
       host.step->commit(0.1);
       {
-        const core::OperatorsOnly as_on_a_gpu;
+        const core::OperatorsOnly as_on_a_gpu(/*but_kernels=*/GetParam());
         operators.step->compute(batch, step);
         operators.step->commit(0.1);
       }
@@ -311,6 +316,22 @@ TEST(Step, ASkippedStepRuinsNeitherRunningStatisticsNorTheirAverage) {
   for (const core::Parameter& parameter : model.parameters()) {
     EXPECT_TRUE(parameter.tensor.isfinite().all().item<bool>()) << parameter.name;
   }
+}
+
+// Operators that are no part of another one, of a step that clips, averages, scales and has a batch norm. Without the
+// two kernels, the averages' one kernel and copies by list it was 57, with them 18.
+TEST(Step, CommitsWithFewKernels) {
+  NormedTrainable model;
+  core::SingleRank ranks;
+  const auto optimizer = optim::make_optimizer({.name = "sgd"}, model.parameters());
+  precision::GradScaler scaler({.scaling = true}, at::kCPU);
+  optim::Ema ema(model.parameters(), model.norm_buffers(), 0.9);
+  Step step({model, *optimizer, scaler, ranks, &ema}, {.clip = 1});
+  const core::OperatorsOnly as_on_a_gpu(/*but_kernels=*/true);
+  step.compute(normed_batch(), 0);
+  const stoker::testing::DispatchCounter counter;
+  step.commit(0.01);
+  EXPECT_LE(counter.outermost(), 20);
 }
 
 // Mixed precision through the whole step: near the float32 gradient, and scaling changes nothing but rounding.

@@ -12,21 +12,31 @@
 namespace stoker::core {
 
 // While one lives, on_host() says no: a CPU then runs what a GPU would run, which tests hold against the rest and count
-// for waits. For tests; from one thread, none nested.
+// for waits. but_kernels: kernels of step_work.h run, too, else operators in their place. For tests;
+// from one thread, none nested.
 class OperatorsOnly {
  public:
-  OperatorsOnly() { alive_ = true; }
-  ~OperatorsOnly() { alive_ = false; }
+  explicit OperatorsOnly(bool but_kernels = false) {
+    alive_ = true;
+    but_kernels_ = but_kernels;
+  }
+  ~OperatorsOnly() { alive_ = but_kernels_ = false; }
   OperatorsOnly(const OperatorsOnly&) = delete;
   OperatorsOnly& operator=(const OperatorsOnly&) = delete;
   [[nodiscard]] static bool alive() { return alive_; }
+  [[nodiscard]] static bool but_kernels() { return but_kernels_; }
 
  private:
-  static inline std::atomic<bool> alive_ = false;
+  static inline std::atomic<bool> alive_ = false, but_kernels_ = false;
 };
 
 // Whether the tensor's numbers may be read and written where they lie.
 [[nodiscard]] inline bool on_host(const at::Tensor& tensor) { return tensor.is_cpu() && !OperatorsOnly::alive(); }
+
+// Whether a kernel of step_work.h may work on the tensor's numbers.
+[[nodiscard]] inline bool takes_kernels(const at::Tensor& tensor) {
+  return !tensor.is_cpu() || OperatorsOnly::but_kernels();
+}
 
 // tensor: one element of float32 or float64, on the CPU.
 [[nodiscard]] inline double host_value(const at::Tensor& tensor) {

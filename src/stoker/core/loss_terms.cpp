@@ -3,18 +3,19 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
 
 #include "stoker/base/error.h"
+#include "stoker/core/fused_loss.h"
 #include "stoker/core/host_value.h"
 
 namespace stoker::core {
 namespace {
 
-// float64 costs nothing on a handful of numbers. Without any counted element a term is 0, though its sum need not be
-// (label smoothing spreads over classes that nobody has).
+// float64 costs nothing on a handful of numbers.
 struct Quotients {
   std::vector<at::Tensor> gradients;
   at::Tensor parts;
@@ -50,24 +51,62 @@ Quotients on_the_host(const LossTerms& terms, const Normalisers& normalisers, co
   const double* counts = normalisers.const_data_ptr<double>();
   const double times = scale.defined() ? host_value(scale) : 1;
   for (std::size_t k = 0; k < terms.size(); ++k) {
-    const double factor = counts[k] > 0 ? terms[k].weight / counts[k] : 0;
-    parts[k] = counts[k] > 0 ? host_value(terms[k].sum) * factor : 0;
-    quotients.gradients.push_back(host_tensor(factor * times, terms[k].sum.scalar_type()));
+    const TermQuotients term = divide_term(host_value(terms[k].sum), terms[k].weight, counts[k], times);
+    parts[k] = term.part;
+    quotients.gradients.push_back(host_tensor(term.gradient, terms[k].sum.scalar_type()));
   }
   return quotients;
+}
+
+bool fits_the_kernel(const LossTerms& terms, const Normalisers& normalisers) {
+  return terms.size() <= kMostTerms && normalisers.scalar_type() == at::kDouble && normalisers.is_contiguous() &&
+         std::ranges::all_of(terms, [&](const LossTerm& term) {
+           return term.sum.scalar_type() == at::kFloat && term.sum.device() == normalisers.device();
+         });
+}
+
+Quotients by_kernel(const LossTerms& terms, const Normalisers& normalisers, const at::Tensor& scale,
+                    const DivideTerms& divide) {
+  const at::Tensor gradients = at::empty(normalisers.sizes(), normalisers.options().dtype(at::kFloat));
+  Quotients quotients{{}, at::empty(normalisers.sizes(), normalisers.options())};
+  LossWork work;
+  for (const LossTerm& term : terms) {
+    work.sums[work.terms] = term.sum.const_data_ptr<float>();
+    work.weights[work.terms] = term.weight;
+    quotients.gradients.push_back(gradients.select(0, work.terms++));
+  }
+  work.normalisers = normalisers.const_data_ptr<double>();
+  work.scale = scale.defined() ? scale.const_data_ptr<float>() : nullptr;
+  work.parts = quotients.parts.mutable_data_ptr<double>();
+  work.gradients = gradients.mutable_data_ptr<float>();
+  divide(work);
+  return quotients;
+}
+
+Quotients divided(const LossTerms& terms, const Normalisers& normalisers, const at::Tensor& scale,
+                  const DivideTerms& divide) {
+  if (on_host(normalisers) && normalisers.scalar_type() == at::kDouble && normalisers.is_contiguous() &&
+      (!scale.defined() || plain_number(scale)) &&
+      std::ranges::all_of(terms, [](const LossTerm& term) { return plain_number(term.sum); })) {
+    return on_the_host(terms, normalisers, scale);
+  }
+  return divide && fits_the_kernel(terms, normalisers) ? by_kernel(terms, normalisers, scale, divide)
+                                                       : by_operators(terms, normalisers, scale);
 }
 
 }  // namespace
 
 NormalisedLoss normalise(const LossTerms& terms, const Normalisers& normalisers, const at::Tensor& scale) {
+  return normalise(terms, normalisers, scale, {});
+}
+
+NormalisedLoss normalise(const LossTerms& terms, const Normalisers& normalisers, const at::Tensor& scale,
+                         const DivideTerms& divide) {
   if (static_cast<std::int64_t>(terms.size()) != normalisers.numel()) {
     fail<ConfigError>("core.loss_terms", "{} loss terms came with {} normalisers", terms.size(), normalisers.numel());
   }
   const at::NoGradGuard no_grad;
-  const bool host = on_host(normalisers) && normalisers.scalar_type() == at::kDouble && normalisers.is_contiguous() &&
-                    (!scale.defined() || plain_number(scale)) &&
-                    std::ranges::all_of(terms, [](const LossTerm& term) { return plain_number(term.sum); });
-  Quotients quotients = host ? on_the_host(terms, normalisers, scale) : by_operators(terms, normalisers, scale);
+  Quotients quotients = divided(terms, normalisers, scale, divide);
   const bool learns = std::ranges::any_of(terms, [](const LossTerm& term) { return term.sum.requires_grad(); });
   NormalisedLoss loss;
   for (std::size_t k = 0; k < terms.size(); ++k) {

@@ -12,6 +12,11 @@
 #include <string_view>
 #include <vector>
 
+namespace stoker::core {
+struct LossWork;  // core/step_work.h
+struct VerdictWork;
+}  // namespace stoker::core
+
 namespace stoker::device {
 
 // Bytes; -1 where the device cannot tell.
@@ -75,6 +80,10 @@ class Backend {
   [[nodiscard]] virtual bool can_gather() const = 0;
   // Makes a batch of pictures that lie on the device, in its current stream.
   virtual void gather(const PictureGather& work, c10::Device device) const = 0;
+  // core::divide_terms() and core::judge() on the device's numbers, each one kernel in its current stream. judge() sets
+  // the divisor, too.
+  virtual void divide_terms(const core::LossWork& work, c10::Device device) const = 0;
+  virtual void judge(const core::VerdictWork& work, c10::Device device) const = 0;
   [[nodiscard]] virtual DeviceFacts describe(c10::Device device) const = 0;
   // Other processes on the device in words, "pid 4711 (python3) holds 40.1 GiB"; empty if none, or if nobody can tell.
   [[nodiscard]] virtual std::vector<std::string> busy_processes(c10::Device device) const = 0;

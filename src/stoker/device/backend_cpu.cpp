@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <numeric>
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
+#include "stoker/core/step_work.h"
 #include "stoker/device/copy_stream.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/picture_gather.h"
@@ -64,6 +67,13 @@ class CpuBackend final : public Backend {
 
   bool can_gather() const override { return true; }
   void gather(const PictureGather& work, c10::Device) const override { gather_on_cpu(work); }
+
+  void divide_terms(const core::LossWork& work, c10::Device) const override { core::divide_terms(work); }
+  void judge(const core::VerdictWork& work, c10::Device) const override {
+    const double squares = std::accumulate(work.norms, work.norms + work.norm_count, 0.0,
+                                           [](double sum, double norm) { return sum + norm * norm; });
+    *work.divisor = static_cast<float>(core::judge(work, static_cast<float>(std::sqrt(squares))));
+  }
 
   DeviceFacts describe(c10::Device) const override {
     constexpr std::array kTold = {"avx2",     "avx512f",  "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",

@@ -20,6 +20,7 @@
 #include "stoker/device/cuda_entry.h"
 #include "stoker/device/nvml_cuda.h"
 #include "stoker/device/resident_cuda.h"
+#include "stoker/device/step_kernels_cuda.h"
 
 namespace stoker::device {
 namespace {
@@ -163,6 +164,15 @@ class CudaBackend final : public Backend {
     check(static_cast<cudaError_t>(cuda_gather(work, stream.stream())), "the picture kernel's launch");
   }
 
+  void divide_terms(const core::LossWork& work, c10::Device device) const override {
+    const c10::cuda::CUDAGuard guard(resolved(device));
+    check(static_cast<cudaError_t>(launch_divide_terms(work, stream(device))), "the loss kernel's launch");
+  }
+  void judge(const core::VerdictWork& work, c10::Device device) const override {
+    const c10::cuda::CUDAGuard guard(resolved(device));
+    check(static_cast<cudaError_t>(launch_judge(work, stream(device))), "the verdict kernel's launch");
+  }
+
   DeviceFacts describe(c10::Device device) const override {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, resolved(device)), "cudaGetDeviceProperties");
@@ -195,6 +205,7 @@ class CudaBackend final : public Backend {
   static c10::DeviceIndex resolved(c10::Device device) {
     return device.has_index() ? device.index() : c10::cuda::current_device();
   }
+  static cudaStream_t stream(c10::Device device) { return c10::cuda::getCurrentCUDAStream(resolved(device)).stream(); }
 
   mutable std::mutex mutex_;
   // One a device: torch keeps freed memory for the stream that it was allocated on, and for no other.

@@ -17,12 +17,11 @@
 #include "stoker/base/error.h"
 #include "stoker/core/dtype_groups.h"
 #include "stoker/core/host_value.h"
+#include "stoker/core/step_work.h"
 #include "stoker/optim/plain_loops.h"
 
 namespace stoker::optim {
 namespace {
-
-constexpr double kNormEps = 1e-6;  // torch.nn.utils.clip_grad_norm_'s
 
 bool all_on_host(const std::vector<at::Tensor>& tensors) { return std::ranges::all_of(tensors, core::on_host); }
 
@@ -42,14 +41,6 @@ std::vector<at::Tensor> norms_of(const std::vector<at::Tensor>& grads) {
 at::ScalarType norm_dtype(const std::vector<at::Tensor>& grads) {
   const auto is_exact = [](const at::Tensor& grad) { return grad.scalar_type() == at::kDouble; };
   return std::ranges::any_of(grads, is_exact) ? at::kDouble : at::kFloat;
-}
-
-at::Tensor norm_by_operators(const std::vector<at::Tensor>& grads) {
-  std::vector<at::Tensor> norms = norms_of(grads);
-  for (at::Tensor& norm : norms) {
-    norm = norm.to(norm_dtype(grads));
-  }
-  return at::linalg_vector_norm(at::stack(norms), 2);
 }
 
 at::Tensor norm_on_the_host(const std::vector<at::Tensor>& grads) {
@@ -86,7 +77,16 @@ at::Tensor gradient_norm(const std::vector<at::Tensor>& grads) {
   if (grads.empty()) {
     return at::zeros({}, at::kFloat);
   }
-  return all_on_host(grads) ? norm_on_the_host(grads) : norm_by_operators(grads);
+  return all_on_host(grads) ? norm_on_the_host(grads) : at::linalg_vector_norm(gradient_norms(grads), 2);
+}
+
+at::Tensor gradient_norms(const std::vector<at::Tensor>& grads) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> norms = norms_of(grads);
+  for (at::Tensor& norm : norms) {
+    norm = norm.to(norm_dtype(grads));
+  }
+  return at::stack(norms);
 }
 
 at::Tensor clip_divisor(const at::Tensor& norm, double max_norm) {
@@ -95,10 +95,10 @@ at::Tensor clip_divisor(const at::Tensor& norm, double max_norm) {
   }
   const at::NoGradGuard no_grad;
   if (!core::on_host(norm)) {
-    return ((norm + kNormEps) / max_norm).clamp_min(1);
+    return ((norm + core::kNormEps) / max_norm).clamp_min(1);
   }
-  const double divisor = (core::host_value(norm) + kNormEps) / max_norm;
-  return divisor <= 1 ? at::Tensor() : core::host_tensor(divisor, norm.scalar_type());
+  const double divisor = core::clip_divisor(core::host_value(norm), max_norm);
+  return divisor == 1 ? at::Tensor() : core::host_tensor(divisor, norm.scalar_type());
 }
 
 void mark_non_finite(const at::Tensor& norm, at::Tensor& found_inf) {

@@ -19,6 +19,9 @@ namespace stoker::optim {
 // none.
 [[nodiscard]] at::Tensor gradient_norm(const std::vector<at::Tensor>& grads);
 
+// The norm of each gradient: 1-dim, same dtype and device. For a kernel that makes one of them.
+[[nodiscard]] at::Tensor gradient_norms(const std::vector<at::Tensor>& grads);
+
 // What to divide the gradients by so that their norm becomes at most max_norm: max(1, (norm + 1e-6) / max_norm), the
 // reciprocal of torch.nn.utils.clip_grad_norm_'s factor; 0-dim, the norm's dtype and device. For Optimizer::step's
 // grad_scale. Undefined where the host knows that it is 1. ConfigError unless max_norm is positive.

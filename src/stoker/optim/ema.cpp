@@ -3,6 +3,8 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/empty_like.h>
 
 #include "stoker/base/error.h"
@@ -10,6 +12,18 @@
 #include "stoker/optim/plain_loops.h"
 
 namespace stoker::optim {
+namespace {
+
+// averages -= weight * (averages - values), as a step of SGD whose gradient is that difference: with weight decay 1 and
+// the sign of its gradients turned, which are the values, LibTorch's kernel computes just this, for all tensors at once
+// and with a weight that the device alone knows. (_foreach_lerp_ wants a weight that the host knows.)
+void lerp_together(const std::vector<at::Tensor>& averages, const std::vector<at::Tensor>& values,
+                   const at::Tensor& weight) {
+  at::_fused_sgd_(averages, values, {}, /*weight_decay=*/1, /*momentum=*/0, weight, /*dampening=*/0,
+                  /*nesterov=*/false, /*maximize=*/true, /*is_first_step=*/false);
+}
+
+}  // namespace
 
 Ema::Ema(const std::vector<core::Parameter>& parameters, const core::TensorList& norm_buffers, double decay)
     : parameters_(parameters.size()),
@@ -31,23 +45,48 @@ Ema::Ema(const std::vector<core::Parameter>& parameters, const core::TensorList&
     averages_.push_back(half ? value.detach().to(at::kFloat) : value.detach().clone());
     const bool fixed = half || averages_.size() > parameters_;  // its storage, that is
     staging_.push_back(fixed ? at::empty_like(averages_.back()) : at::Tensor());
+    if (half) {
+      halves_.push_back(value);
+      staged_halves_.push_back(staging_.back());
+    }
   }
 }
 
 void Ema::update(const at::Tensor& found_inf) {
+  refuse_in_place();
+  const at::NoGradGuard no_grad;
+  weight_.next(found_inf);
+  apply();
+}
+
+void Ema::refuse_in_place() const {
   if (in_place_) {
     fail<ConfigError>("optim.ema", "the averages stand in for the weights: end Ema::InPlace before the next step");
   }
+}
+
+void Ema::apply() {
+  refuse_in_place();
   const at::NoGradGuard no_grad;
-  weight_.next(found_inf);
+  if (!halves_.empty()) {
+    at::_foreach_copy_(staged_halves_, halves_);
+  }
+  std::vector<at::Tensor> averages, values;  // for one kernel
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const bool half = values_[i].scalar_type() != averages_[i].scalar_type();
-    const at::Tensor value = half ? staging_[i].copy_(values_[i]) : values_[i];
-    if (is_plain(averages_[i]) && is_plain(value) && value.strides() == averages_[i].strides()) {
+    const at::Tensor& value = half ? staging_[i] : values_[i];
+    const bool alike = value.scalar_type() == at::kFloat && value.strides() == averages_[i].strides();
+    if (alike && is_plain(averages_[i]) && is_plain(value)) {
       lerp(averages_[i], value, static_cast<float>(core::host_value(weight_.exact())));
+    } else if (alike && !core::on_host(value)) {
+      averages.push_back(averages_[i]);
+      values.push_back(value);
     } else {
       averages_[i].lerp_(value, value.scalar_type() == at::kDouble ? weight_.exact() : weight_.rounded());
     }
+  }
+  if (!averages.empty()) {
+    lerp_together(averages, values, weight_.rounded());
   }
 }
 

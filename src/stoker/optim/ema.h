@@ -23,6 +23,9 @@ class Ema final : public core::Stateful {
   // average += (1 - d) * (value - average) with d = min(decay, (1 + t) / (10 + t)) at the t-th update, t from 1:
   // tf.train.ExponentialMovingAverage's warm-up. found_inf: float32 [1], 1 = change nothing; undefined = go ahead.
   void update(const at::Tensor& found_inf = {});
+  // Its two halves, for a step that finds the weight together with other numbers: weight().next(), then apply().
+  [[nodiscard]] EmaWeight& weight() { return weight_; }
+  void apply();
 
   // Puts the averages in the weights' place for as long as it lives; training must not step meanwhile. One at a time.
   // If it cannot be made, the weights are what they were. Its end needs no memory: only a lost device keeps the weights
@@ -47,13 +50,16 @@ class Ema final : public core::Stateful {
   void load_state(const core::State& state) override;
 
  private:
+  void refuse_in_place() const;
+
   std::vector<std::string> names_;
   std::vector<at::Tensor> values_;    // the network's parameters, then its norm buffers
   std::vector<at::Tensor> averages_;  // float32 where the value is a half type, else the value's dtype
   // Room for one value in its average's dtype, where the two cannot change storage: half values, and norm buffers,
   // which are views of one storage that must stay theirs. Undefined elsewhere.
   std::vector<at::Tensor> staging_;
-  std::size_t parameters_ = 0;  // how many of the values are parameters
+  std::vector<at::Tensor> halves_, staged_halves_;  // half values, and their room
+  std::size_t parameters_ = 0;                      // how many of the values are parameters
   EmaWeight weight_;
   bool in_place_ = false;
 };

@@ -4,8 +4,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros.h>
 
-#include <algorithm>
-
 #include "stoker/core/host_value.h"
 
 namespace stoker::optim {
@@ -22,12 +20,12 @@ void EmaWeight::next(const at::Tensor& found_inf) {
     next_by_operators(found_inf);
     return;
   }
-  const bool skipped = found_inf.defined() && core::host_value(found_inf) > 0;
-  const double update = core::host_value(updates_) + (skipped ? 0 : 1);
-  const double weight = skipped ? 0 : std::max(9 / (10 + update), 1 - decay_);
-  core::set_host_value(updates_, update);
-  core::set_host_value(weight_, weight);
-  core::set_host_value(weight_float_, weight);
+  core::next_weight(work(), found_inf.defined() && core::host_value(found_inf) > 0);
+}
+
+core::EmaWork EmaWeight::work() const {
+  return {decay_, updates_.mutable_data_ptr<double>(), weight_.mutable_data_ptr<double>(),
+          weight_float_.mutable_data_ptr<float>()};
 }
 
 void EmaWeight::next_by_operators(const at::Tensor& found_inf) {

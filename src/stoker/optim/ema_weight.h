@@ -5,6 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "stoker/core/step_work.h"
+
 namespace stoker::optim {
 
 class EmaWeight {
@@ -14,6 +16,9 @@ class EmaWeight {
   // The next update: where found_inf, float32 [1] or undefined, is not 1. On a CPU the numbers are computed where they
   // lie, elsewhere by operators. Allocates nothing on the device.
   void next(const at::Tensor& found_inf);
+
+  // The same for the kernel that judges a step: next() on the device.
+  [[nodiscard]] core::EmaWork work() const;
 
   // 0-dim, on the device: 1 - d of this update, 0 for a skipped step.
   [[nodiscard]] const at::Tensor& exact() const { return weight_; }          // float64

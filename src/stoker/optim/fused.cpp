@@ -2,6 +2,7 @@
 #include "stoker/optim/fused.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/_foreach_div.h>
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
@@ -84,6 +85,10 @@ void FusedOptimizer::add(const core::Parameter& parameter) {
   const bool decays = parameter.role != core::Role::kNorm && parameter.role != core::Role::kBias;
   const double lr_factor = options_.lr_factor ? options_.lr_factor(parameter) : 1;
   Group& group = group_for(slot, decays ? options_.weight_decay : 0, lr_factor);
+  if (slot.has_master()) {
+    group.halves.push_back(slot.parameter);
+    group.masters.push_back(slot.value);
+  }
   group.slots.push_back(std::move(slot));
 }
 
@@ -102,7 +107,9 @@ FusedOptimizer::Group& FusedOptimizer::group_for(const Slot& slot, double weight
     counter = step_counters_.end() - 1;
     ones_.push_back(at::ones_like(*counter));
   }
-  groups_.push_back({value.device(), value.scalar_type(), weight_decay, lr_factor, one_thread, {}, *counter});
+  const at::Tensor lr = at::zeros({}, counter->options().dtype(value.is_cpu() ? at::kDouble : at::kFloat));
+  groups_.push_back(
+      {value.device(), value.scalar_type(), weight_decay, lr_factor, one_thread, lr, *counter, {}, {}, {}});
   return groups_.back();
 }
 
@@ -135,7 +142,18 @@ void FusedOptimizer::collect(const Group& group) {
   }
 }
 
-void FusedOptimizer::launch(const Group& group, double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
+void FusedOptimizer::launch(const Group& group, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
+  if (core::on_host(group.lr)) {
+    launch(group, core::host_value(group.lr), found_inf, grad_scale);
+  } else {
+    launch(group, group.lr, found_inf, grad_scale);
+  }
+}
+
+// lr: a number, or a tensor that the kernel reads.
+template <typename Lr>
+void FusedOptimizer::launch(const Group& group, const Lr& lr, const at::Tensor& found_inf,
+                            const at::Tensor& grad_scale) {
   const OptimizerOptions& o = options_;
   Lists& l = lists_;
   std::optional<at::Tensor> scale;
@@ -159,7 +177,18 @@ void FusedOptimizer::launch(const Group& group, double lr, const at::Tensor& fou
   }
 }
 
-void FusedOptimizer::step(double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
+void FusedOptimizer::set_lr(double lr) {
+  const at::NoGradGuard no_grad;
+  for (const Group& group : groups_) {
+    if (core::on_host(group.lr)) {
+      core::set_host_value(group.lr, lr * group.lr_factor);
+    } else {
+      at::Tensor(group.lr).fill_(lr * group.lr_factor);
+    }
+  }
+}
+
+void FusedOptimizer::step(const at::Tensor& found_inf, const at::Tensor& grad_scale) {
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < step_counters_.size(); ++i) {
     if (core::on_host(step_counters_[i])) {
@@ -178,12 +207,10 @@ void FusedOptimizer::step(double lr, const at::Tensor& found_inf, const at::Tens
       if (group.one_thread) {
         alone.emplace();
       }
-      launch(group, lr * group.lr_factor, found_inf, grad_scale);
+      launch(group, found_inf, grad_scale);
     }
-    for (const Slot& slot : group.slots) {
-      if (slot.has_master()) {
-        at::Tensor(slot.parameter).copy_(slot.value);
-      }
+    if (!group.halves.empty()) {
+      at::_foreach_copy_(group.halves, group.masters);
     }
   }
   lists_.clear();

@@ -17,7 +17,8 @@ class FusedOptimizer final : public Optimizer {
   FusedOptimizer(const OptimizerOptions& options, const std::vector<core::Parameter>& parameters);
 
   using Optimizer::step;
-  void step(double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale) override;
+  void set_lr(double lr) override;
+  void step(const at::Tensor& found_inf, const at::Tensor& grad_scale) override;
   [[nodiscard]] std::int64_t state_bytes() const override;
   void save_state(core::State& state) const override;
   void load_state(const core::State& state) override;
@@ -39,9 +40,11 @@ class FusedOptimizer final : public Optimizer {
     at::Device device;
     at::ScalarType dtype;
     double weight_decay, lr_factor;
-    bool one_thread;  // on a CPU: too small to be shared
-    std::vector<Slot> slots;
+    bool one_thread;   // on a CPU: too small to be shared
+    at::Tensor lr;     // 0-dim on the device: float64 on a CPU, else float32, which is all that the kernels there read
     at::Tensor steps;  // float32 0-dim on the device: steps taken; one for all groups of a device
+    std::vector<Slot> slots;
+    std::vector<at::Tensor> halves, masters;  // of the slots that have one
   };
   // The lists of a kernel call; kept between steps for their capacity.
   struct Lists {
@@ -53,7 +56,9 @@ class FusedOptimizer final : public Optimizer {
   // The group that a slot belongs to; a new one if there is none yet.
   Group& group_for(const Slot& slot, double weight_decay, double lr_factor);
   void collect(const Group& group);
-  void launch(const Group& group, double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale);
+  void launch(const Group& group, const at::Tensor& found_inf, const at::Tensor& grad_scale);
+  template <typename Lr>
+  void launch(const Group& group, const Lr& lr, const at::Tensor& found_inf, const at::Tensor& grad_scale);
   // Calls visit(name, tensor) for every tensor of the state.
   template <typename Visit>
   void each_tensor(Visit visit) const;

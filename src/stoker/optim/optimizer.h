@@ -33,12 +33,17 @@ struct OptimizerOptions {
 
 class Optimizer : public core::Stateful {
  public:
+  // The learning rate of the steps that follow. On a GPU it goes into a tensor there: what is in a CUDA graph reads it.
+  virtual void set_lr(double lr) = 0;
   // Moves every parameter that has a gradient.
-  // lr: learning rate of this step. found_inf: float32 [1] on the device, 1 = change nothing (the step counter
+  // found_inf: float32 [1] on the device, 1 = change nothing (the step counter
   // neither); undefined = go ahead. grad_scale: 0-dim or [1], float32 or float64, gradients are divided by it first, in
   // place; undefined = they are true.
-  virtual void step(double lr, const at::Tensor& found_inf, const at::Tensor& grad_scale) = 0;
-  void step(double lr) { step(lr, {}, {}); }
+  virtual void step(const at::Tensor& found_inf, const at::Tensor& grad_scale) = 0;
+  void step(double lr, const at::Tensor& found_inf = {}, const at::Tensor& grad_scale = {}) {
+    set_lr(lr);
+    step(found_inf, grad_scale);
+  }
   // Bytes of state held on the device: moments and master weights.
   [[nodiscard]] virtual std::int64_t state_bytes() const = 0;
 };
@@ -47,9 +52,9 @@ class Optimizer : public core::Stateful {
 
 // Takes the parameters that require gradients now; state tensors are named "optimizer.exp_avg.<parameter>" and so on.
 // float16 and bfloat16 parameters get float32 master weights and moments, and autograd accumulates their gradients in
-// float32 from here on (Tensor::set_grad_dtype; gradients that are there are dropped). One step counter serves all parameters, so a
-// parameter that sits a step out ages with the others (PyTorch counts each by itself). ConfigError for an unknown name
-// or a value out of range.
+// float32 from here on (Tensor::set_grad_dtype; gradients that are there are dropped). One step counter serves all
+// parameters, so a parameter that sits a step out ages with the others (PyTorch counts each by itself). ConfigError for
+// an unknown name or a value out of range.
 [[nodiscard]] std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
                                                         const std::vector<core::Parameter>& parameters);
 

@@ -24,11 +24,15 @@ class OptimizerByParameter final : public optim::Optimizer {
     }
   }
 
-  void step(double lr, const at::Tensor&, const at::Tensor&) override {
+  void set_lr(double lr) override { lr_ = lr; }
+  void step(const at::Tensor&, const at::Tensor& grad_scale) override {
     const at::NoGradGuard no_grad;
     for (Moved& each : moved_) {
       if (each.value.grad().defined()) {
-        options_.name == "sgd" ? sgd(each, lr) : adamw(each, lr);
+        if (grad_scale.defined()) {
+          each.value.mutable_grad().div_(grad_scale);
+        }
+        options_.name == "sgd" ? sgd(each, lr_) : adamw(each, lr_);
         ++each.steps;
       }
     }
@@ -81,6 +85,7 @@ class OptimizerByParameter final : public optim::Optimizer {
   }
 
   optim::OptimizerOptions options_;
+  double lr_ = 0;
   std::vector<Moved> moved_;
 };
 

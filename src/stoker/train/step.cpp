@@ -2,35 +2,33 @@
 #include "stoker/train/step.h"
 
 #include <ATen/Context.h>
-#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/where.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <mutex>
-#include <tuple>
 
 #include "stoker/base/error.h"
 #include "stoker/base/philox.h"
+#include "stoker/core/fused_loss.h"
 #include "stoker/core/host_value.h"
+#include "stoker/device/backend.h"
 #include "stoker/optim/clip.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
-#include "stoker/train/step_report.h"
 
 namespace stoker::train {
 namespace {
 
 // The generator that the model draws from, as a function of where we are: nothing to save, nothing to put back.
-void seed_generator(c10::Device device, std::uint64_t seed, std::int64_t step, std::int64_t part) {
+void seed_generator(c10::Device device, std::uint64_t seed, std::int64_t step) {
   const auto low = static_cast<std::uint32_t>(step);
   const auto high = static_cast<std::uint32_t>(step >> 32);
-  const PhiloxBlock mixed = philox4x32({low, high, static_cast<std::uint32_t>(part), 0x5EED},
-                                       {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  const PhiloxBlock mixed =
+      philox4x32({low, high, 0, 0x5EED}, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard lock(generator.mutex());
   generator.set_current_seed((std::uint64_t{mixed[0]} << 32) | mixed[1]);
@@ -42,37 +40,19 @@ c10::Device device_of(const std::vector<core::Parameter>& parameters) {
 
 }  // namespace
 
-Step::Step(StepParts parts, StepOptions options) : parts_(parts), options_(options), device_(c10::kCPU) {
-  bool trains = false;
-  for (const core::Parameter& parameter : parts_.model.parameters()) {
-    trains = trains || parameter.tensor.requires_grad();
-    device_ = parameter.tensor.device();
-  }
-  if (!trains) {
+Step::Step(StepParts parts, StepOptions options)
+    : parts_(parts),
+      options_(options),
+      device_(device_of(parts.model.parameters())),
+      verdict_({parts.model.loss_names(), options.clip, options.autocast == at::kHalf}, device_) {
+  if (std::ranges::none_of(parts_.model.parameters(),
+                           [](const core::Parameter& each) { return each.tensor.requires_grad(); })) {
     fail<ConfigError>("train.step", "no parameter requires a gradient: every segment is frozen; set freeze lower");
   }
   norm_ = parts_.model.norm_buffers();
   for (const at::Tensor& buffer : norm_) {
     saved_norm_.push_back(at::empty_like(buffer));
   }
-  names_ = {"loss"};
-  const std::vector<std::string> terms = parts_.model.loss_names();
-  if (terms.size() > 1) {
-    names_.insert(names_.end(), terms.begin(), terms.end());
-  }
-  if (options_.clip > 0) {
-    names_.emplace_back("grad_norm");
-  }
-  names_.emplace_back("skipped");
-  if (options_.autocast == at::kHalf) {
-    names_.emplace_back("scale");
-  }
-  if (names_.size() > core::kMaxScalars) {
-    fail<ConfigError>("train.step", "{} values a step are more than the {} that are reported", names_.size(),
-                      core::kMaxScalars);
-  }
-  skipped_ = at::zeros({1}, at::TensorOptions(at::kFloat).device(device_));
-  scalars_ = at::zeros({static_cast<std::int64_t>(names_.size())}, at::TensorOptions(at::kFloat).device(device_));
 }
 
 Step::Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options)
@@ -89,31 +69,30 @@ Step::Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOpti
 
 void Step::compute(const core::Batch& batch, std::int64_t number) {
   RECORD_USER_SCOPE("step.compute");  // a name for profilers; nothing without one
-  const std::int64_t size = batch.size();
-  const std::int64_t largest = std::max<std::int64_t>(1, options_.microbatch > 0 ? options_.microbatch : size);
-  const std::int64_t parts = std::max<std::int64_t>(1, (size + largest - 1) / largest);
-  {
-    const at::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < norm_.size(); ++i) {
-      saved_norm_[i].copy_(norm_[i]);
-    }
-  }
-  drop_gradients();  // another Trainable that shares modules may have left some
-  loss_parts_ = at::Tensor();
+  seed_generator(device_, options_.seed, number);
+  save_norm_buffers();
   try {
-    core::Normalisers normalisers = parts_.model.normalisers(batch);
-    parts_.ranks.all_reduce_sum(normalisers);
-    for (std::int64_t part = 0; part < parts; ++part) {  // balanced: sizes differ by one at most
-      seed_generator(device_, options_.seed, number, part);
-      if (parts == 1) {
-        forward_backward(batch, normalisers);
-      } else {
-        forward_backward(batch.slice(part * size / parts, (part + 1) * size / parts), normalisers);
-      }
-    }
+    accumulate_gradients(batch);
   } catch (...) {
     drop();
     throw;
+  }
+}
+
+void Step::accumulate_gradients(const core::Batch& batch) {
+  const std::int64_t size = batch.size();
+  const std::int64_t largest = std::max<std::int64_t>(1, options_.microbatch > 0 ? options_.microbatch : size);
+  const std::int64_t parts = std::max<std::int64_t>(1, (size + largest - 1) / largest);
+  drop_gradients();  // another Trainable that shares modules may have left some
+  loss_parts_ = at::Tensor();
+  core::Normalisers normalisers = parts_.model.normalisers(batch);
+  parts_.ranks.all_reduce_sum(normalisers);
+  if (parts == 1) {
+    forward_backward(batch, normalisers);
+    return;
+  }
+  for (std::int64_t part = 0; part < parts; ++part) {  // balanced: sizes differ by one at most
+    forward_backward(batch.slice(part * size / parts, (part + 1) * size / parts), normalisers);
   }
 }
 
@@ -125,8 +104,12 @@ void Step::forward_backward(const core::Batch& part, const core::Normalisers& no
     const precision::AutocastGuard autocast(device_.type(), mixed ? options_.autocast : at::kBFloat16, mixed);
     terms = parts_.model.loss(parts_.model.forward(parts_.model.inputs(part)), part);
   }
-  const core::NormalisedLoss loss =
-      core::normalise(terms, normalisers, parts_.scaler.scaling() ? parts_.scaler.current_scale() : at::Tensor());
+  core::DivideTerms divide;
+  if (core::takes_kernels(normalisers)) {
+    divide = [this](const core::LossWork& work) { device::backend_for(device_).divide_terms(work, device_); };
+  }
+  const at::Tensor scale = parts_.scaler.scaling() ? parts_.scaler.current_scale() : at::Tensor();
+  const core::NormalisedLoss loss = core::normalise(terms, normalisers, scale, divide);
   torch::autograd::backward(loss.sums, loss.gradients);
   const at::NoGradGuard no_grad;
   loss_parts_ = loss_parts_.defined() ? loss_parts_ + loss.parts : loss.parts;
@@ -134,40 +117,23 @@ void Step::forward_backward(const core::Batch& part, const core::Normalisers& no
 
 void Step::commit(double lr) {
   RECORD_USER_SCOPE("step.commit");
+  parts_.optimizer.set_lr(lr);
+  take();
+}
+
+void Step::take() {
   const at::NoGradGuard no_grad;
   const std::vector<at::Tensor> grads = optim::gradients(parts_.model.parameters());
-  at::Tensor& found_inf = parts_.scaler.found_inf();
-  at::Tensor grad_norm, grad_scale;
-  if (options_.clip > 0) {
-    std::tie(grad_norm, grad_scale) = norm_and_scale(grads);
-  } else {
-    parts_.scaler.check(grads);
-    grad_scale = parts_.scaler.scaling() ? parts_.scaler.current_scale() : at::Tensor();
-  }
-  judge_and_report(
-      {loss_parts_, grad_norm, options_.autocast == at::kHalf ? parts_.scaler.current_scale() : at::Tensor()},
-      found_inf, skipped_, scalars_);
+  const at::Tensor divisor =
+      verdict_.judge(loss_parts_, grads, parts_.scaler, parts_.ema != nullptr ? &parts_.ema->weight() : nullptr);
   keep_norm_buffers_if_skipped();  // before the averages take them up
-  parts_.optimizer.step(lr, found_inf, grad_scale);
+  parts_.optimizer.step(parts_.scaler.found_inf(), divisor);
   if (parts_.ema != nullptr) {
-    parts_.ema->update(found_inf);
+    parts_.ema->apply();
   }
   parts_.scaler.update();
   parts_.scaler.clear();
   drop_gradients();
-}
-
-// One pass over the gradients, which only reads: their norm tells whether they are finite, and the optimizer divides.
-std::pair<at::Tensor, at::Tensor> Step::norm_and_scale(const std::vector<at::Tensor>& grads) {
-  at::Tensor norm = optim::gradient_norm(grads);
-  optim::mark_non_finite(norm, parts_.scaler.found_inf());
-  if (!parts_.scaler.scaling()) {
-    return {norm, optim::clip_divisor(norm, options_.clip)};
-  }
-  const at::Tensor& scale = parts_.scaler.current_scale();
-  norm = norm / scale;
-  const at::Tensor divisor = optim::clip_divisor(norm, options_.clip);
-  return {norm, divisor.defined() ? divisor * scale : scale};
 }
 
 void Step::drop_gradients() {
@@ -184,19 +150,25 @@ void Step::drop() {
   }
 }
 
+void Step::save_norm_buffers() {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < norm_.size(); ++i) {
+    saved_norm_[i].copy_(norm_[i]);
+  }
+}
+
 void Step::keep_norm_buffers_if_skipped() {
-  const at::Tensor& found_inf = parts_.scaler.found_inf();
-  if (norm_.empty() || (core::on_host(found_inf) && core::host_value(found_inf) == 0)) {
+  const at::Tensor& skip = verdict_.skip();
+  if (core::on_host(skip) && !*skip.const_data_ptr<bool>()) {
     return;
   }
-  const at::Tensor skipped = found_inf > 0;
   for (std::size_t i = 0; i < norm_.size(); ++i) {
-    at::where_out(norm_[i], skipped, saved_norm_[i], norm_[i]);
+    at::where_out(norm_[i], skip, saved_norm_[i], norm_[i]);
   }
 }
 
 void Step::save_state(core::State& state) const {
-  state.tensors["step.skipped"] = skipped_;
+  state.tensors["step.skipped"] = verdict_.skipped();
   if (own_) {
     own_->optimizer->save_state(state);
     own_->scaler.save_state(state);
@@ -204,7 +176,7 @@ void Step::save_state(core::State& state) const {
 }
 
 void Step::load_state(const core::State& state) {
-  core::restore_tensor(skipped_, state, "step.skipped");
+  core::restore_tensor(verdict_.skipped(), state, "step.skipped");
   if (own_) {
     own_->optimizer->load_state(state);
     own_->scaler.load_state(state);

@@ -2,7 +2,7 @@
 // One optimizer step: compute, then commit.
 //
 // compute() runs forward and backward over the microbatches of a global batch; it may throw, and may write only
-// gradients, norm buffers and generators: the first two are put back if it does, the last seeded anew by every step.
+// gradients, norm buffers and generators: the first two are put back if it does, the last are seeded by every step.
 // commit() clips, updates weights, moments, scaler and EMA on preallocated memory, or changes nothing where the
 // gradients are not finite; the host never waits for that verdict. Used by the loop, by trials, and by examples that
 // write the loop by hand.
@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "stoker/core/batch.h"
@@ -23,6 +22,7 @@
 #include "stoker/optim/ema.h"
 #include "stoker/optim/optimizer.h"
 #include "stoker/precision/grad_scaler.h"
+#include "stoker/train/verdict.h"
 
 namespace stoker::train {
 
@@ -60,8 +60,8 @@ class Step final : public core::Stateful {
 
   // What commit() reports: float32, 1-dim, on the device, one value per name. "loss" comes first; "skipped" counts the
   // steps in a row that were not finite and changed nothing.
-  [[nodiscard]] const std::vector<std::string>& scalar_names() const { return names_; }
-  [[nodiscard]] const at::Tensor& scalars() const { return scalars_; }
+  [[nodiscard]] const std::vector<std::string>& scalar_names() const { return verdict_.names(); }
+  [[nodiscard]] const at::Tensor& scalars() const { return verdict_.scalars(); }
 
   void save_state(core::State& state) const override;
   void load_state(const core::State& state) override;
@@ -73,22 +73,23 @@ class Step final : public core::Stateful {
     precision::GradScaler scaler;
   };
   Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options);
+  // The halves of compute() and commit() that a CUDA graph can hold: no number comes from the host, no generator is
+  // seeded, and a batch that stays at one address is all that they read beside the step's own tensors.
+  void accumulate_gradients(const core::Batch& batch);
+  void take();
   void forward_backward(const core::Batch& part, const core::Normalisers& normalisers);
-  // The norm of the true gradients, and what the optimizer is to divide them by.
-  std::pair<at::Tensor, at::Tensor> norm_and_scale(const std::vector<at::Tensor>& grads);
   void drop_gradients();
+  void save_norm_buffers();
   void keep_norm_buffers_if_skipped();
 
   std::unique_ptr<OwnParts> own_;  // null: parts_ are somebody else's
   StepParts parts_;
   StepOptions options_;
   at::Device device_;
-  std::vector<std::string> names_;
+  Verdict verdict_;
   std::vector<at::Tensor> norm_, saved_norm_;  // norm buffers, and their values before compute()
   std::int64_t largest_pass_ = 0;              // samples
   at::Tensor loss_parts_;                      // float64 [terms]
-  at::Tensor skipped_;                         // float32 [1]: steps in a row that changed nothing
-  at::Tensor scalars_;                         // float32 [names]
 };
 
 }  // namespace stoker::train
