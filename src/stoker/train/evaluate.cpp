@@ -1,30 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/train/evaluate.h"
 
-#include <c10/core/InferenceMode.h>
+#include <ATen/core/grad_mode.h>
 
 #include "stoker/base/error.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
 
 namespace stoker::train {
+namespace {
+
+struct Prepared {
+  core::Batch batch;
+  core::TensorList inputs;
+};
+
+// The next batch and what enters the model, in the dtypes that they have without autocast.
+std::optional<Prepared> next(core::Trainable& model, core::BatchSource& source, c10::Device device) {
+  const precision::AutocastGuard plain(device.type(), at::kBFloat16, /*enabled=*/false);
+  std::optional<core::Batch> batch = source.next();
+  if (!batch) {
+    return std::nullopt;
+  }
+  core::TensorList inputs = model.inputs(*batch);
+  return Prepared{std::move(*batch), std::move(inputs)};
+}
+
+}  // namespace
 
 std::vector<core::NamedTensor> evaluate(
     core::Trainable& model, core::BatchSource& source, at::ScalarType dtype,
     const std::function<void(const core::TensorList& outputs, const core::Batch&)>& visit,
     const std::function<bool(const core::Batch&)>& go_on) {
-  const c10::InferenceMode inference;
+  // Autocast keeps its half copies of the weights until the outermost guard ends: one for all batches. It keeps none in
+  // inference mode, and none of weights that require no gradient.
+  const at::NoGradGuard no_grad;
+  const c10::Device device = model.parameters().front().tensor.device();
+  const bool mixed = dtype != at::kFloat;
+  const precision::AutocastGuard autocast(device.type(), mixed ? dtype : at::kBFloat16, mixed);
   std::vector<core::NamedTensor> totals;
   std::int64_t largest_pass = 0;
-  while (const std::optional<core::Batch> batch = source.next()) {
-    const precision::SearchGuard search(batch->size(), largest_pass);
-    core::TensorList inputs = model.inputs(*batch);
-    const bool mixed = dtype != at::kFloat;
-    const precision::AutocastGuard autocast(inputs.front().device().type(), mixed ? dtype : at::kBFloat16, mixed);
-    const core::TensorList outputs = model.forward(std::move(inputs));
-    const auto part = model.evaluate(outputs, *batch);
+  while (std::optional<Prepared> given = next(model, source, device)) {
+    const precision::SearchGuard search(given->batch.size(), largest_pass);
+    const core::TensorList outputs = model.forward(std::move(given->inputs));
+    const auto part = model.evaluate(outputs, given->batch);
     if (visit) {
-      visit(outputs, *batch);
+      visit(outputs, given->batch);
     }
     for (std::size_t i = 0; i < part.size(); ++i) {
       if (totals.size() < part.size()) {
@@ -33,7 +54,7 @@ std::vector<core::NamedTensor> evaluate(
         totals[i].tensor.add_(part[i].tensor);
       }
     }
-    if (go_on && !go_on(*batch)) {
+    if (go_on && !go_on(given->batch)) {
       return {};
     }
   }

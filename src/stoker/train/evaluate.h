@@ -12,7 +12,7 @@
 namespace stoker::train {
 
 // Totals of Trainable::evaluate over all batches of one epoch of source, on the CPU. The model, which must be in
-// evaluation mode, computes in inference mode, with autocast to dtype (kFloat: none).
+// evaluation mode, computes without gradients, with autocast to dtype (kFloat: none), which casts each weight once.
 // DataError if the source has no batch.
 // visit: sees the outputs of each batch, still on the device. go_on: asked after each batch; where it says false, what
 // was summed up is dropped and the result is empty.
