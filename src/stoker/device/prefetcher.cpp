@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "stoker/base/error.h"
-
 namespace stoker::device {
 
 Prefetcher::Prefetcher(std::unique_ptr<core::BatchSource> inner, std::unique_ptr<CopyStream> stream, bool once)
@@ -15,7 +13,9 @@ Prefetcher::Prefetcher(std::unique_ptr<core::BatchSource> inner, std::unique_ptr
 }
 
 Prefetcher::~Prefetcher() {
+  closing_ = true;
   ready_.close();
+  go_on_.release();
   if (thread_.joinable()) {
     thread_.join();
   }
@@ -27,9 +27,17 @@ Prefetcher::~Prefetcher() {
 }
 
 void Prefetcher::run() {
+  bool ended = false;
   for (bool more = true; more;) {
     Item item;
     try {
+      if (once_ && ended) {
+        let_go(/*all=*/true);
+        go_on_.acquire();
+        if (closing_) {
+          return;
+        }
+      }
       let_go(/*all=*/false);
       if (std::optional<core::Batch> batch = inner_->next()) {
         item = copy(std::move(*batch));
@@ -37,8 +45,8 @@ void Prefetcher::run() {
     } catch (...) {
       item.error = std::current_exception();
     }
-    const bool ended = !item.batch && !item.error;
-    more = ready_.push(std::move(item)) && !(once_ && ended);
+    ended = !item.batch && !item.error;
+    more = ready_.push(std::move(item));
   }
   ready_.close();
 }
@@ -85,14 +93,15 @@ std::optional<core::Batch> Prefetcher::next() {
   if (!stream_) {
     return inner_->next();
   }
-  std::optional<Item> item = ready_.pop();
-  if (!item) {
-    fail<ConfigError>("device.prefetcher", "was made for one epoch, which is over");
+  if (std::exchange(ended_, false) && once_) {
+    go_on_.release();
   }
+  std::optional<Item> item = ready_.pop();
   if (item->error) {
     std::rethrow_exception(item->error);
   }
   if (!item->batch) {
+    ended_ = true;
     return std::nullopt;
   }
   stream_->await(*item->copied);

@@ -6,11 +6,13 @@
 // time.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <thread>
 
 #include "stoker/base/bounded_queue.h"
@@ -25,8 +27,8 @@ class Prefetcher final : public core::BatchSource {
   // copied, and one more evens out a late batch.
   static constexpr std::size_t kAhead = 2;
 
-  // stream: null where the batches are already on the device they are for. once: only until the first end of an epoch;
-  // a call of next() beyond it is a ConfigError.
+  // stream: null where the batches are already on the device they are for. once: nothing of an epoch is asked of the
+  // inner source before the first next() beyond the end of the one before.
   Prefetcher(std::unique_ptr<core::BatchSource> inner, std::unique_ptr<CopyStream> stream, bool once = false);
   ~Prefetcher() override;  // at any moment; waits for the loader's batch that is being made, and for copies
 
@@ -57,8 +59,11 @@ class Prefetcher final : public core::BatchSource {
   std::unique_ptr<core::BatchSource> inner_;
   std::unique_ptr<CopyStream> stream_;
   bool once_;
-  std::list<Source> sources_;  // of the thread alone
-  mutable std::mutex mutex_;   // guards copy_seconds_
+  bool ended_ = false;  // the consumer has been told of an epoch's end
+  std::atomic<bool> closing_ = false;
+  std::counting_semaphore<> go_on_{0};  // with once: the consumer asks for the epoch that follows, or goes
+  std::list<Source> sources_;           // of the thread alone
+  mutable std::mutex mutex_;            // guards copy_seconds_
   double copy_seconds_ = 0;
   BoundedQueue<Item> ready_;
   std::jthread thread_;  // last: it uses all of the above

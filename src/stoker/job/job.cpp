@@ -28,6 +28,7 @@
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
 #include "stoker/job/source_listener.h"
+#include "stoker/job/split_evaluation.h"
 #include "stoker/observe/slow_steps.h"
 #include "stoker/train/evaluate.h"
 
@@ -100,8 +101,9 @@ std::function<std::vector<core::MetricValue>()> validation(const Setup& setup, S
   if (size == 0) {
     return {};
   }
-  return [&session, &bus, give_up, size] {
-    return session.evaluate(tasks::Split::kVal, {bus, {session.progress().step, "val", 0, size}, give_up});
+  const auto evaluation = std::make_shared<SplitEvaluation>(setup, session, tasks::Split::kVal);
+  return [evaluation, &session, &bus, give_up, size] {
+    return evaluation->run({bus, {session.progress().step, "val", 0, size}, give_up});
   };
 }
 

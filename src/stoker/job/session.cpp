@@ -126,14 +126,13 @@ void Session::load(const io::Checkpoint& checkpoint) {
   }
 }
 
-std::vector<core::MetricValue> Session::evaluate(tasks::Split split, train::EvaluationWatch watch) {
+std::vector<core::MetricValue> Session::evaluate(core::BatchSource& source, train::EvaluationWatch watch) {
   std::optional<optim::Ema::InPlace> averages;
   if (ema_) {
     averages.emplace(*ema_);
   }
   const train::EvaluationMode mode(*setup_.model);
-  const auto source = setup_.evaluation_source(split);
-  const auto totals = train::evaluate(*setup_.model, *source, setup_.autocast_dtype(), {}, std::ref(watch));
+  const auto totals = train::evaluate(*setup_.model, source, setup_.autocast_dtype(), {}, std::ref(watch));
   if (totals.empty()) {
     return {};
   }

@@ -31,8 +31,9 @@ class Session {
   [[nodiscard]] io::Checkpoint checkpoint(const std::string& kind);
   void load(const io::Checkpoint& checkpoint);
 
-  // Metrics on a split with the weights that a user would get (EMA if there is one); none if watch gave up.
-  [[nodiscard]] std::vector<core::MetricValue> evaluate(tasks::Split split, train::EvaluationWatch watch);
+  // Metrics on an epoch of a source with the weights that a user would get (EMA if there is one); none if watch gave
+  // up.
+  [[nodiscard]] std::vector<core::MetricValue> evaluate(core::BatchSource& source, train::EvaluationWatch watch);
   // What the task has to show of these weights.
   [[nodiscard]] std::vector<tasks::Exhibit> samples();
   // Of the newest evaluation since the start or the resume; empty before it.
