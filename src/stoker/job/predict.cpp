@@ -1,42 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/predict.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/topk.h>
-#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <deque>
+#include <exception>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "stoker/base/bounded_queue.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/device/backend.h"
+#include "stoker/device/prefetcher.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/tasks/registry.h"
 
 namespace stoker::job {
 namespace {
 
-core::Batch to_device(const core::Batch& batch, c10::Device device) {
-  core::Batch moved(batch.position(), batch.indices());
-  for (const core::Field& field : batch.fields()) {
-    moved.set({field.name, field.values.to(device), field.layout, field.offsets});
+// What a thread of its own reads, a batch or two ahead of the model: decoding and computing go on at the same time.
+class ReadAhead final : public core::BatchSource {
+ public:
+  ReadAhead(tasks::UnlabelledSource& source, std::int64_t batch)
+      : read_(2), thread_([this, &source, batch] { run(source, batch); }) {}
+  ~ReadAhead() override {
+    read_.close();  // the thread ends after the batch that it is at
   }
-  return moved;
-}
 
-// On the CPU, without a gradient.
-tasks::Answers ask(LoadedModel& loaded, const core::Batch& batch) {
-  const at::ScalarType dtype = precision::autocast_dtype(loaded.card.precision);
-  const bool mixed = dtype != at::kFloat;
-  const c10::Device device = loaded.device();
-  const precision::AutocastGuard autocast(device.type(), mixed ? dtype : at::kBFloat16, mixed);
-  const core::Batch input = to_device(batch, device);
-  tasks::Answers answers = loaded.model->answers(loaded.model->forward(loaded.model->inputs(input)));
-  if (!answers.values.defined()) {
+  std::optional<core::Batch> next() override {
+    std::optional<Item> item = read_.pop();
+    if (item && item->error) {
+      std::rethrow_exception(item->error);
+    }
+    if (!item) {
+      return std::nullopt;
+    }
+    const std::lock_guard lock(mutex_);
+    samples_.push_back(std::move(item->read->samples));
+    return std::move(item->read->batch);
+  }
+  // Of the oldest batch that next() gave and that nobody has asked for yet. From any thread.
+  std::vector<tasks::UnlabelledSample> samples() {
+    const std::lock_guard lock(mutex_);
+    std::vector<tasks::UnlabelledSample> oldest = std::move(samples_.front());
+    samples_.pop_front();
+    return oldest;
+  }
+
+ private:
+  struct Item {
+    std::optional<tasks::UnlabelledBatch> read;
+    std::exception_ptr error;
+  };
+  void run(tasks::UnlabelledSource& source, std::int64_t batch) {
+    for (bool more = true; more;) {
+      Item item;
+      try {
+        item.read = source.next(batch);
+      } catch (...) {
+        item.error = std::current_exception();
+      }
+      const bool last = !item.read;
+      more = (!last || item.error) && read_.push(std::move(item)) && !last;
+    }
+    read_.close();
+  }
+
+  BoundedQueue<Item> read_;
+  std::mutex mutex_;  // guards samples_
+  std::deque<std::vector<tasks::UnlabelledSample>> samples_;
+  std::jthread thread_;  // last: it uses the queue
+};
+
+// Leaves a core to the thread that reads, for a scope: operators have one thread less, at least one.
+class OneThreadLess {
+ public:
+  OneThreadLess() { at::set_num_threads(std::max(1, before_ - 1)); }
+  ~OneThreadLess() { at::set_num_threads(before_); }
+  OneThreadLess(const OneThreadLess&) = delete;
+  OneThreadLess& operator=(const OneThreadLess&) = delete;
+
+ private:
+  const int before_ = at::get_num_threads();
+};
+
+// A batch whose answers are under way from the device to the host.
+struct Asked {
+  std::vector<Prediction> predictions;
+  tasks::Answers answers;  // float64 on the CPU, there once arrived is over
+  std::unique_ptr<device::Event> arrived;
+};
+
+Asked ask(LoadedModel& loaded, const core::Batch& input, std::vector<tasks::UnlabelledSample> samples) {
+  Asked asked{{}, loaded.model->answers(loaded.model->forward(loaded.model->inputs(input))), nullptr};
+  if (!asked.answers.values.defined()) {
     fail<ConfigError>("job.predict", "{}: a model for {} that gives no answers to predict",
                       printable(loaded.checkpoint.native()), loaded.card.task);
   }
-  answers.values = answers.values.to(at::kCPU, at::kDouble);
-  return answers;
+  asked.answers.values = asked.answers.values.to(at::kCPU, at::kDouble, /*non_blocking=*/true);
+  asked.arrived = device::backend_for(loaded.device()).make_event(loaded.device(), /*timing=*/false);
+  asked.arrived->record();
+  for (tasks::UnlabelledSample& sample : samples) {
+    asked.predictions.push_back({std::move(sample), {}, {}});
+  }
+  return asked;
 }
 
 void fill(std::vector<Prediction>& predictions, const tasks::Answers& answers, int top_k) {
@@ -74,15 +146,30 @@ std::unique_ptr<tasks::UnlabelledSource> open_unlabelled(const LoadedModel& load
 
 void predict(LoadedModel& loaded, tasks::UnlabelledSource& source, int top_k, std::int64_t batch,
              const std::function<void(const Prediction&)>& take) {
-  const c10::InferenceMode inference;
+  const at::NoGradGuard no_grad;
   loaded.model->set_training(false);
-  while (std::optional<tasks::UnlabelledBatch> given = source.next(batch)) {
-    std::vector<Prediction> predictions;
-    for (tasks::UnlabelledSample& sample : given->samples) {
-      predictions.push_back({std::move(sample), {}, {}});
+  const at::ScalarType dtype = precision::autocast_dtype(loaded.card.precision);
+  const bool mixed = dtype != at::kFloat;
+  const precision::AutocastGuard autocast(loaded.device().type(), mixed ? dtype : at::kBFloat16, mixed);
+  const auto finish = [&](Asked& asked) {
+    asked.arrived->wait();
+    fill(asked.predictions, asked.answers, top_k);
+    std::ranges::for_each(asked.predictions, take);
+  };
+  const OneThreadLess operators;
+  auto reading = std::make_unique<ReadAhead>(source, batch);
+  ReadAhead& read = *reading;
+  const auto batches = device::prefetched(std::move(reading), loaded.device(), /*once=*/true);
+  std::optional<Asked> before;  // while its answers are used, the device has the next batch
+  while (const std::optional<core::Batch> input = batches->next()) {
+    Asked asked = ask(loaded, *input, read.samples());
+    if (before) {
+      finish(*before);
     }
-    fill(predictions, ask(loaded, given->batch), top_k);
-    std::ranges::for_each(predictions, take);
+    before = std::move(asked);
+  }
+  if (before) {
+    finish(*before);
   }
 }
 

@@ -28,7 +28,8 @@ struct Prediction {
 [[nodiscard]] std::unique_ptr<tasks::UnlabelledSource> open_unlabelled(const LoadedModel& loaded,
                                                                        const std::vector<std::filesystem::path>& paths);
 
-// Predicts in batches; each result is handed to take in order. top_k is cut to the number of classes.
+// Predicts in batches; each result is handed to take in order, on the caller's thread. The source is read by a thread
+// of its own, a batch or two ahead, to which operators leave a core. top_k is cut to the number of classes.
 void predict(LoadedModel& loaded, tasks::UnlabelledSource& source, int top_k, std::int64_t batch,
              const std::function<void(const Prediction&)>& take);
 
