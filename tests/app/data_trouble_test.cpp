@@ -56,6 +56,34 @@ TEST(DataTrouble, FoldersThatCannotBeTrainedOnAreRefusedByName) {
   EXPECT_FALSE(fs::exists(folder / "runs"));
 }
 
+TEST(DataTrouble, DataOfAnotherTaskIsRefusedUnlessClassesAreAskedFor) {
+  const TempFolder folder;
+  for (int i = 0; i < 12; ++i) {
+    folder.write("cells/images/" + std::to_string(i) + ".png", small_png(i, 16, 16));
+    augment::Image mask;
+    mask.reshape(16, 16, 1);
+    std::fill_n(mask.pixels.data(), 16 * (i + 1), std::uint8_t{255});
+    folder.write("cells/masks/" + std::to_string(i) + ".png", png_of(mask));
+  }
+  folder.write("songs/blues/1.wav", "RIFF");
+  const auto refused = run_all(
+      {Words{"train", "cells"} + kQuick, {"plan", "cells"}, {"info", "cells"}, Words{"train", "songs"} + kQuick},
+      folder.path());
+  for (const Finished& each : refused) {
+    EXPECT_EQ(each.code, kDataError) << each.all();
+    EXPECT_THAT(each.err, AllOf(HasSubstr("looks made for"), HasSubstr("add task=image_classification")));
+  }
+  EXPECT_FALSE(fs::exists(folder / "runs"));
+  const Words forced = Words{"train", "cells", "task=image_classification", "run=forced"} + kQuick;
+  const Finished trained = run_stoker(forced, folder.path());
+  EXPECT_EQ(trained.code, 0) << trained.all();
+  EXPECT_THAT(trained.all(), HasSubstr("its folders are taken as classes all the same"));
+  for (const Words& after : {Words{"eval", "runs/forced"}, Words{"resume", "runs/forced", "epochs=2"}}) {
+    const Finished result = run_stoker(after, folder.path());
+    EXPECT_EQ(result.code, 0) << result.all();
+  }
+}
+
 TEST(DataTrouble, WhatMayNotBeReadIsNamed) {
   const TempFolder folder;
   write_striped_set(folder, "class/", 2);

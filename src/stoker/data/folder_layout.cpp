@@ -9,6 +9,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/data/folder_scan.h"
+#include "stoker/data/foreign_layout.h"
 #include "stoker/data/labels_table.h"
 
 namespace stoker::data {
@@ -140,8 +141,35 @@ void say_empty_folders(const FolderScan& scan, std::size_t level, std::vector<st
   }
 }
 
+struct Look {
+  const fs::path& path;  // as it was given
+  bool classes_meant;
+  const Progress& progress;
+};
+
+// A table of labels says that classes are meant.
+void refuse_foreign(const FolderScan& scan, const Look& look, FolderLayout& found) {
+  if (!scan.labels.path.empty() || !scan.inner_labels.empty()) {
+    return;
+  }
+  const std::optional<ForeignLayout> foreign = foreign_layout(scan);
+  if (!foreign) {
+    return;
+  }
+  if (!look.classes_meant) {
+    fail<DataError>("data.folder",
+                    "{}: looks made for {}, which Stoker does not train yet: {}; if its folders are classes all the "
+                    "same, add task=image_classification",
+                    printable(look.path.native()), foreign->task, foreign->evidence);
+  }
+  found.foreign = true;
+  found.findings.push_back(fmt::format("looks made for {}: {}; its folders are taken as classes all the same",
+                                       foreign->task, foreign->evidence));
+}
+
 // Class folders, split folders or a labels.csv, in a folder or a tar file.
-Drafts recognise(FolderScan& scan, FolderLayout& found) {
+Drafts recognise(FolderScan& scan, const Look& look, FolderLayout& found) {
+  refuse_foreign(scan, look, found);
   std::string& layout = found.name;
   std::vector<std::string>& findings = found.findings;
   if (scan.labels.path.empty()) {
@@ -185,7 +213,7 @@ std::optional<int> split_of_tar(std::string_view name) {
 }
 
 // The drafts of train-*.tar and their like; empty if there are none for training.
-std::optional<Drafts> recognise_shards(const FolderScan& scan, const Progress& progress, FolderLayout& found) {
+std::optional<Drafts> recognise_shards(const FolderScan& scan, const Look& look, FolderLayout& found) {
   std::vector<std::string>& findings = found.findings;
   std::array<std::vector<fs::path>, 3> shards;
   for (const std::string& tar : scan.tars) {
@@ -204,7 +232,8 @@ std::optional<Drafts> recognise_shards(const FolderScan& scan, const Progress& p
     if (shards[i].empty()) {
       continue;
     }
-    FolderScan members = scan_tars(shards[i], progress);
+    FolderScan members = scan_tars(shards[i], look.progress);
+    refuse_foreign(members, look, found);
     describe_passed_over(members, findings);
     found.seen += members.seen;
     const auto tops = top_folders(members);
@@ -222,11 +251,11 @@ std::optional<Drafts> recognise_shards(const FolderScan& scan, const Progress& p
 }
 
 // One tar file, given as the path or alone in a folder.
-FolderLayout recognise_tar(const fs::path& tar, const Progress& progress) {
-  FolderScan scan = scan_tars({tar}, progress);
+FolderLayout recognise_tar(const fs::path& tar, const Look& look) {
+  FolderScan scan = scan_tars({tar}, look.progress);
   FolderLayout layout;
   layout.seen = scan.seen;
-  layout.drafts = recognise(scan, layout);
+  layout.drafts = recognise(scan, look, layout);
   layout.name = "tar file";
   describe_passed_over(scan, layout.findings);
   return layout;
@@ -240,11 +269,12 @@ void add_made_of(FolderScan& scan, FolderLayout& layout) {
 
 }  // namespace
 
-FolderLayout recognise_layout(const fs::path& path, const Progress& progress) {
+FolderLayout recognise_layout(const fs::path& path, bool classes_meant, const Progress& progress) {
+  const Look look{path, classes_meant, progress};
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::regular) {
-    return recognise_tar(path, progress);
+    return recognise_tar(path, look);
   }
   if (status.type() != fs::file_type::directory) {
     fail<DataError>("data.folder", "{}: {}; {}", printable(path.native()),
@@ -252,16 +282,16 @@ FolderLayout recognise_layout(const fs::path& path, const Progress& progress) {
   }
   FolderScan scan = scan_folder(path, progress);
   if (scan.pictures.empty() && scan.tars.size() == 1 && split_of_tar(scan.tars.front()) != 0) {
-    FolderLayout layout = recognise_tar(path / scan.tars.front(), progress);
+    FolderLayout layout = recognise_tar(path / scan.tars.front(), look);
     add_made_of(scan, layout);
     return layout;
   }
   FolderLayout layout;
-  if (std::optional<Drafts> drafts = recognise_shards(scan, progress, layout)) {
+  if (std::optional<Drafts> drafts = recognise_shards(scan, look, layout)) {
     layout.name = "tar shards";
     layout.drafts = std::move(*drafts);
   } else {
-    layout.drafts = recognise(scan, layout);
+    layout.drafts = recognise(scan, look, layout);
   }
   describe_passed_over(scan, layout.findings);
   add_made_of(scan, layout);

@@ -31,10 +31,12 @@ struct FolderLayout {
   std::optional<FileStamp> labels;  // of labels.csv
   std::int64_t seen = 0;            // files and members
   bool loops = false;               // there are links that lead back
+  bool foreign = false;             // laid out for another task
 };
 
-// Looks at a folder or a tar file. DataError if it is missing, unreadable or contradicts itself.
-[[nodiscard]] FolderLayout recognise_layout(const std::filesystem::path& path,
+// Looks at a folder or a tar file. DataError if it is missing, unreadable or contradicts itself, and where it was laid
+// out for another task (foreign_layout.h), unless classes are meant all the same: then a finding says so.
+[[nodiscard]] FolderLayout recognise_layout(const std::filesystem::path& path, bool classes_meant,
                                             const std::function<void(std::int64_t)>& progress);
 
 }  // namespace stoker::data

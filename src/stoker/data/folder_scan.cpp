@@ -24,6 +24,9 @@ constexpr std::array<std::string_view, 7> kPictures = {"jpg", "jpeg", "jpe", "jf
 constexpr std::array<std::string_view, 14> kUnsupported = {"gif", "bmp", "tif", "tiff", "avif", "heic", "heif",
                                                            "jxl", "jp2", "ppm", "pgm",  "pbm",  "tga",  "svg"};
 
+constexpr std::array<std::string_view, 3> kNotes = {"xml", "json", "txt"};
+constexpr std::array<std::string_view, 9> kSounds = {"wav", "flac", "mp3", "ogg", "opus", "m4a", "aac", "aiff", "wma"};
+
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 // Collects files by kind; is_picture() tells of a file whose name does not.
@@ -55,8 +58,13 @@ class Collector {
       scan_.tars.push_back(file.path);
     } else if (end.empty() && is_picture()) {
       scan_.pictures.push_back(std::move(file));
+    } else if (std::ranges::find(kSounds, end) != kSounds.end()) {
+      scan_.sounds.add(file.path);
     } else {
       scan_.other.add(file.path);
+      if (std::ranges::find(kNotes, end) != kNotes.end()) {
+        scan_.notes.push_back(std::move(file));
+      }
     }
   }
   void finish() {
@@ -64,6 +72,7 @@ class Collector {
     if (!std::ranges::is_sorted(scan_.pictures, {}, place)) {  // folders come sorted
       std::ranges::sort(scan_.pictures, {}, place);
     }
+    std::ranges::sort(scan_.notes, {}, place);
     std::ranges::sort(scan_.folders);
     std::ranges::sort(scan_.tars);
     scan_.seen = seen_;
@@ -188,6 +197,7 @@ void describe_passed_over(const FolderScan& scan, std::vector<std::string>& find
   for (const auto& [format, tally] : scan.unsupported) {
     say(tally, fmt::format("pictures of a format that is not supported ({})", format));
   }
+  say(scan.sounds, "sound files");
   say(scan.other, "files that are no pictures");
   say(scan.hidden, "hidden files or folders");
   say(scan.special, "special files (FIFO, device, socket, link in a tar)");

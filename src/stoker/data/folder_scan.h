@@ -48,6 +48,8 @@ struct FolderScan {
   std::vector<std::string> tars;                       // names of *.tar right under root, sorted
   ScannedFile labels;                                  // labels.csv right under root; empty path if there is none
   std::vector<ScannedFile> inner_labels;               // labels.csv one folder down
+  std::vector<ScannedFile> notes;                      // *.xml, *.json, *.txt: what may be said of pictures
+  Tally sounds;                                        // *.wav, *.flac, *.mp3, ...; passed over, too
   Tally other, hidden, special, broken_links, loops;   // passed over
   std::map<std::string, Tally> unsupported;            // passed over, by format as the name's ending tells it
   std::vector<VisitedFolder> visited;                  // of a folder only

@@ -57,11 +57,12 @@ std::vector<std::string> classes_of_all(const std::array<SplitDraft, 3>& drafts)
   return {all.begin(), all.end()};
 }
 
-KnownFolder look_through(const std::filesystem::path& path, bool for_training,
+KnownFolder look_through(const std::filesystem::path& path, const SplitOptions& options,
                          const std::function<void(std::int64_t)>& progress, std::int64_t now) {
   KnownFolder known;
   known.looked = now;
-  FolderLayout layout = recognise_layout(path, progress);
+  const bool for_training = options.for_training;
+  FolderLayout layout = recognise_layout(path, options.classes_meant || !for_training, progress);
   ImageFolder& folder = known.folder;
   folder.layout = std::move(layout.name);
   folder.findings = std::move(layout.findings);
@@ -69,7 +70,7 @@ KnownFolder look_through(const std::filesystem::path& path, bool for_training,
   check_classes(path, folder, for_training ? 2 : 1);
   known.has_val = layout.drafts[1].given;
   known.seen = layout.seen;
-  known.lasting = !layout.loops;
+  known.lasting = !layout.loops && !layout.foreign;  // without the question it is refused the next time
   known.folders = std::move(layout.visited);
   if (layout.labels) {
     known.files.push_back({layout.drafts[0].root / "labels.csv", *layout.labels});
@@ -122,7 +123,7 @@ ImageFolder open_image_folder(const std::filesystem::path& path, const SplitOpti
     progress(known->seen);
   }
   if (!known) {
-    known = look_through(path, options.for_training, progress, index.clock());
+    known = look_through(path, options, progress, index.clock());
     if (options.for_training && keep_known(path, *known, index)) {
       if (std::optional<KnownFolder> mapped = find_known(path, index)) {
         known = std::move(mapped);  // its names are not in our memory

@@ -23,6 +23,8 @@ struct SplitOptions {
   // false: to look at the data only. A single class will do, and classes that train lacks; nothing is said of these nor
   // of pictures that are in train and in val.
   bool for_training = true;
+  // Folders are classes, also where the data was laid out for another task, which is refused otherwise.
+  bool classes_meant = false;
 };
 
 // Whether what was found is kept for the next time.
@@ -58,8 +60,8 @@ struct ImageFolder {
 // progress: called now and then with the number of files seen. Scans in O(n log n), large data the first time only;
 // after that it asks each folder and tar file whether it is unchanged, and the names stay in a mapped file.
 // DataError, saying what was found and what is expected, for: a missing or unreadable folder; no pictures; a single
-// class; a class of val or test that train lacks; a tar or table that is damaged or names what is not there.
-// ConfigError for a share outside [0, 1).
+// class; a class of val or test that train lacks; data that was laid out for another task; a tar or table that is
+// damaged or names what is not there. ConfigError for a share outside [0, 1).
 [[nodiscard]] ImageFolder open_image_folder(const std::filesystem::path& path, const SplitOptions& options = {},
                                             const std::function<void(std::int64_t)>& progress = {},
                                             const IndexOptions& index = default_index());

@@ -74,6 +74,7 @@ std::unique_ptr<tasks::Task> open_task(const tasks::TaskKind& kind, const Reques
   const auto* asked_model = request.options.find("model");
   options.model = saved != nullptr ? saved->model : asked_model != nullptr ? asked_model->value : "";
   options.cuda = cuda;
+  options.named = saved != nullptr || request.options.find("task") != nullptr;
   tasks::check_own_values(kind, options.own);
   double next = now_s() + 1;  // a short look needs no words
   options.progress = [&](std::int64_t files) {

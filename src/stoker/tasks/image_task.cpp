@@ -101,8 +101,10 @@ core::TaskValues settings_of_judging(const core::TaskValues& own) {
 class ImageTask final : public Task {
  public:
   ImageTask(const std::filesystem::path& path, const OpenOptions& options)
-      : folder_(
-            data::open_image_folder(not_a_picture(path), {.val = options.val, .seed = options.seed}, options.progress)),
+      : folder_(data::open_image_folder(
+            not_a_picture(path),
+            {.val = options.val, .seed = options.seed, .classes_meant = options.named || options.adopts},
+            options.progress)),
         own_(options.adopts ? settings_of_judging(options.own) : core::TaskValues{}) {}
 
   [[nodiscard]] std::int64_t size(Split split) const override { return of(split).size(); }

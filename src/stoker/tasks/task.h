@@ -37,6 +37,7 @@ struct OpenOptions {
   core::TaskValues own;    // what was asked for, or a plan's values
   std::string model;       // likewise; empty: not asked
   bool cuda = false;
+  bool named = false;   // the kind was asked for by name: the data is not to be asked whether it is another one's
   bool adopts = false;  // adopt() follows: what a card tells is not to be looked for
   std::function<void(std::int64_t files)> progress;
 };
