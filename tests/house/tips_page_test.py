@@ -58,7 +58,7 @@ class TipsPage(PageTest):
         self.assertEqual(self.data["format"], 1)
         self.assertEqual([tip["id"] for tip in self.data["tips"]], ["grads-to-none", "autocast-bf16", "tf32", "anomaly-mode-off", "pinned-memory"])
         self.assertEqual(self.data["tips"][2]["note"], "needs a GPU")
-        self.assertEqual(self.data["tips"][4]["note"], "waits for the loader")
+        self.assertEqual(self.data["tips"][4]["note"], "needs a GPU")
         cell = self.data["tips"][0]["cells"][0]
         self.assertEqual(cell["model"], "mlp")
         self.assertIn(cell["word"], WORDS)

@@ -70,5 +70,39 @@ TEST(Paired, BlocksTakeTurns) {
   EXPECT_EQ(calls, "a.ba.ba.b");
 }
 
+// Two sides that take known seconds by a clock that only they move.
+struct KnownTimes {
+  double now = 0;
+  int firsts = 0, seconds = 0;
+  Paired paired;
+
+  KnownTimes(double first, double second, PairingOptions options) {
+    options.now = [this] { return now; };
+    const Side a{[&, first] { now += first, ++firsts; }}, b{[&, second] { now += second, ++seconds; }};
+    paired = time_in_turns(a, b, options);
+  }
+};
+
+TEST(Paired, ASideTenTimesSlowerIsDecidedAfterThreePairs) {
+  const PairingOptions options{.seconds = 1000, .far = 10, .call_seconds = 20};
+  const KnownTimes slow(1, 20, options), fast(20, 1, options), nearly(2, 19.9, options);
+  EXPECT_EQ(slow.paired.ratio.pairs, 3);
+  EXPECT_EQ(slow.seconds, 3) << "no call beside the pairs";
+  EXPECT_DOUBLE_EQ(slow.paired.ratio.high, 0.05);
+  EXPECT_EQ(fast.paired.ratio.pairs, 3);
+  EXPECT_EQ(nearly.paired.ratio.pairs, 31);
+  EXPECT_EQ(KnownTimes(1, 20, {.least_pairs = 7, .seconds = 0}).paired.ratio.pairs, 7) << "only where it is asked for";
+}
+
+TEST(Paired, NoiseDecidesNothingAfterThreePairs) {
+  double now = 0;
+  int calls = 0;
+  const Side a{[&] { now += 1; }};
+  const Side b{[&] { now += ++calls == 2 ? 5 : 20; }};  // one pair of them says otherwise
+  const Paired paired =
+      time_in_turns(a, b, {.least_pairs = 7, .seconds = 0, .far = 10, .call_seconds = 20, .now = [&] { return now; }});
+  EXPECT_EQ(paired.ratio.pairs, 7);
+}
+
 }  // namespace
 }  // namespace stoker::study

@@ -135,20 +135,56 @@ TEST(TipsTable, ACellThatTookLongerLeavesLessToTheOthersAndTheEndIsKept) {
   EXPECT_THAT(table.cells.at(1).note, HasSubstr("no time was left"));
 }
 
+TEST(TipsTable, ARowThatIsFarSlowerTakesNoTimeFromTheOthers) {
+  FakeTime time;
+  std::vector<Tip> tips{fake("a", {"cnn", "mlp"}), fake("half", {"cnn", "unet"}), fake("b", {"cnn", "gpt"})};
+  int slow_calls = 0;
+  std::string order;
+  const auto takes = [&](const Tip& tip, double without, double with) {
+    return [&, without, with, id = tip.id](const Setting&, bool on) {
+      return Way{{[&, on, without, with, id] {
+                   time.now += on ? with : without;
+                   slow_calls += on && with > 1 ? 1 : 0;
+                   order += order.ends_with(id) ? "" : " " + id;
+                 }},
+                 {}};
+    };
+  };
+  tips[0].make = takes(tips[0], 0.02, 0.01);
+  tips[1].make = takes(tips[1], 0.025, 5);  // 200 times as long, as float16 on a CPU
+  tips[2].make = takes(tips[2], 0.02, 0.01);
+  TipsOptions options = time.options(60);
+  options.timer = [&](const Side& first, const Side& second, PairingOptions pairing) {
+    time.asked.push_back(pairing.seconds);
+    pairing.now = options.clock;
+    return time_in_turns(first, second, pairing);
+  };
+  const TipsTable table = measure_tips(tips, options);
+  for (const TipCell& cell : table.cells) {
+    const bool slow = cell.tip->id == "half";
+    EXPECT_EQ(text_of(cell.word), slow ? "hurts here" : "helps") << cell.tip->id << " " << cell.note;
+    EXPECT_EQ(cell.ratio.pairs, slow ? 3 : 31) << cell.tip->id;
+  }
+  EXPECT_EQ(slow_calls, 2 * (1 + 2 + 3)) << "one to see that it waits, two to weigh it, three pairs";
+  EXPECT_EQ(order, " a half b half") << "what takes longer than its share waits";
+  ASSERT_EQ(time.asked.size(), 6U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_GT(time.asked[i], 8) << "60 s are six shares of 10, less what the slow ones took to be seen";
+  }
+  EXPECT_LT(table.seconds_taken, 90);
+}
+
 TEST(TipsTable, WhatCannotBeMeasuredSaysWhy) {
   FakeTime time;
-  std::vector<Tip> tips{fake("gpu", {"cnn", "mlp"}, Need::kGpu), fake("pinned", {}, Need::kLoader),
-                        fake("bad", {"cnn"}), fake("good", {"cnn"})};
-  tips[2].make = [](const Setting&, bool) -> Way { throw std::runtime_error("no such kernel\nat x.cpp"); };
+  std::vector<Tip> tips{fake("gpu", {"cnn", "mlp"}, Need::kGpu), fake("bad", {"cnn"}), fake("good", {"cnn"})};
+  tips[1].make = [](const Setting&, bool) -> Way { throw std::runtime_error("no such kernel\nat x.cpp"); };
   const TipsTable table = measure_tips(tips, time.options(1));
-  ASSERT_EQ(table.cells.size(), 4U);
+  ASSERT_EQ(table.cells.size(), 3U);
   EXPECT_EQ(table.cells[0].note, "needs a GPU");
-  EXPECT_EQ(table.cells[1].note, "waits for the loader");
-  EXPECT_EQ(table.cells[2].note, "no such kernel");
-  EXPECT_EQ(text_of(table.cells[3].word), "helps");
+  EXPECT_EQ(table.cells[1].note, "no such kernel");
+  EXPECT_EQ(text_of(table.cells[2].word), "helps");
   const std::string text = tips_text(table);
   EXPECT_THAT(text, HasSubstr("not measured: needs a GPU"));
-  EXPECT_THAT(text, HasSubstr("not measured: waits for the loader"));
   EXPECT_THAT(text, HasSubstr("not measured: no such kernel"));
 }
 

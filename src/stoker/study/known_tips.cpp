@@ -14,7 +14,8 @@ const std::vector<Tip>& known_tips() {
       profiler_off(),      accumulation_16x2(),
       accumulation_16x1(), larger_batch(),
       loader_threads(1),   loader_threads(2),
-      pinned_memory(),     async_copies(),
+      shuffled_order(),    pinned_memory(),
+      async_copies(),
   };
   return all;
 }

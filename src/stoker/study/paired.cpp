@@ -32,18 +32,39 @@ int cut_of(int n) {
   return cut;
 }
 
-double clock_s(Clock clock) { return clock == Clock::kWall ? now_s() : thread_cpu_s(); }
+// The seconds of a block are taken from `ticks`, those of the whole measurement from `wall`.
+struct Clocks {
+  std::function<double()> ticks, wall;
+};
+
+Clocks clocks_of(const PairingOptions& options) {
+  if (options.now) {
+    return {options.now, options.now};
+  }
+  return {options.clock == Clock::kWall ? now_s : thread_cpu_s, now_s};
+}
 
 // Seconds of a call, over a block of them.
-double block(const Side& side, int calls, Clock clock) {
-  const double start = clock_s(clock);
+double block(const Side& side, int calls, const std::function<double()>& clock) {
+  const double start = clock();
   for (int i = 0; i < calls; ++i) {
     side.call();
   }
   if (side.finish) {
     side.finish();
   }
-  return (clock_s(clock) - start) / calls;
+  return (clock() - start) / calls;
+}
+
+// Of a call of the slower side, on the wall.
+double slower_call(const Side& first, const Side& second, const PairingOptions& options, const Clocks& clocks) {
+  if (options.call_seconds > 0) {
+    return options.call_seconds;
+  }
+  (void)block(first, 1, clocks.ticks);
+  (void)block(second, 1, clocks.ticks);
+  const double once = block(first, 1, clocks.wall);
+  return std::max(once, block(second, 1, clocks.wall));
 }
 
 }  // namespace
@@ -80,26 +101,29 @@ Ratio ratio_of(std::span<const double> first, std::span<const double> second) {
           pairs};
 }
 
+bool is_far(const Ratio& ratio, double far) {
+  return far > 0 && ratio.pairs >= kFarPairs && (ratio.low >= far || ratio.high <= 1 / far);
+}
+
 Paired time_in_turns(const Side& first, const Side& second, const PairingOptions& options) {
-  (void)block(first, 1, options.clock);
-  (void)block(second, 1, options.clock);
-  const double once = block(first, 1, Clock::kWall);
-  const double slower = std::max(once, block(second, 1, Clock::kWall));
+  const Clocks clocks = clocks_of(options);
+  const double slower = slower_call(first, second, options, clocks);
   const int calls = std::max(1, static_cast<int>(std::min(1e6, options.block_seconds / std::max(slower, 1e-9))));
   std::vector<double> firsts, seconds;
-  const Stopwatch watch;
+  const double start = clocks.wall();
   for (int pair = 0; pair < options.most_pairs; ++pair) {
-    if (pair >= options.least_pairs && watch.seconds() >= options.seconds) {
+    if (pair >= options.least_pairs && clocks.wall() - start >= options.seconds) {
       break;
     }
     if (pair % 2 == 0) {
-      firsts.push_back(block(first, calls, options.clock));
-      seconds.push_back(block(second, calls, options.clock));
+      firsts.push_back(block(first, calls, clocks.ticks));
+      seconds.push_back(block(second, calls, clocks.ticks));
     } else {
-      seconds.push_back(block(second, calls, options.clock));
-      firsts.push_back(block(first, calls, options.clock));
+      seconds.push_back(block(second, calls, clocks.ticks));
+      firsts.push_back(block(first, calls, clocks.ticks));
     }
-    if (options.stop && options.stop()) {
+    const bool decided = pair + 1 == kFarPairs && is_far(ratio_of(firsts, seconds), options.far);
+    if (decided || (options.stop && options.stop())) {
       break;
     }
   }

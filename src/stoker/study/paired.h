@@ -39,16 +39,27 @@ struct PairingOptions {
   double seconds = 2;           // pairs are added until this is spent, within the two bounds
   double block_seconds = 0.05;  // a figure is that of so many calls in a row, of the slower side
   Clock clock = Clock::kWall;
-  std::function<bool()> stop = {};  // asked after each pair: true ends the measurement early
+  // Of the larger time to the smaller: where each of the first kFarPairs pairs is beyond it, with the same side slower,
+  // no more are taken. 0: least_pairs holds in any case.
+  double far = 0;
+  // Of a call of the slower side, where that is known because both sides have been called: neither is called before the
+  // first pair then. 0: not known.
+  double call_seconds = 0;
+  std::function<bool()> stop = {};   // asked after each pair: true ends the measurement early
+  std::function<double()> now = {};  // for tests: the clock in seconds, instead of either
 };
+
+inline constexpr int kFarPairs = 3;
+// Whether so few pairs tell enough: all of them are beyond far, on one side.
+[[nodiscard]] bool is_far(const Ratio& ratio, double far);
 
 struct Paired {
   double first_seconds = 0, second_seconds = 0;  // median of a call
   Ratio ratio;                                   // first / second
 };
 
-// Both sides are called once for warming up, and again to find how many calls make a block. Then blocks take turns, the
-// side that begins alternating from pair to pair. What a side throws passes through.
+// Both sides are called once for warming up, and again to find how many calls make a block (unless call_seconds tells).
+// Then blocks take turns, the side that begins alternating from pair to pair. What a side throws passes through.
 [[nodiscard]] Paired time_in_turns(const Side& first, const Side& second, const PairingOptions& options = {});
 
 }  // namespace stoker::study

@@ -43,8 +43,7 @@ struct Way {
 enum class Need {
   kNothing,
   kGpu,
-  kHalfUnits,  // a GPU, or a CPU that computes with float16
-  kLoader      // a part of the engine that is still to come
+  kHalfUnits  // a GPU, or a CPU that computes with float16
 };
 
 struct Tip {

@@ -31,6 +31,7 @@ namespace stoker::study {
 // How data comes to the model: tips_data.cpp.
 [[nodiscard]] Tip created_on_device();
 [[nodiscard]] Tip loader_threads(int threads);
+[[nodiscard]] Tip shuffled_order();
 [[nodiscard]] Tip pinned_memory();
 [[nodiscard]] Tip async_copies();
 

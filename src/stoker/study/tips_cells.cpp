@@ -22,7 +22,6 @@ std::string why_not(const Tip& tip, c10::Device on, bool cpu_time) {
   switch (tip.need) {
     case Need::kNothing: return "";
     case Need::kGpu: return on.is_cuda() ? "" : "needs a GPU";
-    case Need::kLoader: return "waits for the loader";
     case Need::kHalfUnits: {
       const std::vector<std::string> flags = device::machine_facts().cpu_flags;
       const bool units =

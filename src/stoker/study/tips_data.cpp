@@ -6,6 +6,7 @@
 #include "stoker/base/fmt.h"
 #include "stoker/data/image_loader.h"
 #include "stoker/data/png_encode.h"
+#include "stoker/device/prefetcher.h"
 #include "stoker/study/intra_op.h"
 #include "stoker/study/step_way.h"
 #include "stoker/study/tip_rows.h"
@@ -44,9 +45,15 @@ class MadeUpPictures final : public data::ByteSource {
   std::vector<std::vector<std::byte>> files_;
 };
 
+struct LoadHabits {
+  int threads = 0;
+  bool shuffle = true;
+};
+
 // An epoch from files to weights. The loader is made anew in each call: its threads must not work ahead while it is the
 // other way's turn.
-Way loading_way(const Setting& setting, int threads) {
+Way loading_way(const Setting& setting, const LoadHabits& habits) {
+  const int threads = habits.threads;
   data::ImageLoaderOptions options;
   options.batch = setting.batch > 0 ? setting.batch : kBatch;
   options.split.source = std::make_shared<MadeUpPictures>(options.batch * kBatches);
@@ -54,6 +61,7 @@ Way loading_way(const Setting& setting, int threads) {
   options.split.labels = data::LabelList(std::vector{data::LabelRun{options.split.size(), 1}});
   options.policy = {.crop = augment::Crop::kRandomResized, .out_width = 32, .out_height = 32, .flip = true};
   options.threads = threads;
+  options.shuffle = habits.shuffle;
   const StepOnBatches engine = engine_step(setting);
   Way way;
   way.side.call = [options, step = engine.step, threads, cores = setting.cores] {
@@ -68,12 +76,64 @@ Way loading_way(const Setting& setting, int threads) {
   return way;
 }
 
-Tip waits_for_the_loader(std::string id, std::string title) {
-  Tip tip;
-  tip.id = std::move(id);
-  tip.title = std::move(title);
-  tip.need = Need::kLoader;
-  return tip;
+// An epoch of batches that a loader has ready in memory: the same one again and again, so that copies are all that is
+// left of loading.
+class ReadyBatches final : public core::BatchSource {
+ public:
+  explicit ReadyBatches(const core::Batch& batch) : batch_(batch) {}
+  [[nodiscard]] std::optional<core::Batch> next() override {
+    return given_++ < kBatches ? std::optional(batch_.slice(0, batch_.size())) : std::nullopt;
+  }
+
+ private:
+  const core::Batch& batch_;
+  std::int64_t given_ = 0;
+};
+
+struct CopyHabits {
+  bool pinned = true;
+  bool ahead = true;  // on a stream and a thread of their own, while the step before computes
+};
+
+// The model's batch on the CPU. Without a GPU no memory is page-locked.
+core::Batch ready_batch(const Setting& setting, bool pinned) {
+  const core::Batch made = make_bench_model(setting.model, {.dtype = setting.dtype, .batch = setting.batch}).batch;
+  core::Batch ready(made.position(), made.indices());
+  for (const core::Field& field : made.fields()) {
+    const bool lock = pinned && setting.device.is_cuda();
+    ready.set({field.name, lock ? field.values.pin_memory() : field.values, field.layout, field.offsets});
+  }
+  return ready;
+}
+
+Way copying_way(const Setting& setting, const CopyHabits& habits) {
+  const StepOnBatches engine = engine_step(setting);
+  Way way;
+  const auto batch = std::make_shared<const core::Batch>(ready_batch(setting, habits.pinned));
+  way.side.call = [batch, step = engine.step, habits, device = setting.device] {
+    std::unique_ptr<core::BatchSource> source = std::make_unique<ReadyBatches>(*batch);
+    if (habits.ahead) {
+      source = device::prefetched(std::move(source), device, /*once=*/true);
+    }
+    while (std::optional<core::Batch> next = source->next()) {
+      step(std::move(*next));
+    }
+  };
+  way.side.finish = wait_for(setting.device);
+  way.outcome = engine.outcome;
+  return way;
+}
+
+Tip about_copies(std::string id, std::string title, std::string without, std::string with, const CopyHabits& habits) {
+  return {
+      .id = std::move(id),
+      .title = std::move(title),
+      .without = std::move(without),
+      .with = std::move(with),
+      .need = Need::kGpu,
+      .models = listed_models(),
+      .make = [habits](const Setting& setting, bool on) { return copying_way(setting, on ? CopyHabits{} : habits); },
+      .own_threads = true};
 }
 
 }  // namespace
@@ -100,11 +160,27 @@ Tip loader_threads(int threads) {
           .without = "0 load, all compute",
           .with = fmt::format("{} load{}, the rest compute (1 at least)", threads, threads == 1 ? "s" : ""),
           .models = {"cnn"},
-          .make = [threads](const Setting& setting, bool on) { return loading_way(setting, on ? threads : 0); },
+          .make = [threads](const Setting& setting,
+                            bool on) { return loading_way(setting, {.threads = on ? threads : 0}); },
           .own_threads = true};
 }
 
-Tip pinned_memory() { return waits_for_the_loader("pinned-memory", "batches in pinned memory"); }
-Tip async_copies() { return waits_for_the_loader("async-copies", "copies beside the computation"); }
+Tip shuffled_order() {
+  return {.id = "shuffled-order",
+          .title = "samples in a shuffled order, computed index by index",
+          .without = "in order",
+          .with = "shuffled",
+          .models = {"cnn"},
+          .make = [](const Setting& setting, bool on) { return loading_way(setting, {.shuffle = on}); }};
+}
+
+Tip pinned_memory() {
+  return about_copies("pinned-memory", "batches in pinned memory", "pageable", "pinned", {.pinned = false});
+}
+
+Tip async_copies() {
+  return about_copies("async-copies", "copies beside the computation", "before each step", "during the step before",
+                      {.ahead = false});
+}
 
 }  // namespace stoker::study

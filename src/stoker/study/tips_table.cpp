@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "stoker/base/clock.h"
@@ -24,64 +25,99 @@ namespace stoker::study {
 namespace {
 
 constexpr double kMostOver = 1.5;  // of the seconds asked for
-
-// A way after two calls, and the peak of its tensors' bytes within a third.
-std::pair<Way, std::int64_t> weigh(const Tip& tip, const Setting& setting, bool with) {
-  if (!tip.counts_bytes) {
-    return {tip.make(setting, with), -1};
-  }
-  device::TensorBytes bytes(setting.device);
-  Way way = tip.make(setting, with);
-  const auto call = [&] {
-    way.side.call();
-    if (way.side.finish) {
-      way.side.finish();
-    }
-  };
-  call();  // moments and buffers exist after it
-  call();
-  bytes.reset_peak();
-  call();
-  return {std::move(way), bytes.peak()};
-}
+constexpr double kFar = 10;        // a side that takes so many times as long needs few pairs
 
 struct Measuring {
   PairingOptions pairing;  // seconds: of the cell as a whole
   std::function<Paired(const Side&, const Side&, const PairingOptions&)> timer;
   std::function<double()> clock;
+  bool may_wait = true;  // a cell that takes longer than its share waits until the others are measured
 };
 
-void measure(TipCell& cell, const Setting& setting, const Measuring& measuring) {
+// A way that has been called, and what that told.
+struct Weighed {
+  Way way;
+  std::int64_t peak = -1;   // bytes of its tensors within the last call
+  double call_seconds = 0;  // of the last call
+  bool waits = false;       // it takes longer than its share, and was called once
+};
+
+constexpr int kFewestCalls = 2 + kFarPairs;
+
+// Two calls and a third whose bytes count; just one before it where so many do not fit into the cell's share.
+Weighed weigh(const Tip& tip, const Setting& setting, bool with, const Measuring& measuring) {
+  std::optional<device::TensorBytes> bytes;
+  if (tip.counts_bytes) {
+    bytes.emplace(setting.device);
+  }
+  Weighed weighed{tip.make(setting, with)};
+  const auto call = [&] {
+    const double start = measuring.clock();
+    weighed.way.side.call();
+    if (weighed.way.side.finish) {
+      weighed.way.side.finish();
+    }
+    weighed.call_seconds = measuring.clock() - start;
+  };
+  call();  // moments and buffers exist after it
+  const bool takes_long = kFewestCalls * weighed.call_seconds > measuring.pairing.seconds;
+  weighed.waits = takes_long && measuring.may_wait;
+  if (weighed.waits) {
+    return weighed;
+  }
+  if (!takes_long) {
+    call();
+  }
+  if (bytes) {
+    bytes->reset_peak();
+  }
+  call();
+  weighed.peak = bytes ? bytes->peak() : -1;
+  return weighed;
+}
+
+// 0, or the seconds of the call for which the cell waits.
+double measure(TipCell& cell, const Setting& setting, const Measuring& measuring) {
   const double began = measuring.clock();
-  const auto [without, bytes_without] = weigh(*cell.tip, setting, false);
-  const auto [with, bytes_with] = weigh(*cell.tip, setting, true);
+  const Weighed without = weigh(*cell.tip, setting, false, measuring);
+  if (without.waits) {
+    return without.call_seconds;
+  }
+  const Weighed with = weigh(*cell.tip, setting, true, measuring);
+  if (with.waits) {
+    return with.call_seconds;
+  }
   PairingOptions pairing = measuring.pairing;
   pairing.seconds = std::max(0.0, began + pairing.seconds - measuring.clock());
-  const Paired paired = measuring.timer(without.side, with.side, pairing);
-  if (paired.ratio.pairs < pairing.least_pairs) {
+  pairing.call_seconds = std::max(without.call_seconds, with.call_seconds);
+  const Paired paired = measuring.timer(without.way.side, with.way.side, pairing);
+  if (paired.ratio.pairs < pairing.least_pairs && !is_far(paired.ratio, pairing.far)) {
     cell.note = "stopped before there were enough pairs";
-    return;
+    return 0;
   }
   if (std::isnan(paired.ratio.median)) {
     cell.note = "the clock saw no time pass";
-    return;
+    return 0;
   }
-  cell.bytes_without = bytes_without;
-  cell.bytes_with = bytes_with;
+  cell.bytes_without = without.peak;
+  cell.bytes_with = with.peak;
   cell.seconds_without = paired.first_seconds;
   cell.seconds_with = paired.second_seconds;
   cell.ratio = paired.ratio;
-  cell.word = word_of(cell.ratio, bytes_without, bytes_with);
+  cell.word = word_of(cell.ratio, without.peak, with.peak);
+  return 0;
 }
 
 // The same, where what goes wrong is a note.
-void fill(TipCell& cell, const Setting& setting, const Measuring& measuring) {
+double fill(TipCell& cell, const Setting& setting, const Measuring& measuring) {
+  double waits_for = 0;
   try {
-    job::with_typed_errors([&] { measure(cell, setting, measuring); });
+    job::with_typed_errors([&] { waits_for = measure(cell, setting, measuring); });
   } catch (const std::exception& error) {
     const std::string_view text = error.what();
     cell.note = printable(text.substr(0, text.find('\n')));
   }
+  return waits_for;
 }
 
 TipsTable head(const TipsOptions& options, c10::Device on) {
@@ -108,6 +144,66 @@ TipsTable head(const TipsOptions& options, c10::Device on) {
 
 bool is_wanted(const TipCell& cell) { return cell.note.empty(); }
 
+// Measures the cells of a table one after the other, each with an equal share of the seconds that are left.
+class Measurer {
+ public:
+  Measurer(const TipsOptions& options, TipsTable& table, c10::Device on, Measuring measuring)
+      : options_(options), table_(table), on_(on), measuring_(std::move(measuring)), start_(measuring_.clock()) {
+    for (TipCell& cell : table.cells) {
+      if (is_wanted(cell)) {
+        cells_.push_back(&cell);
+      }
+    }
+  }
+
+  // Those that take longer than their share come last, the slowest at the end: what they take is nobody else's.
+  void all() {
+    std::size_t left = cells_.size();
+    std::vector<std::pair<double, TipCell*>> waiting;  // with the seconds of a call
+    for (TipCell* cell : cells_) {
+      if (const double seconds = one(*cell, left); seconds > 0) {
+        waiting.emplace_back(seconds, cell);
+      } else {
+        --left;
+      }
+    }
+    measuring_.may_wait = false;
+    std::ranges::stable_sort(waiting, {}, &std::pair<double, TipCell*>::first);
+    for (const auto& [seconds, cell] : waiting) {
+      one(*cell, left--);
+    }
+  }
+  [[nodiscard]] double seconds_taken() const { return measuring_.clock() - start_; }
+
+ private:
+  // As measure().
+  double one(TipCell& cell, std::size_t left) {
+    if (options_.stop && options_.stop()) {
+      table_.stopped = true;
+      cell.note = "stopped before it";
+      return 0;
+    }
+    if (seconds_taken() > kMostOver * options_.seconds) {
+      cell.note = "no time was left for it; give more with --seconds";
+      return 0;
+    }
+    const double seconds_left = std::max(0.0, options_.seconds - seconds_taken());
+    if (options_.progress) {
+      const auto cells = static_cast<int>(cells_.size());
+      options_.progress({cells - static_cast<int>(left) + 1, cells, cell.tip, cell.model, seconds_left});
+    }
+    measuring_.pairing.seconds = seconds_left / static_cast<double>(left);
+    return fill(cell, {.model = cell.model, .device = on_, .cores = table_.intra_op}, measuring_);
+  }
+
+  const TipsOptions& options_;
+  TipsTable& table_;
+  c10::Device on_;
+  Measuring measuring_;
+  double start_;
+  std::vector<TipCell*> cells_;
+};
+
 }  // namespace
 
 TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options) {
@@ -127,31 +223,11 @@ TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options)
   measuring.pairing.most_pairs = options.quick ? kQuickPairs : measuring.pairing.most_pairs;
   measuring.pairing.clock = options.cpu_time ? Clock::kThreadCpu : Clock::kWall;
   measuring.pairing.stop = options.stop;
-  const double start = measuring.clock();
-  int left = static_cast<int>(std::ranges::count_if(table.cells, is_wanted)), number = 0;
-  const int cells = left;
-  for (TipCell& cell : table.cells) {
-    if (!is_wanted(cell)) {
-      continue;
-    }
-    if (options.stop && options.stop()) {
-      table.stopped = true;
-      cell.note = "stopped before it";
-      continue;
-    }
-    const double seconds_left = std::max(0.0, start + options.seconds - measuring.clock());
-    if (measuring.clock() - start > kMostOver * options.seconds) {
-      cell.note = "no time was left for it; give more with --seconds";
-      continue;
-    }
-    if (options.progress) {
-      options.progress({++number, cells, cell.tip, cell.model, seconds_left});
-    }
-    measuring.pairing.seconds = seconds_left / left--;
-    fill(cell, {.model = cell.model, .device = on, .cores = table.intra_op}, measuring);
-  }
+  measuring.pairing.far = kFar;
+  Measurer measurer(options, table, on, std::move(measuring));
+  measurer.all();
   table.stopped = table.stopped || (options.stop && options.stop());
-  table.seconds_taken = measuring.clock() - start;
+  table.seconds_taken = measurer.seconds_taken();
   table.load_after = device::machine_facts().load_1min;
   return table;
 }

@@ -42,7 +42,8 @@ std::string head_text(const TipsTable& table) {
   text += table.cpu_time ? "CPU time of one thread, not the time on the wall.\n" : "";
   text +=
       "Times are medians of a call, taken in turns; ratio: without / with, above 1 the tip helps, with its\n"
-      "95 % interval and the number of pairs; MB: held by tensors at the peak of a call.\n";
+      "95 % interval and the number of pairs (3 where one way takes 10 times as long: the range of these);\n"
+      "MB: held by tensors at the peak of a call.\n";
   text += table.stopped ? "Stopped before its end: this is what was measured by then.\n" : "";
   return text + fmt::format("\n  {:<21} {:>7} {:>7}   {:>5} {:<12} {:>3}  {:>6} {:>6}\n", "", "ms", "with", "ratio",
                             "interval", "n", "MB", "with");
