@@ -30,7 +30,7 @@ SamplerOptions sampler_options(const TokenWindowsOptions& options) {
   sampler.samples = window_count(tokens.numel(), options.context, options.train);
   sampler.batch = options.batch;
   sampler.seed = options.seed;
-  sampler.shuffle = options.train;
+  sampler.shuffle = options.train && options.shuffle;
   sampler.drop_tail = options.drop_tail;
   sampler.rank = options.rank;
   sampler.ranks = options.ranks;

@@ -18,7 +18,8 @@ struct TokenWindowsOptions {
   std::int64_t context = 0;  // tokens a window, T
   std::int64_t batch = 1;    // global: windows over all ranks
   std::uint64_t seed = 0;
-  bool train = true;  // false: every token once, in order, the last window filled up with targets of -100
+  bool train = true;    // false: every token once, in order, the last window filled up with targets of -100
+  bool shuffle = true;  // in training; false: windows in order, the same every epoch but for their shift
   bool drop_tail = false;
   core::Position start;  // the first batch to hand out
   int rank = 0;

@@ -175,6 +175,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   rows.add("epochs", question.weights ? 10 : from_scratch,
            question.weights ? "given weights need few" : "long enough for the schedule to come down");
   rows.add("class_weights", "none", "every sample counts the same");
+  add_shuffle_row(rows);
   add_sampling_row(rows);
   rows.add("label_smoothing", model == "mlp" ? 0.0 : 0.1, "Szegedy et al. 2016, for convolutional networks");
   return std::move(rows.rows);

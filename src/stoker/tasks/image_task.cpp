@@ -98,6 +98,13 @@ core::TaskValues settings_of_judging(const core::TaskValues& own) {
   return kept;
 }
 
+// Whether the order of the indices is that of the classes, as class folders make it.
+bool class_by_class(const data::ImageFolder& folder) {
+  std::size_t runs = 0;
+  folder.train.labels.each_run([&](auto, auto, auto) { ++runs; });
+  return runs == folder.classes.size();
+}
+
 class ImageTask final : public Task {
  public:
   ImageTask(const std::filesystem::path& path, const OpenOptions& options)
@@ -135,6 +142,11 @@ class ImageTask final : public Task {
 
   void settle(const std::string& model, const core::TaskValues& own) override {
     own_ = own;
+    if (!shuffles(own_) && class_by_class(folder_)) {
+      folder_.findings.emplace_back(
+          "shuffle=off: pictures come in the order of their paths, here class by class, and a network forgets a class "
+          "while it sees the others; pictures of all classes in one folder, with a labels.csv, come in another order");
+    }
     card_.classes = folder_.classes;
     card_.pixels = preprocessing(static_cast<int>(whole_value(own, "image_size")), network_channels(model, pictures()));
     card_.pixels.interpolation = interpolation_of(own);
@@ -227,6 +239,7 @@ class ImageTask final : public Task {
     options.policy = policy();
     options.mix = mix_of(own_, request.batch);
     options.batch = request.batch;
+    options.shuffle = shuffles(own_);
     options.order = training_order(own_, folder_.train.labels, request);
     return options;
   }
@@ -301,6 +314,7 @@ TaskKind image_classification() {
                      "by the size and colour of the pictures", "random changes to training pictures"),
       label_smoothing_setting(),
       class_weights_setting(),
+      shuffle_setting(),
       sampling_setting(),
       whole_setting("cache", 0, 1'000'000, "all that fit into a quarter of the free memory",
                     "MB of pictures that stay decoded in memory; 0: none"),

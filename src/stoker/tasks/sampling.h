@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "sampling": whether training takes every sample once an epoch, or each class as often as any other. Used by the tasks
-// that have classes. Thread-safe: no state.
+// "shuffle": whether training takes the samples of an epoch in a shuffled order. "sampling": whether it takes every
+// sample once an epoch, or each class as often as any other. Used by the tasks, the second by those that have classes.
+// Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,11 @@
 #include "stoker/tasks/task.h"
 
 namespace stoker::tasks {
+
+[[nodiscard]] core::TaskSetting shuffle_setting();
+void add_shuffle_row(RecipeRows& rows);
+// True where an older plan lacks the setting. ConfigError for "off" together with sampling=balanced.
+[[nodiscard]] bool shuffles(const core::TaskValues& own);
 
 [[nodiscard]] core::TaskSetting sampling_setting();
 // Its default, with the reason.

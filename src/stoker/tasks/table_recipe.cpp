@@ -73,6 +73,7 @@ std::vector<core::PlanRow> table_recipe(const TableFacts& facts, const std::stri
   plan.add("dropout", kDropout, overfits);
   plan.add("label_smoothing", "0", "the probabilities matter");
   plan.add("class_weights", "none", "every row counts the same");
+  add_shuffle_row(plan);
   add_sampling_row(plan);
   return std::move(plan.rows);
 }
@@ -94,6 +95,7 @@ std::vector<core::TaskSetting> table_settings() {
       real_setting("dropout", 0, 0.95, kDropout, "share of hidden values that training drops"),
       label_smoothing_setting(),
       class_weights_setting(),
+      shuffle_setting(),
       sampling_setting(),
   };
 }

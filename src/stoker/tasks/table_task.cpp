@@ -160,6 +160,7 @@ class TableTask final : public Task {
     options.seed = request.seed;
     options.drop_tail = request.drop_tail;
     options.start = request.start;
+    options.shuffle = shuffles(own_);
     options.order = training_order(own_, encoding_.regression() ? data::LabelList() : train_labels(), request);
     return std::make_unique<data::TensorSource>(std::move(options));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "stoker/tasks/recipe_rows.h"
+#include "stoker/tasks/sampling.h"
 #include "stoker/tasks/task_values.h"
 
 namespace stoker::tasks {
@@ -92,6 +93,7 @@ std::vector<core::PlanRow> text_recipe(const TextFacts& facts) {
   rows.add("model", facts.model.empty() ? "gpt" : facts.model, "a causal transformer");
   rows.add("batch", usual, values.why);
   add_training(rows, facts, values, batch);
+  add_shuffle_row(rows);
   rows.add("tokenizer", facts.tokenizer, facts.tokenizer_reason);
   rows.add("context", network.context, values.why);
   rows.add("layers", network.layers, values.why);
@@ -110,6 +112,7 @@ std::vector<core::PlanRow> text_recipe(const TextFacts& facts) {
 std::vector<core::TaskSetting> text_settings() {
   const auto non_empty = [](std::string_view text) { return !text.empty(); };
   return {
+      shuffle_setting(),
       text_setting("tokenizer", "bytes, characters or a tokenizer.json",
                    "characters where the text has up to 256 different ones, else bytes", "what text is cut into",
                    non_empty),

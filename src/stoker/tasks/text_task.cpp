@@ -13,6 +13,7 @@
 #include "stoker/data/token_windows.h"
 #include "stoker/data/tokenizer.h"
 #include "stoker/models/gpt.h"
+#include "stoker/tasks/sampling.h"
 #include "stoker/tasks/task_values.h"
 #include "stoker/tasks/text_card.h"
 #include "stoker/tasks/text_generate.h"
@@ -165,6 +166,7 @@ class TextTask final : public Task {
     options.seed = request.seed;
     options.drop_tail = request.drop_tail;
     options.start = request.start;
+    options.shuffle = shuffles(own_);
     return std::make_unique<data::TokenWindows>(std::move(options));
   }
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What shuffle= means to every kind of task: the order of the indices or another one each epoch, and every sample once
+// an epoch in both.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "stoker/base/error.h"
+#include "stoker/base/fmt.h"
+#include "stoker/tasks/registry.h"
+#include "stoker/tasks/sampling.h"
+#include "support/picture_set.h"
+
+namespace stoker::tasks {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Indices = std::vector<std::int64_t>;
+using stoker::testing::TempFolder;
+
+constexpr int kEpochs = 2;
+
+struct Data {
+  const char* kind;
+  const char* model;
+  const char* path;
+  core::TaskValues own;
+};
+
+const std::vector<Data> kData{{"image_classification", "mlp", "pictures", {}},
+                              {"tabular", "tabular_mlp", "table.csv", {{"target", "kind"}}},
+                              {"language_model", "gpt", "text.txt", {{"context", "8"}}}};
+
+void write_data(const TempFolder& folder) {
+  stoker::testing::write_striped_set(folder, "pictures/", 8);
+  std::string table = "size,kind\n", text;
+  for (int row = 0; row < 60; ++row) {
+    table += fmt::format("{},{}\n", row * 17 % 60, row % 2 == 0 ? "even" : "odd");
+    text += fmt::format("line {} of a text\n", row);
+  }
+  folder.write("table.csv", table);
+  folder.write("text.txt", text);
+}
+
+std::unique_ptr<Task> open_settled(const Data& data, const TempFolder& folder, const std::string& shuffle) {
+  const core::TaskValues& asked = data.own;
+  OpenOptions options;
+  options.val = 0.1;
+  options.own = asked;
+  options.model = data.model;
+  auto task = task_kind(data.kind).open(folder / data.path, options);
+  Asked question;
+  question.own = asked;
+  core::TaskValues own;
+  for (const core::PlanRow& row : task->recipe(question)) {
+    own[row.key] = row.value;
+  }
+  own["shuffle"] = shuffle.empty() ? own["shuffle"] : shuffle;
+  task->settle(data.model, own);
+  return task;
+}
+
+// The indices of each epoch's samples, in order.
+std::vector<Indices> epochs_of(const Task& task) {
+  BatchRequest request;
+  request.batch = 5;
+  request.seed = 3;
+  const auto source = task.training_batches(request);
+  std::vector<Indices> epochs(kEpochs);
+  for (Indices& epoch : epochs) {
+    while (const std::optional<core::Batch> batch = source->next()) {
+      epoch.insert(epoch.end(), batch->indices().begin(), batch->indices().end());
+    }
+  }
+  return epochs;
+}
+
+TEST(Shuffle, OffIsTheOrderOfTheIndicesAndOnAnotherOneEachEpoch) {
+  const TempFolder folder;
+  write_data(folder);
+  for (const Data& data : kData) {
+    SCOPED_TRACE(data.kind);
+    const auto on = epochs_of(*open_settled(data, folder, "")), off = epochs_of(*open_settled(data, folder, "off"));
+    ASSERT_GT(off[0].size(), 15U);
+    EXPECT_TRUE(std::ranges::is_sorted(off[0]));
+    EXPECT_EQ(off[1], off[0]);
+    EXPECT_NE(on[1], on[0]);
+    for (Indices epoch : on) {
+      EXPECT_NE(epoch, off[0]);
+      std::ranges::sort(epoch);
+      EXPECT_EQ(epoch, off[0]) << "every sample once";
+    }
+  }
+}
+
+TEST(Shuffle, ClassFoldersInTheirOrderAreWarnedOf) {
+  const TempFolder folder;
+  write_data(folder);
+  EXPECT_THAT(open_settled(kData[0], folder, "off")->findings(), Contains(HasSubstr("class by class")));
+  EXPECT_THAT(open_settled(kData[0], folder, "on")->findings(), Not(Contains(HasSubstr("class by class"))));
+}
+
+TEST(Shuffle, AnOlderPlanShufflesAndDrawsCannotBeInOrder) {
+  EXPECT_TRUE(shuffles({}));
+  EXPECT_TRUE(shuffles({{"shuffle", "on"}, {"sampling", "balanced"}}));
+  EXPECT_FALSE(shuffles({{"shuffle", "off"}, {"sampling", "uniform"}}));
+  EXPECT_THROW((void)shuffles({{"shuffle", "off"}, {"sampling", "balanced"}}), ConfigError);
+  EXPECT_THROW(shuffle_setting().check("sometimes"), ConfigError);
+}
+
+}  // namespace
+}  // namespace stoker::tasks
