@@ -42,6 +42,10 @@ void change_plan(train::Plan& plan, const std::string& change) {
   }
   train::setting(key).parse(plan, asked->value);
   plan.notes[key] = {core::Origin::kCommandLine, "changed on resume"};
+  if (train::Plan::Note& steps = plan.notes["steps"]; key == "epochs" && steps.origin == core::Origin::kMeasured) {
+    plan.steps = 0;  // nobody asked for them: time= had room for less than an epoch
+    steps = {core::Origin::kDefault, "as the epochs make them"};
+  }
 }
 
 }  // namespace stoker::job

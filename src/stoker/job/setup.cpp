@@ -17,6 +17,7 @@
 #include "stoker/device/smoke_check.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/safetensors.h"
+#include "stoker/job/epoch_trial.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/job/run_folder.h"
 #include "stoker/job/session.h"
@@ -272,6 +273,10 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
     precision::convert_to_half(setup.model->parameters(), setup.autocast_dtype());
   }
   at::set_num_threads(static_cast<int>(setup.plan.intra_op));
+  if (saved == nullptr && train::has_time_budget(setup.plan, request.options)) {
+    say("measuring how many epochs fit into time= ...");
+    train::fit_time(setup.plan, facts.train_samples, time_epoch(setup));
+  }
   return std::move(setup);
 }
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/epoch_trial.h"
+
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "stoker/base/clock.h"
+#include "stoker/core/communicator.h"
+#include "stoker/device/backend.h"
+#include "stoker/job/setup.h"
+#include "stoker/optim/optimizer.h"
+#include "stoker/precision/grad_scaler.h"
+#include "stoker/train/evaluate.h"
+#include "stoker/train/step.h"
+
+namespace stoker::job {
+namespace {
+
+// A checkpoint is written and synchronised file by file, and read back: measured on a virtual disk of a cloud.
+constexpr double kSaveSeconds = 0.03, kSaveBytesASecond = 200e6;
+
+// Seconds of each of three measurements: the first pass, the second and the evaluation.
+double window_of(const train::Plan& plan) { return std::clamp(0.004 * plan.time, 0.4, 4.0); }
+
+class EpochTrial {
+ public:
+  explicit EpochTrial(const Setup& setup)
+      : setup_(setup),
+        window_(window_of(setup.plan)),
+        scaler_({.scaling = setup.plan.precision == "fp16"}, setup.device),
+        optimizer_(optim::make_optimizer({.name = setup.plan.optimizer}, setup.model->parameters())),
+        step_({*setup.model, *optimizer_, scaler_, ranks_},
+              {.microbatch = setup.plan.microbatch, .autocast = setup.autocast_dtype()}) {}
+
+  // Seconds of an epoch, from those of its first batches; warm_up: after a step for which kernels are built.
+  double epoch(bool warm_up) {
+    const auto source = setup_.training_source({});
+    if (warm_up) {
+      (void)compute(*source);
+    }
+    const Stopwatch watch;
+    std::int64_t samples = 0, steps = 0;
+    while (samples == 0 || watch.seconds() < window_) {
+      samples += compute(*source);
+      ++steps;
+    }
+    const double seconds = watch.seconds() / static_cast<double>(samples);
+    return static_cast<double>(setup_.task->size(tasks::Split::kTrain)) * seconds;
+  }
+
+  // Seconds of a checkpoint, reckoned by its bytes: none is written before there is a run.
+  [[nodiscard]] double save() const {
+    std::int64_t bytes = optimizer_->state_bytes();
+    for (const core::Parameter& parameter : setup_.model->parameters()) {
+      bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+    }
+    return kSaveSeconds + static_cast<double>(bytes) / kSaveBytesASecond;
+  }
+
+  // Seconds of the optimizer's share of a step. Its gradients and its learning rate are 0, so that no weight changes.
+  double commit() {
+    for (const core::Parameter& parameter : setup_.model->parameters()) {
+      if (parameter.tensor.requires_grad()) {
+        parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor.detach());
+      }
+    }
+    optimizer_->step(0);
+    wait();
+    const Stopwatch watch;
+    optimizer_->step(0);
+    wait();
+    const double seconds = watch.seconds();
+    step_.drop();
+    return seconds;
+  }
+
+ private:
+  void wait() const { device::backend_for(setup_.device).synchronize(setup_.device); }
+
+  // Samples of the step that was computed and dropped.
+  std::int64_t compute(core::BatchSource& source) {
+    std::optional<core::Batch> batch = source.next();
+    if (!batch) {
+      batch = source.next();  // a short epoch is over: the next one
+    }
+    step_.compute(*batch, 0);
+    wait();
+    step_.drop();
+    return batch->size();
+  }
+
+  const Setup& setup_;
+  double window_;
+  core::SingleRank ranks_;
+  precision::GradScaler scaler_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  train::Step step_;
+};
+
+// Seconds of an evaluation of the validation split, from those of its first batches.
+double time_evaluation(const Setup& setup) {
+  const std::int64_t size = setup.task->size(tasks::Split::kVal);
+  if (size == 0) {
+    return 0;
+  }
+  const train::EvaluationMode mode(*setup.model);
+  const auto source = setup.evaluation_source(tasks::Split::kVal);
+  const double window = window_of(setup.plan);
+  const Stopwatch watch;
+  std::int64_t samples = 0;
+  double seconds = 0;
+  (void)train::evaluate(*setup.model, *source, setup.autocast_dtype(), {}, [&](const core::Batch& batch) {
+    samples += batch.size();
+    seconds = watch.seconds();
+    return seconds < window;
+  });
+  return seconds / static_cast<double>(samples) * static_cast<double>(size);
+}
+
+}  // namespace
+
+train::EpochTime time_epoch(const Setup& setup) {
+  EpochTrial trial(setup);
+  const double first = trial.epoch(/*warm_up=*/true);
+  const double later = trial.epoch(/*warm_up=*/false);
+  const std::int64_t steps = train::steps_per_epoch(setup.plan, setup.task->size(tasks::Split::kTrain));
+  const double commits = static_cast<double>(steps) * trial.commit();
+  return {first + commits, later + commits, time_evaluation(setup), trial.save()};
+}
+
+}  // namespace stoker::job

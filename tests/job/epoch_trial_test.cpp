@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trial behind time=: it says something of every part of an epoch, and leaves the model as it was.
+#include "stoker/job/epoch_trial.h"
+
+#include <ATen/core/Tensor.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "stoker/job/setup.h"
+#include "support/picture_set.h"
+
+namespace stoker::job {
+namespace {
+
+using stoker::testing::TempFolder;
+using stoker::testing::write_striped_set;
+using Prepared = Setup;  // the fixtures of gtest have something else of that name
+
+std::string bytes(const at::Tensor& tensor) {
+  const at::Tensor flat = tensor.detach().contiguous();
+  return {static_cast<const char*>(flat.const_data_ptr()), flat.nbytes()};
+}
+
+std::vector<std::string> all_of(const tasks::NetworkTrainable& model) {
+  std::vector<std::string> result;
+  for (const core::Parameter& each : model.parameters()) {
+    result.push_back(bytes(each.tensor));
+    result.emplace_back(each.tensor.grad().defined() ? "a gradient" : "none");
+  }
+  for (const core::NamedTensor& each : model.buffers()) {
+    result.push_back(bytes(each.tensor));
+  }
+  return result;
+}
+
+Prepared set_up_in(const TempFolder& folder, std::vector<std::string> words) {
+  words.insert(words.begin(), {"device=cpu", "batch=8", "threads=0", "intra_op=1", "precision=fp32"});
+  Request request = make_request({}, words);
+  request.data = folder / "data";
+  return set_up(request, nullptr, [](const std::string&) {});
+}
+
+TEST(EpochTrial, LeavesTheModelAsItWas) {
+  const TempFolder folder;
+  write_striped_set(folder, "data/train/", 8);
+  write_striped_set(folder, "data/val/", 3, 100);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"model=cnn"},
+                                                {"model=mlp", "optimizer=adamw", "weight_decay=0.1"},
+                                                {"model=cnn", "precision=bf16", "half_weights=on"}}) {
+    const Prepared setup = set_up_in(folder, words);
+    const std::vector<std::string> before = all_of(*setup.model);
+    const train::EpochTime time = time_epoch(setup);
+    EXPECT_GT(time.first, 0);
+    EXPECT_GT(time.later, 0);
+    EXPECT_GT(time.evaluation, 0);
+    EXPECT_TRUE(all_of(*setup.model) == before) << words.front();
+  }
+}
+
+TEST(EpochTrial, ThePlanHasTheEpochsThatFitUnlessTheyAreAskedFor) {
+  const TempFolder folder;
+  write_striped_set(folder, "data/", 8);  // val is cut from it
+  const train::Plan usual = set_up_in(folder, {"model=mlp"}).plan;
+  const train::Plan hour = set_up_in(folder, {"model=mlp", "time=24h"}).plan;
+  EXPECT_EQ(hour.epochs, train::kMostTimes * usual.epochs) << "24 samples do not take a day";
+  EXPECT_EQ(hour.notes.find("epochs")->second.origin, core::Origin::kMeasured);
+  const train::Plan asked = set_up_in(folder, {"model=mlp", "time=24h", "epochs=3"}).plan;
+  EXPECT_EQ(asked.epochs, 3);
+  EXPECT_EQ(asked.notes.find("epochs")->second.origin, core::Origin::kCommandLine);
+}
+
+}  // namespace
+}  // namespace stoker::job
