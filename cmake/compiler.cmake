@@ -44,5 +44,7 @@ endif()
 # mold links the command line in about a second; torch's own libraries have references that it need not resolve.
 find_program(STOKER_MOLD mold)
 if(STOKER_MOLD)
-  add_link_options(-fuse-ld=mold -Wl,--unresolved-symbols=ignore-in-shared-libs)
+  # Without RELRO: where thread-local zeros come first in it, mold 1.10 lets it begin in the middle of a page that need
+  # not be mapped, and the program does not start ("cannot apply additional memory protection after relocation").
+  add_link_options(-fuse-ld=mold -Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,-z,norelro)
 endif()
