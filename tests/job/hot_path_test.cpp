@@ -9,6 +9,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/core/host_value.h"
+#include "stoker/core/parallel.h"
 #include "stoker/device/scalar_ring.h"
 #include "stoker/models/registry.h"
 #include "stoker/tasks/image_classifier.h"
@@ -105,6 +106,7 @@ struct Rig {
     return run_loop(parts, plan, steps);
   }
 
+  core::OneThread alone;  // thousands of small steps, also where another program uses a core
   core::SingleRank ranks;
   std::unique_ptr<optim::Optimizer> optimizer;
   precision::GradScaler scaler;
