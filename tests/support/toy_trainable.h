@@ -18,7 +18,7 @@
 
 namespace stoker::testing {
 
-class ToyTrainable final : public core::Trainable {
+class ToyTrainable : public core::Trainable {
  public:
   explicit ToyTrainable(at::ScalarType dtype = at::kDouble, at::Tensor class_weights = {})
       : class_weights_(std::move(class_weights)) {

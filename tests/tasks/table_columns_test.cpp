@@ -107,6 +107,19 @@ TEST(TableColumns, EachHasANature) {
   EXPECT_EQ(look_at(table.columns[9], all_rows(table)).missing, 95);
 }
 
+// pandas writes inf, R writes Inf: a table takes neither for a number.
+TEST(TableRemarks, AnInfinityAmongNumbersIsNamed) {
+  std::string text = "value,class\n";
+  for (int i = 0; i < 60; ++i) {
+    text += fmt::format("{},{}\n", i == 7 ? "inf" : fmt::format("{:.2f}", i * 1.3), i % 3 == 0 ? "a" : "b");
+  }
+  const data::TableData table = table_of(text);
+  const auto remarks = remarks_on(table, all_rows(table), {.target = "class"});
+  ASSERT_FALSE(remarks.empty());
+  EXPECT_EQ(remarks[0].id, "spoilt_numbers");
+  EXPECT_THAT(remarks[0].text, HasSubstr("1 other value such as \"inf\""));
+}
+
 TEST(TableRemarks, NameWhatAModelOfTablesCannotLearnFrom) {
   std::string text = "title,body,class\n";
   for (int i = 0; i < 60; ++i) {

@@ -118,6 +118,9 @@ struct Rig {
                           {},
                           [&](const char* kind) {
                             time += save_seconds;
+                            if (kind == refused) {
+                              fail<IoError>("test", "the disk is full");
+                            }
                             log.push_back(kind + (" " + std::to_string(progress.step)));
                           },
                           [](std::int64_t index) { return "row " + std::to_string(index); },
@@ -139,6 +142,7 @@ struct Rig {
   bool signals = true;
   bool validates = true;
   double val_loss = 1;
+  std::string refused;                   // kind of checkpoint that cannot be saved
   double time = 1000, save_seconds = 0;  // by the clock on the wall; what a save takes
   std::function<void(core::Position)> before_batch;
   std::int64_t nan_from = std::numeric_limits<std::int64_t>::max();  // step whose samples, and later ones, are NaN
@@ -245,6 +249,19 @@ TEST(Loop, StepsSinceTheLastCheckpointAreSavedBeforeAnErrorEndsIt) {
   fails_at(full, {1, 2}, [] { throw c10::AcceleratorError({}, 2, "CUDA error: out of memory"); });
   EXPECT_THAT(complaint(full, toy_plan(), 10), HasSubstr("out of memory"));
   EXPECT_EQ(full.log.back(), "rescued 6");
+}
+
+TEST(Loop, ABestThatCouldNotBeSavedIsNotRememberedAsOne) {
+  Rig rig;
+  rig.refused = "best";
+  EXPECT_THAT(complaint(rig, toy_plan(), 8), HasSubstr("the disk is full"));
+  EXPECT_EQ(rig.log.back(), "rescued 4");
+  EXPECT_TRUE(std::isnan(rig.progress.best_metric));
+  rig.refused.clear();
+  rig.log.clear();
+  rig.run(toy_plan(), 8);
+  EXPECT_THAT(rig.log, ::testing::Contains("evaluated 4"));
+  EXPECT_THAT(rig.log, ::testing::Contains("best 4"));
 }
 
 // Breaks down in the middle of the parameters.

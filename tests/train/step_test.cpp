@@ -400,5 +400,17 @@ TEST(Step, RefusesAModelWithNothingToTrain) {
   EXPECT_THROW(Step({model, *optimizer, scaler, ranks}, {}), ConfigError);
 }
 
+// Its loss has a term that it does not name.
+class Misnamed final : public ToyTrainable {
+ public:
+  [[nodiscard]] std::vector<std::string> loss_names() const override { return {"cross_entropy"}; }
+};
+
+TEST(Step, TermsThatAreNotNamedAreRefused) {
+  Misnamed model;
+  Step step(model, {.name = "sgd"});
+  EXPECT_THROW(step.compute(toy_batch(8), 0), ConfigError);
+}
+
 }  // namespace
 }  // namespace stoker::train

@@ -63,6 +63,16 @@ TEST(TimeBudget, WhereNoEpochFitsItDecidesTheSteps) {
   EXPECT_EQ(judged.steps, 23);
 }
 
+TEST(TimeBudget, TheStepsOfAnEpochThatDoesNotFitAreItsStepsAtMost) {
+  Plan long_evaluation = plan_for(60);
+  fit_time(long_evaluation, kSamples, {.first = 5, .later = 5, .evaluation = 60});
+  EXPECT_EQ(long_evaluation.steps, 100) << "27.6 s would do for 552 steps, with evaluations of 60 s in between";
+  Plan often = plan_for(60);
+  often.eval_every = 10;
+  fit_time(often, kSamples, {.first = 50, .later = 50, .evaluation = 1});
+  EXPECT_EQ(often.steps, 90) << "55.2 s less an evaluation, 0.6 s a step with its share of the evaluations";
+}
+
 TEST(TimeBudget, ASmallSetIsNotTrainedForHours) {
   Plan plan = plan_for(3600, 12);
   fit_time(plan, kSamples, {.first = 0.1, .later = 0.1, .evaluation = 0});

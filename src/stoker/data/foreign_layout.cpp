@@ -13,7 +13,10 @@ namespace {
 constexpr std::int64_t kSoundsAPicture = 10;  // a cover or a logo beside recordings makes no picture set of them
 
 std::optional<ForeignLayout> find_sounds(const FolderScan& scan) {
-  const auto pictures = static_cast<std::int64_t>(scan.pictures.size());
+  auto pictures = static_cast<std::int64_t>(scan.pictures.size());
+  for (const auto& [ending, files] : scan.unsupported) {
+    pictures += files.count;
+  }
   if (scan.sounds.count == 0 || scan.sounds.count < kSoundsAPicture * pictures) {
     return std::nullopt;
   }

@@ -35,16 +35,6 @@ bool is_missing(std::string_view text) {
   return text.empty() || std::ranges::find(kWords, text) != kWords.end();
 }
 
-std::optional<double> number_in(std::string_view text) {
-  if (text.starts_with('+')) {
-    text.remove_prefix(1);
-  }
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
-  return whole ? std::optional(value) : std::nullopt;
-}
-
 // Values of one column as they come: as numbers for as long as all of them are, with their text kept by first sight.
 class ColumnReader {
  public:
@@ -129,6 +119,16 @@ char separator_of(std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<double> number_in(std::string_view text) {
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+  }
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
+  return whole ? std::optional(value) : std::nullopt;
+}
 
 TableData read_table(const std::filesystem::path& path, const TableOptions& options) {
   const std::string file = printable(path.native());

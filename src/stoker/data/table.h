@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stoker::data {
@@ -34,6 +36,9 @@ struct TableData {
 // number. DataError that names file and line for a row of another width, a repeated or empty column name, a file
 // without a row or of more than 4 GiB, and what CsvReader and read_packed_text refuse.
 [[nodiscard]] TableData read_table(const std::filesystem::path& path, const TableOptions& options);
+
+// The finite number that a field is, a leading plus allowed; nothing for other text, "inf" among it.
+[[nodiscard]] std::optional<double> number_in(std::string_view text);
 
 // The column of that name; DataError with the nearest name if there is none.
 [[nodiscard]] std::size_t find_column(const TableData& table, const std::string& name);

@@ -43,6 +43,17 @@ void ResidentSource::fill(const std::stop_token& stopping) {
   filled_ = set_->fill(*pictures_, stopping);
 }
 
+// On the thread that fills the set, which an error would end together with the process.
+void ResidentSource::remark(const std::exception& error) const {
+  if (!remarks_) {
+    return;
+  }
+  try {
+    remarks_(fmt::format("training pictures are not kept on the device, the loader goes on: {}", error.what()));
+  } catch (...) {  // no memory for the words, or logs that failed: the next event says so on the loop's thread
+  }
+}
+
 // Errors of the filler are reasons to stay with the loader: it has told of the pictures that cannot be had.
 void ResidentSource::epoch_ended() {
   position_ = {position_.epoch + 1, 0};
@@ -55,9 +66,7 @@ void ResidentSource::epoch_ended() {
         fill(stopping);
       } catch (const std::exception& error) {
         set_.reset();
-        if (remarks_) {
-          remarks_(fmt::format("training pictures are not kept on the device, the loader goes on: {}", error.what()));
-        }
+        remark(error);
       }
     });
     return;

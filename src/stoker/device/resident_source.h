@@ -41,6 +41,7 @@ class ResidentSource final : public core::BatchSource {
  private:
   void fill(const std::stop_token& stopping);
   void epoch_ended();
+  void remark(const std::exception& error) const;
   core::Batch make_batch();
 
   std::shared_ptr<const augment::ResidentPictures> pictures_;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/epoch_trial.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "stoker/base/clock.h"
 #include "stoker/core/communicator.h"
@@ -61,9 +63,14 @@ class EpochTrial {
     return kSaveSeconds + static_cast<double>(bytes) / kSaveBytesASecond;
   }
 
-  // Seconds of the optimizer's share of a step. Its gradients and its learning rate are 0, so that no weight changes.
+  // Seconds of the optimizer's share of a step. Its gradients and its learning rate are 0, which may still turn a
+  // weight of -0 into 0: they are put back.
   double commit() {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> weights;
     for (const core::Parameter& parameter : setup_.model->parameters()) {
+      weights.push_back(parameter.tensor.to(c10::kCPU, parameter.tensor.scalar_type(), /*non_blocking=*/false,
+                                            /*copy=*/true));
       if (parameter.tensor.requires_grad()) {
         parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor.detach());
       }
@@ -75,6 +82,9 @@ class EpochTrial {
     wait();
     const double seconds = watch.seconds();
     step_.drop();
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      setup_.model->parameters()[i].tensor.copy_(weights[i]);
+    }
     return seconds;
   }
 
@@ -115,10 +125,12 @@ double time_evaluation(const Setup& setup) {
   double seconds = 0;
   (void)train::evaluate(*setup.model, *source, setup.autocast_dtype(), {}, [&](const core::Batch& batch) {
     samples += batch.size();
+    device::backend_for(setup.device).synchronize(setup.device);
     seconds = watch.seconds();
     return seconds < window;
   });
-  return seconds / static_cast<double>(samples) * static_cast<double>(size);
+  // Without a sample, where all are unreadable, nothing takes time.
+  return samples == 0 ? 0 : seconds / static_cast<double>(samples) * static_cast<double>(size);
 }
 
 }  // namespace

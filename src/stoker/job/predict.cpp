@@ -15,6 +15,7 @@
 #include "stoker/base/bounded_queue.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/core/guarded_memory.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/prefetcher.h"
 #include "stoker/precision/autocast.h"
@@ -102,7 +103,11 @@ Asked ask(LoadedModel& loaded, const core::Batch& input, std::vector<tasks::Unla
     fail<ConfigError>("job.predict", "{}: a model for {} that gives no answers to predict",
                       printable(loaded.checkpoint.native()), loaded.card.task);
   }
+  const bool copied = !asked.answers.values.is_cpu();  // to page-locked memory, which a lost device must not free
   asked.answers.values = asked.answers.values.to(at::kCPU, at::kDouble, /*non_blocking=*/true);
+  if (copied) {
+    asked.answers.values = core::guarded(asked.answers.values);
+  }
   asked.arrived = device::backend_for(loaded.device()).make_event(loaded.device(), /*timing=*/false);
   asked.arrived->record();
   for (tasks::UnlabelledSample& sample : samples) {

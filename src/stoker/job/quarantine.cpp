@@ -76,8 +76,12 @@ bool Quarantine::add(const core::BadSample& bad) {
 
 void Quarantine::append(const std::string& row) {
   std::error_code error;
-  whole_ = std::filesystem::exists(path_, error) ? whole_ : 0;
-  std::filesystem::resize_file(path_, whole_, error);  // takes off half a row, left by a full disk or a killed run
+  const std::uintmax_t size = std::filesystem::file_size(path_, error);
+  if (error || size < whole_) {  // somebody took rows away, or all of it
+    whole_ = error ? 0 : size;
+  } else if (size > whole_) {  // half a row, left by a full disk or a killed run
+    std::filesystem::resize_file(path_, whole_, error);
+  }
   std::ofstream file(path_, std::ios::app);
   const std::string text = whole_ == 0 ? kHeader + row : row;
   file << text;

@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <unordered_set>
@@ -171,11 +170,7 @@ void find_rare_classes(const Looked& looked, std::vector<Finding>& findings) {
 }
 
 void find_missing_header(const Looked& looked, std::vector<Finding>& findings, bool header) {
-  const auto is_value = [](const data::TableColumn& column) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(column.name.data(), column.name.data() + column.name.size(), value);
-    return error == std::errc() && end == column.name.data() + column.name.size();
-  };
+  const auto is_value = [](const data::TableColumn& column) { return data::number_in(column.name).has_value(); };
   if (header && looked.table.columns.size() > 1 && std::ranges::any_of(looked.table.columns, is_value)) {
     const auto first = std::ranges::find_if(looked.table.columns, is_value);
     findings.push_back(finding(Grade::kDoubtful, "header",

@@ -2,7 +2,6 @@
 #include "stoker/tasks/table_columns.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -131,11 +130,8 @@ std::string_view text_of(ColumnNature nature) {
 
 std::vector<std::string> texts_among_numbers(const data::TableColumn& column) {
   std::vector<std::string> texts;
-  std::ranges::copy_if(column.labels, std::back_inserter(texts), [](const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error != std::errc() || end != text.data() + text.size();
-  });
+  std::ranges::copy_if(column.labels, std::back_inserter(texts),
+                       [](const std::string& text) { return !data::number_in(text); });
   return texts;
 }
 

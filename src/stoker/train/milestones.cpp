@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -99,19 +100,25 @@ Milestones::Verdict Milestones::evaluate() {
     return Verdict::kInterrupted;
   }
   const core::MetricValue chosen = event.metrics.front();
+  const auto before = std::tuple(progress.evaluated_step, progress.best_metric, progress.evaluations_without_gain);
   newest_loss_ = loss_of(event.metrics);
   event.best = is_gain(chosen, newest_loss_, progress.best_metric);
   evaluated_before_ = std::exchange(progress.evaluated_step, progress.step);
   progress.best_metric = event.best ? chosen.value : progress.best_metric;
   progress.evaluations_without_gain = event.best ? 0 : progress.evaluations_without_gain + 1;
   const bool gain = event.best;
-  parts_.events.emit(std::move(event));
-  if (parts_.show) {
-    parts_.show();
-  }
-  parts_.feed.add(LoopWork::kEvaluation, parts_.feed.now() - began);
-  if (gain) {
-    save("best");
+  try {
+    parts_.events.emit(std::move(event));
+    if (parts_.show) {
+      parts_.show();
+    }
+    parts_.feed.add(LoopWork::kEvaluation, parts_.feed.now() - began);
+    if (gain) {
+      save("best");
+    }
+  } catch (...) {  // what is saved now must not name a best that is not there: a resume evaluates once more
+    std::tie(progress.evaluated_step, progress.best_metric, progress.evaluations_without_gain) = before;
+    throw;
   }
   const bool enough = plan_.early_stop > 0 && progress.evaluations_without_gain >= plan_.early_stop;
   return enough ? Verdict::kEnough : Verdict::kGoOn;

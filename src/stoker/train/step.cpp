@@ -44,6 +44,7 @@ Step::Step(StepParts parts, StepOptions options)
     : parts_(parts),
       options_(options),
       device_(device_of(parts.model.parameters())),
+      terms_(parts.model.loss_names().size()),
       verdict_({parts.model.loss_names(), options.clip, options.autocast == at::kHalf}, device_) {
   if (std::ranges::none_of(parts_.model.parameters(),
                            [](const core::Parameter& each) { return each.tensor.requires_grad(); })) {
@@ -103,6 +104,10 @@ void Step::forward_backward(const core::Batch& part, const core::Normalisers& no
     const bool mixed = options_.autocast != at::kFloat;
     const precision::AutocastGuard autocast(device_.type(), mixed ? options_.autocast : at::kBFloat16, mixed);
     terms = parts_.model.loss(parts_.model.forward(parts_.model.inputs(part)), part);
+  }
+  if (terms.size() != terms_) {  // what the verdict reports has a place for each name
+    fail<ConfigError>("train.step", "loss() has {} terms, and loss_names() names {}; they must agree", terms.size(),
+                      terms_);
   }
   core::DivideTerms divide;
   if (core::takes_kernels(normalisers)) {

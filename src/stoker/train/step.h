@@ -86,6 +86,7 @@ class Step final : public core::Stateful {
   StepParts parts_;
   StepOptions options_;
   at::Device device_;
+  std::size_t terms_;  // of the loss
   Verdict verdict_;
   std::vector<at::Tensor> norm_, saved_norm_;  // norm buffers, and their values before compute()
   std::int64_t largest_pass_ = 0;              // samples

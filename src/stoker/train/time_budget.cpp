@@ -35,9 +35,12 @@ void fit_time(Plan& plan, std::int64_t train_samples, const EpochTime& time) {
       fmt::format("an epoch of {} steps takes {:.3g} s, evaluations in it {:.3g} s, checkpoints {:.3g} s", epoch_steps,
                   time.later, judging, saving);
   if (first > budget) {
-    const double step = time.first / static_cast<double>(epoch_steps);
-    const double left = std::max(budget - time.evaluation, budget / 2);  // one evaluation, and something to evaluate
-    put_measured(plan, "steps", std::max<std::int64_t>(1, static_cast<std::int64_t>(left / step)),
+    // What comes at the epoch's end does not come here, but for one evaluation; what comes every so many steps does.
+    const double between = (plan.eval_every > 0 ? evaluations * (time.evaluation + time.save) : 0) +
+                           (plan.save_every > 0 ? an_epoch(plan.save_every) * time.save : 0);
+    const double step = (time.first + between) / static_cast<double>(epoch_steps);
+    const double left = std::max(budget - time.evaluation, budget / 2);  // something to evaluate
+    put_measured(plan, "steps", std::clamp<std::int64_t>(static_cast<std::int64_t>(left / step), 1, epoch_steps),
                  fmt::format("time={}s ends within the first epoch: {}", plan.time, spent));
     return;
   }
