@@ -166,7 +166,17 @@ void predict(LoadedModel& loaded, tasks::UnlabelledSource& source, int top_k, st
   ReadAhead& read = *reading;
   const auto batches = device::prefetched(std::move(reading), loaded.device(), /*once=*/true);
   std::optional<Asked> before;  // while its answers are used, the device has the next batch
-  while (const std::optional<core::Batch> input = batches->next()) {
+  const auto next = [&] {
+    try {
+      return batches->next();
+    } catch (...) {  // what was asked before the samples failed is answered
+      if (before) {
+        finish(*before);
+      }
+      throw;
+    }
+  };
+  while (const std::optional<core::Batch> input = next()) {
     Asked asked = ask(loaded, *input, read.samples());
     if (before) {
       finish(*before);

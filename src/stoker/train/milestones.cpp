@@ -163,6 +163,11 @@ void Milestones::rescue(const std::exception& error) {
     return;
   }
   try {
+    skips_.finish();  // a checkpoint never hides a fault
+  } catch (const std::exception& fault) {
+    parts_.events.emit(core::Finding{fault.what()});
+  }
+  try {
     parts_.rescue();
   } catch (const std::exception& second) {
     parts_.events.emit(core::Finding{
