@@ -353,6 +353,35 @@ TEST(EventBus, ASinkThatFailsForWantOfMemoryIsAnErrorOfTheLoop) {
   EXPECT_EQ(others, emitted);
 }
 
+// A loader's thread that emits would end the process with it, or swallow it.
+TEST(EventBus, AnErrorOfItsThreadsIsThrownAtItsMakerAlone) {
+  const testing::MayAllocate here;
+  EventBus bus;
+  std::atomic<int> seen = 0;
+  bus.add(std::make_unique<Probe>(true, [](const Event&) { throw std::bad_alloc(); }));
+  bus.add(std::make_unique<Probe>(true, [&](const Event&) { ++seen; }));
+  const testing::NoMemory none;
+  bool thrown_elsewhere = false;
+  std::thread([&] {
+    const testing::MayAllocate there;
+    try {
+      for (int i = 1; seen < 500; ++i) {  // the failing sink is given up long before the other has seen so much
+        bus.emit(step(i));
+        std::this_thread::yield();
+      }
+    } catch (const std::bad_alloc&) {
+      thrown_elsewhere = true;
+    }
+  }).join();
+  ASSERT_FALSE(thrown_elsewhere);
+  EXPECT_THROW(
+      while (true) {
+        bus.emit(step(1));
+        std::this_thread::yield();
+      },
+      std::bad_alloc);
+}
+
 TEST(EventBus, AnEventThatThereIsNoMemoryForIsNotEmitted) {
   const auto lost = step(1, [] { return 1.0F; });
   int delivered = 0;

@@ -50,7 +50,7 @@ void ResidentSource::remark(const std::exception& error) const {
   }
   try {
     remarks_(fmt::format("training pictures are not kept on the device, the loader goes on: {}", error.what()));
-  } catch (...) {  // no memory for the words, or logs that failed: the next event says so on the loop's thread
+  } catch (const std::exception&) {  // no memory for the words; the loader goes on all the same
   }
 }
 

@@ -174,8 +174,8 @@ struct EventBus::State {
     }
   }
 
-  // Where there is no memory for it, nothing has happened. An error of the bus's own threads is thrown when the event
-  // is on its way.
+  // Where there is no memory for it, nothing has happened. An error of the bus's own threads is thrown at the thread
+  // that made the bus, when its event is on its way: others, such as loaders, would end the process or lose it.
   void emit(std::shared_ptr<Event> event, const FlushRequest& request) {
     std::list<Message> one(1);
     Message& message = one.front();
@@ -194,7 +194,8 @@ struct EventBus::State {
     urgent = urgent || !step || unread >= kGather;
     const bool wake = urgent || messages.empty();
     messages.splice(messages.end(), one);
-    const std::exception_ptr error = std::exchange(failure, nullptr);
+    const std::exception_ptr error =
+        std::this_thread::get_id() == maker ? std::exchange(failure, nullptr) : std::exception_ptr();
     lock.unlock();
     if (wake) {
       not_empty.notify_one();
@@ -204,7 +205,7 @@ struct EventBus::State {
     }
   }
 
-  // On threads of the bus: what cannot be told for want of memory is thrown at whoever emits next.
+  // On threads of the bus: what cannot be told for want of memory is thrown at the maker of the bus.
   void tell(const char* what) noexcept {
     try {
       emit(std::make_shared<Event>(core::Finding{what + current_reason()}), nullptr);
@@ -265,13 +266,14 @@ struct EventBus::State {
 
   Report report;
   std::atomic<std::size_t> sinks = 0;
+  const std::thread::id maker = std::this_thread::get_id();
   std::mutex mutex;  // guards what follows, down to failure
   std::condition_variable not_empty, room;
   std::list<Message> messages;
   int unread = 0;
   bool urgent = false;  // the reader should not wait for more
   bool closed = false;
-  std::exception_ptr failure;  // of a thread of the bus, for whoever emits next
+  std::exception_ptr failure;  // of a thread of the bus, for the next emit() of its maker
   bool reported = false;       // the reader's alone
   std::mutex outlets_mutex;
   std::vector<std::unique_ptr<Outlet>> outlets;

@@ -24,8 +24,8 @@ class EventBus final : public core::EventEmitter {
   // Any thread. Returns at once, unless the scalars of 48 steps wait to be read from the device: their slots are used
   // again after 64 steps, so then it waits for the reader. A slow sink never makes it wait: beyond 256 queued events
   // a sink misses steps (StepFinished::merged counts them) unless it wants_every_step(), and nothing else. Throws
-  // std::bad_alloc where there is no memory for the event, which is then not emitted, or where there was none for the
-  // report that a sink has failed.
+  // std::bad_alloc where there is no memory for the event, which is then not emitted, or, on the thread that made the
+  // bus, where there was none for the report that a sink has failed.
   void emit(core::Event event) override;
   // Any thread. Returns when every awaited sink has been handed what was emitted so far and has flushed it, or was
   // given up: what is on record then outlives the process. Waits for the device and for the files.

@@ -37,7 +37,8 @@ struct ColumnFacts {
 // The columns that alone tell the target, as indices. Half of the rows learn for each value what the target mostly is,
 // or on average; the other half are told what the nearest known value has. A column tells the target if it is wrong at
 // most in one of a thousand rows and once at each border between classes, and at most a twentieth as often as always
-// guessing the most frequent class; of numbers, if a thousandth of the target's variance is left. Rows beyond 20,000 are not asked.
+// guessing the most frequent class; of numbers, if a thousandth of the target's variance is left. Of more than 20,000
+// rows, as many are asked, spread over all.
 // regression: the target is a number column, else classes.
 [[nodiscard]] std::vector<std::size_t> columns_that_tell(const data::TableData& table,
                                                          const std::vector<std::int64_t>& rows, std::size_t target,
