@@ -42,7 +42,7 @@ test: ## Build and run all tests but the long ones
 	@tools/bootstrap doxygen
 	@$(call configure,release)
 	@$(call ninja,release,all headers benches)
-	@ctest --preset release
+	@ctest --preset release -j 2
 
 test-cpus: build ## Run what learns or computes as 9 other kinds of CPU would, and beside busy neighbours: an hour
 	@tools/test_cpus $(RELEASE) $(TESTS)

@@ -38,7 +38,7 @@ def open_as(mode):
 
 def loaders(arguments):
     """Training and held-out pictures, uint8: they are normalised a batch at a time."""
-    pad_crop = v2.RandomCrop(arguments.size, padding=max(1, arguments.size // 8))
+    pad_crop = v2.RandomCrop(arguments.size, padding=max(1, arguments.size // 16))
     crop = [v2.RandomResizedCrop(arguments.size, antialias=True)] if arguments.photographs else [pad_crop]
     margin = arguments.size if arguments.size <= SEEN_WHOLE else (arguments.size * 8 + 6) // 7
     whole = [v2.Resize(margin), v2.CenterCrop(arguments.size)] if arguments.photographs else []
@@ -80,9 +80,9 @@ def train(arguments):
     normalise = Normalise(arguments.grey)
     network = resnet18(num_classes=classes) if arguments.model == "resnet18" else networks.Cnn(classes, 1 if arguments.grey else 3)
     model = network.to(memory_format=torch.channels_last)
-    rate = 0.2 * arguments.batch / 256
+    rate = 0.4 * arguments.batch / 256
     steps = arguments.steps or arguments.epochs * len(data)
-    optimizer = torch.optim.SGD(networks.decay_groups(model, 5e-4), rate, momentum=0.9, nesterov=True, fused=True)
+    optimizer = torch.optim.SGD(networks.decay_groups(model, 1e-3), rate, momentum=0.9, nesterov=True, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=max(2, steps), pct_start=0.2,
                                                    cycle_momentum=False)
     tell("ready")

@@ -143,6 +143,9 @@ TEST(Table, WhatCannotBeIsRefused) {
   folder.write("empty.csv", "");
   folder.write("short.csv", "a,b\n1,2\n");
   folder.write("x.parquet", std::string("PAR1\0PAR1", 9));
+  folder.write("x.xlsx", std::string("PK\x03\x04\x14\0\x06\0", 8));
+  folder.write("x.feather", std::string("ARROW1\0\0", 8));
+  folder.write("x.csv.xz", std::string("\xFD" "7zXZ\0", 6));
   struct Case {
     Words words;
     int code;
@@ -164,6 +167,9 @@ TEST(Table, WhatCannotBeIsRefused) {
       {{"train", "empty.csv", "target=a"}, kDataError, {"is empty"}},
       {{"train", "gone.csv", "target=a"}, kDataError, {"gone.csv"}},
       {{"train", "x.parquet", "target=a"}, kDataError, {"is a Parquet file", "read_parquet"}},
+      {{"train", "x.xlsx", "target=a"}, kDataError, {"a spreadsheet"}},
+      {{"train", "x.feather", "target=a"}, kDataError, {"Feather"}},
+      {{"train", "x.csv.xz", "target=a"}, kDataError, {"packed with xz"}},
       {{"train", "people.csv", "target=pay", "sep=;"},
        kDataError,
        {"has one column with sep=;, \"age,job,same,pay\"", "leave sep= out"}},

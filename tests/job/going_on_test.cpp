@@ -5,12 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/job/job.h"
+#include "stoker/models/builder.h"
+#include "stoker/models/registry.h"
 #include "support/picture_set.h"
 
 namespace stoker::job {
@@ -150,6 +153,28 @@ TEST_F(GoingOn, AFailingRunLeavesItsLastWholeStep) {
   for (const auto& [name, tensor] : last.weights) {
     EXPECT_TRUE(!tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>()) << name;
   }
+}
+
+// As a mask of attention holds them.
+const bool kMaskedIsKnown = [] {
+  models::add_model({"masked", "a test's own"}, [](const models::ModelOptions& options) {
+    models::NetworkBuilder builder(options.seed);
+    builder.begin_segment("all");
+    const models::BatchNorm2d norm = builder.batch_norm("norm", options.channels);
+    norm.running_var.fill_(std::numeric_limits<float>::infinity());
+    const models::Linear fc = builder.linear("fc", options.channels, options.classes);
+    builder.end_segment([=](const at::Tensor& x) { return fc(norm(x).square().mean({2, 3})); });
+    return builder.finish();
+  });
+  return true;
+}();
+
+TEST_F(GoingOn, ABufferMayHoldInfinities) {
+  ASSERT_TRUE(kMaskedIsKnown);
+  EXPECT_THROW((void)train(request("run", {"epochs=9", "optimizer=sgd", "lr=10000", "weight_decay=10", "skip_limit=0",
+                                           "model=masked", "val=0"})),
+               Error);
+  EXPECT_GT(io::CheckpointStore(folder_ / "run/checkpoints").load("last").state.integer("progress.step"), 1);
 }
 
 }  // namespace

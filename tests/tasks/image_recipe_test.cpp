@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
 
 #include "stoker/base/error.h"
 #include "stoker/tasks/image_augment.h"
@@ -55,8 +56,15 @@ TEST(ImageRecipe, SmallColourPictures) {
   EXPECT_EQ(plan.at("batch"), "256");
   EXPECT_EQ(plan.at("optimizer"), "sgd");
   EXPECT_EQ(plan.at("schedule"), "one_cycle");
-  EXPECT_EQ(plan.at("weight_decay"), "0.0005");
+  EXPECT_EQ(plan.at("weight_decay"), "0.001");
   EXPECT_EQ(plan.at("label_smoothing"), "0.1");
+  for (const std::string model : {"cnn48", "cnn64"}) {
+    RecipeQuestion question;
+    question.model = model;
+    auto wider = values(question, {32, 32, 3}, 45'000);
+    EXPECT_EQ(std::exchange(wider.at("model"), "cnn"), model);
+    EXPECT_EQ(wider, plan) << "job trades one for the other in a plan that is made";
+  }
 }
 
 TEST(ImageRecipe, SmallGreyPicturesAreNotMirrored) {
@@ -89,7 +97,7 @@ TEST(ImageClassification, NamesBecomePolicies) {
   EXPECT_EQ(large.resize, 256);  // torchvision's margin
   const augment::ImagePolicy padded = training_policy("pad_crop_flip", small);
   EXPECT_EQ(padded.crop, augment::Crop::kPad);
-  EXPECT_EQ(padded.pad, 4);
+  EXPECT_EQ(padded.pad, 2);
   EXPECT_TRUE(padded.flip);
   EXPECT_EQ(training_policy("resized_crop", large).crop, augment::Crop::kRandomResized);
   EXPECT_FALSE(training_policy("resized_crop", large).flip);

@@ -39,6 +39,7 @@ TEST(TimeBudget, TheScheduleEndsWithinItAndUsesIt) {
       fit_time(plan, kSamples, time);
       EXPECT_LE(run_seconds(plan, plan.epochs, time), kBudgetShare * seconds) << seconds;
       EXPECT_GT(run_seconds(plan, plan.epochs + 1, time), kBudgetShare * seconds) << seconds;
+      EXPECT_EQ(plan.epochs, static_cast<std::int64_t>(epochs_in_time(plan, kSamples, time)));
       EXPECT_EQ(plan.steps, 0);
       const Plan::Note& note = plan.notes.find("epochs")->second;
       EXPECT_EQ(note.origin, core::Origin::kMeasured);
@@ -52,6 +53,7 @@ TEST(TimeBudget, WhereNoEpochFitsItDecidesTheSteps) {
   const EpochTime time{.first = 100, .later = 90, .evaluation = 15};
   Plan plan = plan_for(50);
   fit_time(plan, kSamples, time);
+  EXPECT_DOUBLE_EQ(epochs_in_time(plan_for(50), kSamples, time), 46.0 / 115);
   EXPECT_EQ(plan.steps, 31) << "46 s less an evaluation of 15, a second a step";
   EXPECT_EQ(total_steps(plan, kSamples), 31);
   EXPECT_THAT(plan.notes.find("steps")->second.reason, HasSubstr("ends within the first epoch"));

@@ -63,7 +63,7 @@ struct Fed {
   double seconds = 0;                  // of wall time
   double waited_seconds = 0;           // of these the thread that takes the batches waited for one
   SourceFigures source;                // of that time
-  std::vector<StageFigures> consumer;  // what that thread did in between: "step", "log", "checkpoint", "evaluation"
+  std::vector<StageFigures> consumer;  // what it did in between: "step", "device wait", "log", "checkpoint", ...
 };
 inline constexpr double kFedEach = 2;
 

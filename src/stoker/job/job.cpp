@@ -129,8 +129,10 @@ Job::~Job() = default;
 
 Job Job::prepare(Request request, const Say& say) {
   auto state = std::make_unique<State>();
-  state->request = with_whole_paths(std::move(request));
-  with_typed_errors([&] { state->prepare(say); });
+  with_typed_errors([&] {
+    state->request = with_whole_paths(std::move(request));
+    state->prepare(say);
+  });
   return Job(std::move(state));
 }
 

@@ -2,7 +2,9 @@
 #include "stoker/job/run_checkpoints.h"
 
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/isnan.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -27,15 +29,13 @@ std::optional<core::MetricValue> best_in(const io::CheckpointStore& store) {
                                        : std::optional(core::MetricValue{card.metric, card.metric_value});
 }
 
-bool is_finite(const at::Tensor& tensor) {
-  return !tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>();
-}
-
-// The first tensor that holds an infinity or a NaN; empty: none.
-std::string first_broken(const io::Checkpoint& checkpoint) {
+// The first tensor that holds a NaN or, unless it is a buffer (a mask may), an infinity; empty: none.
+std::string first_broken(const io::Checkpoint& checkpoint, const std::vector<core::NamedTensor>& buffers) {
   for (const auto* tensors : {&checkpoint.weights, &checkpoint.state.tensors}) {
     for (const auto& [name, tensor] : *tensors) {
-      if (!is_finite(tensor)) {
+      const bool is_buffer = std::ranges::find(buffers, name, &core::NamedTensor::name) != buffers.end();
+      if (tensor.is_floating_point() &&
+          (is_buffer ? at::isnan(tensor) : at::isfinite(tensor).logical_not_()).any().item<bool>()) {
         return name;
       }
     }
@@ -81,7 +81,7 @@ void RunCheckpoints::write(const std::string& kind, const io::Checkpoint& checkp
 void RunCheckpoints::rescue() {
   const io::Checkpoint last = session_.checkpoint("last");
   const std::int64_t step = session_.progress().step;
-  if (const std::string broken = first_broken(last); !broken.empty()) {
+  if (const std::string broken = first_broken(last, setup_.model->buffers()); !broken.empty()) {
     bus_.emit(core::Finding{fmt::format("step {} is not saved: {} is not finite", step, printable(broken))});
     return;
   }

@@ -22,6 +22,7 @@
 #include "stoker/job/run_folder.h"
 #include "stoker/job/session.h"
 #include "stoker/job/trials.h"
+#include "stoker/models/registry.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
 #include "stoker/tasks/registry.h"
@@ -195,6 +196,43 @@ Opened open_setup(const Request& request, const train::Plan* saved, const Say& s
   return {std::move(setup), std::move(facts)};
 }
 
+struct Wider {
+  std::string model, reason;  // empty: none
+};
+
+// The widest network of the plan's kind that time= gives enough epochs, where so many of the plan's own fit: a wider
+// one learns more in as many epochs, a narrow one more in the time of too few.
+Wider wider_in_time(const Setup& setup, double epochs) {
+  constexpr double kEnough = 12;
+  Wider found;
+  tasks::ModelRequest request;
+  for (request.name = models::wider_model(setup.plan.model); !request.name.empty();
+       request.name = models::wider_model(request.name)) {
+    const auto flops = static_cast<double>(setup.task->sample_flops(*setup.task->make_model(request)));
+    const double fitting = epochs * static_cast<double>(setup.sample_flops) / flops;
+    if (fitting < kEnough) {
+      break;
+    }
+    found = {request.name, fmt::format("time={}s would do for {:.0f} epochs of {}, for {:.0f} of this wider one",
+                                       setup.plan.time, epochs, setup.plan.model, fitting)};
+  }
+  return found;
+}
+
+// Precision, layout and threads as the plan has them: of a new run, where nobody asked, by timed trials.
+void settle_speed(Setup& setup, const Request& request, const train::Facts& facts, const train::Plan* saved,
+                  const Say& say) {
+  if (saved == nullptr) {
+    StepTrials trials(setup, [&] { say("measuring which precision, layout and threads are fastest here ..."); });
+    train::measure(setup.plan, request.options, facts, trials);
+    setup.model->set_channels_last(setup.plan.layout == "channels_last");
+  }
+  if (setup.plan.half_weights) {
+    precision::convert_to_half(setup.model->parameters(), setup.autocast_dtype());
+  }
+  at::set_num_threads(static_cast<int>(setup.plan.intra_op));
+}
+
 // What a source needs of the plan.
 tasks::BatchRequest batch_request(const Setup& setup) {
   tasks::BatchRequest request;
@@ -264,19 +302,21 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   }
   at::set_num_threads(static_cast<int>(setup.plan.intra_op));
   check_first_batch(setup);
-  if (saved == nullptr) {
-    StepTrials trials(setup, [&] { say("measuring which precision, layout and threads are fastest here ..."); });
-    train::measure(setup.plan, request.options, facts, trials);
-    setup.model->set_channels_last(setup.plan.layout == "channels_last");
+  settle_speed(setup, request, facts, saved, say);
+  if (saved != nullptr || !train::has_time_budget(setup.plan, request.options)) {
+    return std::move(setup);
   }
-  if (setup.plan.half_weights) {
-    precision::convert_to_half(setup.model->parameters(), setup.autocast_dtype());
+  say("measuring how many epochs fit into time= ...");
+  train::EpochTime time = time_epoch(setup);
+  const bool free_model = request.options.find("model") == nullptr && setup.plan.weights.empty();
+  const double epochs = train::epochs_in_time(setup.plan, facts.train_samples, time);
+  if (const Wider wider = free_model ? wider_in_time(setup, epochs) : Wider{}; !wider.model.empty()) {
+    train::decide(setup.plan, "model", wider.model, core::Origin::kMeasured, wider.reason);
+    setup.model = build_model(setup);
+    settle_speed(setup, request, facts, saved, say);
+    time = time_epoch(setup);
   }
-  at::set_num_threads(static_cast<int>(setup.plan.intra_op));
-  if (saved == nullptr && train::has_time_budget(setup.plan, request.options)) {
-    say("measuring how many epochs fit into time= ...");
-    train::fit_time(setup.plan, facts.train_samples, time_epoch(setup));
-  }
+  train::fit_time(setup.plan, facts.train_samples, time);
   return std::move(setup);
 }
 

@@ -16,6 +16,9 @@ struct CnnShape {
   double logit_scale = 0.125;                       // tames the first steps at a high learning rate
 };
 
+inline constexpr CnnShape kCnn48{.widths = {48, 96, 192}};
+inline constexpr CnnShape kCnn64{.widths = {64, 128, 256}};
+
 // After David Page's ResNet-9 ("How to train your ResNet", 2018) and Keller Jordan's airbench (2024): every convolution
 // that changes the width is followed by pooling before its norm, so that most work happens at low resolution.
 // Segments stem, layer1, layer2, head.

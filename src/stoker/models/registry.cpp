@@ -28,12 +28,14 @@ struct Registry {
 Registry& registry() {
   static Registry all = [] {
     Registry made;
-    const auto add = [&](const char* name, const char* text, auto make) {
-      made.infos.push_back({name, text});
+    const auto add = [&](const char* name, const char* text, auto make, const char* wider = "") {
+      made.infos.push_back({name, text, wider});
       made.makers.emplace_back(make);
     };
     add("mlp", "two hidden layers of 256: the smallest, for checks", [](auto& options) { return make_mlp(options); });
-    add("cnn", "small residual network: the default up to 96 pixels", [](auto& options) { return make_cnn(options); });
+    add("cnn", "small residual network: the default up to 96 pixels", [](auto& o) { return make_cnn(o); }, "cnn48");
+    add("cnn48", "cnn with 48 channels in its stem for 32", [](auto& o) { return make_cnn(o, kCnn48); }, "cnn64");
+    add("cnn64", "cnn with 64 channels in its stem", [](auto& o) { return make_cnn(o, kCnn64); });
     add("resnet18", "11.7 M parameters: the default for larger pictures", make_resnet18);
     add("resnet34", "21.8 M parameters", make_resnet34);
     add("resnet50", "25.6 M parameters, bottleneck blocks", make_resnet50);
@@ -63,6 +65,11 @@ std::size_t check_model_name(const std::string& name) {
 }  // namespace
 
 const std::vector<ModelInfo>& known_models() { return registry().infos; }
+
+std::string wider_model(const std::string& name) {
+  const std::size_t place = registry().find(name);
+  return place < registry().infos.size() ? registry().infos[place].wider : "";
+}
 
 void add_model(ModelInfo info, std::function<std::unique_ptr<Network>(const ModelOptions&)> make) {
   if (info.name.empty() || registry().find(info.name) < registry().infos.size()) {

@@ -26,10 +26,15 @@ struct ModelOptions {
 struct ModelInfo {
   std::string name;
   std::string text;  // one line for people: what it is and when to take it
+  // The same network with more channels, which learns more where there is time for it; empty: there is none.
+  std::string wider = {};
 };
 
 // All of them, in the order in which help shows them.
 [[nodiscard]] const std::vector<ModelInfo>& known_models();
+
+// ModelInfo::wider of a model of that name; empty, too, where there is none of that name.
+[[nodiscard]] std::string wider_model(const std::string& name);
 
 // A program's own network for pictures, from here on known like the reference ones: `model=NAME` trains it, and its
 // checkpoints load in every program that adds it. make: as make_network(). On one thread, before the first request.

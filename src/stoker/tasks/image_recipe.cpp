@@ -44,7 +44,7 @@ struct Sgd {
   const char* schedule;
   double warmup;
 };
-constexpr Sgd kCnn{.lr = 0.2, .weight_decay = 5e-4, .schedule = "one_cycle", .warmup = 0.2};
+constexpr Sgd kCnn{.lr = 0.4, .weight_decay = 1e-3, .schedule = "one_cycle", .warmup = 0.2};
 constexpr Sgd kCnnFromWeights{.lr = 0.02, .weight_decay = 5e-4, .schedule = "one_cycle", .warmup = 0.2};
 constexpr Sgd kResNet{.lr = 0.1, .weight_decay = 1e-4, .schedule = "cosine", .warmup = 0.05};
 constexpr Sgd kResNetFromWeights{.lr = 0.01, .weight_decay = 1e-4, .schedule = "cosine", .warmup = 0.05};
@@ -147,6 +147,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   const int image_size = question.image_size > 0 ? question.image_size : default_image_size(pictures);
   const bool small = image_size <= kSmallPicture;
   const std::string model = !question.model.empty() ? question.model : small ? "cnn" : "resnet18";
+  const bool is_cnn = model.starts_with("cnn");  // of whichever width
   rows.add("model", model, small ? "small pictures" : "photographs");
   rows.add("image_size", image_size,
            fmt::format("the pictures are {} x {} pixels (median)", pictures.width, pictures.height));
@@ -159,19 +160,19 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   rows.add("bad_budget", 0.001, "many are");
   add_reading_rows(rows);
   rows.add("retry_bad", "off", "what is unchanged is as bad as it was");
-  const std::int64_t batch = default_batch(train_samples, model == "cnn" ? 512 : question.cuda ? 256 : 64);
+  const std::int64_t batch = default_batch(train_samples, is_cnn ? 512 : question.cuda ? 256 : 64);
   rows.add("batch", batch, "at least 100 steps an epoch where the data allows it");
   add_augment_rows(rows, std::clamp<std::int64_t>(train_samples, 1, question.batch > 0 ? question.batch : batch));
   const bool adaptive = question.optimizer == "adam" || question.optimizer == "adamw" || model == "mlp";
   if (adaptive) {
     add_adaptive(rows, question.optimizer.empty() ? "adamw" : question.optimizer, question.weights);
-  } else if (model == "cnn") {
+  } else if (is_cnn) {
     add_sgd(rows, question.weights ? kCnnFromWeights : kCnn, "found on CIFAR-10");
   } else {
     add_sgd(rows, question.weights ? kResNetFromWeights : kResNet,
             question.weights ? "small steps from given weights" : "He et al. 2016, with cosine decay");
   }
-  const int from_scratch = model != "cnn" ? 30 : train_samples >= 20'000 ? 16 : 12;  // cnn: that of small pictures
+  const int from_scratch = !is_cnn ? 30 : train_samples >= 20'000 ? 16 : 12;  // cnn: that of small pictures
   rows.add("epochs", question.weights ? 10 : from_scratch,
            question.weights ? "given weights need few" : "long enough for the schedule to come down");
   rows.add("class_weights", "none", "every sample counts the same");

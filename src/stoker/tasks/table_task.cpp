@@ -4,6 +4,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -294,10 +295,13 @@ TaskKind tabular() {
   kind.files = {{"test"}};
   kind.models = {"tabular_mlp"};
   kind.recognises = [](const fs::path& path) {
-    const fs::path end = path.extension();
-    const fs::path name = end == ".gz" || end == ".zst" ? path.stem() : path;
-    // Parquet is recognised so that it is refused by name, with how to convert it.
-    return name.extension() == ".csv" || name.extension() == ".tsv" || end == ".parquet";
+    // Some are recognised so that they are refused by name, with how to convert them.
+    constexpr std::array packed = {".gz", ".zst", ".bz2", ".xz", ".lz4"};
+    constexpr std::array tables = {".csv", ".tsv", ".parquet", ".feather", ".arrow", ".xlsx", ".xls", ".ods", ".sqlite"};
+    const auto ends_in = [](const fs::path& name, const auto& endings) {
+      return std::ranges::find(endings, name.extension()) != endings.end();
+    };
+    return ends_in(ends_in(path, packed) ? path.stem() : path, tables);
   };
   kind.open = [](const fs::path& path, const OpenOptions& options) {
     return std::make_unique<TableTask>(path, options);

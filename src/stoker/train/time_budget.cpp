@@ -15,41 +15,64 @@ void put_measured(Plan& plan, std::string_view key, std::int64_t value, std::str
   plan.notes.insert_or_assign(std::string(key), Plan::Note{core::Origin::kMeasured, std::move(reason)});
 }
 
+// What an epoch spends beside its steps.
+struct Spending {
+  std::int64_t epoch_steps = 0;
+  double budget = 0;                // seconds of the run
+  double evaluations = 0;           // in an epoch
+  double judging = 0, saving = 0;   // seconds of them and of its checkpoints
+  [[nodiscard]] double beside() const { return judging + saving; }
+  // That something happens in an epoch.
+  [[nodiscard]] double times(std::int64_t every) const {
+    return every > 0 ? static_cast<double>(epoch_steps) / static_cast<double>(every) : 1.0;
+  }
+};
+
+Spending spending_of(const Plan& plan, std::int64_t train_samples, const EpochTime& time) {
+  Spending spending;
+  spending.epoch_steps = steps_per_epoch(plan, train_samples);
+  spending.budget = kBudgetShare * plan.time;
+  spending.evaluations = time.evaluation > 0 ? spending.times(plan.eval_every) : 0;
+  spending.judging = spending.evaluations * time.evaluation;
+  spending.saving = (spending.times(plan.save_every) + spending.evaluations) * time.save;  // "last", "best" at each gain
+  return spending;
+}
+
 }  // namespace
 
 bool has_time_budget(const Plan& plan, const Options& options) {
   return plan.time > 0 && options.find("epochs") == nullptr && options.find("steps") == nullptr;
 }
 
+double epochs_in_time(const Plan& plan, std::int64_t train_samples, const EpochTime& time) {
+  const Spending spending = spending_of(plan, train_samples, time);
+  const double first = time.first + spending.beside(), later = time.later + spending.beside();
+  return first > spending.budget ? spending.budget / first : 1 + (spending.budget - first) / std::max(later, 1e-9);
+}
+
 void fit_time(Plan& plan, std::int64_t train_samples, const EpochTime& time) {
-  const std::int64_t epoch_steps = steps_per_epoch(plan, train_samples);
-  const double budget = kBudgetShare * plan.time;
-  const auto an_epoch = [&](std::int64_t every) {  // times that something happens
-    return every > 0 ? static_cast<double>(epoch_steps) / static_cast<double>(every) : 1.0;
-  };
-  const double evaluations = time.evaluation > 0 ? an_epoch(plan.eval_every) : 0;
-  const double judging = evaluations * time.evaluation;
-  const double saving = (an_epoch(plan.save_every) + evaluations) * time.save;  // "last", and "best" at each gain
-  const double first = time.first + judging + saving, later = time.later + judging + saving;
+  const Spending spending = spending_of(plan, train_samples, time);
+  const double fitting = epochs_in_time(plan, train_samples, time);
   const std::string spent =
-      fmt::format("an epoch of {} steps takes {:.3g} s, evaluations in it {:.3g} s, checkpoints {:.3g} s", epoch_steps,
-                  time.later, judging, saving);
-  if (first > budget) {
+      fmt::format("an epoch of {} steps takes {:.3g} s, evaluations in it {:.3g} s, checkpoints {:.3g} s",
+                  spending.epoch_steps, time.later, spending.judging, spending.saving);
+  if (fitting < 1) {
     // What comes at the epoch's end does not come here, but for one evaluation; what comes every so many steps does.
-    const double between = (plan.eval_every > 0 ? evaluations * (time.evaluation + time.save) : 0) +
-                           (plan.save_every > 0 ? an_epoch(plan.save_every) * time.save : 0);
-    const double step = (time.first + between) / static_cast<double>(epoch_steps);
-    const double left = std::max(budget - time.evaluation, budget / 2);  // something to evaluate
-    put_measured(plan, "steps", std::clamp<std::int64_t>(static_cast<std::int64_t>(left / step), 1, epoch_steps),
+    const double between = (plan.eval_every > 0 ? spending.evaluations * (time.evaluation + time.save) : 0) +
+                           (plan.save_every > 0 ? spending.times(plan.save_every) * time.save : 0);
+    const double step = (time.first + between) / static_cast<double>(spending.epoch_steps);
+    const double left = std::max(spending.budget - time.evaluation, spending.budget / 2);  // something to evaluate
+    put_measured(plan, "steps",
+                 std::clamp<std::int64_t>(static_cast<std::int64_t>(left / step), 1, spending.epoch_steps),
                  fmt::format("time={}s ends within the first epoch: {}", plan.time, spent));
     return;
   }
-  const std::int64_t usual = plan.epochs;
-  const auto fitting = 1 + static_cast<std::int64_t>((budget - first) / std::max(later, 1e-9));
-  put_measured(plan, "epochs", std::min(fitting, kMostTimes * usual),
-               fitting <= kMostTimes * usual ? fmt::format("the schedule ends within time={}s: {}", plan.time, spent)
-                                             : fmt::format("{} times the recipe's {}; time={}s would do for {}",
-                                                           kMostTimes, usual, plan.time, fitting));
+  const std::int64_t usual = plan.epochs, most = kMostTimes * usual;
+  const auto whole = static_cast<std::int64_t>(std::min(fitting, 1e15));
+  put_measured(plan, "epochs", std::min(whole, most),
+               whole <= most ? fmt::format("the schedule ends within time={}s: {}", plan.time, spent)
+                             : fmt::format("{} times the recipe's {}; time={}s would do for {}", kMostTimes, usual,
+                                           plan.time, whole));
 }
 
 }  // namespace stoker::train

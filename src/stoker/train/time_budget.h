@@ -25,6 +25,9 @@ inline constexpr std::int64_t kMostTimes = 8;
 // Whether time= decides how long the run is: it is set, and nobody asked for epochs= or steps=, which come first.
 [[nodiscard]] bool has_time_budget(const Plan& plan, const Options& options);
 
+// Epochs that fit, without a limit; less than 1: not even one does.
+[[nodiscard]] double epochs_in_time(const Plan& plan, std::int64_t train_samples, const EpochTime& time);
+
 // Puts the epochs that fit into the plan or, where not even one does, the steps, with the reason.
 void fit_time(Plan& plan, std::int64_t train_samples, const EpochTime& time);
 
