@@ -33,7 +33,8 @@ TEST(ReportOfRun, ThatFailsAtItsFirstStep) {
       fs::remove(run / "report.html");
       ASSERT_EQ(run_stoker({"report", run}, folder.path()).code, kDone);
     }
-    EXPECT_THAT(page_of(run), AllOf(HasSubstr("Failed at step 1 of 3"), HasSubstr("1 step in a row was not finite"))) << again;
+    EXPECT_THAT(page_of(run), AllOf(HasSubstr("Failed at step 1 of 3"), HasSubstr("1 step in a row was not finite")))
+        << again;
   }
 }
 

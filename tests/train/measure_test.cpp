@@ -157,6 +157,23 @@ TEST(Measure, SeveralThreadsMustWinTwoLooksOfThree) {
   EXPECT_EQ(chosen({quiet, busy, quiet}), 2);
 }
 
+TEST(Measure, HalfPrecisionMustWinTwoLooksOfThree) {
+  const std::vector<double> faster{1, 0.5}, slower{1, 1.5};
+  const auto chosen = [](std::deque<std::vector<double>> looks) {
+    ChangingTrials trials(std::move(looks));
+    const Options options = asked({"threads=0", "intra_op=1"});
+    const Facts facts = facts_of(1000);
+    Plan plan = resolve(options, facts);
+    measure(plan, options, facts, trials);
+    EXPECT_EQ(trials.left(), 0U);
+    return plan.precision;
+  };
+  EXPECT_EQ(chosen({slower}), "fp32");
+  EXPECT_EQ(chosen({faster, faster}), "bf16");
+  EXPECT_EQ(chosen({faster, slower, slower}), "fp32");
+  EXPECT_EQ(chosen({faster, slower, faster}), "bf16");
+}
+
 TEST(Measure, WhatThreadsCostIsAskedOfThemTogether) {
   FakeTrials trials(1, 2, 1);
   const Plan plan = measured_by(trials, {"precision=fp32"});

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "stoker/base/clock.h"
@@ -38,20 +40,16 @@ class EpochTrial {
         step_({*setup.model, *optimizer_, scaler_, ranks_},
               {.microbatch = setup.plan.microbatch, .autocast = setup.autocast_dtype()}) {}
 
-  // Seconds of an epoch, from those of its first batches; warm_up: after a step for which kernels are built.
-  double epoch(bool warm_up) {
+  // Seconds of the first epoch, from those of its first batches, after a step for which kernels are built.
+  double first_epoch() {
     const auto source = setup_.training_source({});
-    if (warm_up) {
-      (void)compute(*source);
-    }
-    const Stopwatch watch;
-    std::int64_t samples = 0, steps = 0;
-    while (samples == 0 || watch.seconds() < window_) {
-      samples += compute(*source);
-      ++steps;
-    }
-    const double seconds = watch.seconds() / static_cast<double>(samples);
-    return static_cast<double>(setup_.task->size(tasks::Split::kTrain)) * seconds;
+    taken_ = compute(*source);
+    return epoch(*source, std::numeric_limits<std::int64_t>::max());
+  }
+  // Of a later one, from the samples that the first one took: others might have to be decoded.
+  double later_epoch() {
+    const std::int64_t most = std::exchange(taken_, 0);
+    return epoch(*setup_.training_source({}), most);
   }
 
   // Seconds of a checkpoint, reckoned by its bytes: none is written before there is a run.
@@ -91,6 +89,17 @@ class EpochTrial {
  private:
   void wait() const { device::backend_for(setup_.device).synchronize(setup_.device); }
 
+  double epoch(core::BatchSource& source, std::int64_t most) {
+    const Stopwatch watch;
+    std::int64_t samples = 0;
+    while (samples == 0 || (watch.seconds() < window_ && samples < most)) {
+      samples += compute(source);
+    }
+    taken_ += samples;
+    const double seconds = watch.seconds() / static_cast<double>(samples);
+    return static_cast<double>(setup_.task->size(tasks::Split::kTrain)) * seconds;
+  }
+
   // Samples of the step that was computed and dropped.
   std::int64_t compute(core::BatchSource& source) {
     std::optional<core::Batch> batch = source.next();
@@ -105,6 +114,7 @@ class EpochTrial {
 
   const Setup& setup_;
   double window_;
+  std::int64_t taken_ = 0;  // samples of the pass, from the start of the epoch
   core::SingleRank ranks_;
   precision::GradScaler scaler_;
   std::unique_ptr<optim::Optimizer> optimizer_;
@@ -137,8 +147,8 @@ double time_evaluation(const Setup& setup) {
 
 train::EpochTime time_epoch(const Setup& setup) {
   EpochTrial trial(setup);
-  const double first = trial.epoch(/*warm_up=*/true);
-  const double later = trial.epoch(/*warm_up=*/false);
+  const double first = trial.first_epoch();
+  const double later = trial.later_epoch();
   const std::int64_t steps = train::steps_per_epoch(setup.plan, setup.task->size(tasks::Split::kTrain));
   const double commits = static_cast<double>(steps) * trial.commit();
   return {first + commits, later + commits, time_evaluation(setup), trial.save()};

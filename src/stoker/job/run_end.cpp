@@ -88,7 +88,8 @@ Outcome run_to_its_end(const train::Progress& progress, const RunFolder& run, io
     make_report(run, bus);
     throw;
   }
-  const std::string text = outcome.undone.empty() ? "" : fmt::format("{} is not done, a resume begins with it", outcome.undone);
+  const std::string text =
+      outcome.undone.empty() ? "" : fmt::format("{} is not done, a resume begins with it", outcome.undone);
   bus.emit(core::RunFinished{outcome.step, outcome_name(outcome.end), text, outcome.seconds});
   make_report(run, bus);
   return outcome;

@@ -33,8 +33,10 @@ Registry& registry() {
       made.makers.emplace_back(make);
     };
     add("mlp", "two hidden layers of 256: the smallest, for checks", [](auto& options) { return make_mlp(options); });
-    add("cnn", "small residual network: the default up to 96 pixels", [](auto& o) { return make_cnn(o); }, "cnn48");
-    add("cnn48", "cnn with 48 channels in its stem for 32", [](auto& o) { return make_cnn(o, kCnn48); }, "cnn64");
+    add(
+        "cnn", "small residual network: the default up to 96 pixels", [](auto& o) { return make_cnn(o); }, "cnn48");
+    add(
+        "cnn48", "cnn with 48 channels in its stem for 32", [](auto& o) { return make_cnn(o, kCnn48); }, "cnn64");
     add("cnn64", "cnn with 64 channels in its stem", [](auto& o) { return make_cnn(o, kCnn64); });
     add("resnet18", "11.7 M parameters: the default for larger pictures", make_resnet18);
     add("resnet34", "21.8 M parameters", make_resnet34);

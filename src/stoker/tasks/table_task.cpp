@@ -297,7 +297,8 @@ TaskKind tabular() {
   kind.recognises = [](const fs::path& path) {
     // Some are recognised so that they are refused by name, with how to convert them.
     constexpr std::array packed = {".gz", ".zst", ".bz2", ".xz", ".lz4"};
-    constexpr std::array tables = {".csv", ".tsv", ".parquet", ".feather", ".arrow", ".xlsx", ".xls", ".ods", ".sqlite"};
+    constexpr std::array tables = {".csv",  ".tsv", ".parquet", ".feather", ".arrow",
+                                   ".xlsx", ".xls", ".ods",     ".sqlite"};
     const auto ends_in = [](const fs::path& name, const auto& endings) {
       return std::ranges::find(endings, name.extension()) != endings.end();
     };

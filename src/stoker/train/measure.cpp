@@ -11,50 +11,87 @@ namespace {
 
 using core::Origin;
 
-struct Timed {
-  Candidate how;
-  double seconds = 0;  // a sample
+// Precision and layout together: the fastest pair of those that nobody fixed.
+class ArithmeticChoice {
+ public:
+  ArithmeticChoice(std::vector<std::string> precisions, std::vector<std::string> layouts, int intra_op, Trials& trials)
+      : precisions_(std::move(precisions)), layouts_(std::move(layouts)), trials_(trials) {
+    for (const std::string& layout : layouts_) {
+      for (const std::string& precision : precisions_) {
+        candidates_.push_back({precision, layout, intra_op});
+      }
+    }
+  }
+
+  // A busy moment misjudges: what is not the simplest must win two looks out of three.
+  Candidate choose() {
+    const std::size_t first = look();
+    if (first == 0) {
+      return candidates_[first];
+    }
+    const std::size_t second = look();
+    if (second == first) {
+      return candidates_[second];
+    }
+    const std::size_t third = look();
+    return candidates_[third == first || third == second ? third : 0];
+  }
+  // Milliseconds of a sample in the last look.
+  [[nodiscard]] double ms(const std::string& precision, const std::string& layout) const {
+    const auto place = std::ranges::find_if(
+        candidates_, [&](const Candidate& each) { return each.precision == precision && each.layout == layout; });
+    return 1e3 * seconds_[static_cast<std::size_t>(place - candidates_.begin())];
+  }
+  // In the faster layout.
+  [[nodiscard]] double best_ms(const std::string& precision) const {
+    return std::min(ms(precision, layouts_.front()), ms(precision, layouts_.back()));
+  }
+
+ private:
+  std::size_t look() {
+    seconds_ = trials_.step_seconds_per_sample(candidates_);
+    // The better layout of each precision, then the better one of these; the simpler ones stand in front.
+    std::size_t best = 0;
+    for (std::size_t precision = 0; precision < precisions_.size(); ++precision) {
+      std::size_t pair = precision;
+      for (std::size_t other = pair + precisions_.size(); other < candidates_.size(); other += precisions_.size()) {
+        pair = clearly_faster(other, pair) ? other : pair;
+      }
+      best = precision == 0 || clearly_faster(pair, best) ? pair : best;
+    }
+    return best;
+  }
+  // Noise does not choose.
+  [[nodiscard]] bool clearly_faster(std::size_t one, std::size_t simpler) const {
+    return seconds_[one] < seconds_[simpler] * (1 - kTie);
+  }
+
+  std::vector<std::string> precisions_, layouts_;
+  Trials& trials_;
+  std::vector<Candidate> candidates_;  // all precisions in the first layout, then all in the second
+  std::vector<double> seconds_;        // of a sample, parallel to candidates_
 };
 
-// Noise does not choose: what is later in the fixed order must win clearly.
-Timed faster(const Timed& simpler, const Timed& other) {
-  return other.seconds < simpler.seconds * (1 - kTie) ? other : simpler;
-}
-
-// Precision and layout together: the fastest pair of those that nobody fixed.
 void measure_arithmetic(Plan& plan, bool free_precision, bool free_layout, int intra_op, Trials& trials) {
   free_layout = free_layout && plan.device == "cpu" && trials.layouts_can_be_tried();
   if (!free_precision && !free_layout) {
     return;
   }
-  const auto precisions = free_precision ? std::vector<std::string>{"fp32", "bf16"} : std::vector{plan.precision};
-  const auto layouts = free_layout ? std::vector<std::string>{"channels_last", "contiguous"} : std::vector{plan.layout};
-  std::vector<Candidate> candidates;
-  for (const std::string& layout : layouts) {
-    for (const std::string& precision : precisions) {
-      candidates.push_back({precision, layout, intra_op});
-    }
-  }
-  const std::vector<double> seconds = trials.step_seconds_per_sample(candidates);
-  const auto timed = [&](std::size_t precision, std::size_t layout) {
-    const std::size_t i = layout * precisions.size() + precision;
-    return Timed{candidates[i], seconds[i]};
-  };
-  std::vector<Timed> by_precision;
-  for (std::size_t i = 0; i < precisions.size(); ++i) {
-    by_precision.push_back(free_layout ? faster(timed(i, 0), timed(i, 1)) : timed(i, 0));
-  }
-  const Timed best = faster(by_precision.front(), by_precision.back());
+  ArithmeticChoice choice(
+      free_precision ? std::vector<std::string>{"fp32", "bf16"} : std::vector{plan.precision},
+      free_layout ? std::vector<std::string>{"channels_last", "contiguous"} : std::vector{plan.layout}, intra_op,
+      trials);
+  const Candidate best = choice.choose();
   if (free_precision) {
-    decide(plan, "precision", best.how.precision, Origin::kMeasured,
-           fmt::format("a sample takes {:.3g} ms in fp32, {:.3g} ms in bf16", by_precision[0].seconds * 1e3,
-                       by_precision[1].seconds * 1e3));
+    decide(plan, "precision", best.precision, Origin::kMeasured,
+           fmt::format("a sample takes {:.3g} ms in fp32, {:.3g} ms in bf16", choice.best_ms("fp32"),
+                       choice.best_ms("bf16")));
   }
   if (free_layout) {
-    const std::size_t chosen = best.how.precision == precisions.front() ? 0 : 1;
-    decide(plan, "layout", best.how.layout, Origin::kMeasured,
+    decide(plan, "layout", best.layout, Origin::kMeasured,
            fmt::format("a sample takes {:.3g} ms in channels_last, {:.3g} ms in contiguous, both in {}",
-                       timed(chosen, 0).seconds * 1e3, timed(chosen, 1).seconds * 1e3, best.how.precision));
+                       choice.ms(best.precision, "channels_last"), choice.ms(best.precision, "contiguous"),
+                       best.precision));
   }
 }
 

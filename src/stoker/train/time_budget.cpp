@@ -18,9 +18,9 @@ void put_measured(Plan& plan, std::string_view key, std::int64_t value, std::str
 // What an epoch spends beside its steps.
 struct Spending {
   std::int64_t epoch_steps = 0;
-  double budget = 0;                // seconds of the run
-  double evaluations = 0;           // in an epoch
-  double judging = 0, saving = 0;   // seconds of them and of its checkpoints
+  double budget = 0;               // seconds of the run
+  double evaluations = 0;          // in an epoch
+  double judging = 0, saving = 0;  // seconds of them and of its checkpoints
   [[nodiscard]] double beside() const { return judging + saving; }
   // That something happens in an epoch.
   [[nodiscard]] double times(std::int64_t every) const {
@@ -34,7 +34,8 @@ Spending spending_of(const Plan& plan, std::int64_t train_samples, const EpochTi
   spending.budget = kBudgetShare * plan.time;
   spending.evaluations = time.evaluation > 0 ? spending.times(plan.eval_every) : 0;
   spending.judging = spending.evaluations * time.evaluation;
-  spending.saving = (spending.times(plan.save_every) + spending.evaluations) * time.save;  // "last", "best" at each gain
+  spending.saving =
+      (spending.times(plan.save_every) + spending.evaluations) * time.save;  // "last", "best" at each gain
   return spending;
 }
 
