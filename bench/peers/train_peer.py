@@ -82,7 +82,7 @@ def train(arguments):
     model = network.to(memory_format=torch.channels_last)
     rate = 0.4 * arguments.batch / 256
     steps = arguments.steps or arguments.epochs * len(data)
-    optimizer = torch.optim.SGD(networks.decay_groups(model, 1e-3), rate, momentum=0.9, nesterov=True, fused=True)
+    optimizer = torch.optim.SGD(networks.decay_groups(model, 5e-4), rate, momentum=0.9, nesterov=True, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=max(2, steps), pct_start=0.2,
                                                    cycle_momentum=False)
     tell("ready")

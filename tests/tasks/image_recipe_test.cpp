@@ -56,7 +56,7 @@ TEST(ImageRecipe, SmallColourPictures) {
   EXPECT_EQ(plan.at("batch"), "256");
   EXPECT_EQ(plan.at("optimizer"), "sgd");
   EXPECT_EQ(plan.at("schedule"), "one_cycle");
-  EXPECT_EQ(plan.at("weight_decay"), "0.001");
+  EXPECT_EQ(plan.at("weight_decay"), "0.0005");
   EXPECT_EQ(plan.at("label_smoothing"), "0.1");
   for (const std::string model : {"cnn48", "cnn64"}) {
     RecipeQuestion question;

@@ -44,7 +44,7 @@ struct Sgd {
   const char* schedule;
   double warmup;
 };
-constexpr Sgd kCnn{.lr = 0.4, .weight_decay = 1e-3, .schedule = "one_cycle", .warmup = 0.2};
+constexpr Sgd kCnn{.lr = 0.4, .weight_decay = 5e-4, .schedule = "one_cycle", .warmup = 0.2};
 constexpr Sgd kCnnFromWeights{.lr = 0.02, .weight_decay = 5e-4, .schedule = "one_cycle", .warmup = 0.2};
 constexpr Sgd kResNet{.lr = 0.1, .weight_decay = 1e-4, .schedule = "cosine", .warmup = 0.05};
 constexpr Sgd kResNetFromWeights{.lr = 0.01, .weight_decay = 1e-4, .schedule = "cosine", .warmup = 0.05};
