@@ -58,7 +58,7 @@ void fit_time(Plan& plan, std::int64_t train_samples, const EpochTime& time) {
       fmt::format("an epoch of {} steps takes {:.3g} s, evaluations in it {:.3g} s, checkpoints {:.3g} s",
                   spending.epoch_steps, time.later, spending.judging, spending.saving);
   if (fitting < 1) {
-    // What comes at the epoch's end does not come here, but for one evaluation; what comes every so many steps does.
+    // One evaluation at the end; besides, what eval_every and save_every ask for in between.
     const double between = (plan.eval_every > 0 ? spending.evaluations * (time.evaluation + time.save) : 0) +
                            (plan.save_every > 0 ? spending.times(plan.save_every) * time.save : 0);
     const double step = (time.first + between) / static_cast<double>(spending.epoch_steps);
