@@ -48,10 +48,14 @@ TEST(EpochTrial, LeavesTheModelAsItWas) {
   write_striped_set(folder, "data/train/", 8);
   write_striped_set(folder, "data/val/", 3, 100);
   for (const std::vector<std::string>& words : {std::vector<std::string>{"model=cnn"},
+                                                {"model=mlp", "optimizer=sgd", "optimizer.momentum=0"},
+                                                {"model=mlp", "optimizer=adam", "weight_decay=0.1"},
                                                 {"model=mlp", "optimizer=adamw", "weight_decay=0.1"},
                                                 {"model=cnn", "precision=bf16", "half_weights=on"}}) {
     const Prepared setup = set_up_in(folder, words);
-    setup.model->parameters().front().tensor.detach().flatten()[0].fill_(-0.0);  // a step without a rate turns it to 0
+    for (const core::Parameter& each : setup.model->parameters()) {
+      each.tensor.detach().select(0, 0).fill_(-0.0);  // which a careless sum turns to 0
+    }
     const std::vector<std::string> before = all_of(*setup.model);
     const train::EpochTime time = time_epoch(setup);
     EXPECT_GT(time.first, 0);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/epoch_trial.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -10,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "stoker/base/clock.h"
 #include "stoker/core/communicator.h"
@@ -61,14 +59,9 @@ class EpochTrial {
     return kSaveSeconds + static_cast<double>(bytes) / kSaveBytesASecond;
   }
 
-  // Seconds of the optimizer's share of a step. Its gradients and its learning rate are 0, which may still turn a
-  // weight of -0 into 0: they are put back.
+  // Seconds of the optimizer's share of a step. Its gradients and its learning rate are 0, so that no weight changes.
   double commit() {
-    const at::NoGradGuard no_grad;
-    std::vector<at::Tensor> weights;
     for (const core::Parameter& parameter : setup_.model->parameters()) {
-      weights.push_back(parameter.tensor.to(c10::kCPU, parameter.tensor.scalar_type(), /*non_blocking=*/false,
-                                            /*copy=*/true));
       if (parameter.tensor.requires_grad()) {
         parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor.detach());
       }
@@ -80,9 +73,6 @@ class EpochTrial {
     wait();
     const double seconds = watch.seconds();
     step_.drop();
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      setup_.model->parameters()[i].tensor.copy_(weights[i]);
-    }
     return seconds;
   }
 
