@@ -4,11 +4,11 @@
 # stoker_cuda_register(); -z defs makes a call into a room's .cpp a link error here instead of a failure to load.
 #
 #   stoker_gpu_tests(<room>)   a ctest entry <room>_gpu, labelled gpu: the suites Gpu* of <room>_tests, which skip aloud
-#                              without a GPU; the tests' program gets libstoker_cuda built with it. stoker_room_tests()
+#                              without a GPU, one entry at a time (one fills the memory); the tests' program gets libstoker_cuda built with it. stoker_room_tests()
 #                              calls it where a room has files *_gpu_test.cpp; tests/support/gpu.h holds suites to both
 function(stoker_gpu_tests room)
   add_test(NAME ${room}_gpu COMMAND ${room}_tests --gtest_filter=Gpu*:*/Gpu*)
-  set_tests_properties(${room}_gpu PROPERTIES LABELS gpu)
+  set_tests_properties(${room}_gpu PROPERTIES LABELS gpu RESOURCE_LOCK gpu)
   if(TARGET stoker_cuda)
     add_dependencies(${room}_tests stoker_cuda)
   endif()

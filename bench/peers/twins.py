@@ -99,7 +99,7 @@ def pictures(folder, plan):
     train, labels, classes = read_pictures(folder / "train")
     test, test_labels, _ = read_pictures(folder / "test")
     grey, size, batch = train.shape[1] == 1, int(plan["image_size"]), int(plan["batch"])
-    augment = [v2.RandomCrop(size, padding=max(1, size // 16))]
+    augment = [v2.RandomCrop(size, padding=int(plan["crop_pad"]))]
     if plan["augment"] == "pad_crop_flip":
         augment.append(v2.RandomHorizontalFlip())
     augment = v2.Compose(augment)

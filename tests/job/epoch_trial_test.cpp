@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trial behind time=: it says something of every part of an epoch, and leaves the model as it was.
+// The trials behind time=: they say something of every part of an epoch, leave the model as it was, and choose a width.
 #include "stoker/job/epoch_trial.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "stoker/job/setup.h"
+#include "stoker/job/wider_model.h"
+#include "stoker/tasks/derived_task.h"
+#include "stoker/tasks/image_classifier.h"
 #include "support/picture_set.h"
 
 namespace stoker::job {
@@ -88,6 +95,46 @@ TEST(EpochTrial, WhereThereIsTimeTheDefaultNetworkGetsWider) {
   EXPECT_EQ(set_up_in(folder, {"time=5m", "model=cnn"}).plan.model, "cnn") << "it was asked for";
   EXPECT_EQ(set_up_in(folder, {"time=5m", "epochs=2"}).plan.model, "cnn") << "time= does not decide";
   EXPECT_EQ(set_up_in(folder, {"time=0.001s"}).plan.model, "cnn") << "no time for it";
+}
+
+// Widths beyond cnn's take 0.2 s more for each forward pass than their FLOPs say.
+class SlowWhenWide final : public tasks::ImageClassifier {
+ public:
+  explicit SlowWhenWide(ImageClassifier&& plain) : ImageClassifier(std::move(plain)) {}
+  [[nodiscard]] core::TensorList forward_segment(int segment, core::TensorList inputs) override {
+    if (segment == 0 && network().parameters().front().tensor.size(0) > 32) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    return ImageClassifier::forward_segment(segment, std::move(inputs));
+  }
+};
+
+TEST(WiderModel, IsTheWidestThatADozenEpochsFit) {
+  const std::vector<std::string> known{"mlp", "cnn", "cnn48", "cnn64"};
+  const auto flops = [](const std::string& model) { return model == "cnn" ? 1.0 : model == "cnn48" ? 2.0 : 3.5; };
+  const auto chosen = [&](double epochs) { return widest_that_fits("cnn", epochs, known, flops); };
+  EXPECT_EQ(chosen(23.9), "");
+  EXPECT_EQ(chosen(24), "cnn48");
+  EXPECT_EQ(chosen(41.9), "cnn48");
+  EXPECT_EQ(chosen(42), "cnn64");
+  EXPECT_EQ(chosen(0.1), "");
+  EXPECT_EQ(widest_that_fits("cnn", 1e6, {"cnn"}, flops), "") << "the task has no other";
+  EXPECT_EQ(widest_that_fits("mlp", 1e6, known, flops), "") << "it has no wider one";
+  EXPECT_EQ(widest_that_fits("cnn", 1e6, known, [](auto&) { return 0.0; }), "") << "nobody counts its FLOPs";
+}
+
+TEST(WiderModel, ItsOwnStepsDecide) {
+  tasks::derive_task("slow_when_wide", "image_classification",
+                     {.model = [](std::unique_ptr<tasks::NetworkTrainable> model) {
+                       return std::make_unique<SlowWhenWide>(std::move(dynamic_cast<tasks::ImageClassifier&>(*model)));
+                     }});
+  const TempFolder folder;
+  write_striped_set(folder, "data/", 8);
+  // An epoch has 3 steps, with 0.6 s of sleep or more: 4.6 s hold 7.
+  const Prepared setup = set_up_in(folder, {"task=slow_when_wide", "time=5s"});
+  EXPECT_EQ(setup.plan.model, "cnn");
+  EXPECT_EQ(setup.model->network().parameters().front().tensor.size(0), 32);
+  EXPECT_EQ(setup.plan.notes.find("model")->second.origin, core::Origin::kDefault);
 }
 
 }  // namespace

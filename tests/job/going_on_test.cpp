@@ -155,26 +155,44 @@ TEST_F(GoingOn, AFailingRunLeavesItsLastWholeStep) {
   }
 }
 
-// As a mask of attention holds them.
-const bool kMaskedIsKnown = [] {
-  models::add_model({"masked", "a test's own"}, [](const models::ModelOptions& options) {
-    models::NetworkBuilder builder(options.seed);
-    builder.begin_segment("all");
-    const models::BatchNorm2d norm = builder.batch_norm("norm", options.channels);
-    norm.running_var.fill_(std::numeric_limits<float>::infinity());
-    const models::Linear fc = builder.linear("fc", options.channels, options.classes);
-    builder.end_segment([=](const at::Tensor& x) { return fc(norm(x).square().mean({2, 3})); });
-    return builder.finish();
+// A buffer that holds infinities from the beginning ("mask.running_var"), as a mask of attention does, and statistics.
+// The variances of one that overflows become infinite, its weights stay finite, and it fails in the twentieth pass.
+std::unique_ptr<models::Network> with_infinities(const models::ModelOptions& options, bool overflows) {
+  models::NetworkBuilder builder(options.seed);
+  builder.begin_segment("all");
+  const models::BatchNorm2d norm = builder.batch_norm("norm", options.channels);
+  const models::BatchNorm2d mask = builder.batch_norm("mask", options.channels);
+  mask.running_var.fill_(-std::numeric_limits<float>::infinity());
+  const models::Linear fc = builder.linear("fc", options.channels, options.classes);
+  builder.end_segment([=, passes = std::make_shared<int>(0)](const at::Tensor& x) {
+    if (overflows && ++*passes == 20) {
+      fail<ConfigError>("test", "enough");
+    }
+    return fc(norm(overflows ? x * 1e20 : x).square().mean({2, 3}));
   });
+  return builder.finish();
+}
+
+const bool kInfinitiesAreKnown = [] {
+  models::add_model({"masked", "a test's own"}, [](auto& options) { return with_infinities(options, false); });
+  models::add_model({"overflowing", "a test's own"}, [](auto& options) { return with_infinities(options, true); });
   return true;
 }();
 
-TEST_F(GoingOn, ABufferMayHoldInfinities) {
-  ASSERT_TRUE(kMaskedIsKnown);
-  EXPECT_THROW((void)train(request("run", {"epochs=9", "optimizer=sgd", "lr=10000", "weight_decay=10", "skip_limit=0",
-                                           "model=masked", "val=0"})),
-               Error);
-  EXPECT_THAT(read_text(folder_ / "run/metrics.jsonl"), HasSubstr("was saved before the error"));
+TEST_F(GoingOn, AConstantMayHoldInfinities) {
+  ASSERT_TRUE(kInfinitiesAreKnown);
+  for (const std::string ema : {"0", "0.9"}) {
+    EXPECT_THROW((void)train(request("run" + ema, {"epochs=9", "optimizer=sgd", "lr=10000", "weight_decay=10",
+                                                   "skip_limit=0", "model=masked", "val=0", "ema=" + ema})),
+                 Error);
+    EXPECT_THAT(read_text(folder_ / ("run" + ema) / "metrics.jsonl"), HasSubstr("was saved before the error"));
+  }
+}
+
+TEST_F(GoingOn, StatisticsThatAreNotFiniteAreNotSaved) {
+  ASSERT_TRUE(kInfinitiesAreKnown);
+  EXPECT_THROW((void)train(request("run", {"epochs=9", "model=overflowing", "val=0", "ema=0"})), ConfigError);
+  EXPECT_THAT(read_text(folder_ / "run/metrics.jsonl"), HasSubstr("is not saved: norm.running_var is not finite"));
 }
 
 }  // namespace

@@ -106,6 +106,18 @@ TEST(ImageClassification, NamesBecomePolicies) {
   EXPECT_FALSE(seen.flip);
 }
 
+TEST(ImageAugment, ACropMovesAsThePlanSays) {
+  EXPECT_EQ(values({}, {32, 32, 3}, 45'000).at("crop_pad"), "2");
+  EXPECT_EQ(values({}, {8, 8, 3}, 45'000).at("crop_pad"), "1");
+  const auto pad = [](const core::TaskValues& own) {
+    augment::ImagePolicy policy = training_policy("pad_crop_flip", preprocessing(32, 3));
+    apply_augment_settings(own, policy);
+    return policy.pad;
+  };
+  EXPECT_EQ(pad({{"crop_pad", "3"}}), 3);
+  EXPECT_EQ(pad({}), 4) << "as runs did whose plans lack the setting";
+}
+
 TEST(ImageAugment, EverySettingIsOffByDefaultAndHasItsRow) {
   const auto plan = values({}, {32, 32, 3}, 45'000);
   core::TaskValues own;

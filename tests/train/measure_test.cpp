@@ -123,11 +123,11 @@ TEST(Measure, AShortStepHasOneThread) {
   EXPECT_EQ(measured(1e-5, 1, 1e-3, {"threads=0"}).intra_op, 2);  // its threads load, which takes 64 ms
 }
 
-// Trials that see what they are told to, one look after the other: seconds on one thread and on two.
+// Trials that see what they are told to, one look after the other.
 class ChangingTrials final : public Trials {
  public:
   explicit ChangingTrials(std::deque<std::vector<double>> looks) : looks_(std::move(looks)) {}
-  bool layouts_can_be_tried() override { return false; }
+  bool layouts_can_be_tried() override { return layouts; }
   std::vector<double> step_seconds_per_sample(const std::vector<Candidate>&) override {
     const std::vector<double> look = looks_.at(0);
     looks_.pop_front();
@@ -135,6 +135,8 @@ class ChangingTrials final : public Trials {
   }
   core::LoadTime load_time_per_sample() override { return {}; }
   [[nodiscard]] std::size_t left() const { return looks_.size(); }
+
+  bool layouts = false;
 
  private:
   std::deque<std::vector<double>> looks_;
@@ -172,6 +174,20 @@ TEST(Measure, HalfPrecisionMustWinTwoLooksOfThree) {
   EXPECT_EQ(chosen({faster, faster}), "bf16");
   EXPECT_EQ(chosen({faster, slower, slower}), "fp32");
   EXPECT_EQ(chosen({faster, slower, faster}), "bf16");
+}
+
+// Of fp32 and bf16 in channels_last, then in contiguous.
+TEST(Measure, PrecisionAndLayoutAreChosenByMediansWhereLooksDisagree) {
+  ChangingTrials trials({{1, 0.5, 1, 0.9}, {1, 0.9, 1, 0.5}, {1.2, 0.8, 0.4, 0.7}});
+  trials.layouts = true;
+  const Options options = asked({"threads=0", "intra_op=1"});
+  const Facts facts = facts_of(1000);
+  Plan plan = resolve(options, facts);
+  measure(plan, options, facts, trials);
+  EXPECT_EQ(trials.left(), 0U);
+  EXPECT_EQ(plan.precision, "bf16") << "it won two looks, in different layouts; the medians are 1, 0.8, 1, 0.7";
+  EXPECT_EQ(plan.layout, "contiguous");
+  EXPECT_THAT(plan.notes.at("precision").reason, HasSubstr("1e+03 ms in fp32, 700 ms in bf16"));
 }
 
 TEST(Measure, WhatThreadsCostIsAskedOfThemTogether) {

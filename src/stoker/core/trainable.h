@@ -45,8 +45,8 @@ class Trainable {
   [[nodiscard]] virtual const std::vector<Parameter>& parameters() const = 0;
   // Persistent tensors that are no parameters (running statistics), in place for the whole run.
   [[nodiscard]] virtual const std::vector<NamedTensor>& buffers() const = 0;
-  // The statistics that a forward pass in training mode changes, as few flat tensors as possible (buffers() are views
-  // of them): compute saves and restores these.
+  // The statistics that a forward pass in training mode changes, as few flat tensors as possible (those of buffers()
+  // that change are views of them): compute saves and restores these.
   [[nodiscard]] virtual TensorList norm_buffers() const { return {}; }
 
   // The model as a chain: what enters segment 0, and each segment as lists in, lists out (so that skips pass).

@@ -27,13 +27,16 @@ struct Foreign {
   std::string_view magic, name, advice;
 };
 constexpr std::string_view kUnpack = "unpack it, or pack it with gzip or zstd";
-constexpr std::array<Foreign, 8> kForeign = {{
+constexpr std::array<Foreign, 9> kForeign = {{
     {"PAR1"sv, "a Parquet file",
      "write it as CSV: python3 -c 'import pandas, sys; pandas.read_parquet(sys.argv[1]).to_csv(sys.argv[2], "
      "index=False)' IN.parquet OUT.csv.gz"},
     {"ARROW1"sv, "an Arrow or Feather file",
      "write it as CSV: python3 -c 'import pandas, sys; pandas.read_feather(sys.argv[1]).to_csv(sys.argv[2], "
      "index=False)' IN.feather OUT.csv.gz"},
+    {"\xFF\xFF\xFF\xFF"sv, "an Arrow stream, as Hugging Face datasets keeps them",
+     "write it as CSV: python3 -c 'import datasets, sys; datasets.Dataset.from_file(sys.argv[1]).to_csv(sys.argv[2])' "
+     "IN.arrow OUT.csv"},
     {"PK\x03\x04"sv, "a spreadsheet or a zip archive", "save it as CSV, or unpack it"},
     {"\xD0\xCF\x11\xE0"sv, "an old spreadsheet", "save it as CSV"},
     {"SQLite format 3"sv, "a SQLite database", "write a table of it as CSV: sqlite3 -header -csv FILE 'select ...'"},
@@ -41,6 +44,15 @@ constexpr std::array<Foreign, 8> kForeign = {{
     {"\xFD\x37zXZ\x00"sv, "packed with xz", kUnpack},
     {"\x04\x22\x4D\x18"sv, "packed with lz4", kUnpack},
 }};
+
+void refuse_foreign(std::string_view bytes, const std::string& file) {
+  const bool binary = bytes.find('\0') != std::string_view::npos;  // a text may begin with PAR1, too
+  for (const Foreign& each : kForeign) {
+    if (binary && bytes.starts_with(each.magic)) {
+      fail<DataError>(kWhere, "{}: is {}, and a table of text is expected; {}", file, each.name, each.advice);
+    }
+  }
+}
 
 // What a decompressor made of some of the input.
 struct Step {
@@ -148,20 +160,16 @@ std::size_t most_unpacked(std::size_t packed) {
 std::string read_packed_text(const std::filesystem::path& file, std::size_t limit) {
   const std::string name = printable(file.native());
   std::string bytes = read_text(file, limit);
-  const bool binary = bytes.find('\0') != std::string::npos;  // a text may begin with PAR1, too
-  for (const Foreign& each : kForeign) {
-    if (binary && bytes.starts_with(each.magic)) {
-      fail<DataError>(kWhere, "{}: is {}, and a table of text is expected; {}", name, each.name, each.advice);
-    }
-  }
+  refuse_foreign(bytes, name);
   const std::size_t most = std::min(limit, most_unpacked(bytes.size()));
   if (bytes.starts_with("\x1F\x8B")) {
     Gunzip gunzip(as_bytes(bytes), name);
-    return unpacked(gunzip, name, most);
-  }
-  if (bytes.starts_with("\x28\xB5\x2F\xFD")) {
+    bytes = unpacked(gunzip, name, most);
+    refuse_foreign(bytes, name);
+  } else if (bytes.starts_with("\x28\xB5\x2F\xFD")) {
     Unzstd unzstd(as_bytes(bytes), name);
-    return unpacked(unzstd, name, most);
+    bytes = unpacked(unzstd, name, most);
+    refuse_foreign(bytes, name);
   }
   return bytes;
 }

@@ -10,7 +10,7 @@ namespace stoker::job {
 struct Setup;
 
 // On the run's own batches, from its own loader, with the plan's precision, layout and threads. Takes about a hundredth
-// of plan.time, a second at least; where steps are longer than that, three steps.
+// of plan.time for each network that is tried, a second at least; where steps are longer than that, three steps.
 [[nodiscard]] train::EpochTime time_epoch(const Setup& setup);
 
 }  // namespace stoker::job

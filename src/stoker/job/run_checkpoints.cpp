@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
@@ -29,13 +30,23 @@ std::optional<core::MetricValue> best_in(const io::CheckpointStore& store) {
                                        : std::optional(core::MetricValue{card.metric, card.metric_value});
 }
 
-// The first tensor that holds a NaN or, unless it is a buffer (a mask may), an infinity; empty: none.
-std::string first_broken(const io::Checkpoint& checkpoint, const std::vector<core::NamedTensor>& buffers) {
+// Whether a step changes it. What is constant, such as a mask of attention, may hold infinities.
+bool is_constant(const core::NamedTensor& buffer, const core::TensorList& changing) {
+  return std::ranges::none_of(changing, [&](const at::Tensor& flat) { return buffer.tensor.is_alias_of(flat); });
+}
+
+// The first tensor that holds a NaN or, unless it is constant, an infinity; empty: none.
+std::string first_broken(const io::Checkpoint& checkpoint, const core::Trainable& model) {
+  std::set<std::string> constants;
+  for (const core::NamedTensor& buffer : model.buffers()) {
+    if (is_constant(buffer, model.norm_buffers())) {
+      constants.insert({buffer.name, "model." + buffer.name});  // among the weights, and in the state
+    }
+  }
   for (const auto* tensors : {&checkpoint.weights, &checkpoint.state.tensors}) {
     for (const auto& [name, tensor] : *tensors) {
-      const bool is_buffer = std::ranges::find(buffers, name, &core::NamedTensor::name) != buffers.end();
       if (tensor.is_floating_point() &&
-          (is_buffer ? at::isnan(tensor) : at::isfinite(tensor).logical_not_()).any().item<bool>()) {
+          (constants.contains(name) ? at::isnan(tensor) : at::isfinite(tensor).logical_not_()).any().item<bool>()) {
         return name;
       }
     }
@@ -81,7 +92,7 @@ void RunCheckpoints::write(const std::string& kind, const io::Checkpoint& checkp
 void RunCheckpoints::rescue() {
   const io::Checkpoint last = session_.checkpoint("last");
   const std::int64_t step = session_.progress().step;
-  if (const std::string broken = first_broken(last, setup_.model->buffers()); !broken.empty()) {
+  if (const std::string broken = first_broken(last, *setup_.model); !broken.empty()) {
     bus_.emit(core::Finding{fmt::format("step {} is not saved: {} is not finite", step, printable(broken))});
     return;
   }

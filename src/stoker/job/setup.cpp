@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
@@ -22,6 +23,7 @@
 #include "stoker/job/run_folder.h"
 #include "stoker/job/session.h"
 #include "stoker/job/trials.h"
+#include "stoker/job/wider_model.h"
 #include "stoker/models/registry.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
@@ -196,29 +198,6 @@ Opened open_setup(const Request& request, const train::Plan* saved, const Say& s
   return {std::move(setup), std::move(facts)};
 }
 
-struct Wider {
-  std::string model, reason;  // empty: none
-};
-
-// The widest variant of the plan's network that can train for kEnough epochs within time=. In equal time on CIFAR-10,
-// 10 epochs of cnn48 reached 86.2 % on the test split and 22 of cnn 86.4 %: with fewer, width does not pay.
-Wider wider_in_time(const Setup& setup, double epochs) {
-  constexpr double kEnough = 12;
-  Wider found;
-  tasks::ModelRequest request;
-  for (request.name = models::wider_model(setup.plan.model); !request.name.empty();
-       request.name = models::wider_model(request.name)) {
-    const auto flops = static_cast<double>(setup.task->sample_flops(*setup.task->make_model(request)));
-    const double fitting = epochs * static_cast<double>(setup.sample_flops) / flops;
-    if (fitting < kEnough) {
-      break;
-    }
-    found = {request.name, fmt::format("time={}s would do for {:.0f} epochs of {}, for {:.0f} of this wider one",
-                                       setup.plan.time, epochs, setup.plan.model, fitting)};
-  }
-  return found;
-}
-
 // Precision, layout and threads as the plan has them: of a new run, where nobody asked, by timed trials.
 void settle_speed(Setup& setup, const Request& request, const train::Facts& facts, const train::Plan* saved,
                   const Say& say) {
@@ -231,6 +210,45 @@ void settle_speed(Setup& setup, const Request& request, const train::Facts& fact
     precision::convert_to_half(setup.model->parameters(), setup.autocast_dtype());
   }
   at::set_num_threads(static_cast<int>(setup.plan.intra_op));
+}
+
+// Takes a wider network where time= has epochs for it: FLOPs propose one, and its own steps decide. `unmeasured` is the
+// plan before trials, from which another network starts; `time` that of the network that is there. Returns the time of
+// the one that stays.
+train::EpochTime take_wider(Setup& setup, const Request& request, const train::Facts& facts,
+                            const train::Plan& unmeasured, const train::EpochTime& time, const Say& say) {
+  const double epochs = train::epochs_in_time(setup.plan, facts.train_samples, time);
+  const std::string wider = widest_that_fits(
+      setup.plan.model, epochs, tasks::task_kind(setup.plan.task).models, [&](const std::string& model) {
+        tasks::ModelRequest asked;
+        asked.name = model;
+        return static_cast<double>(setup.task->sample_flops(*setup.task->make_model(asked)));
+      });
+  if (wider.empty()) {
+    return time;
+  }
+  train::Plan narrow_plan = std::exchange(setup.plan, unmeasured);
+  auto narrow = std::move(setup.model);
+  const std::int64_t narrow_flops = setup.sample_flops;
+  at::set_num_threads(static_cast<int>(unmeasured.intra_op));
+  setup.plan.model = wider;
+  setup.model = build_model(setup);
+  settle_speed(setup, request, facts, nullptr, say);
+  train::EpochTime its_time = time_epoch(setup);
+  // The first trial's pictures are decoded by now: what they took comes once in this run, too.
+  its_time.first = std::max(its_time.first, its_time.later + time.first - time.later);
+  const double fitting = train::epochs_in_time(setup.plan, facts.train_samples, its_time);
+  if (fitting < kWidthPays) {
+    setup.plan = std::move(narrow_plan);
+    setup.model = std::move(narrow);
+    setup.sample_flops = narrow_flops;
+    at::set_num_threads(static_cast<int>(setup.plan.intra_op));
+    return time;
+  }
+  train::decide(setup.plan, "model", wider, core::Origin::kMeasured,
+                fmt::format("time={}s would do for {:.0f} epochs of {}, for {:.0f} of this wider one", setup.plan.time,
+                            epochs, narrow_plan.model, fitting));
+  return its_time;
 }
 
 // What a source needs of the plan.
@@ -302,19 +320,15 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   }
   at::set_num_threads(static_cast<int>(setup.plan.intra_op));
   check_first_batch(setup);
+  const train::Plan unmeasured = setup.plan;
   settle_speed(setup, request, facts, saved, say);
   if (saved != nullptr || !train::has_time_budget(setup.plan, request.options)) {
     return std::move(setup);
   }
   say("measuring how many epochs fit into time= ...");
   train::EpochTime time = time_epoch(setup);
-  const bool free_model = request.options.find("model") == nullptr && setup.plan.weights.empty();
-  const double epochs = train::epochs_in_time(setup.plan, facts.train_samples, time);
-  if (const Wider wider = free_model ? wider_in_time(setup, epochs) : Wider{}; !wider.model.empty()) {
-    train::decide(setup.plan, "model", wider.model, core::Origin::kMeasured, wider.reason);
-    setup.model = build_model(setup);
-    settle_speed(setup, request, facts, saved, say);
-    time = time_epoch(setup);
+  if (request.options.find("model") == nullptr && setup.plan.weights.empty()) {
+    time = take_wider(setup, request, facts, unmeasured, time, say);
   }
   train::fit_time(setup.plan, facts.train_samples, time);
   return std::move(setup);

@@ -23,8 +23,8 @@ namespace stoker::job {
 namespace {
 
 constexpr std::string_view kChannelsLast = "channels_last";
-// A trial's step, so that all trials take less than a second; where a step of two samples takes longer, two steps a
-// candidate and the first one, for which kernels are built.
+// A trial's step, so that a look at all candidates takes about a second; where a step of two samples takes longer, two
+// steps a candidate and the first one, for which kernels are built.
 constexpr double kLongestStep = 0.1;
 constexpr double kSilence = 0.5;  // seconds before it is said that trials take their time
 

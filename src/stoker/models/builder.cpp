@@ -139,6 +139,11 @@ std::unique_ptr<Network> NetworkBuilder::finish() {
       fail<ConfigError>("models.builder", "segment \"{}\" was never ended", segment.name);
     }
   }
+  for (const core::NamedTensor& buffer : network_->buffers_) {
+    if (at::isinf(buffer.tensor).any().item<bool>()) {
+      network_->constants_.insert(buffer.name);
+    }
+  }
   network_->flatten_statistics(at::kCPU, at::kFloat);
   return std::move(network_);
 }

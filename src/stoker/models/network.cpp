@@ -57,7 +57,11 @@ void Network::set_frozen(int first_segments) {
 void Network::flatten_statistics(at::Device device, at::ScalarType dtype) {
   std::int64_t total = 0;
   for (const core::NamedTensor& buffer : buffers_) {
-    total += buffer.tensor.numel();
+    if (constants_.contains(buffer.name)) {
+      buffer.tensor.set_data(buffer.tensor.to(device, dtype));
+    } else {
+      total += buffer.tensor.numel();
+    }
   }
   if (total == 0) {
     return;
@@ -65,6 +69,9 @@ void Network::flatten_statistics(at::Device device, at::ScalarType dtype) {
   statistics_ = at::empty({total}, at::TensorOptions().device(device).dtype(dtype));
   std::int64_t offset = 0;
   for (const core::NamedTensor& buffer : buffers_) {
+    if (constants_.contains(buffer.name)) {
+      continue;
+    }
     at::Tensor view = statistics_.narrow(0, offset, buffer.tensor.numel());
     view.copy_(buffer.tensor);
     buffer.tensor.set_data(view);

@@ -44,7 +44,8 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   [[nodiscard]] const std::vector<core::Parameter>& parameters() const { return parameters_; }
-  // Running statistics, named as in Python ("bn1.running_mean"): views of norm_buffers().
+  // Running statistics, named as in Python ("bn1.running_mean"): views of norm_buffers(). A buffer that holds an
+  // infinity from the beginning (a mask of attention) is a constant and no view of these.
   [[nodiscard]] const std::vector<core::NamedTensor>& buffers() const { return buffers_; }
   // All running statistics in one flat float32 tensor; empty without batch norm.
   [[nodiscard]] core::TensorList norm_buffers() const;
@@ -80,13 +81,14 @@ class Network {
   friend class NetworkBuilder;
   friend std::int64_t flops(Network& network, at::IntArrayRef sample_shape);
   Network() = default;
-  // Lays the running statistics out as views of one flat tensor.
+  // Lays the running statistics out as views of one flat tensor; constants stay on their own.
   void flatten_statistics(at::Device device, at::ScalarType dtype);
   [[nodiscard]] bool is_head(const std::string& parameter) const;
 
   std::vector<core::Parameter> parameters_;
   std::vector<core::NamedTensor> buffers_;
-  at::Tensor statistics_;  // undefined without batch norm
+  std::set<std::string> constants_;  // names of buffers
+  at::Tensor statistics_;            // undefined without batch norm
   std::vector<Segment> segments_;
   std::shared_ptr<FlopMeter> meter_;
   std::function<std::string(const std::string& name)> read_name_;  // NetworkBuilder::read_names

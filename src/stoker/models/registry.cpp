@@ -73,6 +73,14 @@ std::string wider_model(const std::string& name) {
   return place < registry().infos.size() ? registry().infos[place].wider : "";
 }
 
+bool is_width_of(const std::string& first, const std::string& name) {
+  std::string each = first;
+  while (!each.empty() && each != name) {
+    each = wider_model(each);
+  }
+  return !each.empty();
+}
+
 void add_model(ModelInfo info, std::function<std::unique_ptr<Network>(const ModelOptions&)> make) {
   if (info.name.empty() || registry().find(info.name) < registry().infos.size()) {
     fail<ConfigError>("models.registry", "a model called \"{}\" cannot be added: {}; give it another name",

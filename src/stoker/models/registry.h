@@ -35,6 +35,8 @@ struct ModelInfo {
 
 // ModelInfo::wider of a model of that name; empty, too, where there is none of that name.
 [[nodiscard]] std::string wider_model(const std::string& name);
+// Whether wider_model() leads from `first` to `name`, in no step or in some.
+[[nodiscard]] bool is_width_of(const std::string& first, const std::string& name);
 
 // A program's own network for pictures, from here on known like the reference ones: `model=NAME` trains it, and its
 // checkpoints load in every program that adds it. make: as make_network(). On one thread, before the first request.

@@ -22,6 +22,8 @@ int blur_kernel(int side) { return std::clamp(side / 20 * 2 + 1, 3, 2 * augment:
 
 std::vector<core::TaskSetting> augment_settings() {
   return {
+      whole_setting("crop_pad", 0, 4095, "a sixteenth of image_size",
+                    "pad_crop: black pixels around training pictures, as many as a crop moves at most"),
       choice_setting("flip", {"augment", "random", "alternating", "off"}, "augment: as that one's name says",
                      "mirror training pictures; alternating: at random once, then every epoch"),
       real_setting("rotate", 0, 180, "0: off", "degrees that training pictures are turned at most, to either side"),
@@ -41,7 +43,8 @@ std::vector<core::TaskSetting> augment_settings() {
   };
 }
 
-void add_augment_rows(RecipeRows& rows, std::int64_t batch) {
+void add_augment_rows(RecipeRows& rows, int image_size, std::int64_t batch) {
+  rows.add("crop_pad", std::max(1, image_size / 16), "2 at 32 pixels, as airbench has it (Jordan 2024)");
   rows.add("flip", "augment", "as the name of augment says");
   for (const char* key :
        {"rotate", "translate", "zoom", "shear", "jitter", "hue", "grey", "blur", "erase", "mixup", "cutmix"}) {
@@ -51,6 +54,8 @@ void add_augment_rows(RecipeRows& rows, std::int64_t batch) {
 }
 
 void apply_augment_settings(const core::TaskValues& own, augment::ImagePolicy& policy) {
+  policy.pad = own.contains("crop_pad") ? static_cast<int>(whole_value(own, "crop_pad"))
+                                        : std::max(1, std::min(policy.out_width, policy.out_height) / 8);
   const std::string flip = text_or(own, "flip", "augment");
   if (flip != "augment") {
     policy.flip = flip != "off";

@@ -13,7 +13,7 @@ augment::ImagePolicy training_policy(const std::string& augment, const ImagePrep
   policy.crop = augment.starts_with("resized_crop") ? augment::Crop::kRandomResized
                 : augment.starts_with("pad_crop")   ? augment::Crop::kPad
                                                     : augment::Crop::kResizeCentre;
-  policy.pad = std::max(1, pixels.image_size / 16);  // 2 at 32 pixels, as airbench has it (Jordan 2024)
+  policy.pad = std::max(1, pixels.image_size / 16);  // the setting crop_pad comes first
   policy.min_scale = 0.08;                           // Szegedy et al. 2014, and torchvision
   return policy;
 }

@@ -6,6 +6,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/data/image_decode.h"
+#include "stoker/models/registry.h"
 #include "stoker/tasks/image_augment.h"
 #include "stoker/tasks/image_classification.h"
 #include "stoker/tasks/image_reading.h"
@@ -147,7 +148,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   const int image_size = question.image_size > 0 ? question.image_size : default_image_size(pictures);
   const bool small = image_size <= kSmallPicture;
   const std::string model = !question.model.empty() ? question.model : small ? "cnn" : "resnet18";
-  const bool is_cnn = model.starts_with("cnn");  // of whichever width
+  const bool is_cnn = models::is_width_of("cnn", model);
   rows.add("model", model, small ? "small pictures" : "photographs");
   rows.add("image_size", image_size,
            fmt::format("the pictures are {} x {} pixels (median)", pictures.width, pictures.height));
@@ -162,7 +163,8 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const PictureF
   rows.add("retry_bad", "off", "what is unchanged is as bad as it was");
   const std::int64_t batch = default_batch(train_samples, is_cnn ? 512 : question.cuda ? 256 : 64);
   rows.add("batch", batch, "at least 100 steps an epoch where the data allows it");
-  add_augment_rows(rows, std::clamp<std::int64_t>(train_samples, 1, question.batch > 0 ? question.batch : batch));
+  add_augment_rows(rows, image_size,
+                   std::clamp<std::int64_t>(train_samples, 1, question.batch > 0 ? question.batch : batch));
   const bool adaptive = question.optimizer == "adam" || question.optimizer == "adamw" || model == "mlp";
   if (adaptive) {
     add_adaptive(rows, question.optimizer.empty() ? "adamw" : question.optimizer, question.weights);

@@ -23,20 +23,24 @@ class ArithmeticChoice {
     }
   }
 
-  // A busy moment misjudges: what is not the simplest must win two looks out of three.
+  // A busy moment misjudges: what is not the simplest must win two looks, or by the medians of three.
   Candidate choose() {
-    const std::size_t first = look();
-    if (first == 0) {
-      return candidates_[first];
+    const std::vector<double> first = look();
+    const std::size_t winner = best_of(first);
+    if (winner == 0) {
+      return candidates_[winner];
     }
-    const std::size_t second = look();
-    if (second == first) {
-      return candidates_[second];
+    const std::vector<double> second = look();
+    if (best_of(second) == winner) {
+      return candidates_[winner];
     }
-    const std::size_t third = look();
-    return candidates_[third == first || third == second ? third : 0];
+    const std::vector<double> third = look();
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {  // the middle one of three
+      seconds_[i] = std::max(std::min(first[i], second[i]), std::min(std::max(first[i], second[i]), third[i]));
+    }
+    return candidates_[best_of(seconds_)];
   }
-  // Milliseconds of a sample in the last look.
+  // Milliseconds of a sample, as the choice rests on them.
   [[nodiscard]] double ms(const std::string& precision, const std::string& layout) const {
     const auto place = std::ranges::find_if(
         candidates_, [&](const Candidate& each) { return each.precision == precision && each.layout == layout; });
@@ -48,8 +52,15 @@ class ArithmeticChoice {
   }
 
  private:
-  std::size_t look() {
+  std::vector<double> look() {
     seconds_ = trials_.step_seconds_per_sample(candidates_);
+    return seconds_;
+  }
+  [[nodiscard]] std::size_t best_of(const std::vector<double>& seconds) const {
+    // Noise does not choose.
+    const auto clearly_faster = [&](std::size_t one, std::size_t simpler) {
+      return seconds[one] < seconds[simpler] * (1 - kTie);
+    };
     // The better layout of each precision, then the better one of these; the simpler ones stand in front.
     std::size_t best = 0;
     for (std::size_t precision = 0; precision < precisions_.size(); ++precision) {
@@ -60,10 +71,6 @@ class ArithmeticChoice {
       best = precision == 0 || clearly_faster(pair, best) ? pair : best;
     }
     return best;
-  }
-  // Noise does not choose.
-  [[nodiscard]] bool clearly_faster(std::size_t one, std::size_t simpler) const {
-    return seconds_[one] < seconds_[simpler] * (1 - kTie);
   }
 
   std::vector<std::string> precisions_, layouts_;
