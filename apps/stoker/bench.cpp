@@ -91,12 +91,15 @@ void add_tips(CLI::App& bench, int& exit_code) {
   CLI::App* command = bench.add_subcommand("tips", "Every tip of the tutorials, off and on: does it help here?");
   command->add_option("--models", options.models, "only these: mlp,cnn,...")->delimiter(',');
   command->add_option("--tips", options.tips, "only these: channels-last,autocast-bf16,...")->delimiter(',');
-  command->add_option("--seconds", options.seconds, "for the whole table")->check(CLI::PositiveNumber);
+  command
+      ->add_option("--seconds", options.seconds,
+                   "for the whole table; 600 by default, with fewer some rows are not measured")
+      ->check(in_range(1.0, 86400.0));
   command->add_flag("--quick", options.quick, "the fewest pairs: a few minutes, wider intervals");
   command
       ->add_option("--intra-op", options.intra_op,
                    "threads of an operator; one a core that it may use unless said otherwise")
-      ->check(CLI::PositiveNumber);
+      ->check(in_range(1, 1024));
   command->add_flag("--cpu-time", options.cpu_time, "the CPU time of one thread: for a machine that others keep busy");
   command->add_option("--device", options.device, "auto, cpu, cuda or cuda:N");
   command->add_option("--json", words->json, "write it to this file, too, for programs");
@@ -105,7 +108,7 @@ void add_tips(CLI::App& bench, int& exit_code) {
       command->add_option("--accuracy", words->data,
                           "also train on these pictures (CIFAR-10): what accumulation does to accuracy; takes long");
   command->add_option("--pictures", words->pictures, "... on so many of them, spread evenly")
-      ->check(CLI::PositiveNumber)
+      ->check(in_range<std::int64_t>(1, 1'000'000'000))
       ->needs(accuracy);
   command->callback([words, &exit_code] { exit_code = run_tips(*words); });
 }

@@ -21,8 +21,8 @@ void add_eval(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<EvalArguments>();
   CLI::App* command = app.add_subcommand("eval", "Metrics of a run or checkpoint on a split, also per class");
   command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
-  command->add_option("DIR", arguments->data, "data; the run's own if left out");
-  command->add_option("--split", arguments->split, "train, val, test, or all; test if there is one, else val")
+  command->add_option("DIR", arguments->data, "data; the run's own if left out; other data is not cut into splits");
+  command->add_option("--split", arguments->split, "train, val, test, or all; test if there is one, else val, else all")
       ->check(CLI::IsMember({"train", "val", "test", "all"}));
   command->add_option("--checkpoint", arguments->checkpoint, "best or last; best if there is one")
       ->check(CLI::IsMember({"best", "last"}));

@@ -106,7 +106,7 @@ void add_inspect(CLI::App& app, int& exit_code) {
   command
       ->add_option("--pictures", words->options.pictures,
                    "so many pictures at most, spread over the data; all by default")
-      ->check(CLI::PositiveNumber);
+      ->check(in_range<std::int64_t>(1, 1'000'000'000));
   command->add_option("--threads", words->options.threads, "one a core that it may use unless said otherwise")
       ->check(in_range(1, 1024));
   command->add_option("--html", words->html, "the page to look at; inspect.html by default, \"\" for none");

@@ -127,6 +127,21 @@ TEST_F(GoingOn, TrainCalledAgainGoesOn) {
   }
 }
 
+TEST_F(GoingOn, AnEndThatHasBeenPassedIsRefused) {
+  const Ran ran = train(request("run", {"epochs=2"}));
+  const std::string plan = read_text(ran.folder / "plan.json");
+  for (const char* change : {"epochs=1", "steps=11"}) {
+    try {
+      (void)Job::resume(ran.folder, {change}, kSilent);
+      FAIL() << change;
+    } catch (const ConfigError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(std::string("the run is at step 12, and ") + change + " ends it at step "));
+    }
+  }
+  EXPECT_EQ(read_text(ran.folder / "plan.json"), plan);
+  EXPECT_NO_THROW((void)Job::resume(ran.folder, {"steps=12"}, kSilent)) << "to end here";
+}
+
 TEST_F(GoingOn, TrainCalledAgainNeedsACheckpoint) {
   Job job = Job::prepare(request("run", {"epochs=1"}), kSilent);
   const std::atomic<bool> never{false};

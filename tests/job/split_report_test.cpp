@@ -65,6 +65,33 @@ TEST(SplitReport, AllSplitsAddUpOnTheQuotasThreads) {
   EXPECT_THAT(report_json(all), HasSubstr("\"mostly_taken_for\""));
 }
 
+TEST(SplitReport, OtherDataThanTheRunsIsNotCut) {
+  const TempFolder folder;
+  write_striped_set(folder, "data/", 8);  // val is cut from it
+  write_striped_set(folder, "other/", 4, 100);
+  write_striped_set(folder, "parted/train/", 4, 100);
+  write_striped_set(folder, "parted/test/", 2, 200);
+  Request request =
+      make_request({}, {"device=cpu", "epochs=1", "batch=6", "threads=0", "intra_op=1", "precision=fp32", "model=mlp"});
+  request.data = folder / "data";
+  request.run = (folder / "run").native();
+  const std::atomic<bool> stop = false;
+  Job::prepare(request, [](const std::string&) {}).train({}, stop);
+  const auto judged = [&](const char* data, const char* split = "") {
+    const SplitReport report = evaluate_run(folder / "run", data[0] == 0 ? "" : folder / data, split, "", "cpu");
+    return report.split + " " + std::to_string(report.samples);
+  };
+  const std::string own = judged("");
+  EXPECT_THAT(own, ::testing::StartsWith("val "));
+  EXPECT_EQ(judged("data"), own);
+  std::filesystem::copy(folder / "data", folder / "moved", std::filesystem::copy_options::recursive);
+  EXPECT_EQ(judged("moved"), own) << "the run's data in another place: a training sample must not count";
+  EXPECT_EQ(judged("other"), "all 12");
+  EXPECT_EQ(judged("other", "train"), "train 12");
+  EXPECT_THROW((void)judged("other", "val"), DataError);
+  EXPECT_EQ(judged("parted"), "test 6");
+}
+
 // The run's own rules say how many pictures may be bad, also when its model is judged.
 TEST(SplitReport, BadPicturesAreJudgedByTheRunsRules) {
   const TempFolder folder;

@@ -116,6 +116,8 @@ TEST(ImageAugment, ACropMovesAsThePlanSays) {
   };
   EXPECT_EQ(pad({{"crop_pad", "3"}}), 3);
   EXPECT_EQ(pad({}), 4) << "as runs did whose plans lack the setting";
+  EXPECT_EQ(pad({{"crop_pad", "31"}}), 31);
+  EXPECT_THROW((void)pad({{"crop_pad", "32"}}), ConfigError);
 }
 
 TEST(ImageAugment, EverySettingIsOffByDefaultAndHasItsRow) {

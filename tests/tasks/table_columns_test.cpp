@@ -120,6 +120,29 @@ TEST(TableRemarks, AnInfinityAmongNumbersIsNamed) {
   EXPECT_THAT(remarks[0].text, HasSubstr("1 other value such as \"inf\""));
 }
 
+TEST(TableRemarks, AFirstRowOfDataIsNamed) {
+  std::string rows;
+  for (int i = 0; i < 60; ++i) {
+    rows += fmt::format("{}.5,{},{}\n", i, i % 7, i % 3 == 0 ? "a" : "b");
+  }
+  const auto ids = [](const data::TableData& table, const std::string& target) {
+    std::string text;
+    for (const ColumnRemark& each : remarks_on(table, all_rows(table), {.target = target})) {
+      text += each.id + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(ids(table_of(rows), "a"), "header ");
+  EXPECT_EQ(ids(table_of("x,y,class\n" + rows), "class"), "");
+  EXPECT_EQ(ids(table_of("1,2,3\n" + rows), "3"), "") << "as columns are called where no row names them";
+  try {
+    (void)data::find_column(table_of(rows), "3");
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("set header=off: the columns are called 1 to 3 then"));
+  }
+}
+
 TEST(TableRemarks, NameWhatAModelOfTablesCannotLearnFrom) {
   std::string text = "title,body,class\n";
   for (int i = 0; i < 60; ++i) {

@@ -163,6 +163,20 @@ TableData read_table(const std::filesystem::path& path, const TableOptions& opti
   return table;
 }
 
+const TableColumn* named_by_a_number(const TableData& table) {
+  const auto is_number = [](const TableColumn& column) { return number_in(column.name).has_value(); };
+  const auto found = std::ranges::find_if(table.columns, is_number);
+  if (table.columns.size() < 2 || found == table.columns.end()) {
+    return nullptr;
+  }
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].name != std::to_string(i + 1)) {
+      return &*found;
+    }
+  }
+  return nullptr;  // read with header=off
+}
+
 std::size_t find_column(const TableData& table, const std::string& name) {
   const auto found = std::ranges::find(table.columns, name, &TableColumn::name);
   if (found == table.columns.end()) {
@@ -170,8 +184,15 @@ std::size_t find_column(const TableData& table, const std::string& name) {
     for (const TableColumn& column : table.columns) {
       names.push_back(column.name);
     }
+    const std::string columns = printable(fmt::format("{}", fmt::join(names, ", ")));
+    if (named_by_a_number(table) != nullptr) {
+      fail<DataError>(kWhere,
+                      "there is no column \"{}\"; the columns are {}. If this row is data, set header=off: the columns "
+                      "are called 1 to {} then",
+                      printable(name), columns, names.size());
+    }
     fail<DataError>(kWhere, "there is no column \"{}\"; did you mean \"{}\"? the columns are {}", printable(name),
-                    printable(nearest(name, names)), printable(fmt::format("{}", fmt::join(names, ", "))));
+                    printable(nearest(name, names)), columns);
   }
   return static_cast<std::size_t>(found - table.columns.begin());
 }

@@ -40,7 +40,12 @@ struct TableData {
 // The finite number that a field is, a leading plus allowed; nothing for other text, "inf" among it.
 [[nodiscard]] std::optional<double> number_in(std::string_view text);
 
-// The column of that name; DataError with the nearest name if there is none.
+// The first column whose name is a number, as where the first row is data; none: there is no such column, or columns
+// are called "1", "2", ... since no row names them.
+[[nodiscard]] const TableColumn* named_by_a_number(const TableData& table);
+
+// The column of that name. DataError where there is none: with the nearest name or, where the first row seems to be
+// data, with how to say so.
 [[nodiscard]] std::size_t find_column(const TableData& table, const std::string& name);
 
 }  // namespace stoker::data

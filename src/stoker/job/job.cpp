@@ -179,6 +179,7 @@ void Job::State::resume(const fs::path& path, const std::vector<std::string>& ch
   train::Progress progress;
   progress.load_state(resumed->state);
   const std::int64_t train_samples = setup.task->size(tasks::Split::kTrain);
+  check_not_passed(progress, before, plan, train_samples);
   const std::string over = nothing_left(progress, plan, train_samples, path);
   if (!over.empty()) {
     say(over);

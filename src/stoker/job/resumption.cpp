@@ -36,6 +36,17 @@ void check_same_data(const io::Checkpoint& resumed, const fs::path& checkpoint, 
   }
 }
 
+void check_not_passed(const train::Progress& progress, const train::Plan& before, const train::Plan& plan,
+                      std::int64_t train_samples) {
+  const std::int64_t end = train::total_steps(plan, train_samples);
+  if (end < progress.step && end != train::total_steps(before, train_samples)) {
+    fail<ConfigError>("job.resumption",
+                      "the run is at step {}, and {} ends it at step {}; ask for more, or leave it out", progress.step,
+                      plan.steps > 0 ? fmt::format("steps={}", plan.steps) : fmt::format("epochs={}", plan.epochs),
+                      end);
+  }
+}
+
 std::string nothing_left(const train::Progress& progress, const train::Plan& plan, std::int64_t train_samples,
                          const fs::path& run) {
   const std::string resume = fmt::format("`stoker resume {}", printable(run.native()));

@@ -22,6 +22,10 @@ namespace stoker::job {
 void check_same_data(const io::Checkpoint& resumed, const std::filesystem::path& checkpoint, const tasks::Task& task,
                      const std::filesystem::path& run);
 
+// ConfigError where the plan, changed since `before`, ends ahead of what is done.
+void check_not_passed(const train::Progress& progress, const train::Plan& before, const train::Plan& plan,
+                      std::int64_t train_samples);
+
 // What to ask for where all that was planned is done; empty: something is left.
 [[nodiscard]] std::string nothing_left(const train::Progress& progress, const train::Plan& plan,
                                        std::int64_t train_samples, const std::filesystem::path& run);

@@ -114,10 +114,16 @@ SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::s
   options.own = cut.own;
   options.model = cut.model;
   options.adopts = true;
-  const auto task = open_for(loaded, path, options);
+  auto task = open_for(loaded, path, options);
+  const bool others = !data.empty() && task->size(tasks::Split::kTrain) != loaded.card.train_samples;
+  if (others) {
+    options.whole = true;
+    task = open_for(loaded, path, options);
+  }
   const std::string chosen = !split.empty()                        ? split
                              : task->size(tasks::Split::kTest) > 0 ? "test"
                              : task->size(tasks::Split::kVal) > 0  ? "val"
+                             : others                              ? "all"
                                                                    : "train";
   return evaluate_split(loaded, *task, chosen, 256);
 }

@@ -31,7 +31,8 @@ struct SplitReport {
                                          std::int64_t batch);
 
 // evaluate_split() with what the run folder knows: its data where none is given, its validation cut, the test split if
-// there is one and no other is asked for, else val.
+// there is one and no other is asked for, else val. Other data than the run's (told by the number of training samples)
+// is not cut: where it has neither test nor val of its own, all of it.
 [[nodiscard]] SplitReport evaluate_run(const std::filesystem::path& run, const std::filesystem::path& data,
                                        const std::string& split, const std::string& checkpoint,
                                        const std::string& device);

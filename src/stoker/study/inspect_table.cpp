@@ -169,23 +169,12 @@ void find_rare_classes(const Looked& looked, std::vector<Finding>& findings) {
   }
 }
 
-void find_missing_header(const Looked& looked, std::vector<Finding>& findings, bool header) {
-  const auto is_value = [](const data::TableColumn& column) { return data::number_in(column.name).has_value(); };
-  if (header && looked.table.columns.size() > 1 && std::ranges::any_of(looked.table.columns, is_value)) {
-    const auto first = std::ranges::find_if(looked.table.columns, is_value);
-    findings.push_back(finding(Grade::kDoubtful, "header",
-                               fmt::format("a column is called {}: is the first row data?", printable(first->name)), "",
-                               "set header=off if the table has no row of names", 1));
-  }
-}
-
-std::vector<Finding> findings_of(const Looked& looked, bool header) {
+std::vector<Finding> findings_of(const Looked& looked) {
   std::vector<Finding> findings;
   for (const tasks::ColumnRemark& remark : remarks_on(looked.table, looked.rows, looked.options)) {
     const bool wrong = remark.id == "tells_target" || remark.id == "nothing_left";
     findings.push_back(finding(wrong ? Grade::kWrong : Grade::kDoubtful, remark.id, remark.text, "", remark.advice, 1));
   }
-  find_missing_header(looked, findings, header);
   find_gaps(looked, findings);
   find_rare_classes(looked, findings);
   find_doubled_rows(looked, findings);
@@ -237,7 +226,7 @@ DataSheet inspect_table(const std::filesystem::path& path, const core::TaskValue
                   {"columns", std::ssize(looked.facts)},
                   {"columns_of_numbers", numbers},
                   {"missing_values", missing}};
-  sheet.findings = findings_of(looked, tasks::table_options(own).header);
+  sheet.findings = findings_of(looked);
   sheet.tables = {columns_table(looked)};
   sheet.seconds = watch.seconds();
   return sheet;

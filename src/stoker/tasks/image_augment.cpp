@@ -56,6 +56,11 @@ void add_augment_rows(RecipeRows& rows, int image_size, std::int64_t batch) {
 void apply_augment_settings(const core::TaskValues& own, augment::ImagePolicy& policy) {
   policy.pad = own.contains("crop_pad") ? static_cast<int>(whole_value(own, "crop_pad"))
                                         : std::max(1, std::min(policy.out_width, policy.out_height) / 8);
+  if (const int side = std::min(policy.out_width, policy.out_height);
+      policy.crop == augment::Crop::kPad && policy.pad >= side) {
+    fail<ConfigError>("tasks.image_augment", "crop_pad must be below image_size, which is {}, got {}", side,
+                      policy.pad);
+  }
   const std::string flip = text_or(own, "flip", "augment");
   if (flip != "augment") {
     policy.flip = flip != "off";

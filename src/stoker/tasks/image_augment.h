@@ -19,7 +19,8 @@ namespace stoker::tasks {
 void add_augment_rows(RecipeRows& rows, int image_size, std::int64_t batch);
 
 // Sets the policy's pad and flip and its operations, in the order of the settings. A value that is not there, in the
-// plan of a run from before there were these settings, is off; crop_pad was an eighth of the side.
+// plan of a run from before there were these settings, is off; crop_pad was an eighth of the side. ConfigError
+// for a crop_pad that is as large as the picture.
 void apply_augment_settings(const core::TaskValues& own, augment::ImagePolicy& policy);
 // For a global batch of that size. ConfigError that names mix_block where no block divides it.
 [[nodiscard]] augment::Mix mix_of(const core::TaskValues& own, std::int64_t batch);

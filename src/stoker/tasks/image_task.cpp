@@ -108,10 +108,11 @@ bool class_by_class(const data::ImageFolder& folder) {
 class ImageTask final : public Task {
  public:
   ImageTask(const std::filesystem::path& path, const OpenOptions& options)
-      : folder_(data::open_image_folder(
-            not_a_picture(path),
-            {.val = options.val, .seed = options.seed, .classes_meant = options.named || options.adopts},
-            options.progress)),
+      : folder_(data::open_image_folder(not_a_picture(path),
+                                        {.val = options.whole ? 0 : options.val,
+                                         .seed = options.seed,
+                                         .classes_meant = options.named || options.adopts},
+                                        options.progress)),
         own_(options.adopts ? settings_of_judging(options.own) : core::TaskValues{}) {}
 
   [[nodiscard]] std::int64_t size(Split split) const override { return of(split).size(); }

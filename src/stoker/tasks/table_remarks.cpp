@@ -56,6 +56,10 @@ ColumnRemark telling_remark(const std::string& name, const std::string& target) 
 std::vector<ColumnRemark> remarks_on(const data::TableData& table, const std::vector<std::int64_t>& rows,
                                      const RemarkOptions& options) {
   std::vector<ColumnRemark> remarks;
+  if (const data::TableColumn* number = data::named_by_a_number(table); number != nullptr) {
+    remarks.push_back({"header", fmt::format("a column is called {}: is the first row data?", printable(number->name)),
+                       "set header=off if the table has no row of names"});
+  }
   const std::size_t target = options.target.empty() ? table.columns.size() : data::find_column(table, options.target);
   std::vector<std::size_t> telling;
   if (target < table.columns.size()) {

@@ -12,7 +12,8 @@
 namespace stoker::tasks {
 
 struct ColumnRemark {
-  std::string id;      // "tells_target", "free_text", "all_other", "row_numbers", "spoilt_numbers", "nothing_left"
+  std::string
+      id;  // "tells_target", "free_text", "all_other", "row_numbers", "spoilt_numbers", "nothing_left", "header"
   std::string text;    // 'column "alive" alone tells the target'
   std::string advice;  // 'if ..., set leave_out=alive'
 };

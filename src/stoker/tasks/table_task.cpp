@@ -69,7 +69,7 @@ class TableTask final : public Task {
     table_ = data::read_table(path, table_options(own_));
     check_separator(table_, path, own_);
     const std::string test = text_or(own_, "test", "");
-    if (!test.empty()) {
+    if (!test.empty() && !options.whole) {
       const fs::path file = whole_path(test, path);
       test_table_ = data::read_table(file, table_options(own_));
     }
@@ -221,12 +221,12 @@ class TableTask final : public Task {
       test_.test_file = true;
       test_.rows.resize(static_cast<std::size_t>(test_table_.rows));
       std::iota(test_.rows.begin(), test_.rows.end(), 0);
-    } else {
+    } else if (!options.whole) {
       test_.rows = take(kTestShare, 1);
       findings_.push_back(fmt::format("test: {} of the {} rows, seed {}; give test=FILE for rows of your own",
                                       test_.rows.size(), table_.rows, options.seed));
     }
-    val_.rows = take(options.val, 2);
+    val_.rows = take(options.whole ? 0 : options.val, 2);
     train_.rows = std::move(rows);
     if (train_.rows.empty()) {
       fail<DataError>(kWhere, "{}: {} rows leave none to train on", printable(path_.native()), table_.rows);

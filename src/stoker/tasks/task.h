@@ -39,6 +39,7 @@ struct OpenOptions {
   bool cuda = false;
   bool named = false;   // the kind was asked for by name: the data is not to be asked whether it is another one's
   bool adopts = false;  // adopt() follows: what a card tells is not to be looked for
+  bool whole = false;   // nothing is cut off: val and test are what the data itself has, the rest is train
   std::function<void(std::int64_t files)> progress;
 };
 

@@ -92,8 +92,9 @@ class TextTask final : public Task {
   TextTask(const fs::path& path, const OpenOptions& options)
       : path_(path), cuda_(options.cuda), text_(data::read_text_files(path)) {
     network_ = text_network(options.model, cuda_, options.own);
+    const double val = options.whole ? 0 : options.val;
     const std::size_t wanted =
-        text_.bytes.size() - static_cast<std::size_t>(options.val * static_cast<double>(text_.bytes.size()));
+        text_.bytes.size() - static_cast<std::size_t>(val * static_cast<double>(text_.bytes.size()));
     train_bytes_ = data::whole_characters(text_.bytes, wanted);
     if (!options.adopts) {
       tokenizer_ = choose_tokenizer(text_or(options.own, "tokenizer", ""), text_.bytes);

@@ -122,10 +122,10 @@ std::vector<Setting> behaviour_settings() {
       whole("freeze", B, &Plan::freeze, 0, 1000, "0", "leading segments that keep their weights"),
       whole("epochs", B, &Plan::epochs, 1, 1'000'000, "by the model's recipe", "passes over the training split"),
       whole("steps", B, &Plan::steps, 0, kMany, "0: as the epochs make them", "optimizer steps; overrides epochs"),
-      real(
-          "time", B, &Plan::time, 0, 3600.0 * 24 * 365, "0: no limit",
-          "as many epochs as end within it; the default network may get wider; with epochs= or steps= it only stops it",
-          true),
+      real("time", B, &Plan::time, 0, 3600.0 * 24 * 365, "0: no limit",
+           "of training: as many epochs as end within it; the default network may get wider; with epochs= or steps= it "
+           "only stops it",
+           true),
       whole("batch", B, &Plan::batch, 1, 1 << 20, "by the recipe and the size of the data",
             "samples an optimizer step"),
       whole("seed", B, &Plan::seed, 0, std::numeric_limits<std::int64_t>::max(), "1",
