@@ -108,7 +108,7 @@ bool valid_device(std::string_view text) {
   return std::ranges::all_of(text.substr(5), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-std::vector<Setting> behaviour_settings() {
+std::vector<Setting> run_settings() {
   constexpr Group B = Group::kBehaviour;
   const auto non_empty = [](std::string_view text) { return !text.empty(); };
   return {
@@ -130,6 +130,12 @@ std::vector<Setting> behaviour_settings() {
             "samples an optimizer step"),
       whole("seed", B, &Plan::seed, 0, std::numeric_limits<std::int64_t>::max(), "1",
             "weights, order and augmentation follow it"),
+  };
+}
+
+std::vector<Setting> optimizer_settings() {
+  constexpr Group B = Group::kBehaviour;
+  return {
       real("lr", B, &Plan::lr, 1e-12, 1e4, "by the recipe", "peak learning rate for a batch of lr_batch"),
       choice("lr_scale", B, &Plan::lr_scale, {"linear", "sqrt", "none"}, "linear for sgd, sqrt for adam and adamw",
              "how lr grows from lr_batch to batch"),
@@ -151,6 +157,12 @@ std::vector<Setting> behaviour_settings() {
       real("ema", B, &Plan::ema, 0, 0.999999, "by the recipe",
            "decay of averaged weights that evaluation uses; 0 is off"),
       real("clip", B, &Plan::clip, 0, 1e9, "by the recipe, else 0: off", "largest gradient norm"),
+  };
+}
+
+std::vector<Setting> evaluation_settings() {
+  constexpr Group B = Group::kBehaviour;
+  return {
       whole("early_stop", B, &Plan::early_stop, 0, 1'000'000, "0: off",
             "stop after this many evaluations without a gain"),
       whole("eval_every", B, &Plan::eval_every, 0, kMany, "by the recipe, else 0: once an epoch",
@@ -196,7 +208,9 @@ std::vector<Setting> performance_settings() {
 
 std::span<const Setting> settings() {
   static const std::vector<Setting> table = [] {
-    std::vector<Setting> all = behaviour_settings();
+    std::vector<Setting> all = run_settings();
+    std::ranges::move(optimizer_settings(), std::back_inserter(all));
+    std::ranges::move(evaluation_settings(), std::back_inserter(all));
     std::ranges::move(performance_settings(), std::back_inserter(all));
     return all;
   }();
