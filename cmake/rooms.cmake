@@ -7,6 +7,8 @@
 #
 # part, for a room that is built as two libraries (with torch and without): FOLDER <folder>, and ONLY <regex> or
 # EXCEPT <regex> to choose among its files.
+set(STOKER_DATA_WITH_TORCH "image_loader|tensor_source|token_windows")  # files of data/; the others do without
+
 function(stoker_choose_files variable only except)
   if(only)
     list(FILTER ${variable} INCLUDE REGEX "${only}")

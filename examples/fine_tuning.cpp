@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fine-tuning: a network that learnt to tell eight kinds of clothes apart learns two others from 30 pictures.
+// Fine-tuning: a network that learnt to tell eight kinds of clothes apart learns two others from 30 images.
 //
-//     fine_tuning [DATA [FOLDER]]     DATA: the Fashion-MNIST sample; FOLDER: where pictures and runs go, a name
+//     fine_tuning [DATA [FOLDER]]     DATA: the Fashion-MNIST sample; FOLDER: where images and runs go, a name
 //                                     (runs/NAME, or NAME-2, ... if that is there) or a path that is not there yet
 //
 // weights=RUN starts from a trained run. What fits by name and shape is taken; the head is for other classes, so it
 // starts anew. freeze=N keeps the first N segments as they are. With weights the plan takes small steps by itself,
-// which suits thousands of pictures; 30 of them are three steps an epoch, so lr= asks for large ones. Prints what
-// became of the weights, and both accuracies on the same 200 test pictures: from scratch, and fine-tuned.
+// which suits thousands of images; 30 of them are three steps an epoch, so lr= asks for large ones. Prints what
+// became of the weights, and both accuracies on the same 200 test images: from scratch, and fine-tuned.
 #include <stoker/stoker.h>
 
 #include <fstream>
@@ -17,9 +17,9 @@ namespace {
 using namespace stoker;
 namespace fs = std::filesystem;
 
-// Writes up to so many pictures of each of the classes to folder/class/0.png, ...
-void write_pictures(const data::ImageFolder& from, const data::ImageSplit& split, bool of_new_classes, int each,
-                    const fs::path& folder) {
+// Writes up to so many images of each of the classes to folder/class/0.png, ...
+void write_images(const data::ImageFolder& from, const data::ImageSplit& split, bool of_new_classes, int each,
+                  const fs::path& folder) {
   std::vector<int> written(from.classes.size());
   std::vector<std::byte> bytes;
   for (std::int64_t i = 0; i < split.size(); ++i) {
@@ -53,9 +53,9 @@ int main(int argc, char** argv) try {
   job::start_process();  // first: brings CUDA in where there is a driver
   const auto sample = data::open_image_folder(argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar", {.val = 0});
   const fs::path folder = job::RunFolder::create(argc > 2 ? argv[2] : "fine-tuning").path();
-  write_pictures(sample, sample.train, /*of_new_classes=*/false, 200, folder / "eight/train");
-  write_pictures(sample, sample.train, /*of_new_classes=*/true, 15, folder / "two/train");
-  write_pictures(sample, sample.test, /*of_new_classes=*/true, 100, folder / "two/test");
+  write_images(sample, sample.train, /*of_new_classes=*/false, 200, folder / "eight/train");
+  write_images(sample, sample.train, /*of_new_classes=*/true, 15, folder / "two/train");
+  write_images(sample, sample.test, /*of_new_classes=*/true, 100, folder / "two/test");
 
   run_cnn(folder / "eight", folder / "base", {"epochs=4"});
   const std::vector<std::string> small = {"epochs=10", "batch=10", "val=0"};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A toy GAN, as an example of two Trainables over shared modules that are stepped in turn.
 //
-//     gan [DATA [STEPS]]      DATA: a folder or tar file of labelled pictures, such as the demo's sample
+//     gan [DATA [STEPS]]      DATA: a folder or tar file of labelled images, such as the demo's sample
 //
-// The generator maps noise to pictures of 28 x 28 grey pixels, the discriminator tells them from real ones; both losses
-// are sums with the batch's size as normaliser. Prints both losses now and then, and how far the mean generated picture
+// The generator maps noise to images of 28 x 28 grey pixels, the discriminator tells them from real ones; both losses
+// are sums with the batch's size as normaliser. Prints both losses now and then, and how far the mean generated image
 // is from the mean real one: it falls.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
@@ -70,7 +70,7 @@ class Discriminator final : public Player {
   }
 };
 
-// Input "noise" [B, kNoise]; its pictures should score high with the discriminator, whose weights it shares and leaves.
+// Input "noise" [B, kNoise]; its images should score high with the discriminator, whose weights it shares and leaves.
 class Generator final : public Player {
  public:
   Generator(models::Network& network, models::Network& judge) : Player(network), judge_(judge) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training loop by hand: what job::Job does, in the open, for whoever wants another loop.
 //
-//     loop_by_hand [DATA [FOLDER [STEPS]]]     DATA: pictures of 28 x 28 grey pixels; FOLDER: where checkpoints go
+//     loop_by_hand [DATA [FOLDER [STEPS]]]     DATA: images of 28 x 28 grey pixels; FOLDER: where checkpoints go
 //
 // A step is compute, then commit: compute leaves the gradients of the batch and may throw (out of memory, a bad sample)
 // without a trace, commit takes the step. A checkpoint holds all that influences the next step, so a training that is
@@ -14,7 +14,7 @@ namespace {
 
 using namespace stoker;
 
-data::ImageLoaderOptions pictures(const data::ImageSplit& split) {
+data::ImageLoaderOptions images(const data::ImageSplit& split) {
   data::ImageLoaderOptions options;
   options.split = split;
   options.channels = 1;
@@ -37,7 +37,7 @@ struct Training {
   }
 
   void train_until(std::int64_t last) {
-    data::ImageLoaderOptions options = pictures(split);
+    data::ImageLoaderOptions options = images(split);
     options.start = position;
     data::ImageLoader source(options);
     while (number < last) {
@@ -111,7 +111,7 @@ int main(int argc, char** argv) try {
   resumed.save(store);
 
   const train::EvaluationMode mode(resumed.model);  // batch norm uses its running statistics
-  data::ImageLoaderOptions options = pictures(folder.test);
+  data::ImageLoaderOptions options = images(folder.test);
   options.policy.crop = augment::Crop::kNone;
   data::ImageLoader test(options);
   const auto metrics = resumed.model.metrics(train::evaluate(resumed.model, test, at::kFloat));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// An augmentation of your own in a whole run: Cutout, a black square somewhere in every training picture (DeVries and
+// An augmentation of your own in a whole run: Cutout, a black square somewhere in every training image (DeVries and
 // Taylor, "Improved Regularization of Convolutional Neural Networks with Cutout", 2017).
 //
-//     own_augmentation [DATA [RUN]]     DATA: labelled pictures, a folder or tar file; RUN: a name (runs/NAME, or
+//     own_augmentation [DATA [RUN]]     DATA: labelled images, a folder or tar file; RUN: a name (runs/NAME, or
 //                                       NAME-2, ... if that is there) or a path
 //
 // An augmentation is a BatchSource around another one. What it draws follows from seed, epoch and sample alone, so runs
-// repeat to the bit and resume where they stopped, whatever the threads: shown first on white pictures, where one can
+// repeat to the bit and resume where they stopped, whatever the threads: shown first on white images, where one can
 // count what is black, then in a run.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
@@ -19,11 +19,10 @@ constexpr std::int64_t kSide = 8;  // of the square, pixels
 
 class Cutout final : public core::BatchSource {
  public:
-  Cutout(std::unique_ptr<core::BatchSource> pictures, std::uint64_t seed)
-      : pictures_(std::move(pictures)), seed_(seed) {}
+  Cutout(std::unique_ptr<core::BatchSource> images, std::uint64_t seed) : images_(std::move(images)), seed_(seed) {}
 
   std::optional<core::Batch> next() override {
-    std::optional<core::Batch> batch = pictures_->next();
+    std::optional<core::Batch> batch = images_->next();
     if (batch) {
       const at::Tensor& images = (*batch)["image"];  // uint8 [B, H, W, C], the batch's own: may be written to
       const auto epoch = static_cast<std::uint32_t>(batch->position().epoch);
@@ -39,11 +38,11 @@ class Cutout final : public core::BatchSource {
   }
 
  private:
-  std::unique_ptr<core::BatchSource> pictures_;
+  std::unique_ptr<core::BatchSource> images_;
   std::uint64_t seed_;
 };
 
-// The first batch of an epoch of 100 white pictures of 28 x 28 pixels, with squares.
+// The first batch of an epoch of 100 white images of 28 x 28 pixels, with squares.
 at::Tensor white_with_squares(std::int64_t epoch, std::uint64_t seed) {
   data::TensorSourceOptions options;
   options.fields = {{"image", at::full({100, 28, 28, 1}, 255, at::kByte)}};
@@ -55,11 +54,11 @@ at::Tensor white_with_squares(std::int64_t epoch, std::uint64_t seed) {
 }
 
 void show_on_white() {
-  const at::Tensor pictures = white_with_squares(0, 1);
-  const at::Tensor black = pictures.eq(0).sum(at::IntArrayRef{1, 2, 3});
-  fmt::print("black pixels a picture: {} to {}\n", black.min().item<std::int64_t>(), black.max().item<std::int64_t>());
-  fmt::print("pixels of 784 that are black in some picture: {}\n", pictures.eq(0).any(0).sum().item<std::int64_t>());
-  const auto equal = [&](const at::Tensor& other) { return pictures.equal(other) ? "equal" : "different"; };
+  const at::Tensor images = white_with_squares(0, 1);
+  const at::Tensor black = images.eq(0).sum(at::IntArrayRef{1, 2, 3});
+  fmt::print("black pixels an image: {} to {}\n", black.min().item<std::int64_t>(), black.max().item<std::int64_t>());
+  fmt::print("pixels of 784 that are black in some image: {}\n", images.eq(0).any(0).sum().item<std::int64_t>());
+  const auto equal = [&](const at::Tensor& other) { return images.equal(other) ? "equal" : "different"; };
   fmt::print("the same epoch again: {}; the next epoch: {}; another seed: {}\n", equal(white_with_squares(0, 1)),
              equal(white_with_squares(1, 1)), equal(white_with_squares(0, 2)));
 }
@@ -73,8 +72,8 @@ int main(int argc, char** argv) try {
   show_on_white();
 
   tasks::TaskChanges changes;
-  changes.training_batches = [](std::unique_ptr<core::BatchSource> pictures, const tasks::BatchRequest& request) {
-    return std::make_unique<Cutout>(std::move(pictures), request.seed);
+  changes.training_batches = [](std::unique_ptr<core::BatchSource> images, const tasks::BatchRequest& request) {
+    return std::make_unique<Cutout>(std::move(images), request.seed);
   };
   tasks::derive_task("cutout", "image_classification", changes);
 

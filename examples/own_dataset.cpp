@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset of your own as a BatchSource: here pictures that are drawn when they are needed and stored nowhere.
+// A dataset of your own as a BatchSource: here images that are drawn when they are needed and stored nowhere.
 //
 //     own_dataset [STEPS]
 //
 // A BatchSource hands out the batches of one epoch, then one empty answer, then the next epoch's. If what it makes
 // follows from (seed, epoch, sample) alone, as here through CounterRng, then every run repeats, a resumed run goes on
 // with the very batches it would have had, and no thread or rank changes them. Prints both: that a source which begins
-// in the middle agrees with one that walked there, and how well a network tells pictures apart that it never saw.
+// in the middle agrees with one that walked there, and how well a network tells images apart that it never saw.
 #include <ATen/ops/empty.h>
 #include <stoker/stoker.h>
 
@@ -19,7 +19,7 @@ constexpr int kSide = 20;         // pixels
 constexpr int kClasses = 3;       // disc, square, cross
 constexpr std::uint16_t kOp = 0;  // which of a program's own uses of randomness this is
 
-// One grey picture: a shape of random place and size, in random light, on a noisy ground.
+// One grey image: a shape of random place and size, in random light, on a noisy ground.
 void draw_shape(CounterRng random, int shape, std::uint8_t* pixels) {
   const double radius = random.uniform(4, 7);
   const double x = random.uniform(radius, kSide - radius), y = random.uniform(radius, kSide - radius);
@@ -47,17 +47,17 @@ class Shapes final : public core::BatchSource {
       return std::nullopt;  // the epoch's end
     }
     std::vector<std::int64_t> samples;
-    at::Tensor pictures = at::empty({batch_, kSide, kSide, 1}, at::kByte), classes = at::empty({batch_}, at::kLong);
+    at::Tensor images = at::empty({batch_, kSide, kSide, 1}, at::kByte), classes = at::empty({batch_}, at::kLong);
     for (std::int64_t i = 0; i < batch_; ++i) {
       samples.push_back(at_.step * batch_ + i);
       const auto number = static_cast<std::uint64_t>(samples.back());
       CounterRng random(seed_, static_cast<std::uint32_t>(at_.epoch), number, RandomOp::kOwn, kOp);
       const auto shape = static_cast<int>(random.below(kClasses));
       classes.data_ptr<std::int64_t>()[i] = shape;
-      draw_shape(random, shape, pictures.data_ptr<std::uint8_t>() + i * kSide * kSide);
+      draw_shape(random, shape, images.data_ptr<std::uint8_t>() + i * kSide * kSide);
     }
     core::Batch batch(at_, std::move(samples));
-    batch.set("image", std::move(pictures));
+    batch.set("image", std::move(images));
     batch.set("target", std::move(classes));
     ++at_.step;
     return batch;
@@ -97,7 +97,7 @@ int main(int argc, char** argv) try {
   for (std::int64_t number = 0; number < steps;) {
     const std::optional<core::Batch> batch = source.next();
     if (!batch) {
-      continue;  // the next epoch: other pictures
+      continue;  // the next epoch: other images
     }
     step.compute(*batch, number++);
     step.commit(/*lr=*/1e-3);
@@ -106,7 +106,7 @@ int main(int argc, char** argv) try {
   const train::EvaluationMode mode(model);
   Shapes unseen(/*seed=*/2, 100, 10);
   const auto metrics = model.metrics(train::evaluate(model, unseen, at::kFloat));
-  fmt::print("accuracy on 1000 other pictures after {} steps: {:.3f}\n", steps, metrics.front().value);
+  fmt::print("accuracy on 1000 other images after {} steps: {:.3f}\n", steps, metrics.front().value);
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());
   return 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loss of two terms that count different things: few labels and many pictures, learnt together.
+// A loss of two terms that count different things: few labels and many images, learnt together.
 //
-//     own_loss [DATA [STEPS]]     DATA: labelled pictures of 28 x 28 grey pixels, a folder or tar file
+//     own_loss [DATA [STEPS]]     DATA: labelled images of 28 x 28 grey pixels, a folder or tar file
 //
-// One picture in eight has a label. The network classifies these, and paints every picture again from 32 numbers. Each
+// One image in eight has a label. The network classifies these, and paints every image again from 32 numbers. Each
 // term is a sum, and its normaliser says what it is a mean over: labels for one, pixels for the other. Normalisers are
 // asked of the whole batch before it is cut, so that gradients do not depend on the cut, however uneven the labels
 // fall: the program steps once with whole batches and once with microbatches of 7, and prints how far the weights part.
@@ -65,7 +65,7 @@ class FewLabels final : public tasks::NetworkTrainable {
   static at::Tensor pixels(const core::Batch& batch) { return batch["image"].to(at::kFloat).flatten(1) / 255; }
 };
 
-data::ImageLoaderOptions pictures(const data::ImageSplit& split) {
+data::ImageLoaderOptions images(const data::ImageSplit& split) {
   data::ImageLoaderOptions options;
   options.split = split;
   options.channels = 1;
@@ -99,7 +99,7 @@ int main(int argc, char** argv) try {
   const optim::OptimizerOptions sgd{.name = "sgd"};
   train::Step step(model, sgd, {.clip = 1}), step_in_parts(twin, sgd, {.microbatch = 7, .clip = 1});
 
-  data::ImageLoader source(pictures(folder.train));
+  data::ImageLoader source(images(folder.train));
   for (std::int64_t number = 0; number < steps;) {
     std::optional<core::Batch> batch = source.next();
     if (!batch) {
@@ -123,8 +123,8 @@ int main(int argc, char** argv) try {
     }
   }
   const train::EvaluationMode mode(model);
-  data::ImageLoader test(pictures(folder.test));
-  fmt::print("accuracy on {} test pictures: {:.3f}\n", folder.test.size(),
+  data::ImageLoader test(images(folder.test));
+  fmt::print("accuracy on {} test images: {:.3f}\n", folder.test.size(),
              model.metrics(train::evaluate(model, test, at::kFloat)).front().value);
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A torch::nn module of your own, trained like every other model: with a plan, checkpoints, logs and a report.
 //
-//     own_module [DATA [RUN]]     DATA: pictures of 28 x 28 grey pixels in 10 classes, a folder or tar file;
+//     own_module [DATA [RUN]]     DATA: images of 28 x 28 grey pixels in 10 classes, a folder or tar file;
 //                                 RUN: a name (runs/NAME, or NAME-2, ... if that is there) or a path
 //
 // What lies between the module and a finished run is marked "glue": 11 lines, and the first of main. Then the proof
@@ -27,8 +27,8 @@ struct Net : torch::nn::Module {
         norm2(register_module("norm2", torch::nn::BatchNorm2d(32))),
         head(register_module("head", torch::nn::Linear(32 * 6 * 6, classes))) {}
 
-  at::Tensor forward(const at::Tensor& pictures) {  // float [B, channels, 28, 28] → logits [B, classes]
-    const at::Tensor x = at::relu(norm1(conv1(pictures)));
+  at::Tensor forward(const at::Tensor& images) {  // float [B, channels, 28, 28] → logits [B, classes]
+    const at::Tensor x = at::relu(norm1(conv1(images)));
     return head(at::relu(norm2(conv2(x))).flatten(1));
   }
 
@@ -53,7 +53,7 @@ std::filesystem::path train_net(const std::string& data, const std::string& run)
   const std::atomic<bool> stop = false;
   const job::Outcome outcome = job.train({}, stop);
   // glue ends
-  fmt::print("run: {} {} on the test pictures after {} steps\n", outcome.test.front().name, outcome.test.front().value,
+  fmt::print("run: {} {} on the test images after {} steps\n", outcome.test.front().name, outcome.test.front().value,
              outcome.step);
   return job.run_path();
 }
@@ -82,23 +82,23 @@ int main(int argc, char** argv) try {
   load(mine, io::load_weights(run / "checkpoints/best").weights);
   mine.eval();
 
-  // The pictures as the run saw them: the checkpoint knows how they were prepared.
+  // The images as the run saw them: the checkpoint knows how they were prepared.
   const job::LoadedModel trained = job::load_model(run, at::kCPU);
   data::ImageLoaderOptions options;
   options.split = data::open_image_folder(data).test;
   options.channels = 1;
   options.policy = {.crop = augment::Crop::kNone, .out_width = 28, .out_height = 28};
   options.shuffle = false;
-  data::ImageLoader pictures(options);
+  data::ImageLoader images(options);
 
   const at::NoGradGuard no_grad;
   std::int64_t right = 0, all = 0;
-  while (const std::optional<core::Batch> batch = pictures.next()) {
+  while (const std::optional<core::Batch> batch = images.next()) {
     const at::Tensor logits = mine.forward(trained.model->inputs(*batch)[0]);
     right += logits.argmax(1).eq((*batch)["target"]).sum().item<std::int64_t>();
     all += batch->size();
   }
-  fmt::print("module: {} of {} test pictures right by plain torch\n", right, all);
+  fmt::print("module: {} of {} test images right by plain torch\n", right, all);
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());
   return 1;

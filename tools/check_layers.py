@@ -8,13 +8,14 @@ import pathlib
 import re
 import sys
 
-BELOW_JOB = ("base core augment data device ops precision optim models io memory parallel observe tasks train").split()
+BELOW_JOB = ("base core augment data device resident ops precision optim models io memory parallel observe tasks train").split()
 MAY_IMPORT = {  # room -> rooms, or room/folder, that it may include besides itself
     "base": [],
     "core": ["base"],
     "augment": ["base", "core"],
     "data": ["base", "core", "augment"],
     "device": ["base", "core", "augment"],
+    "resident": ["base", "core", "augment", "device", "data/order"],
     "ops": ["base", "core"],
     "precision": ["base", "core"],
     "optim": ["base", "core"],
@@ -28,6 +29,13 @@ MAY_IMPORT = {  # room -> rooms, or room/folder, that it may include besides its
     "job": BELOW_JOB,
     "study": BELOW_JOB + ["job"],
     "apps": ["job", "study", "base"],
+}
+FLOORS = {  # room -> floor -> floors of the same room that it may include besides itself; "": the room's own files
+    "data": {"decode": [], "order": [], "table": [], "folder": ["decode", "order", "table"], "text": ["order"],
+             "load": ["decode", "folder", "order", "table"]},
+    "tasks": {"": ["image", "table", "text", "metrics"], "metrics": [""], "image": ["", "metrics"],
+              "table": ["", "metrics"], "text": ["", "metrics"]},
+    "study": {"": [], "tips": [""], "inspect": [""], "data_bench": [""]},
 }
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
 TORCH_FREE_ROOMS = ["base"]  # other torch-free parts are libraries without torch's include folder: the compiler checks
@@ -62,6 +70,22 @@ def room_of(path):
     return parts[2] if parts[:2] == ("src", "stoker") and len(parts) > 3 else None
 
 
+def floor_of(path_in_room):
+    """'load' for load/x.h, '' for x.h."""
+    return path_in_room.split("/")[0] if "/" in path_in_room else ""
+
+
+def check_floor(report, path, line, room, target):
+    """An include of a file of the same room, where that room has floors."""
+    own, other = floor_of("/".join(path.parts[3:])), floor_of(target.split("/", 2)[2])
+    allowed = FLOORS[room].get(own)
+    if allowed is None:
+        report.error(path, line, f"room {room} has no floor {own or 'of files beside the floors'}")
+    elif other != own and other not in allowed:
+        names = ", ".join(each or "files beside the floors" for each in allowed) or "none"
+        report.error(path, line, f"floor {room}/{own} may not include {target}; floors that it may include: {names}")
+
+
 def check_room_include(report, path, line, room, target):
     """An include of "stoker/..." from a file of a room."""
     parts = target.split("/")
@@ -72,6 +96,8 @@ def check_room_include(report, path, line, room, target):
     allowed = MAY_IMPORT.get(room, []) + [room]
     if not any("/".join(parts[1:]).startswith(each + "/") for each in allowed):
         report.error(path, line, f"room {room} may not include {target}; it may include {', '.join(allowed)}")
+    elif room in FLOORS and parts[1] == room:
+        check_floor(report, path, line, room, target)
 
 
 def check_outside_include(report, path, line, room, target):

@@ -10,8 +10,8 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/job/process.h"
-#include "stoker/study/data_bench.h"
-#include "stoker/study/tips_report.h"
+#include "stoker/study/data_bench/data_bench.h"
+#include "stoker/study/tips/report.h"
 #include "training_command.h"
 
 namespace stoker::app {
@@ -21,7 +21,7 @@ struct TipsWords {
   study::TipsOptions options;
   study::AccuracyOptions accuracy;
   std::string json, html, data;
-  std::int64_t pictures = 5000;
+  std::int64_t images = 5000;
 };
 
 // One line that is drawn over on a terminal; a line a time elsewhere.
@@ -55,9 +55,9 @@ int run_tips(TipsWords& words) {
     }
   }
   job::start_process();
-  std::optional<data::ImageFolder> pictures;
+  std::optional<data::ImageFolder> images;
   if (!words.data.empty()) {
-    pictures = study::accuracy_pictures(words.data, words.pictures);
+    images = study::accuracy_images(words.data, words.images);
   }
   const std::atomic<bool>& stop = stop_on_signal("stopping after this pair or step; once more to stop at once");
   words.options.progress = [](const study::TipsProgress& progress) {
@@ -70,12 +70,12 @@ int run_tips(TipsWords& words) {
   fmt::print("{}", study::tips_text(table));
   std::fflush(stdout);
   write_files(words, table);
-  if (pictures && !table.stopped) {
+  if (images && !table.stopped) {
     words.accuracy.device = study::device_asked(words.options);
     words.accuracy.intra_op = table.intra_op;
     words.accuracy.say = show_progress;
     words.accuracy.stop = words.options.stop;
-    table.accuracies = study::accumulation_accuracy(*pictures, words.accuracy);
+    table.accuracies = study::accumulation_accuracy(*images, words.accuracy);
     table.stopped = stop.load();
     hide_progress();
     fmt::print("{}{}", study::accuracy_text(table.accuracies), table.stopped ? "Stopped before its end.\n" : "");
@@ -106,8 +106,8 @@ void add_tips(CLI::App& bench, int& exit_code) {
   command->add_option("--html", words->html, "... and as a page with bars");
   CLI::Option* accuracy =
       command->add_option("--accuracy", words->data,
-                          "also train on these pictures (CIFAR-10): what accumulation does to accuracy; takes long");
-  command->add_option("--pictures", words->pictures, "... on so many of them, spread evenly")
+                          "also train on these images (CIFAR-10): what accumulation does to accuracy; takes long");
+  command->add_option("--images", words->images, "... on so many of them, spread evenly")
       ->check(in_range<std::int64_t>(1, 1'000'000'000))
       ->needs(accuracy);
   command->callback([words, &exit_code] { exit_code = run_tips(*words); });

@@ -8,8 +8,8 @@
 #include "commands.h"
 #include "stoker/base/fmt.h"
 #include "stoker/job/completion.h"
-#include "stoker/study/bench_model.h"
-#include "stoker/study/tip.h"
+#include "stoker/study/tips/bench_model.h"
+#include "stoker/study/tips/tip.h"
 
 namespace stoker::app {
 namespace {

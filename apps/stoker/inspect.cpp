@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker inspect: is the data all right? Looks at every picture, row or line once.
-#include "stoker/study/inspect.h"
+// stoker inspect: is the data all right? Looks at every image, row or line once.
+#include "stoker/study/inspect/inspect.h"
 
 #include <unistd.h>
 
@@ -16,8 +16,8 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/thousands.h"
-#include "stoker/study/inspect_by_kind.h"
-#include "stoker/study/inspect_report.h"
+#include "stoker/study/inspect/by_kind.h"
+#include "stoker/study/inspect/report.h"
 
 namespace stoker::app {
 namespace {
@@ -38,7 +38,7 @@ class InspectLine {
     since_.restart();
     std::string text = fmt::format("{} files found", thousands(progress.files));
     if (progress.of > 0) {
-      text = fmt::format("{} of {} pictures, {:.0f} a second, {:.0f} s left", thousands(progress.looked),
+      text = fmt::format("{} of {} images, {:.0f} a second, {:.0f} s left", thousands(progress.looked),
                          thousands(progress.of), progress.a_second, progress.seconds_left);
     }
     std::fputs((terminal_ ? "\r\x1b[K" + text : text + "\n").c_str(), stderr);
@@ -86,7 +86,7 @@ int run_inspect(InspectWords& words) {
   InspectLine line;
   words.options.progress = [&line](const study::InspectProgress& progress) { line.show(progress); };
   words.options.stop = [&stop] { return stop.load(); };
-  const study::InspectReport report(study::inspect_pictures(words.data, words.options));
+  const study::InspectReport report(study::inspect_images(words.data, words.options));
   line.hide();
   hand_out(
       words, study::inspect_text(report), [&] { return study::inspect_json(report); },
@@ -99,13 +99,10 @@ int run_inspect(InspectWords& words) {
 void add_inspect(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<InspectWords>();
   CLI::App* command = app.add_subcommand("inspect", "Is the data all right? Doubles, leaks, bad files, sizes, columns");
-  command
-      ->add_option("DATA", words->data, "what `stoker train` takes: a folder or tar file of pictures, a table, a text")
+  command->add_option("DATA", words->data, "what `stoker train` takes: a folder or tar file of images, a table, a text")
       ->required();
   command->add_option("settings", words->assignments, "of a table: target=, sep=, header=, leave_out=");
-  command
-      ->add_option("--pictures", words->options.pictures,
-                   "so many pictures at most, spread over the data; all by default")
+  command->add_option("--images", words->options.images, "so many images at most, spread over the data; all by default")
       ->check(in_range<std::int64_t>(1, 1'000'000'000));
   command->add_option("--threads", words->options.threads, "one a core that it may use unless said otherwise")
       ->check(in_range(1, 1024));

@@ -79,7 +79,7 @@ int run(int argc, char** argv) {
   add_bench(app, exit_code);
   add_complete(app, exit_code);
   app.footer(  // after the commands, which would take it over
-      "Begin with `stoker train DATA`: a folder that has a folder of pictures for each class, a table (with\n"
+      "Begin with `stoker train DATA`: a folder that has a folder of images for each class, a table (with\n"
       "target=COLUMN) or a text.\n"
       "Exit codes: 0 done, 2 usage, 65 data, 71 device or memory, 74 I/O, 75 stopped (stoker resume goes on\n"
       "with a training), 1 training failed.");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker predict: what a trained model says of pictures or rows of tables.
+// stoker predict: what a trained model says of images or rows of tables.
 #include "stoker/job/predict.h"
 
 #include <cstdio>
@@ -25,11 +25,11 @@ struct PredictArguments {
 void add_predict(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<PredictArguments>();
   CLI::App* command =
-      app.add_subcommand("predict", "Classes and probabilities, or numbers, for pictures or the rows of tables");
+      app.add_subcommand("predict", "Classes and probabilities, or numbers, for images or the rows of tables");
   command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
-  command->add_option("FILES", arguments->files, "pictures, or folders of them; tables with the columns of training")
+  command->add_option("FILES", arguments->files, "images, or folders of them; tables with the columns of training")
       ->required();
-  command->add_option("--top", arguments->top_k, "guesses a picture or row")->check(in_range(1, 1'000'000));
+  command->add_option("--top", arguments->top_k, "guesses an image or row")->check(in_range(1, 1'000'000));
   command->add_option("--format", arguments->format, "csv or json (one object a line)")
       ->check(CLI::IsMember({"csv", "json"}));
   command->add_option("--out", arguments->out, "file to write instead of standard output");

@@ -19,7 +19,7 @@ void add_report(CLI::App& app, int& exit_code) {
   };
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command =
-      app.add_subcommand("report", "Write report.html: curves, pictures, plan; several runs side by side");
+      app.add_subcommand("report", "Write report.html: curves, images, plan; several runs side by side");
   command->add_option("RUN", arguments->runs, "run folders")->required();
   command->add_option("--out", arguments->out,
                       "another file than RUN/report.html, or comparison.html for several runs");

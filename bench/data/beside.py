@@ -104,7 +104,7 @@ def best_ways(bench, rows, images):
             bench.fails(rows.pop(name), error)
             continue
         best[name] = max(rates, key=rates.get)
-        print(f"looked up: {name}, pictures a CPU-second: " + ", ".join(f"{rate:.0f} with {n}" for n, rate in rates.items()), flush=True)
+        print(f"looked up: {name}, images a CPU-second: " + ", ".join(f"{rate:.0f} with {n}" for n, rate in rates.items()), flush=True)
     return best
 
 
@@ -112,10 +112,10 @@ def tell_stages(turns):
     """Where our time goes: of wall time on our threads, so of use on a quiet machine alone."""
     names = list(dict.fromkeys(name for turn in turns for name in turn["stage_ms"]))
     stages = {name: statistics.median(turn["stage_ms"].get(name, 0) for turn in turns) for name in names}
-    print("our loader, ms a picture: " + ", ".join(f"{name} {value:.3f}" for name, value in stages.items()), flush=True)
+    print("our loader, ms an image: " + ", ".join(f"{name} {value:.3f}" for name, value in stages.items()), flush=True)
 
 
-def pictures(bench, rows):
+def images(bench, rows):
     """JPEG files to batches."""
     images = bench.folder("imagenet-sample")
     if "ffcv" in rows and not bench.ffcv_path:
@@ -129,7 +129,7 @@ def pictures(bench, rows):
     sides = {way: lambda way=way: loader_rate(bench, images, *way, bench.seconds) for way in sorted(ways)}
     if "decode" in rows:
         sides["decode"] = lambda: bench.ours("decode", data=images, seconds=bench.seconds)
-    found = measure.in_turns(sides, bench.pairs, "pictures")
+    found = measure.in_turns(sides, bench.pairs, "images")
     tell_stages(found["loader", best["loader"]])
     for name in rows.keys() - {"threads"}:
         theirs = "decode" if name == "decode" else (name, best[name])
@@ -152,7 +152,7 @@ def resize(bench, rows):
 
 
 def ram(bench, rows):
-    """Pictures that lie in memory: ours with crop and flip, theirs without, and a bare gather in our process."""
+    """Images that lie in memory: ours with crop and flip, theirs without, and a bare gather in our process."""
     words = {"data": bench.folder("cifar10"), "seconds": bench.seconds / 2} | ({"limit": 2000} if bench.quick else {})
     bench.ours("ram", **words | {"limit": 512, "seconds": 0.1})  # whether there is such a source, before the others are asked
     sides = {"ours": lambda: bench.ours("ram", **words)}
@@ -240,7 +240,7 @@ def autotune(bench, rows):
 
 
 def corrupt(bench, rows):
-    """The same pictures, whole and with 1 % damaged. The loader has to have met the damage, and none where there is none."""
+    """The same images, whole and with 1 % damaged. The loader has to have met the damage, and none where there is none."""
     images, count = bench.folder("imagenet-sample"), 200 if bench.quick else 1000
     folders = {name: damage.make(images, bench.work / name, count, name == "damaged") for name in ("damaged", "whole")}
     bounds = {"damaged": damage.bad_among(count), "whole": (0, 0)}
@@ -250,7 +250,7 @@ def corrupt(bench, rows):
         found = bench.ours("loader", data=folders[name], replace=1, seconds=min(bench.seconds, 2), **lost)
         least, most = bounds[name]
         if not least <= found["bad"] <= most:
-            raise RuntimeError(f"{found['bad']} bad pictures in the {name} folder, not {least} to {most}")
+            raise RuntimeError(f"{found['bad']} bad images in the {name} folder, not {least} to {most}")
         return found
     found = measure.in_turns({name: lambda name=name: measured(name) for name in folders}, 2 if bench.quick else 31, "corrupt")
     rows["corrupt"].ours, rows["corrupt"].theirs = part(found["damaged"], PER_CPU), part(found["whole"], PER_CPU)
@@ -282,14 +282,14 @@ def starved_for_data(bench, rows):
 
 # Groups of rows that are measured together, and what is asked of each.
 GROUPS = (
-    (pictures, [Row("pil", "JPEG files against DataLoader + PIL", 2.5, 3.0),
+    (images, [Row("pil", "JPEG files against DataLoader + PIL", 2.5, 3.0),
                 Row("tensor", "JPEG files against DataLoader + tensor operations", 1.8, 2.1),
                 Row("ffcv", "JPEG files against FFCV's JPEG mode (its own file)", 1.25, 1.45),
                 Row("decode", "JPEG files against a bare full decode in our own process", 1.25, 1.35),
-                Row("threads", "two loader threads against one", 1.8, 1.93, "pictures/s")]),
-    (resize, [Row("resize", "one 320 x 320 picture to 224 x 224 against a plain float twin", 4.5, 6.5, "ms", times=True)]),
-    (ram, [Row("ram", "CIFAR-10 in RAM, crop and flip, against TensorDataset without", 7, 12, "pictures/CPU-s"),
-           Row("gather", "the same against a bare memcpy gather", 0.8, 0.9, "pictures/CPU-s")]),
+                Row("threads", "two loader threads against one", 1.8, 1.93, "images/s")]),
+    (resize, [Row("resize", "one 320 x 320 image to 224 x 224 against a plain float twin", 4.5, 6.5, "ms", times=True)]),
+    (ram, [Row("ram", "CIFAR-10 in RAM, crop and flip, against TensorDataset without", 7, 12, "images/CPU-s"),
+           Row("gather", "the same against a bare memcpy gather", 0.8, 0.9, "images/CPU-s")]),
     (table, [Row("table", "table of 48k rows, batches of 512, against a DataFrame's Dataset", 200, 1000, "rows/CPU-s")]),
     (first, [Row("first", "first batch from an indexed folder", 0.15, 0.05, "s", times=True, alone=True)]),
     (memory, [Row("memory", "anonymous memory beyond the ring, 1e8 entries", 64, 16, "MB", times=True, alone=True)]),
@@ -298,7 +298,7 @@ GROUPS = (
     (verdict, [Row("verdict", "slowed-down stages that it names, of 12", 12, None, "stages", alone=True)]),
     (foretell, [Row("foretell", "samples/s foretold for 2 cores and 8 sleeping threads, off by", 20, None, "%", times=True, alone=True)]),
     *((autotune, [Row(f"autotune-{load}", f"threads it finds by itself against the best fixed: {what}", 0.95, None, "of the best", alone=True)])
-      for load, what in (("cheap", "pictures kept decoded"), ("decode", "JPEG files"), ("disk", "reads that sleep 10 ms"),
+      for load, what in (("cheap", "images kept decoded"), ("decode", "JPEG files"), ("disk", "reads that sleep 10 ms"),
                          ("consumer", "a consumer of 30 ms a batch"))),
     (corrupt, [Row("corrupt", "1 % of the JPEG files damaged against none", 0.98)]),
     (copies, [Row("copies", "pinned copies to a GPU against plain memcpy", 0.8, None, "GB/s")]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of pictures twice, whole and with one in a hundred damaged, for the row `corrupt` of beside.py."""
+"""A folder of images twice, whole and with one in a hundred damaged, for the row `corrupt` of beside.py."""
 import pathlib
 
 COMMITTED = pathlib.Path(__file__).resolve().parents[2] / "tests/data/broken-images/valid_but_unusual"
@@ -32,7 +32,7 @@ def empty(_):
 
 
 def many_scans(_):
-    """The last scan of a progressive JPEG, which costs a pass over the picture, 200 times."""
+    """The last scan of a progressive JPEG, which costs a pass over the image, 200 times."""
     jpeg = (COMMITTED / "progressive_test.jpg").read_bytes()
     last, end = jpeg.rfind(b"\xff\xda"), jpeg.rfind(b"\xff\xd9")
     return jpeg[:end] + 200 * jpeg[last:end] + jpeg[end:]
@@ -45,18 +45,18 @@ def wrong_extension(_):
 # What loader_bench does itself, once it has opened the folder and read all of it: its words for that.
 MISSING, UNREADABLE = "remove", "block"
 WAYS = (MISSING, UNREADABLE, zeroed, swapped, huge, empty, many_scans, truncated, flipped, wrong_extension)
-SURE = WAYS[:7]  # bad whatever part of the picture is wanted; of the next two only what a crop touches is decoded
-GOOD = WAYS[9:]  # a picture all the same
+SURE = WAYS[:7]  # bad whatever part of the image is wanted; of the next two only what a crop touches is decoded
+GOOD = WAYS[9:]  # an image all the same
 
 
 def bad_among(count):
-    """Of so many pictures, with damage: the least and the most that a loader may find bad."""
+    """Of so many images, with damage: the least and the most that a loader may find bad."""
     ways = [way for _, way in damaged(count)]
     return sum(way in SURE for way in ways), sum(way not in GOOD for way in ways)
 
 
 def damaged(count):
-    """The numbers of the damaged ones of so many pictures, and the way of each."""
+    """The numbers of the damaged ones of so many images, and the way of each."""
     return [(number, WAYS[number // 100 % len(WAYS)]) for number in range(50, count, 100)]
 
 
@@ -74,13 +74,13 @@ def link(sources, folder, number):
     return path
 
 
-def pictures(images):
+def images(images):
     return sorted(path for path in pathlib.Path(images).rglob("*") if path.is_file())
 
 
 def make(images, folder, count, damage):
-    """count links to the pictures of images, in two classes; with damage, each hundredth a file that is damaged, one way after another."""
-    sources, ways = pictures(images), dict(damaged(count)) if damage else {}
+    """count links to the images of images, in two classes; with damage, each hundredth a file that is damaged, one way after another."""
+    sources, ways = images(images), dict(damaged(count)) if damage else {}
     for number in range(count):
         path, way = link(sources, folder, number), ways.get(number)
         if callable(way):
@@ -92,7 +92,7 @@ def make(images, folder, count, damage):
 
 def mend(images, folder, count):
     """What loader_bench took away is there again. The words with which it takes it away."""
-    sources, words = pictures(images), {}
+    sources, words = images(images), {}
     for number, way in damaged(count):
         if not callable(way):
             link(sources, folder, number)

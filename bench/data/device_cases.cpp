@@ -9,9 +9,9 @@
 #include <string>
 
 #include "measure_cases.h"
-#include "stoker/data/image_loader_resident.h"
+#include "stoker/data/load/image_loader_resident.h"
 #include "stoker/device/backend.h"
-#include "stoker/device/resident_source.h"
+#include "stoker/resident/source.h"
 #include "stoker/study/paired.h"
 
 namespace stoker::bench {
@@ -24,7 +24,7 @@ std::string without_device() {
   return device::find_backend(c10::kCUDA) != nullptr ? std::string() : "no CUDA: " + device::missing_reason(c10::kCUDA);
 }
 
-// CIFAR-10's training pictures, padded, cropped and mirrored, which stay decoded.
+// CIFAR-10's training images, padded, cropped and mirrored, which stay decoded.
 data::ImageLoaderOptions cifar10(const Words& words) {
   data::ImageLoaderOptions options;
   options.split = data::open_image_folder(words.text("data"), {.val = 0}).train;
@@ -79,21 +79,18 @@ Json resident(const Words& words) {
   }
   const c10::Device device(c10::kCUDA, 0);
   const device::Backend& backend = device::backend_for(device);
-  if (!backend.can_gather()) {
-    return {{"skipped", "libstoker_cuda was built without nvcc"}};
-  }
   data::ImageLoaderOptions options = cifar10(words);
-  const auto small = std::make_shared<data::ResidentImages>(options);
-  device::ResidentSource source(nullptr, small, device, {});
+  const auto small = std::make_shared<data::ResidentSplit>(options);
+  resident::ResidentSource source(nullptr, small, device, {});
   options.batch = words.number("batch", 16'384);
-  const data::ResidentImages pictures(options);
-  device::ResidentSet set(pictures.shape(), device, backend.make_copy_stream(device));
-  (void)set.fill(pictures, {});
+  const data::ResidentSplit images(options);
+  resident::ResidentSet set(images.shape(), device, backend.make_copy_stream(device));
+  (void)set.fill(images, {});
   set.used_here();
   std::vector<at::Tensor> windows;
-  for (std::int64_t step = 0; step < pictures.steps_per_epoch(); ++step) {
+  for (std::int64_t step = 0; step < images.steps_per_epoch(); ++step) {
     augment::WindowRows rows;
-    pictures.add_rows(0, step, rows);
+    images.add_rows(0, step, rows);
     const auto count = static_cast<std::int64_t>(rows.windows.size());
     windows.push_back(at::from_blob(rows.windows.data(), {count, augment::WindowDraw::kWords}, at::kInt).to(device));
   }
@@ -116,7 +113,7 @@ Json resident(const Words& words) {
   return json;
 }
 
-// The CPU twin of the above beside ImageLoader with the same pictures in memory, both on the caller's thread.
+// The CPU twin of the above beside ImageLoader with the same images in memory, both on the caller's thread.
 Json twin(const Words& words) {
   at::set_num_threads(1);
   const c10::Device cpu(c10::kCPU);
@@ -124,16 +121,16 @@ Json twin(const Words& words) {
   data::ImageLoader loader(options);
   while (loader.next()) {  // an epoch that decodes
   }
-  device::ResidentSource source(nullptr, std::make_shared<data::ResidentImages>(options), cpu, {});
+  resident::ResidentSource source(nullptr, std::make_shared<data::ResidentSplit>(options), cpu, {});
   (void)rate_of(0.1, [&] { return batches(loader, cpu); });
   const Json ram = rate_of(words.seconds(), [&] { return batches(loader, cpu); });
   Json json = rate_of(words.seconds(), [&] { return batches(source, cpu); });
   json["ram_per_cpu_second"] = ram["per_cpu_second"];
-  const data::ResidentImages pictures(options);
+  const data::ResidentSplit images(options);
   json["draws_per_cpu_second"] = rate_of(words.seconds(), [&] {
     augment::WindowRows rows;
-    for (std::int64_t step = 0; step < pictures.steps_per_epoch(); ++step) {
-      pictures.add_rows(0, step, rows);
+    for (std::int64_t step = 0; step < images.steps_per_epoch(); ++step) {
+      images.add_rows(0, step, rows);
     }
     return static_cast<std::int64_t>(rows.indices.size());
   })["per_cpu_second"];

@@ -31,11 +31,11 @@ using Json = nlohmann::json;
 // latter of all threads of this process.
 [[nodiscard]] Json rate_of(double seconds, const std::function<std::int64_t()>& take);
 
-// Pictures: data=FOLDER. picture_cases.cpp
-// threads=N seconds=S: ImageLoader at work, crops of 224; ms. With replace=1 bad pictures are replaced and counted; the
+// Images: data=FOLDER. image_cases.cpp
+// threads=N seconds=S: ImageLoader at work, crops of 224; ms. With replace=1 bad images are replaced and counted; the
 // files remove=KEY and block=KEY (a folder comes into its place) of FOLDER cannot be had once it is opened.
 [[nodiscard]] Json loader(const Words& words);
-[[nodiscard]] Json decode(const Words& words);  // seconds=S: bytes in memory to whole pictures, nothing else
+[[nodiscard]] Json decode(const Words& words);  // seconds=S: bytes in memory to whole images, nothing else
 [[nodiscard]] Json first(const Words& words);   // cache=FOLDER threads=N: opening it with an index in that cache to the
                                                 // first batch, in seconds
 [[nodiscard]] Json boundary(const Words& words);  // threads=N seconds=S: what an epoch's end costs, in batches
@@ -55,7 +55,7 @@ using Json = nlohmann::json;
 [[nodiscard]] Json resize(const Words& words);
 
 // Sources in memory. memory_cases.cpp
-[[nodiscard]] Json ram(const Words& words);     // data=CIFAR10 seconds=S limit=N: pictures in memory, and a bare gather
+[[nodiscard]] Json ram(const Words& words);     // data=CIFAR10 seconds=S limit=N: images in memory, and a bare gather
 [[nodiscard]] Json table(const Words& words);   // rows=N batch=N seconds=S
 [[nodiscard]] Json far(const Words& words);     // a source of 10^9 samples constructed at step 10^6, in seconds
 [[nodiscard]] Json memory(const Words& words);  // data=FOLDER entries=N: MB that a loader of so many samples takes

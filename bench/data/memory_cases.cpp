@@ -15,11 +15,11 @@
 #include "measure_cases.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
-#include "stoker/data/image_decode.h"
-#include "stoker/data/image_loader.h"
-#include "stoker/data/sampler.h"
-#include "stoker/data/split_draft.h"
-#include "stoker/data/tensor_source.h"
+#include "stoker/data/decode/image_decode.h"
+#include "stoker/data/folder/split_draft.h"
+#include "stoker/data/load/image_loader.h"
+#include "stoker/data/load/tensor_source.h"
+#include "stoker/data/order/sampler.h"
 #include "stoker/study/paired.h"
 
 namespace stoker::bench {
@@ -36,11 +36,11 @@ std::int64_t take(core::BatchSource& source) {
   return batch.value().size();
 }
 
-// CIFAR-10's training pictures, uint8 [N, 32, 32, 3].
+// CIFAR-10's training images, uint8 [N, 32, 32, 3].
 at::Tensor decoded(const data::ImageSplit& split, std::int64_t limit) {
   const std::int64_t count = std::min(limit, split.size());
-  const at::Tensor pictures = at::empty({count, kCifarSide, kCifarSide, 3}, at::kByte);
-  auto* out = pictures.mutable_data_ptr<std::uint8_t>();
+  const at::Tensor images = at::empty({count, kCifarSide, kCifarSide, 3}, at::kByte);
+  auto* out = images.mutable_data_ptr<std::uint8_t>();
   std::vector<std::byte> bytes;
   augment::Image image;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -48,11 +48,11 @@ at::Tensor decoded(const data::ImageSplit& split, std::int64_t limit) {
     split.source->read(sample, bytes);
     data::decode_image(bytes, 3, {}, image, split.source->name(sample));
     if (image.width != kCifarSide || image.height != kCifarSide) {
-      fail<DataError>("bench.loader_bench", "{} is no picture of CIFAR-10", split.source->name(sample));
+      fail<DataError>("bench.loader_bench", "{} is no image of CIFAR-10", split.source->name(sample));
     }
     out = std::copy(image.pixels.begin(), image.pixels.end(), out);
   }
-  return pictures;
+  return images;
 }
 
 // The numbers below `most`, of `size`.
@@ -66,15 +66,15 @@ std::shared_ptr<const BitSet> first_of(std::int64_t size, std::int64_t most) {
 }
 
 // The floor: rows of the sampler's order copied together, nothing drawn, nothing changed.
-std::int64_t gather(const at::Tensor& pictures, const data::Sampler& sampler, core::Position& at,
+std::int64_t gather(const at::Tensor& images, const data::Sampler& sampler, core::Position& at,
                     std::vector<std::int64_t>& rows) {
   if (at.step == sampler.steps_per_epoch()) {
     at = {at.epoch + 1, 0};
   }
   sampler.positions(at.epoch, at.step++, rows);
-  const auto bytes = static_cast<std::size_t>(pictures.stride(0));
-  const at::Tensor batch = at::empty({static_cast<std::int64_t>(rows.size()), pictures.stride(0)}, at::kByte);
-  const auto* from = pictures.const_data_ptr<std::uint8_t>();
+  const auto bytes = static_cast<std::size_t>(images.stride(0));
+  const at::Tensor batch = at::empty({static_cast<std::int64_t>(rows.size()), images.stride(0)}, at::kByte);
+  const auto* from = images.const_data_ptr<std::uint8_t>();
   auto* to = batch.mutable_data_ptr<std::uint8_t>();
   for (const std::int64_t row : rows) {
     std::memcpy(to, from + static_cast<std::size_t>(row) * bytes, bytes);
@@ -97,9 +97,9 @@ double anonymous_mb() {
 }
 
 // As many samples as one likes, all of the same bytes.
-class OnePicture final : public data::ByteSource {
+class OneImage final : public data::ByteSource {
  public:
-  OnePicture(std::int64_t size, std::vector<std::byte> file) : size_(size), file_(std::move(file)) {}
+  OneImage(std::int64_t size, std::vector<std::byte> file) : size_(size), file_(std::move(file)) {}
   [[nodiscard]] std::int64_t size() const override { return size_; }
   void read(std::int64_t, std::vector<std::byte>& bytes) const override { bytes = file_; }
   [[nodiscard]] std::string_view key(std::int64_t) const override { return "class/one.jpg"; }
@@ -112,7 +112,7 @@ class OnePicture final : public data::ByteSource {
 
 }  // namespace
 
-// Pictures that stay decoded, cropped with padding and mirrored, on the caller's thread; and a bare gather, in short
+// Images that stay decoded, cropped with padding and mirrored, on the caller's thread; and a bare gather, in short
 // blocks that take turns. Medians of a batch.
 Json ram(const Words& words) {
   at::set_num_threads(1);
@@ -121,7 +121,7 @@ Json ram(const Words& words) {
   if (limit < split.size()) {
     split = data::part_of(split, first_of(split.size(), limit), true);
   }
-  const at::Tensor pictures = decoded(split, limit);
+  const at::Tensor images = decoded(split, limit);
   data::ImageLoaderOptions options;
   options.split = split;
   options.policy = {.crop = augment::Crop::kPad, .out_width = kCifarSide, .out_height = kCifarSide, .flip = true};
@@ -141,7 +141,7 @@ Json ram(const Words& words) {
   pairing.least_pairs = 3, pairing.most_pairs = 10'000;
   pairing.block_seconds = 0.02;
   pairing.clock = study::Clock::kThreadCpu;  // both work on this thread alone
-  const study::Paired paired = study::time_in_turns({[&] { (void)gather(pictures, sampler, position, rows); }},
+  const study::Paired paired = study::time_in_turns({[&] { (void)gather(images, sampler, position, rows); }},
                                                     {[&] { (void)take(loader); }}, pairing);
   constexpr auto kRows = static_cast<double>(kRowsABatch);
   return {{"per_cpu_second", kRows / paired.second_seconds},
@@ -183,7 +183,7 @@ Json far(const Words& words) {
 }
 
 // From before the lists of samples and labels are made, which are part of what a loader takes: a tenth of each of 1,000
-// classes validates, as it is carved off class folders. One picture, read before.
+// classes validates, as it is carved off class folders. One image, read before.
 Json memory(const Words& words) {
   constexpr std::int64_t kClasses = 1000;
   const data::ImageFolder given = data::open_image_folder(words.text("data"), {.val = 0});
@@ -197,7 +197,7 @@ Json memory(const Words& words) {
   for (std::int64_t c = 0; c < kClasses; ++c) {
     labels.add(entries * (c + 1) / kClasses - entries * c / kClasses, static_cast<std::uint32_t>(c));
   }
-  folder.train = {"train", std::make_shared<OnePicture>(entries, std::move(file)), data::SampleList::first(entries),
+  folder.train = {"train", std::make_shared<OneImage>(entries, std::move(file)), data::SampleList::first(entries),
                   data::LabelList(labels.runs())};
   data::carve_validation(folder, {.val = 0.1});
   data::ImageLoaderOptions options;

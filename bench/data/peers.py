@@ -43,7 +43,7 @@ class Endless(torch.utils.data.Sampler):
             yield from self.random.sample(range(self.count), self.count)
 
 
-class Pictures(torch.utils.data.Dataset):
+class Images(torch.utils.data.Dataset):
     def __init__(self, folder, load):
         self.files = sorted(each for each in pathlib.Path(folder).glob("*/*") if each.is_file())
         names = sorted({each.parent.name for each in self.files})
@@ -81,8 +81,8 @@ def tensor(arguments):
 
 
 def over_files(arguments, load):
-    pictures = Pictures(arguments.images, load)
-    return rate(iter(torch.utils.data.DataLoader(pictures, batch_size=BATCH, sampler=Endless(len(pictures)), drop_last=True,
+    images = Images(arguments.images, load)
+    return rate(iter(torch.utils.data.DataLoader(images, batch_size=BATCH, sampler=Endless(len(images)), drop_last=True,
                                                  num_workers=arguments.workers)), arguments, "torchvision", "pillow")
 
 
@@ -92,25 +92,25 @@ def ffcv(arguments):
     from ffcv.fields.rgb_image import RandomResizedCropRGBImageDecoder
     from ffcv.loader import Loader, OrderOption
     from ffcv.transforms import RandomHorizontalFlip, ToTensor
-    pictures, file = Pictures(arguments.images, opened), pathlib.Path(arguments.formats) / "pictures.beton"
+    images, file = Images(arguments.images, opened), pathlib.Path(arguments.formats) / "images.beton"
     if not file.exists():
         if os.fork() == 0:  # in a process of its own: the one that measures starts as fresh as later ones
-            write_ffcv(f"{file}.part", pictures, RGBImageField("jpg", jpeg_quality=90), IntField())
+            write_ffcv(f"{file}.part", images, RGBImageField("jpg", jpeg_quality=90), IntField())
             os._exit(0)
         if os.wait()[1] != 0:
             sys.exit("peers.py: FFCV could not write its file")
         pathlib.Path(f"{file}.part").replace(file)
     loader = Loader(str(file), batch_size=BATCH, num_workers=max(1, arguments.workers), os_cache=True, order=OrderOption.RANDOM,
-                    drop_last=True, indices=numpy.tile(numpy.arange(len(pictures)), 64),  # epochs so long that none ends
+                    drop_last=True, indices=numpy.tile(numpy.arange(len(images)), 64),  # epochs so long that none ends
                     pipelines={"image": [RandomResizedCropRGBImageDecoder((SIZE, SIZE)), RandomHorizontalFlip(), ToTensor()],
                                "label": [IntDecoder(), ToTensor()]})
     return rate(itertools.chain.from_iterable(iter(loader) for _ in itertools.count()), arguments, "ffcv", "numba")
 
 
-def write_ffcv(file, pictures, image, label):
+def write_ffcv(file, images, image, label):
     from ffcv.writer import DatasetWriter
     os.dup2(2, 1)
-    DatasetWriter(file, {"image": image, "label": label}, num_workers=1).from_indexed_dataset(pictures)
+    DatasetWriter(file, {"image": image, "label": label}, num_workers=1).from_indexed_dataset(images)
 
 
 def cifar(arguments):

@@ -16,7 +16,7 @@ class Row:
     work: str
     asked: float
     stretch: float | None = None
-    unit: str = "pictures/CPU-s"
+    unit: str = "images/CPU-s"
     times: bool = False    # less is better
     alone: bool = False    # theirs, if any, is only shown
     ours: list = dataclasses.field(default_factory=list)

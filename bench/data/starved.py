@@ -5,7 +5,7 @@ every epoch.
 
     starved.py PHOTOGRAPHS [--stoker COMMAND] [--steps N] [KEY=VALUE...]
 
-PHOTOGRAPHS: a folder of class folders; each picture is taken several times, by links. COMMAND: of the command line, default
+PHOTOGRAPHS: a folder of class folders; each image is taken several times, by links. COMMAND: of the command line, default
 build/release/apps/stoker/stoker. KEY=VALUE: for `stoker train`, over model=resnet50 precision=bf16 batch=128 device=cuda and the
 like. The last line is the figures in JSON. Ends with 77 where there is no such device. Used by beside.py and, in a bundle, alone.
 """
@@ -29,8 +29,8 @@ DEVICE, SKIPPED = 71, 77  # exit codes: stoker's without the device, ours
 def waited(stoker, photographs, folder, steps, words=()):
     """{"percent" of the time that steps waited, "steps", "samples_per_second"}, of one run."""
     batch = next(int(word.partition("=")[2]) for word in (*words, *USUAL) if word.startswith("batch="))
-    pictures = len(list(photographs.glob("*/*")))
-    links = max(1, -(-20 * batch // pictures))  # an epoch of 20 batches
+    images = len(list(photographs.glob("*/*")))
+    links = max(1, -(-20 * batch // images))  # an epoch of 20 batches
     data = measure.linked_photographs(photographs, folder / "photographs", links)
     asked = {word.partition("=")[0] for word in words}
     usual = [word for word in USUAL if word.partition("=")[0] not in asked]

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "measure_cases.h"
-#include "small_pictures.h"
+#include "small_images.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/observe/feeding.h"
@@ -66,7 +66,7 @@ std::pair<double, core::SourceFigures> run_for(core::BatchSource& source, double
 // A work load of autotune's.
 struct Load {
   std::string name;
-  bool kept = false;       // pictures that stay decoded
+  bool kept = false;       // images that stay decoded
   double read_ms = 0;      // that each read sleeps
   double consumer_ms = 0;  // a batch
 };
@@ -86,7 +86,7 @@ const Load& load_called(const std::string& name) {
 data::ImageSplit opened(const Words& words) { return data::open_image_folder(words.text("data"), {.val = 0}).train; }
 
 data::ImageLoaderOptions slow_reads(data::ImageSplit split, double read_ms, int threads, int depth) {
-  data::ImageLoaderOptions options = small_pictures(std::move(split), threads);
+  data::ImageLoaderOptions options = small_images(std::move(split), threads);
   options.depth = depth;
   if (read_ms > 0) {
     options.on_stage = [read_ms](Stage stage, std::int64_t) {
@@ -106,7 +106,7 @@ struct Way {
   std::vector<double> rates = {};  // samples a second, a turn each
 };
 
-// The fixed ways, and last the one that searches. Pictures that stay decoded are decoded once for all of them.
+// The fixed ways, and last the one that searches. Images that stay decoded are decoded once for all of them.
 std::vector<Way> ways_of(const Load& load, const Words& words) {
   const int cores = static_cast<int>(words.number("cores", 2));
   const data::ImageSplit split = opened(words);
@@ -154,13 +154,13 @@ Json foretell(const Words& words) {
   use_cores(1);
   core::SourceFigures spent;
   {
-    data::ImageLoader one(small_pictures(split, 1));
+    data::ImageLoader one(small_images(split, 1));
     spent = run_for(one, seconds, 0).second;
   }
   const double two_cores = observe::loader_rate(spent, 2, 2);
   use_cores(2);
   {
-    data::ImageLoader two(small_pictures(split, 2));
+    data::ImageLoader two(small_images(split, 2));
     figures["cores_off"] = error(two_cores, run_for(two, seconds, 0).first);
   }
   {

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "measure_cases.h"
-#include "small_pictures.h"
+#include "small_images.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
-#include "stoker/data/image_decode.h"
-#include "stoker/data/image_loader.h"
-#include "stoker/data/png_encode.h"
+#include "stoker/data/decode/image_decode.h"
+#include "stoker/data/decode/png_encode.h"
+#include "stoker/data/load/image_loader.h"
 #include "stoker/device/prefetcher.h"
 #include "stoker/observe/feeding.h"
 #include "stoker/train/feed_watch.h"
@@ -28,7 +28,7 @@ constexpr double kSleepMs = 4;      // a slowed stage, per sample: several times
 constexpr double kHalfSleepMs = 2;  // one that is slowed, too, and less
 constexpr double kStepMs = 20;      // the consumer's step, per batch
 
-// A few of the pictures as PNG, two classes of them.
+// A few of the images as PNG, two classes of them.
 void write_pngs(const std::string& from, const std::filesystem::path& to) {
   if (std::filesystem::exists(to)) {
     return;
@@ -119,7 +119,7 @@ std::vector<SlowPair> slow_pairs() {
 // The training loop's calls around a source, with sleep for work.
 observe::Feeding watched(const Slow& slow, const Words& words, int threads) {
   const std::string folder = words.text(slow.png ? "png" : "data");
-  data::ImageLoaderOptions options = small_pictures(data::open_image_folder(folder, {.val = 0}).train, threads);
+  data::ImageLoaderOptions options = small_images(data::open_image_folder(folder, {.val = 0}).train, threads);
   if (slow.stage) {
     options.on_stage = [slow](Stage stage, std::int64_t sample) {
       if (stage == slow.less) {

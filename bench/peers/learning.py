@@ -44,7 +44,7 @@ def allowance(ours, theirs, smallest=0.0):
 
 
 def cifar_subset(shards, folder, of_class):
-    """The first pictures of each class, in the order of the shards, as class folders. of_class: by split, how many."""
+    """The first images of each class, in the order of the shards, as class folders. of_class: by split, how many."""
     for split, count in of_class.items():
         taken = {}
         for shard in sorted(shards.glob(f"{split}-*.tar")):
@@ -64,13 +64,13 @@ def demo(work, data, quick):
     with tarfile.open(SAMPLE) as tar:
         tar.extractall(work / "demo", filter="data")
     folder = work / "demo"
-    return folder, [f"epochs={1 if quick else 5}", "val=0"], lambda plan: twins.pictures(folder, plan), 1e-3
+    return folder, [f"epochs={1 if quick else 5}", "val=0"], lambda plan: twins.images(folder, plan), 1e-3
 
 
 def cifar(work, data, quick):
     train, test = (100, 50) if quick else (500, 200)
     folder = cifar_subset(data / "cifar10", work / "cifar", {"train": train, "test": test})
-    return folder, [f"epochs={2 if quick else 8}", "val=0"], lambda plan: twins.pictures(folder, plan), 0.1 / test
+    return folder, [f"epochs={2 if quick else 8}", "val=0"], lambda plan: twins.images(folder, plan), 0.1 / test
 
 
 def tinyshakespeare(work, data, quick):

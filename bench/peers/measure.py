@@ -221,11 +221,11 @@ class Worker:
 
 def linked_photographs(photographs, folder, links=4, classes=10):
     """The photographs of a folder of class folders, each several times by links, in a few made-up classes of a new folder."""
-    for number, picture in enumerate(sorted(photographs.glob("*/*"))):
+    for number, image in enumerate(sorted(photographs.glob("*/*"))):
         into = folder / f"class{number % classes}"
         into.mkdir(parents=True, exist_ok=True)
         for copy in range(links):
-            (into / f"{number}-{copy}{picture.suffix}").symlink_to(picture.resolve())
+            (into / f"{number}-{copy}{image.suffix}").symlink_to(image.resolve())
     return folder
 
 

@@ -45,7 +45,7 @@ class Residual(nn.Module):
 
 
 class Cnn(nn.Module):
-    """src/stoker/models/cnn.cpp, the default for small pictures. State names are those of `stoker export`."""
+    """src/stoker/models/cnn.cpp, the default for small images. State names are those of `stoker export`."""
 
     def __init__(self, classes=10, channels=3, widths=(32, 64, 128), logit_scale=0.125):
         super().__init__()

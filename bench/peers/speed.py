@@ -6,7 +6,7 @@
     bench/peers/speed.py --table FILE
 
 BUILD: a build folder with the command line and step_worker. DEMO: the unpacked sample (tools/demo_data). --data: a folder with
-cifar10/ (tar shards of pictures) and tinyshakespeare/input.txt; rows that need what is not there are skipped aloud. Groups: step,
+cifar10/ (tar shards of images) and tinyshakespeare/input.txt; rows that need what is not there are skipped aloud. Groups: step,
 eager, files, memory, start. --into puts the rows into a file, in place of earlier ones of the same work; --table prints such a file
 in Markdown: a short table for the README, then all rows. Run by `make bench-peers`, which sees to the packages of requirements.txt.
 Nothing here imports torch: see measure.py.
@@ -142,7 +142,7 @@ def files_case(bench, name, short, ours, theirs, epochs, asked=1.0):
              "pytorch": lambda: files_pytorch(bench, theirs[0], [*theirs[1], "--epochs", epochs, "--seed", next(their_seeds)], best)}
     found = measure.in_turns(sides, bench.turns(7), name)
     part = {key: [[each[key] for each in found[side]] for side in sides] for key in found["stoker"][0]}
-    print(f"{name}: accuracy on the held-out pictures, median of {len(found['stoker'])} seeds (range): "
+    print(f"{name}: accuracy on the held-out images, median of {len(found['stoker'])} seeds (range): "
           + ", ".join(f"{side} {measure.quantity(values, '')}" for side, values in zip(sides, part["accuracy"])))
     peer, note = "pytorch", f"{best[0]} workers, {best[1]} threads"
     trained = f"{name}, {epochs} epochs"
@@ -154,10 +154,10 @@ def files_case(bench, name, short, ours, theirs, epochs, asked=1.0):
                short=f"{short}, peak resident memory" if ours[0] == bench.demo else "")  # the short table has little room
 
 
-def cifar_folders(bench, shards, pictures=5000):
-    """The first so many pictures of the training shards, in class folders."""
+def cifar_folders(bench, shards, images=5000):
+    """The first so many images of the training shards, in class folders."""
     folder = bench.work / "cifar"
-    left = pictures
+    left = images
     for shard in sorted(shards.glob("train-*.tar")):
         with tarfile.open(shard) as tar:
             for member in tar:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From picture files to weights as users of PyTorch write it: ImageFolder, v2 transforms, DataLoader, eager training, an evaluation
+"""From image files to weights as users of PyTorch write it: ImageFolder, v2 transforms, DataLoader, eager training, an evaluation
 and a state_dict after each epoch. The same work as `stoker train`; run by speed.py as a process of its own.
 
     train_peer.py DIR --out FILE [--workers N] [--steps N] ...
@@ -31,13 +31,13 @@ def tell(event, **more):
 
 def open_as(mode):
     def read(path):
-        with Image.open(path) as picture:
-            return picture.convert(mode)
+        with Image.open(path) as image:
+            return image.convert(mode)
     return read
 
 
 def loaders(arguments):
-    """Training and held-out pictures, uint8: they are normalised a batch at a time."""
+    """Training and held-out images, uint8: they are normalised a batch at a time."""
     pad_crop = v2.RandomCrop(arguments.size, padding=max(1, arguments.size // 16))
     crop = [v2.RandomResizedCrop(arguments.size, antialias=True)] if arguments.photographs else [pad_crop]
     margin = arguments.size if arguments.size <= SEEN_WHOLE else (arguments.size * 8 + 6) // 7
@@ -108,8 +108,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder")
     parser.add_argument("--out", required=True)
-    parser.add_argument("--grey", action="store_true", help="pictures have one channel and are not mirrored")
-    parser.add_argument("--photographs", action="store_true", help="random-resized crops of pictures of any size")
+    parser.add_argument("--grey", action="store_true", help="images have one channel and are not mirrored")
+    parser.add_argument("--photographs", action="store_true", help="random-resized crops of images of any size")
     parser.add_argument("--model", choices=("cnn", "resnet18"), default="cnn")
     parser.add_argument("--size", type=int, default=32)
     parser.add_argument("--batch", type=int, default=32)

@@ -70,7 +70,7 @@ def shuffled(count, batch):
 
 
 class Normalised(nn.Module):
-    """ImageNet's mean and deviation, or of grey pictures their means; in channels_last."""
+    """ImageNet's mean and deviation, or of grey images their means; in channels_last."""
 
     def __init__(self, model, grey):
         super().__init__()
@@ -83,21 +83,21 @@ class Normalised(nn.Module):
         return self.model(x.contiguous(memory_format=torch.channels_last))
 
 
-def read_pictures(folder):
-    pictures, labels = [], []
+def read_images(folder):
+    images, labels = [], []
     classes = sorted(each.name for each in folder.iterdir())
     to_tensor = v2.PILToTensor()
     for label, name in enumerate(classes):
         for file in sorted((folder / name).iterdir()):
-            with Image.open(file) as picture:
-                pictures.append(to_tensor(picture))
+            with Image.open(file) as image:
+                images.append(to_tensor(image))
             labels.append(label)
-    return torch.stack(pictures), torch.tensor(labels), len(classes)
+    return torch.stack(images), torch.tensor(labels), len(classes)
 
 
-def pictures(folder, plan):
-    train, labels, classes = read_pictures(folder / "train")
-    test, test_labels, _ = read_pictures(folder / "test")
+def images(folder, plan):
+    train, labels, classes = read_images(folder / "train")
+    test, test_labels, _ = read_images(folder / "test")
     grey, size, batch = train.shape[1] == 1, int(plan["image_size"]), int(plan["batch"])
     augment = [v2.RandomCrop(size, padding=int(plan["crop_pad"]))]
     if plan["augment"] == "pad_crop_flip":

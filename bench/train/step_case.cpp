@@ -10,9 +10,9 @@
 #include "stoker/models/registry.h"
 #include "stoker/ops/cross_entropy.h"
 #include "stoker/precision/policy.h"
-#include "stoker/tasks/image_classification.h"
-#include "stoker/tasks/image_classifier.h"
-#include "stoker/tasks/text_model.h"
+#include "stoker/tasks/image/classification.h"
+#include "stoker/tasks/image/classifier.h"
+#include "stoker/tasks/text/model.h"
 
 namespace stoker::bench {
 namespace {
@@ -53,7 +53,7 @@ void make_mlp(StepCase& made) {
   CaseOptions& o = made.options;
   put_default(o.batch, 32);
   put_default(o.size, 64);
-  // Its options know pictures: one pixel of so many channels.
+  // Its options know images: one pixel of so many channels.
   const models::ModelOptions shape{
       .classes = kClasses, .channels = static_cast<int>(o.size), .image_size = 1, .seed = 1};
   made.model = std::make_unique<VectorClassifier>(models::make_mlp(shape, o.width));
@@ -63,7 +63,7 @@ void make_mlp(StepCase& made) {
   made.optimizer = {.name = "sgd", .weight_decay = 0, .momentum = 0};
 }
 
-void make_picture_model(StepCase& made) {
+void make_image_model(StepCase& made) {
   CaseOptions& o = made.options;
   const bool cnn = o.model == "cnn";
   put_default(o.batch, cnn ? 128 : o.model == "resnet50" ? 32 : 64);
@@ -110,7 +110,7 @@ StepCase make_case(CaseOptions options) {
   } else if (model == "gpt" || model == "gpt2") {
     make_gpt(made);
   } else if (model == "cnn" || model.starts_with("resnet")) {
-    make_picture_model(made);
+    make_image_model(made);
   } else {
     fail<ConfigError>("bench.step", "no model \"{}\"; known: mlp, cnn, resnet18, resnet34, resnet50, gpt, gpt2", model);
   }

@@ -22,7 +22,7 @@ struct CaseOptions {
   std::int64_t size = 0;           // pixels a side, tokens of a gpt, inputs of an mlp; 0: the model's own
   std::int64_t width = 64;         // of an mlp's hidden layers
   std::string precision = "fp32";  // fp32, bf16, fp16
-  bool channels_last = true;       // of pictures
+  bool channels_last = true;       // of images
   c10::Device device = c10::Device(c10::kCPU);
 };
 
@@ -36,7 +36,7 @@ struct StepCase {
 };
 
 // mlp: 64-64-64-10 by default, float inputs, plain sgd; the perceptron that peers are measured on. cnn and resnets:
-// uint8 pictures that each step normalises, Nesterov sgd, label smoothing 0.1. gpt: nanoGPT's
+// uint8 images that each step normalises, Nesterov sgd, label smoothing 0.1. gpt: nanoGPT's
 // network for a CPU on 65 characters, adamw. gpt2: the smallest of the published ones, all logits at once. Applies the
 // policy of arithmetic that a plan has by default on the device, to the whole process. ConfigError for another model.
 [[nodiscard]] StepCase make_case(CaseOptions options);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The thread budget on the demo's sample with model cnn: pictures a second for {1, 2} threads an operator times {0, 1, 2}
+"""The thread budget on the demo's sample with model cnn: images a second for {1, 2} threads an operator times {0, 1, 2}
 loader threads, and for what `stoker train` chooses by itself. Runs take turns, so that a busy minute hits all of them; ratios
 are those of a turn, with the interval that holds their median with 95 % certainty.
 
@@ -26,7 +26,7 @@ WARM = 10  # steps that do not count
 
 
 def train(stoker, data, run, steps, settings):
-    """Pictures a second of a run, the threads it had (operator, loader), and its memory layout."""
+    """Images a second of a run, the threads it had (operator, loader), and its memory layout."""
     command = [stoker, "train", data, "model=cnn", "precision=fp32", "val=0", f"steps={steps}", "tensorboard=off",
                f"run={run}", "--quiet", *settings]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -71,8 +71,8 @@ def main():
     found = take_turns(stoker, turns, steps)
     rates = {budget: [rate for rate, *_ in runs] for budget, runs in found.items()}
     best = max(BUDGETS, key=lambda budget: statistics.median(rates[budget]))
-    print(f"cnn on the demo's sample, fp32, {steps} steps of 32 pictures, {turns} turns\n"
-          "pictures a second: median (range); of the best: median ratio of a turn [holds it with 95 %]")
+    print(f"cnn on the demo's sample, fp32, {steps} steps of 32 images, {turns} turns\n"
+          "images a second: median (range); of the best: median ratio of a turn [holds it with 95 %]")
     for budget in BUDGETS:
         of_best = ratio(rates[budget], rates[best]) if budget != best else "the best by its median, which these turns flatter"
         print(f"  {budget[0]} threads an operator, {budget[1]} loading: {spread(rates[budget])}, {of_best}")

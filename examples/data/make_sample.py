@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes fashion-mnist-6000.tar: the first 500 train and 100 test pictures of each Fashion-MNIST class as grey PNG files.
+"""Makes fashion-mnist-6000.tar: the first 500 train and 100 test images of each Fashion-MNIST class as grey PNG files.
 
     apt-get install dataset-fashion-mnist
     examples/data/make_sample.py [IDX_FOLDER] [OUTPUT.tar]
 
-Members are train/<class>/<index>.png and test/<class>/<index>.png, sorted; <index> is the picture's place in its IDX file.
+Members are train/<class>/<index>.png and test/<class>/<index>.png, sorted; <index> is the image's place in its IDX file.
 The same zlib gives the same bytes: every time stamp, owner and mode in the archive is fixed. Standard library only.
 """
 import gzip
@@ -17,7 +17,7 @@ import zlib
 from io import BytesIO
 
 CLASSES = ["t-shirt_top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle_boot"]
-SPLITS = {"train": ("train", 500), "test": ("t10k", 100)}  # split -> file prefix, pictures a class
+SPLITS = {"train": ("train", 500), "test": ("t10k", 100)}  # split -> file prefix, images a class
 
 
 def read_idx(path):
@@ -60,7 +60,7 @@ def png(pixels, height, width):
     best = None
     for text in choices:
         for strategy in (zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_RLE):
-            packer = zlib.compressobj(9, zlib.DEFLATED, 10, 9, strategy)  # a window of 1 KiB holds the whole picture
+            packer = zlib.compressobj(9, zlib.DEFLATED, 10, 9, strategy)  # a window of 1 KiB holds the whole image
             packed = packer.compress(text) + packer.flush()
             best = packed if best is None or len(packed) < len(best) else best
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)  # 8-bit grey, not interlaced
@@ -77,8 +77,8 @@ def members(folder):
             if taken[label] < per_class:
                 taken[label] += 1
                 start = index * height * width
-                picture = png(pixels[start:start + height * width], height, width)
-                yield f"{split}/{CLASSES[label]}/{index:05d}.png", picture
+                image = png(pixels[start:start + height * width], height, width)
+                yield f"{split}/{CLASSES[label]}/{index:05d}.png", image
 
 
 def main():
@@ -86,10 +86,10 @@ def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "/usr/share/datasets/fashion-mnist")
     output = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else here / "fashion-mnist-6000.tar"
     with tarfile.open(output, "w", format=tarfile.USTAR_FORMAT) as archive:
-        for name, picture in sorted(members(folder)):
+        for name, image in sorted(members(folder)):
             entry = tarfile.TarInfo(name)  # mode 644, time 0, owner 0: all fixed
-            entry.size = len(picture)
-            archive.addfile(entry, BytesIO(picture))
+            entry.size = len(image)
+            archive.addfile(entry, BytesIO(image))
     print(f"{output}: {output.stat().st_size / 1e6:.1f} MB")
 
 

@@ -25,7 +25,7 @@ TEST(Bench, WordsThatNobodyUnderstandsAreRefusedAtOnce) {
       {{"bench", "tips", "--secnds", "60"}, {"--secnds"}},
       {{"bench", "tips", "typo"}, {"typo"}},
       {{"bench", "--quick", "tips"}, {"--quick"}},
-      {{"bench", "tips", "--pictures", "10"}, {"--pictures", "--accuracy"}},
+      {{"bench", "tips", "--images", "10"}, {"--images", "--accuracy"}},
       {{"bench", "tips", "--cpu-time", "--intra-op", "2"}, {"one thread"}},
       {{"bench", "tips", "--tips", "fused-attention", "--models", "cnn"}, {"nothing to measure on cnn", "bert, gpt"}}};
   std::vector<Words> commands;
@@ -44,7 +44,7 @@ TEST(Bench, WordsThatNobodyUnderstandsAreRefusedAtOnce) {
   }
 }
 
-TEST(Bench, TargetsAndPicturesAreLookedAtBeforeAnythingIsMeasured) {
+TEST(Bench, TargetsAndImagesAreLookedAtBeforeAnythingIsMeasured) {
   const TempFolder folder;
   write_striped_set(folder, "untested/", 2);
   const auto results = run_all({kTips + Words{"--json", "nowhere/tips.json"}, kTips + Words{"--html", "untested"},
@@ -80,7 +80,7 @@ TEST(Bench, WhatWasMeasuredOutlivesATrainingThatFails) {
   const TempFolder folder;
   for (int number = 0; number < 16; ++number) {
     for (const char* kind : {"train/a/", "train/b/", "test/a/", "test/b/"}) {
-      folder.write(kind + std::to_string(number) + ".png", "no picture");
+      folder.write(kind + std::to_string(number) + ".png", "no image");
     }
   }
   const Finished done = run_stoker(kTips + Words{"--accuracy", ".", "--json", "tips.json"}, folder.path());
@@ -93,14 +93,14 @@ TEST(Bench, CpuTimeAndAccuracyReachTheFilesAndTheTerminal) {
   const TempFolder folder;
   write_striped_set(folder, "data/train/", 11);
   write_striped_set(folder, "data/test/", 2, 100);
-  const Words words = {"bench",   "tips",       "--models",   "mlp",      "--tips",     "grads-to-none,loader-1-thread",
-                       "--quick", "--cpu-time", "--accuracy", "data",     "--pictures", "32",
+  const Words words = {"bench",   "tips",       "--models",   "mlp",      "--tips",   "grads-to-none,loader-1-thread",
+                       "--quick", "--cpu-time", "--accuracy", "data",     "--images", "32",
                        "--json",  "tips.json",  "--html",     "tips.html"};
   const Finished done = run_stoker(words, folder.path());
   EXPECT_EQ(done.code, kDone) << done.all();
   EXPECT_THAT(done.out, AllOf(HasSubstr("CPU time of one thread"), HasSubstr("intra-op threads: 1"),
                               HasSubstr("needs the time on the wall"), HasSubstr("accuracy by schedule")));
-  EXPECT_THAT(done.err, HasSubstr("18 trainings of 3 epochs of 32 pictures"));
+  EXPECT_THAT(done.err, HasSubstr("18 trainings of 3 epochs of 32 images"));
   const auto json = nlohmann::json::parse(read_bytes(folder / "tips.json"));
   EXPECT_EQ(json["clock"], "thread CPU");
   EXPECT_EQ(json["device"], "cpu");  // "auto", wherever this runs

@@ -10,10 +10,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string source_picture(const std::string& name) {
+std::string source_image(const std::string& name) {
   const std::string bytes = read_bytes(source_folder() / "tests/data/broken-images" / name);
   if (bytes.empty()) {
-    throw std::runtime_error("no test picture " + name);
+    throw std::runtime_error("no test image " + name);
   }
   return bytes;
 }
@@ -33,14 +33,14 @@ TEST(DataTrouble, FoldersThatCannotBeTrainedOnAreRefusedByName) {
   write_striped_set(folder, "column/", 2);
   folder.write("column/labels.csv", "filename,label,colour\nacross/0.png,x,red\n");
   const std::vector<std::pair<std::string, Words>> cases = {
-      {"empty", {"empty: no pictures with a class"}},
+      {"empty", {"empty: no images with a class"}},
       {"one", {"only one class, \"across\"", "at least two"}},
-      {"words", {"no pictures with a class", "no pictures"}},
+      {"words", {"no images with a class", "no images"}},
       {"nowhere", {"nowhere: is not there"}},
       {"text.tar", {"text.tar"}},
-      {"one/across/0.PNG", {"one/across/0.PNG: is a single picture", "a folder of pictures for each class"}},
+      {"one/across/0.PNG", {"one/across/0.PNG: is a single image", "a folder of images for each class"}},
       {"extra", {"class \"plain\" of the val split does not occur in train"}},
-      {"missing", {"labels.csv, line 3: \"gone.png\" is not among the 6 pictures"}},
+      {"missing", {"labels.csv, line 3: \"gone.png\" is not among the 6 images"}},
       {"column", {"labels.csv, line 1: unknown column \"colour\"", "filename, label and perhaps split"}}};
   std::vector<Words> commands;
   for (const auto& [data, says] : cases) {
@@ -117,16 +117,16 @@ TEST(DataTrouble, LoopsPipesAndOtherFilesArePassedOverAloud) {
               AllOf(HasSubstr("train 12, val 7, test 0"), HasSubstr("note: special files"),
                     HasSubstr("links that lead back to a folder they lie in"),
                     HasSubstr("links that lead nowhere passed over: 1,"),
-                    HasSubstr("files that are no pictures passed over: 1,"), HasSubstr("train/across/notes.txt")));
-  // The same picture in train and in val.
-  EXPECT_THAT(done.out, HasSubstr("1 of the 7 pictures of val are in train too, byte for byte"));
+                    HasSubstr("files that are no images passed over: 1,"), HasSubstr("train/across/notes.txt")));
+  // The same image in train and in val.
+  EXPECT_THAT(done.out, HasSubstr("1 of the 7 images of val are in train too, byte for byte"));
 }
 
-TEST(DataTrouble, APictureThatCannotBeDecodedIsNamedAndReplacedOrStopsTheRun) {
+TEST(DataTrouble, AImageThatCannotBeDecodedIsNamedAndReplacedOrStopsTheRun) {
   const TempFolder folder;
   const std::vector<std::pair<std::string, std::string>> bad = {
-      {"words.jpg", source_picture("made_here/text_named.jpg")},
-      {"cut.jpg", source_picture("made_here/hopper_cut_300.jpg")},
+      {"words.jpg", source_image("made_here/text_named.jpg")},
+      {"cut.jpg", source_image("made_here/hopper_cut_300.jpg")},
       {"cut.png", small_png(1).substr(0, 60)},
       {"zero.png", ""}};
   std::vector<Words> commands;
@@ -154,19 +154,19 @@ TEST(DataTrouble, ADecodersWarningCountsAsStrictSays) {
   const TempFolder folder;
   write_striped_set(folder, "data/train/", 4);
   write_striped_set(folder, "data/val/", 1, 50);
-  folder.write("data/train/down/cut.jpg", source_picture("made_here/hopper_cut_3000.jpg"));
+  folder.write("data/train/down/cut.jpg", source_image("made_here/hopper_cut_3000.jpg"));
   const auto results =
       run_all({Words{"train", "data", "run=" + (folder / "strict").native()} + kQuick,
                Words{"train", "data", "run=" + (folder / "lenient").native(), "strict=false"} + kQuick},
               folder.path());
   EXPECT_EQ(results[0].code, kDone) << results[0].all();
   EXPECT_THAT(read_text(folder / "strict/quarantine.csv"),
-              AllOf(HasSubstr("train/down/cut.jpg"), HasSubstr("; a warning: strict=false takes such pictures")));
+              AllOf(HasSubstr("train/down/cut.jpg"), HasSubstr("; a warning: strict=false takes such images")));
   EXPECT_EQ(results[1].code, kDone) << results[1].all();
   EXPECT_FALSE(fs::exists(folder / "lenient/quarantine.csv"));
 }
 
-TEST(DataTrouble, UnusualPicturesTrainAndPredict) {
+TEST(DataTrouble, UnusualImagesTrainAndPredict) {
   const TempFolder folder;
   int count = 0;
   // CMYK, grey, 16 bits, palette, alpha, interlaced, rotated, WebP, .npy
@@ -257,7 +257,7 @@ TEST(DataTrouble, ATableWithAMarkAndCarriageReturnsWorks) {
       "\xef\xbb\xbf"
       "filename,label,split\r\n";
   for (int i = 0; i < 8; ++i) {
-    const std::string name = "picture " + std::to_string(i) + ".png";
+    const std::string name = "image " + std::to_string(i) + ".png";
     folder.write("data/" + name, small_png(i));
     table += "\"" + name + "\"," + (i % 2 == 0 ? "cat" : "dog") + "," + (i < 6 ? "training" : "valid") + "\r\n";
   }

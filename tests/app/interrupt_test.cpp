@@ -256,7 +256,7 @@ TEST(Interrupt, TheBestIsThatOfTheWholeRunAfterAResume) {
   const Finished first = run_stoker(Words{"train", "data", "run=x"} + kQuick + Words{"epochs=15"}, folder.path());
   ASSERT_EQ(first.code, kDone) << first.all();
   const auto best = [](const Finished& done) { return number_after(done.out, "best on validation: accuracy "); };
-  // From now on whatever a model says is right once in three: each picture is in each of the three folders.
+  // From now on whatever a model says is right once in three: each image is in each of the three folders.
   ASSERT_GT(std::stod("0" + best(first)), 0.34);
   fs::remove_all(folder / "data/val");
   for (const char* name : {"across", "down", "plain"}) {

@@ -150,13 +150,13 @@ TEST(PredictTable, WhatIsNoSuchTableIsRefused) {
   folder.write("bad/ragged.csv", "age,job\n70,smith\n70\n");
   folder.write("bad/words.csv", "age,job\nold,smith\n");
   folder.write("bad/empty.csv", "");
-  folder.write("bad/picture.png", small_png(1));
+  folder.write("bad/image.png", small_png(1));
   const std::vector<std::pair<std::string, Words>> cases = {
       {"bad/missing.csv", {"bad/missing.csv", "no column \"job\""}},
       {"bad/ragged.csv", {"bad/ragged.csv, line 3", "1 fields"}},
       {"bad/words.csv", {"bad/words.csv", "held numbers in training", "old"}},
       {"bad/empty.csv", {"bad/empty.csv", "is empty"}},
-      {"bad/picture.png", {"bad/picture.png", "is no table"}},
+      {"bad/image.png", {"bad/image.png", "is no table"}},
       {"bad", {"bad", "is not a regular file"}},
       {"gone.csv", {"gone.csv"}},
   };
@@ -172,9 +172,9 @@ TEST(PredictTable, WhatIsNoSuchTableIsRefused) {
     }
   }
   EXPECT_FALSE(fs::exists(folder / "none.csv"));
-  const Finished picture_model = run_stoker({"predict", trained_run().run(), folder / "people.csv"}, folder.path());
-  EXPECT_EQ(picture_model.code, kDataError);
-  EXPECT_THAT(picture_model.err, HasSubstr("is no picture (it begins with \"age,job"));
+  const Finished image_model = run_stoker({"predict", trained_run().run(), folder / "people.csv"}, folder.path());
+  EXPECT_EQ(image_model.code, kDataError);
+  EXPECT_THAT(image_model.err, HasSubstr("is no image (it begins with \"age,job"));
 }
 
 // A file without a header is read as training's was, wherever the checkpoint lies.

@@ -87,7 +87,7 @@ TEST(Results, PredictSearchesFoldersAsTrainingDoes) {
   const TempFolder folder;
   folder.write("in/one.png", small_png(1));
   folder.write("in/deep/two.JPE", small_png(2));  // what it is stands in its first bytes
-  folder.write("in/.hidden.png", "no picture");
+  folder.write("in/.hidden.png", "no image");
   folder.write("in/.cache/three.png", small_png(3));
   folder.write("in/notes.txt", "text");
   const Finished done = run_stoker({"predict", base.run(), "in", "--top", "1"}, folder.path());
@@ -99,7 +99,7 @@ TEST(Results, PredictSearchesFoldersAsTrainingDoes) {
 TEST(Results, PredictionsOfGoodFilesComeInSpiteOfBadOnes) {
   const TrainedRun& base = trained_run();
   const TempFolder folder;
-  folder.write("in/bad.png", "no picture");
+  folder.write("in/bad.png", "no image");
   folder.write("in/good.png", small_png(3));
   const std::string run = base.run();
   const auto results = run_all({{"predict", run, "in"},

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "app/stoker_process.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::testing {
 
@@ -44,7 +44,7 @@ inline Words lines_of(const std::string& text) {
   return lines;
 }
 
-// A folder with data/{train,val,test}: 3 classes of 8, 3 and 3 pictures, and runs/base trained on it.
+// A folder with data/{train,val,test}: 3 classes of 8, 3 and 3 images, and runs/base trained on it.
 class TrainedRun {
  public:
   TrainedRun() {

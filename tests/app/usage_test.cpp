@@ -25,7 +25,7 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
       {"predict", {"RUN", "FILES", "--top", "--format", "--out"}},
       {"export", {"RUN", "FILE", "safetensors"}},
       {"report", {"RUN", "--out", "side by side"}},
-      {"inspect", {"DATA", "--pictures", "--threads", "--html", "--json"}},
+      {"inspect", {"DATA", "--images", "--threads", "--html", "--json"}},
       {"info", {"WHAT", "tasks", "models", "machine"}}};
   std::vector<Words> commands = {{"--help"}, {"--version"}};
   for (const auto& [command, words] : expected) {

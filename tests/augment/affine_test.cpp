@@ -7,12 +7,12 @@
 #include <cmath>
 
 #include "stoker/base/error.h"
-#include "support/pictures.h"
+#include "support/images.h"
 
 namespace stoker::augment {
 namespace {
 
-using testing::computed_picture;
+using testing::computed_image;
 
 Image moved(Image image, const Motion& motion, std::array<std::uint8_t, 3> fill) {
   PixelScratch scratch;
@@ -22,7 +22,7 @@ Image moved(Image image, const Motion& motion, std::array<std::uint8_t, 3> fill)
 }
 
 // Forwards, as the words say it: scaled, sheared down, sheared across, turned clockwise, moved; then inverted by
-// Cramer's rule. Each neighbour outside the picture counts as the fill colour.
+// Cramer's rule. Each neighbour outside the image counts as the fill colour.
 double expected(const Image& image, const Motion& motion, double fill, int x, int y, int channel) {
   constexpr double kDegree = M_PI / 180;
   const double shear_x = -std::tan(motion.shear_x * kDegree), shear_y = -std::tan(motion.shear_y * kDegree);
@@ -55,7 +55,7 @@ double expected(const Image& image, const Motion& motion, double fill, int x, in
 
 TEST(Affine, EqualsATwinInDoublePrecision) {
   for (const int channels : {1, 3}) {
-    const Image image = computed_picture(37, 23, channels);
+    const Image image = computed_image(37, 23, channels);
     for (const Motion& motion :
          {Motion{30, 0, 0, 1, 0, 0}, {-100, 4, -3, 0.6, 12, -8}, {5, 0, 0, 2.5, 0, 30}, {170, -20, 9, 0.3, 40, 0}}) {
       const Image out = moved(image, motion, {200, 100, 50});
@@ -74,7 +74,7 @@ TEST(Affine, EqualsATwinInDoublePrecision) {
 }
 
 TEST(Affine, WholeMovesAreExact) {
-  const Image image = computed_picture(20, 11, 3);
+  const Image image = computed_image(20, 11, 3);
   EXPECT_EQ(moved(image, {}, {9, 9, 9}).pixels, image.pixels);
   const Image shifted = moved(image, {.translate_x = 3, .translate_y = -2}, {9, 8, 7});
   const Image turned = moved(image, {.angle = 180}, {9, 9, 9});
@@ -90,7 +90,7 @@ TEST(Affine, WholeMovesAreExact) {
   }
 }
 
-TEST(Affine, FarMotionsAndThinPicturesStayInside) {
+TEST(Affine, FarMotionsAndThinImagesStayInside) {
   const Affine wild{.degrees = 180,
                     .translate_x = 1,
                     .translate_y = 1,
@@ -102,7 +102,7 @@ TEST(Affine, FarMotionsAndThinPicturesStayInside) {
   check(wild);
   PixelScratch scratch;
   for (const auto& [width, height] : {std::pair{1, 1}, {1, 40}, {40, 1}, {2, 2}, {16384, 3}}) {
-    Image image = computed_picture(width, height, 1);
+    Image image = computed_image(width, height, 1);
     for (std::uint64_t sample = 0; sample < 20; ++sample) {
       const auto drawn = draw(wild, width, height, {.sample = sample});
       ASSERT_TRUE(drawn);

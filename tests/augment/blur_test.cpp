@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gaussian blur: a twin in double precision with its kernel in two dimensions, pictures smaller than the kernel too.
+// Gaussian blur: a twin in double precision with its kernel in two dimensions, images smaller than the kernel too.
 #include "stoker/augment/blur.h"
 
 #include <gtest/gtest.h>
@@ -8,12 +8,12 @@
 #include <cmath>
 
 #include "stoker/base/error.h"
-#include "support/pictures.h"
+#include "support/images.h"
 
 namespace stoker::augment {
 namespace {
 
-using testing::computed_picture;
+using testing::computed_image;
 
 Image blurred(Image image, int kernel, double sigma) {
   PixelScratch scratch;
@@ -50,7 +50,7 @@ TEST(Blur, EqualsATwinInDoublePrecision) {
                                                                {5, 4, 3, 23, 3.0},
                                                                {1, 9, 3, 7, 1.0},
                                                                {1, 1, 1, 63, 9.0}}) {
-    const Image image = computed_picture(width, height, channels);
+    const Image image = computed_image(width, height, channels);
     const Image result = blurred(image, kernel, sigma);
     for (int y = 0; y < height; ++y) {
       for (int x = 0; x < width; ++x) {
@@ -65,10 +65,10 @@ TEST(Blur, EqualsATwinInDoublePrecision) {
 }
 
 TEST(Blur, KeepsAPlainColourAndANarrowKernelKeepsAll) {
-  Image plain = computed_picture(40, 30, 3);
+  Image plain = computed_image(40, 30, 3);
   std::ranges::fill(plain.pixels, std::uint8_t{255});
   EXPECT_EQ(blurred(plain, 63, 20).pixels, plain.pixels);
-  const Image image = computed_picture(40, 30, 3);
+  const Image image = computed_image(40, 30, 3);
   EXPECT_EQ(blurred(image, 23, 0.1).pixels, image.pixels);
   EXPECT_EQ(blurred(image, 1, 2).pixels, image.pixels);
 }

@@ -12,12 +12,12 @@
 #include "stoker/augment/grey.h"
 #include "stoker/augment/luma.h"
 #include "stoker/base/error.h"
-#include "support/pictures.h"
+#include "support/images.h"
 
 namespace stoker::augment {
 namespace {
 
-using testing::computed_picture;
+using testing::computed_image;
 
 Image jittered(Image image, const ColourDraw& drawn) {
   execute(drawn, {image.pixels.data(), image.width, image.height, image.channels});
@@ -75,19 +75,19 @@ TEST(ColourJitter, HueEqualsTheWayOverHsv) {
 }
 
 TEST(ColourJitter, NothingIsChangedByFactorOneAndHueZero) {
-  const Image image = computed_picture(33, 21, 3);
+  const Image image = computed_image(33, 21, 3);
   for (const Adjust what : {Adjust::kBrightness, Adjust::kContrast, Adjust::kSaturation}) {
     EXPECT_EQ(jittered(image, what, 1).pixels, image.pixels);
   }
   EXPECT_EQ(jittered(image, Adjust::kHue, 0).pixels, image.pixels);
-  const Image grey = computed_picture(33, 21, 1);
+  const Image grey = computed_image(33, 21, 1);
   EXPECT_EQ(jittered(grey, Adjust::kHue, 0.3).pixels, grey.pixels);
   EXPECT_EQ(jittered(grey, Adjust::kSaturation, 0.3).pixels, grey.pixels);
   EXPECT_NE(jittered(grey, Adjust::kContrast, 0.3).pixels, grey.pixels);
 }
 
 TEST(ColourJitter, ExtremesStayInRange) {
-  const Image image = computed_picture(64, 64, 3);
+  const Image image = computed_image(64, 64, 3);
   for (const Adjust what : {Adjust::kBrightness, Adjust::kContrast, Adjust::kSaturation}) {
     for (const double factor : {0.0, 11.0}) {
       const Image result = jittered(image, what, factor);
@@ -106,7 +106,7 @@ TEST(ColourJitter, ExtremesStayInRange) {
 }
 
 TEST(ColourJitter, TheOrderCountsAndIsDrawnEvenly) {
-  const Image image = computed_picture(33, 21, 3);
+  const Image image = computed_image(33, 21, 3);
   const ColourStep bright = colour_step(Adjust::kBrightness, 1.7), contrast = colour_step(Adjust::kContrast, 0.4);
   const Image one = jittered(image, ColourDraw{{bright, contrast}, 2});
   EXPECT_EQ(one.pixels, jittered(jittered(image, Adjust::kBrightness, 1.7), Adjust::kContrast, 0.4).pixels);
@@ -153,7 +153,7 @@ TEST(ColourJitter, TheOrderCountsAndIsDrawnEvenly) {
 }
 
 TEST(Grey, IsTheLumaInEveryChannel) {
-  Image image = computed_picture(13, 9, 3);
+  Image image = computed_image(13, 9, 3);
   const Image before = image;
   execute(GreyDraw{}, {image.pixels.data(), 13, 9, 3});
   for (std::size_t i = 0; i < image.pixels.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws depend on (seed, epoch, sample) alone and stay within the picture; what is executed equals a plain slow twin.
+// Draws depend on (seed, epoch, sample) alone and stay within the image; what is executed equals a plain slow twin.
 #include "stoker/augment/image_policy.h"
 
 #include <gtest/gtest.h>
@@ -11,12 +11,12 @@
 
 #include "stoker/augment/pixel_kernels.h"
 #include "stoker/base/error.h"
-#include "support/pictures.h"
+#include "support/images.h"
 
 namespace stoker::augment {
 namespace {
 
-using testing::computed_picture;
+using testing::computed_image;
 using testing::fnv1a;
 
 std::vector<std::uint8_t> run(const ImagePolicy& policy, const ImageDraw& drawn, const Image& image) {
@@ -38,7 +38,7 @@ TEST(ImagePolicy, CentreCropEqualsTorchvisionOnPillow) {
     std::uint64_t hash = 0;
     in >> width >> height >> resize >> out >> std::hex >> hash;
     ImagePolicy policy{.crop = Crop::kResizeCentre, .out_width = out, .out_height = out, .resize = resize};
-    const Image image = computed_picture(width, height, 3);
+    const Image image = computed_image(width, height, 3);
     EXPECT_EQ(fnv1a(run(policy, draw(policy, width, height, {}), image)), hash) << line;
     ++cases;
   }
@@ -63,7 +63,7 @@ TEST_P(ImagePolicyBy, ReadsNoMoreThanItNeeds) {
                                .interpolation = GetParam()};
       const ImageDraw drawn = draw(policy, width, height, {.seed = 3, .epoch = 0, .sample = sample});
       const Region region = needed(policy, drawn);
-      const Image image = computed_picture(width, height, 3);
+      const Image image = computed_image(width, height, 3);
       Image poisoned = image;
       std::size_t kept = 0;
       for (int y = 0; y < height; ++y) {
@@ -76,7 +76,7 @@ TEST_P(ImagePolicyBy, ReadsNoMoreThanItNeeds) {
           }
         }
       }
-      ASSERT_EQ(kept, static_cast<std::size_t>(region.width * region.height)) << "not within the picture";
+      ASSERT_EQ(kept, static_cast<std::size_t>(region.width * region.height)) << "not within the image";
       EXPECT_EQ(run(policy, drawn, image), run(policy, drawn, poisoned)) << static_cast<int>(crop) << ", " << sample;
       if (crop == Crop::kResizeCentre && GetParam() == Interpolation::kBilinear) {
         EXPECT_LT(kept, static_cast<std::size_t>(width * height));
@@ -85,7 +85,7 @@ TEST_P(ImagePolicyBy, ReadsNoMoreThanItNeeds) {
   }
 }
 
-// The means of shrink x shrink pixels, what lies beyond the picture left out: what a decoder hands over.
+// The means of shrink x shrink pixels, what lies beyond the image left out: what a decoder hands over.
 Image shrunk(const Image& image, int shrink) {
   Image small;
   small.reshape((image.width + shrink - 1) / shrink, (image.height + shrink - 1) / shrink, image.channels);
@@ -106,7 +106,7 @@ Image shrunk(const Image& image, int shrink) {
   return small;
 }
 
-// On a picture that changes slowly: a crop that were moved by one of its pixels would be off by more.
+// On an image that changes slowly: a crop that were moved by one of its pixels would be off by more.
 TEST_P(ImagePolicyBy, AShrunkSourceGivesNearlyTheSamePixelsInTheSamePlaces) {
   Image image;
   image.reshape(613, 409, 3);
@@ -168,7 +168,7 @@ TEST(ImagePolicy, ShrinksNoFurtherThanTheOutput) {
 TEST(ImagePolicy, MirrorsRowsOfEveryWidth) {
   for (int width = 1; width <= 70; ++width) {
     const ImagePolicy policy{.out_width = width, .out_height = 3};
-    const Image image = computed_picture(width, 3, 3, width);
+    const Image image = computed_image(width, 3, 3, width);
     ImageDraw drawn = draw(policy, width, 3, {});
     drawn.flipped = true;
     std::vector<std::uint8_t> plain(image.pixels.size());
@@ -193,7 +193,7 @@ TEST(ImagePolicy, EveryFamilyOfKernelsPlacesThePlainRows) {
        {Size{32, 32, 3}, {64, 9, 3}, {64, 64, 1}, {80, 41, 1}, {33, 60, 3}, {28, 28, 1}, {224, 40, 3}}) {
     const ImagePolicy policy{
         .crop = Crop::kPad, .out_width = size.width, .out_height = size.height, .pad = 5, .flip = true};
-    const Image image = computed_picture(size.width, size.height, size.channels, 1);
+    const Image image = computed_image(size.width, size.height, size.channels, 1);
     for (const PixelKernels* family : runnable_kernels().subspan(1)) {
       ResizeScratch scratch, plain;
       scratch.kernels = family;
@@ -212,7 +212,7 @@ TEST(ImagePolicy, EveryFamilyOfKernelsPlacesThePlainRows) {
 
 TEST(ImagePolicy, PadCropMovesAndBlackensAsAPlainTwin) {
   const ImagePolicy policy{.crop = Crop::kPad, .out_width = 12, .out_height = 10, .pad = 3, .flip = true};
-  const Image image = computed_picture(12, 10, 3, 1);
+  const Image image = computed_image(12, 10, 3, 1);
   int flips = 0, moved = 0;
   for (std::uint64_t sample = 0; sample < 200; ++sample) {
     const ImageDraw drawn = draw(policy, 12, 10, {.seed = 5, .epoch = 1, .sample = sample});
@@ -264,9 +264,9 @@ TEST(ImagePolicy, ExtremeShapesStayInside) {
       ASSERT_TRUE(drawn.left + drawn.width <= width && drawn.top + drawn.height <= height);
     }
   }
-  // An evaluation picture so long that its scaled width would overflow.
+  // An evaluation image so long that its scaled width would overflow.
   const ImagePolicy centre{.crop = Crop::kResizeCentre, .out_width = 224, .out_height = 224, .resize = 16384};
-  const Image line = computed_picture(65500, 1, 1);
+  const Image line = computed_image(65500, 1, 1);
   EXPECT_EQ(run(centre, draw(centre, 65500, 1, {}), line).size(), 224u * 224u);
 }
 

@@ -11,12 +11,12 @@
 #include <set>
 
 #include "stoker/base/error.h"
-#include "support/pictures.h"
+#include "support/images.h"
 
 namespace stoker::augment {
 namespace {
 
-using testing::computed_picture;
+using testing::computed_image;
 
 struct Rows {
   int width, height, channels;
@@ -27,7 +27,7 @@ struct Rows {
 Rows some_rows(int rows, int width, int height, int channels) {
   Rows all{width, height, channels, {}};
   for (int i = 0; i < rows; ++i) {
-    const Image image = computed_picture(width, height, channels, 17 * i);
+    const Image image = computed_image(width, height, channels, 17 * i);
     all.bytes.insert(all.bytes.end(), image.pixels.begin(), image.pixels.end());
   }
   return all;

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "stoker/augment/operation.h"
-#include "support/pictures.h"
+#include "support/images.h"
 
 namespace stoker::augment {
 namespace {
@@ -62,7 +62,7 @@ TEST(OperationGolden, AtMostOneGreyLevelFromTorchvision) {
     int channels = 0;
     in >> name >> channels;
     SCOPED_TRACE(line.substr(0, bar));
-    Image image = testing::computed_picture(kWidth, kHeight, channels);
+    Image image = testing::computed_image(kWidth, kHeight, channels);
     ASSERT_EQ(hex.size(), 2 * image.pixels.size());
     apply(name, in, {image.pixels.data(), kWidth, kHeight, channels});
     int most = 0, differ = 0;

@@ -9,12 +9,12 @@
 
 #include "stoker/augment/image_policy.h"
 #include "stoker/base/error.h"
-#include "support/pictures.h"
+#include "support/images.h"
 
 namespace stoker::augment {
 namespace {
 
-using testing::computed_picture;
+using testing::computed_image;
 
 const std::vector<Operation> kAll = {
     Affine{.degrees = 20, .translate_x = 0.1, .min_scale = 0.8, .max_scale = 1.2, .shear_y = 10},
@@ -32,7 +32,7 @@ TEST(Operation, AListLeavesTheOtherDrawsAloneAndActsAfterThem) {
   ImagePolicy plain{.crop = Crop::kRandomResized, .out_width = 24, .out_height = 20, .flip = true};
   ImagePolicy full = plain;
   full.operations = kAll;
-  const Image image = computed_picture(60, 50, 3);
+  const Image image = computed_image(60, 50, 3);
   PixelScratch scratch;
   int changed = 0;
   for (std::uint64_t sample = 0; sample < 50; ++sample) {
@@ -69,14 +69,14 @@ TEST(Operation, TheOrderIsTheLists) {
   const std::vector<Operation> forwards = {Blur{.kernel = 9, .min_sigma = 2}, Erase{.probability = 1}};
   const std::vector<Operation> backwards = {forwards[1], forwards[0]};
   PixelScratch scratch;
-  Image first = computed_picture(32, 32, 3), last = first;
+  Image first = computed_image(32, 32, 3), last = first;
   execute(draw(forwards, 32, 32, {}), {first.pixels.data(), 32, 32, 3}, scratch);
   execute(draw(backwards, 32, 32, {}), {last.pixels.data(), 32, 32, 3}, scratch);
   EXPECT_NE(first.pixels, last.pixels);
 }
 
 // What was drawn yesterday, and on another machine: a changed hash breaks every run that is to be repeated.
-TEST(Operation, PicturesStayWhatTheyWere) {
+TEST(Operation, ImagesStayWhatTheyWere) {
   const ImagePolicy policy{.crop = Crop::kRandomResized,
                            .out_width = 24,
                            .out_height = 20,
@@ -86,7 +86,7 @@ TEST(Operation, PicturesStayWhatTheyWere) {
   check(policy);
   std::vector<std::uint8_t> all;
   for (const int channels : {3, 1}) {
-    const Image image = computed_picture(60, 50, channels);
+    const Image image = computed_image(60, 50, channels);
     for (std::uint64_t sample = 0; sample < 64; ++sample) {
       const DrawKey key{.seed = 12, .epoch = 5, .sample = sample};
       const std::vector<std::uint8_t> row = run(policy, draw(policy, 60, 50, key), image);
@@ -121,7 +121,7 @@ TEST(Erase, PaintsItsRectangleAlone) {
   EXPECT_NEAR(area / count, 0.2, 0.01);
   EXPECT_NEAR(log_ratio / count, 0, 0.1);
   for (const int channels : {1, 3}) {
-    const Image before = computed_picture(20, 12, channels);
+    const Image before = computed_image(20, 12, channels);
     Image image = before;
     execute(EraseDraw{5, 3, 7, 4, {1, 2, 3}}, {image.pixels.data(), 20, 12, channels});
     for (int i = 0; i < 20 * 12 * channels; ++i) {

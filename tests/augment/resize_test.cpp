@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resize is Pillow's, bit for bit: hashes that Pillow's own results gave (tests/golden/make_pictures.py).
+// The resize is Pillow's, bit for bit: hashes that Pillow's own results gave (tests/golden/make_images.py).
 #include "stoker/augment/resize.h"
 
 #include <gtest/gtest.h>
@@ -11,12 +11,12 @@
 
 #include "stoker/augment/pixel_kernels.h"
 #include "stoker/base/error.h"
-#include "support/pictures.h"
+#include "support/images.h"
 
 namespace stoker::augment {
 namespace {
 
-using testing::computed_picture;
+using testing::computed_image;
 using testing::fnv1a;
 
 std::vector<std::string> golden_lines(const char* name) {
@@ -43,7 +43,7 @@ void expect_pillows(const char* table, Interpolation interpolation) {
     in >> width >> height >> channels >> box.left >> box.top >> box.right >> box.bottom >> scaled_width >>
         scaled_height >> window.left >> window.top >> window.width >> window.height >> std::hex >> hash;
     ASSERT_TRUE(in) << line;
-    const Image image = computed_picture(width, height, channels);
+    const Image image = computed_image(width, height, channels);
     std::vector<std::uint8_t> out(static_cast<std::size_t>(window.width * window.height * channels));
     resize(image.view(), box, scaled_width, scaled_height, window, false, out.data(), window.width * channels, scratch,
            interpolation);
@@ -57,7 +57,7 @@ TEST(Resize, EqualsPillow) {
 }
 
 TEST(Resize, AWindowIsThatPartOfTheWhole) {
-  const Image image = computed_picture(61, 43, 3);
+  const Image image = computed_image(61, 43, 3);
   const Box all{0, 0, 61, 43};
   ResizeScratch scratch;
   std::vector<std::uint8_t> whole(29 * 90 * 3), part(7 * 11 * 3);
@@ -88,7 +88,7 @@ TEST_P(ResizeBy, EveryFamilyOfKernelsComputesThePlainPixels) {
   }
   for (int round = 0; round < 400; ++round) {
     const int channels = round % 4 == 0 ? within(1, 4) : 3;
-    Image image = computed_picture(within(1, 90), within(1, 70), channels, round);
+    Image image = computed_image(within(1, 90), within(1, 70), channels, round);
     if (round % 3 == 0) {
       for (std::uint8_t& pixel : image.pixels) {
         pixel = random() % 2 == 0 ? 0 : 255;
@@ -125,20 +125,20 @@ TEST(Resize, TheChosenKernelsAreOneFamilyOfThoseThatRunHere) {
 }
 
 TEST(Resize, KeepsAPlainColourAndTheSameSize) {
-  Image plain = computed_picture(50, 40, 3);
+  Image plain = computed_image(50, 40, 3);
   std::fill(plain.pixels.begin(), plain.pixels.end(), std::uint8_t{255});
   ResizeScratch scratch;
   std::vector<std::uint8_t> out(13 * 17 * 3);
   resize(plain.view(), {0, 0, 50, 40}, 13, 17, {0, 0, 13, 17}, false, out.data(), 13 * 3, scratch);
   EXPECT_EQ(std::ranges::count(out, 255), 13 * 17 * 3);
-  const Image image = computed_picture(50, 40, 3);
+  const Image image = computed_image(50, 40, 3);
   out.resize(image.pixels.size());
   resize(image.view(), {0, 0, 50, 40}, 50, 40, {0, 0, 50, 40}, false, out.data(), 50 * 3, scratch);
   EXPECT_EQ(out, image.pixels);
 }
 
 TEST(Resize, RefusesWhatCannotBe) {
-  const Image image = computed_picture(5, 5, 3);
+  const Image image = computed_image(5, 5, 3);
   ResizeScratch scratch;
   std::vector<std::uint8_t> out(300);
   const auto go = [&](Box box, int w, int h, Region window) {

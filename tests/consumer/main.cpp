@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits a line with a model, a loss and a data set of its own, through installed headers alone, and prints what
 // tests/house/consumer_test.py compares with the same descent in Python. With the argument "photos" it trains on the
-// pictures in that folder.
+// images in that folder.
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/scalar_tensor.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads pictures and writes a line a batch, each by one write(), until it is killed: the program that tests kill.
+// Loads images and writes a line a batch, each by one write(), until it is killed: the program that tests kill.
 //     batch_writer DATA CACHE CALLS EPOCH STEP THREADS RANKS PLAIN
-// DATA: a folder or a tar. CACHE: a folder for the index and the list of bad pictures. CALLS: lines to write. EPOCH and
+// DATA: a folder or a tar. CACHE: a folder for the index and the list of bad images. CALLS: lines to write. EPOCH and
 // STEP: the first batch. PLAIN: 1 for no vector instructions, else 0.
 #include <unistd.h>
 

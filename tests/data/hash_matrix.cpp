@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole hash matrix: one SHA-256 over the batches of two epochs for threads {1, 2, 4} x ranks {1, 2, 4} (joined
 // again) x {files, a tar} x {straight, made anew at 20 random steps, killed and gone on with} x {vector, plain}, on the
-// embedded sample and on photographs, with every augmentation, an uneven tail and a damaged picture. Minutes: a test of
+// embedded sample and on photographs, with every augmentation, an uneven tail and a damaged image. Minutes: a test of
 // `make test-long`; image_loader_hash_test.cpp is the short one.
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@
 #include <set>
 #include <thread>
 
+#include "support/images.h"
 #include "support/killed_writer.h"
-#include "support/pictures.h"
 #include "support/shared_data.h"
 #include "support/tar_builder.h"
 #include "support/temp_folder.h"
@@ -30,10 +30,10 @@ using Random = std::mt19937;
 enum class Manner { kStraight, kAnew, kKilled };
 constexpr const char* kManners[] = {"straight", "made anew", "killed"};
 
-// The same pictures as files and as a tar, one of them damaged.
-class Pictures {
+// The same images as files and as a tar, one of them damaged.
+class Images {
  public:
-  explicit Pictures(const std::filesystem::path& from) {
+  explicit Images(const std::filesystem::path& from) {
     const std::vector<std::filesystem::path> files = files_below(from);
     TarBuilder tar;
     for (std::size_t i = 0; i < files.size(); ++i) {
@@ -55,7 +55,7 @@ class Pictures {
 class Matrix {
  public:
   explicit Matrix(const std::filesystem::path& from)
-      : pictures_(from), splits_{open(pictures_.path(false)), open(pictures_.path(true))} {}
+      : images_(from), splits_{open(images_.path(false)), open(images_.path(true))} {}
 
   void run() {
     const Lines expected = reference();
@@ -79,7 +79,7 @@ class Matrix {
     for (const std::string& line : expected) {
       all.add({reinterpret_cast<const std::uint8_t*>(line.data()), line.size()});
     }
-    fmt::print("{} pictures, {} lines, {} ways, {} of them killed; {}\n", splits_[0].size(), expected.size(), ways,
+    fmt::print("{} images, {} lines, {} ways, {} of them killed; {}\n", splits_[0].size(), expected.size(), ways,
                killed_, all.done());
   }
 
@@ -127,7 +127,7 @@ class Matrix {
 
   // What a program wrote until it was killed, somewhere in the two epochs.
   Lines killed(const MatrixWay& way, bool tar) {
-    const WriterTask task{.data = pictures_.path(tar), .cache = pictures_.cache(), .calls = calls_, .way = way};
+    const WriterTask task{.data = images_.path(tar), .cache = images_.cache(), .calls = calls_, .way = way};
     StokerProcess writer(task.words(), "/", {}, batch_writer());
     EXPECT_TRUE(writer.wait_for("\n", 1 + static_cast<int>(random_() % static_cast<unsigned>(calls_ - 2))))
         << writer.err();
@@ -145,7 +145,7 @@ class Matrix {
     }
   }
 
-  Pictures pictures_;
+  Images images_;
   data::ImageSplit splits_[2];  // of the files and of the tar
   Random random_{7};
   int calls_ = 0, killed_ = 0;

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
-#include "stoker/data/tokenizer.h"
+#include "stoker/data/text/tokenizer.h"
 
 int main(int count, char** arguments) {
   if (count != 2) {

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 const c10::Device kCpu(c10::DeviceType::CPU);
 const c10::Device kElsewhere(c10::DeviceType::Meta);
 
-// A model of one weight and one buffer; its input is the picture divided by `deviation`.
+// A model of one weight and one buffer; its input is the image divided by `deviation`.
 class Model final : public core::Trainable {
  public:
   Model() {

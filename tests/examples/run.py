@@ -41,11 +41,11 @@ def within(value, low, high, what):
     check(low <= value <= high, f"{what} is {value}, expected {low} to {high}")
 
 
-def beats_guessing(accuracy, classes, pictures):
+def beats_guessing(accuracy, classes, images):
     """Whoever guesses is right in one of the classes, give or take the binomial's standard deviation. Ten of these are
     out of reach for a guess, and far below what the examples end at, which differs between kinds of CPU."""
     guess = 1 / classes
-    limit = guess + 10 * math.sqrt(guess * (1 - guess) / pictures)
+    limit = guess + 10 * math.sqrt(guess * (1 - guess) / images)
     check(limit < accuracy <= 1, f"accuracy is {accuracy}; guessing gives {guess:.3f}, and never more than {limit:.3f}")
 
 
@@ -61,11 +61,11 @@ def test_metric(run, name):
 
 
 def own_module(text, folder):
-    accuracy, _ = figures(text, "run: accuracy # on the test pictures after # steps")
-    right, pictures = figures(text, "module: # of # test pictures right by plain torch")
-    check(pictures == 1000, "the sample has 1000 test pictures")
+    accuracy, _ = figures(text, "run: accuracy # on the test images after # steps")
+    right, images = figures(text, "module: # of # test images right by plain torch")
+    check(images == 1000, "the sample has 1000 test images")
     # In other batches a sum may round otherwise, which may turn a close call.
-    within(right - accuracy * pictures, -1.5, 1.5, "pictures that the module by itself has right, less the run's")
+    within(right - accuracy * images, -1.5, 1.5, "images that the module by itself has right, less the run's")
     beats_guessing(accuracy, 10, 1000)
     source = (DATA.parents[1] / "own_module.cpp").read_text(encoding="utf-8")
     glue = source.split("// glue begins\n")[1].split("  // glue ends\n")[0].splitlines()
@@ -75,7 +75,7 @@ def own_module(text, folder):
 
 def own_dataset(text, folder):
     check("a source that starts at epoch 3, step 7 agrees with one that walks there: yes" in text, "positions")
-    beats_guessing(figures(text, "accuracy on 1000 other pictures after 300 steps: #")[0], 3, 1000)
+    beats_guessing(figures(text, "accuracy on 1000 other images after 300 steps: #")[0], 3, 1000)
 
 
 def own_loss(text, folder):
@@ -84,7 +84,7 @@ def own_loss(text, folder):
     for step in (100, 200, 300, 400, 500):
         loss, labels, pixels = figures(text, f"step {step}: loss # = cross_entropy # + repainting #")
         within(loss - labels - pixels, -2e-4, 2e-4, "the loss less its terms")
-    beats_guessing(figures(text, "accuracy on 1000 test pictures: #")[0], 10, 1000)
+    beats_guessing(figures(text, "accuracy on 1000 test images: #")[0], 10, 1000)
 
 
 def own_metric(text, folder):
@@ -120,9 +120,9 @@ def own_sink(text, folder):
 
 
 def own_augmentation(text, folder):
-    check(figures(text, "black pixels a picture: # to #") == [64, 64], "a square of 8 x 8 pixels lies within each picture")
+    check(figures(text, "black pixels an image: # to #") == [64, 64], "a square of 8 x 8 pixels lies within each image")
     # 100 squares leave a pixel of the middle white with probability (1 - 64/441)^100; corners are rarely hit.
-    within(figures(text, "pixels of 784 that are black in some picture: #")[0], 600, 783, "places of squares")
+    within(figures(text, "pixels of 784 that are black in some image: #")[0], 600, 783, "places of squares")
     check("the same epoch again: equal; the next epoch: different; another seed: different" in text, "draws")
     shown = figures(text, "test accuracy #")[0]
     beats_guessing(shown, 10, 1000)
@@ -151,7 +151,7 @@ def gan(text, folder):
     lines = re.findall(rf"^step +(\d+) .* distance of means {NUMBER}$", text, re.MULTILINE)
     check([int(step) for step, _ in lines] == [1, 100, 200, 300, 400, 500, 600], f"steps shown: {lines}")
     first, last = float(lines[0][1]), float(lines[-1][1])
-    check(last < 0.6 * first, f"generated pictures must come nearer: {first} at first, {last} at last")
+    check(last < 0.6 * first, f"generated images must come nearer: {first} at first, {last} at last")
 
 
 def packed_text(text, folder):

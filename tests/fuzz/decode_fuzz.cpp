@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes end in a picture or a DataError that names the file, and a part of a picture equals that part of the whole,
+// Any bytes end in an image or a DataError that names the file, and a part of an image equals that part of the whole,
 // at every size that it comes in.
 #include <algorithm>
 
 #include "fuzz_target.h"
 #include "stoker/base/error.h"
-#include "stoker/data/image_decode.h"
+#include "stoker/data/decode/image_decode.h"
 
 namespace stoker::fuzz {
 namespace {
 
 constexpr const char* kName = "input.bin";
 
-// Small, so that an execution takes no longer than a small picture does.
+// Small, so that an execution takes no longer than a small image does.
 data::DecodeLimits limits(bool strict) {
   return {.max_pixels = 64 * 64, .max_side = 256, .max_scans = 12, .max_memory = 1 << 20, .strict = strict};
 }
@@ -51,7 +51,7 @@ struct Asked {
   bool strict = false;
 };
 
-// Region of the picture, the whole of it where region has no width; no pixels if it cannot be had.
+// Region of the image, the whole of it where region has no width; no pixels if it cannot be had.
 augment::Image decoded(data::ImageDecoder& decoder, Bytes file, const Asked& asked, augment::Region region) {
   try {
     const auto [width, height] = decoder.open(file, asked.channels, limits(asked.strict), kName);
@@ -77,7 +77,7 @@ void probe(Bytes file, const augment::Image& whole) {
     expect(whole.pixels.empty() || same || turned, "the header tells the size");
   } catch (const DataError& error) {
     expect_named(error);
-    expect(whole.pixels.empty(), "a picture has a header");
+    expect(whole.pixels.empty(), "an image has a header");
   }
 }
 
@@ -87,7 +87,7 @@ void probe(Bytes file, const augment::Image& whole) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stoker;
   using namespace stoker::fuzz;
-  static data::ImageDecoder decoder;  // as a loader's thread has it: what one picture leaves must not harm the next
+  static data::ImageDecoder decoder;  // as a loader's thread has it: what one image leaves must not harm the next
   const Bytes file = std::as_bytes(std::span(data, size));
   const std::uint64_t choice = hash_of(file);
   Asked asked{.channels = (choice & 1) != 0 ? 3 : 1, .shrink = 1 << ((choice >> 1) & 3)};

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "fuzz_target.h"
-#include "stoker/data/byte_source.h"
-#include "stoker/data/index_file.h"
+#include "stoker/data/folder/byte_source.h"
+#include "stoker/data/folder/index_file.h"
 
 namespace stoker::fuzz {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "fuzz_target.h"
 #include "stoker/base/error.h"
-#include "stoker/data/csv.h"
-#include "stoker/data/table.h"
+#include "stoker/data/table/csv.h"
+#include "stoker/data/table/table.h"
 
 namespace stoker::fuzz {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "fuzz_target.h"
 #include "stoker/base/error.h"
-#include "stoker/data/tar.h"
+#include "stoker/data/folder/tar.h"
 
 namespace stoker::fuzz {
 namespace {

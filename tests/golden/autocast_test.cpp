@@ -32,10 +32,10 @@ struct Inputs {
 };
 using Operator = std::function<at::Tensor(const Inputs&)>;
 
-const std::vector<std::int64_t> kPictures{2, 3, 4, 4}, kRows{2, 4}, kHeads{1, 1, 2, 4};
+const std::vector<std::int64_t> kImages{2, 3, 4, 4}, kRows{2, 4}, kHeads{1, 1, 2, 4};
 
 at::Tensor batch_norm(const Inputs& v) {
-  return at::batch_norm(v.first(kPictures), v.rest({3}), v.rest({3}), at::zeros({3}), at::ones({3}), true, 0.1, 1e-5,
+  return at::batch_norm(v.first(kImages), v.rest({3}), v.rest({3}), at::zeros({3}), at::ones({3}), true, 0.1, 1e-5,
                         false);
 }
 
@@ -43,11 +43,11 @@ std::map<std::string, Operator> products() {
   return {
       {"conv2d",
        [](auto& v) {
-         return at::conv2d(v.first(kPictures), v.rest({4, 3, 3, 3}));
+         return at::conv2d(v.first(kImages), v.rest({4, 3, 3, 3}));
        }},
       {"conv_transpose2d",
        [](auto& v) {
-         return at::conv_transpose2d(v.first(kPictures), v.rest({3, 4, 2, 2}));
+         return at::conv_transpose2d(v.first(kImages), v.rest({3, 4, 2, 2}));
        }},
       {"linear",
        [](auto& v) {
@@ -109,18 +109,18 @@ std::map<std::string, Operator> others() {
        }},
       {"max_pool2d",
        [](auto& v) {
-         return at::max_pool2d(v.first(kPictures), {2, 2});
+         return at::max_pool2d(v.first(kImages), {2, 2});
        }},
       {"avg_pool2d",
        [](auto& v) {
-         return at::avg_pool2d(v.first(kPictures), {2, 2});
+         return at::avg_pool2d(v.first(kImages), {2, 2});
        }},
       {"adaptive_avg_pool2d",
        [](auto& v) {
-         return at::adaptive_avg_pool2d(v.first(kPictures), {1, 1});
+         return at::adaptive_avg_pool2d(v.first(kImages), {1, 1});
        }},
-      {"upsample_nearest2d", [=](auto& v) { return at::upsample_nearest2d(v.first(kPictures), {}, twice); }},
-      {"upsample_bilinear2d", [=](auto& v) { return at::upsample_bilinear2d(v.first(kPictures), {}, false, twice); }},
+      {"upsample_nearest2d", [=](auto& v) { return at::upsample_nearest2d(v.first(kImages), {}, twice); }},
+      {"upsample_bilinear2d", [=](auto& v) { return at::upsample_bilinear2d(v.first(kImages), {}, false, twice); }},
       {"dropout", [](auto& v) { return at::dropout(v.first(kRows), 0.5, true); }},
       {"amax", [](auto& v) { return at::amax(v.first(kRows)); }},
       {"sum", [](auto& v) { return v.first(kRows).sum(); }},
@@ -217,22 +217,22 @@ core::TensorList fold(const models::Network& network, core::TensorList values) {
 
 // What forward passes and losses of our networks call, but for their making.
 std::set<std::string> called_by_networks() {
-  std::vector<std::unique_ptr<models::Network>> of_pictures;
+  std::vector<std::unique_ptr<models::Network>> of_images;
   for (const char* name : {"mlp", "cnn", "resnet18", "resnet50"}) {
-    of_pictures.push_back(models::make_network(name, {.classes = 4, .image_size = 32}));
+    of_images.push_back(models::make_network(name, {.classes = 4, .image_size = 32}));
   }
-  of_pictures.push_back(models::make_unet({.classes = 4, .width = 4, .depth = 2}));
+  of_images.push_back(models::make_unet({.classes = 4, .width = 4, .depth = 2}));
   constexpr auto kWritten = ops::AttentionKind::kWritten;
   const auto gpt = models::make_gpt({.layers = 1, .width = 16, .dropout = 0.1, .open_head = true});
   const auto written = models::make_gpt({.layers = 1, .width = 16, .attention = kWritten});
   const auto encoder = models::make_encoder({.layers = 1, .width = 16});
-  const at::Tensor pictures = at::ones({2, 3, 32, 32}), target = at::arange(2, at::kLong), weights = at::ones({4});
+  const at::Tensor images = at::ones({2, 3, 32, 32}), target = at::arange(2, at::kLong), weights = at::ones({4});
   const at::Tensor tokens = target.view({1, 2});
   const precision::AutocastGuard guard(at::kCPU, at::kBFloat16);
   const at::NoGradGuard no_grad;
   const Recorder recorder;
-  for (const auto& network : of_pictures) {
-    const at::Tensor logits = network->forward(pictures);
+  for (const auto& network : of_images) {
+    const at::Tensor logits = network->forward(images);
     if (logits.dim() == 2) {
       (void)ops::cross_entropy_sum(logits, target, 0.1, weights);
     }

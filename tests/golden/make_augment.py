@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes augment.tsv: what torchvision's transforms (v2, on uint8 tensors) make of a computed picture.
+"""Writes augment.tsv: what torchvision's transforms (v2, on uint8 tensors) make of a computed image.
 
 The whole result is stored, two capital hexadecimal digits a byte, HWC: ours may differ by one grey level, since theirs
 computes in float32 and ours in integers. Affine without a fill colour: with one, torchvision weighs the pixels at the
@@ -13,7 +13,7 @@ import torch
 import torchvision
 import torchvision.transforms.v2.functional as F
 
-import make_pictures
+import make_images
 import versions
 
 torch.set_num_threads(1)
@@ -27,26 +27,26 @@ CASES += [("affine", each) for each in ((0, 0, 0, 1, 0, 0), (30, 0, 0, 1, 0, 0),
 WIDTH, HEIGHT = 17, 15  # more than half of the largest kernel, which torch's padding needs
 
 
-def changed(picture, name, values):
+def changed(image, name, values):
     if name == "blur":
-        return F.gaussian_blur(picture, [values[0]] * 2, [values[1]] * 2)
+        return F.gaussian_blur(image, [values[0]] * 2, [values[1]] * 2)
     if name == "grey":
-        return F.rgb_to_grayscale(picture, picture.shape[0])
+        return F.rgb_to_grayscale(image, image.shape[0])
     if name == "affine":
         angle, x, y, scale, shear_x, shear_y = values
-        return F.affine(picture, float(angle), [x, y], float(scale), [float(shear_x), float(shear_y)],
+        return F.affine(image, float(angle), [x, y], float(scale), [float(shear_x), float(shear_y)],
                         interpolation=torchvision.transforms.InterpolationMode.BILINEAR, fill=None)
-    return getattr(F, "adjust_" + name)(picture, values[0])
+    return getattr(F, "adjust_" + name)(image, values[0])
 
 
 def main():
     lines = [f"# Made by tests/golden/make_augment.py with {versions.text()}; do not edit.",
              "# operation channels values | pixels, HWC"]
     for channels in (3, 1):
-        pixels = numpy.array(make_pictures.computed(WIDTH, HEIGHT, channels)).reshape(HEIGHT, WIDTH, channels)
-        picture = torch.from_numpy(pixels).permute(2, 0, 1).contiguous()
+        pixels = numpy.array(make_images.computed(WIDTH, HEIGHT, channels)).reshape(HEIGHT, WIDTH, channels)
+        image = torch.from_numpy(pixels).permute(2, 0, 1).contiguous()
         for name, values in CASES:
-            result = changed(picture, name, values).permute(1, 2, 0).contiguous().numpy()
+            result = changed(image, name, values).permute(1, 2, 0).contiguous().numpy()
             lines.append(f"{name} {channels} {' '.join(map(str, values))} | {result.tobytes().hex().upper()}")
     pathlib.Path(__file__).with_name("augment.tsv").write_text("\n".join(lines) + "\n")
 

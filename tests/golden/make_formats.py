@@ -4,7 +4,7 @@
 
 Run with Pillow and numpy (last made with Pillow 13.0.0):  python3 tests/golden/make_formats.py
 Pixels are stored as their 64-bit FNV-1a hash, since ours are meant to be equal, bit for bit. A file that is there is
-left as it is: another encoder would make other bytes of the same picture. lossy_simple_filter.webp, which Pillow cannot
+left as it is: another encoder would make other bytes of the same image. lossy_simple_filter.webp, which Pillow cannot
 write, is cwebp's: cwebp -nostrong -f 60 -q 40 hopper.jpg -crop 20 10 101 107.
 """
 import pathlib
@@ -12,7 +12,7 @@ import pathlib
 import numpy
 from PIL import Image, ImageOps
 
-from make_pictures import computed, fnv
+from make_images import computed, fnv
 
 HERE = pathlib.Path(__file__).parent
 FOLDER = HERE.parent / "data" / "formats"
@@ -109,15 +109,15 @@ def main():
     lines = ["# file\tchannels\twidth\theight\tFNV-1a of the pixels, HWC"]
     for path in sorted(FOLDER.glob("*.webp")):
         for mode in ("RGB", "L"):
-            picture = ImageOps.exif_transpose(Image.open(path)).convert("RGB").convert(mode)
-            lines.append(f"{path.name}\t{len(mode) if mode == 'RGB' else 1}\t{picture.width}\t{picture.height}\t"
-                         f"{fnv(picture.tobytes())}")
+            image = ImageOps.exif_transpose(Image.open(path)).convert("RGB").convert(mode)
+            lines.append(f"{path.name}\t{len(mode) if mode == 'RGB' else 1}\t{image.width}\t{image.height}\t"
+                         f"{fnv(image.tobytes())}")
     for name, (array, seen) in npy_files().items():
         save_npy(FOLDER / name, array)
         for mode in ("RGB", "L"):
-            picture = Image.fromarray(seen).convert(mode)
-            lines.append(f"{name}\t{len(mode) if mode == 'RGB' else 1}\t{picture.width}\t{picture.height}\t"
-                         f"{fnv(picture.tobytes())}")
+            image = Image.fromarray(seen).convert(mode)
+            lines.append(f"{name}\t{len(mode) if mode == 'RGB' else 1}\t{image.width}\t{image.height}\t"
+                         f"{fnv(image.tobytes())}")
     (HERE / "formats.tsv").write_text("\n".join(lines) + "\n")
 
 

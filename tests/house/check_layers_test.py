@@ -27,11 +27,11 @@ class CheckLayers(unittest.TestCase):
         self.write("src/stoker/base/error.h", header(""))
         self.write("src/stoker/base/fmt.h", SPDX + "// A gate.\n#pragma once\n#include <fmt/format.h>\n")
         self.write("src/stoker/core/batch.h", header("::core", includes=("<ATen/core/Tensor.h>",)))
-        self.write("src/stoker/data/loader.h", header("::data", includes=('"stoker/core/batch.h"',)))
-        self.write("src/stoker/data/loader.cpp", source("::data", ('"stoker/data/loader.h"', "<nlohmann/json.hpp>")))
+        self.write("src/stoker/data/load/loader.h", header("::data", includes=('"stoker/core/batch.h"',)))
+        self.write("src/stoker/data/load/loader.cpp", source("::data", ('"stoker/data/load/loader.h"', "<nlohmann/json.hpp>")))
         self.write("src/stoker/io/checkpoint/store.h", header("::io"))
         self.write("src/stoker/io/safetensors.h", header("::io"))
-        self.write("src/stoker/job/job.h", header("::job", includes=('"stoker/data/loader.h"',)))
+        self.write("src/stoker/job/job.h", header("::job", includes=('"stoker/data/load/loader.h"',)))
         self.write("src/stoker/models/cnn.cpp", source("::models", ("<torch/nn/modules/conv.h>",)))
         self.write("src/stoker/train/loop.cpp", source("::train", ('"stoker/io/checkpoint/store.h"',)))
         self.write("apps/stoker/main.cpp", SPDX + '#include "stoker/job/job.h"\nint main() {}\n')
@@ -53,6 +53,18 @@ class CheckLayers(unittest.TestCase):
         self.assertIn(path, output)
         self.assertIn("1 violations", output)
 
+    def test_floors_import_downward(self):
+        self.write("src/stoker/data/order/sampler.h", header("::data"))
+        self.write("src/stoker/data/load/team.h", header("::data", includes=('"stoker/data/order/sampler.h"',)))
+        code, output = self.check()
+        self.assertEqual(code, 0, output)
+        self.expect("src/stoker/data/decode/png.h", header("::data", includes=('"stoker/data/order/sampler.h"',)),
+                    "floor data/decode may not include stoker/data/order/sampler.h")
+
+    def test_a_room_with_floors_has_no_files_beside_them(self):
+        self.expect("src/stoker/data/png.h", header("::data", includes=('"stoker/data/load/loader.h"',)),
+                    "room data has no floor of files beside the floors")
+
     def test_a_correct_tree_is_green(self):
         code, output = self.check()
         self.assertEqual(code, 0, output)
@@ -64,7 +76,7 @@ class CheckLayers(unittest.TestCase):
         self.assertEqual(self.check()[0], 1)
 
     def test_wrong_room(self):
-        self.expect("src/stoker/core/x.cpp", source("::core", ('"stoker/data/loader.h"',)), "room core may not include")
+        self.expect("src/stoker/core/x.cpp", source("::core", ('"stoker/data/load/loader.h"',)), "room core may not include")
 
     def test_apps_reach_only_through_job(self):
         self.expect("apps/stoker/train.cpp", SPDX + '#include "stoker/core/batch.h"\n', "room apps may not include")
@@ -97,7 +109,7 @@ class CheckLayers(unittest.TestCase):
             self.expect("src/stoker/data/x.h", header("::data", includes=(f"<{each}>",)), "hide it in one .cpp")
 
     def test_own_header_first(self):
-        self.expect("src/stoker/data/loader.cpp", source("::data", ("<vector>", '"stoker/data/loader.h"')), "own header first")
+        self.expect("src/stoker/data/load/loader.cpp", source("::data", ("<vector>", '"stoker/data/load/loader.h"')), "own header first")
 
     def test_names_licence_and_namespace(self):
         self.expect("src/stoker/data/utils.cpp", source("::data"), "says nothing")

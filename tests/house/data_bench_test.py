@@ -103,14 +103,14 @@ class Run(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertIn("commit abc123; QUICK", said)
         self.assertIn("Beside torch 2.11.0.", said)
-        self.assertIn("our loader, ms a picture: read 0.100, decode 2.000, augment 0.400", said)
+        self.assertIn("our loader, ms an image: read 0.100, decode 2.000, augment 0.400", said)
         self.assertEqual(len(rows), len(beside.NAMES), said)
         wanted = {  # ratio, verdict
             "JPEG files against DataLoader + PIL": ("3.00 (3.00 to 3.00)", "holds, the stretch too"),
             "JPEG files against DataLoader + tensor operations": ("1.50 (1.50 to 1.50)", "FALLS SHORT"),
             "JPEG files against FFCV's JPEG mode (its own file)": ("1.30 (1.30 to 1.30)", "holds"),
             "JPEG files against a bare full decode in our own process": ("1.20 (1.20 to 1.20)", "FALLS SHORT"),
-            "one 320 x 320 picture to 224 x 224 against a plain float twin": ("8.00 (8.00 to 8.00)", "holds, the stretch too"),
+            "one 320 x 320 image to 224 x 224 against a plain float twin": ("8.00 (8.00 to 8.00)", "holds, the stretch too"),
             "CIFAR-10 in RAM": ("8.50 (8.50 to 8.50)", "holds"),
             "the same against a bare memcpy gather": ("0.85 (0.85 to 0.85)", "holds"),
             "1 % of the JPEG files damaged against none": ("0.99 (0.99 to 0.99)", "holds"),
@@ -136,7 +136,7 @@ class Run(unittest.TestCase):
             "slowed-down stages that it names": ("12 (12 to 12) stages", "2", "holds"),
             "samples/s foretold for 2 cores and 8 sleeping threads": ("8 (8 to 8) %", "5", "holds") if several else
                                                                      ("-", "-", "SKIPPED: needs 2 cores"),
-            best + "pictures kept decoded": ("0.98 (0.94 to 1.01) of the best", "5", "holds by its median, not by the interval's far end"),
+            best + "images kept decoded": ("0.98 (0.94 to 1.01) of the best", "5", "holds by its median, not by the interval's far end"),
             best + "JPEG files": ("0.98 (0.96 to 1.01) of the best", "5", "holds"),
             best + "reads that sleep 10 ms": ("0.93 (0.9 to 1.01) of the best", "5", "FALLS SHORT"),
             best + "a consumer of 30 ms a batch": ("-", "-", "FAILED"),
@@ -157,8 +157,8 @@ class Run(unittest.TestCase):
         work = "1 % of the JPEG files damaged against none"
         code, rows, said = self.bench("corrupt", quick=False, FAKE_BAD="7")
         self.assertEqual((code, rows[work][2:4]), (0, ["0.99 (0.99 to 0.99)", "31"]), said)
-        for words, error in (({"FAKE_BAD": "1"}, "1 bad pictures in the damaged folder, not 2 to 2"),
-                             ({"FAKE_BAD_WHOLE": "1"}, "1 bad pictures in the whole folder, not 0 to 0")):
+        for words, error in (({"FAKE_BAD": "1"}, "1 bad images in the damaged folder, not 2 to 2"),
+                             ({"FAKE_BAD_WHOLE": "1"}, "1 bad images in the whole folder, not 0 to 0")):
             code, rows, said = self.bench("corrupt", **words)
             self.assertEqual((code, rows[work][-1]), (1, "FAILED"))
             self.assertIn(error, said)
@@ -184,7 +184,7 @@ class Run(unittest.TestCase):
     def test_a_side_that_dies_fails_its_rows_and_the_run(self):
         for dead, lost, kept in (("ffcv", "JPEG files against FFCV's JPEG mode (its own file)", "JPEG files against DataLoader + PIL"),
                                  ("table", "table of 48k rows", "first batch from an indexed folder"),
-                                 ("resize", "one 320 x 320 picture to 224 x 224 against a plain float twin", "table of 48k rows"),
+                                 ("resize", "one 320 x 320 image to 224 x 224 against a plain float twin", "table of 48k rows"),
                                  ("resume", "starting at step 1e6 of 1e9 samples (theirs: after 1", "table of 48k rows")):
             code, rows, said = self.bench("pil", "ffcv", "resize", "table", "first", "far", FAKE_DIES=dead)
             self.assertEqual(code, 1, said)

@@ -100,8 +100,8 @@ class MadeUpPack(unittest.TestCase):
 def made_up_data(folder):
     """Of the sample: a shard, photographs, a text."""
     with tarfile.open(SAMPLE) as tar:
-        pictures = [each for each in tar if each.isfile() and each.name.lstrip("./").startswith("train/")][:700]
-        for each in pictures:
+        images = [each for each in tar if each.isfile() and each.name.lstrip("./").startswith("train/")][:700]
+        for each in images:
             name = pathlib.PurePath(each.name).parts[-2:]
             path = folder.joinpath("imagenet-sample", *name)
             path.parent.mkdir(parents=True, exist_ok=True)

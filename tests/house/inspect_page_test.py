@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """stoker inspect as people meet it: what it prints and writes, Ctrl-C, and its page in a headless Chromium, in both themes, on a
-narrow screen, with names that would be HTML. STOKER_SCREENSHOTS=FOLDER keeps pictures of the page."""
+narrow screen, with names that would be HTML. STOKER_SCREENSHOTS=FOLDER keeps images of the page."""
 import csv
 import json
 import os
@@ -20,24 +20,24 @@ import report_runs
 HOSTILE_CLASS, HOSTILE_FILE = '"><img src=x onerror=nobody()>', "<script>nobody()<!--.png"
 
 
-def picture(number, width=24, height=18):
+def image(number, width=24, height=18):
     """Squares of 3 pixels, every number other ones."""
     draw = random.Random(number)
     shades = [[draw.randrange(256) for _ in range(8)] for _ in range(6)]
     return report_runs.png(width, height, lambda x, y: shades[y // 3][x // 3])
 
 
-def fill(root, pictures=12):
+def fill(root, images=12):
     for split, first in (("train", 0), ("val", 1000)):
         for k, name in enumerate(("cat", "dog", HOSTILE_CLASS)):
             folder = root / split / name
             folder.mkdir(parents=True)
-            for i in range(pictures if split == "train" else 3):
-                (folder / f"{first + 50 * k + i}.png").write_bytes(picture(first + 50 * k + i))
-    (root / "val" / "cat" / "leak.png").write_bytes(picture(3))  # train/cat/3.png
-    (root / "train" / "dog" / HOSTILE_FILE).write_bytes(picture(777))
-    (root / "val" / "dog" / HOSTILE_FILE).write_bytes(picture(777))
-    (root / "train" / "dog" / "bad.png").write_bytes(picture(7)[:60])
+            for i in range(images if split == "train" else 3):
+                (folder / f"{first + 50 * k + i}.png").write_bytes(image(first + 50 * k + i))
+    (root / "val" / "cat" / "leak.png").write_bytes(image(3))  # train/cat/3.png
+    (root / "train" / "dog" / HOSTILE_FILE).write_bytes(image(777))
+    (root / "val" / "dog" / HOSTILE_FILE).write_bytes(image(777))
+    (root / "train" / "dog" / "bad.png").write_bytes(image(7)[:60])
     (root / "train" / "dog" / "text.png").write_bytes(b"</script><script>nobody()</script>")
     with open(os.path.join(os.fsencode(root / "train" / "cat"), b"caf\xe9.png"), "wb") as file:
         file.write(b"latin")
@@ -52,31 +52,31 @@ class InspectCommand(unittest.TestCase):
     def test_what_is_refused_before_anything_is_read(self):
         (self.root / "empty").mkdir()
         (self.root / "people.csv").write_text("age,pay\n1,2\n")
-        fill(self.root / "pictures", 2)
-        for arguments, code, text in ((["empty"], 65, "expected: a folder a class"), (["nowhere"], 65, "nowhere"), (["people.csv", "target=pai"], 65, 'did you mean "pay"'), (["people.csv", "batch=3"], 2, "batch means nothing"), (["pictures", "target=x"], 2, "is of tables"),
-                                      (["pictures", "--html", "missing/x.html"], 74, "make it first"), (["pictures", "--json", "empty"], 74, "is a folder"),
-                                      (["pictures", "--pictures", "0"], 2, "--pictures"), ([], 2, "DATA")):
+        fill(self.root / "images", 2)
+        for arguments, code, text in ((["empty"], 65, "expected: a folder a class"), (["nowhere"], 65, "nowhere"), (["people.csv", "target=pai"], 65, 'did you mean "pay"'), (["people.csv", "batch=3"], 2, "batch means nothing"), (["images", "target=x"], 2, "is of tables"),
+                                      (["images", "--html", "missing/x.html"], 74, "make it first"), (["images", "--json", "empty"], 74, "is a folder"),
+                                      (["images", "--images", "0"], 2, "--images"), ([], 2, "DATA")):
             done = stoker("inspect", *arguments, folder=self.root)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(text, done.stderr)
             self.assertFalse((self.root / "inspect.html").exists())
 
     def test_files_are_chosen(self):
-        fill(self.root / "pictures", 2)
-        done = stoker("inspect", "pictures", "--html", "", "--json", "x.json", "--pictures", "5", folder=self.root)
+        fill(self.root / "images", 2)
+        done = stoker("inspect", "images", "--html", "", "--json", "x.json", "--images", "5", folder=self.root)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertNotIn("to look at", done.stdout)
         self.assertEqual(json.loads((self.root / "x.json").read_text())["looked"], 5)
-        self.assertEqual(sorted(each.name for each in self.root.iterdir()), ["pictures", "x.json"])
-        self.assertEqual(stoker("inspect", "pictures", folder=self.root).returncode, 0)
+        self.assertEqual(sorted(each.name for each in self.root.iterdir()), ["images", "x.json"])
+        self.assertEqual(stoker("inspect", "images", folder=self.root).returncode, 0)
         self.assertTrue((self.root / "inspect.html").exists())
 
     def test_interrupt_keeps_what_was_seen(self):
-        fill(self.root / "pictures", 2)
+        fill(self.root / "images", 2)
         large = report_runs.png(900, 900, lambda x, y: x * y)
         for i in range(400):
-            (self.root / "pictures" / "train" / "cat" / f"large{i}.png").write_bytes(large)
-        process = subprocess.Popen([os.environ["STOKER_BIN"] + "/stoker", "inspect", "pictures", "--threads", "1", "--json", "x.json"], cwd=self.root,
+            (self.root / "images" / "train" / "cat" / f"large{i}.png").write_bytes(large)
+        process = subprocess.Popen([os.environ["STOKER_BIN"] + "/stoker", "inspect", "images", "--threads", "1", "--json", "x.json"], cwd=self.root,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while True:  # its handler is there once SIGINT is among the signals caught
             caught = next(line for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
@@ -89,7 +89,7 @@ class InspectCommand(unittest.TestCase):
         self.assertIn("stopped before its end", out)
         data = json.loads((self.root / "x.json").read_text())
         self.assertTrue(data["stopped"])
-        self.assertLess(data["looked"], data["pictures"])
+        self.assertLess(data["looked"], data["images"])
         self.assertTrue((self.root / "inspect.html").exists())
 
 
@@ -116,7 +116,7 @@ class InspectPage(PageTest):
             colour = {"light": "rgb(209, 47, 47)", "dark": "rgb(255, 123, 123)"}[theme]
             self.assertEqual(self.ask("getComputedStyle(document.querySelector('.finding')).borderLeftColor"), colour)
             if folder := os.environ.get("STOKER_SCREENSHOTS"):
-                self.browser.picture(pathlib.Path(folder, f"inspect-{theme}-{width}.png"))
+                self.browser.image(pathlib.Path(folder, f"inspect-{theme}-{width}.png"))
 
     def test_page_says_what_was_found(self):
         self.open(self.path)
@@ -131,7 +131,7 @@ class InspectPage(PageTest):
         self.assertEqual(self.ask("document.querySelectorAll('#finding-leak .strip img').length"), 4)
         bad = next(each for each in self.data["findings"] if each["id"] == "bad")
         self.assertEqual(bad["count"], 3)
-        self.assertEqual(self.texts("#finding-bad td.file"), [each["file"] for each in bad["pictures"]])
+        self.assertEqual(self.texts("#finding-bad td.file"), [each["file"] for each in bad["images"]])
         self.assertIn("2 things are wrong", self.verdict())
 
     def test_names_are_text_and_nothing_else(self):
@@ -142,7 +142,7 @@ class InspectPage(PageTest):
         self.assertIn(HOSTILE_CLASS, self.texts(".row b"))
         self.assertIn("caf\\xe9.png", self.ask("document.getElementById('finding-bad').textContent"))
         bad = next(each for each in self.data["findings"] if each["id"] == "bad")
-        self.assertEqual([each["key"] for each in bad["pictures"] if "key" in each], ["hex:" + b"cat/caf\xe9.png".hex()])
+        self.assertEqual([each["key"] for each in bad["images"] if "key" in each], ["hex:" + b"cat/caf\xe9.png".hex()])
 
     def test_many_classes_make_a_page_of_a_few_megabytes(self):
         root = self.root / "many"
@@ -171,7 +171,7 @@ class InspectPage(PageTest):
             self.assertTrue(self.fits(), (theme, width))
             self.assertTrue(self.ask("[...document.querySelectorAll('.bars i')].some(e => e.getBoundingClientRect().height > 50)"))
             if folder := os.environ.get("STOKER_SCREENSHOTS"):
-                self.browser.picture(pathlib.Path(folder, f"inspect-table-{theme}-{width}.png"))
+                self.browser.image(pathlib.Path(folder, f"inspect-table-{theme}-{width}.png"))
         self.assertEqual(self.texts(".finding h3"), [each["grade"] + each["text"] for each in data["findings"]])
         self.assertEqual(self.texts("#table-columns td:first-child"), ["age", HOSTILE_FILE, "id", "pay"])
         self.assertEqual(self.texts(".plots figcaption"), [each["of"] + f"median {each['median']:g}" for each in data["distributions"]])
@@ -190,7 +190,7 @@ class InspectPage(PageTest):
             self.open(self.root / "text.html", theme=theme, width=width)
             self.assertTrue(self.fits(), (theme, width))
             if folder := os.environ.get("STOKER_SCREENSHOTS"):
-                self.browser.picture(pathlib.Path(folder, f"inspect-text-{theme}-{width}.png"))
+                self.browser.image(pathlib.Path(folder, f"inspect-text-{theme}-{width}.png"))
         self.assertEqual(len(self.texts("#table-files tbody tr")), 3)
         self.assertTrue(self.ask("document.getElementById('findings').hidden"))
 

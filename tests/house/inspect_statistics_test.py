@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers of stoker inspect equal those of Pillow and numpy: on Fashion-MNIST's sample, which is committed, on a set of every
-kind of picture, and on real photographs where there are any."""
+kind of image, and on real photographs where there are any."""
 import io
 import json
 import os
@@ -78,11 +78,11 @@ class InspectStatistics(unittest.TestCase):
             members = [each for each in tar.getmembers() if each.isfile() and each.name.endswith(".png")]
             truth = Truth(tar.extractfile(each).read() for each in members)
         data = self.inspect(path)
-        self.assertEqual(data["pictures"], len(members))
+        self.assertEqual(data["images"], len(members))
         self.assertEqual(len(data["channels"]["mean"]), 1)
         self.compare(data, truth)
 
-    def test_pictures_of_every_kind(self):
+    def test_images_of_every_kind(self):
         random = numpy.random.default_rng(5)
         with tempfile.TemporaryDirectory() as folder:
             kinds = [("L", "PNG"), ("LA", "PNG"), ("RGB", "PNG"), ("RGBA", "PNG"), ("P", "PNG"), ("L", "JPEG"), ("RGB", "JPEG"), ("CMYK", "JPEG")]
@@ -111,7 +111,7 @@ class InspectStatistics(unittest.TestCase):
         files = sorted(each for each in path.rglob("*") if each.suffix.lower() in (".jpg", ".jpeg"))
         truth = Truth(each.read_bytes() for each in files)
         data = self.inspect(path)
-        self.assertEqual(data["pictures"], len(files))
+        self.assertEqual(data["images"], len(files))
         self.compare(data, truth)
 
 

@@ -104,14 +104,14 @@ class ResNet(unittest.TestCase):
         self.root = pathlib.Path(self.folder.name)
         random = numpy.random.default_rng(1)
         for name, tint in (("dark", 60), ("light", 190)):
-            (self.root / "pictures" / name).mkdir(parents=True)
+            (self.root / "images" / name).mkdir(parents=True)
             for i in range(8):
                 pixels = numpy.clip(random.normal(tint, 40, (40, 40, 3)), 0, 255).astype(numpy.uint8)
-                Image.fromarray(pixels).save(self.root / "pictures" / name / f"{i}.png")
-        self.pictures = sorted((self.root / "pictures").rglob("*.png"))
+                Image.fromarray(pixels).save(self.root / "images" / name / f"{i}.png")
+        self.images = sorted((self.root / "images").rglob("*.png"))
 
     def train(self, run, name, *words):
-        stoker(self.root, "train", "pictures", f"run={run}", f"model={name}", "image_size=32", "val=0", "batch=8",
+        stoker(self.root, "train", "images", f"run={run}", f"model={name}", "image_size=32", "val=0", "batch=8",
                "precision=fp32", "--quiet", *words)
 
     def compare(self, model, run, metadata):
@@ -119,24 +119,24 @@ class ResNet(unittest.TestCase):
         model.eval()
         how = json.loads(metadata["stoker.preprocessing"])
         rows = []
-        for file in self.pictures:
-            picture = Image.open(file).convert("RGB").resize((how["resize"],) * 2, Image.Resampling.BILINEAR)
+        for file in self.images:
+            image = Image.open(file).convert("RGB").resize((how["resize"],) * 2, Image.Resampling.BILINEAR)
             edge = (how["resize"] - how["image_size"]) // 2
-            picture = picture.crop((edge, edge, edge + how["image_size"], edge + how["image_size"]))
-            pixels = torch.tensor(numpy.array(picture)).permute(2, 0, 1).float()
+            image = image.crop((edge, edge, edge + how["image_size"], edge + how["image_size"]))
+            pixels = torch.tensor(numpy.array(image)).permute(2, 0, 1).float()
             mean, std = (torch.tensor(how[key]).view(3, 1, 1) for key in ("mean", "std"))
             rows.append((pixels / 255 - mean) / std if max(how["mean"]) <= 1 else (pixels - mean) / std)
         with torch.no_grad():
             theirs = model(torch.stack(rows)).softmax(1)
-        said = stoker(self.root, "predict", f"runs/{run}", *self.pictures, "--format", "json").splitlines()
+        said = stoker(self.root, "predict", f"runs/{run}", *self.images, "--format", "json").splitlines()
         classes = json.loads(metadata["stoker.classes"])
         for line, expected in zip(said, theirs, strict=True):
             for guess in json.loads(line)["guesses"]:
                 self.assertAlmostEqual(guess["probability"], expected[classes.index(guess["label"])].item(), delta=1e-4)
-        self.assertGreater(theirs[:, 0].std(), 1e-3)  # not the same answer to every picture
+        self.assertGreater(theirs[:, 0].std(), 1e-3)  # not the same answer to every image
 
     def both_ways(self, name):
-        self.train("ours", name, "steps=4", "lr=0.001")  # at more, a ResNet-50 gives every picture the same answer
+        self.train("ours", name, "steps=4", "lr=0.001")  # at more, a ResNet-50 gives every image the same answer
         stoker(self.root, "export", "runs/ours", "ours.safetensors")
         with safe_open(self.root / "ours.safetensors", "pt") as file:
             metadata = file.metadata()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reports of real runs of every kind, and of one that was killed, in a headless Chromium, in both themes and on a narrow
-screen. STOKER_SCREENSHOTS=FOLDER keeps pictures of them."""
+screen. STOKER_SCREENSHOTS=FOLDER keeps images of them."""
 import os
 import pathlib
 import signal
@@ -17,13 +17,13 @@ import report_runs
 QUICK = ("precision=fp32", "threads=0", "intra_op=1", "--quiet")
 
 
-def pictures(root):
+def images(root):
     for name, slope in (("flat", 0), ("steep", 8)):
         for i in range(20):
-            path = root / "pictures" / name / f"{i}.png"
+            path = root / "images" / name / f"{i}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(report_runs.png(16, 16, lambda x, y: 60 + slope * x + (x * y * (i + 3)) % 40))
-    return "pictures", "model=cnn", "epochs=4", "batch=8"
+    return "images", "model=cnn", "epochs=4", "batch=8"
 
 
 def text(root):
@@ -54,11 +54,11 @@ class RealRuns(PageTest):
                 self.assertGreater(pixels, 1000, f"{name}: {title}")
             self.assertTrue(self.fits(), name)
             if folder := os.environ.get("STOKER_SCREENSHOTS"):
-                self.browser.picture(pathlib.Path(folder, f"{page.parent.name}-{name}.png"))
+                self.browser.image(pathlib.Path(folder, f"{page.parent.name}-{name}.png"))
         self.open(page)
 
-    def test_pictures(self):
-        self.look(self.trained(pictures) / "report.html")
+    def test_images(self):
+        self.look(self.trained(images) / "report.html")
         self.assertIn("accuracy", self.titles())
         self.assertGreater(self.pixels("loss", BLUE), 100)
         self.assertGreater(self.pixels("loss", ORANGE), 10)

@@ -150,7 +150,7 @@ class Page(unittest.TestCase):
         self.assertEqual([point[1:] for point in self.of_tag("scalars/scalars", "val/f1/größe")],
                          [[100, 0.5], [200, 0.5], [300, 0.5]])
 
-    def test_shows_pictures(self):
+    def test_shows_images(self):
         tags = self.get("images/tags")["first/tensorboard"]
         self.assertEqual(tags["Most confident mistakes"]["samples"], 2)
         for sample, grey in enumerate((10, 200)):

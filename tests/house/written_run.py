@@ -31,7 +31,7 @@ class WrittenRun:
 
 
 def png(width, height, grey):
-    """A picture of one grey, in the few chunks that a PNG needs."""
+    """An image of one grey, in the few chunks that a PNG needs."""
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     rows = (b"\0" + bytes([grey]) * width) * height

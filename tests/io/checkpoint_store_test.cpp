@@ -286,7 +286,7 @@ TEST(CheckpointStore, AKillAtAnyMomentLeavesAWholeOne) {
   const Stopwatch stopwatch;
   store.save("last", made_of(0, 20'000));
   const double one_save = stopwatch.seconds();
-  CounterRng random(1, 0, 0, RandomOp::kPicture);
+  CounterRng random(1, 0, 0, RandomOp::kImage);
   std::int64_t value = 0;
   for (int kill = 0; kill < 30 || (value == 0 && kill < 300); ++kill) {
     const pid_t child = in_child([&] {

@@ -39,7 +39,7 @@ Shown show(const fs::path& folder) {
   return shown;
 }
 
-TEST(Artifacts, PicturesAreInlined) {
+TEST(Artifacts, ImagesAreInlined) {
   const TempFolder folder;
   write_file_atomically(folder.path() / "0.png", std::string(kPng) + "ab");
   write_file_atomically(folder.path() / "1.png", "\xFF\xD8\xFF\xE0");
@@ -53,7 +53,7 @@ TEST(Artifacts, PicturesAreInlined) {
   EXPECT_FALSE(shown.things[0].contains("left_out"));
 }
 
-TEST(Artifacts, OnlyPicturesOfTheFolderAreInlined) {
+TEST(Artifacts, OnlyImagesOfTheFolderAreInlined) {
   const TempFolder folder;
   fs::create_directory(folder.path() / "artifacts");
   write_file_atomically(folder.path() / "0.png", kPng);
@@ -64,11 +64,11 @@ TEST(Artifacts, OnlyPicturesOfTheFolderAreInlined) {
     write_file_atomically(folder.path() / "artifacts" / "g.json", thing.dump());
     const Shown shown = show(folder.path() / "artifacts");
     EXPECT_TRUE(shown.things[0]["items"].empty()) << name;
-    EXPECT_THAT(shown.things[0]["left_out"].get<std::string>(), HasSubstr("0 of 1 pictures"));
+    EXPECT_THAT(shown.things[0]["left_out"].get<std::string>(), HasSubstr("0 of 1 images"));
   }
 }
 
-TEST(Artifacts, PicturesBeyondTheBudgetAreCounted) {
+TEST(Artifacts, ImagesBeyondTheBudgetAreCounted) {
   const TempFolder folder;
   for (int i = 0; i < 50; ++i) {
     write_file_atomically(folder.path() / fmt::format("{}.png", i), std::string(kPng).append(30'000, 'x'));
@@ -76,7 +76,7 @@ TEST(Artifacts, PicturesBeyondTheBudgetAreCounted) {
   write_file_atomically(folder.path() / "g.json", gallery(50).dump());
   const Json thing = show(folder.path()).things[0];
   EXPECT_EQ(thing["items"].size(), 22U);  // 900,000 / 40,012
-  EXPECT_THAT(thing["left_out"].get<std::string>(), HasSubstr("22 of 50 pictures"));
+  EXPECT_THAT(thing["left_out"].get<std::string>(), HasSubstr("22 of 50 images"));
 }
 
 TEST(Artifacts, MatrixBecomesItsCellsThatAreNotZero) {

@@ -191,11 +191,11 @@ TEST(TensorBoardLog, WritesFindingsAndFaultsAsText) {
   EXPECT_EQ(written.texts.at("notes/faults").at(4), "- three\n");
 }
 
-TEST(TensorBoardLog, ShowsPicturesAndTextOfArtifacts) {
+TEST(TensorBoardLog, ShowsImagesAndTextOfArtifacts) {
   const std::string png("\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\1\2\0\0\0\3rest", 28);
   const TempFolder temp;
   temp.write("artifacts/x.png", png);
-  temp.write("artifacts/y.png", "no picture");
+  temp.write("artifacts/y.png", "no image");
   temp.write("artifacts/text.json", R"({"kind":"text","title":"Samples at step 7","text":"a <b>\nc"})");
   temp.write("artifacts/table.json", R"({"kind":"table","title":"T","columns":[],"rows":[]})");
   temp.write("artifacts/bad.json", R"({"kind":"gallery"})");
@@ -212,7 +212,7 @@ TEST(TensorBoardLog, ShowsPicturesAndTextOfArtifacts) {
   log.flush();
   const EventFiles written = testing::read_event_files(temp.path());
   EXPECT_EQ(written.texts.at("x").at(7), png);
-  EXPECT_EQ(written.strings.at("x"), 3);  // width, height, picture
+  EXPECT_EQ(written.strings.at("x"), 3);  // width, height, image
   EXPECT_EQ(written.texts.at("Samples").at(7), "    a <b>\n    c");
   EXPECT_EQ(written.strings.at("Mistakes"), 2 + 16);
   EXPECT_THAT(written.texts.at("Mistakes/captions").at(7), HasSubstr("1. n\\*o\\* (not shown: "));

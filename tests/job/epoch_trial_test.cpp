@@ -16,8 +16,8 @@
 #include "stoker/job/setup.h"
 #include "stoker/job/wider_model.h"
 #include "stoker/tasks/derived_task.h"
-#include "stoker/tasks/image_classifier.h"
-#include "support/picture_set.h"
+#include "stoker/tasks/image/classifier.h"
+#include "support/image_set.h"
 
 namespace stoker::job {
 namespace {

@@ -14,7 +14,7 @@
 #include "stoker/job/job.h"
 #include "stoker/models/builder.h"
 #include "stoker/models/registry.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::job {
 namespace {

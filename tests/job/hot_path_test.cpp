@@ -12,7 +12,7 @@
 #include "stoker/core/parallel.h"
 #include "stoker/device/scalar_ring.h"
 #include "stoker/models/registry.h"
-#include "stoker/tasks/image_classifier.h"
+#include "stoker/tasks/image/classifier.h"
 #include "stoker/train/loop.h"
 #include "stoker/train/step.h"
 #include "support/dispatch_counter.h"
@@ -59,7 +59,7 @@ class Counting final : public core::EventEmitter {
   core::Event last;
 };
 
-// A picture classifier with batch norm, on a batch of noise.
+// An image classifier with batch norm, on a batch of noise.
 std::unique_ptr<tasks::ImageClassifier> small_classifier() {
   models::ModelOptions options;
   options.classes = 3;
@@ -70,7 +70,7 @@ std::unique_ptr<tasks::ImageClassifier> small_classifier() {
   return std::make_unique<tasks::ImageClassifier>(models::make_network("cnn", options), classifier);
 }
 
-core::Batch picture_batch(core::Position position) {
+core::Batch image_batch(core::Position position) {
   core::Batch batch(position, {0, 1, 2, 3});
   batch.set("image", at::arange(4 * 8 * 8 * 3).mul(97).remainder(251).to(at::kByte).reshape({4, 8, 8, 3}));
   batch.set("target", at::arange(4).remainder(3));
@@ -131,7 +131,7 @@ TEST_P(HotPathOfOperators, NeitherLossNorClippingNorEmaWaitForTheDevice) {
   options.clip = 1;
   options.microbatch = 2;
   Rig rig(*model, options);
-  Repeating source(picture_batch);
+  Repeating source(image_batch);
   Counting events;
   rig.run(source, events, 2);  // whatever is done once is done now
   std::map<std::string, std::int64_t> waits;
@@ -155,7 +155,7 @@ TEST_P(HotPathOfOperators, NeitherLossNorClippingNorEmaWaitForTheDevice) {
 TEST(HotPath, FusedAdamwReadsNothingButItsStepCounterOnTheHost) {
   const auto model = small_classifier();
   Rig rig(*model, {}, "adamw");
-  Repeating source(picture_batch);
+  Repeating source(image_batch);
   Counting events;
   rig.run(source, events, 2);
   const DispatchCounter counter;
@@ -172,7 +172,7 @@ TEST(HotPath, NothingGrowsOver2000Steps) {
   FaultAllocator allocator;
   const auto model = small_classifier();
   Rig rig(*model, {});
-  Repeating source(picture_batch);
+  Repeating source(image_batch);
   Counting events;
   rig.run(source, events, 100);
   events.last = {};
@@ -191,7 +191,7 @@ TEST(HotPath, OutOfMemoryAtAnyAllocationOfComputeLeavesNoTrace) {
   const auto weights_after = [&](std::int64_t fail_at) {
     const auto model = small_classifier();
     Rig rig(*model, {});
-    const core::Batch batch = picture_batch({});
+    const core::Batch batch = image_batch({});
     bool failed = false, reached = false;
     if (fail_at > 0) {
       allocator.fail_at(fail_at);

@@ -18,7 +18,7 @@
 #include "stoker/io/safetensors.h"
 #include "stoker/job/split_report.h"
 #include "support/guessing.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::job {
 namespace {
@@ -130,7 +130,7 @@ TEST_F(JobTest, LearnsAndLeavesARunFolder) {
   EXPECT_EQ(ran.outcome.step, 72);
   ASSERT_FALSE(ran.outcome.test.empty());
   EXPECT_TRUE(beats_guessing(ran.folder, 6, 3));
-  EXPECT_GT(ran.outcome.test.front().value, 0.5);  // a guess is right a third of the time; 15 pictures
+  EXPECT_GT(ran.outcome.test.front().value, 0.5);  // a guess is right a third of the time; 15 images
   for (const char* file : {"config.toml", "plan.json", "metrics.csv", "metrics.jsonl",
                            "checkpoints/best/weights.safetensors", "checkpoints/last/state.safetensors"}) {
     EXPECT_TRUE(fs::is_regular_file(ran.folder / file)) << file;
@@ -144,7 +144,7 @@ TEST_F(JobTest, LearnsAndLeavesARunFolder) {
   EXPECT_DOUBLE_EQ(report.metrics.front().value, ran.outcome.test.front().value);
 }
 
-// What reports show: the judged split as a table, a matrix, and pictures that lie beside their gallery.
+// What reports show: the judged split as a table, a matrix, and images that lie beside their gallery.
 TEST_F(JobTest, LeavesThingsToLookAt) {
   const Ran ran = train(request("run", {"lr=1e-9", "ema=0"}));  // learns nothing: there are mistakes
   const auto artifact = [&](const std::string& name) {

@@ -15,7 +15,7 @@
 #include "stoker/job/job.h"
 #include "stoker/job/setup.h"
 #include "stoker/tasks/derived_task.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::job {
 namespace {
@@ -54,14 +54,14 @@ class LoaderThreadsTest : public ::testing::Test {
       asked_for = request;
       return std::make_unique<SlowSource>(std::move(batches));
     };
-    tasks::derive_task("slow_pictures", "image_classification", changes);
+    tasks::derive_task("slow_images", "image_classification", changes);
   }
   LoaderThreadsTest() { stoker::testing::write_striped_set(folder_, "data/train/", 8); }
 
   [[nodiscard]] Request request(std::vector<std::string> words, const std::string& toml = "") const {
     folder_.write("config.toml", toml);
     words.insert(words.end(),
-                 {"task=slow_pictures", "device=cpu", "model=mlp", "batch=8", "intra_op=1", "precision=fp32", "val=0"});
+                 {"task=slow_images", "device=cpu", "model=mlp", "batch=8", "intra_op=1", "precision=fp32", "val=0"});
     Request result = make_request(folder_ / "config.toml", words);
     result.data = folder_ / "data";
     result.run = (folder_ / "run").native();

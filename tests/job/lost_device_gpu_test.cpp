@@ -16,11 +16,11 @@
 #include "stoker/memory/out_of_memory.h"
 #include "stoker/models/registry.h"
 #include "stoker/precision/policy.h"
-#include "stoker/tasks/image_classifier.h"
+#include "stoker/tasks/image/classifier.h"
 #include "stoker/train/step.h"
 #include "support/each_device.h"
 #include "support/fault_allocator.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::job {
 namespace {
@@ -57,7 +57,7 @@ class NoMemory {
 
 class OutOfMemoryIn : public stoker::testing::OnDevice {
  protected:
-  // Pictures whose first convolution makes 1 GiB on a GPU.
+  // Images whose first convolution makes 1 GiB on a GPU.
   [[nodiscard]] core::Batch batch() const {
     const std::int64_t samples = on_gpu() ? 2048 : 4, pixels = on_gpu() ? 64 : 8;
     std::vector<std::int64_t> indices(static_cast<std::size_t>(samples));

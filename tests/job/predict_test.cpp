@@ -14,7 +14,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/models/registry.h"
-#include "stoker/tasks/image_classifier.h"
+#include "stoker/tasks/image/classifier.h"
 
 namespace stoker::job {
 namespace {
@@ -32,7 +32,7 @@ LoadedModel classifier() {
   return loaded;
 }
 
-// Seven pictures, each of one grey. Counts its calls.
+// Seven images, each of one grey. Counts its calls.
 class Greys final : public tasks::UnlabelledSource {
  public:
   explicit Greys(std::int64_t fails_at = -1) : fails_at_(fails_at) {}

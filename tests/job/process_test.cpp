@@ -10,7 +10,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/job/job.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::job {
 namespace {
@@ -53,8 +53,8 @@ TEST(TypedErrors, MemoryComesFirstAndOursStayAsTheyAre) {
       [] { with_typed_errors([] { throw c10::AcceleratorError({}, 2, "CUDA error: out of memory"); }); });
   (void)thrown<OutOfMemory>([] { with_typed_errors([] { throw std::bad_alloc(); }); });
   EXPECT_EQ(
-      thrown<DataError>([] { with_typed_errors([] { fail<DataError>("test", "CUDA error.png: is no picture"); }); }),
-      "[test] CUDA error.png: is no picture");
+      thrown<DataError>([] { with_typed_errors([] { fail<DataError>("test", "CUDA error.png: is no image"); }); }),
+      "[test] CUDA error.png: is no image");
   (void)thrown<std::logic_error>([] { with_typed_errors([] { throw std::logic_error("ours"); }); });
 }
 

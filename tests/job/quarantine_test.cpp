@@ -11,7 +11,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/data/csv.h"
+#include "stoker/data/table/csv.h"
 #include "support/as_nobody.h"
 #include "support/temp_folder.h"
 

@@ -28,10 +28,10 @@ std::string refusal(const TempFolder& folder, const std::string& toml) {
 TEST(Request, TheCommandLineBeatsTheFile) {
   const TempFolder folder;
   folder.write("config.toml",
-               "data = \"pictures\"\nbatch = 32\nlr = 0.5\ntf32 = false\nclass_weights = [1, "
+               "data = \"images\"\nbatch = 32\nlr = 0.5\ntf32 = false\nclass_weights = [1, "
                "2.5]\n[optimizer]\nmomentum = 0.8\n");
   const Request request = make_request(folder / "config.toml", {"batch=64", "run=x"});
-  EXPECT_EQ(request.data, "pictures");
+  EXPECT_EQ(request.data, "images");
   EXPECT_EQ(request.run, "x");
   EXPECT_EQ(request.options.find("batch")->value, "64");
   EXPECT_EQ(request.options.find("batch")->origin, core::Origin::kCommandLine);

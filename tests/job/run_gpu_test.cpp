@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs with the real loader, on each kind of device: pictures, text and tables train, evaluate, repeat and resume
+// Whole runs with the real loader, on each kind of device: images, text and tables train, evaluate, repeat and resume
 // to the bit; no step waits for the device; evaluations leave no memory behind.
 #include <ATen/ops/ones.h>
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 #include "stoker/io/checkpoint/checksum.h"
 #include "stoker/job/job.h"
 #include "support/each_device.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::job {
 namespace {
@@ -87,26 +87,26 @@ class Run : public stoker::testing::OnDevice {
     EXPECT_EQ(saved("stopped"), saved("straight")) << "stopped at step " << stopped.step;
   }
 
-  void write_pictures(int each) const {
-    stoker::testing::write_striped_set(folder_, "pictures/train/", each);
-    stoker::testing::write_striped_set(folder_, "pictures/val/", 4, 100);
+  void write_images(int each) const {
+    stoker::testing::write_striped_set(folder_, "images/train/", each);
+    stoker::testing::write_striped_set(folder_, "images/val/", 4, 100);
   }
 
   stoker::testing::TempFolder folder_;
 };
 STOKER_ON_EACH_DEVICE(Run);
 
-// Convolutions in bfloat16 with float32 masters; on a GPU the pictures lie there from the second epoch on.
-TEST_P(Run, PicturesRepeatAndResumeToTheBit) {
-  write_pictures(15);
-  expect_the_same_bytes("pictures", {"model=cnn", "layout=channels_last", "batch=8", "epochs=4", "optimizer=adamw",
-                                     "ema=0.9", "clip=0.5", "precision=bf16", "half_weights=on", "microbatch=3",
-                                     "threads=2", "augment=pad_crop_flip", "save_every=1"});
+// Convolutions in bfloat16 with float32 masters; on a GPU the images lie there from the second epoch on.
+TEST_P(Run, ImagesRepeatAndResumeToTheBit) {
+  write_images(15);
+  expect_the_same_bytes("images", {"model=cnn", "layout=channels_last", "batch=8", "epochs=4", "optimizer=adamw",
+                                   "ema=0.9", "clip=0.5", "precision=bf16", "half_weights=on", "microbatch=3",
+                                   "threads=2", "augment=pad_crop_flip", "save_every=1"});
 }
 
-TEST_P(Run, PicturesInFp16UnderAScalerDoSoToo) {  // few: a CPU takes long for fp16
-  write_pictures(4);
-  expect_the_same_bytes("pictures",
+TEST_P(Run, ImagesInFp16UnderAScalerDoSoToo) {  // few: a CPU takes long for fp16
+  write_images(4);
+  expect_the_same_bytes("images",
                         {"model=cnn", "layout=channels_last", "batch=4", "epochs=2", "precision=fp16", "threads=1"});
 }
 
@@ -157,7 +157,7 @@ TEST(GpuSyncErrors, AreSeenWhileTheyAreOn) {
 
 // Neither evaluation nor checkpoint comes in between, also where the sinks are far behind the loop.
 TEST_P(Run, NoStepWaitsForTheDevice) {
-  write_pictures(15);
+  write_images(15);
   const std::int64_t steps = on_gpu() ? 600 : 120;
   int watched = 0;
   const auto look = [&](const core::Event& event) {
@@ -168,7 +168,7 @@ TEST_P(Run, NoStepWaitsForTheDevice) {
     }
   };
   const Outcome outcome = train(
-      request("pictures", "run",
+      request("images", "run",
               {"model=cnn", "layout=channels_last", "batch=8", "steps=" + std::to_string(steps), "optimizer=adamw",
                "ema=0.9", "clip=0.5", "precision=bf16", "threads=1", "eval_every=100000", "save_every=100000"}),
       look);
@@ -177,14 +177,14 @@ TEST_P(Run, NoStepWaitsForTheDevice) {
 }
 
 TEST_P(Run, EvaluationsLeaveNoMemoryReserved) {
-  write_pictures(15);
+  write_images(15);
   std::vector<std::int64_t> reserved;  // after each evaluation; of a CPU -1
   const auto look = [&](const core::Event& event) {
     if (std::holds_alternative<core::Evaluated>(event)) {
       reserved.push_back(device::backend_for(device()).memory(device()).reserved);
     }
   };
-  (void)train(request("pictures", "run",
+  (void)train(request("images", "run",
                       {"model=cnn", "layout=channels_last", "batch=8", "steps=80", "eval_every=2", "precision=bf16",
                        "threads=1", "save_every=100000"}),
               look);

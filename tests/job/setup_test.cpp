@@ -6,14 +6,14 @@
 
 #include "stoker/job/session.h"
 #include "support/dispatch_counter.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::job {
 namespace {
 
 using Prepared = Setup;  // the fixtures of gtest have something else of that name
 
-// The model is on its device by then: a GPU would search for kernels for one picture.
+// The model is on its device by then: a GPU would search for kernels for one image.
 TEST(SetUp, IsDescribedWithoutAForwardPass) {
   const testing::TempFolder folder;
   testing::write_striped_set(folder, "data/train/", 4);

@@ -42,10 +42,10 @@ TEST(SourceListener, HearsWhileItLivesAndNoLonger) {
     bad.name = "b.png";
     bad.replaced_by = "c.png";
     setup.bad_samples(bad);
-    setup.remarks("pictures stay on the device");
+    setup.remarks("images stay on the device");
   }
   EXPECT_EQ(lines, (std::vector<std::string>{"3 a.png: is empty; left out", "4 b.png: is empty; c.png stands in for it",
-                                             "pictures stay on the device"}));
+                                             "images stay on the device"}));
   EXPECT_FALSE(setup.bad_samples) << "it refers to what is gone";
   EXPECT_FALSE(setup.remarks);
 }

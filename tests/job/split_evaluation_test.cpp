@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::job {
 namespace {

@@ -13,11 +13,11 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
-#include "stoker/data/jpeg_encode.h"
+#include "stoker/data/decode/jpeg_encode.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/job/cell_json.h"
 #include "stoker/job/job.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::job {
 namespace {
@@ -92,14 +92,14 @@ TEST(SplitReport, OtherDataThanTheRunsIsNotCut) {
   EXPECT_EQ(judged("parted"), "test 6");
 }
 
-// The run's own rules say how many pictures may be bad, also when its model is judged.
-TEST(SplitReport, BadPicturesAreJudgedByTheRunsRules) {
+// The run's own rules say how many images may be bad, also when its model is judged.
+TEST(SplitReport, BadImagesAreJudgedByTheRunsRules) {
   const TempFolder folder;
   write_striped_set(folder, "data/train/", 6);
   write_striped_set(folder, "data/val/", 3, 100);
   write_striped_set(folder, "data/test/", 2, 200);
   for (const char* name : {"across/bad.png", "down/bad.png", "plain/bad.png"}) {
-    folder.write(std::filesystem::path("data/test") / name, "no picture");
+    folder.write(std::filesystem::path("data/test") / name, "no image");
   }
   const auto run_with = [&](const std::string& name, std::vector<std::string> words) {
     words.insert(words.end(), {"device=cpu", "epochs=1", "batch=6", "threads=0", "intra_op=1", "precision=fp32",
@@ -132,8 +132,8 @@ TEST(SplitReport, BadPicturesAreJudgedByTheRunsRules) {
   many.bad.resize(12);
   EXPECT_THAT(report_table(many), AllOf(HasSubstr("test split, 1 sample\n"), HasSubstr("and 2 more")));
 
-  // A picture that ends early is one for a run that says strict=false.
-  const auto jpeg = data::encode_jpeg(stoker::testing::computed_picture(40, 40, 3).view(), 90);
+  // An image that ends early is one for a run that says strict=false.
+  const auto jpeg = data::encode_jpeg(stoker::testing::computed_image(40, 40, 3).view(), 90);
   folder.write("data/test/down/bad.png", std::string(reinterpret_cast<const char*>(jpeg.data()), jpeg.size() * 3 / 4));
   for (const bool strict : {true, false}) {
     const auto run = run_with(strict ? "strict" : "lenient", {strict ? "strict=true" : "strict=false"});

@@ -10,7 +10,7 @@
 
 #include "stoker/device/placement.h"
 #include "stoker/models/registry.h"
-#include "stoker/tasks/image_classifier.h"
+#include "stoker/tasks/image/classifier.h"
 #include "stoker/train/step.h"
 #include "support/gpu.h"
 

@@ -11,7 +11,7 @@
 
 #include "stoker/job/setup.h"
 #include "support/dispatch_counter.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::job {
 namespace {

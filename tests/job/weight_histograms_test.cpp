@@ -11,7 +11,7 @@
 #include <map>
 
 #include "stoker/job/job.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 #include "support/toy_trainable.h"
 
 namespace stoker::job {

@@ -41,7 +41,7 @@ std::unique_ptr<Network> network_of(const std::shared_ptr<Block>& block, const s
   return builder.finish();
 }
 
-at::Tensor pictures() { return (at::arange(4 * 25, at::kFloat) * 0.37).sin().reshape({4, 1, 5, 5}); }
+at::Tensor images() { return (at::arange(4 * 25, at::kFloat) * 0.37).sin().reshape({4, 1, 5, 5}); }
 
 std::vector<std::string> names(const Network& network) {
   std::vector<std::string> result;
@@ -68,7 +68,7 @@ TEST(ModuleSegment, RunningStatisticsAreTheModulesAndOneFlatTensor) {
   const auto block = std::make_shared<Block>();
   const auto network = network_of(block);
   network->to(at::kCPU, at::kDouble);
-  (void)network->forward(pictures().to(at::kDouble));
+  (void)network->forward(images().to(at::kDouble));
   const at::Tensor flat = at::cat({block->norm->running_mean, block->norm->running_var});
   EXPECT_TRUE(network->norm_buffers().at(0).equal(flat));
   EXPECT_FALSE(flat.equal(at::cat({at::zeros({2}), at::zeros({2}) + 1}).to(at::kDouble)));
@@ -80,20 +80,20 @@ TEST(ModuleSegment, RunningStatisticsAreTheModulesAndOneFlatTensor) {
 TEST(ModuleSegment, FollowsTheNetworksModeAndFreezing) {
   const auto block = std::make_shared<Block>();
   const auto network = network_of(block);
-  const at::Tensor trained = network->forward(pictures());
+  const at::Tensor trained = network->forward(images());
   network->set_training(false);
   const at::Tensor before = network->norm_buffers()[0].clone();
-  EXPECT_FALSE(network->forward(pictures()).equal(trained));
+  EXPECT_FALSE(network->forward(images()).equal(trained));
   EXPECT_TRUE(network->norm_buffers()[0].equal(before));
   EXPECT_FALSE(block->norm->is_training());
 
   network->set_training(true);
   network->set_frozen(1);
-  (void)network->forward(pictures());
+  (void)network->forward(images());
   EXPECT_TRUE(network->norm_buffers()[0].equal(before)) << "a frozen segment keeps its statistics";
   EXPECT_FALSE(block->conv->weight.requires_grad());
   network->set_frozen(0);
-  (void)network->forward(pictures());
+  (void)network->forward(images());
   EXPECT_FALSE(network->norm_buffers()[0].equal(before));
 }
 

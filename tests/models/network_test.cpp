@@ -20,7 +20,7 @@ std::unique_ptr<Network> make_cnn_of(std::uint64_t seed, int classes = 10) {
   return make_network("cnn", {.classes = classes, .channels = 3, .image_size = 32, .seed = seed});
 }
 
-at::Tensor make_pictures(std::int64_t count = 4) {
+at::Tensor make_images(std::int64_t count = 4) {
   return (at::arange(count * 3 * 32 * 32, at::kFloat) * 0.37).sin().reshape({count, 3, 32, 32});
 }
 
@@ -72,13 +72,13 @@ TEST(Network, StatisticsAreViewsOfOneTensor) {
       total += buffer.tensor.numel();
     }
     EXPECT_EQ(flat.numel(), total);
-    (void)network->forward(make_pictures().to(dtype));
+    (void)network->forward(make_images().to(dtype));
     EXPECT_FALSE(flat.equal(before));  // the layers write into it ...
     const at::Tensor mean = network->buffers()[0].tensor.clone();
     flat.copy_(before);  // ... and one copy puts everything back
     EXPECT_FALSE(network->buffers()[0].tensor.equal(mean));
     network->set_training(false);
-    (void)network->forward(make_pictures().to(dtype));
+    (void)network->forward(make_images().to(dtype));
     EXPECT_TRUE(flat.equal(before));
   }
   EXPECT_TRUE(make_network("mlp", {})->norm_buffers().empty());
@@ -87,11 +87,11 @@ TEST(Network, StatisticsAreViewsOfOneTensor) {
 TEST(Network, TheChainIsTheNetwork) {
   const auto network = make_cnn_of(3);
   network->set_training(false);
-  core::TensorList values{make_pictures()};
+  core::TensorList values{make_images()};
   for (int segment = 0; segment < network->segments(); ++segment) {
     values = network->forward_segment(segment, std::move(values));
   }
-  EXPECT_TRUE(values[0].equal(network->forward(make_pictures())));
+  EXPECT_TRUE(values[0].equal(network->forward(make_images())));
   EXPECT_EQ(network->segment_name(network->segments() - 1), "head");
 }
 
@@ -99,7 +99,7 @@ TEST(Network, FrozenSegmentsStayAsTheyAre) {
   const auto network = make_cnn_of(4);
   network->set_frozen(2);
   const auto before = copy_of(*network);
-  network->forward(make_pictures()).sum().backward();
+  network->forward(make_images()).sum().backward();
   for (const core::Parameter& parameter : network->parameters()) {
     EXPECT_EQ(parameter.tensor.grad().defined(), parameter.segment >= 2) << parameter.name;
   }
@@ -117,11 +117,11 @@ TEST(Network, MovesInPlace) {
   const auto network = make_cnn_of(5);
   network->set_training(false);
   const at::Tensor handle = network->parameters()[0].tensor;
-  const at::Tensor expected = network->forward(make_pictures());
+  const at::Tensor expected = network->forward(make_images());
   network->to(at::kCPU, at::kDouble);
   EXPECT_EQ(handle.scalar_type(), at::kDouble);
   EXPECT_TRUE(handle.is_leaf() && handle.requires_grad());
-  const at::Tensor exact = network->forward(make_pictures().to(at::kDouble));
+  const at::Tensor exact = network->forward(make_images().to(at::kDouble));
   EXPECT_LT((exact - expected).abs().max().item<double>(), 1e-4);
   network->to(at::kCPU, at::kBFloat16);  // norms would be converted by precision::convert_to_half alone
   EXPECT_EQ(network->norm_buffers()[0].scalar_type(), at::kFloat);
@@ -129,7 +129,7 @@ TEST(Network, MovesInPlace) {
 
 TEST(Network, OneValuePerChannelIsRefusedInWords) {
   const auto network = make_network("resnet18", {.image_size = 32});
-  const at::Tensor one = make_pictures(1);
+  const at::Tensor one = make_images(1);
   try {
     (void)network->forward(one);
     FAIL();
@@ -146,7 +146,7 @@ TEST(Network, LoadsWhatFitsAndSaysTheRest) {
   const auto same = make_cnn_of(7);
   EXPECT_TRUE(same->load(weights).exact());
   same->set_training(false), source->set_training(false);
-  EXPECT_TRUE(same->forward(make_pictures()).equal(source->forward(make_pictures())));
+  EXPECT_TRUE(same->forward(make_images()).equal(source->forward(make_images())));
 
   weights.erase("stem.bn.weight");
   weights["stem.bn.num_batches_tracked"] = at::ones({}, at::kLong);

@@ -28,7 +28,7 @@ TEST(Registry, CountsArePublishedOnes) {
   EXPECT_EQ(flops(*mlp, {3, 2, 2}), 2 * (12 * 256 + 256 * 256 + 256 * 10));
 }
 
-TEST(Registry, EveryModelTakesItsPictures) {
+TEST(Registry, EveryModelTakesItsImages) {
   const at::NoGradGuard no_grad;
   for (const ModelInfo& model : known_models()) {
     for (const auto& [channels, size] : {std::pair{1, 28}, {3, 32}, {3, 64}}) {

@@ -18,7 +18,7 @@
 namespace stoker::models {
 namespace {
 
-at::Tensor make_pictures(std::int64_t count = 4, std::int64_t size = 32) {
+at::Tensor make_images(std::int64_t count = 4, std::int64_t size = 32) {
   return (at::arange(count * 3 * size * size, at::kDouble) * 0.37).sin().reshape({count, 3, size, size});
 }
 
@@ -36,10 +36,10 @@ TEST(ConvBias, IsDrawnAsPyTorchDrawsAndTheNormTakesItAway) {
     SCOPED_TRACE(name);
     const auto plain = in_double(make_network(name, {.image_size = 32, .seed = 2}));
     const auto biased = in_double(make_network(name, {.image_size = 32, .seed = 2, .conv_bias = true}));
-    const at::Tensor expected = plain->forward(make_pictures()), logits = biased->forward(make_pictures());
+    const at::Tensor expected = plain->forward(make_images()), logits = biased->forward(make_images());
     EXPECT_LT(((logits - expected).abs().max() / expected.abs().max()).item<double>(), 1e-9);
     biased->set_training(false);  // but by other running means
-    EXPECT_GT((biased->forward(make_pictures()) - expected).abs().max().item<double>(), 1e-3);
+    EXPECT_GT((biased->forward(make_images()) - expected).abs().max().item<double>(), 1e-3);
     std::size_t convolutions = 0, biases = 0;
     double fan_in = 0;
     for (const core::Parameter& parameter : biased->parameters()) {
@@ -77,11 +77,11 @@ TEST(Resnet, WithoutNormsNoSampleSeesAnother) {
   const at::NoGradGuard no_grad;
   const auto network = make_slim(false);
   EXPECT_TRUE(network->norm_buffers().empty());
-  const at::Tensor together = network->forward(make_pictures());
-  const at::Tensor alone = network->forward(make_pictures().slice(0, 2, 3));
+  const at::Tensor together = network->forward(make_images());
+  const at::Tensor alone = network->forward(make_images().slice(0, 2, 3));
   EXPECT_LT((together.slice(0, 2, 3) - alone).abs().max().item<double>(), 1e-12);
   const auto with = make_slim(true);
-  EXPECT_GT((with->forward(make_pictures()).slice(0, 2, 3) - with->forward(make_pictures().slice(0, 2, 3)))
+  EXPECT_GT((with->forward(make_images()).slice(0, 2, 3) - with->forward(make_images().slice(0, 2, 3)))
                 .abs()
                 .max()
                 .item<double>(),
@@ -93,7 +93,7 @@ TEST(Resnet, WithoutNormsABlockStartsAsItsShortcut) {
     const ResnetShape shape{
         .blocks = {2, 1, 1, 1}, .bottleneck = bottleneck, .width = 8, .small_stem = true, .norm = false};
     const auto network = in_double(make_resnet({.seed = 3}, shape));
-    const at::Tensor before = network->forward(make_pictures()).detach();
+    const at::Tensor before = network->forward(make_images()).detach();
     const std::string last = bottleneck ? ".conv3.weight" : ".conv2.weight";
     const std::string last_bias = bottleneck ? ".conv3.bias" : ".conv2.bias";
     int biases = 0;
@@ -116,10 +116,10 @@ TEST(Resnet, WithoutNormsABlockStartsAsItsShortcut) {
         }
       }
     }
-    const at::Tensor after = network->forward(make_pictures());
+    const at::Tensor after = network->forward(make_images());
     EXPECT_TRUE(after.equal(before)) << "what a block adds, a constant too, does not count yet";
     EXPECT_EQ(biases, 5) << "one a block";
-    (after * make_pictures(4, 2).flatten(1).slice(1, 0, 10)).sum().backward();
+    (after * make_images(4, 2).flatten(1).slice(1, 0, 10)).sum().backward();
     for (const core::Parameter& parameter : network->parameters()) {
       if (parameter.name.ends_with(last)) {
         EXPECT_GT(parameter.tensor.grad().abs().max().item<double>(), 0) << parameter.name << " can leave zero";
@@ -131,12 +131,12 @@ TEST(Resnet, WithoutNormsABlockStartsAsItsShortcut) {
 TEST(Resnet, WithoutNormsItLearns) {
   const at::Tensor target = at::arange(20, at::kLong).remainder(10);
   const at::Tensor frequency = 0.05 + 0.1 * target.to(at::kDouble).unsqueeze(1);
-  const at::Tensor pictures = (at::arange(3 * 8 * 8, at::kDouble) * frequency).sin().reshape({20, 3, 8, 8});
+  const at::Tensor images = (at::arange(3 * 8 * 8, at::kDouble) * frequency).sin().reshape({20, 3, 8, 8});
   const auto network = make_slim(false);
   std::map<std::string, at::Tensor> velocity;
   double first = 0, last = 0;
   for (int step = 0; step < 40; ++step) {
-    const at::Tensor loss = ops::cross_entropy_sum(network->forward(pictures), target) / 20;
+    const at::Tensor loss = ops::cross_entropy_sum(network->forward(images), target) / 20;
     loss.backward();
     const at::NoGradGuard no_grad;
     for (const core::Parameter& parameter : network->parameters()) {

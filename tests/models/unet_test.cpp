@@ -14,7 +14,7 @@ namespace {
 
 constexpr UnetOptions kSmall{.channels = 3, .classes = 4, .width = 4, .depth = 2};
 
-at::Tensor make_pictures(std::int64_t height = 8, std::int64_t width = 12) { return wave({2, 3, height, width}); }
+at::Tensor make_images(std::int64_t height = 8, std::int64_t width = 12) { return wave({2, 3, height, width}); }
 
 std::unique_ptr<Network> make_golden() {
   auto network = make_unet(kSmall);
@@ -25,9 +25,9 @@ std::unique_ptr<Network> make_golden() {
 TEST(Unet, EqualsAPlainOneInPyTorch) {
   const auto network = make_golden();
   network->set_training(false);
-  expect_golden(network->forward(make_pictures()).flatten().slice(0, 0, {}, 7), golden::unet_eval, 1e-12);
+  expect_golden(network->forward(make_images()).flatten().slice(0, 0, {}, 7), golden::unet_eval, 1e-12);
   network->set_training(true);
-  const at::Tensor logits = network->forward(make_pictures());
+  const at::Tensor logits = network->forward(make_images());
   expect_golden(logits.flatten().slice(0, 0, {}, 7), golden::unet_train, 1e-12);
   (logits * wave(logits.sizes())).sum().backward();
   expect_golden_gradients(*network, golden::unet_state, golden::unet_gradients, 1e-12);
@@ -35,7 +35,7 @@ TEST(Unet, EqualsAPlainOneInPyTorch) {
 
 TEST(Unet, NamesEveryPixelAndReachesEveryParameter) {
   const auto network = make_unet({.channels = 1, .classes = 3, .width = 4, .depth = 3});
-  const at::Tensor logits = network->forward(make_pictures(16, 24).slice(1, 0, 1).to(at::kFloat));
+  const at::Tensor logits = network->forward(make_images(16, 24).slice(1, 0, 1).to(at::kFloat));
   EXPECT_EQ(logits.sizes(), (std::vector<std::int64_t>{2, 3, 16, 24}));
   (logits * wave(logits.sizes()).to(at::kFloat)).sum().backward();
   for (const core::Parameter& parameter : network->parameters()) {
@@ -48,7 +48,7 @@ TEST(Unet, TheChainIsTheNetworkAndItsSkipsPass) {
   const at::NoGradGuard no_grad;
   const auto network = make_golden();
   network->set_training(false);
-  core::TensorList stack{make_pictures()};
+  core::TensorList stack{make_images()};
   const std::vector<std::pair<std::string, std::size_t>> sizes{{"down0", 1}, {"down1", 2}, {"down2", 3},
                                                                {"up1", 2},   {"up0", 1},   {"head", 1}};
   ASSERT_EQ(network->segments(), 6);
@@ -57,23 +57,23 @@ TEST(Unet, TheChainIsTheNetworkAndItsSkipsPass) {
     EXPECT_EQ(network->segment_name(segment), sizes[segment].first);
     EXPECT_EQ(stack.size(), sizes[segment].second) << segment;
   }
-  EXPECT_TRUE(stack[0].equal(network->forward(make_pictures())));
+  EXPECT_TRUE(stack[0].equal(network->forward(make_images())));
   // A skip is joined: without it, another output.
-  stack = network->forward_segment(1, network->forward_segment(0, {make_pictures()}));
+  stack = network->forward_segment(1, network->forward_segment(0, {make_images()}));
   const at::Tensor with = network->forward_segment(3, network->forward_segment(2, stack)).back();
   stack.back() = stack.back() + 1e-3;
   const at::Tensor other = network->forward_segment(3, network->forward_segment(2, stack)).back();
   EXPECT_FALSE(with.equal(other));
 }
 
-// A picture moved by a multiple of 2^depth gives the same logits, moved, as far as the border is out of sight.
-TEST(Unet, MovesWithThePicture) {
+// An image moved by a multiple of 2^depth gives the same logits, moved, as far as the border is out of sight.
+TEST(Unet, MovesWithTheImage) {
   const at::NoGradGuard no_grad;
   const auto network = make_golden();
   network->set_training(false);
-  at::Tensor picture = at::zeros({1, 3, 96, 96}, at::kDouble);
-  picture.slice(2, 40, 52).slice(3, 40, 52).copy_(make_pictures(12, 12).slice(0, 0, 1));
-  const at::Tensor here = network->forward(picture), there = network->forward(at::roll(picture, {8, -4}, {2, 3}));
+  at::Tensor image = at::zeros({1, 3, 96, 96}, at::kDouble);
+  image.slice(2, 40, 52).slice(3, 40, 52).copy_(make_images(12, 12).slice(0, 0, 1));
+  const at::Tensor here = network->forward(image), there = network->forward(at::roll(image, {8, -4}, {2, 3}));
   const auto middle = [](const at::Tensor& x) { return x.slice(2, 40, 60).slice(3, 36, 56); };
   const at::Tensor moved = middle(at::roll(here, {8, -4}, {2, 3}));
   EXPECT_LT((moved - middle(there)).abs().max().item<double>(), 1e-12 * here.abs().max().item<double>());
@@ -82,7 +82,7 @@ TEST(Unet, MovesWithThePicture) {
 
 TEST(Unet, StartsQuietly) {
   const at::NoGradGuard no_grad;
-  const at::Tensor logits = make_unet({})->forward(make_pictures(32, 32).to(at::kFloat));
+  const at::Tensor logits = make_unet({})->forward(make_images(32, 32).to(at::kFloat));
   EXPECT_NEAR(logits.std().item<double>(), std::sqrt(0.5), 0.4);  // of inputs whose mean square is 1/2, behind a ReLU
 }
 

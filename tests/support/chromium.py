@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A headless Chromium over a pipe, by its DevTools protocol: open a page, ask it things, press things, take pictures.
+"""A headless Chromium over a pipe, by its DevTools protocol: open a page, ask it things, press things, take images.
 Used by the tests and measurements of the report. No port is opened, nothing but Python's own library is needed."""
 import base64
 import json
@@ -121,7 +121,7 @@ class Browser:
             self.mouse("mouseMoved", x0 + (x1 - x0) * i / 5, y, button="left", buttons=1)
         self.mouse("mouseReleased", x1, y, button="left", clickCount=1)
 
-    def picture(self, path, whole=True):
+    def image(self, path, whole=True):
         height = self.ask("document.documentElement.scrollHeight") if whole else None
         clip = {"x": 0, "y": 0, "width": self.ask("innerWidth"), "height": height, "scale": 1} if whole else None
         shot = self.send("Page.captureScreenshot", captureBeyondViewport=whole, **({"clip": clip} if clip else {}))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of every decoder of pictures: its pixels are those of a golden table, and a part is that part of the
+// What holds of every decoder of images: its pixels are those of a golden table, and a part is that part of the
 // whole. Used by tests of the data room. No state.
 #pragma once
 
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "stoker/data/image_decode.h"
-#include "support/pictures.h"
+#include "stoker/data/decode/image_decode.h"
+#include "support/images.h"
 
 namespace stoker::testing {
 
@@ -46,8 +46,8 @@ inline int expect_goldens(const std::string& table, const std::filesystem::path&
   return cases;
 }
 
-// Regions of the picture at `path`, as many as `tries`, beside the whole picture decoded; both at 1 / shrink of its
-// size, or of the largest that the picture has.
+// Regions of the image at `path`, as many as `tries`, beside the whole image decoded; both at 1 / shrink of its
+// size, or of the largest that the image has.
 inline void expect_parts_of(const std::filesystem::path& path, int channels, int tries, int shrink = 1) {
   std::vector<std::byte> bytes;
   read_file(path, bytes);

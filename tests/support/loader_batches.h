@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "stoker/data/image_loader.h"
+#include "stoker/data/load/image_loader.h"
 
 namespace stoker::testing {
 

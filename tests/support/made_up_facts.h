@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan is made of, for tests of plans: facts of a small picture set, and what a user asked for.
+// What a plan is made of, for tests of plans: facts of a small image set, and what a user asked for.
 #pragma once
 
 #include <initializer_list>

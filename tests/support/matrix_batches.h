@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "stoker/data/image_loader.h"
+#include "stoker/data/load/image_loader.h"
 #include "support/sha256.h"
 
 namespace stoker::testing {

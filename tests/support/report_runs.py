@@ -34,7 +34,7 @@ class Run:
         (self.folder / "artifacts").mkdir(parents=True, exist_ok=True)
         self.steps, self.scalars = steps, list(scalars)
         self.csv, self.events = [COLUMNS + "".join("," + name for name in scalars)], []
-        values = {"model": ("cnn", "default", "small pictures"), "epochs": ("12", "default", ""), "batch": ("32", "default", "at least 100 steps an epoch"),
+        values = {"model": ("cnn", "default", "small images"), "epochs": ("12", "default", ""), "batch": ("32", "default", "at least 100 steps an epoch"),
                   "lr": ("0.2", "default", "found on CIFAR-10"), "precision": ("bf16", "measured", "4.1 ms a step, fp32 6.3 ms"),
                   "threads": ("2", "measured", "fastest of 1 and 2"), "seed": ("1", "default", ""), "label_smoothing": ("0", "default", "")}
         values.update({key: (str(value), "command line", "") for key, value in plan.items()})
@@ -107,7 +107,7 @@ def train(run, last, seed=1, speed=1.0, level=0.25, metric="accuracy", every=Non
             best = max(best, now)
 
 
-def pictures(run, count=24, size=28):
+def images(run, count=24, size=28):
     draw, items = random.Random(5), []
     for i in range(count):
         cx, cy, r = draw.uniform(9, 19), draw.uniform(9, 19), draw.uniform(5, 10)
@@ -115,7 +115,7 @@ def pictures(run, count=24, size=28):
         right, said = draw.sample(CLASSES, 2)
         items.append({"image": f"mistake-{i}.png", "caption": f"{said} {draw.randint(71, 99)} %\nis {right}", "good": False})
     run.artifact("mistakes", kind="gallery", title="Most confident mistakes", items=items)
-    run.artifact("examples", kind="gallery", title="Validation pictures", items=[{**each, "good": i % 7 != 3} for i, each in enumerate(items[:12])])
+    run.artifact("examples", kind="gallery", title="Validation images", items=[{**each, "good": i % 7 != 3} for i, each in enumerate(items[:12])])
 
 
 def confusion(run, classes, seed=3):
@@ -133,11 +133,11 @@ def image(folder, steps=600, classes=None, seed=1, speed=1.0, **plan):
     train(run, steps, seed, speed)
     run.evaluated(steps, "test", accuracy=0.892, top5=0.998, loss=0.38, macro_f1=0.8917)
     run.event("finding", text="validation: 500 of the 5000 training samples, balanced by class, seed 1")
-    run.event("finding", text="9 of the 1000 pictures of test are in train too, byte for byte: its figures flatter")
+    run.event("finding", text="9 of the 1000 images of test are in train too, byte for byte: its figures flatter")
     for name in ("best", "last"):
         run.checkpoint(name, steps)
     run.machine(resumed_at=[steps // 2])
-    pictures(run)
+    images(run)
     confusion(run, classes or CLASSES)
     return run.close("done")
 
@@ -203,7 +203,7 @@ def long(folder, steps=1_000_000):
     for name in ("best", "last"):
         run.checkpoint(name, steps)
     run.machine()
-    pictures(run)
+    images(run)
     confusion(run, [f"class {i:03}" for i in range(200)])
     step_lines = '\n'.join(f'{{"event":"step","epoch":0,"step":{i},"samples":32,"seconds":0.02,"data_wait":0.001,"lr":0.1,'
                            f'"memory_bytes":178257920,"scalars":{{"loss":1.25,"grad_norm":1.5,"skipped":0}}}}' for i in range(1, steps + 1))

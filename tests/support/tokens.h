@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/file.h"
-#include "support/pictures.h"
+#include "support/images.h"
 
 namespace stoker::testing {
 

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
-#include "stoker/tasks/image_classifier.h"
+#include "stoker/tasks/image/classifier.h"
 #include "stoker/tasks/registry.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::tasks {
 namespace {

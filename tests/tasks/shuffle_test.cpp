@@ -11,7 +11,7 @@
 #include "stoker/base/fmt.h"
 #include "stoker/tasks/registry.h"
 #include "stoker/tasks/sampling.h"
-#include "support/picture_set.h"
+#include "support/image_set.h"
 
 namespace stoker::tasks {
 namespace {
@@ -31,12 +31,12 @@ struct Data {
   core::TaskValues own;
 };
 
-const std::vector<Data> kData{{"image_classification", "mlp", "pictures", {}},
+const std::vector<Data> kData{{"image_classification", "mlp", "images", {}},
                               {"tabular", "tabular_mlp", "table.csv", {{"target", "kind"}}},
                               {"language_model", "gpt", "text.txt", {{"context", "8"}}}};
 
 void write_data(const TempFolder& folder) {
-  stoker::testing::write_striped_set(folder, "pictures/", 8);
+  stoker::testing::write_striped_set(folder, "images/", 8);
   std::string table = "size,kind\n", text;
   for (int row = 0; row < 60; ++row) {
     table += fmt::format("{},{}\n", row * 17 % 60, row % 2 == 0 ? "even" : "odd");

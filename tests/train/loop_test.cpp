@@ -34,7 +34,7 @@ using Log = std::vector<std::string>;
 
 constexpr std::int64_t kEpochSteps = 4;
 
-// Epochs of four batches, from a position on. before: called for each; nan_from: steps whose pictures hold a NaN.
+// Epochs of four batches, from a position on. before: called for each; nan_from: steps whose images hold a NaN.
 class ToySource final : public core::BatchSource {
  public:
   explicit ToySource(core::Position start, std::function<void(core::Position)> before = {},

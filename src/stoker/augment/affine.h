@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotation, translation, scale and shear about the picture's centre, bilinear, as torchvision's RandomAffine and affine
+// Rotation, translation, scale and shear about the image's centre, bilinear, as torchvision's RandomAffine and affine
 // have them. An operation (operation.h). Thread-safe as long as every thread has a scratch of its own.
 #pragma once
 
@@ -19,7 +19,7 @@ struct Affine {
   double min_scale = 1, max_scale = 1;           // 0.05 ... 20
   double shear_x = 0, shear_y = 0;               // degrees to either side; 0 ... 80
   double probability = 1;                        // that anything is done
-  std::array<std::uint8_t, 3> fill = {0, 0, 0};  // what lies outside the picture; the first alone for grey
+  std::array<std::uint8_t, 3> fill = {0, 0, 0};  // what lies outside the image; the first alone for grey
 };
 
 // One motion, in torchvision.transforms.v2.functional.affine's terms: degrees clockwise, pixels, factor, degrees.
@@ -40,7 +40,7 @@ void check(const Affine& affine);
 [[nodiscard]] AffineDraw affine_draw(const Motion& motion, int width, int height, std::array<std::uint8_t, 3> fill);
 // Empty where nothing is to be done.
 [[nodiscard]] std::optional<AffineDraw> draw(const Affine& affine, int width, int height, const DrawKey& key);
-// Positions are rounded to 2^-11 of a pixel: two 11-bit weights and 8 bits of pixel fill an int32. Outside the picture
+// Positions are rounded to 2^-11 of a pixel: two 11-bit weights and 8 bits of pixel fill an int32. Outside the image
 // is the fill colour, also for the neighbours that a pixel at its edge is mixed of.
 void execute(const AffineDraw& drawn, Pixels pixels, PixelScratch& scratch);
 

@@ -32,8 +32,8 @@ void check(const Blur& blur);
 [[nodiscard]] BlurDraw blur_draw(int kernel, double sigma);
 // Empty where nothing is to be done.
 [[nodiscard]] std::optional<BlurDraw> draw(const Blur& blur, const DrawKey& key);
-// Across, then down; between them a pixel has 8 more bits. Beyond the edge the picture goes on mirrored, the edge's
-// own pixels once (torch's "reflect"); unlike there the picture may be smaller than the kernel, and is mirrored again.
+// Across, then down; between them a pixel has 8 more bits. Beyond the edge the image goes on mirrored, the edge's
+// own pixels once (torch's "reflect"); unlike there the image may be smaller than the kernel, and is mirrored again.
 void execute(const BlurDraw& drawn, Pixels pixels, PixelScratch& scratch);
 
 }  // namespace stoker::augment

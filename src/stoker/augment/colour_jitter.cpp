@@ -41,7 +41,7 @@ std::int64_t luma_sum(Pixels pixels) {
   return sum;
 }
 
-// Away from, or towards, the mean luma of the picture.
+// Away from, or towards, the mean luma of the image.
 void contrast(Pixels pixels, std::int32_t factor) {
   scale(pixels, factor, static_cast<std::int32_t>(luma_sum(pixels) * (kOne - factor) / pixels.count()));
 }

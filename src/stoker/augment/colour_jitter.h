@@ -41,7 +41,7 @@ void check(const ColourJitter& jitter);
 [[nodiscard]] ColourStep colour_step(Adjust what, double value);
 // Empty where nothing is to be done.
 [[nodiscard]] std::optional<ColourDraw> draw(const ColourJitter& jitter, const DrawKey& key);
-// Each step as torchvision's adjust_*, fractions cut off as there. A picture of one channel has no saturation or hue.
+// Each step as torchvision's adjust_*, fractions cut off as there. An image of one channel has no saturation or hue.
 void execute(const ColourDraw& drawn, Pixels pixels);
 
 }  // namespace stoker::augment

@@ -14,7 +14,7 @@ namespace stoker::augment {
 
 struct Erase {
   double probability = 0.5;                       // that it is done
-  double min_area = 0.02, max_area = 0.33;        // of the rectangle, as a share of the picture's
+  double min_area = 0.02, max_area = 0.33;        // of the rectangle, as a share of the image's
   double min_ratio = 0.3, max_ratio = 3.3;        // height / width, drawn evenly in its logarithm
   std::array<std::uint8_t, 3> value = {0, 0, 0};  // the paint; the first alone for grey
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A colour picture loses its colours, as with torchvision's RandomGrayscale. An operation (operation.h).
+// A colour image loses its colours, as with torchvision's RandomGrayscale. An operation (operation.h).
 // Thread-safe: no state.
 #pragma once
 
@@ -22,7 +22,7 @@ struct GreyDraw {
 void check(const Grey& grey);
 // Empty where nothing is to be done.
 [[nodiscard]] std::optional<GreyDraw> draw(const Grey& grey, const DrawKey& key);
-// Every channel becomes the luma (luma.h); a picture of one channel stays as it is.
+// Every channel becomes the luma (luma.h); an image of one channel stays as it is.
 void execute(const GreyDraw& drawn, Pixels pixels);
 
 }  // namespace stoker::augment

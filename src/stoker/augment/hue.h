@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hue of a colour picture, turned. Used by colour_jitter. Thread-safe: no state.
+// The hue of a colour image, turned. Used by colour_jitter. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture in host memory: 8 bits a channel, rows from top to bottom, channels interleaved (HWC). The decoders fill
+// An image in host memory: 8 bits a channel, rows from top to bottom, channels interleaved (HWC). The decoders fill
 // it, the policies read it. Plain values: one thread at a time.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
-// A loan of somebody's pixels, possibly a rectangle within a wider picture.
+// A loan of somebody's pixels, possibly a rectangle within a wider image.
 struct ImageView {
   const std::uint8_t* pixels = nullptr;
   int width = 0;
@@ -31,7 +31,7 @@ struct ImageView {
   [[nodiscard]] ImageView part(int left, int top, int part_width, int part_height) const {
     return {row(top) + static_cast<std::ptrdiff_t>(left) * channels, part_width, part_height, channels, stride};
   }
-  // The whole picture of which this is the rectangle at (left, top), and of which no other pixel may be read.
+  // The whole image of which this is the rectangle at (left, top), and of which no other pixel may be read.
   [[nodiscard]] ImageView as_part_of(int whole_width, int whole_height, int left, int top) const {
     const auto before = static_cast<std::uintptr_t>(top * stride + static_cast<std::ptrdiff_t>(left) * channels);
     const auto address = reinterpret_cast<std::uintptr_t>(pixels) - before;  // maybe nobody's memory
@@ -46,7 +46,7 @@ struct Image {
   std::vector<std::uint8_t> pixels;  // height * width * channels, without gaps; maybe slack behind them
 
   // New size; keeps the memory it has. The pixels' values are then of no use. slack: bytes beyond them, kSlack for
-  // whom view() will be handed out as a part of a larger picture.
+  // whom view() will be handed out as a part of a larger image.
   void reshape(int new_width, int new_height, int new_channels, std::size_t slack = 0) {
     width = new_width, height = new_height, channels = new_channels;
     pixels.resize(static_cast<std::size_t>(new_width) * static_cast<std::size_t>(new_height) *

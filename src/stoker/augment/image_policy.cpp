@@ -12,7 +12,7 @@ namespace stoker::augment {
 namespace {
 
 constexpr int kMaxSide = 16384;   // of an output; bounds the memory of a batch row
-constexpr double kLongest = 1e9;  // of a scaled picture, of which only a window is computed: keeps int from overflowing
+constexpr double kLongest = 1e9;  // of a scaled image, of which only a window is computed: keeps int from overflowing
 constexpr int kTries = 10;        // torchvision's RandomResizedCrop.get_params
 
 // Python's round(): halves go to the even neighbour.
@@ -101,7 +101,7 @@ std::pair<int, int> source_span(int size, double from, double to, int scaled, in
   return {std::max(static_cast<int>(low), 0), static_cast<int>(std::min(std::ceil(high), static_cast<double>(size)))};
 }
 
-// The part of the scaled picture that the output covers.
+// The part of the scaled image that the output covers.
 Region window_of(const ImagePolicy& policy, const ImageDraw& drawn) {
   const int left = std::max(drawn.offset_x, 0), right = std::min(drawn.offset_x + policy.out_width, drawn.scaled_width);
   const int top = std::max(drawn.offset_y, 0),
@@ -124,7 +124,7 @@ void check(const ImagePolicy& policy) {
     side("resize", policy.resize, std::max(policy.out_width, policy.out_height));
   }
   if (policy.crop == Crop::kPad) {
-    const int most = std::min(policy.out_width, policy.out_height) - 1;  // so that some of the picture is always seen
+    const int most = std::min(policy.out_width, policy.out_height) - 1;  // so that some of the image is always seen
     if (policy.pad < 0 || policy.pad > most) {
       fail<ConfigError>("augment.policy", "pad must be in 0 ... {} for {}x{} pixels, got {}", most, policy.out_width,
                         policy.out_height, policy.pad);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to a picture between the decoder and its row of the batch: cropped, scaled, padded, mirrored, and
+// What happens to an image between the decoder and its row of the batch: cropped, scaled, padded, mirrored, and
 // changed by a list of operations. First the parameters are drawn from the counter RNG (a function of seed, epoch and
 // sample alone), then they are executed. Used by data::SampleReader. Thread-safe as long as every thread has a scratch
 // of its own.
@@ -17,11 +17,11 @@
 namespace stoker::augment {
 
 enum class Crop {
-  kNone,           // the whole picture, scaled to the output size
+  kNone,           // the whole image, scaled to the output size
   kResizeCentre,   // evaluation: short side scaled to `resize`, then the centre (torchvision's Resize + CenterCrop)
   kRandomResized,  // training: a random rectangle, scaled to the output size (torchvision's RandomResizedCrop)
-  kPad,  // training, small pictures: scaled to the output size if need be, `pad` black pixels around it, and a
-         // random rectangle of the output size of that (torchvision's RandomCrop(size, padding=pad))
+  kPad,            // training, small images: scaled to the output size if need be, `pad` black pixels around it, and a
+                   // random rectangle of the output size of that (torchvision's RandomCrop(size, padding=pad))
 };
 
 struct ImagePolicy {
@@ -33,20 +33,20 @@ struct ImagePolicy {
   bool flip = false;        // mirror left to right, every second sample
   bool alternate = false;   // flip: which ones is drawn for epoch 0; from then on every sample is mirrored anew every
                             // epoch, so that two epochs show both sides of each (Jordan 2024, airbench)
-  double min_scale = 0.08;  // kRandomResized: area of the rectangle, as a share of the picture's; also set there
+  double min_scale = 0.08;  // kRandomResized: area of the rectangle, as a share of the image's; also set there
   double max_scale = 1;
   double min_ratio = 3.0 / 4;  // kRandomResized: width / height
   double max_ratio = 4.0 / 3;
   Interpolation interpolation = Interpolation::kBilinear;
-  bool shrink = false;  // a picture may come at 1/2, 1/4 or 1/8 of its size where it is scaled down that far: other
+  bool shrink = false;  // an image may come at 1/2, 1/4 or 1/8 of its size where it is scaled down that far: other
                         // pixels, but less to decode
-  std::vector<Operation> operations = {};  // on the cropped and mirrored picture, one after the other
+  std::vector<Operation> operations = {};  // on the cropped and mirrored image, one after the other
 };
 
 // ConfigError that names the field if the policy cannot be carried out.
 void check(const ImagePolicy& policy);
 
-// What was drawn: the rectangle of the source, the size it is scaled to, where in the scaled picture the output
+// What was drawn: the rectangle of the source, the size it is scaled to, where in the scaled image the output
 // begins (outside of it is black), whether it is mirrored, and what is done to it then.
 struct ImageDraw {
   int left = 0, top = 0, width = 0, height = 0;
@@ -65,7 +65,7 @@ struct ImageDraw {
 [[nodiscard]] int largest_shrink(const ImagePolicy& policy, const ImageDraw& drawn, int most);
 
 // The pixels of the source that execute() reads, at most: those of the rectangle that its window into the scaled
-// picture needs. Nothing else has to be decoded. Empty (0 x 0) if the output lies wholly outside.
+// image needs. Nothing else has to be decoded. Empty (0 x 0) if the output lies wholly outside.
 [[nodiscard]] Region needed(const ImagePolicy& policy, const ImageDraw& drawn);
 
 // Writes out_height * out_width * channels bytes (HWC) to out, which must have exactly that size: the rectangle, scaled

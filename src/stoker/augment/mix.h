@@ -49,10 +49,10 @@ struct BlockDraw {
   bool operator==(const BlockDraw&) const = default;
 };
 
-// width, height: of the rows' pictures. The rectangle is torchvision's: its half sides are rounded down, it is cut at
-// the picture's edges, and share is what it leaves.
+// width, height: of the rows' images. The rectangle is torchvision's: its half sides are rounded down, it is cut at
+// the image's edges, and share is what it leaves.
 [[nodiscard]] BlockDraw draw(const Mix& mix, int width, int height, const MixKey& key);
-// first: the first row of the block; the others follow without gaps, each a picture like it. In place: only one row is
+// first: the first row of the block; the others follow without gaps, each an image like it. In place: only one row is
 // copied, the one that the cycle begins with. A mean is rounded to the nearest, halves up.
 void execute(const BlockDraw& drawn, Pixels first, std::vector<std::uint8_t>& scratch);
 

@@ -16,7 +16,7 @@ namespace stoker::augment {
 inline constexpr int kWeightBits = 32 - 8 - 2;  // 8 bits of pixel, 2 of headroom: Pillow's PRECISION_BITS
 inline constexpr int kTapGroup = 4;             // what the number of taps and of outputs is rounded up to
 
-// A picture that rows are placed in, without gaps: where it begins, and where in it the first of them does.
+// An image that rows are placed in, without gaps: where it begins, and where in it the first of them does.
 struct Placing {
   std::uint8_t* pixels = nullptr;
   std::ptrdiff_t stride = 0;  // bytes of a row
@@ -44,7 +44,7 @@ struct PixelKernels {
   // written to each of out's rows.
   void (*mix_rows)(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t bytes, const AxisWeights& down,
                    std::uint8_t* out, std::ptrdiff_t out_stride);
-  // A whole picture: black but for the source's rows, which lie in it as they are or from right to left.
+  // A whole image: black but for the source's rows, which lie in it as they are or from right to left.
   void (*place_rows)(ImageView source, bool mirrored, const Placing& out);
 };
 
@@ -56,7 +56,7 @@ struct PixelKernels {
 
 // Every family that this processor can run, plain_kernels() first.
 [[nodiscard]] std::span<const PixelKernels* const> runnable_kernels();
-// The family that resizes a small picture fastest on this processor. Measured at the first call, in about 0.2 ms.
+// The family that resizes a small image fastest on this processor. Measured at the first call, in about 0.2 ms.
 [[nodiscard]] const PixelKernels& fastest_kernels();
 
 }  // namespace stoker::augment

@@ -71,7 +71,7 @@ void weigh(int source_size, float in0, float in1, int scaled, int first, int out
 }
 
 // Where source rows first ... first + count - 1 lie, for a reader of their columns left ... right - 1 that goes kSlack
-// bytes beyond: the rows at the end of the picture are copied.
+// bytes beyond: the rows at the end of the image are copied.
 void point_to_rows(ImageView source, int first, int count, int left, int right, ResizeScratch& scratch) {
   const std::ptrdiff_t bytes = static_cast<std::ptrdiff_t>(source.width) * source.channels;
   const std::uint8_t* end = source.row(source.height - 1) + bytes;
@@ -100,12 +100,12 @@ void check(ImageView source, const Box& box, int width, int height, const Region
   }
   if (!(box.left >= 0 && box.top >= 0 && box.left < box.right && box.top < box.bottom && box.right <= source.width &&
         box.bottom <= source.height)) {
-    fail<ConfigError>("augment.resize", "box [{}, {}) x [{}, {}) is not within a picture of {}x{}", box.left, box.right,
+    fail<ConfigError>("augment.resize", "box [{}, {}) x [{}, {}) is not within an image of {}x{}", box.left, box.right,
                       box.top, box.bottom, source.width, source.height);
   }
   if (window.left < 0 || window.top < 0 || window.width < 1 || window.height < 1 ||
       window.width > width - window.left || window.height > height - window.top) {
-    fail<ConfigError>("augment.resize", "window {}x{} at ({}, {}) is not within a picture of {}x{}", window.width,
+    fail<ConfigError>("augment.resize", "window {}x{} at ({}, {}) is not within an image of {}x{}", window.width,
                       window.height, window.left, window.top, width, height);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Antialiased resize in integer arithmetic, bilinear or bicubic: the 8-bit algorithm of Pillow
-// (src/libImaging/Resample.c), so that pictures come out as they do in Python, bit for bit, on every machine. Used by
+// (src/libImaging/Resample.c), so that images come out as they do in Python, bit for bit, on every machine. Used by
 // image_policy. Thread-safe as long as every thread has a ResizeScratch of its own.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace stoker::augment {
 
 struct PixelKernels;
 
-// By what the pixels around a place are weighed, stretched by the scale where a picture is made smaller.
+// By what the pixels around a place are weighed, stretched by the scale where an image is made smaller.
 enum class Interpolation {
   kBilinear,  // a triangle
   kBicubic,   // Keys 1981 with a = -0.5: goes below zero, so that edges stay sharper
@@ -48,13 +48,13 @@ struct AxisWeights {
   std::vector<std::uint32_t> high;  // the same of the bits above, signed
 
   // What quad_kernels() make of them.
-  struct Group {            // 16 values of a row that are computed together
+  struct LaneGroup {        // 16 values of a row that are computed together
     int begin = 0;          // byte of the source row that the first of their quads is made of
     int quads = 0;          // of taps
     std::size_t table = 0;  // where theirs begin in `tables`
   };
   std::vector<std::uint32_t> digits;  // [entries * taps]: of four taps their low digits, middle and high ones; nothing
-  std::vector<Group> groups;          // of the axis across; empty if the source pixels of one do not fit a vector
+  std::vector<LaneGroup> groups;      // of the axis across; empty if the source pixels of one do not fit a vector
   std::vector<std::uint8_t> tables;   // of each quad of a group: which bytes of the row it takes, and their digits
 };
 
@@ -71,7 +71,7 @@ struct ResizeScratch {
 
 // Scales box of source to scaled_width x scaled_height and writes the window of the result to out, nothing else being
 // computed or read: rows of out_stride bytes, window.width * channels of them used; mirrored: from right to left. The
-// window must lie within the scaled picture and the box within the source; every size at least 1, channels 1 ... 4;
+// window must lie within the scaled image and the box within the source; every size at least 1, channels 1 ... 4;
 // ConfigError otherwise.
 void resize(ImageView source, const Box& box, int scaled_width, int scaled_height, const Region& window, bool mirrored,
             std::uint8_t* out, std::ptrdiff_t out_stride, ResizeScratch& scratch,

@@ -344,7 +344,7 @@ HWY_INLINE void mirror_rgb(const std::uint8_t* row, int width, std::uint8_t* out
   std::memcpy(out + width * 3 - 15, last, 15);  // some of them once more
 }
 
-// At least a block, without a call, which for a row of a small picture takes longer than the copy.
+// At least a block, without a call, which for a row of a small image takes longer than the copy.
 HWY_INLINE void copy_bytes(const std::uint8_t* in, std::size_t count, std::uint8_t* out) {
   for (std::size_t i = 0; i + kBlock <= count; i += kBlock) {
     std::memcpy(out + i, in + i, kBlock);

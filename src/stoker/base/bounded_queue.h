@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bounded hand-over between threads: producers wait while it is full, consumers while it is empty. Used by
-// device::Prefetcher and device::ResidentRows. It has all its memory from the start, so that a thread that has an error
-// to hand over can. Every member may be called from any thread.
+// device::Prefetcher and resident::ResidentRows. It has all its memory from the start, so that a thread that has an
+// error to hand over can. Every member may be called from any thread.
 #pragma once
 
 #include <condition_variable>

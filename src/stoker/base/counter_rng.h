@@ -19,10 +19,10 @@ enum class RandomOp : std::uint16_t {
   kFlip = 4,
   kColour = 5,
   kMix = 6,
-  kInit = 7,     // initial weights
-  kPicture = 8,  // which pictures are shown to people
-  kWindow = 9,   // where an epoch's windows of a text begin
-  kToken = 10,   // the next token of a generated text
+  kInit = 7,    // initial weights
+  kImage = 8,   // which images are shown to people
+  kWindow = 9,  // where an epoch's windows of a text begin
+  kToken = 10,  // the next token of a generated text
   kAffine = 11,
   kGrey = 12,
   kBlur = 13,

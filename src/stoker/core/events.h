@@ -88,7 +88,7 @@ struct Finding {
   std::string text;
 };
 
-// A picture, table or text for people, stored under the run's artifacts/.
+// An image, table or text for people, stored under the run's artifacts/.
 struct Artifact {
   std::int64_t step = 0;
   std::string name;

@@ -19,6 +19,15 @@ class Backends final : public Registry {
     backends_[kind] = std::move(backend);
     reasons_.erase(kind);
   }
+  void offer_function(std::string name, AnyFunction function) override {
+    const std::lock_guard lock(mutex_);
+    functions_.insert_or_assign(std::move(name), function);
+  }
+  AnyFunction find_function(std::string_view name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = functions_.find(name);
+    return found == functions_.end() ? nullptr : found->second;
+  }
   void refuse(c10::DeviceType kind, std::string reason) override {
     const std::lock_guard lock(mutex_);
     reasons_[kind] = std::move(reason);
@@ -41,6 +50,7 @@ class Backends final : public Registry {
   mutable std::mutex mutex_;
   std::map<c10::DeviceType, std::unique_ptr<Backend>> backends_;  // entries stay for good: callers hold references
   std::map<c10::DeviceType, std::string> reasons_;
+  std::map<std::string, AnyFunction, std::less<>> functions_;
 };
 
 // Never destroyed: at exit the driver may be gone before us, and destroying CUDA objects then crashes.
@@ -52,6 +62,8 @@ Backends& backends() {
 }  // namespace
 
 Registry& registry() { return backends(); }
+
+AnyFunction find_function(std::string_view name) { return backends().find_function(name); }
 
 Backend* find_backend(c10::DeviceType kind) { return backends().find(kind); }
 

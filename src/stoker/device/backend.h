@@ -54,8 +54,7 @@ class Event {
   [[nodiscard]] virtual double elapsed_ms(const Event& earlier) const = 0;
 };
 
-class CopyStream;      // device/copy_stream.h
-struct PictureGather;  // device/picture_gather.h
+class CopyStream;  // device/copy_stream.h
 
 class Backend {
  public:
@@ -76,10 +75,6 @@ class Backend {
   // The device's stream for copies beside the current one's work: all that are made share it, and what they allocate.
   // Null for a CPU, where nothing is copied.
   [[nodiscard]] virtual std::unique_ptr<CopyStream> make_copy_stream(c10::Device device) const = 0;
-  // Whether it can do the next one; a CUDA library that was built without nvcc cannot.
-  [[nodiscard]] virtual bool can_gather() const = 0;
-  // Makes a batch of pictures that lie on the device, in its current stream.
-  virtual void gather(const PictureGather& work, c10::Device device) const = 0;
   // core::divide_terms() and core::judge() on the device's numbers, each one kernel in its current stream. judge() sets
   // the divisor, too.
   virtual void divide_terms(const core::LossWork& work, c10::Device device) const = 0;
@@ -94,15 +89,21 @@ class Backend {
 // The same without the error: null if that kind is missing.
 [[nodiscard]] Backend* find_backend(c10::DeviceType kind);
 
+using AnyFunction = void (*)();  // of another type: whoever asks for it casts it back
+
 // What libstoker_cuda is handed when it is loaded, so that it registers with the executable and not with a copy of its
 // own. Either offers a backend or says why it cannot.
 class Registry {
  public:
   virtual ~Registry() = default;
   virtual void offer(c10::DeviceType kind, std::unique_ptr<Backend> backend) = 0;
+  // A function for a room above this one, by the name that the room gives it ("resident.gather").
+  virtual void offer_function(std::string name, AnyFunction function) = 0;
   virtual void refuse(c10::DeviceType kind, std::string reason) = 0;
 };
 [[nodiscard]] Registry& registry();
+// What libstoker_cuda offered under that name; null: nothing.
+[[nodiscard]] AnyFunction find_function(std::string_view name);
 // Why the kind is missing, in words; empty if it is there.
 [[nodiscard]] std::string missing_reason(c10::DeviceType kind);
 

@@ -11,7 +11,6 @@
 #include "stoker/core/step_work.h"
 #include "stoker/device/copy_stream.h"
 #include "stoker/device/cpu_quota.h"
-#include "stoker/device/picture_gather.h"
 #include "stoker/device/process_facts.h"
 
 namespace stoker::device {
@@ -64,9 +63,6 @@ class CpuBackend final : public Backend {
     return std::make_unique<CpuEvent>(timing);
   }
   std::unique_ptr<CopyStream> make_copy_stream(c10::Device) const override { return nullptr; }
-
-  bool can_gather() const override { return true; }
-  void gather(const PictureGather& work, c10::Device) const override { gather_on_cpu(work); }
 
   void divide_terms(const core::LossWork& work, c10::Device) const override { core::divide_terms(work); }
   void judge(const core::VerdictWork& work, c10::Device) const override {

@@ -19,7 +19,6 @@
 #include "stoker/device/copy_stream.h"
 #include "stoker/device/cuda_entry.h"
 #include "stoker/device/nvml_cuda.h"
-#include "stoker/device/resident_cuda.h"
 #include "stoker/device/step_kernels_cuda.h"
 
 namespace stoker::device {
@@ -157,13 +156,6 @@ class CudaBackend final : public Backend {
     return std::make_unique<CudaCopyStream>(found->second);
   }
 
-  bool can_gather() const override { return cuda_gather != nullptr; }
-  void gather(const PictureGather& work, c10::Device device) const override {
-    const c10::cuda::CUDAGuard guard(resolved(device));
-    const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream(resolved(device));
-    check(static_cast<cudaError_t>(cuda_gather(work, stream.stream())), "the picture kernel's launch");
-  }
-
   void divide_terms(const core::LossWork& work, c10::Device device) const override {
     const c10::cuda::CUDAGuard guard(resolved(device));
     check(static_cast<cudaError_t>(launch_divide_terms(work, stream(device))), "the loss kernel's launch");
@@ -242,6 +234,9 @@ void stoker_cuda_register(stoker::device::Registry& registry) {
     try {
       at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);  // the caching allocator exists from here on
       registry.offer(c10::DeviceType::CUDA, std::make_unique<stoker::device::CudaBackend>());
+      for (const auto* each = stoker::device::CudaFunction::first; each != nullptr; each = each->next) {
+        registry.offer_function(each->name, each->function);
+      }
       return;
     } catch (const std::exception& error) {
       reason = fmt::format("torch cannot start CUDA: {}", error.what());

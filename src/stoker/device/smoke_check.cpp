@@ -104,7 +104,7 @@ void check_inputs(const core::Trainable& model, const core::Batch& batch, c10::D
     if (input.is_floating_point() && !at::isfinite(input).all().item<bool>()) {
       fail<DataError>("device.smoke_check",
                       "model input {} ({}) holds values that are not finite; "
-                      "look at the pictures and at the mean and deviation they are normalised with",
+                      "look at the images and at the mean and deviation they are normalised with",
                       i, describe(input));
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times a few of the run's own steps and evaluation batches before step 1, for the budget that time= sets. Weights and
-// statistics stay as they were; pictures that were decoded may stay in memory, where the run finds them. One thread.
+// statistics stay as they were; images that were decoded may stay in memory, where the run finds them. One thread.
 #pragma once
 
 #include "stoker/train/time_budget.h"

@@ -91,14 +91,14 @@ class OneThreadLess {
 };
 
 // A batch whose answers are under way from the device to the host.
-struct Asked {
+struct PendingAnswers {
   std::vector<Prediction> predictions;
   tasks::Answers answers;  // float64 on the CPU, there once arrived is over
   std::unique_ptr<device::Event> arrived;
 };
 
-Asked ask(LoadedModel& loaded, const core::Batch& input, std::vector<tasks::UnlabelledSample> samples) {
-  Asked asked{{}, loaded.model->answers(loaded.model->forward(loaded.model->inputs(input))), nullptr};
+PendingAnswers ask(LoadedModel& loaded, const core::Batch& input, std::vector<tasks::UnlabelledSample> samples) {
+  PendingAnswers asked{{}, loaded.model->answers(loaded.model->forward(loaded.model->inputs(input))), nullptr};
   if (!asked.answers.values.defined()) {
     fail<ConfigError>("job.predict", "{}: a model for {} that gives no answers to predict",
                       printable(loaded.checkpoint.native()), loaded.card.task);
@@ -156,7 +156,7 @@ void predict(LoadedModel& loaded, tasks::UnlabelledSource& source, int top_k, st
   const at::ScalarType dtype = precision::autocast_dtype(loaded.card.precision);
   const bool mixed = dtype != at::kFloat;
   const precision::AutocastGuard autocast(loaded.device().type(), mixed ? dtype : at::kBFloat16, mixed);
-  const auto finish = [&](Asked& asked) {
+  const auto finish = [&](PendingAnswers& asked) {
     asked.arrived->wait();
     fill(asked.predictions, asked.answers, top_k);
     std::ranges::for_each(asked.predictions, take);
@@ -165,7 +165,7 @@ void predict(LoadedModel& loaded, tasks::UnlabelledSource& source, int top_k, st
   auto reading = std::make_unique<ReadAhead>(source, batch);
   ReadAhead& read = *reading;
   const auto batches = device::prefetched(std::move(reading), loaded.device(), /*once=*/true);
-  std::optional<Asked> before;  // while its answers are used, the device has the next batch
+  std::optional<PendingAnswers> before;  // while its answers are used, the device has the next batch
   const auto next = [&] {
     try {
       return batches->next();
@@ -177,7 +177,7 @@ void predict(LoadedModel& loaded, tasks::UnlabelledSource& source, int top_k, st
     }
   };
   while (const std::optional<core::Batch> input = next()) {
-    Asked asked = ask(loaded, *input, read.samples());
+    PendingAnswers asked = ask(loaded, *input, read.samples());
     if (before) {
       finish(*before);
     }

@@ -10,7 +10,7 @@
 #include "stoker/base/csv_cell.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/data/csv.h"
+#include "stoker/data/table/csv.h"
 
 namespace stoker::job {
 

@@ -14,7 +14,6 @@
 #include "stoker/device/placement.h"
 #include "stoker/device/prefetcher.h"
 #include "stoker/device/process_facts.h"
-#include "stoker/device/resident_source.h"
 #include "stoker/device/smoke_check.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/safetensors.h"
@@ -27,6 +26,8 @@
 #include "stoker/models/registry.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
+#include "stoker/resident/gatherer.h"
+#include "stoker/resident/source.h"
 #include "stoker/tasks/registry.h"
 #include "stoker/train/measure.h"
 
@@ -102,8 +103,8 @@ train::Facts gather_facts(const Request& request, const tasks::Task& task, const
   question.batch = asked("batch").empty() ? 0 : std::stoll(asked("batch"));
   question.weights = !asked("weights").empty();
   question.cuda = choice.device.is_cuda();
-  if (const device::Backend& backend = device::backend_for(choice.device); question.cuda && backend.can_gather()) {
-    question.device_memory = backend.memory(choice.device).free;
+  if (question.cuda && resident::find_gatherer(choice.device.type()) != nullptr) {
+    question.device_memory = device::backend_for(choice.device).memory(choice.device).free;
   }
   question.memory = std::min(device::machine_facts().available_bytes, device::memory_limit_bytes());
   train::Facts facts;
@@ -235,7 +236,7 @@ train::EpochTime take_wider(Setup& setup, const Request& request, const train::F
   setup.model = build_model(setup);
   settle_speed(setup, request, facts, nullptr, say);
   train::EpochTime its_time = time_epoch(setup);
-  // The first trial's pictures are decoded by now: what they took comes once in this run, too.
+  // The first trial's images are decoded by now: what they took comes once in this run, too.
   its_time.first = std::max(its_time.first, its_time.later + time.first - time.later);
   const double fitting = train::epochs_in_time(setup.plan, facts.train_samples, its_time);
   if (fitting < kWidthPays) {
@@ -277,12 +278,12 @@ std::unique_ptr<core::BatchSource> Setup::training_source(core::Position start) 
   request.drop_tail = plan.tail == "drop";
   request.start = start;
   auto batches = device::prefetched(task->training_batches(request), device);
-  auto pictures =
-      device.is_cuda() && device::backend_for(device).can_gather() ? task->resident_pictures(request) : nullptr;
-  if (!pictures) {
+  auto images =
+      device.is_cuda() && resident::find_gatherer(device.type()) != nullptr ? task->resident_images(request) : nullptr;
+  if (!images) {
     return batches;
   }
-  return std::make_unique<device::ResidentSource>(std::move(batches), std::move(pictures), device, start, remarks);
+  return std::make_unique<resident::ResidentSource>(std::move(batches), std::move(images), device, start, remarks);
 }
 
 std::unique_ptr<core::BatchSource> Setup::evaluation_source(tasks::Split split) const {

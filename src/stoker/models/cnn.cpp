@@ -33,7 +33,7 @@ std::function<at::Tensor(const at::Tensor&)> make_residual(NetworkBuilder& build
 
 std::unique_ptr<Network> make_cnn(const ModelOptions& options, const CnnShape& shape) {
   if (options.image_size < 8) {
-    fail<ConfigError>("models.cnn", "pictures must be at least 8 pixels wide, got image_size={}; use model=mlp",
+    fail<ConfigError>("models.cnn", "images must be at least 8 pixels wide, got image_size={}; use model=mlp",
                       options.image_size);
   }
   NetworkBuilder builder(options.seed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default for small pictures (up to 96 pixels): a residual network cut for accuracy per second on a few CPU cores.
+// The default for small images (up to 96 pixels): a residual network cut for accuracy per second on a few CPU cores.
 // Called by the registry.
 #pragma once
 

@@ -15,7 +15,7 @@
 namespace stoker::models {
 namespace {
 
-// An input in the dtype of the weights that meet it first: a half model takes float32 pictures. Under autocast weights
+// An input in the dtype of the weights that meet it first: a half model takes float32 images. Under autocast weights
 // are float32, and the operators themselves cast.
 at::Tensor in_dtype_of(const at::Tensor& weight, const at::Tensor& x) {
   const bool same = x.scalar_type() == weight.scalar_type();
@@ -71,7 +71,7 @@ at::Tensor BatchNorm2d::operator()(const at::Tensor& x) const {
   if (by_batch && x.numel() > 0 && x.numel() == x.size(1)) {
     fail<DataError>("models.batch_norm",
                     "one value per channel cannot be normalised in training ({}): use batches of at least 2 samples, "
-                    "leave out the last batch if it holds one, or larger pictures",
+                    "leave out the last batch if it holds one, or larger images",
                     core::describe(x));
   }
   return at::batch_norm(x, weight, bias, running_mean, running_var, by_batch, momentum, kEps, /*cudnn_enabled=*/true);

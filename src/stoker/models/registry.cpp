@@ -38,7 +38,7 @@ Registry& registry() {
     add(
         "cnn48", "cnn with 48 channels in its stem for 32", [](auto& o) { return make_cnn(o, kCnn48); }, "cnn64");
     add("cnn64", "cnn with 64 channels in its stem", [](auto& o) { return make_cnn(o, kCnn64); });
-    add("resnet18", "11.7 M parameters: the default for larger pictures", make_resnet18);
+    add("resnet18", "11.7 M parameters: the default for larger images", make_resnet18);
     add("resnet34", "21.8 M parameters", make_resnet34);
     add("resnet50", "25.6 M parameters, bottleneck blocks", make_resnet50);
     return made;

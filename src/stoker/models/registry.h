@@ -16,7 +16,7 @@ namespace stoker::models {
 struct ModelOptions {
   int classes = 10;
   int channels = 3;        // of the input: 1 grey, 3 colour
-  int image_size = 32;     // height and width of training pictures, pixels
+  int image_size = 32;     // height and width of training images, pixels
   std::uint64_t seed = 0;  // initial weights are a function of it
   // Convolutions in front of a batch norm keep a bias, which the norm takes away again: there to measure what that
   // costs.
@@ -38,7 +38,7 @@ struct ModelInfo {
 // Whether wider_model() leads from `first` to `name`, in no step or in some.
 [[nodiscard]] bool is_width_of(const std::string& first, const std::string& name);
 
-// A program's own network for pictures, from here on known like the reference ones: `model=NAME` trains it, and its
+// A program's own network for images, from here on known like the reference ones: `model=NAME` trains it, and its
 // checkpoints load in every program that adds it. make: as make_network(). On one thread, before the first request.
 // ConfigError for a name that is taken or empty.
 void add_model(ModelInfo info, std::function<std::unique_ptr<Network>(const ModelOptions&)> make);

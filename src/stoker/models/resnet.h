@@ -16,7 +16,7 @@ struct ResnetShape {
   std::array<int, 4> blocks{3, 4, 6, 3};  // residual blocks of layer1 ... layer4, at least 1 each: ResNet-34's
   bool bottleneck = false;                // 1x1, 3x3, 1x1 to four times the width, instead of 3x3, 3x3
   std::int64_t width = 64;                // channels of the stem and layer1; each further layer doubles them
-  bool small_stem = false;  // 3x3 without stride and pooling, for pictures up to 64 pixels (the paper's 4.2)
+  bool small_stem = false;  // 3x3 without stride and pooling, for images up to 64 pixels (the paper's 4.2)
   // false: no batch norm; convolutions have biases and start as Fixup has it (Zhang et al., 2019): biases at zero, the
   // last weights of a block, too, so that the block is its shortcut, the others scaled by L^(-1/(2m-2)), L blocks of m
   // convolutions. Left out of Fixup: its scalar multipliers, and its zeros in the last layer.

@@ -32,7 +32,7 @@ void check(const UnetOptions& options) {
 void check_input(const at::Tensor& x, int depth) {
   const std::int64_t step = std::int64_t{1} << depth;
   if (x.dim() != 4 || x.size(2) % step != 0 || x.size(3) % step != 0) {
-    fail<DataError>(kWhere, "pictures must be [N, C, H, W], H and W multiples of {} (halved {} times), got {}", step,
+    fail<DataError>(kWhere, "images must be [N, C, H, W], H and W multiples of {} (halved {} times), got {}", step,
                     depth, core::describe(x));
   }
 }

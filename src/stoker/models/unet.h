@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network that names every pixel of a picture, after U-Net (Ronneberger et al., 2015). Made by study/ and by
+// A network that names every pixel of an image, after U-Net (Ronneberger et al., 2015). Made by study/ and by
 // programs.
 #pragma once
 

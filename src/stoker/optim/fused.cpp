@@ -59,7 +59,7 @@ FusedOptimizer::FusedOptimizer(const OptimizerOptions& options, const std::vecto
     }
   }
   std::size_t largest = 0;
-  for (const Group& group : groups_) {
+  for (const TensorGroup& group : groups_) {
     largest = std::max(largest, group.slots.size());
   }
   for (auto* list : {&lists_.values, &lists_.grads, &lists_.first, &lists_.second, &lists_.steps}) {
@@ -84,7 +84,7 @@ void FusedOptimizer::add(const core::Parameter& parameter) {
   }
   const bool decays = parameter.role != core::Role::kNorm && parameter.role != core::Role::kBias;
   const double lr_factor = options_.lr_factor ? options_.lr_factor(parameter) : 1;
-  Group& group = group_for(slot, decays ? options_.weight_decay : 0, lr_factor);
+  TensorGroup& group = group_for(slot, decays ? options_.weight_decay : 0, lr_factor);
   if (slot.has_master()) {
     group.halves.push_back(slot.parameter);
     group.masters.push_back(slot.value);
@@ -92,10 +92,10 @@ void FusedOptimizer::add(const core::Parameter& parameter) {
   group.slots.push_back(std::move(slot));
 }
 
-FusedOptimizer::Group& FusedOptimizer::group_for(const Slot& slot, double weight_decay, double lr_factor) {
+FusedOptimizer::TensorGroup& FusedOptimizer::group_for(const Slot& slot, double weight_decay, double lr_factor) {
   const at::Tensor& value = slot.value;
   const bool one_thread = value.is_cpu() && slot.bytes_moved() <= core::kOneThreadBytes;
-  for (Group& group : groups_) {
+  for (TensorGroup& group : groups_) {
     if (group.device == value.device() && group.dtype == value.scalar_type() && group.weight_decay == weight_decay &&
         group.lr_factor == lr_factor && group.one_thread == one_thread) {
       return group;
@@ -119,7 +119,7 @@ void FusedOptimizer::Lists::clear() {
   }
 }
 
-void FusedOptimizer::collect(const Group& group) {
+void FusedOptimizer::collect(const TensorGroup& group) {
   lists_.clear();
   for (const Slot& slot : group.slots) {
     at::Tensor grad = slot.parameter.grad();
@@ -142,7 +142,7 @@ void FusedOptimizer::collect(const Group& group) {
   }
 }
 
-void FusedOptimizer::launch(const Group& group, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
+void FusedOptimizer::launch(const TensorGroup& group, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
   if (core::on_host(group.lr)) {
     launch(group, core::host_value(group.lr), found_inf, grad_scale);
   } else {
@@ -152,7 +152,7 @@ void FusedOptimizer::launch(const Group& group, const at::Tensor& found_inf, con
 
 // lr: a number, or a tensor that the kernel reads.
 template <typename Lr>
-void FusedOptimizer::launch(const Group& group, const Lr& lr, const at::Tensor& found_inf,
+void FusedOptimizer::launch(const TensorGroup& group, const Lr& lr, const at::Tensor& found_inf,
                             const at::Tensor& grad_scale) {
   const OptimizerOptions& o = options_;
   Lists& l = lists_;
@@ -179,7 +179,7 @@ void FusedOptimizer::launch(const Group& group, const Lr& lr, const at::Tensor& 
 
 void FusedOptimizer::set_lr(double lr) {
   const at::NoGradGuard no_grad;
-  for (const Group& group : groups_) {
+  for (const TensorGroup& group : groups_) {
     if (core::on_host(group.lr)) {
       core::set_host_value(group.lr, lr * group.lr_factor);
     } else {
@@ -197,7 +197,7 @@ void FusedOptimizer::step(const at::Tensor& found_inf, const at::Tensor& grad_sc
       step_counters_[i].add_(ones_[i]);
     }
   }
-  for (const Group& group : groups_) {
+  for (const TensorGroup& group : groups_) {
     collect(group);
     if (lists_.values.empty()) {
       continue;
@@ -228,7 +228,7 @@ void FusedOptimizer::step(const at::Tensor& found_inf, const at::Tensor& grad_sc
 template <typename Visit>
 void FusedOptimizer::each_tensor(Visit visit) const {
   const bool adam = options_.name != "sgd";
-  for (const Group& group : groups_) {
+  for (const TensorGroup& group : groups_) {
     for (const Slot& slot : group.slots) {
       if (slot.first.defined()) {
         visit((adam ? "optimizer.exp_avg." : "optimizer.momentum.") + slot.name, slot.first);

@@ -36,7 +36,7 @@ class FusedOptimizer final : public Optimizer {
   };
   // Parameters that one kernel call can move together: same device, dtype, decay and learning rate, and all worth
   // several threads or none.
-  struct Group {
+  struct TensorGroup {
     at::Device device;
     at::ScalarType dtype;
     double weight_decay, lr_factor;
@@ -54,17 +54,17 @@ class FusedOptimizer final : public Optimizer {
 
   void add(const core::Parameter& parameter);
   // The group that a slot belongs to; a new one if there is none yet.
-  Group& group_for(const Slot& slot, double weight_decay, double lr_factor);
-  void collect(const Group& group);
-  void launch(const Group& group, const at::Tensor& found_inf, const at::Tensor& grad_scale);
+  TensorGroup& group_for(const Slot& slot, double weight_decay, double lr_factor);
+  void collect(const TensorGroup& group);
+  void launch(const TensorGroup& group, const at::Tensor& found_inf, const at::Tensor& grad_scale);
   template <typename Lr>
-  void launch(const Group& group, const Lr& lr, const at::Tensor& found_inf, const at::Tensor& grad_scale);
+  void launch(const TensorGroup& group, const Lr& lr, const at::Tensor& found_inf, const at::Tensor& grad_scale);
   // Calls visit(name, tensor) for every tensor of the state.
   template <typename Visit>
   void each_tensor(Visit visit) const;
 
   OptimizerOptions options_;
-  std::vector<Group> groups_;
+  std::vector<TensorGroup> groups_;
   std::vector<at::Tensor> step_counters_;  // one per device
   std::vector<at::Tensor> ones_;           // what they count by; adding a number would allocate it anew
   Lists lists_;

@@ -9,7 +9,7 @@ namespace stoker::study::page_files {
 
 extern const std::string_view kTipsHtml, kTipsCss, kTipsJs;
 extern const std::string_view kInspectHtml, kInspectCss, kInspectPartsJs;  // of all inspections
-extern const std::string_view kInspectSections, kInspectJs;                // of pictures
+extern const std::string_view kInspectSections, kInspectJs;                // of images
 extern const std::string_view kSheetSections, kSheetJs;                    // of tables and texts
 
 }  // namespace stoker::study::page_files

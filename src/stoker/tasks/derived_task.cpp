@@ -23,9 +23,9 @@ class DerivedTask final : public Task {
     return changes_.training_batches ? changes_.training_batches(std::move(batches), request) : std::move(batches);
   }
   // Where the batches are changed, those that a device would make are others.
-  [[nodiscard]] std::shared_ptr<const augment::ResidentPictures> resident_pictures(
+  [[nodiscard]] std::shared_ptr<const augment::ResidentImages> resident_images(
       const BatchRequest& request) const override {
-    return changes_.training_batches ? nullptr : base_->resident_pictures(request);
+    return changes_.training_batches ? nullptr : base_->resident_images(request);
   }
 
   [[nodiscard]] std::int64_t size(Split split) const override { return base_->size(split); }

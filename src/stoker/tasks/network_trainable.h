@@ -38,7 +38,7 @@ class NetworkTrainable : public core::Trainable {
   [[nodiscard]] models::Network& network() const { return *network_; }
   // Moves everything, the loss's constants included.
   virtual void to(c10::Device device) { network_->to(device); }
-  // Pictures and the weights of convolutions in channels_last order or in PyTorch's own, from here on; values stay.
+  // Images and the weights of convolutions in channels_last order or in PyTorch's own, from here on; values stay.
   // False: there is nothing that the order could speed up.
   virtual bool set_channels_last(bool on) {
     (void)on;

@@ -6,9 +6,9 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/nearest.h"
-#include "stoker/tasks/image_task.h"
-#include "stoker/tasks/table_task.h"
-#include "stoker/tasks/text_task.h"
+#include "stoker/tasks/image/task.h"
+#include "stoker/tasks/table/task.h"
+#include "stoker/tasks/text/task.h"
 
 namespace stoker::tasks {
 namespace {

@@ -2,7 +2,7 @@
 #include "stoker/tasks/sampling.h"
 
 #include "stoker/base/error.h"
-#include "stoker/data/weighted_sampler.h"
+#include "stoker/data/order/weighted_sampler.h"
 #include "stoker/tasks/task_values.h"
 
 namespace stoker::tasks {

@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "stoker/core/task_setting.h"
-#include "stoker/data/batch_order.h"
-#include "stoker/data/label_list.h"
+#include "stoker/data/order/batch_order.h"
+#include "stoker/data/order/label_list.h"
 #include "stoker/tasks/recipe_rows.h"
 #include "stoker/tasks/task.h"
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "stoker/augment/resident_pictures.h"
+#include "stoker/augment/resident_images.h"
 #include "stoker/core/bad_sample.h"
 #include "stoker/core/batch_source.h"
 #include "stoker/core/load_time.h"
@@ -80,7 +80,7 @@ struct BatchChecks {
   std::int64_t channels = 0;  // of the input, last dimension
 };
 
-// Something to look at, for the run's artifacts/ (docs/formats.md): NAME.json, and the pictures that it names.
+// Something to look at, for the run's artifacts/ (docs/formats.md): NAME.json, and the images that it names.
 struct Exhibit {
   std::string name;   // "mistakes"
   std::string title;  // "Most confident mistakes"
@@ -152,7 +152,7 @@ class Task {
                                                                               const BatchRequest& request) const = 0;
   // What training_batches() are made of, for a device that can hold it all; null: they are more than that, or the plan
   // says that they do not lie there.
-  [[nodiscard]] virtual std::shared_ptr<const augment::ResidentPictures> resident_pictures(
+  [[nodiscard]] virtual std::shared_ptr<const augment::ResidentImages> resident_images(
       const BatchRequest& request) const {
     (void)request;
     return nullptr;

@@ -59,7 +59,7 @@ std::optional<LoopEnd> Milestones::begin() {
 std::optional<LoopEnd> Milestones::settle(bool to_evaluate, bool to_save) {
   const bool finished = parts_.progress.step >= last_step_;
   bool late = time_up();
-  Verdict verdict = Verdict::kGoOn;
+  AfterEvaluation verdict = AfterEvaluation::kGoOn;
   if (to_evaluate || finished || late) {
     skips_.finish();
     verdict = evaluate();
@@ -67,14 +67,14 @@ std::optional<LoopEnd> Milestones::settle(bool to_evaluate, bool to_save) {
   }
   const bool stopped = parts_.stop;
   std::optional<LoopEnd> end;
-  if (verdict == Verdict::kInterrupted) {
+  if (verdict == AfterEvaluation::kInterrupted) {
     end = stopped ? LoopEnd::kStopped : LoopEnd::kTimeUp;
     if (!stopped) {
       parts_.events.emit(core::Finding{fmt::format(
           "time= was up before the validation after step {} was done: it has no figures", parts_.progress.step)});
     }
-  } else if (verdict == Verdict::kEnough || finished) {
-    end = verdict == Verdict::kEnough ? LoopEnd::kEarlyStop : LoopEnd::kDone;
+  } else if (verdict == AfterEvaluation::kEnough || finished) {
+    end = verdict == AfterEvaluation::kEnough ? LoopEnd::kEarlyStop : LoopEnd::kDone;
   } else if (late || stopped) {
     end = late ? LoopEnd::kTimeUp : LoopEnd::kStopped;
   }
@@ -88,16 +88,16 @@ std::optional<LoopEnd> Milestones::settle(bool to_evaluate, bool to_save) {
   return end;
 }
 
-Milestones::Verdict Milestones::evaluate() {
+Milestones::AfterEvaluation Milestones::evaluate() {
   Progress& progress = parts_.progress;
   if (!parts_.evaluate || progress.evaluated_step == progress.step) {  // a finished run that goes on has its figures
-    return Verdict::kGoOn;
+    return AfterEvaluation::kGoOn;
   }
   const double began = parts_.feed.now();
   core::Evaluated event{progress.position, progress.step, "val", parts_.evaluate(), 0, false};
   event.seconds = parts_.feed.now() - began;
   if (event.metrics.empty()) {
-    return Verdict::kInterrupted;
+    return AfterEvaluation::kInterrupted;
   }
   const core::MetricValue chosen = event.metrics.front();
   const auto before = std::tuple(progress.evaluated_step, progress.best_metric, progress.evaluations_without_gain);
@@ -121,7 +121,7 @@ Milestones::Verdict Milestones::evaluate() {
     throw;
   }
   const bool enough = plan_.early_stop > 0 && progress.evaluations_without_gain >= plan_.early_stop;
-  return enough ? Verdict::kEnough : Verdict::kGoOn;
+  return enough ? AfterEvaluation::kEnough : AfterEvaluation::kGoOn;
 }
 
 // Steps that were skipped in between are survived; a run that ends so is not done. Validation has the last word: it

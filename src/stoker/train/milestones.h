@@ -29,10 +29,10 @@ class Milestones {
   void rescue(const std::exception& error);
 
  private:
-  enum class Verdict { kGoOn, kEnough, kInterrupted };
+  enum class AfterEvaluation { kGoOn, kEnough, kInterrupted };
 
   // Evaluates, remembers the best, saves it. Enough where early stopping says so.
-  [[nodiscard]] Verdict evaluate();
+  [[nodiscard]] AfterEvaluation evaluate();
   void save(const char* kind);
   [[nodiscard]] bool time_up();
   void require_finite_loss();

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kWhere = "train.resolve";
 using core::Origin;
 
-// The values that no recipe sets: what depends on model or data stands in the task's recipe (tasks/image_recipe.cpp).
+// The values that no recipe sets: what depends on model or data stands in the task's recipe (tasks/image/recipe.cpp).
 void put_general_defaults(Plan& plan, const Facts& facts) {
   const auto put_default = [&](std::string_view key, std::string_view value, std::string reason) {
     decide(plan, key, value, Origin::kDefault, std::move(reason));

@@ -191,7 +191,7 @@ std::vector<Setting> performance_settings() {
       whole("intra_op", P, &Plan::intra_op, 1, 1024, "measured: the fewest that are within 15 % of the best",
             "threads of one operator"),
       choice("layout", P, &Plan::layout, {"channels_last", "contiguous"},
-             "on a CPU by a timed trial, else channels_last", "memory order of pictures and convolutions"),
+             "on a CPU by a timed trial, else channels_last", "memory order of images and convolutions"),
       yes_no("tf32", P, &Plan::tf32, "on", "CUDA: products of fp32 in TensorFloat-32"),
       yes_no("cudnn_benchmark", P, &Plan::cudnn_benchmark, "on for fixed shapes",
              "CUDA: try convolution algorithms, keep the fastest"),

@@ -26,7 +26,7 @@ Png read_png(const fs::path& file) {
     return value;
   };
   if (png.bytes.size() < 24 || !png.bytes.starts_with("\x89PNG\r\n\x1a\n")) {
-    fail<DataError>(kWhere, "{}: expected a PNG picture, its first bytes say something else", printable(file.native()));
+    fail<DataError>(kWhere, "{}: expected a PNG image, its first bytes say something else", printable(file.native()));
   }
   png.width = big_endian(16);
   png.height = big_endian(20);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a log with pictures and text can show of a file under a run's artifacts/ (docs/formats.md): a PNG, or a JSON
+// What a log with images and text can show of a file under a run's artifacts/ (docs/formats.md): a PNG, or a JSON
 // file of the kinds gallery and text. Used by the TensorBoard sink. Thread-safe: no state.
 #pragma once
 
@@ -23,7 +23,7 @@ struct ShownArtifact {
 [[nodiscard]] std::string markdown(std::string_view text);
 
 // Of other kinds (tables, matrices) nothing but the title. name: the title of a PNG. DataError that names the file if
-// it cannot be read or is not what it should be; a gallery's picture that cannot be read is said in the captions
+// it cannot be read or is not what it should be; a gallery's image that cannot be read is said in the captions
 // instead.
 [[nodiscard]] ShownArtifact read_artifact(const std::filesystem::path& file, const std::string& name);
 

@@ -10,7 +10,7 @@
 
 namespace stoker::io {
 
-// Writes scalars of steps and evaluations, the plan as hyper-parameters, artifacts as pictures and text, findings and
+// Writes scalars of steps and evaluations, the plan as hyper-parameters, artifacts as images and text, findings and
 // faults as text. Steps: the first 1,000 and about 10,000 more, evenly: TensorBoard shows 1,000 points of a scalar, and
 // a run of 10^6 steps stays at a few megabytes (metrics.csv has all). Which ones depends on their numbers alone.
 //

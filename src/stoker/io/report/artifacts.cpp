@@ -19,14 +19,14 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostFiles = 200;
-constexpr std::size_t kPictureBudget = 900'000;  // characters of base64 in the page
-constexpr std::size_t kTextBudget = 500'000;     // characters of everything else
-constexpr std::size_t kMostRows = 1'000;         // of a table
-constexpr std::size_t kMostClasses = 1'000;      // of a matrix
-constexpr std::size_t kMostCells = 20'000;       // of a matrix, other than 0
+constexpr std::size_t kImageBudget = 900'000;  // characters of base64 in the page
+constexpr std::size_t kTextBudget = 500'000;   // characters of everything else
+constexpr std::size_t kMostRows = 1'000;       // of a table
+constexpr std::size_t kMostClasses = 1'000;    // of a matrix
+constexpr std::size_t kMostCells = 20'000;     // of a matrix, other than 0
 
-// The type that a picture's first bytes tell; empty for what is none.
-std::string_view picture_type(Bytes bytes) {
+// The type that an image's first bytes tell; empty for what is none.
+std::string_view image_type(Bytes bytes) {
   const std::string_view text = as_text(bytes);
   return text.starts_with("\x89PNG\r\n\x1a\n") ? "image/png" : text.starts_with("\xff\xd8\xff") ? "image/jpeg" : "";
 }
@@ -145,25 +145,25 @@ class Shelf {
 
   static bool text(const Json& thing) { return thing.contains("text") && thing["text"].is_string(); }
 
-  // A data: URI; empty if the file is no picture of ours, with the budget left as it is.
-  std::string picture(const Json& item) {
+  // A data: URI; empty if the file is no image of ours, with the budget left as it is.
+  std::string image(const Json& item) {
     const std::string name =
         item.contains("image") && item["image"].is_string() ? item["image"].get<std::string>() : "";
-    if (name.empty() || name.find('/') != name.npos || picture_left_ == 0) {
+    if (name.empty() || name.find('/') != name.npos || image_left_ == 0) {
       return "";
     }
     std::vector<std::byte> bytes;
     try {
-      read_file(folder_ / name, bytes, kPictureBudget);
+      read_file(folder_ / name, bytes, kImageBudget);
     } catch (const DataError&) {
       return "";
     }
-    const std::string_view type = picture_type(bytes);
+    const std::string_view type = image_type(bytes);
     const std::size_t size = (bytes.size() + 2) / 3 * 4;
-    if (type.empty() || size > picture_left_) {
+    if (type.empty() || size > image_left_) {
       return "";
     }
-    picture_left_ -= size;
+    image_left_ -= size;
     return fmt::format("data:{};base64,{}", type, base64(bytes));
   }
 
@@ -173,7 +173,7 @@ class Shelf {
     }
     Json items = Json::array();
     for (Json& item : thing["items"]) {
-      std::string uri = item.is_object() ? picture(item) : "";
+      std::string uri = item.is_object() ? image(item) : "";
       if (!uri.empty()) {
         item["image"] = std::move(uri);
         items.push_back(std::move(item));
@@ -181,7 +181,7 @@ class Shelf {
     }
     if (items.size() < thing["items"].size()) {
       thing["left_out"] = fmt::format(
-          "{} of {} pictures are shown: the page has no room for the others, or they are "
+          "{} of {} images are shown: the page has no room for the others, or they are "
           "missing from artifacts/",
           items.size(), thing["items"].size());
     }
@@ -193,7 +193,7 @@ class Shelf {
   std::vector<std::string>& unread_;
   Json things_ = Json::array();
   std::vector<Json> texts_;
-  std::size_t picture_left_ = kPictureBudget, text_left_ = kTextBudget;
+  std::size_t image_left_ = kImageBudget, text_left_ = kTextBudget;
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace stoker::io {
 
-// An array of things to show, in order of file name, texts last and backwards. Pictures are inlined as data: URIs up to
+// An array of things to show, in order of file name, texts last and backwards. Images are inlined as data: URIs up to
 // a budget, long tables and matrices cut, and what was left out is said in each thing's "left_out". A file that cannot
 // be shown adds a line to unread and nothing else.
 [[nodiscard]] nlohmann::ordered_json read_artifacts(const std::filesystem::path& folder,

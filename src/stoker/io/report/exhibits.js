@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What report.html shows besides curves: tables, confusion matrices, pictures, samples. Text comes from runs and goes into
+// What report.html shows besides curves: tables, confusion matrices, images, samples. Text comes from runs and goes into
 // the page as text, never as HTML.
 "use strict";
 

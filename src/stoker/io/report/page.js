@@ -178,7 +178,7 @@
 
   function exhibits() {
     const things = data.artifacts || [], of = (kind) => things.filter((thing) => thing.kind === kind);
-    if (of("gallery").length) show("pictures", ...of("gallery").map(Exhibits.gallery));
+    if (of("gallery").length) show("images", ...of("gallery").map(Exhibits.gallery));
     if (of("text").length) show("texts", Exhibits.texts(of("text")));
     if (of("matrix").length) show("matrices", ...of("matrix").map(Exhibits.matrix));
     if (of("table").length) show("tables", ...of("table").map((thing) => Exhibits.block(thing, Exhibits.table(thing.columns, thing.rows))));

@@ -141,8 +141,7 @@ Json commands(const ReportedRun& run) {
   if (task.find("language") != task.npos || task.find("text") != task.npos) {
     add("stoker generate " + path + " --prompt \"...\"", "text from a beginning");
   } else {
-    add("stoker predict " + path + (task.find("image") != task.npos ? " PICTURE" : " FILE"),
-        "classes and probabilities");
+    add("stoker predict " + path + (task.find("image") != task.npos ? " IMAGE" : " FILE"), "classes and probabilities");
   }
   add("stoker export " + path + " w.safetensors", "weights that Python loads");
   add("stoker report " + path + " OTHER_RUN", "side by side with another run");

@@ -15,7 +15,7 @@ namespace stoker::io {
 struct ReportedRun {
   RunLog log;
   MetricsTable metrics;
-  Verdict verdict;
+  RunVerdict verdict;
 };
 
 // In curves null is a value that there was not, "nan" a point in which some value was not finite.

@@ -176,9 +176,11 @@ std::vector<Tile> tiles_of(const RunLog& log, const MetricsTable& metrics) {
 
 }  // namespace
 
-std::string Verdict::text() const { return state == RunState::kFinished ? reached + ' ' + end : end + ' ' + reached; }
+std::string RunVerdict::text() const {
+  return state == RunState::kFinished ? reached + ' ' + end : end + ' ' + reached;
+}
 
-Verdict verdict(const RunLog& log, const MetricsTable& metrics) {
+RunVerdict verdict(const RunLog& log, const MetricsTable& metrics) {
   const RunState state = state_of(log);
   return {state, reached_text(log, metrics), end_text(state, log, metrics), tiles_of(log, metrics)};
 }

@@ -19,7 +19,7 @@ struct Tile {
   std::string label, value, note;
 };
 
-struct Verdict {
+struct RunVerdict {
   RunState state = RunState::kRunning;
   std::string reached;  // "Reached val accuracy 87.6 % at step 1,692 in 1 min 2 s; test accuracy 89.2 %."
   std::string end;      // "Finished: all 1,692 steps are done."
@@ -29,7 +29,7 @@ struct Verdict {
   [[nodiscard]] std::string text() const;
 };
 
-[[nodiscard]] Verdict verdict(const RunLog& log, const MetricsTable& metrics);
+[[nodiscard]] RunVerdict verdict(const RunLog& log, const MetricsTable& metrics);
 
 // "finished", ...
 [[nodiscard]] std::string_view state_name(RunState state);

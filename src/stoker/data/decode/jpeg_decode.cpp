@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// libjpeg reports errors by a callback that must not return, so it leaves by longjmp. Every frame that such a jump can
+// skip is either C or a step_...() function below, and those have no object with a destructor; what needs one lives in
+// JpegDecoder::Reader, which the caller owns.
+#include "stoker/data/decode/jpeg_decode.h"
+
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>  // jpeglib.h needs it
+
+#include "stoker/base/error.h"
+#include "stoker/data/decode/exif.h"
+#include "stoker/data/decode/image_decode.h"
+
+namespace stoker::data {
+namespace {
+
+// Pixels on either side of what is wanted: upsampled colours are made of their neighbours, so that the pixels at the
+// edge of what is decoded differ from those of the whole image.
+constexpr int kMargin = 2;
+// libjpeg-turbo seems to write rows that begin at multiples of 32 bytes past the cache, from where the resize reads
+// them again.
+constexpr std::size_t kRowUnit = 32, kRowOffset = 16;
+
+}  // namespace
+
+// Everything that a jump must not skip.
+struct JpegDecoder::Reader {
+  Reader();
+  ~Reader() { jpeg_destroy_decompress(&info); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  jpeg_decompress_struct info{};
+  jpeg_error_mgr errors{};
+  jpeg_progress_mgr progress{};
+  std::jmp_buf escape{};
+  char message[JMSG_LENGTH_MAX] = {};
+  Bytes file;
+  int max_scans = 0;
+  bool strict = true;
+  bool only_warned = false;        // by what message says
+  augment::Region region;          // wanted
+  JDIMENSION left = 0, width = 0;  // of what is decoded
+  std::uint8_t* rows = nullptr;    // of region, `width` pixels each
+  std::size_t stride = 0;          // bytes
+  std::vector<std::uint8_t> cmyk;  // one row
+  bool needs_all = false;          // nothing left of the region, right of it or above may be left out
+};
+
+namespace {
+
+using JpegReader = JpegDecoder::Reader;
+
+JpegReader& reader_of(j_common_ptr info) { return *static_cast<JpegReader*>(info->client_data); }
+
+[[noreturn]] void give_up(j_common_ptr info, bool only_warned) {
+  JpegReader& reader = reader_of(info);
+  info->err->format_message(info, reader.message);
+  reader.only_warned = only_warned;
+  std::longjmp(reader.escape, 1);
+}
+
+[[noreturn]] void on_error(j_common_ptr info) { give_up(info, false); }
+
+// Remarks about bytes that do no harm to the pixels; every other warning means that pixels are made up.
+bool is_harmless(int code) {
+  return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR ||
+         code == JWRN_BOGUS_PROGRESSION || code == JWRN_TOO_MUCH_DATA;
+}
+
+void on_message(j_common_ptr info, int level) {
+  if (level >= 0) {
+    return;  // a trace
+  }
+  ++info->err->num_warnings;
+  if (reader_of(info).strict && !is_harmless(info->err->msg_code)) {
+    give_up(info, true);
+  }
+}
+
+void on_progress(j_common_ptr info) {
+  JpegReader& reader = reader_of(info);
+  if (reader.info.input_scan_number > reader.max_scans) {
+    std::snprintf(reader.message, sizeof reader.message, "more than %d scans", reader.max_scans);
+    reader.only_warned = false;
+    std::longjmp(reader.escape, 1);
+  }
+}
+
+// True if step came to its end, false if libjpeg gave up on the way; message then says why.
+bool guarded(JpegReader& reader, void (*step)(JpegReader&)) {
+  if (setjmp(reader.escape) != 0) {
+    return false;
+  }
+  step(reader);
+  return true;
+}
+
+void step_header(JpegReader& reader) {
+  // Anew: an aborted one keeps its tables, and an image that lacks its own would be decoded by those of the one
+  // before.
+  jpeg_destroy_decompress(&reader.info);
+  jpeg_create_decompress(&reader.info);  // clears the struct but for err and client_data
+  jpeg_mem_src(&reader.info, reinterpret_cast<const unsigned char*>(reader.file.data()),
+               static_cast<unsigned long>(reader.file.size()));
+  jpeg_save_markers(&reader.info, JPEG_APP0 + 1, 0xFFFF);  // EXIF
+  jpeg_read_header(&reader.info, TRUE);
+}
+
+// Whether pixels depend on what a crop or a skip leaves out. libjpeg makes up what the scans of a progressive image
+// lack from the blocks around; and where colours are sampled by other steps than 1 and 2, it does not skip rows
+// exactly.
+bool needs_all(const jpeg_decompress_struct& info) {
+  for (int component = 0; component < info.num_components; ++component) {
+    const jpeg_component_info& facts = info.comp_info[component];
+    if (facts.h_samp_factor > 2 || facts.v_samp_factor > 2) {
+      return true;
+    }
+    const int* missing =
+        info.coef_bits == nullptr ? nullptr : info.coef_bits[component];  // of each coefficient; -1: all
+    if (missing != nullptr && std::any_of(missing, missing + DCTSIZE2, [](int bits) { return bits != 0; })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void step_start(JpegReader& reader) {
+  reader.info.progress = &reader.progress;
+  jpeg_start_decompress(&reader.info);
+  reader.needs_all = needs_all(reader.info);
+  const auto all = static_cast<int>(reader.info.output_width);
+  const int left = std::max(reader.region.left - kMargin, 0);
+  const int right = std::min(reader.region.left + reader.region.width + kMargin, all);
+  reader.left = static_cast<JDIMENSION>(left);
+  reader.width = static_cast<JDIMENSION>(right - left);
+  if (reader.needs_all) {
+    reader.left = 0;
+    reader.width = reader.info.output_width;
+  } else if (right - left < all) {
+    jpeg_crop_scanline(&reader.info, &reader.left, &reader.width);  // moves left to where a block begins
+  }
+}
+
+// Row pixels of Adobe's inverted CMYK to RGB as Pillow's Convert.c does it: nk - MULDIV255(c, nk).
+void cmyk_to_rgb(const std::uint8_t* cmyk, int width, std::uint8_t* rgb) {
+  for (int x = 0; x < width; ++x, cmyk += 4) {
+    const int light = cmyk[3];  // 255 - black
+    for (int c = 0; c < 3; ++c) {
+      const int product = (255 - cmyk[c]) * light + 128;
+      const int dark = ((product >> 8) + product) >> 8;
+      *rgb++ = static_cast<std::uint8_t>(light > dark ? light - dark : 0);
+    }
+  }
+}
+
+void step_rows(JpegReader& reader) {
+  jpeg_decompress_struct& info = reader.info;
+  if (reader.region.top > 0 && !reader.needs_all) {
+    jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(reader.region.top));
+  }
+  std::uint8_t* to = reader.rows;
+  for (int above = reader.needs_all ? reader.region.top : 0; above > 0;) {
+    JSAMPROW row = reader.cmyk.empty() ? to : reader.cmyk.data();
+    above -= static_cast<int>(jpeg_read_scanlines(&info, &row, 1));
+  }
+  for (int y = 0; y < reader.region.height;) {
+    JSAMPROW row = reader.cmyk.empty() ? to : reader.cmyk.data();
+    if (jpeg_read_scanlines(&info, &row, 1) == 1) {
+      if (!reader.cmyk.empty()) {
+        cmyk_to_rgb(reader.cmyk.data(), static_cast<int>(reader.width), to);
+      }
+      to += reader.stride;
+      ++y;
+    }
+  }
+}
+
+void run(JpegReader& reader, void (*step)(JpegReader&), std::string_view name) {
+  if (!guarded(reader, step)) {
+    const std::size_t left = reader.info.src != nullptr ? reader.info.src->bytes_in_buffer : 0;
+    fail<DataError>("data.jpeg", "{}: damaged or unsupported JPEG at byte {} of {}: {}{}", name,
+                    left <= reader.file.size() ? reader.file.size() - left : reader.file.size(), reader.file.size(),
+                    reader.message, reader.only_warned ? kOnlyAWarning : "");
+  }
+}
+
+int orientation_of(const jpeg_decompress_struct& info) {
+  for (jpeg_saved_marker_ptr marker = info.marker_list; marker != nullptr; marker = marker->next) {
+    const Bytes data(reinterpret_cast<const std::byte*>(marker->data), marker->data_length);
+    if (as_text(data).starts_with(std::string_view("Exif\0\0", 6))) {
+      return exif_orientation(data.subspan(6));
+    }
+  }
+  return 1;
+}
+
+}  // namespace
+
+JpegDecoder::Reader::Reader() {
+  info.err = jpeg_std_error(&errors);
+  info.client_data = this;
+  errors.error_exit = on_error;
+  errors.emit_message = on_message;
+  progress.progress_monitor = on_progress;
+}
+
+JpegDecoder::JpegDecoder() : reader_(std::make_unique<Reader>()) {}
+JpegDecoder::~JpegDecoder() = default;
+
+StoredImage JpegDecoder::open(Bytes file, bool strict, std::string_view name) {
+  Reader& reader = *reader_;
+  reader.strict = strict;
+  reader.file = file;
+  run(reader, step_header, name);
+  return {static_cast<int>(reader.info.image_width), static_cast<int>(reader.info.image_height),
+          reader.info.num_components, orientation_of(reader.info)};
+}
+
+augment::ImageView JpegDecoder::decode(const augment::Region& region, int channels, int shrink,
+                                       const DecodeLimits& limits, std::string_view name) {
+  Reader& reader = *reader_;
+  jpeg_decompress_struct& info = reader.info;
+  const bool four = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+  info.out_color_space = four ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  info.mem->max_memory_to_use = static_cast<long>(limits.max_memory);
+  info.scale_num = 1;
+  info.scale_denom = static_cast<unsigned>(shrink);  // by smaller inverse transforms
+  reader.max_scans = limits.max_scans;
+  reader.region = region;
+  run(reader, step_start, name);
+  const int made = four ? 3 : channels;
+  const std::size_t bytes = std::size_t{reader.width} * static_cast<std::size_t>(made);
+  reader.stride = (bytes + kRowUnit - 1) / kRowUnit * kRowUnit;
+  const std::size_t room =
+      reader.stride * static_cast<std::size_t>(region.height) + kRowUnit + kRowOffset + augment::kSlack;
+  pixels_.resize(std::max(pixels_.size(), room));
+  const auto address = reinterpret_cast<std::uintptr_t>(pixels_.data());
+  reader.rows = pixels_.data() + ((kRowUnit - address % kRowUnit) % kRowUnit + kRowOffset);
+  reader.cmyk.resize(four ? std::size_t{reader.width} * 4 : 0);
+  run(reader, step_rows, name);
+  const augment::ImageView decoded{reader.rows, static_cast<int>(reader.width), region.height, made,
+                                   static_cast<std::ptrdiff_t>(reader.stride)};
+  return decoded.as_part_of(static_cast<int>(info.output_width), static_cast<int>(info.output_height),
+                            static_cast<int>(reader.left), region.top);
+}
+
+}  // namespace stoker::data

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/data/folder/tar.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/data/folder/tar_header.h"
+
+namespace stoker::data {
+namespace {
+
+constexpr std::int64_t kMaxExtension = 1 << 20;  // bytes of a long name or a pax header
+constexpr std::int64_t kProgressEvery = 10'000;  // members
+
+}  // namespace
+
+TarFile::TarFile(std::filesystem::path path, const std::function<void(std::int64_t)>& progress)
+    : TarFile(std::move(path), Known()) {
+  read_index(progress);
+}
+
+TarFile::TarFile(std::filesystem::path path, Known) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) {
+    fail<DataError>("data.tar", "{}: cannot be opened: {}", printable(path_.native()), std::strerror(errno));
+  }
+  struct stat facts {};
+  if (::fstat(descriptor_, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    ::close(descriptor_);
+    fail<DataError>("data.tar", "{}: is not a regular file", printable(path_.native()));
+  }
+  stamp_ = stamp_from(facts);
+  file_size_ = facts.st_size;
+}
+
+TarFile::~TarFile() { ::close(descriptor_); }
+
+void TarFile::read(std::int64_t offset, std::int64_t size, std::vector<std::byte>& buffer) const {
+  if (offset < 0 || size < 0 || size > file_size_ - offset) {
+    fail<DataError>("data.tar", "{}: {} bytes from byte {} are beyond its {} bytes", printable(path_.native()), size,
+                    offset, file_size_);
+  }
+  if (size > kMostSampleBytes) {
+    fail<DataError>("data.tar", "{}: {} bytes from byte {} are more than a file in it may have, {}",
+                    printable(path_.native()), size, offset, kMostSampleBytes);
+  }
+  buffer.resize(static_cast<std::size_t>(size));
+  for (std::int64_t done = 0; done < size;) {
+    const ssize_t got =
+        ::pread(descriptor_, buffer.data() + done, static_cast<std::size_t>(size - done), offset + done);
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got <= 0) {
+      fail<DataError>("data.tar", "{}: cannot be read at byte {}: {}", printable(path_.native()), offset + done,
+                      got < 0 ? std::strerror(errno) : "the file has become shorter");
+    }
+    done += got;
+  }
+}
+
+TarHeader TarFile::read_header(std::int64_t at, bool& end_mark) const {
+  const std::string name = printable(path_.native());
+  if (file_size_ - at < kTarBlock) {
+    fail<DataError>("data.tar", "{}: ends in the middle of a header at byte {}; it is truncated or no tar", name, at);
+  }
+  std::vector<std::byte> bytes;
+  read(at, kTarBlock, bytes);
+  TarBlock block;
+  std::memcpy(block.data(), bytes.data(), block.size());
+  end_mark = std::ranges::all_of(block, [](char c) { return c == '\0'; });
+  if (end_mark) {
+    return {};
+  }
+  const std::optional<TarHeader> header = parse_tar_header(block);
+  if (!header) {
+    const std::string_view compressed = at == 0 ? compression_of(as_text(bytes)) : "";
+    if (!compressed.empty()) {
+      fail<DataError>("data.tar", "{}: is compressed ({}); unpack it first: images are compressed already", name,
+                      compressed);
+    }
+    fail<DataError>("data.tar", "{}: wrong header checksum at byte {}; it is damaged or no tar", name, at);
+  }
+  return *header;
+}
+
+void TarFile::read_index(const std::function<void(std::int64_t)>& progress) {
+  const std::string name = printable(path_.native());
+  std::vector<std::byte> content;
+  TarExtension next;
+  bool end_mark = false;
+  for (std::int64_t at = 0; at < file_size_;) {
+    TarHeader header = read_header(at, end_mark);
+    if (end_mark) {
+      break;
+    }
+    const std::int64_t size = header.is_extension() ? header.size : next.size.value_or(header.size);
+    const std::int64_t data = at + kTarBlock;
+    if (size > file_size_ - data || (header.is_extension() && size > kMaxExtension)) {
+      fail<DataError>("data.tar", "{}: the member at byte {} says {} bytes, the file ends after {}; it is truncated",
+                      name, at, size, file_size_ - data);
+    }
+    if (header.is_extension()) {
+      read(data, size, content);
+      if (!read_tar_extension(header.type, as_text(content), next)) {
+        fail<DataError>("data.tar", "{}: the extended header at byte {} is damaged", name, at);
+      }
+    } else {
+      add_member(header, std::exchange(next, {}), data, size);
+      if (progress && static_cast<std::int64_t>(members_.size()) % kProgressEvery == 0) {
+        progress(static_cast<std::int64_t>(members_.size()));
+      }
+    }
+    at = data + (size + kTarBlock - 1) / kTarBlock * kTarBlock;
+  }
+}
+
+void TarFile::add_member(const TarHeader& header, const TarExtension& extension, std::int64_t data, std::int64_t size) {
+  std::string path(trimmed_path(extension.path ? *extension.path : header.path));
+  if (!header.is_file()) {
+    passed_over_ += header.type == '5' ? 0 : 1;  // folders say nothing that their files do not
+    return;
+  }
+  if (climbs_out(path)) {
+    fail<DataError>("data.tar",
+                    "{}: member \"{}\" at byte {} is absolute or climbs out of its folder; such a tar is refused",
+                    printable(path_.native()), printable(path), data - kTarBlock);
+  }
+  if (!path.empty() && path.back() != '/') {  // old tars mark folders so
+    members_.push_back({std::move(path), data, size});
+  }
+}
+
+}  // namespace stoker::data

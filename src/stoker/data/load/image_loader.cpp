@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/data/load/image_loader.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "stoker/augment/pixel_kernels.h"
+#include "stoker/base/error.h"
+#include "stoker/core/guarded_memory.h"
+#include "stoker/core/load_time.h"
+#include "stoker/data/load/image_loader_team.h"
+#include "stoker/data/order/equal_batches.h"
+#include "stoker/data/order/sampler.h"
+
+namespace stoker::data {
+namespace {
+
+constexpr int kMostThreads = 1024;
+constexpr double kRoomAhead = 64e6;                // bytes of batches made ahead, where depth is chosen
+constexpr double kLeastAhead = 2, kMostAhead = 4;  // batches: one to take while one is filled; more evens out bursts
+constexpr std::size_t kUnderWay = 4;               // batches that a consumer has at a time: step, copy, and some
+
+// In page-locked memory, so that a copy to a GPU need not wait.
+SlotRing::Memory pinned(std::size_t bytes) {
+  auto memory = std::make_shared<at::Tensor>(core::guarded(
+      at::empty({static_cast<std::int64_t>(bytes)}, at::TensorOptions().dtype(at::kByte).pinned_memory(true))));
+  return {memory, memory->mutable_data_ptr()};
+}
+
+// A sample's stages end with it, however it ends.
+class EndOfSample {
+ public:
+  explicit EndOfSample(StageLaps& laps) : laps_(laps) {}
+  EndOfSample(const EndOfSample&) = delete;
+  EndOfSample& operator=(const EndOfSample&) = delete;
+  ~EndOfSample() { laps_.end(); }
+
+ private:
+  StageLaps& laps_;
+};
+
+// Loading between steps makes a batch once it is asked for, so one at a time.
+std::size_t depth_of(const ImageLoaderOptions& options, std::int64_t row_bytes) {
+  if (options.threads == 0) {
+    return 1;
+  }
+  const double bytes = static_cast<double>(row_bytes * std::max<std::int64_t>(options.batch / options.ranks, 1));
+  return options.depth > 0 ? static_cast<std::size_t>(options.depth)
+                           : static_cast<std::size_t>(std::clamp(kRoomAhead / bytes, kLeastAhead, kMostAhead));
+}
+
+}  // namespace
+
+ImageLoaderOptions checked(ImageLoaderOptions options) {
+  if (options.split.labels.size() != options.split.samples.size()) {
+    fail<ConfigError>("data.loader", "the {} split has {} samples and {} labels", options.split.name,
+                      options.split.samples.size(), options.split.labels.size());
+  }
+  if (options.depth < 0 || options.depth > 1024) {
+    fail<ConfigError>("data.loader", "depth must be in 1 ... 1024 batches, or 0 to have it chosen, got {}",
+                      options.depth);
+  }
+  if (options.threads < 0 || options.threads > kMostThreads || options.cores < 0 || options.cores > kMostThreads) {
+    fail<ConfigError>("data.loader", "threads and cores must be in 0 ... {}, got {} and {}", kMostThreads,
+                      options.threads, options.cores);
+  }
+  check_rank(options.rank, options.ranks);
+  augment::check(options.mix, options.batch % options.ranks == 0 ? options.batch / options.ranks : 1);
+  if (!options.order) {
+    options.order = std::make_shared<Sampler>(SamplerOptions{.samples = options.split.size(),
+                                                             .batch = options.batch,
+                                                             .seed = options.seed,
+                                                             .shuffle = options.shuffle,
+                                                             .drop_tail = options.drop_tail,
+                                                             .rank = options.rank,
+                                                             .ranks = options.ranks});
+  }
+  if (options.order->samples() != options.split.size()) {
+    fail<ConfigError>("data.loader", "the order is of {} samples, the {} split has {}", options.order->samples(),
+                      options.split.name, options.split.size());
+  }
+  const std::int64_t whole = options.order->steps_per_epoch() > 1 ? options.order->global_size(0, 0) : options.batch;
+  if (options.mix.on() && whole != options.batch) {
+    fail<ConfigError>("data.loader", "the order has batches of {} samples, to be mixed in those of {}", whole,
+                      options.batch);
+  }
+  return options;
+}
+
+ImageLoader::ImageLoader(ImageLoaderOptions options)
+    : options_(checked(std::move(options))),
+      reader_(options_.split.source, options_.channels, options_.policy,
+              {options_.store, options_.known_bad, options_.limits}),
+      ledger_(options_.bad, options_.split.size()),
+      position_(options_.start),
+      ahead_(options_.start),
+      ring_(shape().bytes(), depth_of(options_, reader_.row_bytes()) + kUnderWay,
+            options_.pinned ? pinned : SlotRing::pageable),
+      slots_(depth_of(options_, reader_.row_bytes())),
+      gate_(std::max(options_.cores, 1)),
+      workspaces_(static_cast<std::size_t>(most_threads())),
+      mixing_(workspaces_.size()),
+      pool_(
+          options_.threads, [this](std::int64_t ticket, std::int64_t row, int worker) { fill(ticket, row, worker); },
+          options_.threads == 0 ? on_operator_threads(most_threads()) : nullptr) {
+  if (position_.epoch < 0 || position_.step < 0 || position_.step > steps_per_epoch()) {
+    fail<ConfigError>("data.loader", "cannot start at epoch {}, step {}: an epoch has {} steps", position_.epoch,
+                      position_.step, steps_per_epoch());
+  }
+  if (options_.threads > 0 && options_.cores > 0) {
+    governor_.emplace(ThreadLimits{options_.threads, options_.cores, most_threads()});
+  }
+  for (SampleWorkspace& workspace : workspaces_) {
+    workspace.scratch.kernels = options_.plain ? &augment::plain_kernels() : nullptr;
+    workspace.gate = governor_ ? &gate_ : nullptr;
+    workspace.laps.on_enter = options_.on_stage;
+  }
+  refill();
+}
+
+ImageLoader::~ImageLoader() = default;
+
+int ImageLoader::most_threads() const {
+  if (options_.threads == 0) {
+    return std::max(options_.cores, 1);
+  }
+  return options_.cores == 0 ? options_.threads : std::max(options_.threads, options_.cores + core::kMostReaders);
+}
+
+ImageSlotShape ImageLoader::shape() const {
+  const augment::ImagePolicy& policy = options_.policy;
+  return {(options_.batch + options_.ranks - 1) / options_.ranks, policy.out_height, policy.out_width,
+          options_.channels, options_.mix.on()};
+}
+
+// Batches for all slots that are free, also of the next epoch unless that is to be asked for first.
+void ImageLoader::submit_ahead() {
+  const auto slots = static_cast<std::int64_t>(slots_.size());
+  const auto wanted = [&] {
+    return ahead_.step < steps_per_epoch() || !options_.once || position_.epoch > ahead_.epoch;
+  };
+  while (steps_per_epoch() > 0 && tickets_ - taken_ < slots && wanted()) {
+    submit_next();
+  }
+}
+
+// Once a batch has left. Loading between steps waits for the next call: by then the consumer may have let go of the
+// batch, and the next one goes into the same memory, which the caches still hold.
+void ImageLoader::refill() {
+  if (options_.threads > 0) {
+    submit_ahead();
+  }
+}
+
+void ImageLoader::submit_next() {
+  if (ahead_.step == steps_per_epoch()) {
+    ahead_ = {ahead_.epoch + 1, 0};
+  }
+  const std::int64_t ticket = tickets_++;
+  ImageSlot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
+  options_.order->positions(ahead_.epoch, ahead_.step, slot.indices);
+  slot.first_draw = options_.order->first_draw(ahead_.step);
+  slot.begin(shape(), ring_.take());
+  std::int64_t* label = slot.labels;
+  for (std::int64_t& index : slot.indices) {  // from positions in the split to indices in its source
+    *label++ = options_.split.labels[index];
+    index = options_.split.samples[index];
+  }
+  slot.position = ahead_;
+  const auto rows = static_cast<std::int64_t>(slot.indices.size());
+  if (options_.mix.on()) {
+    const bool whole = global_size(ahead_) == options_.batch;
+    slot.mixer.begin(options_.mix, options_.policy.out_width, options_.policy.out_height,
+                     {options_.seed, static_cast<std::uint32_t>(ahead_.epoch), static_cast<std::uint32_t>(ahead_.step),
+                      static_cast<std::uint32_t>(options_.rank * rows / options_.mix.block)},
+                     whole ? rows : 0);
+  }
+  ++ahead_.step;
+  pool_.submit(ticket, rows);
+}
+
+// A row's number where a sample may come again; what stands in may be drawn for itself in the epoch, too.
+std::uint32_t ImageLoader::occurrence(const ImageSlot& slot, std::size_t row, bool stand_in) {
+  constexpr std::uint32_t kStandIn = 1U << 31;  // above every draw
+  if (!slot.first_draw) {
+    return stand_in ? 1 : 0;
+  }
+  const std::uint32_t draw = static_cast<std::uint32_t>(*slot.first_draw) + static_cast<std::uint32_t>(row);
+  return stand_in ? draw | kStandIn : draw;
+}
+
+void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
+  ImageSlot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
+  const auto at = static_cast<std::size_t>(row);
+  SampleWorkspace& workspace = workspaces_[static_cast<std::size_t>(worker)];
+  const EndOfSample end(workspace.laps);
+  const std::int64_t index = slot.indices[at];
+  reader_.prefetch(std::span<const std::int64_t>(slot.indices).subspan(at + 1));
+  try {
+    reader_.read_row(index, options_.seed, slot.position.epoch, slot.row(at), workspace, occurrence(slot, at, false));
+  } catch (const DataError& error) {
+    if (ledger_.on_bad() == OnBad::kRaise) {
+      throw;
+    }
+    ImageSlot::Bad bad{{slot.position.epoch, slot.position.step, index, reader_.name(index), {}, {}}};
+    bad.sample.reason = without_name(error.what(), bad.sample.name);
+    if (ledger_.on_bad() == OnBad::kReplace && !put_stand_in(slot, at, bad, workspace)) {
+      throw;  // so many are bad that chance finds no good one
+    }
+    slot.bad[at] = std::make_unique<ImageSlot::Bad>(std::move(bad));
+  }
+  const bool good = !slot.bad[at] || slot.bad[at]->stand_in >= 0;
+  workspace.laps.enter(Stage::kCollate);
+  slot.mixer.row_read(row, good, slot.pixels(), mixing_[static_cast<std::size_t>(worker)]);
+}
+
+bool ImageLoader::put_stand_in(ImageSlot& slot, std::size_t row, ImageSlot::Bad& bad, SampleWorkspace& workspace) {
+  for (int attempt = 0; attempt < kStandIns; ++attempt) {
+    const std::int64_t position =
+        stand_in(options_.seed, slot.position.epoch, bad.sample.index, attempt, options_.split.size());
+    const std::int64_t index = options_.split.samples[position];
+    try {
+      reader_.read_row(index, options_.seed, slot.position.epoch, slot.row(row), workspace,
+                       occurrence(slot, row, true));
+    } catch (const DataError&) {
+      continue;
+    }
+    slot.labels[row] = options_.split.labels[position];
+    bad.stand_in = index;
+    bad.sample.replaced_by = reader_.name(index);
+    return true;
+  }
+  return false;
+}
+
+core::Batch ImageLoader::finish(ImageSlot& slot) {
+  bool any_bad = false;
+  for (const std::unique_ptr<ImageSlot::Bad>& bad : slot.bad) {
+    if (bad) {
+      ledger_.add(bad->sample);
+      any_bad = true;
+    }
+  }
+  if (options_.mix.on()) {
+    slot.mixer.pair(slot.labels, static_cast<std::int64_t>(slot.indices.size()), slot.mixed, slot.shares);
+  }
+  if (any_bad) {
+    slot.settle_bad();
+  }
+  return slot.finish();
+}
+
+std::optional<core::Batch> ImageLoader::next() {
+  if (position_.step == steps_per_epoch()) {
+    position_ = {position_.epoch + 1, 0};
+    return std::nullopt;
+  }
+  if (governor_) {
+    watch_for_pauses();
+  }
+  submit_ahead();
+  ++position_.step;
+  core::Batch batch;
+  ++taken_;
+  try {
+    batch = finish(slots_[static_cast<std::size_t>(pool_.take()) % slots_.size()]);
+  } catch (...) {
+    refill();  // the slot of the batch that failed
+    throw;
+  }
+  refill();
+  if (governor_) {
+    govern();
+  }
+  return batch;
+}
+
+void ImageLoader::watch_for_pauses() {
+  constexpr double kPause = 0.3, kUnusual = 10;  // seconds; times what the consumer usually takes for a batch
+  const double gap = since_.seconds() - left_at_;
+  if (gap > std::max(kPause, kUnusual * usual_gap_)) {
+    governor_->consumer_was_away(counted());
+  }
+  usual_gap_ += 0.1 * (gap - usual_gap_);
+}
+
+void ImageLoader::govern() {
+  if (governor_->due(since_.seconds())) {
+    const int threads = governor_->look(counted());
+    if (threads != pool_.threads()) {
+      pool_.set_threads(threads);
+    }
+  }
+  left_at_ = since_.seconds();
+}
+
+core::SourceFigures ImageLoader::counted(std::int64_t* slowest) const {
+  std::vector<const StageLaps*> laps;
+  for (const SampleWorkspace& workspace : workspaces_) {
+    laps.push_back(&workspace.laps);
+  }
+  std::int64_t sample = -1;
+  core::SourceFigures figures = sum(laps, sample);
+  figures.wall_seconds = since_.seconds();
+  figures.wait_seconds = pool_.wait_seconds();
+  figures.threads = pool_.threads();
+  figures.cores = options_.cores;
+  if (slowest != nullptr) {
+    *slowest = sample;
+  }
+  return figures;
+}
+
+std::optional<core::SourceFigures> ImageLoader::figures() const {
+  std::int64_t slowest = -1;
+  core::SourceFigures figures = counted(&slowest);
+  figures.slowest = slowest < 0 ? "" : reader_.name(slowest);
+  return figures;
+}
+
+}  // namespace stoker::data

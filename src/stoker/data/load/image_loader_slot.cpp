@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/data/load/image_loader_slot.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "stoker/augment/image.h"
+#include "stoker/base/error.h"
+
+namespace stoker::data {
+namespace {
+
+constexpr std::size_t kLine = 64;  // bytes: where fields begin
+
+std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+}  // namespace
+
+std::size_t ImageSlotShape::row_bytes() const {
+  return static_cast<std::size_t>(height) * static_cast<std::size_t>(width) * static_cast<std::size_t>(channels);
+}
+
+std::size_t ImageSlotShape::labels_at() const {
+  return rounded(static_cast<std::size_t>(rows) * row_bytes() + augment::kSlack);
+}
+
+std::size_t ImageSlotShape::mixed_at() const {
+  return rounded(labels_at() + static_cast<std::size_t>(rows) * sizeof(std::int64_t));
+}
+
+std::size_t ImageSlotShape::shares_at() const {
+  return rounded(mixed_at() + (mixed ? static_cast<std::size_t>(rows) * sizeof(std::int64_t) : 0));
+}
+
+std::size_t ImageSlotShape::bytes() const {
+  return shares_at() + (mixed ? static_cast<std::size_t>(rows) * sizeof(float) : 0);
+}
+
+void ImageSlot::begin(const ImageSlotShape& shape, std::shared_ptr<std::byte> memory) {
+  if (static_cast<std::int64_t>(indices.size()) > shape.rows) {
+    fail<ConfigError>("data.loader", "the order gives a batch of {} rows, there is room for {}", indices.size(),
+                      shape.rows);
+  }
+  shape_ = shape;
+  memory_ = std::move(memory);
+  labels = reinterpret_cast<std::int64_t*>(memory_.get() + shape.labels_at());
+  mixed = reinterpret_cast<std::int64_t*>(memory_.get() + shape.mixed_at());
+  shares = reinterpret_cast<float*>(memory_.get() + shape.shares_at());
+  bad.clear();
+  bad.resize(indices.size());
+}
+
+std::span<std::uint8_t> ImageSlot::row(std::size_t row) const {
+  const std::size_t bytes = shape_.row_bytes();
+  return {reinterpret_cast<std::uint8_t*>(memory_.get()) + row * bytes, bytes};
+}
+
+augment::Pixels ImageSlot::pixels() const {
+  return {reinterpret_cast<std::uint8_t*>(memory_.get()), shape_.width, shape_.height, shape_.channels};
+}
+
+void ImageSlot::settle_bad() {
+  std::size_t kept = 0;
+  for (std::size_t from = 0; from < indices.size(); ++from) {
+    if (bad[from] && bad[from]->stand_in < 0) {
+      continue;
+    }
+    if (bad[from]) {
+      indices[from] = bad[from]->stand_in;
+    }
+    if (kept < from) {
+      std::ranges::copy(row(from), row(kept).begin());
+      labels[kept] = labels[from];
+      indices[kept] = indices[from];
+      if (shape_.mixed) {
+        mixed[kept] = mixed[from];
+        shares[kept] = shares[from];
+      }
+    }
+    ++kept;
+  }
+  if (kept == 0 && !indices.empty()) {
+    fail<DataError>("data.loader", "none of the {} samples of epoch {}, step {} can be had; the first: {}",
+                    indices.size(), position.epoch, position.step, bad.front()->sample.reason);
+  }
+  indices.resize(kept);
+}
+
+core::Batch ImageSlot::finish() {
+  core::Batch batch(position, indices);
+  const auto rows = static_cast<std::int64_t>(indices.size());
+  const auto field = [&](void* at, at::IntArrayRef sizes, at::ScalarType type) {  // whose storage is the slot's
+    const auto let_go = [memory = memory_](void*) mutable { memory.reset(); };
+    return at::from_blob(at, sizes, let_go, at::TensorOptions().dtype(type));
+  };
+  batch.set("image", field(memory_.get(), {rows, shape_.height, shape_.width, shape_.channels}, at::kByte));
+  batch.set("target", field(labels, {rows}, at::kLong));
+  if (shape_.mixed) {
+    batch.set("target_mixed", field(mixed, {rows}, at::kLong));
+    batch.set("share", field(shares, {rows}, at::kFloat));
+  }
+  memory_.reset();
+  return batch;
+}
+
+}  // namespace stoker::data

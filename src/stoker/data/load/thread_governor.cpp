@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/data/load/thread_governor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "stoker/core/load_time.h"
+
+namespace stoker::data {
+namespace {
+
+constexpr double kStarved = 0.01;   // of the time: what is asked for (share that the consumer may wait)
+constexpr double kGain = 1.02;      // of the rate: less is taken for chance
+constexpr double kRoom = 0.9;       // of the threads' time: busier ones cannot take on what others did
+constexpr double kSlack = 0.1;      // of a thread: what is measured is not exact
+constexpr int kMostPatience = 256;  // windows
+
+}  // namespace
+
+int ThreadGovernor::look(const core::SourceFigures& now) {
+  const core::SourceFigures window = core::between(start_, now);
+  if (!due(now.wall_seconds) || window.samples < 1) {
+    return threads_;
+  }
+  start_ = now;
+  if (std::exchange(settling_, false)) {
+    return threads_;
+  }
+  const core::StageSums spent = core::sum_of(window.stages);
+  const double busy = std::min(spent.seconds, threads_ * window.wall_seconds);  // estimates may say more
+  const Window seen{window.wait_seconds / window.wall_seconds,
+                    static_cast<double>(window.samples) / window.wall_seconds, busy / window.wall_seconds,
+                    busy > 0 ? std::min(spent.asleep_seconds / busy, 1.0) : 0};
+  if (before_ > 0) {
+    judge(seen);
+    return threads_;
+  }
+  if (hold_ > 0) {
+    --hold_;
+    return threads_;
+  }
+  return change_to(seen.starved > kStarved ? more(seen) : fewer(seen), seen);
+}
+
+void ThreadGovernor::consumer_was_away(const core::SourceFigures& now) {
+  start_ = now;
+  settling_ = true;
+}
+
+// Of a change: whether it stays. Where the consumer waits all the same, fewer threads may do as much.
+void ThreadGovernor::judge(const Window& seen) {
+  const double wanted = threads_ > before_ ? kGain : 1 / kGain;
+  const bool good = seen.starved <= kStarved || (before_starved_ && seen.rate >= wanted * rate_before_);
+  if (!good) {
+    threads_ = before_;
+    settling_ = true;
+    hold_ = patience_;
+    patience_ = std::min(2 * patience_, kMostPatience);
+  }
+  before_ = 0;
+}
+
+int ThreadGovernor::change_to(int threads, const Window& seen) {
+  if (threads != threads_) {
+    before_ = threads_;
+    rate_before_ = seen.rate;
+    before_starved_ = seen.starved > kStarved;
+    threads_ = threads;
+    settling_ = true;
+  }
+  return threads_;
+}
+
+// As many as the consumer would keep busy if it never waited, at most twice as many as now. No more than the cores
+// where no disk is waited for, also if one was before.
+int ThreadGovernor::more(const Window& seen) const {
+  const double wanted = seen.busy / std::max(1 - seen.starved, 1e-3);
+  const int most = seen.asleep >= core::kSleepWorthReaders ? limits_.most : limits_.cores;
+  if (threads_ > most) {
+    return most;
+  }
+  const int step = static_cast<int>(std::min(std::ceil(wanted - kSlack), 2.0 * threads_));
+  return std::min(most, std::max(threads_ + 1, step));
+}
+
+int ThreadGovernor::fewer(const Window& seen) const {
+  const int enough = std::max(1, static_cast<int>(std::ceil(seen.busy / kRoom)));
+  return std::min(threads_, enough);
+}
+
+}  // namespace stoker::data

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples drawn with replacement, each as often as its weight says: which one a draw gives follows from (seed, epoch,
+// number of the draw) alone, in constant time. Used by what `sampling=balanced` trains on. Thread-safe: immutable.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "stoker/data/order/batch_order.h"
+#include "stoker/data/order/equal_batches.h"
+#include "stoker/data/order/label_list.h"
+
+namespace stoker::data {
+
+struct WeightedSamplerOptions {
+  std::vector<double> weights = {};  // of each sample; at least 0, finite, not all 0; only their ratios count
+  std::int64_t draws = 0;            // of an epoch; 0: as many as there are samples
+  std::int64_t batch = 0;            // global: samples over all ranks
+  std::uint64_t seed = 0;
+  bool drop_tail = false;  // leave out the last batch of an epoch if it is short
+  int rank = 0;
+  int ranks = 1;
+};
+
+// Walker's alias method in integers, so that every machine draws the same: probabilities are multiples of 2^-32 of the
+// mean one. A sample of weight 0 is never drawn; a positive weight counts as one such multiple at least. Making it
+// takes time linear in the samples, and 8 bytes of each stay.
+class WeightedSampler final : public BatchOrder {
+ public:
+  // ConfigError for weights or numbers that cannot be, more than 2^31 samples or kMostDraws draws.
+  explicit WeightedSampler(const WeightedSamplerOptions& options);
+
+  [[nodiscard]] std::int64_t samples() const override { return static_cast<std::int64_t>(columns_.size()); }
+  [[nodiscard]] std::int64_t steps_per_epoch() const override { return batches_.steps(); }
+  [[nodiscard]] std::int64_t global_size(std::int64_t, std::int64_t step) const override {
+    return batches_.global_size(step);
+  }
+  void positions(std::int64_t epoch, std::int64_t step, std::vector<std::int64_t>& out) const override;
+  [[nodiscard]] std::optional<std::int64_t> first_draw(std::int64_t step) const override {
+    return batches_.slice(step).first;
+  }
+  // A sample's probability, exactly, in units of 2^-32 / samples().
+  [[nodiscard]] std::vector<std::uint64_t> units() const;
+
+ private:
+  // One in samples() draws comes to a column: it gives the column's own sample if 32 random bits are below `own`, else
+  // `other`, which is the own one where the column holds nothing else.
+  struct Column {
+    std::uint32_t own = 0;
+    std::uint32_t other = 0;
+  };
+  [[nodiscard]] std::int64_t draw(std::int64_t epoch, std::int64_t number) const;
+
+  std::uint64_t seed_;
+  EqualBatches batches_;
+  std::vector<Column> columns_;
+};
+
+// Weights by which every class that occurs is drawn as often as any other: 1 / (samples of the label).
+[[nodiscard]] std::vector<double> balanced_weights(const LabelList& labels);
+
+}  // namespace stoker::data

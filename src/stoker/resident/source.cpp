@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/resident/source.h"
+
+#include <utility>
+
+#include "stoker/base/error.h"
+#include "stoker/base/fmt.h"
+#include "stoker/device/backend.h"
+
+namespace stoker::resident {
+
+ResidentSource::ResidentSource(std::unique_ptr<core::BatchSource> loader,
+                               std::shared_ptr<const augment::ResidentImages> images, c10::Device device,
+                               core::Position start, std::function<void(const std::string&)> remarks)
+    : images_(std::move(images)),
+      device_(device),
+      position_(start),
+      remarks_(std::move(remarks)),
+      loader_(std::move(loader)) {
+  if (position_.epoch < 0 || position_.step < 0 || position_.step > images_->steps_per_epoch()) {
+    fail<ConfigError>("resident.source", "cannot start at epoch {}, step {}: an epoch has {} steps", position_.epoch,
+                      position_.step, images_->steps_per_epoch());
+  }
+  if (!loader_) {
+    fill({});
+    set_->used_here();
+  }
+}
+
+ResidentSource::~ResidentSource() = default;
+
+void ResidentSource::fill(const std::stop_token& stopping) {
+  const device::Backend& backend = device::backend_for(device_);
+  const augment::ImageShape shape = images_->shape();
+  const std::int64_t free = backend.memory(device_).free;
+  const auto room = static_cast<std::int64_t>(kShare * static_cast<double>(free));
+  if (free >= 0 && shape.bytes() > room) {
+    fail<DeviceError>("resident.source",
+                      "{} images take {} bytes, {} bytes of {} may be used for them; set resident=off", shape.images,
+                      shape.bytes(), room, device_.str());
+  }
+  set_.emplace(shape, device_, backend.make_copy_stream(device_));
+  filled_ = set_->fill(*images_, stopping);
+}
+
+// On the thread that fills the set, which an error would end together with the process.
+void ResidentSource::remark(const std::exception& error) const {
+  if (!remarks_) {
+    return;
+  }
+  try {
+    remarks_(fmt::format("training images are not kept on the device, the loader goes on: {}", error.what()));
+  } catch (const std::exception&) {  // no memory for the words; the loader goes on all the same
+  }
+}
+
+// Errors of the filler are reasons to stay with the loader: it has told of the images that cannot be had.
+void ResidentSource::epoch_ended() {
+  position_ = {position_.epoch + 1, 0};
+  if (images_->steps_per_epoch() == 0) {
+    return;
+  }
+  if (!filled_ && !filler_.joinable()) {
+    filler_ = std::jthread([this](const std::stop_token& stopping) {
+      try {
+        fill(stopping);
+      } catch (const std::exception& error) {
+        set_.reset();
+        remark(error);
+      }
+    });
+    return;
+  }
+  if (filled_) {
+    filler_.join();
+    set_->used_here();
+    const std::lock_guard lock(mutex_);
+    left_ = loader_->figures();
+    if (left_) {
+      left_->stages.clear();
+    }
+    loader_.reset();
+  }
+}
+
+core::Batch ResidentSource::make_batch() {
+  if (taken_ == chunk_.batches()) {
+    if (!rows_) {
+      rows_.emplace(images_, position_, device::backend_for(device_).make_copy_stream(device_));
+    }
+    chunk_ = rows_->next();
+    taken_ = 0;
+  }
+  const std::int64_t first = chunk_.begins[static_cast<std::size_t>(taken_)],
+                     last = chunk_.begins[static_cast<std::size_t>(taken_) + 1];
+  ++taken_;
+  const auto from = chunk_.indices.begin();
+  core::Batch batch(position_, std::vector<std::int64_t>(from + first, from + last));
+  batch.set("image", set_->make_batch(chunk_.windows.narrow(0, first, last - first)));
+  batch.set("target", chunk_.targets.narrow(0, first, last - first));
+  return batch;
+}
+
+std::optional<core::Batch> ResidentSource::next() {
+  if (loader_) {
+    std::optional<core::Batch> batch = loader_->next();
+    if (!batch) {
+      epoch_ended();
+    }
+    return batch;
+  }
+  if (position_.step == images_->steps_per_epoch()) {
+    position_ = {position_.epoch + 1, 0};
+    return std::nullopt;
+  }
+  const Stopwatch watch;
+  core::Batch batch = make_batch();
+  ++position_.step;
+  rows_made_ += batch.size();
+  wait_seconds_ = wait_seconds_ + watch.seconds();
+  return batch;
+}
+
+std::optional<core::SourceFigures> ResidentSource::figures() const {
+  const std::lock_guard lock(mutex_);
+  if (loader_) {
+    return loader_->figures();
+  }
+  if (!left_) {
+    return std::nullopt;
+  }
+  core::SourceFigures figures = *left_;
+  figures.wall_seconds = since_.seconds();
+  figures.wait_seconds += wait_seconds_;
+  figures.samples += rows_made_;
+  figures.threads = 0;
+  return figures;
+}
+
+}  // namespace stoker::resident

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/study/inspect/findings.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "stoker/base/file.h"
+#include "stoker/study/inspect/finding_parts.h"
+
+namespace stoker::study {
+namespace {
+
+// The findings of an inspection, gathered one after the other.
+class Findings {
+ public:
+  Findings(const Inspection& found, const InspectFigures& figures) : found_(found), figures_(figures) {}
+
+  std::vector<DataFinding> all() {
+    add_all(pair_findings(found_));
+    bad();
+    add_all(class_findings(found_, figures_));
+    by_image();
+    add_all(tell_tales(found_));
+    kinds_of_images();
+    for (const std::string& remark : found_.folder.findings) {
+      findings_.push_back(finding(Grade::kRemark, "layout", remark, "", "", 0));
+    }
+    not_all();
+    std::ranges::stable_sort(findings_, {}, &DataFinding::grade);
+    return std::move(findings_);
+  }
+
+ private:
+  void add_all(std::vector<DataFinding> more) { std::ranges::move(more, std::back_inserter(findings_)); }
+  [[nodiscard]] const InspectedImage& image(std::size_t place) const { return found_.images[place]; }
+  void add_images(Grade grade, std::string id, std::string text, std::string example, std::string advice,
+                  std::vector<std::size_t> places) {
+    const auto count = static_cast<std::int64_t>(places.size());
+    findings_.push_back(finding(grade, std::move(id), std::move(text), std::move(example), std::move(advice), count));
+    findings_.back().images = std::move(places);
+  }
+
+  void bad() {
+    if (found_.bad.empty()) {
+      return;
+    }
+    std::vector<std::size_t> places;
+    for (const auto& [place, reason] : found_.bad) {
+      places.push_back(place);
+    }
+    const auto count = static_cast<std::int64_t>(places.size()), of = static_cast<std::int64_t>(found_.images.size());
+    const double share = 100 * static_cast<double>(count) / static_cast<double>(of);
+    const auto& [first, reason] = *found_.bad.begin();
+    add_images(Grade::kWrong, "bad",
+               fmt::format("{} of {} ({} %) cannot be read", thousands(count), images_text(of),
+                           share < 10 ? fmt::format("{:.2g}", share) : fmt::format("{:.0f}", share)),
+               fmt::format("{}: {}", found_.name(first), printable(reason)),
+               "mend or remove them; training puts others in the place of a few (bad_budget=0.001) and stops at more",
+               std::move(places));
+  }
+
+  template <typename Test>
+  std::vector<std::size_t> good_images(Test test) const {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < found_.images.size(); ++i) {
+      if (!found_.bad.contains(i) && test(image(i).facts)) {
+        places.push_back(i);
+      }
+    }
+    return places;
+  }
+
+  // what: "are ..." for many, of which is_are() makes one.
+  template <typename Test>
+  void add_if(Grade grade, std::string id, std::string_view what, std::string advice, Test test) {
+    std::vector<std::size_t> places = good_images(test);
+    if (places.empty()) {
+      return;
+    }
+    const auto count = static_cast<std::int64_t>(places.size());
+    const ImageLook& first = image(places.front()).facts;
+    std::string example = fmt::format("{}, {} x {}", found_.name(places.front()), first.width, first.height);
+    add_images(grade, std::move(id), fmt::format("{} {} {}", images_text(count), is_are(count), what),
+               std::move(example), std::move(advice), std::move(places));
+  }
+
+  void by_image() {
+    add_if(Grade::kDoubtful, "plain", "of one colour", "a failed download or an empty frame teaches nothing",
+           [](const ImageLook& facts) { return facts.plain; });
+    add_if(Grade::kDoubtful, "tiny", fmt::format("narrower or lower than {} pixels", kTinySide),
+           "they are blown up to the size of the others: thumbnails by mistake?",
+           [](const ImageLook& facts) { return std::min(facts.width, facts.height) < kTinySide; });
+    add_if(Grade::kDoubtful, "extreme",
+           fmt::format("more than {} times as long as wide, or the reverse", kExtremeAspect),
+           "a crop sees a small part of them: strips, panoramas or scans by mistake?", [](const ImageLook& facts) {
+             return std::max(facts.width, facts.height) > kExtremeAspect * std::min(facts.width, facts.height);
+           });
+  }
+
+  void kinds_of_images() {
+    if (!figures_.grey) {
+      add_if(Grade::kRemark, "grey", "grey among coloured ones",
+             "they train as such; make sure that they are in every class",
+             [](const ImageLook& facts) { return facts.grey; });
+    }
+    add_if(Grade::kRemark, "alpha", "with an alpha channel, which is dropped, not blended",
+           "what was hidden behind it is seen: blend them beforehand if that matters",
+           [](const ImageLook& facts) { return mode_of(facts).ends_with("alpha"); });
+    add_if(Grade::kRemark, "cmyk", "CMYK, converted without a colour profile", "",
+           [](const ImageLook& facts) { return mode_of(facts) == "CMYK"; });
+    add_if(Grade::kRemark, "turned", "turned upright as EXIF says", "other programs may leave them as they lie",
+           [](const ImageLook& facts) { return facts.orientation != 1; });
+  }
+
+  void not_all() {
+    const auto looked = static_cast<std::int64_t>(found_.images.size());
+    if (looked < found_.total) {
+      findings_.push_back(finding(
+          Grade::kRemark, "sample",
+          fmt::format("{} of {} were looked at{}: what is the same or bad among the others is not known",
+                      thousands(looked), images_text(found_.total), found_.stopped ? " before it was stopped" : ""),
+          "", "", looked));
+    }
+    if (!found_.all_compared) {
+      findings_.push_back(finding(Grade::kRemark, "not-compared",
+                                  "so many images have nearly the same hash that not all look-alikes were searched", "",
+                                  "", 0));
+    }
+  }
+
+  const Inspection& found_;
+  const InspectFigures& figures_;
+  std::vector<DataFinding> findings_;
+};
+
+}  // namespace
+
+std::string_view text_of(Grade grade) {
+  switch (grade) {
+    case Grade::kWrong: return "wrong";
+    case Grade::kDoubtful: return "doubtful";
+    case Grade::kRemark: break;
+  }
+  return "remark";
+}
+
+std::vector<DataFinding> findings_of(const Inspection& found, const InspectFigures& figures) {
+  return Findings(found, figures).all();
+}
+
+}  // namespace stoker::study

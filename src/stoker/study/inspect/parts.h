@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the reports of images and of tables and texts share: findings and distributions in words and as JSON. Used by
+// inspect_text, inspect_json and data_sheet. Thread-safe: no state.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "stoker/study/inspect/figures.h"
+#include "stoker/study/inspect/findings.h"
+
+namespace stoker::study {
+
+// Lines of at most 100 columns, broken at blanks; the first begins with head, the others with `indent` blanks.
+[[nodiscard]] std::string wrapped(const std::string& head, const std::string& text, std::size_t indent);
+
+// A paragraph for each grade.
+[[nodiscard]] std::string findings_text(const std::vector<DataFinding>& findings);
+
+// "Nothing wrong in 250 images", "2 things are wrong, 1 is doubtful in 250 images". looked_at: "250 images".
+[[nodiscard]] std::string verdict_of(const std::vector<DataFinding>& findings, const std::string& looked_at);
+
+// Grade, id, text, example, advice, count.
+[[nodiscard]] nlohmann::ordered_json finding_members(const DataFinding& finding);
+[[nodiscard]] nlohmann::ordered_json distribution_json(const Distribution& values);
+
+}  // namespace stoker::study

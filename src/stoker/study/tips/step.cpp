@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/study/tips/profiler_switch.h"
+#include "stoker/study/tips/step_way.h"
+#include "stoker/study/tips/tip_rows.h"
+
+namespace stoker::study {
+namespace {
+
+constexpr std::int64_t kLargerBatch = 4;
+
+// A switch around every step.
+Way with_anomaly_mode(const TipCase& tip_case) {
+  return engine_way(tip_case, {.before = [] { set_anomaly_mode(true); }, .after = [] { set_anomaly_mode(false); }});
+}
+
+// On for a block of steps: starting and stopping it, and the records of all steps, are part of what it costs.
+Way with_profiler(const TipCase& tip_case) {
+  StepHabits habits;
+  const auto profiler = std::make_shared<ProfilerSwitch>();
+  habits.before = [profiler] { profiler->start(); };
+  habits.finish = [profiler] { profiler->stop(); };
+  return engine_way(tip_case, habits);
+}
+
+Tip accumulation(std::string id, std::string title, std::string with, const StepHabits& habits) {
+  return {
+      .id = std::move(id),
+      .title = std::move(title),
+      .without = "1 step of 32",
+      .with = std::move(with),
+      .models = {"resnet34-slim", "resnet34-slim-no-norm"},
+      .make = [habits](const TipCase& tip_case, bool on) { return engine_way(tip_case, on ? habits : StepHabits{}); }};
+}
+
+}  // namespace
+
+Tip gradients_to_none() {
+  return {.id = "grads-to-none",
+          .title = "gradients dropped, not zeroed",
+          .without = "zero_()",
+          .with = "none",
+          .models = listed_models(),
+          .make = [](const TipCase& tip_case, bool on) { return bare_way(tip_case, /*keep_gradients=*/!on); }};
+}
+
+Tip fused_optimizer() {
+  return {
+      .id = "fused-optimizer",
+      .title = "fused optimizer",
+      .without = "a parameter at a time",
+      .with = "fused kernels",
+      .models = listed_models(),
+      .make = [](const TipCase& tip_case, bool on) { return engine_way(tip_case, {.optimizer_by_parameter = !on}); }};
+}
+
+Tip evaluation_without_gradients() {
+  return {.id = "no-grad-evaluation",
+          .title = "evaluation without gradients",
+          .without = "records a graph",
+          .with = "inference mode",
+          .models = listed_models(),
+          .make = [](const TipCase& tip_case, bool on) { return evaluation_way(tip_case, /*record_graph=*/!on); }};
+}
+
+Tip anomaly_mode_off() {
+  return {.id = "anomaly-mode-off",
+          .title = "anomaly mode off",
+          .without = "on",
+          .with = "off",
+          .models = listed_models(),
+          .make = [](const TipCase& tip_case, bool on) {
+            return on ? engine_way(tip_case, {}) : with_anomaly_mode(tip_case);
+          }};
+}
+
+Tip profiler_off() {
+  return {
+      .id = "profiler-off",
+      .title = "profiler off",
+      .without = "on",
+      .with = "off",
+      .models = listed_models(),
+      .make = [](const TipCase& tip_case, bool on) { return on ? engine_way(tip_case, {}) : with_profiler(tip_case); },
+      .counts_bytes = false};  // they are counted through the profiler's own door
+}
+
+Tip accumulation_16x2() {
+  return accumulation("accumulation-16x2", "accumulation: 16 x 2 instead of 32 x 1", "1 step of 2 x 16",
+                      {.step = {.microbatch = 16}});
+}
+
+Tip accumulation_16x1() {
+  return accumulation("accumulation-16x1", "small batches: 16 x 1 instead of 32 x 1", "2 steps of 16", {.steps = 2});
+}
+
+Tip larger_batch() {
+  return {.id = "larger-batch",
+          .title = "batch and learning rate times 4",
+          .without = "4 steps",
+          .with = "1 step of 4 batches",
+          .models = listed_models(),
+          .make = [](const TipCase& tip_case, bool on) {
+            StepHabits habits{.batches = kLargerBatch};
+            habits.steps = on ? 1 : kLargerBatch;
+            habits.lr_factor = on ? kLargerBatch : 1;
+            return engine_way(tip_case, habits);
+          }};
+}
+
+}  // namespace stoker::study

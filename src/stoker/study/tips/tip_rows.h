@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of the tips table, one function each. Listed in order by known_tips(); thread-safe: no state.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "stoker/study/tips/tip.h"
+
+namespace stoker::study {
+
+// How a step is taken: tips_step.cpp.
+[[nodiscard]] Tip gradients_to_none();
+[[nodiscard]] Tip fused_optimizer();
+[[nodiscard]] Tip evaluation_without_gradients();
+[[nodiscard]] Tip anomaly_mode_off();
+[[nodiscard]] Tip profiler_off();
+[[nodiscard]] Tip accumulation_16x2();
+[[nodiscard]] Tip accumulation_16x1();
+[[nodiscard]] Tip larger_batch();
+
+// What the model computes, and in which numbers: tips_arithmetic.cpp.
+[[nodiscard]] Tip no_conv_bias();
+[[nodiscard]] Tip channels_last();
+[[nodiscard]] Tip autocast_bf16();
+[[nodiscard]] Tip autocast_fp16();
+[[nodiscard]] Tip tf32();
+[[nodiscard]] Tip cudnn_benchmark();
+[[nodiscard]] Tip fused_attention();
+
+// How data comes to the model: tips_data.cpp.
+[[nodiscard]] Tip created_on_device();
+[[nodiscard]] Tip loader_threads(int threads);
+[[nodiscard]] Tip shuffled_order();
+[[nodiscard]] Tip pinned_memory();
+[[nodiscard]] Tip async_copies();
+
+// The models that most rows concern: those of bench_models() that are listed.
+[[nodiscard]] std::vector<std::string> listed_models();
+
+}  // namespace stoker::study

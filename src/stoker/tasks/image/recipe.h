@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The defaults of image classification: what a run does that nobody asked for, by model and by what the images look
+// like, each with its reason. train::resolve() puts them over its own few defaults. Called by job; no state.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stoker/core/plan_row.h"
+#include "stoker/data/folder/image_folder.h"
+
+namespace stoker::tasks {
+
+// What the images look like, from the headers of a few spread over the training split.
+struct ImageSetFacts {
+  int width = 0, height = 0;  // median, pixels
+  int channels = 3;           // 1 if every image looked at is grey
+};
+// DataError if none of them can be read.
+[[nodiscard]] ImageSetFacts look_at_images(const data::ImageSplit& split);
+
+// What was asked for that decides the recipe; empty: not asked.
+struct RecipeQuestion {
+  std::string model, optimizer;
+  int image_size = 0;  // 0: not asked
+  std::int64_t batch = 0;
+  bool weights = false;  // fine-tuning
+  bool cuda = false;
+  bool decodes_fast = false;
+  std::int64_t memory = 0;         // bytes of RAM that could be had
+  std::int64_t device_memory = 0;  // with cuda: bytes of the GPU's that could be had for data; 0: none
+};
+// Defaults with reasons: model, image_size, augment, batch, epochs, optimizer, lr, schedule, ...
+[[nodiscard]] std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const ImageSetFacts& images,
+                                                std::int64_t train_samples, std::int64_t val_samples = 0);
+
+// Whether a model of that name has batch norm, and so couples the samples of a batch.
+[[nodiscard]] bool couples_samples(const std::string& model);
+
+// 1 or 3: what the network's first layer takes. ResNets take colour always, so that published weights fit grey
+// images.
+[[nodiscard]] int network_channels(const std::string& model, const ImageSetFacts& images);
+
+}  // namespace stoker::tasks
