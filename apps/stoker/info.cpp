@@ -5,7 +5,7 @@
 
 #include "commands.h"
 #include "stoker/base/fmt.h"
-#include "stoker/job/export.h"
+#include "stoker/job/info.h"
 #include "stoker/job/process.h"
 
 namespace stoker::app {

@@ -11,7 +11,7 @@
 #include "stoker/base/file.h"
 #include "stoker/base/nearest.h"
 #include "stoker/job/process.h"
-#include "stoker/job/settings_text.h"
+#include "stoker/job/options_text.h"
 
 namespace stoker::app {
 namespace {
@@ -36,18 +36,18 @@ void check_command(const CLI::App& app, std::span<char*> words, const std::strin
 }
 
 // `--epochs 3` where epochs=3 is meant.
-void hint_at_setting(std::span<char*> words) {
+void hint_at_option(std::span<char*> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string word = words[i];
     const std::size_t equals = std::min(word.find('='), word.size());
     std::string name = word.starts_with("--") ? word.substr(2, equals - 2) : "";
     std::ranges::replace(name, '-', '_');
-    if (name.empty() || !job::is_setting(name)) {
+    if (name.empty() || !job::is_option(name)) {
       continue;
     }
     const std::string next = i + 1 < words.size() && words[i + 1][0] != '-' ? words[i + 1] : "VALUE";
     const std::string value = equals < word.size() ? word.substr(equals + 1) : next;
-    fmt::print(stderr, "stoker: {} is a setting, without dashes: {}={}\n", name, name, printable(value));
+    fmt::print(stderr, "stoker: {} is an option without dashes: {}={}\n", name, name, printable(value));
   }
 }
 
@@ -89,7 +89,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError& error) {
     app.exit(error);
-    hint_at_setting(words);
+    hint_at_option(words);
     return kUsage;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;

@@ -7,7 +7,7 @@
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/job/process.h"
-#include "stoker/job/settings_text.h"
+#include "stoker/job/options_text.h"
 #include "training_command.h"
 
 namespace stoker::app {

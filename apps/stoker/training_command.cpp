@@ -9,7 +9,7 @@
 #include "stoker/base/fmt.h"
 #include "stoker/base/plain_nan.h"
 #include "stoker/job/progress_sink.h"
-#include "stoker/job/settings_text.h"
+#include "stoker/job/options_text.h"
 
 namespace stoker::app {
 namespace {
@@ -33,7 +33,7 @@ std::string figures(const std::vector<core::MetricValue>& metrics) {
 void add_settings(CLI::App& command, TrainingWords& words) {
   command.add_option("settings", words.assignments, "key=value ...");
   command.add_option("--config", words.config, "TOML file with the same keys; words on the command line win");
-  command.footer(job::settings_help());
+  command.footer(job::options_help());
 }
 
 void add_silence(CLI::App& command, TrainingWords& words) {
@@ -55,7 +55,7 @@ job::Request request_of(const TrainingWords& words) {
   return job::make_request(words.config, assignments);
 }
 
-job::Job::Say say_unless(bool silent) {
+job::Say say_unless(bool silent) {
   return [silent](const std::string& text) {
     if (!silent) {
       say(printable(text));

@@ -26,7 +26,7 @@ void add_silence(CLI::App& command, TrainingWords& words);
 [[nodiscard]] job::Request request_of(const TrainingWords& words);
 
 // Prints lines as they come, or nothing.
-[[nodiscard]] job::Job::Say say_unless(bool silent);
+[[nodiscard]] job::Say say_unless(bool silent);
 
 // Trains, with facts before, progress while and figures after; Ctrl-C stops it. The exit code.
 int run_job(job::Job job, const TrainingWords& words);

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-const Job::Say kSilent = [](const std::string&) {};
+const Say kSilent = [](const std::string&) {};
 
 // Stops the run after a given step.
 class StopAt final : public core::EventSink {

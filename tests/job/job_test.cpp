@@ -32,7 +32,7 @@ using stoker::testing::trains_like;
 using stoker::testing::write_striped_set;
 using ::testing::HasSubstr;
 
-const Job::Say kSilent = [](const std::string&) {};
+const Say kSilent = [](const std::string&) {};
 
 std::string file_bytes(const fs::path& path) { return read_text(path); }
 

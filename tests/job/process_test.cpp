@@ -73,7 +73,7 @@ TEST(TypedErrors, PreparingAndResumingThrowThem) {
                                       "layout=contiguous", "device=cpu"});
   request.data = folder / "data";
   request.run = (folder / "run").native();
-  const Job::Say fails = [](const std::string&) { throw c10::AcceleratorError({}, 700, kLaunch); };
+  const Say fails = [](const std::string&) { throw c10::AcceleratorError({}, 700, kLaunch); };
   EXPECT_THAT(thrown<DeviceError>([&] { (void)Job::prepare(request, fails); }), HasSubstr("illegal memory access"));
   const std::atomic<bool> never{false};
   (void)Job::prepare(request, [](const std::string&) {}).train({}, never);

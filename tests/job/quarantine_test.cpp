@@ -29,7 +29,7 @@ std::vector<std::vector<std::string>> rows_of(const std::filesystem::path& path)
   return rows;
 }
 
-const Quarantine::Say kSilent = [](const std::string&) {};
+const Say kSilent = [](const std::string&) {};
 
 TEST(Quarantine, NamesEachSampleOnceAcrossPartsOfARun) {
   const testing::TempFolder run;

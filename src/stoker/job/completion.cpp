@@ -2,44 +2,39 @@
 #include "stoker/job/completion.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "stoker/tasks/registry.h"
-#include "stoker/train/settings.h"
+#include "stoker/train/plan_options.h"
 
 namespace stoker::job {
 namespace {
 
-// Keys and what help says may be given for each.
-std::vector<std::pair<std::string, std::string>> keys() {
-  std::vector<std::pair<std::string, std::string>> all;
-  for (const train::Setting& each : train::settings()) {
-    all.emplace_back(each.key, each.values);
-  }
-  for (const core::TaskSetting& each : tasks::all_task_settings()) {
-    all.emplace_back(each.key, each.values);
+std::vector<core::Option> all_options() {
+  std::vector<core::Option> all = train::plan_options().options();
+  for (const core::Option& each : tasks::all_task_options()) {
+    if (core::find_option(all, each.key) == nullptr) {
+      all.push_back(each);
+    }
   }
   return all;
 }
 
-std::vector<std::string> values_of(const std::string& key, const std::string& choices) {
+std::vector<std::string> values_of(const core::Option& option) {
   std::vector<std::string> values;
-  if (key == "task") {
-    for (const tasks::TaskKind& kind : tasks::known_tasks()) {
-      values.push_back(kind.name);
+  if (option.key == "task") {
+    for (const tasks::TaskKind* kind : tasks::known_tasks()) {
+      values.push_back(kind->name());
     }
-  } else if (key == "model") {
-    for (const tasks::TaskKind& kind : tasks::known_tasks()) {
-      values.insert(values.end(), kind.models.begin(), kind.models.end());
+  } else if (option.key == "model") {
+    for (const tasks::TaskKind* kind : tasks::known_tasks()) {
+      values.insert(values.end(), kind->info().models.begin(), kind->info().models.end());
     }
-  } else if (key == "device") {
+  } else if (option.key == "device") {
     values = {"auto", "cpu", "cuda"};
-  } else if (choices.find("...") == std::string::npos && choices.find('|') != std::string::npos) {
-    for (std::size_t start = 0; start <= choices.size();) {
-      const std::size_t bar = std::min(choices.find('|', start), choices.size());
-      values.push_back(choices.substr(start, bar - start));
-      start = bar + 1;
-    }
+  } else if (const auto* choice = std::get_if<core::Choice>(&option.type)) {
+    values = choice->names;
+  } else if (std::holds_alternative<core::Flag>(option.type)) {
+    values = {"on", "off"};
   }
   return values;
 }
@@ -55,15 +50,14 @@ std::vector<std::string> complete(const std::vector<std::string>& commands, cons
              command == "train" || command == "plan" || command == "resume") {
     const std::size_t equals = last.find('=');
     if (equals == std::string::npos) {
-      for (const auto& [key, choices] : keys()) {
-        candidates.push_back(key + "=");
+      for (const core::Option& each : all_options()) {
+        candidates.push_back(each.key + "=");
       }
       candidates.insert(candidates.end(), {"run=", "plan=", "--config", "--quiet", "--json"});
     } else {
-      const auto all = keys();
-      const auto found = std::ranges::find(all, last.substr(0, equals), [](const auto& each) { return each.first; });
-      if (found != all.end()) {
-        for (const std::string& value : values_of(found->first, found->second)) {
+      const auto all = all_options();
+      if (const core::Option* found = core::find_option(all, last.substr(0, equals))) {
+        for (const std::string& value : values_of(*found)) {
           candidates.push_back(last.substr(0, equals + 1) + value);
         }
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights for others to load, and what a file or folder holds in words. Used by `stoker export` and `stoker info`.
+// Weights for other programs to load. Used by `stoker export`.
 #pragma once
 
 #include <filesystem>
@@ -12,9 +12,5 @@ namespace stoker::job {
 // programs expect beside them. Returns a line for people. CheckpointError, IoError.
 std::string export_weights(const std::filesystem::path& run, const std::filesystem::path& out,
                            const std::string& checkpoint);
-
-// A run or checkpoint folder, a safetensors file, a data folder or tar; "models" and "machine" likewise, in lines.
-// DataError for anything else.
-[[nodiscard]] std::string info_text(const std::string& what);
 
 }  // namespace stoker::job

@@ -12,7 +12,7 @@ namespace stoker::job {
 void generate(LoadedModel& loaded, const tasks::GenerateRequest& request,
               const std::function<bool(std::string_view)>& take) {
   const tasks::TaskKind& kind = tasks::task_kind(loaded.card.task);
-  if (!kind.generate) {
+  if (!kind.writes_text()) {
     fail<ConfigError>("job.generate", "{}: is a model for {}, which writes no text",
                       printable(loaded.checkpoint.native()), loaded.card.task);
   }

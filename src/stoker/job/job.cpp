@@ -40,7 +40,7 @@ constexpr std::string_view kWhere = "job";
 
 // Makes the folder of a fresh run; the plan is written each time, since a resume may change it.
 const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request, const train::Plan& plan,
-                          const tasks::Task& task) {
+                          const tasks::ReadyTask& task) {
   if (!run) {
     run = RunFolder::create(request.run.empty() ? default_run_name(request.data, plan.model) : request.run);
     write_file_atomically(run->config(), request_to_toml(request));

@@ -30,8 +30,6 @@ struct Outcome {
 
 class Job {
  public:
-  using Say = std::function<void(const std::string&)>;
-
   // Looks at the data, decides the plan (with timed trials unless the request has a plan file) and builds the model.
   // say: told in words what was found (the first of facts() as soon as it is known), and progress of what takes long.
   [[nodiscard]] static Job prepare(Request request, const Say& say);

@@ -140,12 +140,12 @@ void fill(std::vector<Prediction>& predictions, const tasks::Answers& answers, i
 std::unique_ptr<tasks::UnlabelledSource> open_unlabelled(const LoadedModel& loaded,
                                                          const std::vector<std::filesystem::path>& paths) {
   const tasks::TaskKind& kind = tasks::task_kind(loaded.card.task);
-  if (!kind.open_unlabelled) {
-    fail<ConfigError>("job.predict", "{}: is a model for {}, which predicts nothing from files",
-                      printable(loaded.checkpoint.native()), kind.name);
-  }
   std::unique_ptr<tasks::UnlabelledSource> source;
   read_card(loaded.checkpoint, [&] { source = kind.open_unlabelled(loaded.info, paths); });
+  if (!source) {
+    fail<ConfigError>("job.predict", "{}: is a model for {}, which predicts nothing from files",
+                      printable(loaded.checkpoint.native()), kind.name());
+  }
   return source;
 }
 

@@ -12,12 +12,12 @@
 #include <string>
 
 #include "stoker/core/bad_sample.h"
+#include "stoker/job/request.h"
 
 namespace stoker::job {
 
 class Quarantine {
  public:
-  using Say = std::function<void(const std::string& words)>;
 
   // What an earlier part of the run has named stays, but for a last row that was not wholly written. say is told once
   // what cannot be read, and once what cannot be written; it may be called from any thread.

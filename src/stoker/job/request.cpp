@@ -11,7 +11,8 @@
 #include "stoker/base/byte_name.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/tasks/task_values.h"
+#include "stoker/tasks/named_file.h"
+#include "stoker/train/plan_options.h"
 
 namespace stoker::job {
 namespace {
@@ -45,19 +46,17 @@ std::string path_of(std::string_view key, const std::string& text) {
   return *bytes;
 }
 
-// The settings whose text names a file or folder.
-std::vector<tasks::FileSetting> file_settings() {
-  std::vector<tasks::FileSetting> all{{"weights"}};
-  for (const tasks::TaskKind& kind : tasks::known_tasks()) {
-    all.insert(all.end(), kind.files.begin(), kind.files.end());
-  }
+// The options whose text names a file or folder.
+std::vector<core::Option> file_options() {
+  std::vector<core::Option> all = train::plan_options().options();
+  const std::vector<core::Option> own = tasks::all_task_options();
+  all.insert(all.end(), own.begin(), own.end());
+  std::erase_if(all, [](const core::Option& each) { return !std::holds_alternative<core::File>(each.type); });
   return all;
 }
 
 bool is_path(std::string_view key) {
-  const auto files = file_settings();
-  return key == "data" || key == "run" || key == "plan" ||
-         std::ranges::find(files, key, &tasks::FileSetting::key) != files.end();
+  return key == "data" || key == "run" || key == "plan" || core::find_option(file_options(), key) != nullptr;
 }
 
 // A TOML value as the text that key=value would have.
@@ -102,7 +101,7 @@ std::size_t behind_quotes(std::string_view toml, std::size_t from) {
 // toml++ limits how deep values nest, but not how many dots a key has: the table of a key with a hundred thousand would
 // overflow the stack as it is taken apart.
 bool has_deep_key(std::string_view toml) {
-  constexpr int kMostDots = 16;  // no setting has more than one
+  constexpr int kMostDots = 16;  // no option has more than one
   int dots = 0;
   for (std::size_t i = 0; i < toml.size();) {
     const char c = toml[i];
@@ -185,10 +184,11 @@ void check_given_once(const std::vector<std::string>& assignments) {
 }
 
 Request with_whole_paths(Request request) {
-  for (const tasks::FileSetting& file : file_settings()) {
-    const auto* asked = request.options.find(file.key);
-    if (asked != nullptr && !asked->value.empty() && std::ranges::find(file.words, asked->value) == file.words.end()) {
-      request.options.set(file.key, tasks::whole_path(asked->value, request.data).native(), asked->origin);
+  for (const core::Option& option : file_options()) {
+    const auto& words = std::get<core::File>(option.type).words;
+    const auto* given = request.options.find(option.key);
+    if (given != nullptr && !given->value.empty() && std::ranges::find(words, given->value) == words.end()) {
+      request.options.set(option.key, tasks::whole_path(given->value, request.data).native(), given->origin);
     }
   }
   return request;
@@ -204,7 +204,7 @@ std::string request_to_toml(const Request& request) {
     put_path("plan", request.plan_file);
   }
   for (const auto& [key, asked] : request.options.all()) {
-    // Keys with a dot are quoted as a whole: they are names of settings, not tables.
+    // Keys with a dot are quoted as a whole: they are names of options, not tables.
     table.insert(key, byte_name_to_text(asked.value));
   }
   std::ostringstream out;

@@ -4,11 +4,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "stoker/tasks/registry.h"
-#include "stoker/train/settings.h"
+#include "stoker/train/options.h"
 
 namespace stoker::job {
 
@@ -16,10 +17,13 @@ struct Request {
   std::filesystem::path data;       // folder or tar file
   std::string run;                  // name (a folder under runs/) or path; empty: named after model and data
   std::filesystem::path plan_file;  // plan.json of another run to repeat; empty: none
-  train::Options options = train::Options(tasks::all_task_settings());
+  train::Options options = train::Options(tasks::all_task_options());
 };
 
-// Words of the form key=value over a TOML file (empty path: none). Besides the settings: data, run, plan.
+// Told in words what was found, and progress of what takes long. Any thread.
+using Say = std::function<void(const std::string&)>;
+
+// Words of the form key=value over a TOML file (empty path: none). Besides the options: data, run, plan.
 // In TOML a table [optimizer] names its optimizer with `name`, and a path that is no UTF-8 stands as "hex:...".
 // ConfigError for an unknown key, a bad value, or a file that is no TOML; it names the line.
 [[nodiscard]] Request make_request(const std::filesystem::path& config, const std::vector<std::string>& assignments);

@@ -22,7 +22,7 @@ io::Checkpoint load_last(const RunFolder& run) {
   return store.load("last");
 }
 
-void check_same_data(const io::Checkpoint& resumed, const fs::path& checkpoint, const tasks::Task& task,
+void check_same_data(const io::Checkpoint& resumed, const fs::path& checkpoint, const tasks::ReadyTask& task,
                      const fs::path& run) {
   const std::string name = printable(run.native());
   task.check_same(resumed.info, name);

@@ -7,7 +7,8 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/train/settings.h"
+#include "stoker/train/options.h"
+#include "stoker/train/plan_options.h"
 
 namespace stoker::job {
 namespace {
@@ -31,16 +32,16 @@ train::Plan read_plan(const std::filesystem::path& file) {
 void change_plan(train::Plan& plan, const std::string& change) {
   const std::string key = change.substr(0, change.find('='));
   if (std::ranges::find(kChangeable, key) == kChangeable.end()) {
-    fail<ConfigError>(kWhere, "a run goes on with its plan; only {} and {} may change, not {}",
+    fail<ConfigError>(kWhere, "a run continues with its plan; only {} and {} may change, not {}",
                       fmt::join(kChangeable.begin(), kChangeable.end() - 1, ", "), kChangeable.back(), printable(key));
   }
   train::Options checked;
   checked.set_assignment(change);
   const auto* asked = checked.find(key);
   if (asked == nullptr) {
-    fail<ConfigError>(kWhere, "{}=auto does not say what to go on with; give a number", key);
+    fail<ConfigError>(kWhere, "{}=auto does not say how to continue; set a number", key);
   }
-  train::setting(key).parse(plan, asked->value);
+  train::set_value(plan, key, asked->value);
   plan.notes[key] = {core::Origin::kCommandLine, "changed on resume"};
   if (train::Plan::Note& steps = plan.notes["steps"]; key == "epochs" && steps.origin == core::Origin::kMeasured) {
     plan.steps = 0;  // nobody asked for them: time= had room for less than an epoch

@@ -165,13 +165,13 @@ std::string default_run_name(const std::filesystem::path& data, const std::strin
   return name;
 }
 
-std::string describe_data(const tasks::Task& task) {
+std::string describe_data(const tasks::TaskData& task) {
   return fmt::format("data: {}; train {}, val {}, test {}", task.describe(), task.size(tasks::Split::kTrain),
                      task.size(tasks::Split::kVal), task.size(tasks::Split::kTest));
 }
 
 std::vector<std::string> describe_setup(const Setup& setup) {
-  const tasks::Task& task = *setup.task;
+  const tasks::TaskData& task = *setup.task;
   std::vector<std::string> lines;
   lines.push_back(describe_data(task));
   lines.push_back(fmt::format("model: {}, {:.2f} M parameters{}", setup.plan.model,

@@ -60,7 +60,7 @@ class Session {
 // "cnn-cifar10": model and data folder, made of characters that suit a file name.
 [[nodiscard]] std::string default_run_name(const std::filesystem::path& data, const std::string& model);
 // Data, for people: "data: class folders, 10 classes; train 50000, val 0, test 10000".
-[[nodiscard]] std::string describe_data(const tasks::Task& task);
+[[nodiscard]] std::string describe_data(const tasks::TaskData& task);
 // That line, then model and arithmetic.
 [[nodiscard]] std::vector<std::string> describe_setup(const Setup& setup);
 

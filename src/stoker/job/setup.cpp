@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/cpu_quota.h"
-#include "stoker/device/placement.h"
 #include "stoker/device/prefetcher.h"
 #include "stoker/device/process_facts.h"
 #include "stoker/device/smoke_check.h"
@@ -19,7 +17,7 @@
 #include "stoker/io/safetensors.h"
 #include "stoker/job/epoch_trial.h"
 #include "stoker/job/loaded_model.h"
-#include "stoker/job/run_folder.h"
+#include "stoker/job/opened_data.h"
 #include "stoker/job/session.h"
 #include "stoker/job/trials.h"
 #include "stoker/job/wider_model.h"
@@ -36,90 +34,6 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "job.setup";
-
-// The kind that is asked for, or else the one that recognises the data.
-const tasks::TaskKind& choose_kind(const Request& request, const train::Plan* saved, std::string& reason) {
-  const auto* asked = request.options.find("task");
-  if (saved != nullptr || asked != nullptr) {
-    return tasks::task_kind(saved != nullptr ? saved->task : asked->value);
-  }
-  reason = "as the data looks";
-  return tasks::recognise_task(request.data);
-}
-
-// What `stoker train` made lies beside data, and is soon given in its place.
-void refuse_runs(const fs::path& data) {
-  const std::string name = printable(data.native());
-  if (RunFolder::is_run(data)) {
-    fail<DataError>(kWhere,
-                    "{}: is a run folder, no data; `stoker resume {}` goes on with it, `stoker eval {}` judges it",
-                    name, name, name);
-  }
-  if (const auto runs = RunFolder::runs_in(data); !runs.empty()) {
-    fail<DataError>(kWhere, "{}: is a folder of runs, no data; `stoker info {}` lists them", name, name);
-  }
-}
-
-std::unique_ptr<tasks::Task> open_task(const tasks::TaskKind& kind, const Request& request, const train::Plan* saved,
-                                       bool cuda, const Say& say) {
-  // The split is cut before there is a plan: these two values are known without one.
-  train::Plan cut;
-  cut.val = train::kDefaultVal;
-  cut.seed = train::kDefaultSeed;
-  for (const char* key : {"val", "seed"}) {
-    if (const auto* asked = request.options.find(key)) {
-      train::setting(key).parse(cut, asked->value);
-    }
-  }
-  const train::Plan& chosen = saved != nullptr ? *saved : cut;
-  tasks::OpenOptions options;
-  options.val = chosen.val;
-  options.seed = static_cast<std::uint64_t>(chosen.seed);
-  options.own = saved != nullptr ? saved->own : request.options.own_values();
-  const auto* asked_model = request.options.find("model");
-  options.model = saved != nullptr ? saved->model : asked_model != nullptr ? asked_model->value : "";
-  options.cuda = cuda;
-  options.named = saved != nullptr || request.options.find("task") != nullptr;
-  tasks::check_own_values(kind, options.own);
-  double next = now_s() + 1;  // a short look needs no words
-  options.progress = [&](std::int64_t files) {
-    if (const double now = now_s(); now >= next) {
-      say(fmt::format("looking at {}: {} files so far", printable(request.data.native()), files));
-      next = now + 1;
-    }
-  };
-  return kind.open(request.data, options);
-}
-
-train::Facts gather_facts(const Request& request, const tasks::Task& task, const device::DeviceChoice& choice) {
-  const auto asked = [&](const char* key) {
-    const auto* found = request.options.find(key);
-    return found == nullptr ? std::string() : found->value;
-  };
-  tasks::Asked question;
-  question.model = asked("model");
-  question.optimizer = asked("optimizer");
-  question.own = request.options.own_values();
-  question.batch = asked("batch").empty() ? 0 : std::stoll(asked("batch"));
-  question.weights = !asked("weights").empty();
-  question.cuda = choice.device.is_cuda();
-  if (question.cuda && resident::find_gatherer(choice.device.type()) != nullptr) {
-    question.device_memory = device::backend_for(choice.device).memory(choice.device).free;
-  }
-  question.memory = std::min(device::machine_facts().available_bytes, device::memory_limit_bytes());
-  train::Facts facts;
-  facts.train_samples = task.size(tasks::Split::kTrain);
-  facts.val_samples = task.size(tasks::Split::kVal);
-  facts.cores = device::cpu_quota().cores;
-  facts.device = choice.device.is_cuda() ? choice.device.str() : "cpu";
-  facts.device_reason = choice.reason;
-  facts.recipe = task.recipe(question);
-  const auto model = std::ranges::find(facts.recipe, "model", &core::PlanRow::key);
-  facts.couples_samples = task.couples_samples(!question.model.empty()       ? question.model
-                                               : model != facts.recipe.end() ? model->value
-                                                                             : "");
-  return facts;
-}
 
 std::map<std::string, at::Tensor> read_weights(const std::string& path) {
   if (fs::is_directory(path)) {
@@ -167,38 +81,6 @@ void check_first_batch(const Setup& setup) {
   device::check_batch(*setup.model, *batch, setup.device, facts);
 }
 
-struct Opened {
-  Setup setup;
-  train::Facts facts;
-};
-
-// Task and plan, as far as nothing has to be measured and no model is needed.
-Opened open_setup(const Request& request, const train::Plan* saved, const Say& say) {
-  if (request.data.empty()) {
-    fail<ConfigError>(kWhere, "no data: give a folder, a table or a text, `stoker train DATA`");
-  }
-  refuse_runs(request.data);
-  Setup setup;
-  const auto* asked_device = request.options.find("device");
-  const std::string wanted = saved != nullptr ? saved->device : asked_device != nullptr ? asked_device->value : "auto";
-  const device::DeviceChoice choice = device::choose_device(wanted);
-  setup.device = choice.device;
-  std::string reason = "asked for";
-  const tasks::TaskKind& kind = choose_kind(request, saved, reason);
-  setup.task = open_task(kind, request, saved, setup.device.is_cuda(), say);
-  train::Facts facts = gather_facts(request, *setup.task, choice);
-  facts.task = kind.name;
-  facts.task_reason = reason;
-  if (saved != nullptr) {
-    facts.couples_samples = setup.task->couples_samples(saved->model);
-    train::check_repeatable(*saved, facts);
-  }
-  setup.plan = saved != nullptr ? *saved : train::resolve(request.options, facts);
-  tasks::check_model_of(kind, setup.plan.model);
-  setup.task->settle(setup.plan.model, setup.plan.own);
-  return {std::move(setup), std::move(facts)};
-}
-
 // Precision, layout and threads as the plan has them: of a new run, where nobody asked, by timed trials.
 void settle_speed(Setup& setup, const Request& request, const train::Facts& facts, const train::Plan* saved,
                   const Say& say) {
@@ -220,7 +102,7 @@ train::EpochTime take_wider(Setup& setup, const Request& request, const train::F
                             const train::Plan& unmeasured, const train::EpochTime& time, const Say& say) {
   const double epochs = train::epochs_in_time(setup.plan, facts.train_samples, time);
   const std::string wider = widest_that_fits(
-      setup.plan.model, epochs, tasks::task_kind(setup.plan.task).models, [&](const std::string& model) {
+      setup.plan.model, epochs, tasks::task_kind(setup.plan.task).info().models, [&](const std::string& model) {
         tasks::ModelRequest asked;
         asked.name = model;
         return static_cast<double>(setup.task->sample_flops(*setup.task->make_model(asked)));
@@ -312,7 +194,12 @@ ModelCard Setup::card() const {
 }
 
 Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
-  auto [setup, facts] = open_setup(request, saved, say);
+  OpenedData opened = open_data(request, saved, say);
+  const train::Facts facts = std::move(opened.facts);
+  Setup setup;
+  setup.device = opened.device;
+  setup.task = settle(opened);
+  setup.plan = std::move(opened.plan);
   say(describe_data(*setup.task));  // what follows may take seconds
   precision::apply({setup.plan.tf32, setup.plan.cudnn_benchmark, setup.plan.deterministic});
   setup.model = build_model(setup);
@@ -324,7 +211,7 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   const train::Plan unmeasured = setup.plan;
   settle_speed(setup, request, facts, saved, say);
   if (saved != nullptr || !train::has_time_budget(setup.plan, request.options)) {
-    return std::move(setup);
+    return setup;
   }
   say("measuring how many epochs fit into time= ...");
   train::EpochTime time = time_epoch(setup);
@@ -332,9 +219,7 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
     time = take_wider(setup, request, facts, unmeasured, time, say);
   }
   train::fit_time(setup.plan, facts.train_samples, time);
-  return std::move(setup);
+  return setup;
 }
-
-Setup open_data(const Request& request, const Say& say) { return open_setup(request, nullptr, say).setup; }
 
 }  // namespace stoker::job

@@ -17,10 +17,8 @@
 
 namespace stoker::job {
 
-using Say = std::function<void(const std::string&)>;
-
 struct Setup {
-  std::unique_ptr<tasks::Task> task;
+  std::unique_ptr<tasks::ReadyTask> task;
   train::Plan plan;
   c10::Device device = c10::Device(c10::kCPU);
   std::unique_ptr<tasks::NetworkTrainable> model;
@@ -39,8 +37,5 @@ struct Setup {
 
 // saved: the plan to repeat, with its measured values; null: resolve and measure.
 [[nodiscard]] Setup set_up(const Request& request, const train::Plan* saved, const Say& say);
-
-// Task and plan alone, with nothing measured: for commands that look at data.
-[[nodiscard]] Setup open_data(const Request& request, const Say& say);
 
 }  // namespace stoker::job

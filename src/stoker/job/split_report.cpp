@@ -29,7 +29,7 @@ constexpr std::string_view kWhere = "job.eval";
 constexpr std::size_t kBadShown = 10;  // lines
 
 // The splits that a name means; none of them is empty.
-std::vector<tasks::Split> choose_splits(const tasks::Task& task, const std::string& name) {
+std::vector<tasks::Split> choose_splits(const tasks::ReadyTask& task, const std::string& name) {
   std::vector<tasks::Split> chosen;
   for (const tasks::Split each : tasks::kSplits) {
     if (task.size(each) > 0 && (name == "all" || name == tasks::split_name(each))) {
@@ -43,7 +43,7 @@ std::vector<tasks::Split> choose_splits(const tasks::Task& task, const std::stri
   return chosen;
 }
 
-std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const tasks::Task& task, tasks::Split split,
+std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const tasks::ReadyTask& task, tasks::Split split,
                                          std::int64_t batch, std::vector<core::BadSample>& bad) {
   tasks::BatchRequest request;
   request.bad_samples = [&bad](const core::BadSample& each) { bad.push_back(each); };
@@ -64,7 +64,7 @@ fs::path run_of(const fs::path& checkpoint) {
 
 }  // namespace
 
-SplitReport evaluate_split(LoadedModel& loaded, const tasks::Task& task, const std::string& split, std::int64_t batch) {
+SplitReport evaluate_split(LoadedModel& loaded, const tasks::ReadyTask& task, const std::string& split, std::int64_t batch) {
   SplitReport report;
   report.split = split;
   std::vector<core::NamedTensor> totals;
@@ -85,10 +85,11 @@ SplitReport evaluate_split(LoadedModel& loaded, const tasks::Task& task, const s
   return report;
 }
 
-std::unique_ptr<tasks::Task> open_for(const LoadedModel& loaded, const fs::path& data,
+std::unique_ptr<tasks::ReadyTask> open_for(const LoadedModel& loaded, const fs::path& data,
                                       const tasks::OpenOptions& options) {
-  std::unique_ptr<tasks::Task> task = tasks::task_kind(loaded.card.task).open(data, options);
-  read_card(loaded.checkpoint, [&] { task->adopt(loaded.info); });
+  const std::unique_ptr<tasks::OpenData> opened = tasks::task_kind(loaded.card.task).open(data, options);
+  std::unique_ptr<tasks::ReadyTask> task;
+  read_card(loaded.checkpoint, [&] { task = std::move(*opened).adopt(loaded.info); });
   return task;
 }
 
@@ -96,9 +97,7 @@ SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::s
                          const std::string& checkpoint, const std::string& device) {
   LoadedModel loaded = open_model(run, device, checkpoint);
   fs::path path = data;
-  train::Plan cut;
-  cut.val = train::kDefaultVal;
-  cut.seed = train::kDefaultSeed;
+  train::Plan cut = train::default_plan();
   if (const fs::path above = run_of(loaded.checkpoint); fs::exists(above / "plan.json")) {
     const RunFolder origin = RunFolder::open(above);
     cut = train::plan_from_json(read_text(origin.plan()));

@@ -22,12 +22,12 @@ struct SplitReport {
 };
 
 // The data as the model sees it: labels go by class name, DataError for a class that it does not know.
-[[nodiscard]] std::unique_ptr<tasks::Task> open_for(const LoadedModel& loaded, const std::filesystem::path& data,
+[[nodiscard]] std::unique_ptr<tasks::ReadyTask> open_for(const LoadedModel& loaded, const std::filesystem::path& data,
                                                     const tasks::OpenOptions& options = {});
 
 // Metrics of the model on a split ("train", "val", "test") of data opened for it, or on "all" of its samples as one
 // set. DataError for a split without a sample, or where too many of them cannot be had (on_bad, bad_budget of the run).
-[[nodiscard]] SplitReport evaluate_split(LoadedModel& loaded, const tasks::Task& task, const std::string& split,
+[[nodiscard]] SplitReport evaluate_split(LoadedModel& loaded, const tasks::ReadyTask& task, const std::string& split,
                                          std::int64_t batch);
 
 // evaluate_split() with what the run folder knows: its data where none is given, its validation cut, the test split if

@@ -58,8 +58,7 @@ std::size_t check_model_name(const std::string& name) {
   if (place == registry().infos.size()) {
     std::vector<std::string> names;
     std::ranges::transform(registry().infos, std::back_inserter(names), &ModelInfo::name);
-    fail<ConfigError>("models.registry", "there is no model \"{}\"; did you mean \"{}\"? known: {}", printable(name),
-                      nearest(name, names), fmt::join(names, ", "));
+    fail<ConfigError>("models.registry", "{}", unknown_name("model", name, names));
   }
   return place;
 }

@@ -10,7 +10,6 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/tasks/task_values.h"
 
 namespace stoker::tasks {
 namespace {
@@ -35,13 +34,16 @@ bool valid_class_weights(std::string_view text) {
 
 }  // namespace
 
-core::TaskSetting class_weights_setting() {
-  return text_setting("class_weights", "none, balanced, or one number a class: 1,2.5,1", "none",
-                      "weight of each class in the loss", valid_class_weights);
-}
-
-core::TaskSetting label_smoothing_setting() {
-  return real_setting("label_smoothing", 0, 0.9, "by the recipe", "share of the target spread over all classes");
+std::vector<core::OptionRow<ClassOptions>> class_options() {
+  constexpr auto kBehaviour = core::OptionGroup::kBehaviour;
+  return {
+      {&ClassOptions::label_smoothing,
+       {"label_smoothing", kBehaviour, core::Real{0, 0.9}, core::depends("by the recipe"),
+        "share of the target spread over all classes"}},
+      {&ClassOptions::class_weights,
+       {"class_weights", kBehaviour, core::Text{"none, balanced, or one number per class: 1,2.5,1", valid_class_weights},
+        core::always("none", "every sample counts the same"), "weight of each class in the loss"}},
+  };
 }
 
 std::string class_list(const std::vector<std::string>& classes) {

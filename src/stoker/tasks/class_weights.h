@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings and constants that classifiers of any data share: the weight of each class, label smoothing, their names in
+// Options that classifiers of any data share (weight of each class, label smoothing), and the names of classes in
 // words. Used by the tasks; no state.
 #pragma once
 
@@ -9,14 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "stoker/core/task_setting.h"
+#include "stoker/core/option_table.h"
 
 namespace stoker::tasks {
 
-// "class_weights": "none", "balanced", or one number a class, separated by commas.
-[[nodiscard]] core::TaskSetting class_weights_setting();
-// "label_smoothing": share of the target spread over all classes.
-[[nodiscard]] core::TaskSetting label_smoothing_setting();
+struct ClassOptions {
+  double label_smoothing = 0;  // share of the target spread over all classes
+  std::string class_weights = "none";
+};
+[[nodiscard]] std::vector<core::OptionRow<ClassOptions>> class_options();
 
 // "3 classes: cat, dog, fish", at most 20 by name.
 [[nodiscard]] std::string class_list(const std::vector<std::string>& classes);

@@ -3,6 +3,8 @@
 // command line. Thread-safe, but for add_task().
 #pragma once
 
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,22 +12,21 @@
 
 namespace stoker::tasks {
 
-// In the order in which they are asked whether they recognise data; the last one takes what is left.
-[[nodiscard]] const std::vector<TaskKind>& known_tasks();
+// In the order in which they are asked whether they recognise data; the last one takes what the others leave.
+[[nodiscard]] std::vector<const TaskKind*> known_tasks();
 // A program's own kind, from here on known like the others and asked before them whether it recognises data. On one
 // thread, before the first request. ConfigError for a name that is taken or empty.
-void add_task(TaskKind kind);
+void add_task(std::unique_ptr<TaskKind> kind);
 // ConfigError with the nearest name for an unknown one.
 [[nodiscard]] const TaskKind& task_kind(const std::string& name);
 // The kind that recognises the data.
 [[nodiscard]] const TaskKind& recognise_task(const std::filesystem::path& data);
 
-// The settings of all kinds, each key once, with a check that takes what any kind does: whether a value suits the kind
-// that is chosen, check_own_values() says.
-[[nodiscard]] std::vector<core::TaskSetting> all_task_settings();
-// ConfigError where a value is none of the kind's, naming the kinds that have it, or is out of the kind's range.
+// The options of all kinds; a key may come several times, with different ranges.
+[[nodiscard]] std::vector<core::Option> all_task_options();
+// ConfigError where the kind has no option of that name, naming the kinds that have it, or a value is out of range.
 void check_own_values(const TaskKind& kind, const core::TaskValues& own);
-// ConfigError with the nearest name if no kind has a model of that name; or if this one has not.
+// ConfigError with the nearest name if no kind has a model of that name; or if this kind has not.
 void check_model_name(const std::string& model);
 void check_model_of(const TaskKind& kind, const std::string& model);
 

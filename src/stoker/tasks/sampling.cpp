@@ -3,55 +3,49 @@
 
 #include "stoker/base/error.h"
 #include "stoker/data/order/weighted_sampler.h"
-#include "stoker/tasks/task_values.h"
 
 namespace stoker::tasks {
 namespace {
 
-constexpr const char* kShuffle = "shuffle";
-constexpr const char* kSampling = "sampling";
-constexpr const char* kUniform = "uniform";
+constexpr auto kBehaviour = core::OptionGroup::kBehaviour;
 constexpr const char* kBalanced = "balanced";
 
 }  // namespace
 
-core::TaskSetting shuffle_setting() {
-  return flag_setting(kShuffle, "on",
-                      "training samples in another order each epoch; off: in the order of their indices, every epoch");
+std::vector<core::OptionRow<OrderOptions>> order_options() {
+  return {{&OrderOptions::shuffle,
+           {"shuffle", kBehaviour, core::Flag{}, core::always("on", "costs nothing: no order is stored or read"),
+            "training samples in a new random order each epoch; off: in the order of their indices"}}};
 }
 
-void add_shuffle_row(RecipeRows& rows) { rows.add(kShuffle, "on", "it costs nothing: no order is stored or read"); }
+std::vector<core::OptionRow<SamplingOptions>> sampling_options() {
+  std::vector<core::OptionRow<SamplingOptions>> rows;
+  core::append_rows(rows, order_options());
+  rows.push_back({&SamplingOptions::sampling,
+                  {"sampling", kBehaviour, core::Choice{{"uniform", kBalanced}},
+                   core::always("uniform", "each sample once per epoch"),
+                   "uniform: each sample once per epoch; balanced: as many draws, classes equally likely"}});
+  return rows;
+}
 
-bool shuffles(const core::TaskValues& own) {
-  if (!own.contains(kShuffle) || flag_value(own, kShuffle)) {
-    return true;
-  }
-  if (text_or(own, kSampling, kUniform) == kBalanced) {
+void check_sampling(const SamplingOptions& options) {
+  if (!options.shuffle && options.sampling == kBalanced) {
     fail<ConfigError>("tasks.sampling",
-                      "sampling=balanced draws samples at random, shuffle=off takes them in order; "
-                      "leave one of them out");
+                      "sampling=balanced draws samples at random, shuffle=off takes them in order; remove one of them");
   }
-  return false;
 }
 
-core::TaskSetting sampling_setting() {
-  return choice_setting(kSampling, {kUniform, kBalanced}, kUniform,
-                        "every training sample once an epoch, or as many draws, each class as often as any other");
-}
-
-void add_sampling_row(RecipeRows& rows) { rows.add(kSampling, kUniform, "every sample once an epoch"); }
-
-std::shared_ptr<const data::BatchOrder> training_order(const core::TaskValues& own, const data::LabelList& labels,
+std::shared_ptr<const data::BatchOrder> training_order(const SamplingOptions& options, const data::LabelList& labels,
                                                        const BatchRequest& request) {
-  if (text_or(own, kSampling, kUniform) != kBalanced) {
+  if (options.sampling != kBalanced) {
     return nullptr;
   }
-  data::WeightedSamplerOptions options;
-  options.weights = data::balanced_weights(labels);
-  options.batch = request.batch;
-  options.seed = request.seed;
-  options.drop_tail = request.drop_tail;
-  return std::make_shared<data::WeightedSampler>(options);
+  data::WeightedSamplerOptions sampler;
+  sampler.weights = data::balanced_weights(labels);
+  sampler.batch = request.batch;
+  sampler.seed = request.seed;
+  sampler.drop_tail = request.drop_tail;
+  return std::make_shared<data::WeightedSampler>(sampler);
 }
 
 }  // namespace stoker::tasks

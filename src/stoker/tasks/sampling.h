@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// "shuffle": whether training takes the samples of an epoch in a shuffled order. "sampling": whether it takes every
-// sample once an epoch, or each class as often as any other. Used by the tasks, the second by those that have classes.
-// Thread-safe: no state.
+// The options of sample order that tasks share: "shuffle" (a new random order each epoch, or the order of indices) and,
+// for data with classes, "sampling" (each sample once per epoch, or classes equally likely). Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
-#include "stoker/core/task_setting.h"
+#include "stoker/core/option_table.h"
 #include "stoker/data/order/batch_order.h"
 #include "stoker/data/order/label_list.h"
-#include "stoker/tasks/recipe_rows.h"
 #include "stoker/tasks/task.h"
 
 namespace stoker::tasks {
 
-[[nodiscard]] core::TaskSetting shuffle_setting();
-void add_shuffle_row(RecipeRows& rows);
-// True where an older plan lacks the setting. ConfigError for "off" together with sampling=balanced.
-[[nodiscard]] bool shuffles(const core::TaskValues& own);
+struct OrderOptions {
+  bool shuffle = true;
+};
+[[nodiscard]] std::vector<core::OptionRow<OrderOptions>> order_options();
 
-[[nodiscard]] core::TaskSetting sampling_setting();
-// Its default, with the reason.
-void add_sampling_row(RecipeRows& rows);
+struct SamplingOptions : OrderOptions {
+  std::string sampling = "uniform";
+};
+[[nodiscard]] std::vector<core::OptionRow<SamplingOptions>> sampling_options();
 
-// The order of the training samples with these labels: null, every sample once an epoch, for "uniform" and where an
-// older plan lacks the setting; for "balanced" as many draws with replacement, each class with the same chance.
-[[nodiscard]] std::shared_ptr<const data::BatchOrder> training_order(const core::TaskValues& own,
+// ConfigError for shuffle=off together with sampling=balanced.
+void check_sampling(const SamplingOptions& options);
+// The order of the training samples with these labels: null, each sample once per epoch, for "uniform"; for "balanced"
+// as many draws with replacement, each class with the same chance.
+[[nodiscard]] std::shared_ptr<const data::BatchOrder> training_order(const SamplingOptions& options,
                                                                      const data::LabelList& labels,
                                                                      const BatchRequest& request);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is learnt from a kind of data: how the data is found and split, which settings and defaults it has, its batches,
-// its model. One file a kind, one line each in registry.cpp; job drives them and knows no more than this. Before a plan
-// there are sizes, findings and the recipe; after settle(), or adopt(), the rest. One thread at a time.
+// A kind of task from its data to its model, in the order of a run: TaskKind opens data (OpenData: sizes, findings,
+// recipe); the plan settles it (ReadyTask: batches, model, what to show). One folder per kind, one line each in
+// registry.cpp; job drives them and knows no more than this. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 #include "stoker/core/bad_sample.h"
 #include "stoker/core/batch_source.h"
 #include "stoker/core/load_time.h"
+#include "stoker/core/option.h"
 #include "stoker/core/plan_row.h"
-#include "stoker/core/task_setting.h"
 #include "stoker/tasks/network_trainable.h"
 
 namespace stoker::tasks {
@@ -32,26 +32,26 @@ inline constexpr Split kSplits[] = {Split::kTrain, Split::kVal, Split::kTest};
 }
 
 struct OpenOptions {
-  double val = 0;          // share of train that validates where the data has no validation split
+  double val = 0;          // share of train to validate on where the data has no validation split
   std::uint64_t seed = 0;  // of that choice
   core::TaskValues own;    // what was asked for, or a plan's values
   std::string model;       // likewise; empty: not asked
   bool cuda = false;
-  bool named = false;   // the kind was asked for by name: the data is not to be asked whether it is another one's
-  bool adopts = false;  // adopt() follows: what a card tells is not to be looked for
-  bool whole = false;   // nothing is cut off: val and test are what the data itself has, the rest is train
+  bool named = false;   // the kind was asked for by name: do not ask whether the data is another kind's
+  bool adopts = false;  // adopt() follows: the card says what else would be looked for in the data
+  bool whole = false;   // cut nothing off: val and test are what the data itself has, the rest is train
   std::function<void(std::int64_t files)> progress;
 };
 
-// What was asked for that decides the defaults; empty: not asked.
-struct Asked {
+// What was asked for, as far as it decides the defaults; empty: not asked.
+struct RecipeRequest {
   std::string model, optimizer;
   core::TaskValues own;
   std::int64_t batch = 0;  // 0: not asked
   bool weights = false;    // fine-tuning
   bool cuda = false;
-  std::int64_t memory = 0;         // bytes of RAM that could be had
-  std::int64_t device_memory = 0;  // with cuda: bytes of the GPU's that could be had for data; 0: none
+  std::int64_t memory = 0;         // bytes of free RAM
+  std::int64_t device_memory = 0;  // with cuda: bytes of the GPU's memory that are free for data; 0: none
 };
 
 struct BatchRequest {
@@ -59,10 +59,10 @@ struct BatchRequest {
   std::uint64_t seed = 0;  // of the order and of what is drawn
   bool drop_tail = false;
   int threads = 0;
-  int cores = 0;  // with threads > 0: as many may load at once, and the source finds the fewest threads that suffice,
-                  // beginning with threads; 0: threads stays. With threads 0: as many load together between steps
+  int cores = 0;  // with threads > 0: at most this many load at once, and the source finds the fewest threads that
+                  // suffice, starting from threads; 0: threads stays. With threads 0: this many load between steps
   bool pinned = false;
-  bool once = false;  // one epoch: nothing of the next is made before it is asked for
+  bool once = false;  // one epoch: nothing of the next is loaded ahead
   core::Position start;
   core::BadSampleListener bad_samples = {};  // may be empty
 };
@@ -101,9 +101,9 @@ struct UnlabelledBatch {
 class UnlabelledSource {
  public:
   virtual ~UnlabelledSource() = default;
-  // What was passed over, in sentences for people.
+  // What was skipped, in sentences for people.
   [[nodiscard]] virtual const std::vector<std::string>& findings() const = 0;
-  // So many samples at most; empty after the last one.
+  // At most that many samples; empty after the last one.
   [[nodiscard]] virtual std::optional<UnlabelledBatch> next(std::int64_t samples) = 0;
 };
 
@@ -112,104 +112,130 @@ struct GenerateRequest {
   std::string prompt;
   std::int64_t tokens = 500;
   double temperature = 0.8;  // 0: always the likeliest token
-  std::int64_t top_k = 200;  // of that many likeliest; 0: of all
+  std::int64_t top_k = 200;  // draw from that many likeliest tokens; 0: from all
   std::uint64_t seed = 1;
-  std::uint32_t sample = 0;  // of one seed's texts
+  std::uint32_t sample = 0;  // number of the text among those of one seed
 };
 
-class Task {
+// What is known of data in every phase.
+class TaskData {
  public:
-  virtual ~Task() = default;
-
+  virtual ~TaskData() = default;
   [[nodiscard]] virtual std::int64_t size(Split split) const = 0;  // samples
   // "class folders, 10 classes".
   [[nodiscard]] virtual std::string describe() const = 0;
-  // More of that in lines for people, for `stoker info`.
+  // More lines of that for people, for `stoker info`.
   [[nodiscard]] virtual std::string details() const = 0;
   // Remarks on the data in sentences for people.
   [[nodiscard]] virtual const std::vector<std::string>& findings() const = 0;
-  // Defaults with reasons: model, batch, epochs, optimizer, lr, ..., and every setting of the task's own.
-  [[nodiscard]] virtual std::vector<core::PlanRow> recipe(const Asked& asked) const = 0;
-  // Whether a model of that name couples the samples of a batch (batch norm): one alone cannot train it.
-  [[nodiscard]] virtual bool couples_samples(const std::string& model) const = 0;
+};
 
-  // The plan's model and values hold from here on.
-  virtual void settle(const std::string& model, const core::TaskValues& own) = 0;
-  // Classes and preprocessing are those of a trained model from here on, as its card tells. DataError for data that it
-  // does not know.
-  virtual void adopt(const nlohmann::json& card) = 0;
-  // CheckpointError where a run with that card cannot go on with this data. run: for messages.
-  virtual void check_same(const nlohmann::json& card, const std::string& run) const = 0;
-
+// Data with a model's classes, columns or vocabulary: what trains and evaluates.
+class ReadyTask : public TaskData {
+ public:
   // On the CPU, in training mode.
   [[nodiscard]] virtual std::unique_ptr<NetworkTrainable> make_model(const ModelRequest& request) const = 0;
   [[nodiscard]] virtual BatchChecks checks() const = 0;
   // Floating-point operations of one sample, forward; 0: not known.
   [[nodiscard]] virtual std::int64_t sample_flops(const NetworkTrainable& model) const = 0;
-  // Batches on the CPU, the training split's in promise 1's order, the others' in the order of their samples.
+  // Batches on the CPU: of the training split in promise 1's order, of the others in the order of their samples.
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const = 0;
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                               const BatchRequest& request) const = 0;
-  // What training_batches() are made of, for a device that can hold it all; null: they are more than that, or the plan
-  // says that they do not lie there.
+  // The images behind training_batches(), for a device that can hold them all; null: they are more than images, or the
+  // plan says that they stay off the device.
   [[nodiscard]] virtual std::shared_ptr<const augment::ResidentImages> resident_images(
       const BatchRequest& request) const {
     (void)request;
     return nullptr;
   }
-  // Of the training split; none: it lies in memory, so that loader threads would have nothing to do.
+  // Of the training split; none: it lies in memory, so loader threads would have nothing to do.
   [[nodiscard]] virtual core::LoadTime load_time_per_sample() const { return {}; }
   // Of a training sample's index, for messages.
   [[nodiscard]] virtual std::string sample_name(std::int64_t index) const = 0;
-  // What is worth a look at of a judged split; verdicts: NetworkTrainable::verdicts of its samples;
-  // indices: of each row's sample, as its batch had it. Samples that could not be had have no row.
+  // What is worth a look of an evaluated split. verdicts: NetworkTrainable::verdicts of its samples; indices: of each
+  // row's sample, as its batch had it. Unreadable samples have no row.
   [[nodiscard]] virtual std::vector<Exhibit> exhibits(Split, const at::Tensor& verdicts,
                                                       std::span<const std::int64_t> indices) const {
     (void)verdicts, (void)indices;
     return {};
   }
-  // For others who work with the same data, as name and text of files in the run's artifacts/ (docs/formats.md).
+  // For others who work with the same data: name and text of files in the run's artifacts/ (docs/formats.md).
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> records() const { return {}; }
-  // What is worth a look at while it trains: asked after each evaluation, with the model in evaluation mode.
+  // What is worth a look while it trains: asked after each evaluation, with the model in evaluation mode.
   [[nodiscard]] virtual std::vector<Exhibit> samples(NetworkTrainable& model, std::int64_t step) const {
     (void)model, (void)step;
     return {};
   }
-  // What restore() and adopt() need to know, as members of a checkpoint's info.json.
+  // What TaskKind::restore() and OpenData::adopt() need to know, as members of a checkpoint's info.json.
   [[nodiscard]] virtual nlohmann::json card() const = 0;
+  // CheckpointError where a run with that card cannot continue on this data. run: for messages.
+  virtual void check_same(const nlohmann::json& card, const std::string& run) const = 0;
 };
 
-// A setting whose text names a file, unless it is one of words.
-struct FileSetting {
-  std::string key;
-  std::vector<std::string> words = {};
+// Data before there is a plan. settle() or adopt() consumes it.
+class OpenData : public TaskData {
+ public:
+  // Defaults with reasons where they depend on model or data: model, batch, epochs, optimizer, lr, ..., and those of the
+  // task's own options.
+  [[nodiscard]] virtual std::vector<core::PlanRow> recipe(const RecipeRequest& request) const = 0;
+  // Whether a model of that name couples the samples of a batch (batch norm): one alone cannot train it.
+  [[nodiscard]] virtual bool couples_samples(const std::string& model) const = 0;
+
+  // With the plan's model and values.
+  [[nodiscard]] virtual std::unique_ptr<ReadyTask> settle(const std::string& model, const core::TaskValues& own) && = 0;
+  // With the classes and preprocessing of a trained model, as its card says. DataError for data that the model does not
+  // know.
+  [[nodiscard]] virtual std::unique_ptr<ReadyTask> adopt(const nlohmann::json& card) && = 0;
 };
 
-struct TaskKind {
-  std::string name;  // "image_classification"
-  std::string text;  // one line for people
-  std::vector<core::TaskSetting> settings;
-  std::vector<FileSetting> files = {};  // those of settings that may name one
-  std::vector<std::string> models;
-  std::function<bool(const std::filesystem::path&)> recognises;
-  // DataError for data that is none of the kind.
-  std::function<std::unique_ptr<Task>(const std::filesystem::path&, const OpenOptions&)> open;
-  // What a card says beyond the model, in lines for people; throws as restore().
-  std::function<std::string(const nlohmann::json& card)> describe_card;
-  // The model that a card describes, with initial weights. CheckpointError, or nlohmann::json::exception, if it does
-  // not hold together.
-  std::function<std::unique_ptr<NetworkTrainable>(const ModelRequest&, const nlohmann::json& card)> restore;
+struct TaskInfo {
+  std::string name;                   // "image_classification"
+  std::string help;                   // one line for people
+  std::vector<core::Option> options;  // those of this kind alone, in the order of the help
+  std::vector<std::string> models;    // that it trains
+};
+
+// A kind of task. Its cards are members of a checkpoint's info.json. CheckpointError, or nlohmann::json::exception,
+// for a card that does not hold together.
+class TaskKind {
+ public:
+  explicit TaskKind(TaskInfo info) : info_(std::move(info)) {}
+  virtual ~TaskKind() = default;
+  [[nodiscard]] const TaskInfo& info() const { return info_; }
+  [[nodiscard]] const std::string& name() const { return info_.name; }
+
+  [[nodiscard]] virtual bool recognises(const std::filesystem::path& data) const = 0;
+  // DataError for data of another kind.
+  [[nodiscard]] virtual std::unique_ptr<OpenData> open(const std::filesystem::path& data,
+                                                       const OpenOptions& options) const = 0;
+  // What a card says beyond the model, in lines for people.
+  [[nodiscard]] virtual std::string describe_card(const nlohmann::json& card) const = 0;
+  // The model that a card describes, with initial weights.
+  [[nodiscard]] virtual std::unique_ptr<NetworkTrainable> restore(const ModelRequest& request,
+                                                                  const nlohmann::json& card) const = 0;
   // What `stoker predict` is given, at least one sample, for the model of a card. DataError for paths that do not exist
-  // or hold no such data; else as restore(). Empty: the kind predicts nothing from files.
-  std::function<std::unique_ptr<UnlabelledSource>(const nlohmann::json& card,
-                                                  const std::vector<std::filesystem::path>&)>
-      open_unlabelled = {};
-  // Hands a text to take piece by piece until it says false. Not set for kinds whose models write nothing.
-  std::function<void(NetworkTrainable&, const nlohmann::json& card, const GenerateRequest&,
-                     const std::function<bool(std::string_view)>& take)>
-      generate = {};
-  // Files, name and content, that other programs expect beside the weights. Not set: none.
-  std::function<std::vector<std::pair<std::string, std::string>>(const nlohmann::json& card)> companions = {};
+  // or hold no such data. Null: the kind predicts nothing from files.
+  [[nodiscard]] virtual std::unique_ptr<UnlabelledSource> open_unlabelled(
+      const nlohmann::json& card, const std::vector<std::filesystem::path>& files) const {
+    (void)card, (void)files;
+    return nullptr;
+  }
+  // Whether its models write text; only then is generate() called.
+  [[nodiscard]] virtual bool writes_text() const { return false; }
+  // Hands the text to take, piece by piece, until it says false.
+  virtual void generate(NetworkTrainable& model, const nlohmann::json& card, const GenerateRequest& request,
+                        const std::function<bool(std::string_view)>& take) const {
+    (void)model, (void)card, (void)request, (void)take;
+  }
+  // Files, name and content, that other programs expect beside the weights.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> companions(const nlohmann::json& card) const {
+    (void)card;
+    return {};
+  }
+
+ private:
+  TaskInfo info_;
 };
 
 }  // namespace stoker::tasks

@@ -9,7 +9,7 @@
 #include "stoker/core/load_time.h"
 #include "stoker/train/plan.h"
 #include "stoker/train/resolve.h"
-#include "stoker/train/settings.h"
+#include "stoker/train/options.h"
 
 namespace stoker::train {
 

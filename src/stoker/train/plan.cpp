@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/train/plan.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,15 +8,13 @@
 #include "stoker/base/byte_name.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/train/settings.h"
+#include "stoker/train/plan_options.h"
 
 namespace stoker::train {
 namespace {
 
 constexpr std::string_view kWhere = "train.plan";
-constexpr int kFormat = 1;
-// Settings that the plans of older versions lack: what these runs did is the initial value of the field.
-constexpr std::array<std::string_view, 1> kNewer = {"schedule_steps"};
+constexpr int kFormat = 2;
 
 core::Origin origin_from_name(const std::string& name) {
   using core::Origin;
@@ -45,8 +41,8 @@ std::vector<core::PlanRow> Plan::rows() const {
     const Note known = note == notes.end() ? Note{} : note->second;
     result.push_back({std::move(key), std::move(value), known.origin, known.reason});
   };
-  for (const Setting& each : settings()) {
-    add(std::string(each.key), each.print(*this));
+  for (const core::Option& each : plan_options().options()) {
+    add(each.key, plan_options().text(*this, each.key));
   }
   for (const auto& [key, value] : own) {
     add(key, value);
@@ -67,8 +63,9 @@ std::string plan_to_json(const Plan& plan) {
 Plan plan_from_json(const std::string& text) {
   try {
     const auto document = nlohmann::json::parse(text);
-    if (document.at("format").get<int>() != kFormat) {
-      fail<ConfigError>(kWhere, "plan format {} is not {}", document.at("format").dump(), kFormat);
+    if (const int format = document.at("format").get<int>(); format != kFormat) {
+      fail<ConfigError>(kWhere, "plan format {} is not {}; {}", format, kFormat,
+                        format == 1 ? "Stoker 0.1 reads it" : "a newer Stoker wrote it");
     }
     Plan plan;
     const auto& rows = document.at("plan");
@@ -80,8 +77,8 @@ Plan plan_from_json(const std::string& text) {
       set_value(plan, key, *value);
       plan.notes[key] = {origin_from_name(row.at("origin").get<std::string>()), row.at("reason").get<std::string>()};
     }
-    for (const Setting& each : settings()) {
-      if (!rows.contains(each.key) && std::ranges::find(kNewer, each.key) == kNewer.end()) {
+    for (const core::Option& each : plan_options().options()) {
+      if (!rows.contains(each.key)) {
         fail<ConfigError>(kWhere, "the plan lacks \"{}\"", each.key);
       }
     }

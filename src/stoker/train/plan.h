@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "stoker/core/option.h"
 #include "stoker/core/plan_row.h"
-#include "stoker/core/task_setting.h"
 
 namespace stoker::train {
 
@@ -71,11 +71,12 @@ struct Plan {
 
   // The learning rate's peak for this batch: lr scaled from lr_batch to batch by lr_scale.
   [[nodiscard]] double peak_lr() const;
-  // All values in the order of settings(), then the task's own.
+  // All values in the order of plan_options(), then the task's own.
   [[nodiscard]] std::vector<core::PlanRow> rows() const;
 };
 
-// The plan as JSON text and back. ConfigError names the key that is unknown, missing or out of range.
+// The plan as JSON text and back. ConfigError names the key that is unknown, missing or out of range, or the version
+// that reads a plan of an older format.
 [[nodiscard]] std::string plan_to_json(const Plan& plan);
 [[nodiscard]] Plan plan_from_json(const std::string& text);
 

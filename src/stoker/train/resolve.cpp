@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "stoker/base/error.h"
+#include "stoker/train/plan_options.h"
 
 namespace stoker::train {
 namespace {
@@ -12,50 +13,24 @@ namespace {
 constexpr std::string_view kWhere = "train.resolve";
 using core::Origin;
 
-// The values that no recipe sets: what depends on model or data stands in the task's recipe (tasks/image/recipe.cpp).
-void put_general_defaults(Plan& plan, const Facts& facts) {
+// The engine's defaults that depend on data or machine: what depends on the model stands in the task's recipe.
+void put_defaults_of_facts(Plan& plan, const Facts& facts) {
   const auto put_default = [&](std::string_view key, std::string_view value, std::string reason) {
     decide(plan, key, value, Origin::kDefault, std::move(reason));
   };
   const bool cuda = facts.device.starts_with("cuda");
   put_default("task", facts.task, facts.task_reason);
-  put_default("weights", "", "from scratch");
-  put_default("freeze", "0", "every segment is trained");
-  put_default("steps", "0", "as the epochs make them");
-  put_default("time", "0", "no limit");
-  put_default("seed", std::to_string(kDefaultSeed), "fixed, so that a run repeats");
-  put_default("optimizer.momentum", "0.9", "the usual for sgd");
-  put_default("optimizer.nesterov", "on", "costs nothing and converges faster");
-  put_default("optimizer.beta1", "0.9", "Kingma and Ba, 2015");
-  put_default("optimizer.beta2", "0.999", "Kingma and Ba, 2015");
-  put_default("optimizer.eps", "1e-08", "Kingma and Ba, 2015");
-  put_default("lr_end", "0", "the schedule comes down to 0");
-  put_default("schedule_steps", "0", "as long as the run");
-  put_default("ema", "0", "off");
-  put_default("clip", "0", "off");
-  put_default("early_stop", "0", "off");
-  put_default("eval_every", "0", "once an epoch");
-  put_default("save_every", "0", "once an epoch");
-  put_default("skip_limit", "10", "a scaler settles within a few; more is a diverged run");
-  put_default("val", fmt::format("{}", kDefaultVal), "used where there is no validation split");
-  put_default("tail", "keep", "every sample once an epoch");
   put_default("device", facts.device, facts.device_reason);
   put_default("precision", "fp32", "not measured");
-  put_default("half_weights", "off", "weights in fp32 are cast where they are used");
   put_default("threads", "0", "not measured");
   put_default("intra_op", std::to_string(facts.cores), fmt::format("{} cores, none of them loads data", facts.cores));
-  put_default("layout", "channels_last", "what GPUs and long steps want; not measured");
-  put_default("tf32", "on", "10 bits of mantissa are enough for training; CUDA only");
-  put_default("cudnn_benchmark", "on", "shapes are fixed");
+  put_default("layout", "channels_last", "best on GPUs and in long steps; not measured");
   put_default("deterministic", cuda ? "off" : "on", cuda ? "atomics are faster" : "costs nothing on the CPU");
-  put_default("anomaly", "off", "for looking for a fault");
-  put_default("tensorboard", "on", "under 4 MB for a million steps");
-  put_default("nvtx", "off", "for runs under a profiler");
 }
 
-void put_asked(Plan& plan, const Options& options) {
-  for (const auto& [key, asked] : options.all()) {
-    decide(plan, key, asked.value, asked.origin, "asked for");
+void put_given(Plan& plan, const Options& options) {
+  for (const auto& [key, given] : options.all()) {
+    decide(plan, key, given.value, given.origin, "asked for");
   }
 }
 
@@ -115,16 +90,28 @@ void decide(Plan& plan, std::string_view key, std::string_view value, Origin ori
   plan.notes.insert_or_assign(std::string(key), Plan::Note{origin, std::move(reason)});
 }
 
+Plan default_plan(const std::vector<core::Option>& task_options) {
+  Plan plan;
+  for (const std::vector<core::Option>* options : {&plan_options().options(), &task_options}) {
+    for (const core::Option& each : *options) {
+      if (each.fallback.value) {
+        decide(plan, each.key, *each.fallback.value, Origin::kDefault, each.fallback.reason);
+      }
+    }
+  }
+  return plan;
+}
+
 Plan resolve(const Options& options, const Facts& facts) {
   if (facts.train_samples < 1) {
     fail<ConfigError>(kWhere, "there is no training sample");
   }
-  Plan plan;
-  put_general_defaults(plan, facts);
+  Plan plan = default_plan(facts.task_options);
+  put_defaults_of_facts(plan, facts);
   for (const core::PlanRow& row : facts.recipe) {
     decide(plan, row.key, row.value, row.origin, row.reason);
   }
-  put_asked(plan, options);
+  put_given(plan, options);
   settle_batch(plan, options, facts);
   settle_tail(plan, options, facts);
   if (plan.freeze > 0 && plan.weights.empty()) {

@@ -10,13 +10,9 @@
 
 #include "stoker/core/plan_row.h"
 #include "stoker/train/plan.h"
-#include "stoker/train/settings.h"
+#include "stoker/train/options.h"
 
 namespace stoker::train {
-
-// Known before there is a plan, since they cut the validation split.
-inline constexpr double kDefaultVal = 0.1;  // share of train
-inline constexpr std::int64_t kDefaultSeed = 1;
 
 // What the data, the model's recipe and the machine say.
 struct Facts {
@@ -27,12 +23,17 @@ struct Facts {
   std::string device = "cpu";  // the best one there is
   std::string device_reason;
   bool couples_samples = true;        // the model has batch norm: one sample alone cannot train it
-  std::vector<core::PlanRow> recipe;  // the task's defaults: key, value, reason
+  std::vector<core::Option> task_options;  // those of the task's kind
+  std::vector<core::PlanRow> recipe;       // the task's defaults where they depend on model or data
 };
 
 // ConfigError where values exclude each other or the data. `precision`, `layout`, `threads` and `intra_op` get safe
 // values that measure() may improve.
 [[nodiscard]] Plan resolve(const Options& options, const Facts& facts);
+
+// The defaults that are the same in every run, of the engine's options and the given ones. For what must be known
+// before there is a plan: val and seed cut the validation split.
+[[nodiscard]] Plan default_plan(const std::vector<core::Option>& task_options = {});
 
 // Puts a value into a plan, and why it is that.
 void decide(Plan& plan, std::string_view key, std::string_view value, core::Origin origin, std::string reason);

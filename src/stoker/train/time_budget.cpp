@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "stoker/base/fmt.h"
+#include "stoker/train/plan_options.h"
 #include "stoker/train/resolve.h"
 
 namespace stoker::train {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "stoker/train/plan.h"
-#include "stoker/train/settings.h"
+#include "stoker/train/options.h"
 
 namespace stoker::train {
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
-#include "stoker/tasks/image/classification.h"
+#include "stoker/tasks/image/preprocessing.h"
 #include "stoker/tasks/image/recipe.h"
 #include "stoker/tasks/image/task.h"
 

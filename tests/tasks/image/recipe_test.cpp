@@ -9,7 +9,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/tasks/image/augment.h"
-#include "stoker/tasks/image/classification.h"
+#include "stoker/tasks/image/preprocessing.h"
 
 namespace stoker::tasks {
 namespace {

@@ -13,7 +13,7 @@
 #include "stoker/base/fmt.h"
 #include "stoker/base/thousands.h"
 #include "stoker/device/cpu_quota.h"
-#include "stoker/job/setup.h"
+#include "stoker/job/opened_data.h"
 #include "stoker/observe/feeding.h"
 
 namespace stoker::study {
@@ -36,14 +36,14 @@ std::int64_t take(core::BatchSource& source) {
   fail<DataError>("study.data", "the training split gives no batch; it has too few samples for one");
 }
 
-DataWay measure(const job::Setup& setup, const DataBenchOptions& options, int threads, int cores, double seconds) {
+DataWay measure(const tasks::ReadyTask& task, const train::Plan& plan, const DataBenchOptions& options, int threads, int cores, double seconds) {
   tasks::BatchRequest request;
-  request.batch = setup.plan.batch;
-  request.seed = static_cast<std::uint64_t>(setup.plan.seed);
-  request.drop_tail = setup.plan.tail == "drop";
+  request.batch = plan.batch;
+  request.seed = static_cast<std::uint64_t>(plan.seed);
+  request.drop_tail = plan.tail == "drop";
   request.threads = threads;
   request.cores = cores;
-  const auto source = setup.task->training_batches(request);
+  const auto source = task.training_batches(request);
   for (int i = 0; i < kFirst && !options.stop(); ++i) {
     (void)take(*source);
   }
@@ -104,34 +104,35 @@ Json to_json(const DataWay& way) {
 }  // namespace
 
 DataBench bench_data(const DataBenchOptions& options) {
-  job::Setup setup = job::open_data(options.request, options.say);
-  if (setup.plan.own.contains(kCache) && options.request.options.find(kCache) == nullptr) {
-    setup.plan.own[kCache] = "0";
-    setup.task->settle(setup.plan.model, setup.plan.own);
+  job::OpenedData opened = job::open_data(options.request, nullptr, options.say);
+  const train::Plan& plan = opened.plan;
+  if (plan.own.contains(kCache) && options.request.options.find(kCache) == nullptr) {
+    opened.plan.own[kCache] = "0";
   }
+  const std::unique_ptr<tasks::ReadyTask> task = job::settle(opened);
   DataBench bench;
   bench.data = options.request.data.native();
-  bench.task = setup.task->describe();
-  bench.samples = setup.task->size(tasks::Split::kTrain);
-  bench.batch = setup.plan.batch;
+  bench.task = task->describe();
+  bench.samples = task->size(tasks::Split::kTrain);
+  bench.batch = plan.batch;
   bench.cores = device::cpu_quota().cores;
   const auto add = [&](int threads, int cores, double seconds, const std::string& name) {
     if (options.stop()) {
       return;
     }
     options.say(fmt::format("measuring {} ...", name));
-    const DataWay way = measure(setup, options, threads, cores, seconds);
+    const DataWay way = measure(*task, plan, options, threads, cores, seconds);
     if (way.rate > 0) {  // else it was stopped before the first batch
       bench.ways.push_back(way);
       bench.ways.back().name = (cores > 0 ? "auto: " : "") + way.name;
     }
   };
   add(1, 0, options.seconds, "1 thread");
-  const bool in_memory = setup.task->load_time_per_sample().seconds == 0;  // such a source has no threads
+  const bool in_memory = task->load_time_per_sample().seconds == 0;  // such a source has no threads
   if (!in_memory) {
     std::set<int> fixed = {bench.cores};
     if (options.request.options.find("threads") != nullptr) {
-      fixed.insert(static_cast<int>(setup.plan.threads));
+      fixed.insert(static_cast<int>(plan.threads));
     }
     for (const int threads : fixed) {
       if (threads > 1) {

@@ -8,7 +8,7 @@
 #include "stoker/study/inspect/table.h"
 #include "stoker/study/inspect/texts.h"
 #include "stoker/tasks/registry.h"
-#include "stoker/train/settings.h"
+#include "stoker/train/options.h"
 
 namespace stoker::study {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kWhere = "study.inspect";
 
 core::TaskValues table_values(const std::vector<std::string>& words) {
-  train::Options options(tasks::task_kind("tabular").settings);
+  train::Options options(tasks::task_kind("tabular").info().options);
   for (const std::string& word : words) {
     options.set_assignment(word);
   }
@@ -33,7 +33,7 @@ core::TaskValues table_values(const std::vector<std::string>& words) {
 
 std::optional<DataSheet> inspect_by_kind(const std::filesystem::path& path, const std::vector<std::string>& words) {
   std::error_code unknown;
-  const std::string kind = std::filesystem::exists(path, unknown) ? tasks::recognise_task(path).name : "";
+  const std::string kind = std::filesystem::exists(path, unknown) ? tasks::recognise_task(path).name() : "";
   if (kind == "tabular") {
     return inspect_table(path, table_values(words));
   }

@@ -17,9 +17,9 @@
 #include "stoker/data/text/text_files.h"
 #include "stoker/study/inspect/finding_parts.h"
 #include "stoker/tasks/table/columns.h"
+#include "stoker/tasks/table/options.h"
 #include "stoker/tasks/table/recipe.h"
 #include "stoker/tasks/table/remarks.h"
-#include "stoker/tasks/task_values.h"
 
 namespace stoker::study {
 namespace {
@@ -184,22 +184,23 @@ std::vector<DataFinding> findings_of(const Looked& looked) {
 }
 
 Looked look(const std::filesystem::path& path, const core::TaskValues& own) {
+  tasks::TableTaskOptions options;
+  tasks::table_options().overlay(options, own);
   Looked looked;
-  looked.table = data::read_table(path, tasks::table_options(own));
+  looked.table = data::read_table(path, tasks::reading_options(options));
   looked.rows.resize(static_cast<std::size_t>(looked.table.rows));
   std::iota(looked.rows.begin(), looked.rows.end(), 0);
   for (const data::TableColumn& column : looked.table.columns) {
     looked.facts.push_back(tasks::look_at(column, looked.rows));
   }
-  looked.options = {tasks::columns_left_out(own), tasks::text_or(own, "target", ""), false};
+  looked.options = {tasks::columns_left_out(options), options.target, false};
   for (const std::string& name : looked.options.left_out) {
     (void)data::find_column(looked.table, name);
   }
   if (!looked.options.target.empty()) {
-    const std::string asked = tasks::text_or(own, "regression", "auto");
     const auto& target = looked.table.columns[data::find_column(looked.table, looked.options.target)];
     looked.options.regression =
-        target.numeric && (asked == "auto" ? tasks::holds_numbers(target) : parse_flag("regression", asked));
+        target.numeric && (own.contains("regression") ? options.regression : tasks::holds_numbers(target));
   }
   return looked;
 }

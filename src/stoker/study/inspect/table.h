@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "stoker/core/task_setting.h"
+#include "stoker/core/option.h"
 #include "stoker/study/inspect/data_sheet.h"
 
 namespace stoker::study {

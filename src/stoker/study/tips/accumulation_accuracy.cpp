@@ -14,7 +14,7 @@
 #include "stoker/optim/schedule.h"
 #include "stoker/study/intra_op.h"
 #include "stoker/study/tips/bench_model.h"
-#include "stoker/tasks/image/classification.h"
+#include "stoker/tasks/image/preprocessing.h"
 #include "stoker/train/evaluate.h"
 #include "stoker/train/step.h"
 

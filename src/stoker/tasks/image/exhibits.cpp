@@ -10,7 +10,7 @@
 #include "stoker/base/file.h"
 #include "stoker/data/decode/image_decode.h"
 #include "stoker/data/decode/png_encode.h"
-#include "stoker/tasks/image/classification.h"
+#include "stoker/tasks/image/preprocessing.h"
 
 namespace stoker::tasks {
 namespace {

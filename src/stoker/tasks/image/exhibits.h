@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "stoker/data/folder/image_folder.h"
-#include "stoker/tasks/image/task.h"
+#include "stoker/tasks/image/card.h"
 
 namespace stoker::tasks {
 

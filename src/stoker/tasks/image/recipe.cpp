@@ -4,19 +4,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stoker/augment/mix.h"
 #include "stoker/base/error.h"
 #include "stoker/data/decode/image_decode.h"
 #include "stoker/models/registry.h"
-#include "stoker/tasks/image/augment.h"
-#include "stoker/tasks/image/classification.h"
-#include "stoker/tasks/image/reading.h"
+#include "stoker/tasks/image/preprocessing.h"
 #include "stoker/tasks/recipe_rows.h"
-#include "stoker/tasks/sampling.h"
 
 namespace stoker::tasks {
 namespace {
 
-constexpr std::string_view kWhere = "tasks.image_recipe";
+constexpr std::string_view kWhere = "tasks.image";
 
 int default_image_size(const ImageSetFacts& images) {
   const int side = std::min(images.width, images.height);
@@ -30,7 +28,7 @@ std::string default_augment(const ImageSetFacts& images, int image_size) {
   return images.channels == 1 ? "pad_crop" : "pad_crop_flip";
 }
 
-// The largest power of two up to limit that leaves at least 100 steps an epoch, and at least 16.
+// The largest power of two up to limit that leaves at least 100 steps per epoch; at least 16.
 std::int64_t default_batch(std::int64_t samples, std::int64_t limit) {
   std::int64_t batch = 16;
   while (batch * 2 <= limit && samples / (batch * 2) >= 100) {
@@ -72,7 +70,7 @@ void add_adaptive(RecipeRows& rows, const std::string& optimizer, bool weights) 
 }
 
 // A quarter of the memory at most: the rest is for the run and for the page cache of what does not fit.
-void add_cache(RecipeRows& rows, const RecipeQuestion& question, const ImageSetFacts& images, int channels,
+void add_cache(RecipeRows& rows, const ImageRecipeRequest& question, const ImageSetFacts& images, int channels,
                std::int64_t samples) {
   constexpr double kShare = 0.25, kMegabyte = 1e6, kSpread = 1.25;  // the mean of sizes may lie above their median
   if (question.decodes_fast) {
@@ -83,30 +81,30 @@ void add_cache(RecipeRows& rows, const RecipeQuestion& question, const ImageSetF
   const double room = kShare * static_cast<double>(question.memory);
   const bool fits = bytes <= room;
   rows.add("cache", fits ? static_cast<std::int64_t>(std::ceil(bytes / kMegabyte)) : 0,
-           fmt::format("all of them decoded take about {:.0f} MB, a quarter of the free memory is {:.0f}",
+           fmt::format("all images decoded take about {:.0f} MB; a quarter of the free memory is {:.0f}",
                        bytes / kMegabyte, std::max(room, 0.0) / kMegabyte));
 }
 
 // As many bytes as resident::ResidentSource allows.
-void add_resident(RecipeRows& rows, const RecipeQuestion& question, int image_size, int channels,
+void add_resident(RecipeRows& rows, const ImageRecipeRequest& question, int image_size, int channels,
                   std::int64_t samples) {
   constexpr double kShare = 0.25, kMegabyte = 1e6;
   if (!question.cuda) {
-    rows.add("resident", "off", "no GPU; cache keeps images in memory");
+    rows.add("resident", "off", "no GPU; cache keeps images in RAM");
     return;
   }
   if (question.device_memory <= 0) {
-    rows.add("resident", "off", "the GPU has no free memory, or this build no kernel for it: it was made without nvcc");
+    rows.add("resident", "off", "the GPU has no free memory");
     return;
   }
   if (image_size > kSmallImage) {
-    rows.add("resident", "off", "photographs are cropped to many sizes");
+    rows.add("resident", "off", "photographs are cropped to different sizes");
     return;
   }
   const double bytes = static_cast<double>(samples) * image_size * image_size * channels;
   const double room = kShare * static_cast<double>(question.device_memory);
   rows.add("resident", bytes <= room ? "auto" : "off",
-           fmt::format("training images take {:.0f} MB on the GPU, a quarter of its free memory is {:.0f}",
+           fmt::format("training images take {:.0f} MB on the GPU; a quarter of its free memory is {:.0f}",
                        bytes / kMegabyte, room / kMegabyte));
 }
 
@@ -142,7 +140,7 @@ ImageSetFacts look_at_images(const data::ImageSplit& split) {
   return facts;
 }
 
-std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const ImageSetFacts& images,
+std::vector<core::PlanRow> image_recipe(const ImageRecipeRequest& question, const ImageSetFacts& images,
                                   std::int64_t train_samples, std::int64_t val_samples) {
   RecipeRows rows;
   const int image_size = question.image_size > 0 ? question.image_size : default_image_size(images);
@@ -153,18 +151,17 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const ImageSet
   rows.add("image_size", image_size,
            fmt::format("the images are {} x {} pixels (median)", images.width, images.height));
   rows.add("augment", default_augment(images, image_size),
-           images.channels == 1 && small ? "grey images may be characters, which do not mirror"
-                                         : "the usual for such images");
+           images.channels == 1 && small ? "grey images may be characters, which must not be mirrored"
+                                         : "usual for such images");
   add_cache(rows, question, images, network_channels(model, images), train_samples + val_samples);
   add_resident(rows, question, image_size, network_channels(model, images), train_samples);
-  rows.add("on_bad", "replace", "one damaged image is no reason to end a run");
-  rows.add("bad_budget", 0.001, "many are");
-  add_reading_rows(rows);
-  rows.add("retry_bad", "off", "what is unchanged is as bad as it was");
   const std::int64_t batch = default_batch(train_samples, is_cnn ? 512 : question.cuda ? 256 : 64);
-  rows.add("batch", batch, "at least 100 steps an epoch where the data allows it");
-  add_augment_rows(rows, image_size,
-                   std::clamp<std::int64_t>(train_samples, 1, question.batch > 0 ? question.batch : batch));
+  rows.add("batch", batch, "at least 100 steps per epoch where the data allows it");
+  rows.add("crop_pad", std::max(1, image_size / 16), "2 at 32 pixels, as in airbench (Jordan 2024)");
+  rows.add("mix_block",
+           augment::mix_block(
+               std::clamp<std::int64_t>(train_samples, 1, question.batch > 0 ? question.batch : batch)),
+           "the largest up to 16 that divides the batch");
   const bool adaptive = question.optimizer == "adam" || question.optimizer == "adamw" || model == "mlp";
   if (adaptive) {
     add_adaptive(rows, question.optimizer.empty() ? "adamw" : question.optimizer, question.weights);
@@ -176,10 +173,7 @@ std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const ImageSet
   }
   const int from_scratch = !is_cnn ? 30 : train_samples >= 20'000 ? 16 : 12;  // cnn: that of small images
   rows.add("epochs", question.weights ? 10 : from_scratch,
-           question.weights ? "given weights need few" : "long enough for the schedule to come down");
-  rows.add("class_weights", "none", "every sample counts the same");
-  add_shuffle_row(rows);
-  add_sampling_row(rows);
+           question.weights ? "fine-tuning needs few epochs" : "long enough for the schedule to reach its end");
   rows.add("label_smoothing", model == "mlp" ? 0.0 : 0.1, "Szegedy et al. 2016, for convolutional networks");
   return std::move(rows.rows);
 }

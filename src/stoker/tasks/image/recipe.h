@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The defaults of image classification: what a run does that nobody asked for, by model and by what the images look
-// like, each with its reason. train::resolve() puts them over its own few defaults. Called by job; no state.
+// The defaults of image classification that depend on the model and on how the images look, each with its reason.
+// train::resolve() puts them over the defaults that are the same in every run. No state.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ struct ImageSetFacts {
 [[nodiscard]] ImageSetFacts look_at_images(const data::ImageSplit& split);
 
 // What was asked for that decides the recipe; empty: not asked.
-struct RecipeQuestion {
+struct ImageRecipeRequest {
   std::string model, optimizer;
   int image_size = 0;  // 0: not asked
   std::int64_t batch = 0;
   bool weights = false;  // fine-tuning
   bool cuda = false;
   bool decodes_fast = false;
-  std::int64_t memory = 0;         // bytes of RAM that could be had
-  std::int64_t device_memory = 0;  // with cuda: bytes of the GPU's that could be had for data; 0: none
+  std::int64_t memory = 0;         // bytes of free RAM
+  std::int64_t device_memory = 0;  // with cuda: bytes of the GPU's that are free for data; 0: none
 };
 // Defaults with reasons: model, image_size, augment, batch, epochs, optimizer, lr, schedule, ...
-[[nodiscard]] std::vector<core::PlanRow> recipe(const RecipeQuestion& question, const ImageSetFacts& images,
+[[nodiscard]] std::vector<core::PlanRow> image_recipe(const ImageRecipeRequest& question, const ImageSetFacts& images,
                                                 std::int64_t train_samples, std::int64_t val_samples = 0);
 
 // Whether a model of that name has batch norm, and so couples the samples of a batch.

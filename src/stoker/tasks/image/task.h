@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Image classification as a kind of task, and what predictions need of its card. Used by the registry, and by job for
-// predictions of image files.
+// Labelled images with a plan's options, or a trained model's card: what trains and evaluates image classifiers. Made by
+// the kind of task.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-#include <string>
-#include <vector>
+#include <memory>
 
-#include "stoker/tasks/image/classifier.h"
-#include "stoker/tasks/task.h"
+#include "stoker/tasks/image/card.h"
+#include "stoker/tasks/image/data.h"
+#include "stoker/tasks/image/options.h"
 
 namespace stoker::tasks {
 
-[[nodiscard]] TaskKind image_classification();
+[[nodiscard]] std::unique_ptr<ReadyTask> ready_images(ImageFiles files, ImageOptions options, ImageCard card);
 
-// What a trained classifier's card says: "classes" and "preprocessing" of info.json.
-struct ImageCard {
-  std::vector<std::string> classes;
-  ImagePreprocessing pixels;
-};
-// CheckpointError if it does not hold together; nlohmann::json::exception for what is missing or of the wrong type.
-[[nodiscard]] ImageCard image_card(const nlohmann::json& card);
+// The network of that name for a card's classes and preprocessing.
+[[nodiscard]] std::unique_ptr<NetworkTrainable> make_classifier(const ModelRequest& request, const ImageCard& card,
+                                                                ClassifierOptions classifier);
 
 }  // namespace stoker::tasks

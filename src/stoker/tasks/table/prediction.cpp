@@ -9,7 +9,7 @@
 #include "stoker/base/file.h"
 #include "stoker/data/table/table.h"
 #include "stoker/tasks/table/encoder.h"
-#include "stoker/tasks/table/recipe.h"
+#include "stoker/tasks/table/options.h"
 
 namespace stoker::tasks {
 namespace {
@@ -20,12 +20,12 @@ class UnlabelledTables final : public UnlabelledSource {
  public:
   UnlabelledTables(const nlohmann::json& card, const std::vector<fs::path>& files)
       : encoding_(encoding_from_json(card)) {
-    core::TaskValues own;
+    TableTaskOptions options;
     for (const char* key : {"sep", "header"}) {
-      own[key] = card.value(key, "auto");
+      table_options().set(options, key, card.at(key).get<std::string>());
     }
     for (const fs::path& file : files) {
-      add(file, own);
+      add(file, reading_options(options));
     }
   }
 
@@ -59,15 +59,15 @@ class UnlabelledTables final : public UnlabelledSource {
     EncodedTable encoded;
   };
 
-  void add(const fs::path& file, const core::TaskValues& own) {
-    const data::TableData table = data::read_table(file, table_options(own));
+  void add(const fs::path& file, const data::TableOptions& reading) {
+    const data::TableData table = data::read_table(file, reading);
     const std::string name = printable(file.native());
     try {
       tables_.push_back({file, encode_inputs(table, encoding_)});
       for (const std::string& finding : unseen_categories(table, encoding_)) {
         findings_.push_back(fmt::format("{}: {}", name, finding));
       }
-    } catch (const DataError& error) {  // of a column: it knows no file
+    } catch (const DataError& error) {  // of a column; it does not name the file
       fail<DataError>("tasks.table", "{}: {}", name, error.what());
     }
   }

@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classification and regression on tables as a kind of task. Used by the registry.
+// A table with a plan's options, or a trained model's card: what trains and evaluates on its rows. Made by the kind of
+// task.
 #pragma once
 
-#include "stoker/tasks/task.h"
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+
+#include "stoker/tasks/table/data.h"
+#include "stoker/tasks/table/encoding.h"
+#include "stoker/tasks/table/model.h"
+#include "stoker/tasks/table/options.h"
 
 namespace stoker::tasks {
 
-[[nodiscard]] TaskKind tabular();
+// network: "hidden", "layers", "dropout", as the card has them.
+[[nodiscard]] std::unique_ptr<ReadyTask> ready_table(TableFiles files, TableTaskOptions options, TableEncoding encoding,
+                                                     nlohmann::json network);
+
+// The network for an encoding.
+[[nodiscard]] std::unique_ptr<NetworkTrainable> make_table_model(const ModelRequest& request,
+                                                                 const TableEncoding& encoding,
+                                                                 const nlohmann::json& network,
+                                                                 TableModelOptions options);
 
 }  // namespace stoker::tasks

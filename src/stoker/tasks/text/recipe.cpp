@@ -4,8 +4,6 @@
 #include <algorithm>
 
 #include "stoker/tasks/recipe_rows.h"
-#include "stoker/tasks/sampling.h"
-#include "stoker/tasks/task_values.h"
 
 namespace stoker::tasks {
 namespace {
@@ -55,7 +53,7 @@ void add_training(RecipeRows& rows, const TextFacts& facts, const Preset& values
                            : values.lr,
            facts.weights ? "small steps from given weights" : values.why);
   rows.add("lr_batch", values.batch, "the batch that lr is stated for");
-  rows.add("optimizer.beta2", values.beta2, "nanoGPT: few tokens a step");
+  rows.add("optimizer.beta2", values.beta2, "nanoGPT: few tokens per step");
   rows.add("weight_decay", sgd ? 1e-4 : 0.1, "Brown et al. 2020");
   rows.add("clip", 1, "Brown et al. 2020");
   rows.add("schedule", "cosine", "Brown et al. 2020");
@@ -64,23 +62,31 @@ void add_training(RecipeRows& rows, const TextFacts& facts, const Preset& values
   const std::int64_t steps = facts.weights ? values.steps / 5 : values.steps;
   const std::int64_t epoch_steps = std::max<std::int64_t>(1, facts.train_windows / batch);
   const std::int64_t epochs = std::clamp<std::int64_t>((steps + epoch_steps - 1) / epoch_steps, 1, 1000);
-  rows.add("epochs", epochs, fmt::format("whole ones that make at least {} steps: {}", steps, epochs * epoch_steps));
+  rows.add("epochs", epochs, fmt::format("whole epochs with at least {} steps: {}", steps, epochs * epoch_steps));
   rows.add("eval_every", default_eval_every(facts.val_windows, batch), "evaluations take at most a tenth of the run");
 }
 
 }  // namespace
 
-models::GptOptions text_network(const std::string& model, bool cuda, const core::TaskValues& own) {
+TextTaskOptions with_defaults(const std::string& model, bool cuda, const core::TaskValues& given) {
   const Preset& values = preset(model, cuda);
-  const auto whole = [&](const char* key, std::int64_t fallback) {
-    return own.contains(key) ? whole_value(own, key) : fallback;
-  };
+  TextTaskOptions options;
+  options.context = values.context;
+  options.layers = values.layers;
+  options.heads = values.heads;
+  options.width = values.width;
+  options.dropout = values.dropout;
+  text_options().overlay(options, given);
+  return options;
+}
+
+models::GptOptions text_network(const TextTaskOptions& options) {
   models::GptOptions network;
-  network.context = whole("context", values.context);
-  network.layers = static_cast<int>(whole("layers", values.layers));
-  network.heads = static_cast<int>(whole("heads", values.heads));
-  network.width = whole("width", values.width);
-  network.dropout = own.contains("dropout") ? real_value(own, "dropout") : values.dropout;
+  network.context = options.context;
+  network.layers = static_cast<int>(options.layers);
+  network.heads = static_cast<int>(options.heads);
+  network.width = options.width;
+  network.dropout = options.dropout;
   return network;
 }
 
@@ -93,7 +99,6 @@ std::vector<core::PlanRow> text_recipe(const TextFacts& facts) {
   rows.add("model", facts.model.empty() ? "gpt" : facts.model, "a causal transformer");
   rows.add("batch", usual, values.why);
   add_training(rows, facts, values, batch);
-  add_shuffle_row(rows);
   rows.add("tokenizer", facts.tokenizer, facts.tokenizer_reason);
   rows.add("context", network.context, values.why);
   rows.add("layers", network.layers, values.why);
@@ -103,31 +108,7 @@ std::vector<core::PlanRow> text_recipe(const TextFacts& facts) {
   const std::int64_t chunk = default_loss_chunk(batch * network.context, network.vocabulary);
   rows.add("loss_chunk", chunk, chunk == 0 ? "the logits are small" : "all logits at once would be over 256 MiB");
   rows.add("sample_tokens", default_sample_tokens(network, facts.cuda), "a short look at each evaluation");
-  rows.add("sample_prompt", "", "begins after a line end");
-  rows.add("sample_temperature", 0.8, "nanoGPT");
-  rows.add("sample_top_k", 200, "nanoGPT");
   return std::move(rows.rows);
-}
-
-std::vector<core::TaskSetting> text_settings() {
-  const auto non_empty = [](std::string_view text) { return !text.empty(); };
-  return {
-      shuffle_setting(),
-      text_setting("tokenizer", "bytes, characters or a tokenizer.json",
-                   "characters where the text has up to 256 different ones, else bytes", "what text is cut into",
-                   non_empty),
-      whole_setting("context", 1, 1 << 20, "64, on a GPU 256, for gpt2 1024", "tokens that the model can look back on"),
-      whole_setting("layers", 1, 1000, "4, on a GPU 6, for gpt2 12", "blocks of attention and perceptron"),
-      whole_setting("heads", 1, 1024, "4, on a GPU 6, for gpt2 12", "attention heads of a block"),
-      whole_setting("width", 1, 65536, "128, on a GPU 384, for gpt2 768", "numbers that stand for a token"),
-      real_setting("dropout", 0, 0.95, "0, on a GPU 0.2, for gpt2 0", "share of hidden values that training drops"),
-      whole_setting("loss_chunk", 0, 1 << 30, "0, or 64 MiB of logits where all would be over 256 MiB",
-                    "tokens whose logits exist at a time; 0: all"),
-      whole_setting("sample_tokens", 0, 100'000, "up to 300", "length of the text that each evaluation writes"),
-      text_setting("sample_prompt", "text", "empty", "how that text begins"),
-      real_setting("sample_temperature", 0, 100, "0.8", "0: always the likeliest token"),
-      whole_setting("sample_top_k", 0, 1 << 30, "200", "of how many likeliest tokens; 0: of all"),
-  };
 }
 
 }  // namespace stoker::tasks

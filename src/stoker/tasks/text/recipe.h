@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The defaults and settings of the language-model task: what a run on text does that nobody asked for, by model and
-// device. Called by text_task; no state.
+// The defaults of the language model that depend on model, text and device. Called by the text task; no state.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +7,15 @@
 #include <vector>
 
 #include "stoker/core/plan_row.h"
-#include "stoker/core/task_setting.h"
 #include "stoker/models/gpt.h"
+#include "stoker/tasks/text/options.h"
 
 namespace stoker::tasks {
 
-// The network that settings describe; what is not among them is the default of model ("gpt", "gpt2"; empty: "gpt").
-[[nodiscard]] models::GptOptions text_network(const std::string& model, bool cuda, const core::TaskValues& own);
+// The network's defaults for a model ("gpt", "gpt2"; empty: "gpt"), with the given values over them.
+[[nodiscard]] TextTaskOptions with_defaults(const std::string& model, bool cuda, const core::TaskValues& given);
+// The network that they describe; its vocabulary and seed are still missing.
+[[nodiscard]] models::GptOptions text_network(const TextTaskOptions& options);
 
 struct TextFacts {
   std::string model;      // asked for, or empty
@@ -27,9 +28,7 @@ struct TextFacts {
   bool weights = false;    // fine-tuning
   bool cuda = false;
 };
-// Defaults with reasons: model, batch, epochs, ..., and each of text_settings().
+// Defaults with reasons: model, batch, epochs, ..., tokenizer, context, ...
 [[nodiscard]] std::vector<core::PlanRow> text_recipe(const TextFacts& facts);
-
-[[nodiscard]] std::vector<core::TaskSetting> text_settings();
 
 }  // namespace stoker::tasks

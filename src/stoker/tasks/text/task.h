@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Language models on text files as a kind of task. Used by the registry.
+// A text with a plan's options, or a trained model's card: what trains and evaluates language models. Made by the kind
+// of task.
 #pragma once
 
-#include "stoker/tasks/task.h"
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+
+#include "stoker/tasks/text/data.h"
+#include "stoker/tasks/text/options.h"
 
 namespace stoker::tasks {
 
-[[nodiscard]] TaskKind language_model();
+[[nodiscard]] std::unique_ptr<ReadyTask> ready_text(TextFiles files, TextTaskOptions options);
+
+// The model that a card describes, with initial weights.
+[[nodiscard]] std::unique_ptr<NetworkTrainable> restore_text_model(const ModelRequest& request,
+                                                                   const nlohmann::json& card);
+// Writes text with the model of a card. ConfigError for a model that a derived kind made of something else.
+void generate_from_card(NetworkTrainable& model, const nlohmann::json& card, const GenerateRequest& request,
+                        const std::function<bool(std::string_view)>& take);
 
 }  // namespace stoker::tasks

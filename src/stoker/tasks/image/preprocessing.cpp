@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stoker/tasks/image/classification.h"
+#include "stoker/tasks/image/preprocessing.h"
 
 #include <algorithm>
 

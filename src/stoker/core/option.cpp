@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/core/option.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "stoker/base/fmt.h"
+#include "stoker/base/parse_value.h"
+
+namespace stoker::core {
+namespace {
+
+template <typename... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <typename... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+constexpr double kHour = 3600;  // seconds
+
+// "90", "90s", "15m", "1.5h" in seconds.
+double parse_duration(std::string_view key, std::string_view text, double high) {
+  double unit = 1;
+  std::string_view number = text;
+  if (!text.empty() && (text.back() == 's' || text.back() == 'm' || text.back() == 'h')) {
+    unit = text.back() == 's' ? 1 : text.back() == 'm' ? 60 : kHour;
+    number.remove_suffix(1);
+  }
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (number.empty() || error != std::errc() || end != number.data() + number.size() ||
+      !(value >= 0 && unit * value <= high)) {
+    refuse_value(key, text, fmt::format("a time such as 90s, 15m or 2h, at most {}h", high / kHour));
+  }
+  return unit * value;
+}
+
+}  // namespace
+
+Default always(std::string value, std::string reason) { return {std::move(value), std::move(reason)}; }
+Default depends(std::string on_what) { return {std::nullopt, std::move(on_what)}; }
+
+std::string range_text(const OptionType& type) {
+  return std::visit(Overloaded{[](const Whole& whole) { return fmt::format("{} ... {}", whole.low, whole.high); },
+                               [](const Real& real) { return fmt::format("{} ... {}", real.low, real.high); },
+                               [](const Duration&) { return std::string("90s, 15m, 2h"); },
+                               [](const Flag&) { return std::string("on|off"); },
+                               [](const Choice& choice) { return fmt::format("{}", fmt::join(choice.names, "|")); },
+                               [](const Text& text) { return text.expected; },
+                               [](const File& file) { return file.expected; }},
+                    type);
+}
+
+std::string default_text(const Option& option) {
+  if (!option.fallback.value) {
+    return option.fallback.reason;
+  }
+  const std::string& value = *option.fallback.value;
+  return fmt::format("{} ({})", value.empty() ? "none" : value, option.fallback.reason);
+}
+
+OptionValue parse_option(const Option& option, std::string_view text) {
+  const std::string& key = option.key;
+  return std::visit(
+      Overloaded{
+          [&](const Whole& type) -> OptionValue { return parse_whole(key, text, type.low, type.high); },
+          [&](const Real& type) -> OptionValue { return parse_real(key, text, type.low, type.high); },
+          [&](const Duration& type) -> OptionValue { return parse_duration(key, text, type.high); },
+          [&](const Flag&) -> OptionValue { return parse_flag(key, text); },
+          [&](const Choice& type) -> OptionValue { return parse_choice(key, text, type.names); },
+          [&](const Text& type) -> OptionValue {
+            if (type.valid != nullptr && !type.valid(text)) {
+              refuse_value(key, text, type.expected);
+            }
+            return std::string(text);
+          },
+          [&](const File& type) -> OptionValue {
+            if (text.empty() && !type.may_be_empty) {
+              refuse_value(key, text, type.expected);
+            }
+            return std::string(text);
+          }},
+      option.type);
+}
+
+std::string option_text(const OptionValue& value) {
+  return std::visit(Overloaded{[](std::int64_t whole) { return std::to_string(whole); },
+                               [](double real) { return fmt::format("{}", real); },
+                               [](bool flag) { return std::string(flag ? "on" : "off"); },
+                               [](const std::string& text) { return text; }},
+                    value);
+}
+
+const Option* find_option(const std::vector<Option>& options, std::string_view key) {
+  const auto found = std::ranges::find(options, key, &Option::key);
+  return found == options.end() ? nullptr : &*found;
+}
+
+std::string near_option(std::string_view key, const std::vector<Option>& options) {
+  std::vector<std::string> keys;
+  for (const Option& each : options) {
+    if (std::ranges::find(each.also, key) != each.also.end()) {
+      return each.key;
+    }
+    keys.push_back(each.key);
+  }
+  return near_name(key, keys);
+}
+
+}  // namespace stoker::core

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first half of a run's setup: from a request to data and a plan, with nothing measured and no model made. Used by
+// set_up() and by commands that look at data. One thread at a time.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <memory>
+#include <string>
+
+#include "stoker/job/request.h"
+#include "stoker/tasks/task.h"
+#include "stoker/train/resolve.h"
+
+namespace stoker::job {
+
+struct OpenedData {
+  c10::Device device = c10::Device(c10::kCPU);
+  std::unique_ptr<tasks::OpenData> data;
+  train::Facts facts;
+  train::Plan plan;
+};
+
+// saved: the plan to repeat; null: resolve one. ConfigError, DataError.
+[[nodiscard]] OpenedData open_data(const Request& request, const train::Plan* saved, const Say& say);
+
+// The task that the plan makes of the data.
+[[nodiscard]] std::unique_ptr<tasks::ReadyTask> settle(OpenedData& opened);
+
+}  // namespace stoker::job

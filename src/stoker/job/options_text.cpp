@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/options_text.h"
+
+#include <algorithm>
+
+#include "stoker/base/file.h"
+#include "stoker/base/fmt.h"
+#include "stoker/tasks/registry.h"
+#include "stoker/train/plan_options.h"
+
+namespace stoker::job {
+
+std::string options_help() {
+  std::string text = "Options (auto takes a value back to its default):\n";
+  const auto add = [&](const core::Option& each) {
+    text += fmt::format("    {:<19} {}\n    {:<19}   {}; default: {}\n", each.key, each.help, "",
+                        core::range_text(each.type), core::default_text(each));
+  };
+  for (const auto group : {core::OptionGroup::kBehaviour, core::OptionGroup::kPerformance}) {
+    text += group == core::OptionGroup::kBehaviour ? "\n  Training\n" : "\n  Speed\n";
+    for (const core::Option& each : train::plan_options().options()) {
+      if (each.group == group) {
+        add(each);
+      }
+    }
+  }
+  for (const tasks::TaskKind* kind : tasks::known_tasks()) {
+    text += fmt::format("\n  Only for {}: {}\n", kind->name(), kind->info().help);
+    std::ranges::for_each(kind->info().options, add);
+  }
+  text +=
+      "\n  The run\n"
+      "    run                 a name (runs/NAME, then NAME-2, ...) or a path; default: MODEL-DATA\n"
+      "    plan                plan.json of another run: repeats it to the bit\n"
+      "    data                the data folder, in a config file\n";
+  return text;
+}
+
+bool is_option(const std::string& name) {
+  return train::plan_options().has(name) || core::find_option(tasks::all_task_options(), name) != nullptr;
+}
+
+std::string plan_table(const train::Plan& plan) {
+  std::string text;
+  for (const core::PlanRow& row : plan.rows()) {
+    const bool chosen = row.origin != core::Origin::kDefault;
+    text += fmt::format("{} {:<19} {:<18} {:<13} {}\n", chosen ? "*" : " ", row.key,
+                        row.value.empty() ? "-" : printable(row.value), core::origin_name(row.origin), row.reason);
+  }
+  return text;
+}
+
+}  // namespace stoker::job

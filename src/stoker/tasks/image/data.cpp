@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/tasks/image/data.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/tasks/class_weights.h"
+#include "stoker/tasks/image/options.h"
+#include "stoker/tasks/image/preprocessing.h"
+#include "stoker/tasks/image/reading.h"
+#include "stoker/tasks/image/task.h"
+
+namespace stoker::tasks {
+namespace {
+
+constexpr std::string_view kWhere = "tasks.image";
+
+// The split with its labels in the model's numbering.
+void relabel(data::ImageSplit& split, const std::vector<std::string>& from, const std::vector<std::string>& to) {
+  std::vector<std::int64_t> ids;
+  for (const std::string& name : from) {
+    const auto found = std::ranges::find(to, name);
+    if (found == to.end()) {
+      std::vector<std::string> known;
+      for (const std::string& each : to) {
+        known.push_back(printable(each));
+      }
+      fail<DataError>(kWhere, "class \"{}\" is unknown to the model, which knows {}", printable(name),
+                      fmt::join(known, ", "));
+    }
+    ids.push_back(found - to.begin());
+  }
+  split.labels = split.labels.renamed(ids);
+}
+
+// A file given as data is a tar file; an image is the likeliest mistake.
+const std::filesystem::path& not_an_image(const std::filesystem::path& path) {
+  static constexpr std::array kImages{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".npy", ".tif", ".tiff"};
+  std::string ending = path.extension().native();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::error_code error;
+  if (std::ranges::find(kImages, ending) != kImages.end() && std::filesystem::is_regular_file(path, error)) {
+    fail<DataError>(kWhere, "{}: is a single image; give the folder that has a folder of images for each class",
+                    printable(path.native()));
+  }
+  return path;
+}
+
+// Whether the order of the indices is that of the classes, as class folders make it.
+bool class_by_class(const data::ImageFolder& folder) {
+  std::size_t runs = 0;
+  folder.train.labels.each_run([&](auto, auto, auto) { ++runs; });
+  return runs == folder.classes.size();
+}
+
+// Of a run's plan, what decides which images are readable: its model is evaluated on the same.
+ImageOptions options_of_evaluation(const core::TaskValues& own) {
+  ImageOptions options;
+  for (const char* key : {"strict", "on_bad", "bad_budget", "retry_bad"}) {
+    if (const auto found = own.find(key); found != own.end()) {
+      image_options().set(options, key, found->second);
+    }
+  }
+  return options;
+}
+
+class OpenImages final : public WithImages<OpenData> {
+ public:
+  OpenImages(const std::filesystem::path& path, const OpenOptions& options)
+      : WithImages(ImageFiles(data::open_image_folder(not_an_image(path),
+                                                      {.val = options.whole ? 0 : options.val,
+                                                       .seed = options.seed,
+                                                       .classes_meant = options.named || options.adopts},
+                                                      options.progress))),
+        own_(options.own) {}
+
+  [[nodiscard]] std::vector<core::PlanRow> recipe(const RecipeRequest& request) const override {
+    ImageOptions given;
+    image_options().overlay(given, request.own);
+    ImageRecipeRequest question;
+    question.model = request.model;
+    question.optimizer = request.optimizer;
+    question.image_size = static_cast<int>(given.image_size);
+    question.batch = request.batch;
+    question.weights = request.weights;
+    question.cuda = request.cuda;
+    question.memory = request.memory;
+    question.device_memory = request.device_memory;
+    question.decodes_fast = given.decode == "fast";
+    return image_recipe(question, files_.facts(), size(Split::kTrain), size(Split::kVal));
+  }
+  [[nodiscard]] bool couples_samples(const std::string& model) const override { return tasks::couples_samples(model); }
+
+  [[nodiscard]] std::unique_ptr<ReadyTask> settle(const std::string& model, const core::TaskValues& own) && override {
+    const ImageOptions options = image_options().parse(own);
+    check_sampling(options);
+    if (!options.shuffle && class_by_class(files_.folder())) {
+      files_.folder().findings.emplace_back(
+          "shuffle=off: images come in the order of their paths, which is class by class here; a network forgets a "
+          "class while it sees the others; images of all classes in one folder, with a labels.csv, come in another "
+          "order");
+    }
+    ImageCard card;
+    card.classes = files_.folder().classes;
+    card.pixels = preprocessing(static_cast<int>(options.image_size), network_channels(model, files_.facts()));
+    card.pixels.interpolation = interpolation_of(options);
+    return ready_images(std::move(files_), options, std::move(card));
+  }
+  [[nodiscard]] std::unique_ptr<ReadyTask> adopt(const nlohmann::json& json) && override {
+    ImageCard card = image_card(json);
+    data::ImageFolder& folder = files_.folder();
+    for (data::ImageSplit* split : {&folder.train, &folder.val, &folder.test}) {
+      relabel(*split, folder.classes, card.classes);
+    }
+    return ready_images(std::move(files_), options_of_evaluation(own_), std::move(card));
+  }
+
+ private:
+  core::TaskValues own_;
+};
+
+}  // namespace
+
+const ImageSetFacts& ImageFiles::facts() const {
+  if (!facts_) {
+    facts_ = look_at_images(folder_.train);
+  }
+  return *facts_;
+}
+
+std::string ImageFiles::describe() const { return fmt::format("{}, {} classes", folder_.layout, folder_.classes.size()); }
+
+std::string ImageFiles::details() const {
+  return fmt::format("images of {} x {} pixels (median), {}\n{}\n", facts().width, facts().height,
+                     facts().channels == 1 ? "grey" : "colour", class_list(folder_.classes));
+}
+
+std::unique_ptr<OpenData> open_images(const std::filesystem::path& path, const OpenOptions& options) {
+  return std::make_unique<OpenImages>(path, options);
+}
+
+}  // namespace stoker::tasks

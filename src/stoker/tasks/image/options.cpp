@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/tasks/image/options.h"
+
+#include "stoker/augment/mix.h"
+
+namespace stoker::tasks {
+namespace {
+
+using core::always;
+using core::Choice;
+using core::depends;
+using core::Flag;
+using core::Real;
+using core::Whole;
+using O = ImageOptions;
+using Rows = std::vector<core::OptionRow<O>>;
+
+constexpr auto B = core::OptionGroup::kBehaviour;
+constexpr auto P = core::OptionGroup::kPerformance;
+
+Rows reading_options() {
+  return {
+      {&O::image_size, {"image_size", B, Whole{4, 4096}, depends("the images' own size up to 96, else 224"),
+                        "pixels per side", {"img_size", "size", "resolution", "imgsz"}}},
+      {&O::interpolation, {"interpolation", B, Choice{{"bilinear", "bicubic"}},
+                           always("bilinear", "usual in torchvision's recipes; bicubic is sharper and slower"),
+                           "how images are scaled, in training, evaluation and prediction; antialiased, as in Pillow"}},
+      {&O::strict, {"strict", B, Flag{}, always("on", "what a decoder makes up is not in the image"),
+                    "an image with a decoder warning (truncated JPEG, wrong checksum) is unreadable; off: use it as far "
+                    "as it goes"}},
+      {&O::decode, {"decode", B, Choice{{"exact", "fast"}},
+                    always("exact", "fast changes pixels, and gains nothing on images of about 500 pixels"),
+                    "fast: decode training JPEGs at 1/2, 1/4 or 1/8 size where their crop is scaled down that far; "
+                    "pixels differ by tens of grey levels at edges; for photographs far larger than image_size"}},
+  };
+}
+
+Rows keeping_options() {
+  return {
+      {&O::cache, {"cache", P, Whole{0, 1'000'000}, depends("all images, if they fit into a quarter of the free memory"),
+                   "MB of decoded images to keep in memory; 0: none"}},
+      {&O::resident, {"resident", P, Choice{{"auto", "off"}}, depends("auto if a GPU has room for small images"),
+                      "keep training images on the GPU after epoch 1 (identical batches); needs augment=none, flip, "
+                      "pad_crop or pad_crop_flip"}},
+      {&O::on_bad, {"on_bad", B, Choice{{"replace", "skip", "raise"}}, always("replace", "one damaged image need not end a run"),
+                    "unreadable images: replace, skip, or stop the run"}},
+      {&O::bad_budget, {"bad_budget", B, Real{0, 1}, always("0.001", "more means that the data is damaged"),
+                        "largest share of unreadable images in a split; one image is always allowed"}},
+      {&O::retry_bad, {"retry_bad", B, Flag{}, always("off", "an unchanged file is as unreadable as before"),
+                       "try images again that an earlier run could not read and that are unchanged"}},
+  };
+}
+
+Rows augment_options() {
+  const auto off = [] { return always("0", "off; helps where data is scarce"); };
+  return {
+      {&O::augment, {"augment", B, Choice{{"none", "flip", "pad_crop", "pad_crop_flip", "resized_crop", "resized_crop_flip"}},
+                     depends("by the size and colour of the images"), "random changes to training images",
+                     {"augmentation", "transforms"}}},
+      {&O::crop_pad, {"crop_pad", B, Whole{0, 4095}, depends("a sixteenth of image_size"),
+                      "pad_crop: black pixels added around training images, the largest shift of a crop"}},
+      {&O::flip, {"flip", B, Choice{{"augment", "random", "alternating", "off"}},
+                  always("augment", "as the name of augment says"),
+                  "mirror training images; alternating: at random once, then every other epoch", {"hflip"}}},
+      {&O::rotate, {"rotate", B, Real{0, 180}, off(), "largest rotation of training images, degrees to either side"}},
+      {&O::translate, {"translate", B, Real{0, 1}, off(), "largest shift of training images, share of the side"}},
+      {&O::zoom, {"zoom", B, Real{0, 0.9}, off(), "scale training images by 1 - zoom to 1 + zoom"}},
+      {&O::shear, {"shear", B, Real{0, 80}, off(), "largest shear of training images, degrees to either side"}},
+      {&O::jitter, {"jitter", B, Real{0, 1}, off(),
+                    "brightness, contrast and saturation of training images, by 1 - jitter to 1 + jitter",
+                    {"color_jitter", "colour_jitter"}}},
+      {&O::hue, {"hue", B, Real{0, 0.5}, off(), "largest hue shift of training images, share of a turn"}},
+      {&O::grey, {"grey", B, Real{0, 1}, off(), "share of training images that become grey", {"gray", "grayscale"}}},
+      {&O::blur, {"blur", B, Real{0, 1}, off(), "share of training images that are blurred, by up to 2 pixels"}},
+      {&O::erase, {"erase", B, Real{0, 1}, off(), "share of training images with a rectangle painted over",
+                   {"random_erasing", "reprob", "cutout"}}},
+      {&O::mixup, {"mixup", B, Real{0, 100}, off(), "alpha of the Beta by which two images and targets are averaged",
+                   {"mixup_alpha"}}},
+      {&O::cutmix, {"cutmix", B, Real{0, 100}, off(), "alpha of the Beta by which a rectangle comes from another image",
+                    {"cutmix_alpha"}}},
+      {&O::mix_block, {"mix_block", B, Whole{1, augment::Mix::kMostRows}, depends("the largest up to 16 that divides the batch"),
+                       "rows among which mixup and cutmix find partners; must divide every rank's part of a batch"}},
+  };
+}
+
+}  // namespace
+
+const core::OptionTable<ImageOptions>& image_options() {
+  static const core::OptionTable<ImageOptions> table([] {
+    Rows all = reading_options();
+    core::append_rows(all, augment_options());
+    core::append_rows(all, class_options());
+    core::append_rows(all, sampling_options());
+    core::append_rows(all, keeping_options());
+    return all;
+  }());
+  return table;
+}
+
+}  // namespace stoker::tasks

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/train/plan_options.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "stoker/optim/schedule.h"
+
+namespace stoker::train {
+namespace {
+
+using core::always;
+using core::Choice;
+using core::depends;
+using core::Duration;
+using core::File;
+using core::Flag;
+using core::Real;
+using core::Text;
+using core::Whole;
+using Rows = std::vector<core::OptionRow<Plan>>;
+
+constexpr auto B = core::OptionGroup::kBehaviour;
+constexpr auto P = core::OptionGroup::kPerformance;
+constexpr std::int64_t kMany = 1'000'000'000;  // steps: more than any run has
+constexpr double kYear = 3600.0 * 24 * 365;    // seconds
+
+bool non_empty(std::string_view text) { return !text.empty(); }
+
+bool valid_device(std::string_view text) {
+  if (text == "cpu" || text == "cuda") {
+    return true;
+  }
+  if (!text.starts_with("cuda:") || text.size() < 6 || text.size() > 7) {
+    return false;
+  }
+  return std::ranges::all_of(text.substr(5), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Rows run_options() {
+  return {
+      {&Plan::task, {"task", B, Text{"a name that `stoker info tasks` lists", non_empty}, depends("by the data"),
+                     "the kind of task"}},
+      {&Plan::model, {"model", B, Text{"a name that `stoker info models` lists", non_empty}, depends("by the recipe"),
+                      "the network", {"arch", "network"}}},
+      {&Plan::weights, {"weights", B, File{"a .safetensors file, a checkpoint or a run folder"},
+                        always("", "from scratch"),
+                        "start from these weights; a head for another number of classes starts fresh",
+                        {"pretrained", "checkpoint"}}},
+      {&Plan::freeze, {"freeze", B, Whole{0, 1000}, always("0", "every segment is trained"),
+                       "first segments of the network to keep fixed"}},
+      {&Plan::epochs, {"epochs", B, Whole{1, 1'000'000}, depends("by the recipe"), "passes over the training split",
+                       {"num_epochs", "max_epochs"}}},
+      {&Plan::steps, {"steps", B, Whole{0, kMany}, always("0", "epochs decides"), "optimizer steps; overrides epochs",
+                      {"max_steps", "iterations"}}},
+      {&Plan::time, {"time", B, Duration{kYear}, always("0", "no limit"),
+                     "training time: as many epochs as fit, and a wider default network where many do; with epochs= or "
+                     "steps= it only stops the run",
+                     {"max_time"}}},
+      {&Plan::batch, {"batch", B, Whole{1, 1 << 20}, depends("by the recipe and the number of samples"),
+                      "samples per optimizer step", {"batch_size", "bs"}}},
+      {&Plan::seed, {"seed", B, Whole{0, std::numeric_limits<std::int64_t>::max()},
+                     always("1", "fixed, so that a run repeats"), "of weights, sample order and augmentation"}},
+      {&Plan::val, {"val", B, Real{0, 0.9}, always("0.1", "used if the data has no validation split"),
+                    "share of the training split to validate on", {"val_split", "validation_split"}}},
+      {&Plan::tail, {"tail", B, Choice{{"keep", "drop"}}, always("keep", "every sample once per epoch"),
+                     "the last, smaller batch of an epoch", {"drop_last"}}},
+  };
+}
+
+Rows optimizer_options() {
+  return {
+      {&Plan::lr, {"lr", B, Real{1e-12, 1e4}, depends("by the recipe"), "peak learning rate for a batch of lr_batch",
+                   {"learning_rate", "base_lr", "max_lr"}}},
+      {&Plan::lr_scale, {"lr_scale", B, Choice{{"linear", "sqrt", "none"}},
+                         depends("linear for sgd, sqrt for adam and adamw"), "how lr grows from lr_batch to batch"}},
+      {&Plan::lr_batch, {"lr_batch", B, Whole{1, 1 << 20}, depends("by the recipe"), "the batch that lr is stated for"}},
+      {&Plan::optimizer, {"optimizer", B, Choice{{"sgd", "adam", "adamw"}}, depends("by the recipe"),
+                          "update rule, fused", {"opt", "optim"}}},
+      {&Plan::momentum, {"optimizer.momentum", B, Real{0, 0.9999}, always("0.9", "usual for sgd"),
+                         "sgd; 0 is plain sgd", {"momentum"}}},
+      {&Plan::nesterov, {"optimizer.nesterov", B, Flag{}, always("on", "costs nothing, converges faster"),
+                         "sgd: Nesterov momentum", {"nesterov"}}},
+      {&Plan::beta1, {"optimizer.beta1", B, Real{0, 0.999999}, always("0.9", "Kingma and Ba, 2015"),
+                      "adam, adamw: decay of the first moment", {"beta1", "betas"}}},
+      {&Plan::beta2, {"optimizer.beta2", B, Real{0, 0.999999}, always("0.999", "Kingma and Ba, 2015"),
+                      "adam, adamw: decay of the second moment", {"beta2"}}},
+      {&Plan::eps, {"optimizer.eps", B, Real{1e-16, 1}, always("1e-08", "Kingma and Ba, 2015"),
+                    "adam, adamw: added to the root of the second moment", {"eps", "epsilon"}}},
+      {&Plan::weight_decay, {"weight_decay", B, Real{0, 10}, depends("by the recipe"),
+                             "on weights; never on norms and biases", {"wd", "l2"}}},
+      {&Plan::schedule, {"schedule", B, Choice{optim::known_schedules()}, depends("by the recipe"),
+                         "learning rate over the run", {"scheduler", "lr_scheduler"}}},
+      {&Plan::schedule_steps, {"schedule_steps", B, Whole{0, kMany}, always("0", "as long as the run"),
+                               "length of the schedule; later steps keep its last value"}},
+      {&Plan::warmup, {"warmup", B, Real{0, 1e9}, depends("by the recipe"),
+                       "steps of rising lr; below 1: a share of the run", {"warmup_steps", "warmup_epochs"}}},
+      {&Plan::lr_end, {"lr_end", B, Real{0, 1}, always("0", "the schedule ends at 0"),
+                       "cosine, linear: final lr as a share of the peak", {"min_lr", "eta_min"}}},
+      {&Plan::ema, {"ema", B, Real{0, 0.999999}, always("0", "off"),
+                    "decay of the averaged weights that evaluation uses; 0 is off", {"ema_decay"}}},
+      {&Plan::clip, {"clip", B, Real{0, 1e9}, always("0", "off"), "largest gradient norm; 0 is off",
+                     {"grad_clip", "max_grad_norm", "clip_grad_norm", "gradient_clip_val"}}},
+  };
+}
+
+Rows evaluation_options() {
+  return {
+      {&Plan::early_stop, {"early_stop", B, Whole{0, 1'000'000}, always("0", "off"),
+                           "stop after this many evaluations without improvement", {"patience", "early_stopping"}}},
+      {&Plan::eval_every, {"eval_every", B, Whole{0, kMany}, always("0", "once per epoch"),
+                           "steps between evaluations", {"eval_interval", "val_every"}}},
+      {&Plan::save_every, {"save_every", B, Whole{0, kMany}, always("0", "once per epoch"),
+                           "steps between checkpoints", {"save_interval", "checkpoint_every"}}},
+      {&Plan::skip_limit, {"skip_limit", B, Whole{0, 1'000'000},
+                           always("10", "a loss scaler settles within a few; more is a diverged run"),
+                           "non-finite steps in a row to skip before the run stops"}},
+  };
+}
+
+Rows performance_options() {
+  return {
+      {&Plan::device, {"device", P, Text{"cpu, cuda or cuda:N", valid_device}, depends("cuda if there is one, else cpu"),
+                       "where to train", {"gpu", "gpus", "accelerator"}}},
+      {&Plan::precision, {"precision", P, Choice{{"fp32", "bf16", "fp16"}}, depends("the fastest in a timed trial"),
+                          "dtype of convolutions and matrix products", {"amp", "fp16", "bf16", "mixed_precision"}}},
+      {&Plan::half_weights, {"half_weights", P, Flag{}, always("off", "fp32 weights are cast where they are used"),
+                             "weights in bf16 or fp16 too, norms in fp32; the optimizer keeps fp32 masters"}},
+      {&Plan::microbatch, {"microbatch", P, Whole{1, 1 << 20}, depends("the batch"),
+                           "samples per forward pass; gradients accumulate exactly",
+                           {"micro_batch", "micro_batch_size", "accumulate", "gradient_accumulation_steps"}}},
+      {&Plan::threads, {"threads", P, Whole{0, 256}, depends("by a timed trial"),
+                        "loader threads: fixed if set, otherwise tuned while running; 0: load between steps",
+                        {"num_workers", "workers"}}},
+      {&Plan::intra_op, {"intra_op", P, Whole{1, 1024}, depends("the fewest within 15 % of the fastest in a timed trial"),
+                         "threads per operator", {"num_threads", "omp_threads"}}},
+      {&Plan::layout, {"layout", P, Choice{{"channels_last", "contiguous"}},
+                       depends("on a CPU by a timed trial, else channels_last"),
+                       "memory order of images and convolutions", {"memory_format", "channels_last"}}},
+      {&Plan::tf32, {"tf32", P, Flag{}, always("on", "10 bits of mantissa are enough for training"),
+                     "CUDA: fp32 products in TensorFloat-32", {"allow_tf32"}}},
+      {&Plan::cudnn_benchmark, {"cudnn_benchmark", P, Flag{}, always("on", "shapes are fixed"),
+                                "CUDA: try convolution algorithms, keep the fastest"}},
+      {&Plan::deterministic, {"deterministic", P, Flag{}, depends("on for the CPU, off for CUDA"),
+                              "only algorithms that repeat to the bit"}},
+      {&Plan::anomaly, {"anomaly", P, Flag{}, always("off", "for finding a fault"),
+                        "slow: name the operator whose backward makes a NaN, and stop", {"detect_anomaly"}}},
+      {&Plan::tensorboard, {"tensorboard", P, Choice{{"off", "on", "histograms"}},
+                            always("on", "under 4 MB for a million steps"),
+                            "event files for TensorBoard in the run folder; histograms: of the weights too"}},
+      {&Plan::nvtx, {"nvtx", P, Flag{}, always("off", "for runs under a profiler"),
+                     "CUDA: names of operators and phases for Nsight Systems"}},
+  };
+}
+
+}  // namespace
+
+const core::OptionTable<Plan>& plan_options() {
+  static const core::OptionTable<Plan> table([] {
+    Rows all = run_options();
+    core::append_rows<Plan>(all, optimizer_options());
+    core::append_rows<Plan>(all, evaluation_options());
+    core::append_rows<Plan>(all, performance_options());
+    return all;
+  }());
+  return table;
+}
+
+void set_value(Plan& plan, std::string_view key, std::string_view value) {
+  if (plan_options().has(key)) {
+    plan_options().set(plan, key, value);
+  } else {
+    plan.own.insert_or_assign(std::string(key), std::string(value));
+  }
+}
+
+}  // namespace stoker::train
