@@ -74,13 +74,13 @@ def link(sources, folder, number):
     return path
 
 
-def images(images):
+def image_files(images):
     return sorted(path for path in pathlib.Path(images).rglob("*") if path.is_file())
 
 
 def make(images, folder, count, damage):
     """count links to the images of images, in two classes; with damage, each hundredth a file that is damaged, one way after another."""
-    sources, ways = images(images), dict(damaged(count)) if damage else {}
+    sources, ways = image_files(images), dict(damaged(count)) if damage else {}
     for number in range(count):
         path, way = link(sources, folder, number), ways.get(number)
         if callable(way):
@@ -92,7 +92,7 @@ def make(images, folder, count, damage):
 
 def mend(images, folder, count):
     """What loader_bench took away is there again. The words with which it takes it away."""
-    sources, words = images(images), {}
+    sources, words = image_files(images), {}
     for number, way in damaged(count):
         if not callable(way):
             link(sources, folder, number)

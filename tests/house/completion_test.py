@@ -31,7 +31,7 @@ class Completion(unittest.TestCase):
 
     def test_options_of_inspect(self):
         self.assertEqual(candidates("stoker insp"), ["inspect"])
-        self.assertEqual(candidates("stoker inspect data --pic"), ["--images"])
+        self.assertEqual(candidates("stoker inspect data --ima"), ["--images"])
         self.assertEqual(candidates("stoker inspect da"), [])  # files are bash's
 
     def test_benches(self):

@@ -229,14 +229,14 @@ std::string why_unusable() {
 extern "C" __attribute__((visibility("default"))) void stoker_cuda_register(stoker::device::Registry& registry);
 
 void stoker_cuda_register(stoker::device::Registry& registry) {
+  for (const auto* each = stoker::device::CudaFunction::first; each != nullptr; each = each->next) {
+    registry.offer_function(each->name, each->function);
+  }
   std::string reason = stoker::device::why_unusable();
   if (reason.empty()) {
     try {
       at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);  // the caching allocator exists from here on
       registry.offer(c10::DeviceType::CUDA, std::make_unique<stoker::device::CudaBackend>());
-      for (const auto* each = stoker::device::CudaFunction::first; each != nullptr; each = each->next) {
-        registry.offer_function(each->name, each->function);
-      }
       return;
     } catch (const std::exception& error) {
       reason = fmt::format("torch cannot start CUDA: {}", error.what());
