@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // stoker info: what a run, a checkpoint, weights or data hold.
+#include "stoker/job/info.h"
+
 #include <cstdio>
 #include <memory>
 
 #include "commands.h"
 #include "stoker/base/fmt.h"
-#include "stoker/job/info.h"
 #include "stoker/job/process.h"
 
 namespace stoker::app {

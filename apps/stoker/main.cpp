@@ -10,8 +10,8 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/nearest.h"
-#include "stoker/job/process.h"
 #include "stoker/job/options_text.h"
+#include "stoker/job/process.h"
 
 namespace stoker::app {
 namespace {

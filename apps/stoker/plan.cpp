@@ -6,8 +6,8 @@
 #include "commands.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
-#include "stoker/job/process.h"
 #include "stoker/job/options_text.h"
+#include "stoker/job/process.h"
 #include "training_command.h"
 
 namespace stoker::app {

@@ -8,8 +8,8 @@
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/base/plain_nan.h"
-#include "stoker/job/progress_sink.h"
 #include "stoker/job/options_text.h"
+#include "stoker/job/progress_sink.h"
 
 namespace stoker::app {
 namespace {

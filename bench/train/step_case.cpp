@@ -10,8 +10,8 @@
 #include "stoker/models/registry.h"
 #include "stoker/ops/cross_entropy.h"
 #include "stoker/precision/policy.h"
-#include "stoker/tasks/image/preprocessing.h"
 #include "stoker/tasks/image/classifier.h"
+#include "stoker/tasks/image/preprocessing.h"
 #include "stoker/tasks/text/model.h"
 
 namespace stoker::bench {

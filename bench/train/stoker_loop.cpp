@@ -63,6 +63,25 @@ class TempFolder {
   std::string path_;
 };
 
+// Of a run without evaluations, whose checkpoints write nothing.
+class Owner final : public train::LoopOwner {
+ public:
+  Owner(double lr, c10::Device device) : lr_(lr), memory_bytes_(device::throttled_memory(device)) {}
+  double lr(std::int64_t) override { return lr_; }
+  bool validates() const override { return false; }
+  std::vector<core::MetricValue> evaluate() override { return {}; }
+  void save(const char*) override {}
+  std::string sample_name(std::int64_t) const override { return ""; }
+  std::int64_t memory_bytes() override { return memory_bytes_(); }
+  bool stop_requested() const override { return stop; }
+
+  std::atomic<bool> stop = false;
+
+ private:
+  double lr_;
+  std::function<std::int64_t()> memory_bytes_;
+};
+
 class StokerLoop final : public Loop {
  public:
   explicit StokerLoop(StepCase& made)
@@ -72,19 +91,14 @@ class StokerLoop final : public Loop {
         ring_(made.options.device, step_.scalar_names().size()),
         source_(made.batch),
         feed_(source_, bus_),
-        parts_{source_,
-               step_,
-               progress_,
-               ring_,
-               bus_,
-               feed_,
-               [lr = made.lr](std::int64_t) { return lr; },
-               {},
-               {},
-               [](const char*) {},
-               [](std::int64_t) { return std::string(); },
-               device::throttled_memory(made.options.device),
-               stop_} {
+        owner_(made.lr, made.options.device),
+        parts_{.source = source_,
+               .step = step_,
+               .progress = progress_,
+               .scalars = ring_,
+               .events = bus_,
+               .feed = feed_,
+               .owner = owner_} {
     plan_.device = made.options.device.is_cpu() ? "cpu" : "cuda";
     plan_.save_every = std::numeric_limits<std::int64_t>::max();
     plan_.eval_every = plan_.save_every;
@@ -106,8 +120,8 @@ class StokerLoop final : public Loop {
   }
 
   void run(std::int64_t steps, const std::function<bool()>& before) override {
-    stop_ = false;
-    source_.set_before(before ? [this, &before] { return !stop_ && (before() || (stop_ = true, false)); }
+    owner_.stop = false;
+    source_.set_before(before ? [this, &before] { return !owner_.stop && (before() || (owner_.stop = true, false)); }
                               : std::function<bool()>());
     train::run_loop(parts_, plan_, progress_.step + steps);
   }
@@ -121,7 +135,6 @@ class StokerLoop final : public Loop {
 
   TempFolder folder_;
   std::ofstream nowhere_;
-  std::atomic<bool> stop_ = false;
   core::SingleRank ranks_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   precision::GradScaler scaler_;
@@ -132,6 +145,7 @@ class StokerLoop final : public Loop {
   RepeatingSource source_;
   io::EventBus bus_;  // its sinks use what stands above
   train::FeedWatch feed_;
+  Owner owner_;
   train::LoopParts parts_;
 };
 

@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
                    bias = line.parameters()[1].tensor.detach();
   std::printf("%.6f %.6f %.6f %.6f\n", weight[0].item<double>(), weight[1].item<double>(), bias.item<double>(),
               step.scalars()[0].item<double>());
-  for (const tasks::TaskKind& kind : tasks::known_tasks()) {  // drags in the rooms, and what they link
-    std::printf("%s\n", kind.name.c_str());
+  for (const tasks::TaskKind* kind : tasks::known_tasks()) {  // drags in the rooms, and what they link
+    std::printf("%s\n", kind->name().c_str());
   }
 }

@@ -119,7 +119,8 @@ TEST(CudaLibraryDeathTest, LoadsAndAnswers) {
   }
   // In a process of its own: the CUDA half of torch must not stay in this one.
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_EXIT(load_and_print(path), ::testing::ExitedWithCode(0), "resident.gather (offered$|refused: .*(driver|GPU|CUDA))");
+  EXPECT_EXIT(load_and_print(path), ::testing::ExitedWithCode(0),
+              "resident.gather (offered$|refused: .*(driver|GPU|CUDA))");
 }
 
 // Ends the process, telling why there is no CUDA.

@@ -17,6 +17,7 @@
 #include "stoker/train/step.h"
 #include "support/dispatch_counter.h"
 #include "support/fault_allocator.h"
+#include "support/toy_owner.h"
 #include "support/toy_trainable.h"
 
 namespace stoker::train {
@@ -89,20 +90,15 @@ struct Rig {
     Plan plan;
     plan.device = "cpu";
     plan.skip_limit = 10;
+    owner.rate = 1e-3;
     FeedWatch feed(source, events);
-    const LoopParts parts{source,
-                          step,
-                          progress,
-                          ring,
-                          events,
-                          feed,
-                          [](std::int64_t) { return 1e-3; },
-                          {},
-                          {},
-                          [](const char*) {},
-                          [](std::int64_t index) { return std::to_string(index); },
-                          [] { return std::int64_t{-1}; },
-                          stop};
+    const LoopParts parts{.source = source,
+                          .step = step,
+                          .progress = progress,
+                          .scalars = ring,
+                          .events = events,
+                          .feed = feed,
+                          .owner = owner};
     return run_loop(parts, plan, steps);
   }
 
@@ -114,7 +110,7 @@ struct Rig {
   Step step;
   Progress progress;
   device::ScalarRing ring;
-  std::atomic<bool> stop{false};
+  testing::ToyOwner owner;
 };
 
 // Without the host's short ways, as on a GPU. With them, item() is never called either.

@@ -13,6 +13,7 @@
 
 #include "stoker/device/cpu_quota.h"
 #include "stoker/job/job.h"
+#include "stoker/job/opened_data.h"
 #include "stoker/job/setup.h"
 #include "stoker/tasks/derived_task.h"
 #include "support/image_set.h"
@@ -79,16 +80,25 @@ class LoaderThreadsTest : public ::testing::Test {
 
 const Say kSilent = [](const std::string&) {};
 
+Opened opened(const Request& request) {
+  OpenedData data = open_data(request, nullptr, kSilent);
+  Opened setup;
+  setup.device = data.device;
+  setup.task = settle(data);
+  setup.plan = std::move(data.plan);
+  return setup;
+}
+
 TEST_F(LoaderThreadsTest, ThoseThatWereAskedForStay) {
   for (const auto& [words, toml] : {std::pair{std::vector<std::string>{"threads=2"}, ""}, {{}, "threads = 2\n"}}) {
-    const tasks::BatchRequest asked = request_of(open_data(request(words, toml), kSilent));
+    const tasks::BatchRequest asked = request_of(opened(request(words, toml)));
     EXPECT_EQ(asked.threads, 2);
     EXPECT_EQ(asked.cores, 0) << "nothing is searched for";
   }
 }
 
 TEST_F(LoaderThreadsTest, ThoseThatWereMeasuredAreWhereASearchBegins) {
-  Opened setup = open_data(request({}), kSilent);
+  Opened setup = opened(request({}));
   setup.plan.notes["threads"].origin = core::Origin::kMeasured;
   setup.plan.threads = 1;
   const int left = device::cpu_quota().cores - static_cast<int>(setup.plan.intra_op);

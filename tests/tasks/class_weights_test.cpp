@@ -21,11 +21,13 @@ TEST(ClassWeights, AreNoneBalancedOrListed) {
 }
 
 TEST(ClassWeights, RefuseWhatIsNoListOfWeights) {
-  const core::TaskSetting setting = class_weights_setting();
+  const core::OptionTable<ClassOptions> table(class_options());
+  ClassOptions options;
   for (const char* bad : {"1,-2", "1,,2", "1,nan", "", "balance"}) {
-    EXPECT_THROW(setting.check(bad), ConfigError) << bad;
+    EXPECT_THROW(table.set(options, "class_weights", bad), ConfigError) << bad;
   }
-  setting.check("1,2.5");
+  table.set(options, "class_weights", "1,2.5");
+  EXPECT_EQ(options.class_weights, "1,2.5");
 }
 
 }  // namespace

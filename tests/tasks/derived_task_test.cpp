@@ -11,6 +11,7 @@
 #include "stoker/base/error.h"
 #include "stoker/tasks/image/classifier.h"
 #include "stoker/tasks/registry.h"
+#include "support/default_values.h"
 #include "support/image_set.h"
 
 namespace stoker::tasks {
@@ -50,14 +51,10 @@ std::int64_t count(core::BatchSource& source) {
   return batches;
 }
 
-std::unique_ptr<Task> open_settled(const std::string& kind, const TempFolder& folder) {
-  auto task = task_kind(kind).open(folder / "data", {});
-  core::TaskValues own;
-  for (const core::PlanRow& row : task->recipe({})) {
-    own[row.key] = row.value;
-  }
-  task->settle("mlp", own);
-  return task;
+std::unique_ptr<ReadyTask> open_settled(const std::string& kind, const TempFolder& folder) {
+  auto data = task_kind(kind).open(folder / "data", {});
+  const core::TaskValues own = stoker::testing::default_values(task_kind(kind).info().options, data->recipe({}));
+  return std::move(*data).settle("mlp", own);
 }
 
 BatchRequest batches_of(std::int64_t samples) {
@@ -102,7 +99,7 @@ TEST(DerivedTask, ChangesModelAndTrainingBatchesAlone) {
   EXPECT_EQ(task_kind("halved").restore({.name = "mlp"}, task->card())->loss_names().front(), "mine");
   EXPECT_EQ(task_kind("image_classification").restore({.name = "mlp"}, task->card())->loss_names().front(),
             "cross_entropy");
-  EXPECT_EQ(recognise_task(folder / "data").name, "image_classification") << "a derived kind is asked for by name";
+  EXPECT_EQ(recognise_task(folder / "data").name(), "image_classification") << "a derived kind is asked for by name";
 }
 
 TEST(DerivedTask, LeavesOutWhatIsNotChanged) {

@@ -13,8 +13,7 @@ namespace {
 
 TEST(Sampling, UniformIsTheSourcesOwnOrder) {
   const data::LabelList labels = data::LabelList::of(std::vector<std::int64_t>{0, 1, 1});
-  EXPECT_EQ(training_order({}, labels, {}), nullptr);  // a plan from before there was the setting
-  EXPECT_EQ(training_order({{"sampling", "uniform"}}, labels, {}), nullptr);
+  EXPECT_EQ(training_order({}, labels, {}), nullptr);
 }
 
 TEST(Sampling, BalancedDrawsEveryClassAsOftenAndKeepsTheEpochsLength) {
@@ -24,7 +23,9 @@ TEST(Sampling, BalancedDrawsEveryClassAsOftenAndKeepsTheEpochsLength) {
   request.batch = 64;
   request.seed = 3;
   request.drop_tail = true;
-  const auto order = training_order({{"sampling", "balanced"}}, data::LabelList::of(labels), request);
+  SamplingOptions balanced;
+  balanced.sampling = "balanced";
+  const auto order = training_order(balanced, data::LabelList::of(labels), request);
   ASSERT_NE(order, nullptr);
   EXPECT_EQ(order->samples(), 1000);
   EXPECT_EQ(order->steps_per_epoch(), 15);
@@ -38,10 +39,20 @@ TEST(Sampling, BalancedDrawsEveryClassAsOftenAndKeepsTheEpochsLength) {
 }
 
 TEST(Sampling, OtherWordsAreRefused) {
-  const core::TaskSetting setting = sampling_setting();
-  setting.check("balanced");
-  EXPECT_THROW(setting.check("random"), ConfigError);
-  EXPECT_EQ(setting.fallback, "uniform");
+  const core::OptionTable<SamplingOptions> table(sampling_options());
+  SamplingOptions options;
+  EXPECT_EQ(options.sampling, *core::find_option(table.options(), "sampling")->fallback.value);
+  table.set(options, "sampling", "balanced");
+  EXPECT_EQ(options.sampling, "balanced");
+  EXPECT_THROW(table.set(options, "sampling", "random"), ConfigError);
+}
+
+TEST(Sampling, ARandomDrawHasNoOrderOfIndices) {
+  SamplingOptions options;
+  options.shuffle = false;
+  EXPECT_NO_THROW(check_sampling(options));
+  options.sampling = "balanced";
+  EXPECT_THROW(check_sampling(options), ConfigError);
 }
 
 }  // namespace

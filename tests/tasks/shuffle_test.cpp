@@ -11,6 +11,7 @@
 #include "stoker/base/fmt.h"
 #include "stoker/tasks/registry.h"
 #include "stoker/tasks/sampling.h"
+#include "support/default_values.h"
 #include "support/image_set.h"
 
 namespace stoker::tasks {
@@ -46,26 +47,25 @@ void write_data(const TempFolder& folder) {
   folder.write("text.txt", text);
 }
 
-std::unique_ptr<Task> open_settled(const Data& data, const TempFolder& folder, const std::string& shuffle) {
+std::unique_ptr<ReadyTask> open_settled(const Data& data, const TempFolder& folder, const std::string& shuffle) {
   const core::TaskValues& asked = data.own;
   OpenOptions options;
   options.val = 0.1;
   options.own = asked;
   options.model = data.model;
   auto task = task_kind(data.kind).open(folder / data.path, options);
-  Asked question;
+  RecipeRequest question;
   question.own = asked;
-  core::TaskValues own;
-  for (const core::PlanRow& row : task->recipe(question)) {
-    own[row.key] = row.value;
+  core::TaskValues own = stoker::testing::default_values(task_kind(data.kind).info().options, task->recipe(question));
+  own["shuffle"] = shuffle.empty() ? own.at("shuffle") : shuffle;
+  for (const auto& [key, value] : asked) {
+    own[key] = value;
   }
-  own["shuffle"] = shuffle.empty() ? own["shuffle"] : shuffle;
-  task->settle(data.model, own);
-  return task;
+  return std::move(*task).settle(data.model, own);
 }
 
 // The indices of each epoch's samples, in order.
-std::vector<Indices> epochs_of(const Task& task) {
+std::vector<Indices> epochs_of(const ReadyTask& task) {
   BatchRequest request;
   request.batch = 5;
   request.seed = 3;

@@ -20,6 +20,7 @@
 #include "stoker/train/evaluate.h"
 #include "stoker/train/evaluation_watch.h"
 #include "stoker/train/skip_watch.h"
+#include "support/toy_owner.h"
 #include "support/toy_trainable.h"
 
 namespace stoker::train {
@@ -97,36 +98,34 @@ struct Rig {
     ToySource source(progress.position, before_batch, nan_from);
     Step step({model, *optimizer, scaler, ranks}, {});
     device::ScalarRing ring(at::kCPU, step.scalar_names().size());
-    std::atomic<bool> stop{false};
+    testing::ToyOwner owner;
     const auto evaluate = [&]() -> std::vector<core::MetricValue> {
       if (progress.step == interrupt_at) {
-        stop = signals;
+        owner.stop = signals;
         return {};
       }
       log.push_back("evaluated " + std::to_string(progress.step));
       return {{"accuracy", 0.5, true}, {"loss", val_loss, false}};
     };
+    if (validates) {
+      owner.on_evaluate = evaluate;
+    }
+    owner.on_save = [&](const char* kind) {
+      time += save_seconds;
+      if (kind == refused) {
+        fail<IoError>("test", "the disk is full");
+      }
+      log.push_back(kind + (" " + std::to_string(progress.step)));
+    };
+    owner.on_rescue = [&] { log.push_back("rescued " + std::to_string(progress.step)); };
     FeedWatch feed(source, events, [this] { return time; });
-    const LoopParts parts{source,
-                          step,
-                          progress,
-                          ring,
-                          events,
-                          feed,
-                          [](std::int64_t) { return 0.1; },
-                          validates ? std::function<std::vector<core::MetricValue>()>(evaluate) : nullptr,
-                          {},
-                          [&](const char* kind) {
-                            time += save_seconds;
-                            if (kind == refused) {
-                              fail<IoError>("test", "the disk is full");
-                            }
-                            log.push_back(kind + (" " + std::to_string(progress.step)));
-                          },
-                          [](std::int64_t index) { return "row " + std::to_string(index); },
-                          [] { return std::int64_t{-1}; },
-                          stop,
-                          [&] { log.push_back("rescued " + std::to_string(progress.step)); }};
+    const LoopParts parts{.source = source,
+                          .step = step,
+                          .progress = progress,
+                          .scalars = ring,
+                          .events = events,
+                          .feed = feed,
+                          .owner = owner};
     const LoopEnd end = run_loop(parts, plan, last_step);
     fed = feed.total(progress.step);
     return end;
@@ -355,8 +354,14 @@ TEST(Loop, WaitingForTheDeviceIsNoLogging) {
   device::ScalarRing ring(at::kCPU, step.scalar_names().size());
   double time = 0;
   FeedWatch feed(source, events, [&] { return time; });
-  const std::atomic<bool> stop{false};
-  const LoopParts parts{source, step, progress, ring, events, feed, {}, {}, {}, {}, {}, {}, stop};
+  testing::ToyOwner owner;
+  const LoopParts parts{.source = source,
+                        .step = step,
+                        .progress = progress,
+                        .scalars = ring,
+                        .events = events,
+                        .feed = feed,
+                        .owner = owner};
   SkipWatch skips(parts, 10, /*lag=*/1);
   feed.start();
   skips.watch(1, std::make_shared<SlowScalars>(time), {0});

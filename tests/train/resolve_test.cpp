@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "stoker/base/error.h"
+#include "stoker/train/plan_options.h"
 #include "support/made_up_facts.h"
 
 namespace stoker::train {
@@ -32,14 +33,14 @@ TEST(Resolve, TheCommandLineBeatsTheRecipeBeatsTheDefaults) {
   EXPECT_EQ(plan.batch, 64);
   EXPECT_EQ(plan.model, "cnn");
   EXPECT_EQ(plan.microbatch, 64);
-  EXPECT_EQ(plan.own.size(), 3U);  // image_size, augment, label_smoothing: no settings of the engine
-  EXPECT_EQ(plan.rows().size(), settings().size() + 3);
+  EXPECT_EQ(plan.own.size(), 3U);  // image_size, augment, label_smoothing: not options of the engine
+  EXPECT_EQ(plan.rows().size(), plan_options().options().size() + 3);
   EXPECT_DOUBLE_EQ(plan.peak_lr(), 0.15);  // linear: 64 of 128
 }
 
 TEST(Resolve, EveryValueHasAReasonOrAnOrigin) {
   const Plan plan = resolve({}, facts_of(1000));
-  for (const Setting& each : settings()) {
+  for (const core::Option& each : plan_options().options()) {
     EXPECT_TRUE(plan.notes.contains(each.key)) << each.key << " was never decided";
   }
 }

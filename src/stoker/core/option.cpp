@@ -42,14 +42,14 @@ Default always(std::string value, std::string reason) { return {std::move(value)
 Default depends(std::string on_what) { return {std::nullopt, std::move(on_what)}; }
 
 std::string range_text(const OptionType& type) {
-  return std::visit(Overloaded{[](const Whole& whole) { return fmt::format("{} ... {}", whole.low, whole.high); },
-                               [](const Real& real) { return fmt::format("{} ... {}", real.low, real.high); },
-                               [](const Duration&) { return std::string("90s, 15m, 2h"); },
-                               [](const Flag&) { return std::string("on|off"); },
-                               [](const Choice& choice) { return fmt::format("{}", fmt::join(choice.names, "|")); },
-                               [](const Text& text) { return text.expected; },
-                               [](const File& file) { return file.expected; }},
-                    type);
+  return std::visit(
+      Overloaded{[](const Whole& whole) { return fmt::format("{} ... {}", whole.low, whole.high); },
+                 [](const Real& real) { return fmt::format("{} ... {}", real.low, real.high); },
+                 [](const Duration&) { return std::string("90s, 15m, 2h"); },
+                 [](const Flag&) { return std::string("on|off"); },
+                 [](const Choice& choice) { return fmt::format("{}", fmt::join(choice.names, "|")); },
+                 [](const Text& text) { return text.expected; }, [](const File& file) { return file.expected; }},
+      type);
 }
 
 std::string default_text(const Option& option) {
@@ -63,24 +63,23 @@ std::string default_text(const Option& option) {
 OptionValue parse_option(const Option& option, std::string_view text) {
   const std::string& key = option.key;
   return std::visit(
-      Overloaded{
-          [&](const Whole& type) -> OptionValue { return parse_whole(key, text, type.low, type.high); },
-          [&](const Real& type) -> OptionValue { return parse_real(key, text, type.low, type.high); },
-          [&](const Duration& type) -> OptionValue { return parse_duration(key, text, type.high); },
-          [&](const Flag&) -> OptionValue { return parse_flag(key, text); },
-          [&](const Choice& type) -> OptionValue { return parse_choice(key, text, type.names); },
-          [&](const Text& type) -> OptionValue {
-            if (type.valid != nullptr && !type.valid(text)) {
-              refuse_value(key, text, type.expected);
-            }
-            return std::string(text);
-          },
-          [&](const File& type) -> OptionValue {
-            if (text.empty() && !type.may_be_empty) {
-              refuse_value(key, text, type.expected);
-            }
-            return std::string(text);
-          }},
+      Overloaded{[&](const Whole& type) -> OptionValue { return parse_whole(key, text, type.low, type.high); },
+                 [&](const Real& type) -> OptionValue { return parse_real(key, text, type.low, type.high); },
+                 [&](const Duration& type) -> OptionValue { return parse_duration(key, text, type.high); },
+                 [&](const Flag&) -> OptionValue { return parse_flag(key, text); },
+                 [&](const Choice& type) -> OptionValue { return parse_choice(key, text, type.names); },
+                 [&](const Text& type) -> OptionValue {
+                   if (type.valid != nullptr && !type.valid(text)) {
+                     refuse_value(key, text, type.expected);
+                   }
+                   return std::string(text);
+                 },
+                 [&](const File& type) -> OptionValue {
+                   if (text.empty() && !type.may_be_empty) {
+                     refuse_value(key, text, type.expected);
+                   }
+                   return std::string(text);
+                 }},
       option.type);
 }
 

@@ -35,9 +35,9 @@ struct Text {
   std::string expected;  // for help and errors, "a column's name"
   bool (*valid)(std::string_view) = nullptr;
 };
-struct File {                            // the text names a file or folder, unless it is one of the words
-  std::string expected;                  // for help and errors
-  std::vector<std::string> words = {};   // "bytes", "characters"
+struct File {                           // the text names a file or folder, unless it is one of the words
+  std::string expected;                 // for help and errors
+  std::vector<std::string> words = {};  // "bytes", "characters"
   bool may_be_empty = true;
 };
 using OptionType = std::variant<Whole, Real, Duration, Flag, Choice, Text, File>;

@@ -4,33 +4,17 @@
 #include <atomic>
 #include <optional>
 
-#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/device/process_facts.h"
-#include "stoker/device/scalar_ring.h"
-#include "stoker/device/throttled_memory.h"
 #include "stoker/io/checkpoint/store.h"
-#include "stoker/io/event_bus.h"
-#include "stoker/io/loggers/cut_metrics.h"
-#include "stoker/io/loggers/metrics_csv.h"
-#include "stoker/io/loggers/metrics_jsonl.h"
-#include "stoker/io/loggers/tensorboard.h"
-#include "stoker/job/judge.h"
 #include "stoker/job/loaded_model.h"
-#include "stoker/job/machine_record.h"
 #include "stoker/job/process.h"
 #include "stoker/job/resumption.h"
-#include "stoker/job/run_checkpoints.h"
-#include "stoker/job/run_end.h"
+#include "stoker/job/run.h"
 #include "stoker/job/run_schedule.h"
 #include "stoker/job/saved_plan.h"
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
-#include "stoker/job/source_listener.h"
-#include "stoker/job/split_evaluation.h"
-#include "stoker/observe/slow_steps.h"
-#include "stoker/train/evaluate.h"
 
 namespace stoker::job {
 namespace {
@@ -52,59 +36,6 @@ const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request,
   }
   write_file_atomically(run->plan(), train::plan_to_json(plan));
   return *run;
-}
-
-// Where the run was resumed: to the state of its checkpoint, which is then let go.
-void go_on(Session& session, std::optional<io::Checkpoint>& resumed, const RunFolder& run) {
-  if (resumed) {
-    session.load(*resumed);
-    io::cut_metrics(run.path(), session.progress().step, session.progress().evaluated_step);
-    resumed.reset();
-  }
-}
-
-void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> sinks, const RunFolder& run,
-               const train::Plan& plan) {
-  bus.add(std::make_unique<io::MetricsCsv>(run.path()), /*awaited=*/true);
-  bus.add(std::make_unique<io::MetricsJsonl>(run.path()), /*awaited=*/true);
-  if (plan.tensorboard != "off") {
-    bus.add(std::make_unique<io::TensorBoardLog>(run.path()));
-  }
-  if (plan.device == "cpu") {
-    bus.add(std::make_unique<observe::SlowSteps>(bus, plan.intra_op, device::involuntary_switches));
-  }
-  for (auto& sink : sinks) {
-    bus.add(std::move(sink));
-  }
-}
-
-// remark: on how the run goes on; may be empty.
-void announce(io::EventBus& bus, const RunFolder& run, const Setup& setup, Session& session, std::int64_t last_step,
-              const std::string& remark) {
-  const train::Plan& plan = setup.plan;
-  const std::int64_t epoch_steps = train::steps_per_epoch(plan, setup.task->size(tasks::Split::kTrain));
-  const std::int64_t epochs = (last_step + epoch_steps - 1) / epoch_steps;  // steps= may overrule epochs=
-  bus.emit(core::RunStarted{run.path().native(), run_title(setup), plan.rows(), session.step().scalar_names(), epochs,
-                            epoch_steps, session.progress().step, last_step});
-  for (const std::string& finding : setup.task->findings()) {
-    bus.emit(core::Finding{finding});
-  }
-  if (!remark.empty()) {
-    bus.emit(core::Finding{remark});
-  }
-}
-
-// What the loop evaluates with; empty without a validation split.
-std::function<std::vector<core::MetricValue>()> validation(const Setup& setup, Session& session, io::EventBus& bus,
-                                                           const std::function<bool()>& give_up) {
-  const std::int64_t size = setup.task->size(tasks::Split::kVal);
-  if (size == 0) {
-    return {};
-  }
-  const auto evaluation = std::make_shared<SplitEvaluation>(setup, session, tasks::Split::kVal);
-  return [evaluation, &session, &bus, give_up, size] {
-    return evaluation->run({bus, {session.progress().step, "val", 0, size}, give_up});
-  };
 }
 
 }  // namespace
@@ -203,45 +134,9 @@ void Job::State::take_up() {
 }
 
 Outcome Job::State::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop) {
-  const train::Plan& plan = setup.plan;
-  const RunFolder& folder = open_run(run, request, plan, *setup.task);
+  const RunFolder& folder = open_run(run, request, setup.plan, *setup.task);
   take_up();
-  Session session(setup);
-  go_on(session, resumed, folder);
-  record_machine(folder.path(), setup.device, session.progress().step);
-  const std::int64_t last_step = train::total_steps(plan, setup.task->size(tasks::Split::kTrain));
-  const optim::ScheduleOptions schedule = schedule_of(plan, last_step);
-  device::ScalarRing ring(setup.device, session.step().scalar_names().size());
-
-  io::EventBus bus;
-  add_sinks(bus, std::move(sinks), folder, plan);
-  announce(bus, folder, setup, session, last_step, remark);
-  RunCheckpoints checkpoints(folder, setup, session, bus);
-  SourceListener listener(setup, folder, bus, session.progress().step);
-  const auto source = setup.training_source(session.progress().position);
-  const auto give_up = [&, watch = Stopwatch(), before = session.progress().seconds] {
-    return stop || train::too_late_to_evaluate(plan, before + watch.seconds());
-  };
-  train::FeedWatch feed(*source, bus);
-  const train::LoopParts parts{*source,
-                               session.step(),
-                               session.progress(),
-                               ring,
-                               bus,
-                               feed,
-                               [&](std::int64_t now) {
-                                 listener.at_step(now);
-                                 return optim::lr_at(schedule, now);
-                               },
-                               validation(setup, session, bus, give_up),
-                               [&] { write_exhibits(session.samples(), folder.path(), session.progress().step, bus); },
-                               [&](const char* kind) { checkpoints.save(kind); },
-                               [&](std::int64_t index) { return setup.task->sample_name(index); },
-                               device::throttled_memory(setup.device),
-                               stop,
-                               [&] { checkpoints.rescue(); }};
-  return run_to_its_end(session.progress(), folder, bus,
-                        [&] { return run_and_test(parts, setup, checkpoints, folder, bus, last_step, give_up); });
+  return Run(setup, folder, std::exchange(resumed, std::nullopt), std::move(sinks), stop).train(remark);
 }
 
 }  // namespace stoker::job

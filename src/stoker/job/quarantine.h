@@ -18,7 +18,6 @@ namespace stoker::job {
 
 class Quarantine {
  public:
-
   // What an earlier part of the run has named stays, but for a last row that was not wholly written. say is told once
   // what cannot be read, and once what cannot be written; it may be called from any thread.
   Quarantine(const std::filesystem::path& run, Say say);

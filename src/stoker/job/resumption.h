@@ -19,8 +19,8 @@ namespace stoker::job {
 
 // CheckpointError where the data is not what it was: the order of samples follows from their number, a class's output
 // from its rank.
-void check_same_data(const io::Checkpoint& resumed, const std::filesystem::path& checkpoint, const tasks::ReadyTask& task,
-                     const std::filesystem::path& run);
+void check_same_data(const io::Checkpoint& resumed, const std::filesystem::path& checkpoint,
+                     const tasks::ReadyTask& task, const std::filesystem::path& run);
 
 // ConfigError where the plan, changed since `before`, ends ahead of what is done.
 void check_not_passed(const train::Progress& progress, const train::Plan& before, const train::Plan& plan,

@@ -64,7 +64,8 @@ fs::path run_of(const fs::path& checkpoint) {
 
 }  // namespace
 
-SplitReport evaluate_split(LoadedModel& loaded, const tasks::ReadyTask& task, const std::string& split, std::int64_t batch) {
+SplitReport evaluate_split(LoadedModel& loaded, const tasks::ReadyTask& task, const std::string& split,
+                           std::int64_t batch) {
   SplitReport report;
   report.split = split;
   std::vector<core::NamedTensor> totals;
@@ -86,7 +87,7 @@ SplitReport evaluate_split(LoadedModel& loaded, const tasks::ReadyTask& task, co
 }
 
 std::unique_ptr<tasks::ReadyTask> open_for(const LoadedModel& loaded, const fs::path& data,
-                                      const tasks::OpenOptions& options) {
+                                           const tasks::OpenOptions& options) {
   const std::unique_ptr<tasks::OpenData> opened = tasks::task_kind(loaded.card.task).open(data, options);
   std::unique_ptr<tasks::ReadyTask> task;
   read_card(loaded.checkpoint, [&] { task = std::move(*opened).adopt(loaded.info); });

@@ -23,7 +23,7 @@ struct SplitReport {
 
 // The data as the model sees it: labels go by class name, DataError for a class that it does not know.
 [[nodiscard]] std::unique_ptr<tasks::ReadyTask> open_for(const LoadedModel& loaded, const std::filesystem::path& data,
-                                                    const tasks::OpenOptions& options = {});
+                                                         const tasks::OpenOptions& options = {});
 
 // Metrics of the model on a split ("train", "val", "test") of data opened for it, or on "all" of its samples as one
 // set. DataError for a split without a sample, or where too many of them cannot be had (on_bad, bad_budget of the run).

@@ -176,8 +176,8 @@ class ReadyTask : public TaskData {
 // Data before there is a plan. settle() or adopt() consumes it.
 class OpenData : public TaskData {
  public:
-  // Defaults with reasons where they depend on model or data: model, batch, epochs, optimizer, lr, ..., and those of the
-  // task's own options.
+  // Defaults with reasons where they depend on model or data: model, batch, epochs, optimizer, lr, ..., and those of
+  // the task's own options.
   [[nodiscard]] virtual std::vector<core::PlanRow> recipe(const RecipeRequest& request) const = 0;
   // Whether a model of that name couples the samples of a batch (batch norm): one alone cannot train it.
   [[nodiscard]] virtual bool couples_samples(const std::string& model) const = 0;

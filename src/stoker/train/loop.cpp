@@ -68,7 +68,7 @@ class Loop {
   // One global batch: compute, commit, say so.
   void take_step(const core::Batch& batch, double waited) {
     Progress& progress = parts_.progress;
-    const double lr = parts_.lr(progress.step);
+    const double lr = parts_.owner.lr(progress.step);
     parts_.step.compute(batch, progress.step);
     commit(lr);
 
@@ -79,7 +79,7 @@ class Loop {
       scalars = parts_.scalars.write(parts_.step.scalars());
       const double now = parts_.feed.now();
       parts_.events.emit(core::StepFinished{batch.position(), progress.step, batch.size(), now - step_began_, waited,
-                                            lr, parts_.memory_bytes(), scalars, 0});
+                                            lr, parts_.owner.memory_bytes(), scalars, 0});
       step_began_ = now;
     });
     skips_.watch(progress.step, std::move(scalars), batch.indices());

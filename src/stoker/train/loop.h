@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training loop: batches in, steps, events out; evaluation and checkpoints through the two functions it is handed.
-// It stands on one page and never prints, formats or waits.
+// The training loop: batches in, steps, events out. It stands on one page and never prints; evaluation, checkpoints and
+// the rest of a run are its owner's.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <string>
+#include <vector>
 
 #include "stoker/core/batch_source.h"
 #include "stoker/core/events.h"
@@ -18,6 +17,30 @@
 
 namespace stoker::train {
 
+// What the loop leaves to whoever owns the run: job::Run, and tests/support/toy_run.h. Called on the loop's thread.
+class LoopOwner {
+ public:
+  virtual ~LoopOwner() = default;
+  // Learning rate of step 0, 1, ...
+  [[nodiscard]] virtual double lr(std::int64_t step) = 0;
+  // Whether there is a validation split; only then is evaluate() called.
+  [[nodiscard]] virtual bool validates() const = 0;
+  // Metrics on validation, the first of which chooses the best checkpoint; none: it was interrupted.
+  [[nodiscard]] virtual std::vector<core::MetricValue> evaluate() = 0;
+  // After each evaluation: writes what the model's outputs look like.
+  virtual void show() {}
+  // Writes the checkpoint "last" or "best".
+  virtual void save(const char* kind) = 0;
+  // Before an error leaves the loop: writes "last" if its values are finite.
+  virtual void rescue() {}
+  // Of a dataset index, for messages.
+  [[nodiscard]] virtual std::string sample_name(std::int64_t index) const = 0;
+  // Held by tensors; -1 if unknown.
+  [[nodiscard]] virtual std::int64_t memory_bytes() { return -1; }
+  // From then on the loop finishes the step, saves and returns.
+  [[nodiscard]] virtual bool stop_requested() const = 0;
+};
+
 struct LoopParts {
   core::BatchSource& source;
   Step& step;
@@ -25,14 +48,7 @@ struct LoopParts {
   device::ScalarRing& scalars;
   core::EventEmitter& events;
   FeedWatch& feed;
-  std::function<double(std::int64_t step)> lr;               // learning rate of step 0, 1, ...
-  std::function<std::vector<core::MetricValue>()> evaluate;  // on validation, no metrics: interrupted; may be empty
-  std::function<void()> show;                                // after each evaluation, what it looks like; may be empty
-  std::function<void(const char* kind)> save;                // writes checkpoint "last" or "best"
-  std::function<std::string(std::int64_t index)> sample_name;  // of a dataset index, for messages
-  std::function<std::int64_t()> memory_bytes;                  // held by tensors, -1 if unknown
-  const std::atomic<bool>& stop;                               // set by a signal: finish the step, save, return
-  std::function<void()> rescue = {};  // writes "last" before an error leaves the loop, if it is finite; may be empty
+  LoopOwner& owner;
 };
 
 enum class LoopEnd { kDone, kStopped, kEarlyStop, kTimeUp };

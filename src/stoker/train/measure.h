@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "stoker/core/load_time.h"
+#include "stoker/train/options.h"
 #include "stoker/train/plan.h"
 #include "stoker/train/resolve.h"
-#include "stoker/train/options.h"
 
 namespace stoker::train {
 

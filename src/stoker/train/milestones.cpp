@@ -47,10 +47,10 @@ Milestones::Milestones(const LoopParts& parts, const Plan& plan, std::int64_t la
       saved_step_(parts.progress.step) {}
 
 std::optional<LoopEnd> Milestones::begin() {
-  if (parts_.evaluate && owes_evaluation(parts_.progress, plan_, last_step_)) {
+  if (parts_.owner.validates() && owes_evaluation(parts_.progress, plan_, last_step_)) {
     return settle(/*to_evaluate=*/true, /*to_save=*/true);
   }
-  if (!parts_.evaluate && parts_.progress.step >= last_step_) {  // nothing is left, and it did not end well
+  if (!parts_.owner.validates() && parts_.progress.step >= last_step_) {  // nothing is left, and it did not end well
     require_finite_loss();
   }
   return time_up() ? std::optional(LoopEnd::kTimeUp) : std::nullopt;
@@ -65,7 +65,7 @@ std::optional<LoopEnd> Milestones::settle(bool to_evaluate, bool to_save) {
     verdict = evaluate();
     late = time_up();
   }
-  const bool stopped = parts_.stop;
+  const bool stopped = parts_.owner.stop_requested();
   std::optional<LoopEnd> end;
   if (verdict == AfterEvaluation::kInterrupted) {
     end = stopped ? LoopEnd::kStopped : LoopEnd::kTimeUp;
@@ -90,11 +90,12 @@ std::optional<LoopEnd> Milestones::settle(bool to_evaluate, bool to_save) {
 
 Milestones::AfterEvaluation Milestones::evaluate() {
   Progress& progress = parts_.progress;
-  if (!parts_.evaluate || progress.evaluated_step == progress.step) {  // a finished run that goes on has its figures
+  if (!parts_.owner.validates() ||
+      progress.evaluated_step == progress.step) {  // a finished run that goes on has its figures
     return AfterEvaluation::kGoOn;
   }
   const double began = parts_.feed.now();
-  core::Evaluated event{progress.position, progress.step, "val", parts_.evaluate(), 0, false};
+  core::Evaluated event{progress.position, progress.step, "val", parts_.owner.evaluate(), 0, false};
   event.seconds = parts_.feed.now() - began;
   if (event.metrics.empty()) {
     return AfterEvaluation::kInterrupted;
@@ -109,9 +110,7 @@ Milestones::AfterEvaluation Milestones::evaluate() {
   const bool gain = event.best;
   try {
     parts_.events.emit(std::move(event));
-    if (parts_.show) {
-      parts_.show();
-    }
+    parts_.owner.show();
     parts_.feed.add(LoopWork::kEvaluation, parts_.feed.now() - began);
     if (gain) {
       save("best");
@@ -129,7 +128,7 @@ Milestones::AfterEvaluation Milestones::evaluate() {
 void Milestones::require_finite_loss() {
   Progress& progress = parts_.progress;
   skips_.finish();
-  const bool validated = parts_.evaluate && progress.evaluated_step == progress.step;
+  const bool validated = parts_.owner.validates() && progress.evaluated_step == progress.step;
   const double loss = validated ? newest_loss_ : progress.loss;
   if (std::isfinite(loss)) {
     return;
@@ -149,7 +148,7 @@ void Milestones::save(const char* kind) {
   if (kind == std::string_view("last")) {
     saved_step_ = parts_.progress.step;
   }
-  parts_.feed.spend(LoopWork::kCheckpoint, [&] { parts_.save(kind); });
+  parts_.feed.spend(LoopWork::kCheckpoint, [&] { parts_.owner.save(kind); });
 }
 
 bool Milestones::time_up() {
@@ -159,7 +158,7 @@ bool Milestones::time_up() {
 
 void Milestones::rescue(const std::exception& error) {
   const bool device_failed = device::is_device_fault(error) && !memory::is_out_of_memory(error);
-  if (!parts_.rescue || !whole_step_ || device_failed || parts_.progress.step <= saved_step_) {
+  if (!whole_step_ || device_failed || parts_.progress.step <= saved_step_) {
     return;
   }
   try {
@@ -168,7 +167,7 @@ void Milestones::rescue(const std::exception& error) {
     parts_.events.emit(core::Finding{fault.what()});
   }
   try {
-    parts_.rescue();
+    parts_.owner.rescue();
   } catch (const std::exception& second) {
     parts_.events.emit(core::Finding{
         fmt::format("step {} could not be saved before the error: {}", parts_.progress.step, second.what())});

@@ -24,7 +24,7 @@ class Milestones {
 
   // Parameters belong to no step from here on: nothing is saved any more.
   void give_up_state() { whole_step_ = false; }
-  // Before an error leaves the loop: saves the steps since the last checkpoint through LoopParts::rescue. Not where the
+  // Before an error leaves the loop: saves the steps since the last checkpoint through the owner. Not where the
   // device has failed, which nothing can be copied from. What goes wrong here is a Finding.
   void rescue(const std::exception& error);
 

@@ -37,6 +37,7 @@ bool valid_device(std::string_view text) {
   return std::ranges::all_of(text.substr(5), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// clang-format off: a row per option
 Rows run_options() {
   return {
       {&Plan::task, {"task", B, Text{"a name that `stoker info tasks` lists", non_empty}, depends("by the data"),
@@ -74,7 +75,8 @@ Rows optimizer_options() {
                    {"learning_rate", "base_lr", "max_lr"}}},
       {&Plan::lr_scale, {"lr_scale", B, Choice{{"linear", "sqrt", "none"}},
                          depends("linear for sgd, sqrt for adam and adamw"), "how lr grows from lr_batch to batch"}},
-      {&Plan::lr_batch, {"lr_batch", B, Whole{1, 1 << 20}, depends("by the recipe"), "the batch that lr is stated for"}},
+      {&Plan::lr_batch, {"lr_batch", B, Whole{1, 1 << 20}, depends("by the recipe"),
+                         "the batch that lr is stated for"}},
       {&Plan::optimizer, {"optimizer", B, Choice{{"sgd", "adam", "adamw"}}, depends("by the recipe"),
                           "update rule, fused", {"opt", "optim"}}},
       {&Plan::momentum, {"optimizer.momentum", B, Real{0, 0.9999}, always("0.9", "usual for sgd"),
@@ -83,7 +85,8 @@ Rows optimizer_options() {
                          "sgd: Nesterov momentum", {"nesterov"}}},
       {&Plan::beta1, {"optimizer.beta1", B, Real{0, 0.999999}, always("0.9", "Kingma and Ba, 2015"),
                       "adam, adamw: decay of the first moment", {"beta1", "betas"}}},
-      {&Plan::beta2, {"optimizer.beta2", B, Real{0, 0.999999}, always("0.999", "Kingma and Ba, 2015"),
+      {&Plan::beta2, {"optimizer.beta2", B, Real{0, 0.999999},
+                      always("0.999", "Kingma and Ba, 2015; the recipe may set another"),
                       "adam, adamw: decay of the second moment", {"beta2"}}},
       {&Plan::eps, {"optimizer.eps", B, Real{1e-16, 1}, always("1e-08", "Kingma and Ba, 2015"),
                     "adam, adamw: added to the root of the second moment", {"eps", "epsilon"}}},
@@ -95,11 +98,12 @@ Rows optimizer_options() {
                                "length of the schedule; later steps keep its last value"}},
       {&Plan::warmup, {"warmup", B, Real{0, 1e9}, depends("by the recipe"),
                        "steps of rising lr; below 1: a share of the run", {"warmup_steps", "warmup_epochs"}}},
-      {&Plan::lr_end, {"lr_end", B, Real{0, 1}, always("0", "the schedule ends at 0"),
+      {&Plan::lr_end, {"lr_end", B, Real{0, 1}, always("0", "the schedule ends at 0; the recipe may set another"),
                        "cosine, linear: final lr as a share of the peak", {"min_lr", "eta_min"}}},
-      {&Plan::ema, {"ema", B, Real{0, 0.999999}, always("0", "off"),
+      {&Plan::ema, {"ema", B, Real{0, 0.999999}, always("0", "off, unless the recipe sets it"),
                     "decay of the averaged weights that evaluation uses; 0 is off", {"ema_decay"}}},
-      {&Plan::clip, {"clip", B, Real{0, 1e9}, always("0", "off"), "largest gradient norm; 0 is off",
+      {&Plan::clip, {"clip", B, Real{0, 1e9}, always("0", "off, unless the recipe sets it"),
+                     "largest gradient norm; 0 is off",
                      {"grad_clip", "max_grad_norm", "clip_grad_norm", "gradient_clip_val"}}},
   };
 }
@@ -108,7 +112,7 @@ Rows evaluation_options() {
   return {
       {&Plan::early_stop, {"early_stop", B, Whole{0, 1'000'000}, always("0", "off"),
                            "stop after this many evaluations without improvement", {"patience", "early_stopping"}}},
-      {&Plan::eval_every, {"eval_every", B, Whole{0, kMany}, always("0", "once per epoch"),
+      {&Plan::eval_every, {"eval_every", B, Whole{0, kMany}, always("0", "once per epoch, unless the recipe sets it"),
                            "steps between evaluations", {"eval_interval", "val_every"}}},
       {&Plan::save_every, {"save_every", B, Whole{0, kMany}, always("0", "once per epoch"),
                            "steps between checkpoints", {"save_interval", "checkpoint_every"}}},
@@ -120,7 +124,8 @@ Rows evaluation_options() {
 
 Rows performance_options() {
   return {
-      {&Plan::device, {"device", P, Text{"cpu, cuda or cuda:N", valid_device}, depends("cuda if there is one, else cpu"),
+      {&Plan::device, {"device", P, Text{"cpu, cuda or cuda:N", valid_device},
+                       depends("cuda if there is one, else cpu"),
                        "where to train", {"gpu", "gpus", "accelerator"}}},
       {&Plan::precision, {"precision", P, Choice{{"fp32", "bf16", "fp16"}}, depends("the fastest in a timed trial"),
                           "dtype of convolutions and matrix products", {"amp", "fp16", "bf16", "mixed_precision"}}},
@@ -132,7 +137,8 @@ Rows performance_options() {
       {&Plan::threads, {"threads", P, Whole{0, 256}, depends("by a timed trial"),
                         "loader threads: fixed if set, otherwise tuned while running; 0: load between steps",
                         {"num_workers", "workers"}}},
-      {&Plan::intra_op, {"intra_op", P, Whole{1, 1024}, depends("the fewest within 15 % of the fastest in a timed trial"),
+      {&Plan::intra_op, {"intra_op", P, Whole{1, 1024},
+                         depends("the fewest within 15 % of the fastest in a timed trial"),
                          "threads per operator", {"num_threads", "omp_threads"}}},
       {&Plan::layout, {"layout", P, Choice{{"channels_last", "contiguous"}},
                        depends("on a CPU by a timed trial, else channels_last"),
@@ -152,6 +158,7 @@ Rows performance_options() {
                      "CUDA: names of operators and phases for Nsight Systems"}},
   };
 }
+// clang-format on
 
 }  // namespace
 

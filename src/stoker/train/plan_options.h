@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every knob of the engine on one page, plan_options.cpp: key, range, default with its reason, help. Adding an option is
-// one row there and one field in plan.h. What one kind of task alone knows stands in that task's options.cpp.
+// Every knob of the engine on one page, plan_options.cpp: key, range, default with its reason, help. Adding an option
+// is one row there and one field in plan.h. What one kind of task alone knows stands in that task's options.cpp.
 #pragma once
 
 #include <string_view>

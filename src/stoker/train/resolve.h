@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "stoker/core/plan_row.h"
-#include "stoker/train/plan.h"
 #include "stoker/train/options.h"
+#include "stoker/train/plan.h"
 
 namespace stoker::train {
 
@@ -22,7 +22,7 @@ struct Facts {
   int cores = 1;               // that this process may use
   std::string device = "cpu";  // the best one there is
   std::string device_reason;
-  bool couples_samples = true;        // the model has batch norm: one sample alone cannot train it
+  bool couples_samples = true;             // the model has batch norm: one sample alone cannot train it
   std::vector<core::Option> task_options;  // those of the task's kind
   std::vector<core::PlanRow> recipe;       // the task's defaults where they depend on model or data
 };

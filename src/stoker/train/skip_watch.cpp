@@ -50,7 +50,7 @@ void SkipWatch::check(const Seen& seen, const core::Scalars& scalars) {
 std::string SkipWatch::first_names(const std::vector<std::int64_t>& samples) const {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < std::min<std::size_t>(samples.size(), 8); ++i) {
-    names.push_back(parts_.sample_name(samples[i]));
+    names.push_back(parts_.owner.sample_name(samples[i]));
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "stoker/train/plan.h"
 #include "stoker/train/options.h"
+#include "stoker/train/plan.h"
 
 namespace stoker::train {
 

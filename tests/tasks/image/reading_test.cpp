@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the settings of reading images mean, by default and in plans and cards from before there were any.
+// What the options of reading images mean, by default and in cards from before there were any.
 #include "stoker/tasks/image/reading.h"
 
 #include <gtest/gtest.h>
@@ -7,46 +7,46 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
+#include "stoker/tasks/image/card.h"
 #include "stoker/tasks/image/preprocessing.h"
 #include "stoker/tasks/image/recipe.h"
-#include "stoker/tasks/image/task.h"
 
 namespace stoker::tasks {
 namespace {
 
-TEST(ImageReading, DefaultsAreWhatAnOlderPlanMeant) {
-  core::TaskValues own;
-  RecipeRows rows;
-  add_reading_rows(rows);
-  for (const core::PlanRow& row : rows.rows) {
-    own[row.key] = row.value;
+ImageOptions with(const core::TaskValues& given) {
+  ImageOptions options;
+  image_options().overlay(options, given);
+  return options;
+}
+
+// A checkpoint that is evaluated without its run has no plan: what it is read with must be the defaults.
+TEST(ImageReading, InitialValuesAreTheDefaults) {
+  const ImageOptions initial;
+  for (const char* key : {"interpolation", "strict", "decode", "on_bad", "bad_budget", "retry_bad"}) {
+    EXPECT_EQ(image_options().text(initial, key), *core::find_option(image_options().options(), key)->fallback.value)
+        << key;
   }
-  EXPECT_EQ(own.size(), reading_settings().size());
-  for (const core::TaskSetting& setting : reading_settings()) {
-    EXPECT_NO_THROW(setting.check(own.at(setting.key))) << setting.key;
-  }
-  for (const core::TaskValues& each : {own, core::TaskValues{}}) {
-    EXPECT_EQ(interpolation_of(each), augment::Interpolation::kBilinear);
-    EXPECT_TRUE(limits_of(each).strict);
-    EXPECT_FALSE(decodes_fast(each));
-  }
+  EXPECT_EQ(interpolation_of(initial), augment::Interpolation::kBilinear);
+  EXPECT_TRUE(limits_of(initial).strict);
+  EXPECT_FALSE(decodes_fast(initial));
 }
 
 TEST(ImageReading, MeansWhatItSays) {
-  EXPECT_EQ(interpolation_of({{"interpolation", "bicubic"}}), augment::Interpolation::kBicubic);
-  EXPECT_THROW((void)interpolation_of({{"interpolation", "nearest"}}), ConfigError);
-  EXPECT_FALSE(limits_of({{"strict", "false"}}).strict);
-  EXPECT_TRUE(decodes_fast({{"decode", "fast"}}));
-  EXPECT_TRUE(decodes_fast({{"decode", "fast"}, {"cache", "0"}}));
-  EXPECT_THROW((void)decodes_fast({{"decode", "fast"}, {"cache", "10"}}), ConfigError);
+  EXPECT_EQ(interpolation_of(with({{"interpolation", "bicubic"}})), augment::Interpolation::kBicubic);
+  EXPECT_THROW((void)with({{"interpolation", "nearest"}}), ConfigError);
+  EXPECT_FALSE(limits_of(with({{"strict", "false"}})).strict);
+  EXPECT_TRUE(decodes_fast(with({{"decode", "fast"}})));
+  EXPECT_TRUE(decodes_fast(with({{"decode", "fast"}, {"cache", "0"}})));
+  EXPECT_THROW((void)decodes_fast(with({{"decode", "fast"}, {"cache", "10"}})), ConfigError);
 }
 
 TEST(ImageReading, FastDecodingKeepsNoImages) {
-  RecipeQuestion question;
+  ImageRecipeRequest question;
   question.memory = 8'000'000'000;
   question.decodes_fast = true;
   int seen = 0;
-  for (const core::PlanRow& row : recipe(question, {32, 32, 3}, 50'000)) {
+  for (const core::PlanRow& row : image_recipe(question, {32, 32, 3}, 50'000)) {
     if (row.key == "cache") {
       EXPECT_EQ(row.value, "0");
       ++seen;

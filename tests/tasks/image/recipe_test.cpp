@@ -10,21 +10,28 @@
 #include "stoker/base/error.h"
 #include "stoker/tasks/image/augment.h"
 #include "stoker/tasks/image/preprocessing.h"
+#include "support/default_values.h"
 
 namespace stoker::tasks {
 namespace {
 
-std::map<std::string, std::string> values(const RecipeQuestion& question, const ImageSetFacts& images,
+std::map<std::string, std::string> values(const ImageRecipeRequest& question, const ImageSetFacts& images,
                                           std::int64_t samples) {
   std::map<std::string, std::string> result;
-  for (const core::PlanRow& row : recipe(question, images, samples)) {
+  for (const core::PlanRow& row : image_recipe(question, images, samples)) {
     EXPECT_TRUE(result.emplace(row.key, row.value).second) << row.key << " stands twice";
   }
   return result;
 }
 
+ImageOptions with(const core::TaskValues& given) {
+  ImageOptions options;
+  image_options().overlay(options, given);
+  return options;
+}
+
 TEST(ImageRecipe, ImagesStayDecodedWhereTheyFit) {
-  RecipeQuestion question;
+  ImageRecipeRequest question;
   question.memory = 8'000'000'000;
   EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("cache"), "192");  // 50,000 * 3,072 bytes and a quarter more
   EXPECT_EQ(values(question, {28, 28, 1}, 60'000).at("cache"), "59");
@@ -36,7 +43,7 @@ TEST(ImageRecipe, ImagesStayDecodedWhereTheyFit) {
 }
 
 TEST(ImageRecipe, SmallImagesLieOnAGpuThatHasRoom) {
-  RecipeQuestion question;
+  ImageRecipeRequest question;
   EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("resident"), "off") << "no GPU";
   question.cuda = true;
   EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("resident"), "off") << "a build without the kernel";
@@ -59,7 +66,7 @@ TEST(ImageRecipe, SmallColourImages) {
   EXPECT_EQ(plan.at("weight_decay"), "0.0005");
   EXPECT_EQ(plan.at("label_smoothing"), "0.1");
   for (const std::string model : {"cnn48", "cnn64"}) {
-    RecipeQuestion question;
+    ImageRecipeRequest question;
     question.model = model;
     auto wider = values(question, {32, 32, 3}, 45'000);
     EXPECT_EQ(std::exchange(wider.at("model"), "cnn"), model);
@@ -77,13 +84,13 @@ TEST(ImageRecipe, Photographs) {
   EXPECT_EQ(plan.at("image_size"), "224");
   EXPECT_EQ(plan.at("augment"), "resized_crop_flip");
   EXPECT_EQ(plan.at("lr"), "0.1");
-  RecipeQuestion tuning;
+  ImageRecipeRequest tuning;
   tuning.weights = true;
   EXPECT_EQ(values(tuning, {500, 375, 3}, 250).at("lr"), "0.01");  // smaller steps from given weights
 }
 
 TEST(ImageRecipe, AdaptiveOptimizersHaveRatesOfTheirOwn) {
-  RecipeQuestion question;
+  ImageRecipeRequest question;
   question.optimizer = "adamw";
   const auto plan = values(question, {32, 32, 3}, 45'000);
   EXPECT_EQ(plan.at("optimizer"), "adamw");
@@ -109,28 +116,23 @@ TEST(ImageClassification, NamesBecomePolicies) {
 TEST(ImageAugment, ACropMovesAsThePlanSays) {
   EXPECT_EQ(values({}, {32, 32, 3}, 45'000).at("crop_pad"), "2");
   EXPECT_EQ(values({}, {8, 8, 3}, 45'000).at("crop_pad"), "1");
-  const auto pad = [](const core::TaskValues& own) {
+  const auto pad = [](const core::TaskValues& given) {
     augment::ImagePolicy policy = training_policy("pad_crop_flip", preprocessing(32, 3));
-    apply_augment_settings(own, policy);
+    apply_augment(with(given), policy);
     return policy.pad;
   };
   EXPECT_EQ(pad({{"crop_pad", "3"}}), 3);
-  EXPECT_EQ(pad({}), 4) << "as runs did whose plans lack the setting";
   EXPECT_EQ(pad({{"crop_pad", "31"}}), 31);
   EXPECT_THROW((void)pad({{"crop_pad", "32"}}), ConfigError);
 }
 
-TEST(ImageAugment, EverySettingIsOffByDefaultAndHasItsRow) {
-  const auto plan = values({}, {32, 32, 3}, 45'000);
-  core::TaskValues own;
-  for (const core::TaskSetting& setting : augment_settings()) {
-    ASSERT_TRUE(plan.contains(setting.key)) << setting.key;
-    setting.check(plan.at(setting.key));
-    own.emplace(setting.key, plan.at(setting.key));
-  }
-  for (const core::TaskValues& each : {own, core::TaskValues{}}) {
+TEST(ImageAugment, EveryOptionHasADefaultAndNoneAugmentsByIt) {
+  const std::vector<core::PlanRow> rows = image_recipe({}, {32, 32, 3}, 45'000);
+  const core::TaskValues defaults = stoker::testing::default_values(image_options().options(), rows);
+  const ImageOptions planned = image_options().parse(defaults);  // throws where one is missing
+  for (const ImageOptions& each : {planned, ImageOptions()}) {
     augment::ImagePolicy policy = training_policy("pad_crop_flip", preprocessing(32, 3));
-    apply_augment_settings(each, policy);
+    apply_augment(each, policy);
     EXPECT_TRUE(policy.flip);
     EXPECT_FALSE(policy.alternate);
     EXPECT_TRUE(policy.operations.empty());
@@ -138,12 +140,21 @@ TEST(ImageAugment, EverySettingIsOffByDefaultAndHasItsRow) {
   }
 }
 
-TEST(ImageAugment, SettingsBecomeOperationsInTheirOrder) {
-  const core::TaskValues own = {{"flip", "alternating"}, {"rotate", "15"},  {"translate", "0.1"}, {"zoom", "0.2"},
-                                {"shear", "5"},          {"jitter", "0.4"}, {"hue", "0.1"},       {"grey", "0.2"},
-                                {"blur", "0.5"},         {"erase", "0.25"}, {"mixup", "0.2"},     {"cutmix", "1"}};
+TEST(ImageAugment, OptionsBecomeOperationsInTheirOrder) {
+  const ImageOptions own = with({{"flip", "alternating"},
+                                 {"rotate", "15"},
+                                 {"translate", "0.1"},
+                                 {"zoom", "0.2"},
+                                 {"shear", "5"},
+                                 {"jitter", "0.4"},
+                                 {"hue", "0.1"},
+                                 {"grey", "0.2"},
+                                 {"blur", "0.5"},
+                                 {"erase", "0.25"},
+                                 {"mixup", "0.2"},
+                                 {"cutmix", "1"}});
   augment::ImagePolicy policy = training_policy("pad_crop", preprocessing(224, 3));
-  apply_augment_settings(own, policy);
+  apply_augment(own, policy);
   augment::check(policy);
   EXPECT_TRUE(policy.flip && policy.alternate);
   ASSERT_EQ(policy.operations.size(), 5u);
@@ -164,7 +175,7 @@ TEST(ImageAugment, SettingsBecomeOperationsInTheirOrder) {
   EXPECT_EQ(mix.block, 16);
   EXPECT_THROW((void)mix_of(own, 257), ConfigError);
   augment::ImagePolicy still = training_policy("pad_crop_flip", preprocessing(32, 3));
-  apply_augment_settings({{"flip", "off"}}, still);
+  apply_augment(with({{"flip", "off"}}), still);
   EXPECT_FALSE(still.flip);
 }
 

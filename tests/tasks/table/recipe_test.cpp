@@ -7,6 +7,9 @@
 #include <cmath>
 #include <map>
 
+#include "stoker/tasks/table/options.h"
+#include "support/default_values.h"
+
 namespace stoker::tasks {
 namespace {
 
@@ -56,10 +59,15 @@ TEST(TableRecipe, DefaultsByTargetAndRows) {
   EXPECT_EQ(houses.at("lr"), "0.05");
   EXPECT_EQ(houses.at("regression"), "on");
   EXPECT_EQ(values({"x", false, 10}).at("epochs"), "100");
-  for (const core::TaskSetting& setting : table_settings()) {
-    ASSERT_TRUE(adult.contains(setting.key)) << setting.key;
-    EXPECT_NO_THROW(setting.check(adult.at(setting.key))) << setting.key;
-  }
+}
+
+TEST(TableRecipe, EveryOptionHasADefault) {
+  const std::vector<core::PlanRow> rows = table_recipe({"pay", true, 29'305}, "");
+  const TableTaskOptions options = table_options().parse(
+      stoker::testing::default_values(table_options().options(), rows));  // throws for a missing one
+  EXPECT_EQ(options.target, "pay");
+  EXPECT_TRUE(options.regression);
+  EXPECT_TRUE(options.header);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "support/default_values.h"
+
 namespace stoker::tasks {
 namespace {
 
@@ -13,7 +15,7 @@ TextFacts facts_of(const std::string& model, bool cuda, std::int64_t vocabulary)
   TextFacts facts;
   facts.model = model;
   facts.tokenizer = "bytes";
-  facts.network = text_network(model, cuda, {});
+  facts.network = text_network(with_defaults(model, cuda, {}));
   facts.network.vocabulary = vocabulary;
   facts.train_windows = 15'000;
   facts.cuda = cuda;
@@ -26,20 +28,20 @@ std::string value(const TextFacts& facts, std::string_view key) {
   return found == rows.end() ? "none" : found->value;
 }
 
-TEST(TextRecipe, EverySettingHasADefaultThatItsCheckTakes) {
-  const auto rows = text_recipe(facts_of("", false, 65));
-  for (const core::TaskSetting& setting : text_settings()) {
-    const auto row = std::ranges::find(rows, setting.key, &core::PlanRow::key);
-    ASSERT_NE(row, rows.end()) << setting.key;
-    EXPECT_NO_THROW(setting.check(row->value)) << setting.key;
-  }
+TEST(TextRecipe, EveryOptionHasADefault) {
+  const std::vector<core::PlanRow> rows = text_recipe(facts_of("", false, 65));
+  const TextTaskOptions options = text_options().parse(
+      stoker::testing::default_values(text_options().options(), rows));  // throws for a missing one
+  EXPECT_EQ(options.tokenizer, "bytes");
+  EXPECT_EQ(options.context, 64);
+  EXPECT_TRUE(options.shuffle);
 }
 
 TEST(TextRecipe, SizesFollowModelAndDevice) {
   EXPECT_EQ(value(facts_of("", false, 65), "context"), "64");
   EXPECT_EQ(value(facts_of("", true, 65), "width"), "384");
   EXPECT_EQ(value(facts_of("gpt2", false, 50257), "layers"), "12");
-  EXPECT_EQ(text_network("gpt2", false, {{"context", "128"}}).context, 128);
+  EXPECT_EQ(with_defaults("gpt2", false, {{"context", "128"}}).context, 128);
 }
 
 TEST(TextRecipe, LargeLogitsComeInPieces) {

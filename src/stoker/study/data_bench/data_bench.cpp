@@ -36,7 +36,8 @@ std::int64_t take(core::BatchSource& source) {
   fail<DataError>("study.data", "the training split gives no batch; it has too few samples for one");
 }
 
-DataWay measure(const tasks::ReadyTask& task, const train::Plan& plan, const DataBenchOptions& options, int threads, int cores, double seconds) {
+DataWay measure(const tasks::ReadyTask& task, const train::Plan& plan, const DataBenchOptions& options, int threads,
+                int cores, double seconds) {
   tasks::BatchRequest request;
   request.batch = plan.batch;
   request.seed = static_cast<std::uint64_t>(plan.seed);

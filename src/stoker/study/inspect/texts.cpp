@@ -228,7 +228,7 @@ DataSheet inspect_texts(const std::filesystem::path& path) {
     counted.bytes += std::ssize(files.back().bytes);
     count_characters(files.back(), counted);
   }
-  const auto trained = static_cast<std::int64_t>((1 - train::kDefaultVal) * static_cast<double>(counted.bytes));
+  const auto trained = static_cast<std::int64_t>((1 - train::default_plan().val) * static_cast<double>(counted.bytes));
   count_lines(files, trained, counted);
   DataSheet sheet;
   sheet.path = path;

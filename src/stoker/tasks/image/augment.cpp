@@ -33,15 +33,15 @@ void apply_augment(const ImageOptions& options, augment::ImagePolicy& policy) {
                                                 .shear_x = options.shear});
   }
   if (options.jitter > 0 || options.hue > 0) {
-    policy.operations.push_back(
-        augment::ColourJitter{.brightness = options.jitter, .contrast = options.jitter, .saturation = options.jitter, .hue = options.hue});
+    policy.operations.push_back(augment::ColourJitter{
+        .brightness = options.jitter, .contrast = options.jitter, .saturation = options.jitter, .hue = options.hue});
   }
   if (options.grey > 0) {
     policy.operations.push_back(augment::Grey{.probability = options.grey});
   }
   if (options.blur > 0) {
-    policy.operations.push_back(
-        augment::Blur{.kernel = blur_kernel(std::min(policy.out_width, policy.out_height)), .probability = options.blur});
+    policy.operations.push_back(augment::Blur{.kernel = blur_kernel(std::min(policy.out_width, policy.out_height)),
+                                              .probability = options.blur});
   }
   if (options.erase > 0) {
     policy.operations.push_back(augment::Erase{.probability = options.erase});

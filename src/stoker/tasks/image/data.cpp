@@ -132,7 +132,9 @@ const ImageSetFacts& ImageFiles::facts() const {
   return *facts_;
 }
 
-std::string ImageFiles::describe() const { return fmt::format("{}, {} classes", folder_.layout, folder_.classes.size()); }
+std::string ImageFiles::describe() const {
+  return fmt::format("{}, {} classes", folder_.layout, folder_.classes.size());
+}
 
 std::string ImageFiles::details() const {
   return fmt::format("images of {} x {} pixels (median), {}\n{}\n", facts().width, facts().height,

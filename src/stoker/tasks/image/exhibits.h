@@ -11,6 +11,7 @@
 
 #include "stoker/data/folder/image_folder.h"
 #include "stoker/tasks/image/card.h"
+#include "stoker/tasks/task.h"
 
 namespace stoker::tasks {
 

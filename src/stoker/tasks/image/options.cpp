@@ -18,6 +18,7 @@ using Rows = std::vector<core::OptionRow<O>>;
 constexpr auto B = core::OptionGroup::kBehaviour;
 constexpr auto P = core::OptionGroup::kPerformance;
 
+// clang-format off: a row per option
 Rows reading_options() {
   return {
       {&O::image_size, {"image_size", B, Whole{4, 4096}, depends("the images' own size up to 96, else 224"),
@@ -26,8 +27,8 @@ Rows reading_options() {
                            always("bilinear", "usual in torchvision's recipes; bicubic is sharper and slower"),
                            "how images are scaled, in training, evaluation and prediction; antialiased, as in Pillow"}},
       {&O::strict, {"strict", B, Flag{}, always("on", "what a decoder makes up is not in the image"),
-                    "an image with a decoder warning (truncated JPEG, wrong checksum) is unreadable; off: use it as far "
-                    "as it goes"}},
+                    "an image with a decoder warning (truncated JPEG, wrong checksum) is unreadable; off: use it as "
+                    "far as it goes"}},
       {&O::decode, {"decode", B, Choice{{"exact", "fast"}},
                     always("exact", "fast changes pixels, and gains nothing on images of about 500 pixels"),
                     "fast: decode training JPEGs at 1/2, 1/4 or 1/8 size where their crop is scaled down that far; "
@@ -37,12 +38,14 @@ Rows reading_options() {
 
 Rows keeping_options() {
   return {
-      {&O::cache, {"cache", P, Whole{0, 1'000'000}, depends("all images, if they fit into a quarter of the free memory"),
+      {&O::cache, {"cache", P, Whole{0, 1'000'000},
+                   depends("all images, if they fit into a quarter of the free memory"),
                    "MB of decoded images to keep in memory; 0: none"}},
       {&O::resident, {"resident", P, Choice{{"auto", "off"}}, depends("auto if a GPU has room for small images"),
                       "keep training images on the GPU after epoch 1 (identical batches); needs augment=none, flip, "
                       "pad_crop or pad_crop_flip"}},
-      {&O::on_bad, {"on_bad", B, Choice{{"replace", "skip", "raise"}}, always("replace", "one damaged image need not end a run"),
+      {&O::on_bad, {"on_bad", B, Choice{{"replace", "skip", "raise"}},
+                    always("replace", "one damaged image need not end a run"),
                     "unreadable images: replace, skip, or stop the run"}},
       {&O::bad_budget, {"bad_budget", B, Real{0, 1}, always("0.001", "more means that the data is damaged"),
                         "largest share of unreadable images in a split; one image is always allowed"}},
@@ -54,7 +57,8 @@ Rows keeping_options() {
 Rows augment_options() {
   const auto off = [] { return always("0", "off; helps where data is scarce"); };
   return {
-      {&O::augment, {"augment", B, Choice{{"none", "flip", "pad_crop", "pad_crop_flip", "resized_crop", "resized_crop_flip"}},
+      {&O::augment, {"augment", B,
+                     Choice{{"none", "flip", "pad_crop", "pad_crop_flip", "resized_crop", "resized_crop_flip"}},
                      depends("by the size and colour of the images"), "random changes to training images",
                      {"augmentation", "transforms"}}},
       {&O::crop_pad, {"crop_pad", B, Whole{0, 4095}, depends("a sixteenth of image_size"),
@@ -78,10 +82,12 @@ Rows augment_options() {
                    {"mixup_alpha"}}},
       {&O::cutmix, {"cutmix", B, Real{0, 100}, off(), "alpha of the Beta by which a rectangle comes from another image",
                     {"cutmix_alpha"}}},
-      {&O::mix_block, {"mix_block", B, Whole{1, augment::Mix::kMostRows}, depends("the largest up to 16 that divides the batch"),
+      {&O::mix_block, {"mix_block", B, Whole{1, augment::Mix::kMostRows},
+                       depends("the largest up to 16 that divides the batch"),
                        "rows among which mixup and cutmix find partners; must divide every rank's part of a batch"}},
   };
 }
+// clang-format on
 
 }  // namespace
 

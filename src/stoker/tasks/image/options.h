@@ -32,12 +32,12 @@ struct ImageOptions : ClassOptions, SamplingOptions {
   double zoom = 0;
   double shear = 0;  // degrees
   double jitter = 0;
-  double hue = 0;    // share of a turn
-  double grey = 0;   // share of images, as the next two
+  double hue = 0;   // share of a turn
+  double grey = 0;  // share of images, as the next two
   double blur = 0;
   double erase = 0;
-  double mixup = 0;   // alpha of a Beta
-  double cutmix = 0;  // likewise
+  double mixup = 0;            // alpha of a Beta
+  double cutmix = 0;           // likewise
   std::int64_t mix_block = 0;  // rows; 0: the largest that divides the batch
 };
 

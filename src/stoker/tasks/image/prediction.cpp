@@ -10,8 +10,8 @@
 #include "stoker/base/file.h"
 #include "stoker/data/decode/image_decode.h"
 #include "stoker/data/folder/folder_scan.h"
-#include "stoker/tasks/image/preprocessing.h"
 #include "stoker/tasks/image/card.h"
+#include "stoker/tasks/image/preprocessing.h"
 
 namespace stoker::tasks {
 namespace {

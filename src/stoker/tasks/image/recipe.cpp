@@ -141,7 +141,7 @@ ImageSetFacts look_at_images(const data::ImageSplit& split) {
 }
 
 std::vector<core::PlanRow> image_recipe(const ImageRecipeRequest& question, const ImageSetFacts& images,
-                                  std::int64_t train_samples, std::int64_t val_samples) {
+                                        std::int64_t train_samples, std::int64_t val_samples) {
   RecipeRows rows;
   const int image_size = question.image_size > 0 ? question.image_size : default_image_size(images);
   const bool small = image_size <= kSmallImage;
@@ -159,8 +159,7 @@ std::vector<core::PlanRow> image_recipe(const ImageRecipeRequest& question, cons
   rows.add("batch", batch, "at least 100 steps per epoch where the data allows it");
   rows.add("crop_pad", std::max(1, image_size / 16), "2 at 32 pixels, as in airbench (Jordan 2024)");
   rows.add("mix_block",
-           augment::mix_block(
-               std::clamp<std::int64_t>(train_samples, 1, question.batch > 0 ? question.batch : batch)),
+           augment::mix_block(std::clamp<std::int64_t>(train_samples, 1, question.batch > 0 ? question.batch : batch)),
            "the largest up to 16 that divides the batch");
   const bool adaptive = question.optimizer == "adam" || question.optimizer == "adamw" || model == "mlp";
   if (adaptive) {

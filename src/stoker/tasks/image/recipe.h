@@ -33,7 +33,7 @@ struct ImageRecipeRequest {
 };
 // Defaults with reasons: model, image_size, augment, batch, epochs, optimizer, lr, schedule, ...
 [[nodiscard]] std::vector<core::PlanRow> image_recipe(const ImageRecipeRequest& question, const ImageSetFacts& images,
-                                                std::int64_t train_samples, std::int64_t val_samples = 0);
+                                                      std::int64_t train_samples, std::int64_t val_samples = 0);
 
 // Whether a model of that name has batch norm, and so couples the samples of a batch.
 [[nodiscard]] bool couples_samples(const std::string& model);

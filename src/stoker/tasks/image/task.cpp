@@ -45,8 +45,8 @@ class ReadyImages final : public WithImages<ReadyTask> {
       fail<CheckpointError>(
           kWhere,
           "the data has {} classes now, the run was started with {}{}: {} cannot go on; train anew with weights={}",
-          files_.folder().classes.size(), classes.size(), classes.size() == files_.folder().classes.size() ? " of other names" : "",
-          run, run);
+          files_.folder().classes.size(), classes.size(),
+          classes.size() == files_.folder().classes.size() ? " of other names" : "", run, run);
     }
   }
 
@@ -79,7 +79,9 @@ class ReadyImages final : public WithImages<ReadyTask> {
     constexpr int kSamples = 16;
     return data::estimate_load_time(files_.folder().train, card_.pixels.channels, policy(), kSamples);
   }
-  [[nodiscard]] std::string sample_name(std::int64_t index) const override { return files_.folder().train.source->name(index); }
+  [[nodiscard]] std::string sample_name(std::int64_t index) const override {
+    return files_.folder().train.source->name(index);
+  }
   [[nodiscard]] std::vector<Exhibit> exhibits(Split split, const at::Tensor& verdicts,
                                               std::span<const std::int64_t> indices) const override {
     return image_exhibits(files_.of(split), verdicts, indices, card_);

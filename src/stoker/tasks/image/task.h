@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labelled images with a plan's options, or a trained model's card: what trains and evaluates image classifiers. Made by
-// the kind of task.
+// Labelled images with a plan's options, or a trained model's card: what trains and evaluates image classifiers. Made
+// by the kind of task.
 #pragma once
 
 #include <memory>

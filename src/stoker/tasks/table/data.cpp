@@ -25,8 +25,7 @@ constexpr double kTestShare = 0.2;  // of the rows, where no test file is given
 // A table of one column has no inputs: a separator that was asked for is the wrong one.
 void check_separator(const data::TableData& table, const fs::path& path, const TableTaskOptions& given) {
   if (table.columns.size() == 1 && given.sep != "auto") {
-    fail<DataError>(kWhere,
-                    "{}: has one column with sep={}, \"{}\"; remove sep=, or name what separates its columns",
+    fail<DataError>(kWhere, "{}: has one column with sep={}, \"{}\"; remove sep=, or name what separates its columns",
                     printable(path.native()), printable(given.sep), printable(table.columns.front().name));
   }
 }
@@ -56,7 +55,7 @@ void cut(TableFiles& files, const OpenOptions& options) {
   } else if (!options.whole) {
     files.test.rows = take(kTestShare, 1);
     files.findings.push_back(fmt::format("test: {} of the {} rows, seed {}; set test=FILE for your own test rows",
-                                    files.test.rows.size(), files.table.rows, options.seed));
+                                         files.test.rows.size(), files.table.rows, options.seed));
   }
   files.val.rows = take(options.whole ? 0 : options.val, 2);
   files.train.rows = std::move(rows);
@@ -111,7 +110,8 @@ class OpenTable final : public WithTable<OpenData> {
     const TableTaskOptions options = table_options().parse(own);
     check_sampling(options);
     if (options.regression && options.sampling != "uniform") {
-      fail<ConfigError>(kWhere, "sampling=balanced needs classes, {} is a number; remove it", printable(options.target));
+      fail<ConfigError>(kWhere, "sampling=balanced needs classes, {} is a number; remove it",
+                        printable(options.target));
     }
     LearnOptions learn;
     learn.target = options.target;
@@ -124,7 +124,8 @@ class OpenTable final : public WithTable<OpenData> {
          remarks_on(files_.table, files_.train.rows, {learn.leave_out, options.target, options.regression})) {
       files_.findings.push_back(fmt::format("{}; {}", remark.text, remark.advice));
     }
-    const nlohmann::json network = {{"hidden", options.hidden}, {"layers", options.layers}, {"dropout", options.dropout}};
+    const nlohmann::json network = {
+        {"hidden", options.hidden}, {"layers", options.layers}, {"dropout", options.dropout}};
     return ready_table(std::move(files_), options, std::move(encoding), network);
   }
   [[nodiscard]] std::unique_ptr<ReadyTask> adopt(const nlohmann::json& card) && override {

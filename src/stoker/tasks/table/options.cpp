@@ -21,6 +21,7 @@ constexpr auto B = core::OptionGroup::kBehaviour;
 
 bool non_empty(std::string_view text) { return !text.empty(); }
 
+// clang-format off: a row per option
 Rows column_options() {
   return {
       {&O::target, {"target", B, Text{"a column's name", non_empty}, depends("must be set"), "the column to predict",
@@ -52,6 +53,7 @@ Rows network_options() {
                      "share of hidden values to drop in training"}},
   };
 }
+// clang-format on
 
 }  // namespace
 

@@ -14,8 +14,8 @@
 namespace stoker::tasks {
 
 struct TableTaskOptions : ClassOptions, SamplingOptions {
-  std::string target;       // a column's name
-  std::string test;         // a table; empty: none
+  std::string target;  // a column's name
+  std::string test;    // a table; empty: none
   std::string sep = "auto";
   bool header = true;
   bool regression = false;  // by the target's values where it is not asked for

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The defaults of the tabular task that depend on the target and the number of rows. Called by the table task; no state.
+// The defaults of the tabular task that depend on the target and the number of rows. Called by the table task; no
+// state.
 #pragma once
 
 #include <cstdint>

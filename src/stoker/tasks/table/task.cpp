@@ -32,7 +32,8 @@ class ReadyTable final : public WithTable<ReadyTask> {
 
   void check_same(const nlohmann::json& card, const std::string& run) const override {
     if (to_json(encoding_from_json(card)) != to_json(encoding_)) {
-      fail<CheckpointError>(kWhere, "the table's columns or training rows changed since {} was started; train again", run);
+      fail<CheckpointError>(kWhere, "the table's columns or training rows changed since {} was started; train again",
+                            run);
     }
   }
   [[nodiscard]] std::unique_ptr<NetworkTrainable> make_model(const ModelRequest& request) const override {
@@ -126,7 +127,7 @@ std::unique_ptr<ReadyTask> ready_table(TableFiles files, TableTaskOptions option
 }
 
 std::unique_ptr<NetworkTrainable> make_table_model(const ModelRequest& request, const TableEncoding& encoding,
-                                                const nlohmann::json& network_card, TableModelOptions options) {
+                                                   const nlohmann::json& network_card, TableModelOptions options) {
   models::TabularMlpOptions network;
   network.numbers = number_width(encoding);
   for (const CategoryColumn& each : encoding.categories) {

@@ -16,6 +16,7 @@ using Rows = std::vector<core::OptionRow<O>>;
 constexpr auto B = core::OptionGroup::kBehaviour;
 constexpr auto P = core::OptionGroup::kPerformance;
 
+// clang-format off: a row per option
 Rows network_options() {
   return {
       {&O::tokenizer, {"tokenizer", B,
@@ -51,6 +52,7 @@ Rows sample_options() {
                           "draw from that many likeliest tokens; 0: from all", {"top_k"}}},
   };
 }
+// clang-format on
 
 }  // namespace
 

@@ -30,7 +30,7 @@ at::Tensor token_bytes(const data::Tokenizer& tokenizer) {
 }
 
 std::unique_ptr<NetworkTrainable> make_text_model(const ModelRequest& request, models::GptOptions network,
-                                                std::int64_t loss_chunk, const data::Tokenizer& tokenizer) {
+                                                  std::int64_t loss_chunk, const data::Tokenizer& tokenizer) {
   network.seed = request.seed;
   network.open_head = loss_chunk > 0;
   return std::make_unique<TextModel>(models::make_gpt(network), TextModelOptions{loss_chunk, token_bytes(tokenizer)});
@@ -80,7 +80,8 @@ class ReadyText final : public WithText<ReadyTask> {
     return std::make_unique<data::TokenWindows>(std::move(options));
   }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override {
-    return fmt::format("{}, about token {}", printable(files_.path.filename().native()), index * files_.network.context);
+    return fmt::format("{}, about token {}", printable(files_.path.filename().native()),
+                       index * files_.network.context);
   }
   [[nodiscard]] std::vector<Exhibit> samples(NetworkTrainable& model, std::int64_t step) const override;
   [[nodiscard]] nlohmann::json card() const override {

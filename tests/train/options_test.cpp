@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options: every number refuses nan, negatives, zero where it means nothing, and absurd values; every text refuses what
-// it does not know, with the nearest name; and a plan survives its file to the letter.
-#include "stoker/train/settings.h"
+// Options and plans: every number refuses nan, negatives, zero where it means nothing, and absurd values; every text
+// refuses what it does not know, with the nearest name; and a plan survives its file to the letter.
+#include "stoker/train/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
+#include "stoker/train/plan_options.h"
 
 namespace stoker::train {
 namespace {
@@ -26,14 +27,14 @@ std::string refusal(std::string_view key, std::string_view value) {
 }
 
 TEST(Options, EveryNumberRefusesNonsense) {
-  for (const Setting& each : settings()) {
-    if (each.values.find("...") == std::string::npos && each.key != "time") {
+  for (const core::Option& each : plan_options().options()) {
+    if (!std::holds_alternative<core::Whole>(each.type) && !std::holds_alternative<core::Real>(each.type) &&
+        !std::holds_alternative<core::Duration>(each.type)) {
       continue;  // not a number
     }
     for (const char* nonsense :
          {"nan", "-nan", "inf", "-1", "1e400", "99999999999999999999", "", " 1", "1 ", "1,5", "0x10", "ten", "1.5.2"}) {
-      EXPECT_THAT(refusal(each.key, nonsense), HasSubstr(std::string(each.key) + " must be"))
-          << each.key << "=" << nonsense;
+      EXPECT_THAT(refusal(each.key, nonsense), HasSubstr(each.key + " must be")) << each.key << "=" << nonsense;
     }
   }
   for (const char* positive : {"epochs", "batch", "microbatch", "intra_op", "lr", "lr_batch", "optimizer.eps"}) {
@@ -53,11 +54,33 @@ TEST(Options, NamesTheNearestKeyAndValue) {
   EXPECT_THROW(options.set_assignment("=3"), ConfigError);
 }
 
+// Someone who comes from another tool uses its names.
+TEST(Options, KnowOtherToolsNames) {
+  for (const auto& [theirs, ours] : std::map<std::string, std::string>{{"learning_rate", "lr"},
+                                                                       {"num_workers", "threads"},
+                                                                       {"wd", "weight_decay"},
+                                                                       {"amp", "precision"},
+                                                                       {"batch_size", "batch"}}) {
+    EXPECT_THAT(refusal(theirs, "1"), HasSubstr("did you mean \"" + ours + "\"?")) << theirs;
+  }
+}
+
+// Two options that answer to one name would make the hint a matter of their order.
+TEST(Options, OtherNamesBelongToOneOption) {
+  std::map<std::string, std::string> owner;
+  for (const core::Option& each : plan_options().options()) {
+    for (const std::string& name : each.also) {
+      EXPECT_TRUE(owner.emplace(name, each.key).second) << name << " is " << each.key << " and " << owner[name];
+      EXPECT_EQ(core::find_option(plan_options().options(), name), nullptr) << name << " is an option itself";
+    }
+  }
+}
+
 TEST(Options, TakesUnitsAndAuto) {
   Options options;
   options.set("time", "1.5h");
   Plan plan;
-  setting("time").parse(plan, options.find("time")->value);
+  set_value(plan, "time", options.find("time")->value);
   EXPECT_EQ(plan.time, 5400);
   options.set("batch", "32");
   options.set("batch", "auto");
@@ -65,14 +88,12 @@ TEST(Options, TakesUnitsAndAuto) {
 }
 
 TEST(Options, TakeWhatTasksBring) {
-  Options options({{"context", "1 ... 9", "4", "characters", [](std::string_view text) {
-                      if (text != "7") {
-                        fail<ConfigError>("test", "context must be 7");
-                      }
-                    }}});
+  Options options({{.key = "context", .type = core::Whole{1, 3}, .help = "of one task"},
+                   {.key = "context", .type = core::Whole{7, 7}, .help = "of another"}});
   options.set("context", "7");
   options.set("batch", "3");
   EXPECT_EQ(options.own_values(), (core::TaskValues{{"context", "7"}}));
+  options.set("context", "3");  // one of the tasks allows it; the task that is chosen checks it again
   EXPECT_THROW(options.set("context", "8"), ConfigError);
   options.set("context", "auto");
   EXPECT_TRUE(options.own_values().empty());
@@ -90,11 +111,8 @@ Plan valid_plan() {
   const std::map<std::string_view, std::string_view> values = {
       {"task", "x"},        {"model", "cnn"}, {"lr", "0.1"}, {"batch", "7"}, {"warmup", "0.30000000000000004"},
       {"lr_scale", "sqrt"}, {"tf32", "off"}};
-  for (const Setting& each : settings()) {
-    const auto given = values.find(each.key);
-    if (given != values.end()) {
-      each.parse(plan, given->second);
-    }
+  for (const auto& [key, value] : values) {
+    set_value(plan, key, value);
   }
   for (const auto& [key, value] : std::map<std::string_view, std::string_view>{{"epochs", "3"},
                                                                                {"lr_batch", "64"},
@@ -108,7 +126,7 @@ Plan valid_plan() {
                                                                                {"intra_op", "2"},
                                                                                {"layout", "channels_last"},
                                                                                {"tail", "keep"}}) {
-    setting(key).parse(plan, value);
+    set_value(plan, key, value);
   }
   return plan;
 }
@@ -127,22 +145,30 @@ TEST(Plan, SurvivesItsFile) {
   EXPECT_EQ(back.notes.at("context").origin, core::Origin::kConfig);
 }
 
-// A run of a version that did not know a setting yet did what its field begins with.
-TEST(Plan, OfAnOlderVersionIsRead) {
+TEST(Plan, OfAnOlderFormatNamesTheVersionThatReadsIt) {
   nlohmann::json older = nlohmann::json::parse(plan_to_json(valid_plan()));
-  EXPECT_EQ(older["plan"].erase("schedule_steps"), 1U);
-  EXPECT_EQ(plan_from_json(older.dump()).schedule_steps, 0);
-  older["plan"].erase("schedule");
-  EXPECT_THROW((void)plan_from_json(older.dump()), ConfigError);
+  older["format"] = 1;
+  try {
+    (void)plan_from_json(older.dump());
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("Stoker 0.1 reads it"));
+  }
+}
+
+TEST(Plan, RefusesAMissingValue) {
+  nlohmann::json plan = nlohmann::json::parse(plan_to_json(valid_plan()));
+  EXPECT_EQ(plan["plan"].erase("schedule_steps"), 1U);
+  EXPECT_THROW((void)plan_from_json(plan.dump()), ConfigError);
 }
 
 TEST(Plan, RefusesForeignFiles) {
   EXPECT_THROW((void)plan_from_json("{"), ConfigError);
   EXPECT_THROW((void)plan_from_json("{}"), ConfigError);
-  EXPECT_THROW((void)plan_from_json(R"({"format": 1, "plan": {}})"), ConfigError);
   EXPECT_THROW((void)plan_from_json(R"({"format": 2, "plan": {}})"), ConfigError);
+  EXPECT_THROW((void)plan_from_json(R"({"format": 3, "plan": {}})"), ConfigError);
   EXPECT_THROW(
-      (void)plan_from_json(R"({"format": 1, "plan": {"bogus": {"value": "1", "origin": "default", "reason": ""}}})"),
+      (void)plan_from_json(R"({"format": 2, "plan": {"bogus": {"value": "1", "origin": "default", "reason": ""}}})"),
       ConfigError);
 }
 

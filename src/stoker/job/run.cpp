@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/run.h"
+
+#include <utility>
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/device/process_facts.h"
+#include "stoker/device/throttled_memory.h"
+#include "stoker/io/loggers/cut_metrics.h"
+#include "stoker/io/loggers/metrics_csv.h"
+#include "stoker/io/loggers/metrics_jsonl.h"
+#include "stoker/io/loggers/tensorboard.h"
+#include "stoker/io/report/report.h"
+#include "stoker/job/judge.h"
+#include "stoker/job/machine_record.h"
+#include "stoker/job/process.h"
+#include "stoker/job/run_schedule.h"
+#include "stoker/observe/feeding.h"
+#include "stoker/observe/slow_steps.h"
+#include "stoker/train/evaluate.h"
+#include "stoker/train/feed_watch.h"
+#include "stoker/train/resolve.h"
+
+namespace stoker::job {
+namespace {
+
+void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> sinks, const RunFolder& run,
+               const train::Plan& plan) {
+  bus.add(std::make_unique<io::MetricsCsv>(run.path()), /*awaited=*/true);
+  bus.add(std::make_unique<io::MetricsJsonl>(run.path()), /*awaited=*/true);
+  if (plan.tensorboard != "off") {
+    bus.add(std::make_unique<io::TensorBoardLog>(run.path()));
+  }
+  if (plan.device == "cpu") {
+    bus.add(std::make_unique<observe::SlowSteps>(bus, plan.intra_op, device::involuntary_switches));
+  }
+  for (auto& sink : sinks) {
+    bus.add(std::move(sink));
+  }
+}
+
+std::string outcome_name(train::LoopEnd end) {
+  switch (end) {
+    case train::LoopEnd::kDone: return "done";
+    case train::LoopEnd::kStopped: return "stopped";
+    case train::LoopEnd::kEarlyStop: return "early_stop";
+    case train::LoopEnd::kTimeUp: return "time_up";
+  }
+  return "";
+}
+
+// For the report: what data waited for over the whole run.
+void tell_if_starved(const core::Fed& fed, io::EventBus& bus) {
+  const observe::Feeding feeding = observe::explain(fed);
+  if (feeding.late && !feeding.stage.empty()) {
+    bus.emit(core::Finding{feeding.words});
+  }
+}
+
+}  // namespace
+
+Run::Run(Setup& setup, const RunFolder& folder, std::optional<io::Checkpoint> resumed,
+         std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop)
+    : setup_(setup),
+      folder_(folder),
+      stop_(stop),
+      session_(setup),
+      last_step_(begin(std::move(resumed))),
+      schedule_(schedule_of(setup.plan, last_step_)),
+      ring_(setup.device, session_.step().scalar_names().size()),
+      checkpoints_(folder, setup, session_, bus_),
+      listener_(setup, folder, bus_, session_.progress().step),
+      memory_bytes_(device::throttled_memory(setup.device)),
+      seconds_before_(session_.progress().seconds) {
+  add_sinks(bus_, std::move(sinks), folder, setup.plan);
+  if (setup.task->size(tasks::Split::kVal) > 0) {
+    validation_ = std::make_unique<SplitEvaluation>(setup, session_, tasks::Split::kVal);
+  }
+}
+
+// The state of the checkpoint, if there is one, and the last step of the run.
+std::int64_t Run::begin(std::optional<io::Checkpoint> resumed) {
+  if (resumed) {
+    session_.load(*resumed);
+    io::cut_metrics(folder_.path(), session_.progress().step, session_.progress().evaluated_step);
+  }
+  record_machine(folder_.path(), setup_.device, session_.progress().step);
+  return train::total_steps(setup_.plan, setup_.task->size(tasks::Split::kTrain));
+}
+
+Outcome Run::train(const std::string& remark) {
+  announce(remark);
+  Outcome outcome;
+  try {
+    outcome = typed([&] { return train_and_test(); });
+  } catch (const std::exception& error) {
+    bus_.emit(core::RunFinished{session_.progress().step, "failed", error.what(), session_.progress().seconds});
+    write_report();
+    throw;
+  }
+  const std::string text =
+      outcome.undone.empty() ? "" : fmt::format("{} is not done; a resume begins with it", outcome.undone);
+  bus_.emit(core::RunFinished{outcome.step, outcome_name(outcome.end), text, outcome.seconds});
+  write_report();
+  return outcome;
+}
+
+void Run::announce(const std::string& remark) {
+  const train::Plan& plan = setup_.plan;
+  const std::int64_t epoch_steps = train::steps_per_epoch(plan, setup_.task->size(tasks::Split::kTrain));
+  const std::int64_t epochs = (last_step_ + epoch_steps - 1) / epoch_steps;  // steps= may overrule epochs=
+  bus_.emit(core::RunStarted{.folder = folder_.path().native(),
+                             .title = run_title(setup_),
+                             .plan = plan.rows(),
+                             .scalars = session_.step().scalar_names(),
+                             .epochs = epochs,
+                             .steps_per_epoch = epoch_steps,
+                             .first_step = session_.progress().step,
+                             .last_step = last_step_});
+  for (const std::string& finding : setup_.task->findings()) {
+    bus_.emit(core::Finding{finding});
+  }
+  if (!remark.empty()) {
+    bus_.emit(core::Finding{remark});
+  }
+}
+
+// The loop, then the test split with the best weights, unless it was stopped.
+Outcome Run::train_and_test() {
+  const train::Progress& progress = session_.progress();
+  const auto source = setup_.training_source(progress.position);  // now that the sinks hear of unreadable samples
+  train::FeedWatch feed(*source, bus_);
+  const train::LoopParts parts{.source = *source,
+                               .step = session_.step(),
+                               .progress = session_.progress(),
+                               .scalars = ring_,
+                               .events = bus_,
+                               .feed = feed,
+                               .owner = *this};
+  Outcome outcome;
+  outcome.end = train::run_loop(parts, setup_.plan, last_step_);
+  tell_if_starved(feed.total(progress.step), bus_);
+  outcome.best = checkpoints_.best();
+  if (outcome.end != train::LoopEnd::kStopped) {
+    test_best(outcome);
+  } else if (validates() && train::owes_evaluation(progress, setup_.plan, last_step_)) {
+    outcome.undone = fmt::format("the validation after step {}", progress.step);
+  }
+  outcome.step = progress.step;
+  outcome.seconds = progress.seconds;
+  return outcome;
+}
+
+// An interruption leaves the run where it can be resumed.
+void Run::test_best(Outcome& outcome) {
+  auto metrics = judge_best(folder_.path(), setup_, session_.progress(), bus_, [this] { return gives_up(); });
+  if (metrics) {
+    outcome.test = std::move(*metrics);
+  } else if (stop_) {
+    outcome.end = train::LoopEnd::kStopped;
+    outcome.undone = "the evaluation of the best checkpoint";
+  } else {
+    bus_.emit(
+        core::Finding{fmt::format("time= was up before the best checkpoint was evaluated; `stoker eval {}` does that",
+                                  printable(folder_.path().native()))});
+  }
+}
+
+// The run's page, from what the logs have by now. A failure here does not end the run.
+void Run::write_report() {
+  try {
+    bus_.flush();
+    io::write_report(folder_.path());
+  } catch (const Error& error) {
+    bus_.emit(core::Finding{fmt::format("this run has no report.html: {}", error.what())});
+  }
+}
+
+double Run::lr(std::int64_t step) {
+  listener_.at_step(step);
+  return optim::lr_at(schedule_, step);
+}
+
+std::vector<core::MetricValue> Run::evaluate() {
+  const std::int64_t size = setup_.task->size(tasks::Split::kVal);
+  return validation_->run({bus_, {session_.progress().step, "val", 0, size}, [this] { return gives_up(); }});
+}
+
+void Run::show() { write_exhibits(session_.samples(), folder_.path(), session_.progress().step, bus_); }
+
+bool Run::gives_up() const {
+  return stop_ || train::too_late_to_evaluate(setup_.plan, seconds_before_ + watch_.seconds());
+}
+
+}  // namespace stoker::job

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of Job::train: the session with its event bus, checkpoints and sources, which owns the training loop, then
+// tests the best checkpoint and writes the report. One thread; stop may be set from anywhere.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stoker/base/clock.h"
+#include "stoker/device/scalar_ring.h"
+#include "stoker/io/checkpoint/store.h"
+#include "stoker/io/event_bus.h"
+#include "stoker/job/job.h"
+#include "stoker/job/run_checkpoints.h"
+#include "stoker/job/run_folder.h"
+#include "stoker/job/session.h"
+#include "stoker/job/setup.h"
+#include "stoker/job/source_listener.h"
+#include "stoker/job/split_evaluation.h"
+#include "stoker/optim/schedule.h"
+#include "stoker/train/loop.h"
+
+namespace stoker::job {
+
+class Run final : private train::LoopOwner {
+ public:
+  // resumed: the checkpoint to continue from; none: a fresh run. sinks: besides the folder's own logs.
+  Run(Setup& setup, const RunFolder& folder, std::optional<io::Checkpoint> resumed,
+      std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop);
+
+  // Trains to the end, tests, reports. remark: a finding on how the run continues; empty: none. Errors are typed; the
+  // sinks hear of them, and the report is written, before they leave.
+  [[nodiscard]] Outcome train(const std::string& remark);
+
+ private:
+  // What the loop asks of it.
+  double lr(std::int64_t step) override;
+  bool validates() const override { return validation_ != nullptr; }
+  std::vector<core::MetricValue> evaluate() override;
+  void show() override;
+  void save(const char* kind) override { checkpoints_.save(kind); }
+  void rescue() override { checkpoints_.rescue(); }
+  std::string sample_name(std::int64_t index) const override { return setup_.task->sample_name(index); }
+  std::int64_t memory_bytes() override { return memory_bytes_(); }
+  bool stop_requested() const override { return stop_; }
+
+  std::int64_t begin(std::optional<io::Checkpoint> resumed);
+  void announce(const std::string& remark);
+  Outcome train_and_test();
+  void test_best(Outcome& outcome);
+  void write_report();
+  // Nobody waits for metrics any more: the run was stopped, or its time is up.
+  [[nodiscard]] bool gives_up() const;
+
+  Setup& setup_;
+  const RunFolder& folder_;
+  const std::atomic<bool>& stop_;
+  Session session_;
+  std::int64_t last_step_;
+  optim::ScheduleOptions schedule_;
+  device::ScalarRing ring_;
+  io::EventBus bus_;
+  RunCheckpoints checkpoints_;
+  SourceListener listener_;
+  std::unique_ptr<SplitEvaluation> validation_;  // null: no validation split
+  std::function<std::int64_t()> memory_bytes_;
+  Stopwatch watch_;
+  double seconds_before_;  // of the run, in earlier sessions
+};
+
+}  // namespace stoker::job
