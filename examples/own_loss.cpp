@@ -97,7 +97,7 @@ int main(int argc, char** argv) try {
   const std::int64_t steps = argc > 2 ? std::atoll(argv[2]) : 500;
   FewLabels model, twin;
   const optim::OptimizerOptions sgd{.name = "sgd"};
-  train::Step step(model, sgd, {.clip = 1}), step_in_parts(twin, sgd, {.microbatch = 7, .clip = 1});
+  train::Step step(model, sgd, {.clip = 1}), step_in_parts(twin, sgd, {.clip = 1});
 
   data::ImageLoader source(images(folder.train));
   for (std::int64_t number = 0; number < steps;) {
@@ -109,7 +109,7 @@ int main(int argc, char** argv) try {
     step.compute(*batch, number);
     step.commit(/*lr=*/0.02);
     if (number < 20) {
-      step_in_parts.compute(*batch, number);
+      step_in_parts.compute(*batch, number, /*microbatch=*/7);
       step_in_parts.commit(0.02);
     }
     if (number == 19) {

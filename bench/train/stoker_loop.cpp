@@ -98,6 +98,7 @@ class StokerLoop final : public Loop {
                .scalars = ring_,
                .events = bus_,
                .feed = feed_,
+               .ranks = ranks_,
                .owner = owner_} {
     plan_.device = made.options.device.is_cpu() ? "cpu" : "cuda";
     plan_.save_every = std::numeric_limits<std::int64_t>::max();

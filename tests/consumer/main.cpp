@@ -79,11 +79,11 @@ int main(int argc, char** argv) {
   const auto sgd = optim::make_optimizer({.name = "sgd", .weight_decay = 0, .momentum = 0.9}, line.parameters());
   precision::GradScaler scaler({.scaling = false}, at::kCPU);
   core::SingleRank ranks;
-  train::Step step({line, *sgd, scaler, ranks}, {.microbatch = 5});  // 5 + 5 + 2 samples, or 4 + 4 + 4
+  train::Step step({line, *sgd, scaler, ranks}, {});
   data::TensorSource source = points();
   for (std::int64_t number = 0; number < 25;) {
     if (const std::optional<core::Batch> batch = source.next()) {
-      step.compute(*batch, number++);
+      step.compute(*batch, number++, /*microbatch=*/5);  // 5 + 5 + 2 samples, or 4 + 4 + 4
       step.commit(0.05);
     }
   }

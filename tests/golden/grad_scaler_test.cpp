@@ -34,7 +34,7 @@ void check_injected(const std::string& optimizer, at::ScalarType dtype, const st
   int skipped = 0;
   for (int step = 0; step < rows.size(0); ++step) {
     SCOPED_TRACE(step);
-    training.step.compute(small_batch(step, dtype), step);
+    training.compute(small_batch(step, dtype), step);
     if (const auto found = kOverflows.find(step); found != kOverflows.end()) {
       inject(training, found->second);
       ++skipped;

@@ -30,7 +30,7 @@ void check_run(const std::string& optimizer, const std::string& schedule, at::Sc
   Training training(optimizer, dtype, microbatch);
   const optim::ScheduleOptions rates = schedule_options(schedule, peak_lr(optimizer));
   for (int step = 0; step < kSteps; ++step) {
-    training.step.compute(small_batch(step, dtype), step);
+    training.compute(small_batch(step, dtype), step);
     training.step.commit(optim::lr_at(rates, step));
     constexpr double kFloat32Digits = 1e-5;  // of what a step reports, in float32
     for (const char* scalar : {"loss", "grad_norm"}) {
@@ -98,7 +98,7 @@ TEST(GoldenSteps, AdamFromAWarmSecondMoment) {
       Training training(optimizer, dtype);
       restore(training, steps_file()[optimizer + ".warm.0"], moments);
       for (int step = 0; step < kSteps; ++step) {
-        training.step.compute(small_batch(step, dtype), step);
+        training.compute(small_batch(step, dtype), step);
         training.step.commit(peak_lr(optimizer));
         if (step == 0 || step == kSteps - 1) {
           training.expect(steps_file()[optimizer + ".warm." + std::to_string(step + 1)], tolerance(dtype), moments);

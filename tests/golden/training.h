@@ -102,13 +102,16 @@ inline optim::OptimizerOptions optimizer_options(const std::string& name) {
 inline double peak_lr(const std::string& optimizer) { return optimizer.starts_with("adam") ? 0.02 : 0.1; }
 
 struct Training {
-  Training(const std::string& name, at::ScalarType dtype, std::int64_t microbatch = 0,
+  Training(const std::string& name, at::ScalarType dtype, std::int64_t its_microbatch = 0,
            const precision::GradScalerOptions& scaling = {.scaling = false})
       : model(dtype),
         optimizer(optim::make_optimizer(optimizer_options(name), model.parameters())),
         scaler(scaling, at::kCPU),
         ema(model.parameters(), model.norm_buffers(), kEmaDecay),
-        step({model, *optimizer, scaler, ranks, &ema}, {.microbatch = microbatch, .clip = kClip}) {}
+        step({model, *optimizer, scaler, ranks, &ema}, {.clip = kClip}),
+        microbatch(its_microbatch) {}
+
+  void compute(const core::Batch& batch, std::int64_t number) { step.compute(batch, number, microbatch); }
 
   [[nodiscard]] double scalar(const std::string& name) const {
     const auto column = std::ranges::find(step.scalar_names(), name) - step.scalar_names().begin();
@@ -163,6 +166,7 @@ struct Training {
   precision::GradScaler scaler;
   optim::Ema ema;
   train::Step step;
+  std::int64_t microbatch;
 };
 
 }  // namespace stoker::golden

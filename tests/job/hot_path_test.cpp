@@ -90,6 +90,7 @@ struct Rig {
     Plan plan;
     plan.device = "cpu";
     plan.skip_limit = 10;
+    plan.microbatch = microbatch;
     owner.rate = 1e-3;
     FeedWatch feed(source, events);
     const LoopParts parts{.source = source,
@@ -98,6 +99,7 @@ struct Rig {
                           .scalars = ring,
                           .events = events,
                           .feed = feed,
+                          .ranks = ranks,
                           .owner = owner};
     return run_loop(parts, plan, steps);
   }
@@ -111,6 +113,7 @@ struct Rig {
   Progress progress;
   device::ScalarRing ring;
   testing::ToyOwner owner;
+  std::int64_t microbatch = 0;
 };
 
 // Without the host's short ways, as on a GPU. With them, item() is never called either.
@@ -125,8 +128,8 @@ TEST_P(HotPathOfOperators, NeitherLossNorClippingNorEmaWaitForTheDevice) {
   const auto model = small_classifier();
   StepOptions options;
   options.clip = 1;
-  options.microbatch = 2;
   Rig rig(*model, options);
+  rig.microbatch = 2;
   Repeating source(image_batch);
   Counting events;
   rig.run(source, events, 2);  // whatever is done once is done now

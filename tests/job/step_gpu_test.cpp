@@ -39,7 +39,6 @@ Trained train(c10::Device device, at::ScalarType autocast) {
   optim::Ema ema(model.parameters(), model.norm_buffers(), 0.9);
   StepOptions step_options;
   step_options.clip = 1;
-  step_options.microbatch = 4;
   step_options.autocast = autocast;
   Step step({model, *optimizer, scaler, ranks, &ema}, step_options);
 
@@ -48,7 +47,7 @@ Trained train(c10::Device device, at::ScalarType autocast) {
     core::Batch batch({0, number}, {0, 1, 2, 3, 4, 5, 6, 7});
     batch.set("image", at::arange(8 * 8 * 8 * 3).mul(97 + number).remainder(251).to(at::kByte).reshape({8, 8, 8, 3}));
     batch.set("target", at::arange(8).remainder(3));
-    step.compute(device::move_batch(std::move(batch), device), number);
+    step.compute(device::move_batch(std::move(batch), device), number, 4);
     if (number == 2) {
       model.parameters().front().tensor.grad().fill_(std::numeric_limits<float>::infinity());
     }

@@ -92,7 +92,7 @@ TEST(Network, TheChainIsTheNetwork) {
     values = network->forward_segment(segment, std::move(values));
   }
   EXPECT_TRUE(values[0].equal(network->forward(make_images())));
-  EXPECT_EQ(network->segment_name(network->segments() - 1), "head");
+  EXPECT_EQ(network->segment(network->segments() - 1).name, "head");
 }
 
 TEST(Network, FrozenSegmentsStayAsTheyAre) {
@@ -101,7 +101,7 @@ TEST(Network, FrozenSegmentsStayAsTheyAre) {
   const auto before = copy_of(*network);
   network->forward(make_images()).sum().backward();
   for (const core::Parameter& parameter : network->parameters()) {
-    EXPECT_EQ(parameter.tensor.grad().defined(), parameter.segment >= 2) << parameter.name;
+    EXPECT_EQ(parameter.tensor.grad().defined(), parameter.segments.front() >= 2) << parameter.name;
   }
   for (const core::NamedTensor& buffer : network->buffers()) {
     const bool frozen = buffer.name.starts_with("stem") || buffer.name.starts_with("layer1");

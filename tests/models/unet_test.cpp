@@ -54,7 +54,7 @@ TEST(Unet, TheChainIsTheNetworkAndItsSkipsPass) {
   ASSERT_EQ(network->segments(), 6);
   for (int segment = 0; segment < network->segments(); ++segment) {
     stack = network->forward_segment(segment, std::move(stack));
-    EXPECT_EQ(network->segment_name(segment), sizes[segment].first);
+    EXPECT_EQ(network->segment(segment).name, sizes[segment].first);
     EXPECT_EQ(stack.size(), sizes[segment].second) << segment;
   }
   EXPECT_TRUE(stack[0].equal(network->forward(make_images())));

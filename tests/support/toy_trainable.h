@@ -31,7 +31,7 @@ class ToyTrainable : public core::Trainable {
       at::Tensor value =
           at::arange(numel, at::TensorOptions(at::kDouble)).mul(0.7).sin().mul(0.5).reshape(shape).to(dtype);
       value.set_requires_grad(true);
-      parameters_.push_back({name, value, role, 0});
+      parameters_.push_back({name, value, role});
     };
     make("hidden.weight", {8, 6}, core::Role::kLinear);
     make("hidden.bias", {8}, core::Role::kBias);

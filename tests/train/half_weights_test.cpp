@@ -54,13 +54,14 @@ core::Batch rows(const at::Tensor& x) {
 }
 
 // What w has moved by after a step of plain SGD: of half weights, their master.
-at::Tensor moved(const at::Tensor& x, at::ScalarType dtype, double loss_weight, StepOptions options, double lr) {
+at::Tensor moved(const at::Tensor& x, at::ScalarType dtype, double loss_weight, StepOptions options, double lr,
+                 std::int64_t microbatch = 0) {
   Line line(x.size(1), loss_weight);
   if (dtype != at::kFloat) {
     precision::convert_to_half(line.parameters(), dtype);
   }
   Step step(line, {.name = "sgd", .weight_decay = 0, .momentum = 0}, options);
-  step.compute(rows(x), 0);
+  step.compute(rows(x), 0, microbatch);
   step.commit(lr);
   core::State state;
   step.save_state(state);
@@ -83,7 +84,7 @@ TEST(HalfWeights, MicrobatchesAddUpInFloat32) {
   at::Tensor x = at::ones({64, 3});
   x[0].fill_(2048);
   for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16}) {
-    const at::Tensor half = moved(x, dtype, 1, {.microbatch = 1, .autocast = at::kFloat}, 0x1p-12);
+    const at::Tensor half = moved(x, dtype, 1, {.autocast = at::kFloat}, 0x1p-12, /*microbatch=*/1);
     const at::Tensor twin = moved(x, at::kFloat, 1, {}, 0x1p-12);
     EXPECT_TRUE(half.equal(twin)) << c10::toString(dtype) << half << twin;
   }

@@ -125,6 +125,7 @@ struct Rig {
                           .scalars = ring,
                           .events = events,
                           .feed = feed,
+                          .ranks = ranks,
                           .owner = owner};
     const LoopEnd end = run_loop(parts, plan, last_step);
     fed = feed.total(progress.step);
@@ -355,12 +356,14 @@ TEST(Loop, WaitingForTheDeviceIsNoLogging) {
   double time = 0;
   FeedWatch feed(source, events, [&] { return time; });
   testing::ToyOwner owner;
+  core::SingleRank ranks;
   const LoopParts parts{.source = source,
                         .step = step,
                         .progress = progress,
                         .scalars = ring,
                         .events = events,
                         .feed = feed,
+                        .ranks = ranks,
                         .owner = owner};
   SkipWatch skips(parts, 10, /*lag=*/1);
   feed.start();

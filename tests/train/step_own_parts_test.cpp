@@ -16,7 +16,7 @@ const optim::OptimizerOptions kSgd{.name = "sgd", .weight_decay = 0.01, .momentu
 
 void take(Step& step, std::int64_t first, std::int64_t last) {
   for (std::int64_t number = first; number < last; ++number) {
-    step.compute(toy_batch(8, at::kDouble, number * 8), number);
+    step.compute(toy_batch(8, at::kDouble, number * 8), number, /*microbatch=*/3);
     step.commit(0.1);
   }
 }
@@ -29,11 +29,11 @@ void expect_equal(const ToyTrainable& a, const ToyTrainable& b) {
 
 TEST(StepWithOwnParts, StepsAsOneThatIsHandedThem) {
   ToyTrainable model, twin;
-  Step step(model, kSgd, {.microbatch = 3, .clip = 0.5});
+  Step step(model, kSgd, {.clip = 0.5});
   const auto optimizer = optim::make_optimizer(kSgd, twin.parameters());
   precision::GradScaler scaler({.scaling = false}, at::kCPU);
   core::SingleRank ranks;
-  Step handed({twin, *optimizer, scaler, ranks}, {.microbatch = 3, .clip = 0.5});
+  Step handed({twin, *optimizer, scaler, ranks}, {.clip = 0.5});
   take(step, 0, 5);
   take(handed, 0, 5);
   expect_equal(model, twin);

@@ -97,10 +97,8 @@ TEST(Step, AccumulationEqualsTheWholeBatchForEveryMicrobatch) {
       const core::Batch batch = toy_batch(13, dtype);  // 13 has only uneven tails
       const auto expected = reference_gradients(dtype, batch, class_weights);
       for (const std::int64_t microbatch : {13, 12, 7, 5, 4, 3, 2, 1}) {
-        StepOptions options;
-        options.microbatch = microbatch;
-        Rig rig(dtype, options, class_weights);
-        rig.step->compute(batch, 0);
+        Rig rig(dtype, {}, class_weights);
+        rig.step->compute(batch, 0, microbatch);
         expect_close(rig.gradients(), expected, dtype == at::kDouble ? 1e-12 : 1e-5);
       }
     }
@@ -118,11 +116,10 @@ TEST(Step, ClippingUsesTheNormOfTheWholeGradient) {
   const double limit = norm / 3;
   for (const std::int64_t microbatch : {13, 4}) {
     StepOptions options;
-    options.microbatch = microbatch;
     options.clip = limit;
     Rig rig(at::kDouble, options);
     const auto before = rig.weights();
-    rig.step->compute(batch, 0);
+    rig.step->compute(batch, 0, microbatch);
     rig.step->commit(1.0);  // plain sgd on the first step: weights move by the clipped gradient
     std::vector<at::Tensor> moved, expected;
     for (std::size_t i = 0; i < raw.size(); ++i) {
@@ -180,7 +177,6 @@ TEST_P(StepAsOnAGpu, ComputesWhatTheHostComputes) {
   for (const bool scaling : {false, true}) {
     StepOptions options;
     options.clip = 0.5;
-    options.microbatch = 3;
     Rig host(at::kFloat, options, at::tensor({1.0F, 0.5F, 2.0F, 1.5F}), scaling, 0.9);
     Rig operators(at::kFloat, options, at::tensor({1.0F, 0.5F, 2.0F, 1.5F}), scaling, 0.9);
     for (int step = 0; step < 6; ++step) {
@@ -188,11 +184,11 @@ TEST_P(StepAsOnAGpu, ComputesWhatTheHostComputes) {
       if (step == 3) {
         batch["x"].select(0, 3).fill_(std::numeric_limits<float>::infinity());
       }
-      host.step->compute(batch, step);
+      host.step->compute(batch, step, 3);
       host.step->commit(0.1);
       {
         const core::OperatorsOnly as_on_a_gpu(/*but_kernels=*/GetParam());
-        operators.step->compute(batch, step);
+        operators.step->compute(batch, step, 3);
         operators.step->commit(0.1);
       }
       expect_close(operators.weights(), host.weights(), 1e-6);

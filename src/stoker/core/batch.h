@@ -54,6 +54,8 @@ class Batch {
   // Index of each sample in its dataset.
   [[nodiscard]] const std::vector<std::int64_t>& indices() const { return indices_; }
   [[nodiscard]] Position position() const { return position_; }
+  // The place of the first sample in the global batch: not 0 for a slice, or a rank's part.
+  [[nodiscard]] std::int64_t first_row() const { return first_row_; }
 
   // Samples first ... last-1 as a batch of their own: views of the same storage, exact for every layout. The only
   // splitter there is: accumulation, out-of-memory recovery and ranks all cut here.
@@ -61,6 +63,7 @@ class Batch {
 
  private:
   Position position_;
+  std::int64_t first_row_ = 0;
   std::vector<std::int64_t> indices_;
   std::vector<Field> fields_;
 };

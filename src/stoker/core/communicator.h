@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a run as the engine sees them, and the twin for a single one. parallel/ brings the real group.
+// The ranks of a run as the engine sees them, and the twin for a single one. parallel/ brings the real group. Every
+// rank must make the same calls in the same order, with the same shapes and dtypes. One thread per rank.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+
+#include <vector>
 
 namespace stoker::core {
 
@@ -11,8 +14,16 @@ class Communicator {
   virtual ~Communicator() = default;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  // Replaces tensor by its sum over ranks; every rank must call it with the same shape and dtype.
+  // Replaces tensor by its sum over ranks.
   virtual void all_reduce_sum(at::Tensor& tensor) = 0;
+  // Replaces tensor by its largest value over ranks, element by element.
+  virtual void all_reduce_max(at::Tensor& tensor) = 0;
+  // Replaces tensor by that of one rank.
+  virtual void broadcast(at::Tensor& tensor, int from) = 0;
+  // Each rank's tensor, by rank.
+  [[nodiscard]] virtual std::vector<at::Tensor> all_gather(const at::Tensor& tensor) = 0;
+  // Returns once every rank has called it.
+  virtual void barrier() = 0;
 };
 
 class SingleRank final : public Communicator {
@@ -20,6 +31,10 @@ class SingleRank final : public Communicator {
   [[nodiscard]] int rank() const override { return 0; }
   [[nodiscard]] int size() const override { return 1; }
   void all_reduce_sum(at::Tensor&) override {}
+  void all_reduce_max(at::Tensor&) override {}
+  void broadcast(at::Tensor&, int) override {}
+  [[nodiscard]] std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override { return {tensor}; }
+  void barrier() override {}
 };
 
 }  // namespace stoker::core

@@ -6,7 +6,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stoker/core/batch.h"
@@ -21,7 +23,7 @@ struct Parameter {
   std::string name;   // dotted path, as in a Python state_dict
   at::Tensor tensor;  // leaf; requires_grad tells whether it is trained
   Role role = Role::kLinear;
-  int segment = 0;  // which segment of the chain uses it
+  std::vector<int> segments = {0};  // of the chain, those that use it; a tied parameter has several
 };
 
 struct NamedTensor {
@@ -51,10 +53,27 @@ class Trainable {
 
   // The model as a chain: what enters segment 0, and each segment as lists in, lists out (so that skips pass).
   [[nodiscard]] virtual TensorList inputs(const Batch& batch) const = 0;
+  // A segment is a block: one residual or transformer block, the stem, the head.
   [[nodiscard]] virtual int segments() const { return 1; }
+  [[nodiscard]] virtual std::string segment_name(int segment) const { return "segment " + std::to_string(segment); }
+  // Parts of a segment in order, for finer cuts: "attention", "mlp". Empty: it has none.
+  [[nodiscard]] virtual std::vector<std::string> inner_segments(int segment) const {
+    (void)segment;
+    return {};
+  }
   [[nodiscard]] virtual TensorList forward_segment(int segment, TensorList inputs) = 0;
-  // The fold over the segments, and nothing else.
-  [[nodiscard]] TensorList forward(TensorList inputs);
+  // One part of a segment that has parts; forward_segment() is the fold over them.
+  [[nodiscard]] virtual TensorList forward_inner(int segment, int inner, TensorList inputs) {
+    (void)inner;
+    return forward_segment(segment, std::move(inputs));
+  }
+  // Whether a segment's forward draws random numbers in training (dropout).
+  [[nodiscard]] virtual bool draws(int segment) const {
+    (void)segment;
+    return true;
+  }
+  // The fold over the segments, and nothing else. before: called ahead of each segment that draws; may be empty.
+  [[nodiscard]] TensorList forward(TensorList inputs, const std::function<void(int segment)>& before = {});
 
   // Names of the loss terms, in order.
   [[nodiscard]] virtual std::vector<std::string> loss_names() const = 0;

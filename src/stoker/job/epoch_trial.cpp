@@ -35,8 +35,7 @@ class EpochTrial {
         window_(window_of(setup.plan)),
         scaler_({.scaling = setup.plan.precision == "fp16"}, setup.device),
         optimizer_(optim::make_optimizer({.name = setup.plan.optimizer}, setup.model->parameters())),
-        step_({*setup.model, *optimizer_, scaler_, ranks_},
-              {.microbatch = setup.plan.microbatch, .autocast = setup.autocast_dtype()}) {}
+        step_({*setup.model, *optimizer_, scaler_, ranks_}, {.autocast = setup.autocast_dtype()}) {}
 
   // Seconds of the first epoch, from those of its first batches, after a step for which kernels are built.
   double first_epoch() {
@@ -96,7 +95,7 @@ class EpochTrial {
     if (!batch) {
       batch = source.next();  // a short epoch is over: the next one
     }
-    step_.compute(*batch, 0);
+    step_.compute(*batch, 0, setup_.plan.microbatch);
     wait();
     step_.drop();
     return batch->size();

@@ -5,9 +5,11 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "stoker/core/communicator.h"
 #include "stoker/tasks/registry.h"
 #include "stoker/train/options.h"
 
@@ -18,6 +20,7 @@ struct Request {
   std::string run;                  // name (a folder under runs/) or path; empty: named after model and data
   std::filesystem::path plan_file;  // plan.json of another run to repeat; empty: none
   train::Options options = train::Options(tasks::all_task_options());
+  std::shared_ptr<core::Communicator> ranks;  // of the processes that train together; null: this one alone
 };
 
 // Told in words what was found, and progress of what takes long. Any thread.

@@ -137,6 +137,7 @@ Outcome Run::train_and_test() {
                                .scalars = ring_,
                                .events = bus_,
                                .feed = feed,
+                               .ranks = *setup_.ranks,
                                .owner = *this};
   Outcome outcome;
   outcome.end = train::run_loop(parts, setup_.plan, last_step_);

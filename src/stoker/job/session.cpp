@@ -65,11 +65,11 @@ Session::Session(Setup& setup) : setup_(setup) {
     ema_ = std::make_unique<optim::Ema>(model.parameters(), model.norm_buffers(), plan.ema);
   }
   train::StepOptions options;
-  options.microbatch = plan.microbatch;
   options.autocast = setup.autocast_dtype();
   options.clip = plan.clip;
   options.seed = static_cast<std::uint64_t>(plan.seed);
-  step_ = std::make_unique<train::Step>(train::StepParts{model, *optimizer_, *scaler_, ranks_, ema_.get()}, options);
+  step_ =
+      std::make_unique<train::Step>(train::StepParts{model, *optimizer_, *scaler_, *setup.ranks, ema_.get()}, options);
 }
 
 io::Checkpoint Session::checkpoint(const std::string& kind) {
@@ -132,9 +132,12 @@ std::vector<core::MetricValue> Session::evaluate(core::BatchSource& source, trai
     averages.emplace(*ema_);
   }
   const train::EvaluationMode mode(*setup_.model);
-  const auto totals = train::evaluate(*setup_.model, source, setup_.autocast_dtype(), {}, std::ref(watch));
+  auto totals = train::evaluate(*setup_.model, source, setup_.autocast_dtype(), {}, std::ref(watch));
   if (totals.empty()) {
     return {};
+  }
+  for (core::NamedTensor& total : totals) {
+    setup_.ranks->all_reduce_sum(total.tensor);
   }
   newest_ = setup_.model->metrics(totals);
   return newest_;

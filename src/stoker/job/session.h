@@ -44,7 +44,6 @@ class Session {
  private:
   Setup& setup_;
   std::optional<device::NvtxRanges> nvtx_;
-  core::SingleRank ranks_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<precision::GradScaler> scaler_;
   std::unique_ptr<optim::Ema> ema_;

@@ -148,6 +148,8 @@ tasks::BatchRequest batch_request(const Setup& setup) {
     request.cores = asked ? 0 : std::max(request.threads, left);
   }
   request.pinned = setup.device.is_cuda();
+  request.rank = setup.ranks->rank();
+  request.ranks = setup.ranks->size();
   request.bad_samples = setup.bad_samples;
   return request;
 }
@@ -200,6 +202,9 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   setup.device = opened.device;
   setup.task = settle(opened);
   setup.plan = std::move(opened.plan);
+  if (request.ranks) {
+    setup.ranks = request.ranks;
+  }
   say(describe_data(*setup.task));  // what follows may take seconds
   precision::apply({setup.plan.tf32, setup.plan.cudnn_benchmark, setup.plan.deterministic});
   setup.model = build_model(setup);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "stoker/core/batch_source.h"
+#include "stoker/core/communicator.h"
 #include "stoker/job/model_card.h"
 #include "stoker/job/request.h"
 #include "stoker/tasks/task.h"
@@ -19,6 +20,7 @@ namespace stoker::job {
 
 struct Setup {
   std::unique_ptr<tasks::ReadyTask> task;
+  std::shared_ptr<core::Communicator> ranks = std::make_shared<core::SingleRank>();
   train::Plan plan;
   c10::Device device = c10::Device(c10::kCPU);
   std::unique_ptr<tasks::NetworkTrainable> model;

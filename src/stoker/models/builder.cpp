@@ -19,8 +19,12 @@ NetworkBuilder::NetworkBuilder(std::uint64_t seed) : seed_(seed), network_(new N
   network_->read_name_ = [](const std::string& name) { return name.ends_with("num_batches_tracked") ? "" : name; };
 }
 
-void NetworkBuilder::begin_segment(std::string name) {
-  network_->segments_.push_back({std::move(name), std::make_shared<SegmentMode>(), nullptr});
+void NetworkBuilder::begin_segment(std::string name, std::string group) {
+  Segment segment;
+  segment.group = group.empty() ? name : std::move(group);
+  segment.name = std::move(name);
+  segment.mode = std::make_shared<SegmentMode>();
+  network_->segments_.push_back(std::move(segment));
 }
 
 void NetworkBuilder::end_segment(std::function<at::Tensor(const at::Tensor&)> forward) {
@@ -32,8 +36,30 @@ void NetworkBuilder::end_segment(std::function<at::Tensor(const at::Tensor&)> fo
   };
 }
 
-void NetworkBuilder::end_list_segment(std::function<core::TensorList(core::TensorList)> forward) {
+void NetworkBuilder::end_list_segment(SegmentForward forward) {
   network_->segments_.at(network_->segments() - 1).forward = std::move(forward);
+}
+
+void NetworkBuilder::end_segment_of(std::vector<InnerSegment> parts) {
+  network_->segments_.at(network_->segments() - 1).inner = parts;
+  end_list_segment([parts = std::move(parts)](core::TensorList values) {
+    for (const InnerSegment& part : parts) {
+      values = part.forward(std::move(values));
+    }
+    return values;
+  });
+}
+
+void NetworkBuilder::tie(const at::Tensor& parameter) {
+  for (core::Parameter& each : network_->parameters_) {
+    if (each.tensor.is_same(parameter)) {
+      if (each.segments.back() != network_->segments() - 1) {
+        each.segments.push_back(network_->segments() - 1);
+      }
+      return;
+    }
+  }
+  fail<ConfigError>("models.builder", "a tied parameter must belong to an earlier segment");
 }
 
 at::Tensor NetworkBuilder::add_parameter(const std::string& name, at::Tensor tensor, core::Role role) {
@@ -50,7 +76,7 @@ void NetworkBuilder::keep_parameter(const std::string& name, const at::Tensor& t
       fail<ConfigError>("models.builder", "two parameters are called \"{}\"", name);
     }
   }
-  network_->parameters_.push_back({name, tensor, role, network_->segments() - 1});
+  network_->parameters_.push_back({name, tensor, role, {network_->segments() - 1}});
 }
 
 Conv2d NetworkBuilder::conv(const std::string& name, const ConvShape& shape) {
@@ -115,7 +141,11 @@ Embedding NetworkBuilder::embedding(const std::string& name, std::int64_t rows, 
   return {add_parameter(name + ".weight", weight, core::Role::kEmbedding)};
 }
 
-Dropout NetworkBuilder::dropout(double probability) const { return {probability, network_->segments_.back().mode}; }
+Dropout NetworkBuilder::dropout(double probability) {
+  Segment& segment = network_->segments_.back();
+  segment.draws |= probability > 0;
+  return {probability, segment.mode};
+}
 
 BatchNorm2d NetworkBuilder::batch_norm(const std::string& name, std::int64_t channels, double weight) {
   BatchNorm2d layer;

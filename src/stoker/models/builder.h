@@ -29,11 +29,17 @@ class NetworkBuilder {
   // Equal seeds and names give equal weights.
   explicit NetworkBuilder(std::uint64_t seed);
 
-  // Layers made from here on belong to a new segment ...
-  void begin_segment(std::string name);
-  // ... whose forward this is: of one tensor, or of lists where more than one enters or leaves.
+  // Layers made from here on belong to a new segment, one block of the network. group: freezes together with neighbours
+  // of the same group; empty: the segment is its own group ...
+  void begin_segment(std::string name, std::string group = "");
+  // ... whose forward this is: of one tensor, or of lists where more than one enters or leaves, or the fold over parts
+  // that have names of their own. A forward that draws random numbers otherwise than by dropout() must say so.
   void end_segment(std::function<at::Tensor(const at::Tensor&)> forward);
-  void end_list_segment(std::function<core::TensorList(core::TensorList)> forward);
+  void end_list_segment(SegmentForward forward);
+  void end_segment_of(std::vector<InnerSegment> parts);
+  void segment_draws() { network_->segments_.back().draws = true; }
+  // The segment uses a parameter that another one owns.
+  void tie(const at::Tensor& parameter);
 
   // A whole segment that is a torch::nn module, kept alive by the network: its parameters and running statistics under
   // their own names (after prefix), its mode following the network's. forward calls it, on one tensor. Weights start as
@@ -60,7 +66,7 @@ class NetworkBuilder {
   // Rows normal with this deviation.
   [[nodiscard]] Embedding embedding(const std::string& name, std::int64_t rows, std::int64_t width, double deviation);
   // Has no parameter; follows the mode of the segment it is made in.
-  [[nodiscard]] Dropout dropout(double probability) const;
+  [[nodiscard]] Dropout dropout(double probability);
   // Weight 1 (or as given), bias 0, statistics 0 and 1.
   [[nodiscard]] BatchNorm2d batch_norm(const std::string& name, std::int64_t channels, double weight = 1);
 

@@ -120,12 +120,17 @@ void add_block(NetworkBuilder& builder, const EncoderOptions& options, int layer
   const Linear up = make_linear(builder, name + "intermediate.dense", width, inner);
   const Linear down = make_linear(builder, name + "output.dense", inner, width);
   const LayerNorm norm2 = make_norm(builder, name + "output.LayerNorm", width);
-  builder.end_list_segment([=](core::TensorList values) {
+  const auto attend = [=](core::TensorList values) {
     const at::Tensor x = std::move(values.at(0));
-    const at::Tensor y = norm1(x + dropout(mix(attention(x, values.size() > 1 ? values[1] : at::Tensor()))));
+    values[0] = norm1(x + dropout(mix(attention(x, values.size() > 1 ? values[1] : at::Tensor()))));
+    return values;
+  };
+  const auto mlp = [=](core::TensorList values) {
+    const at::Tensor y = std::move(values.at(0));
     values[0] = norm2(y + dropout(down(at::gelu(up(y)))));
     return values;
-  });
+  };
+  builder.end_segment_of({{"attention", attend}, {"mlp", mlp}});
 }
 
 void add_token_head(NetworkBuilder& builder, const EncoderOptions& options, const Embedding& table) {
@@ -134,6 +139,7 @@ void add_token_head(NetworkBuilder& builder, const EncoderOptions& options, cons
   const at::Tensor bias = builder.bias(name + "bias", options.vocabulary);
   const Linear transform = make_linear(builder, name + "transform.dense", options.width, options.width);
   const LayerNorm norm = make_norm(builder, name + "transform.LayerNorm", options.width);
+  builder.tie(table.weight);
   builder.end_segment([=](const at::Tensor& x) {
     return at::linear(norm(at::gelu(transform(x))).to(table.weight.scalar_type()), table.weight, bias);
   });

@@ -75,10 +75,15 @@ void add_block(NetworkBuilder& builder, const GptOptions& options, int layer) {
   const Projection up = builder.projection(name + ".mlp.c_fc", width, 4 * width, kDeviation);
   const Projection down = builder.projection(name + ".mlp.c_proj", 4 * width, width, residual);
   const CausalAttention attention{c_attn, c_proj, dropout, options.heads, options.attention};
-  builder.end_segment([=](const at::Tensor& x) {
-    const at::Tensor y = x + attention(ln_1(x));
-    return y + dropout(down(at::gelu(up(ln_2(y)), "tanh")));
-  });
+  const auto attend = [=](const core::TensorList& values) {
+    const at::Tensor& x = values.at(0);
+    return core::TensorList{x + attention(ln_1(x))};
+  };
+  const auto mlp = [=](const core::TensorList& values) {
+    const at::Tensor& y = values.at(0);
+    return core::TensorList{y + dropout(down(at::gelu(up(ln_2(y)), "tanh")))};
+  };
+  builder.end_segment_of({{"attention", attend}, {"mlp", mlp}});
 }
 
 // "" for what is passed over.
@@ -102,6 +107,7 @@ std::unique_ptr<Network> make_gpt(const GptOptions& options) {
   }
   builder.begin_segment("head");
   const LayerNorm ln_f = builder.layer_norm("ln_f", options.width);
+  builder.tie(table.weight);
   builder.end_list_segment([table, ln_f, open = options.open_head](core::TensorList inputs) {
     const at::Tensor hidden = ln_f(inputs.at(0));
     return open ? core::TensorList{hidden, table.weight}

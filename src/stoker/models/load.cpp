@@ -37,7 +37,7 @@ void take(const core::NamedTensor& target, const std::map<std::string, at::Tenso
 bool Network::is_head(const std::string& parameter) const {
   for (const core::Parameter& each : parameters_) {
     if (each.name == parameter) {
-      return each.segment == segments() - 1;
+      return each.segments.front() == segments() - 1;
     }
   }
   return false;

@@ -43,13 +43,16 @@ core::Role role_of(const torch::nn::Module& module, const std::string& name, con
 void NetworkBuilder::module_segment(std::string name, std::shared_ptr<torch::nn::Module> module,
                                     std::function<at::Tensor(const at::Tensor&)> forward, const std::string& prefix) {
   begin_segment(std::move(name));
-  const std::size_t before = network_->parameters_.size();
+  segment_draws();  // what a module does, nobody knows
+  bool has_parameter = false;
   for (const auto& child : module->named_modules()) {
     const std::string path = prefix + (child.key().empty() ? "" : child.key() + ".");
     for (const auto& parameter : child.value()->named_parameters(/*recurse=*/false)) {
+      has_parameter = true;
       const auto same = [&](const core::Parameter& each) { return each.tensor.is_same(parameter.value()); };
       if (std::ranges::any_of(network_->parameters_, same)) {
-        continue;  // tied to one that is there: stepped once
+        tie(parameter.value());  // stepped once
+        continue;
       }
       keep_parameter(path + parameter.key(), parameter.value(),
                      role_of(*child.value(), parameter.key(), parameter.value()));
@@ -65,7 +68,7 @@ void NetworkBuilder::module_segment(std::string name, std::shared_ptr<torch::nn:
       network_->buffers_.push_back({path + buffer.key(), buffer.value()});
     }
   }
-  if (network_->parameters_.size() == before) {
+  if (!has_parameter) {
     fail<ConfigError>(kWhere, "the module of segment \"{}\" has no parameter: register its parts with register_module",
                       network_->segments_.back().name);
   }

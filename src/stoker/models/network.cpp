@@ -35,19 +35,32 @@ void Network::set_training(bool on) {
   }
 }
 
-void Network::set_frozen(int first_segments) {
-  if (first_segments < 0 || first_segments > segments()) {
-    fail<ConfigError>("models.network", "freeze must be 0 to {}, the number of segments, got {}", segments(),
-                      first_segments);
+std::vector<std::string> Network::freeze_groups() const {
+  std::vector<std::string> groups;
+  for (const Segment& segment : segments_) {
+    if (groups.empty() || groups.back() != segment.group) {
+      groups.push_back(segment.group);
+    }
   }
-  frozen_ = first_segments;
-  for (int segment = 0; segment < segments(); ++segment) {
-    segments_[segment].mode->frozen = segment < first_segments;
+  return groups;
+}
+
+void Network::set_frozen(int first_groups) {
+  const std::vector<std::string> groups = freeze_groups();
+  if (first_groups < 0 || first_groups > std::ssize(groups)) {
+    fail<ConfigError>("models.network", "freeze must be 0 ... {}, got {}; the network's groups are {}", groups.size(),
+                      first_groups, fmt::join(groups, ", "));
+  }
+  int group = -1;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    group += i == 0 || segments_[i].group != segments_[i - 1].group ? 1 : 0;
+    segments_[i].mode->frozen = group < first_groups;
   }
   for (const core::Parameter& parameter : parameters_) {
-    if (parameter.segment >= first_segments && frozen_here_.erase(parameter.name) > 0) {
+    const bool frozen = segments_[static_cast<std::size_t>(parameter.segments.front())].mode->frozen;
+    if (!frozen && frozen_here_.erase(parameter.name) > 0) {
       parameter.tensor.set_requires_grad(true);
-    } else if (parameter.segment < first_segments && parameter.tensor.requires_grad()) {
+    } else if (frozen && parameter.tensor.requires_grad()) {
       frozen_here_.insert(parameter.name);
       parameter.tensor.set_requires_grad(false);
     }

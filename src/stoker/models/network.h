@@ -18,10 +18,22 @@
 
 namespace stoker::models {
 
+using SegmentForward = std::function<core::TensorList(core::TensorList)>;
+
+// A part of a segment: lists of tensors in, lists out, as segments.
+struct InnerSegment {
+  std::string name;  // "attention", "mlp"
+  SegmentForward forward;
+};
+
+// A block of the network: a residual or transformer block, the stem, the head.
 struct Segment {
-  std::string name;  // "stem", "layer1", ..., "head"
+  std::string name;   // "stem", "layer1.0", ..., "head"
+  std::string group;  // what freezes together: "layer1"; neighbours of one group share its name
   std::shared_ptr<SegmentMode> mode;
-  std::function<core::TensorList(core::TensorList)> forward;
+  SegmentForward forward;                // the fold over inner, where there are any
+  std::vector<InnerSegment> inner = {};  // may be empty
+  bool draws = false;                    // forward draws random numbers in training
 };
 
 // What became of a map of weights that was loaded: names, in the network's order.
@@ -51,7 +63,7 @@ class Network {
   [[nodiscard]] core::TensorList norm_buffers() const;
 
   [[nodiscard]] int segments() const { return static_cast<int>(segments_.size()); }
-  [[nodiscard]] const std::string& segment_name(int segment) const { return segments_.at(segment).name; }
+  [[nodiscard]] const Segment& segment(int segment) const { return segments_.at(segment); }
   [[nodiscard]] core::TensorList forward_segment(int segment, core::TensorList inputs) const;
   // The fold over all segments.
   [[nodiscard]] at::Tensor forward(const at::Tensor& input) const;
@@ -59,10 +71,12 @@ class Network {
   // Batch norm normalises by the batch (on) or by its running statistics (off); frozen segments stay off.
   void set_training(bool on);
   [[nodiscard]] bool training() const { return training_; }
-  // The first segments take no gradients and keep their statistics; the others train, but for parameters that took no
-  // gradient before: who froze them keeps them frozen. ConfigError outside 0 ... segments().
-  void set_frozen(int first_segments);
-  [[nodiscard]] int frozen() const { return frozen_; }
+  // The groups of segments that freeze together, in order: "stem", "layer1", ..., "head".
+  [[nodiscard]] std::vector<std::string> freeze_groups() const;
+  // The segments of the first groups take no gradients and keep their statistics; the others train, but for parameters
+  // that took no gradient before: who froze them keeps them frozen. A tied parameter goes with its first segment.
+  // ConfigError outside 0 ... the number of groups.
+  void set_frozen(int first_groups);
 
   // Moves everything, in place: handles that were given out stay valid, gradients are dropped. Statistics stay float32
   // unless dtype is float64.
@@ -93,7 +107,6 @@ class Network {
   std::shared_ptr<FlopMeter> meter_;
   std::function<std::string(const std::string& name)> read_name_;  // NetworkBuilder::read_names
   bool training_ = true;
-  int frozen_ = 0;
   std::set<std::string> frozen_here_;  // parameters that trained until set_frozen()
 };
 

@@ -77,25 +77,19 @@ Forward make_bottleneck(NetworkBuilder& builder, const Style& style, const std::
   return [=](const at::Tensor& x) { return conv3(conv2(conv1(x).relu_()).relu_()).add_(shortcut(x)).relu_(); };
 }
 
-// One of layer1 ... layer4; its first block changes width and, from layer2 on, halves the resolution.
-Forward make_layer(NetworkBuilder& builder, const Style& style, int layer, const ResnetShape& shape) {
+// One of layer1 ... layer4, a segment per block; the first one changes width and, from layer2 on, halves the
+// resolution.
+void add_layer(NetworkBuilder& builder, const Style& style, int layer, const ResnetShape& shape) {
   const std::int64_t expansion = shape.bottleneck ? 4 : 1;
   const std::int64_t width = shape.width << (layer - 1);
-  std::vector<Forward> blocks;
   for (int block = 0; block < shape.blocks[layer - 1]; ++block) {
     const std::int64_t in = block > 0 ? width * expansion : layer == 1 ? shape.width : width / 2 * expansion;
     const BlockShape block_shape{in, width, width * expansion, block == 0 && layer > 1 ? 2 : 1};
     const std::string name = fmt::format("layer{}.{}", layer, block);
-    blocks.push_back(shape.bottleneck ? make_bottleneck(builder, style, name, block_shape)
-                                      : make_basic_block(builder, style, name, block_shape));
+    builder.begin_segment(name, fmt::format("layer{}", layer));
+    builder.end_segment(shape.bottleneck ? make_bottleneck(builder, style, name, block_shape)
+                                         : make_basic_block(builder, style, name, block_shape));
   }
-  return [blocks = std::move(blocks)](const at::Tensor& x) {
-    at::Tensor y = x;
-    for (const Forward& block : blocks) {
-      y = block(y);
-    }
-    return y;
-  };
 }
 
 Forward make_stem(NetworkBuilder& builder, const Style& style, int channels, const ResnetShape& shape) {
@@ -120,8 +114,7 @@ std::unique_ptr<Network> make_resnet(const ModelOptions& options, const ResnetSh
   builder.begin_segment("stem");
   builder.end_segment(make_stem(builder, style, options.channels, shape));
   for (int layer = 1; layer <= 4; ++layer) {
-    builder.begin_segment(fmt::format("layer{}", layer));
-    builder.end_segment(make_layer(builder, style, layer, shape));
+    add_layer(builder, style, layer, shape);
   }
   builder.begin_segment("head");
   const Linear fc = builder.linear("fc", shape.width * (shape.bottleneck ? 32 : 8), options.classes);

@@ -67,9 +67,21 @@ class NetworkTrainable : public core::Trainable {
   [[nodiscard]] const std::vector<core::NamedTensor>& buffers() const override { return network_->buffers(); }
   [[nodiscard]] core::TensorList norm_buffers() const override { return network_->norm_buffers(); }
   [[nodiscard]] int segments() const override { return network_->segments(); }
+  [[nodiscard]] std::string segment_name(int segment) const override { return network_->segment(segment).name; }
+  [[nodiscard]] std::vector<std::string> inner_segments(int segment) const override {
+    std::vector<std::string> names;
+    for (const models::InnerSegment& each : network_->segment(segment).inner) {
+      names.push_back(each.name);
+    }
+    return names;
+  }
   [[nodiscard]] core::TensorList forward_segment(int segment, core::TensorList inputs) override {
     return network_->forward_segment(segment, std::move(inputs));
   }
+  [[nodiscard]] core::TensorList forward_inner(int segment, int inner, core::TensorList inputs) override {
+    return network_->segment(segment).inner.at(static_cast<std::size_t>(inner)).forward(std::move(inputs));
+  }
+  [[nodiscard]] bool draws(int segment) const override { return network_->segment(segment).draws; }
   void set_training(bool on) override { network_->set_training(on); }
 
  private:

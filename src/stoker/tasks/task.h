@@ -62,7 +62,8 @@ struct BatchRequest {
   int cores = 0;  // with threads > 0: at most this many load at once, and the source finds the fewest threads that
                   // suffice, starting from threads; 0: threads stays. With threads 0: this many load between steps
   bool pinned = false;
-  bool once = false;  // one epoch: nothing of the next is loaded ahead
+  int rank = 0, ranks = 1;  // the source gives this rank's contiguous part of each global batch, maybe none of its rows
+  bool once = false;        // one epoch: nothing of the next is loaded ahead
   core::Position start;
   core::BadSampleListener bad_samples = {};  // may be empty
 };
@@ -138,7 +139,8 @@ class ReadyTask : public TaskData {
   [[nodiscard]] virtual BatchChecks checks() const = 0;
   // Floating-point operations of one sample, forward; 0: not known.
   [[nodiscard]] virtual std::int64_t sample_flops(const NetworkTrainable& model) const = 0;
-  // Batches on the CPU: of the training split in promise 1's order, of the others in the order of their samples.
+  // Batches on the CPU, cut to the request's rank (rank_part()): of the training split in promise 1's order, of the
+  // others in the order of their samples.
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const = 0;
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                               const BatchRequest& request) const = 0;

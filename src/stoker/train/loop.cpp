@@ -69,7 +69,7 @@ class Loop {
   void take_step(const core::Batch& batch, double waited) {
     Progress& progress = parts_.progress;
     const double lr = parts_.owner.lr(progress.step);
-    parts_.step.compute(batch, progress.step);
+    parts_.step.compute(batch, progress.step, plan_.microbatch);
     commit(lr);
 
     ++progress.step;

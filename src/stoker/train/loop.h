@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stoker/core/batch_source.h"
+#include "stoker/core/communicator.h"
 #include "stoker/core/events.h"
 #include "stoker/device/scalar_ring.h"
 #include "stoker/train/feed_watch.h"
@@ -48,6 +49,7 @@ struct LoopParts {
   device::ScalarRing& scalars;
   core::EventEmitter& events;
   FeedWatch& feed;
+  core::Communicator& ranks;
   LoopOwner& owner;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/train/milestones.h"
 
+#include <ATen/ops/zeros.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -58,25 +60,24 @@ std::optional<LoopEnd> Milestones::begin() {
 
 std::optional<LoopEnd> Milestones::settle(bool to_evaluate, bool to_save) {
   const bool finished = parts_.progress.step >= last_step_;
-  bool late = time_up();
+  Ends now = ends();
   AfterEvaluation verdict = AfterEvaluation::kGoOn;
-  if (to_evaluate || finished || late) {
+  if (to_evaluate || finished || now.late) {
     skips_.finish();
     verdict = evaluate();
-    late = time_up();
+    now = ends();
   }
-  const bool stopped = parts_.owner.stop_requested();
   std::optional<LoopEnd> end;
   if (verdict == AfterEvaluation::kInterrupted) {
-    end = stopped ? LoopEnd::kStopped : LoopEnd::kTimeUp;
-    if (!stopped) {
+    end = now.stopped ? LoopEnd::kStopped : LoopEnd::kTimeUp;
+    if (!now.stopped) {
       parts_.events.emit(core::Finding{fmt::format(
           "time= was up before the validation after step {} was done: it has no figures", parts_.progress.step)});
     }
   } else if (verdict == AfterEvaluation::kEnough || finished) {
     end = verdict == AfterEvaluation::kEnough ? LoopEnd::kEarlyStop : LoopEnd::kDone;
-  } else if (late || stopped) {
-    end = late ? LoopEnd::kTimeUp : LoopEnd::kStopped;
+  } else if (now.late || now.stopped) {
+    end = now.late ? LoopEnd::kTimeUp : LoopEnd::kStopped;
   }
   if (end && end != LoopEnd::kStopped) {
     require_finite_loss();
@@ -154,6 +155,20 @@ void Milestones::save(const char* kind) {
 bool Milestones::time_up() {
   parts_.progress.seconds = seconds_before_ + parts_.feed.now() - began_;
   return plan_.time > 0 && parts_.progress.seconds >= plan_.time;
+}
+
+Milestones::Ends Milestones::ends() {
+  const Ends here{time_up(), parts_.owner.stop_requested()};
+  if (parts_.ranks.size() == 1) {
+    return here;
+  }
+  at::Tensor all = at::zeros({2}, at::kInt);
+  auto* flags = all.mutable_data_ptr<std::int32_t>();
+  flags[0] = here.late ? 1 : 0;
+  flags[1] = here.stopped ? 1 : 0;
+  parts_.ranks.all_reduce_max(all);
+  const auto* agreed = all.const_data_ptr<std::int32_t>();
+  return {agreed[0] != 0, agreed[1] != 0};
 }
 
 void Milestones::rescue(const std::exception& error) {

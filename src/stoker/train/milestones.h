@@ -35,6 +35,11 @@ class Milestones {
   [[nodiscard]] AfterEvaluation evaluate();
   void save(const char* kind);
   [[nodiscard]] bool time_up();
+  // Whether the run's time is up and whether it shall stop: where one rank says so, all end after the same step.
+  struct Ends {
+    bool late = false, stopped = false;
+  };
+  [[nodiscard]] Ends ends();
   void require_finite_loss();
 
   const LoopParts& parts_;

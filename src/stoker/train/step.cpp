@@ -5,6 +5,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -23,12 +25,14 @@
 namespace stoker::train {
 namespace {
 
+constexpr std::uint32_t kNoSegment = 0xFFFFFFFF;  // what is drawn outside of segments
+
 // The generator that the model draws from, as a function of where we are: nothing to save, nothing to put back.
-void seed_generator(c10::Device device, std::uint64_t seed, std::int64_t step) {
-  const auto low = static_cast<std::uint32_t>(step);
-  const auto high = static_cast<std::uint32_t>(step >> 32);
+void seed_generator(c10::Device device, std::uint64_t seed, std::int64_t step, std::int64_t row,
+                    std::uint32_t segment) {
   const PhiloxBlock mixed =
-      philox4x32({low, high, 0, 0x5EED}, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+      philox4x32({static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(row), segment, 0x5EED},
+                 {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard lock(generator.mutex());
   generator.set_current_seed((std::uint64_t{mixed[0]} << 32) | mixed[1]);
@@ -68,42 +72,70 @@ Step::Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOpti
   own_ = std::move(own);
 }
 
-void Step::compute(const core::Batch& batch, std::int64_t number) {
+void Step::compute(const core::Batch& batch, std::int64_t number, std::int64_t microbatch) {
   RECORD_USER_SCOPE("step.compute");  // a name for profilers; nothing without one
-  seed_generator(device_, options_.seed, number);
   save_norm_buffers();
   try {
-    accumulate_gradients(batch);
+    accumulate_gradients(batch, number, microbatch);
   } catch (...) {
     drop();
     throw;
   }
 }
 
-void Step::accumulate_gradients(const core::Batch& batch) {
+void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, std::int64_t microbatch) {
   const std::int64_t size = batch.size();
-  const std::int64_t largest = std::max<std::int64_t>(1, options_.microbatch > 0 ? options_.microbatch : size);
+  const std::int64_t largest = std::max<std::int64_t>(1, microbatch > 0 ? microbatch : size);
   const std::int64_t parts = std::max<std::int64_t>(1, (size + largest - 1) / largest);
   drop_gradients();  // another Trainable that shares modules may have left some
   loss_parts_ = at::Tensor();
   core::Normalisers normalisers = parts_.model.normalisers(batch);
   parts_.ranks.all_reduce_sum(normalisers);
   if (parts == 1) {
-    forward_backward(batch, normalisers);
-    return;
+    if (size > 0 || parts_.ranks.size() == 1) {  // a rank may have no sample of a last, smaller batch
+      forward_backward(batch, number, normalisers);
+    }
+  } else {
+    for (std::int64_t part = 0; part < parts; ++part) {  // balanced: sizes differ by one at most
+      forward_backward(batch.slice(part * size / parts, (part + 1) * size / parts), number, normalisers);
+    }
   }
-  for (std::int64_t part = 0; part < parts; ++part) {  // balanced: sizes differ by one at most
-    forward_backward(batch.slice(part * size / parts, (part + 1) * size / parts), normalisers);
+  if (parts_.ranks.size() > 1) {
+    sum_over_ranks();
   }
 }
 
-void Step::forward_backward(const core::Batch& part, const core::Normalisers& normalisers) {
+void Step::sum_over_ranks() {
+  const at::NoGradGuard no_grad;
+  for (const core::Parameter& parameter : parts_.model.parameters()) {
+    if (!parameter.tensor.requires_grad()) {
+      continue;
+    }
+    at::Tensor& gradient = parameter.tensor.mutable_grad();
+    if (!gradient.defined()) {
+      gradient = at::zeros_like(parameter.tensor);
+    }
+    parts_.ranks.all_reduce_sum(gradient);
+  }
+  if (!loss_parts_.defined()) {
+    loss_parts_ = at::zeros({static_cast<std::int64_t>(terms_)}, at::device(device_).dtype(at::kDouble));
+  }
+  parts_.ranks.all_reduce_sum(loss_parts_);
+}
+
+void Step::forward_backward(const core::Batch& part, std::int64_t number, const core::Normalisers& normalisers) {
+  const auto seed = [&](std::uint32_t segment) {
+    seed_generator(device_, options_.seed, number, part.first_row(), segment);
+  };
+  seed(kNoSegment);
   const precision::SearchGuard search(part.size(), largest_pass_);
   core::LossTerms terms;
   {
     const bool mixed = options_.autocast != at::kFloat;
     const precision::AutocastGuard autocast(device_.type(), mixed ? options_.autocast : at::kBFloat16, mixed);
-    terms = parts_.model.loss(parts_.model.forward(parts_.model.inputs(part)), part);
+    const core::TensorList outputs = parts_.model.forward(
+        parts_.model.inputs(part), [&](int segment) { seed(static_cast<std::uint32_t>(segment)); });
+    terms = parts_.model.loss(outputs, part);
   }
   if (terms.size() != terms_) {  // what the verdict reports has a place for each name
     fail<ConfigError>("train.step", "loss() has {} terms, and loss_names() names {}; they must agree", terms.size(),

@@ -2,7 +2,7 @@
 // One optimizer step: compute, then commit.
 //
 // compute() runs forward and backward over the microbatches of a global batch; it may throw, and may write only
-// gradients, norm buffers and generators: the first two are put back if it does, the last are seeded by every step.
+// gradients, norm buffers and generators: the first two are put back if it does, the last are seeded by every pass.
 // commit() clips, updates weights, moments, scaler and EMA on preallocated memory, or changes nothing where the
 // gradients are not finite; the host never waits for that verdict. Used by the loop, by trials, and by examples that
 // write the loop by hand.
@@ -27,10 +27,9 @@
 namespace stoker::train {
 
 struct StepOptions {
-  std::int64_t microbatch = 0;           // samples a forward pass, balanced over the batch; 0: the batch
   at::ScalarType autocast = at::kFloat;  // kBFloat16 or kHalf: autocast to it
   double clip = 0;                       // largest gradient norm; 0: off
-  std::uint64_t seed = 0;                // of what the model draws (dropout), together with the step's number
+  std::uint64_t seed = 0;                // of what the model draws (dropout)
 };
 
 // The objects one step works on; ema may be null. All outlive the Step. The scaler holds the verdict of
@@ -51,8 +50,11 @@ class Step final : public core::Stateful {
   // autocast is kHalf. Optimizer and scaler are saved and loaded with the step. The model outlives it.
   Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options = {});
 
-  // Leaves the gradients of the whole global batch in the parameters. number: of the step in the run, from 0.
-  void compute(const core::Batch& batch, std::int64_t number);
+  // Leaves the gradients of the whole global batch in the parameters, summed over ranks. batch: this rank's part.
+  // number: of the step in the run, from 0. microbatch: samples per forward pass, balanced over the batch; 0: the
+  // batch. What a segment draws follows from (seed, number, the first row of the forward pass in the global batch,
+  // segment): so ranks draw as microbatches do.
+  void compute(const core::Batch& batch, std::int64_t number, std::int64_t microbatch = 0);
   // Takes the step with this learning rate, and drops the gradients.
   void commit(double lr);
   // Gives up what compute() did: gradients to none, norm buffers as before.
@@ -73,11 +75,12 @@ class Step final : public core::Stateful {
     precision::GradScaler scaler;
   };
   Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options);
-  // The halves of compute() and commit() that a CUDA graph can hold: no number comes from the host, no generator is
-  // seeded, and a batch that stays at one address is all that they read beside the step's own tensors.
-  void accumulate_gradients(const core::Batch& batch);
+  // The halves of compute() and commit() that a CUDA graph can hold, where no segment draws: no number comes from the
+  // host, and a batch that stays at one address is all that they read beside the step's own tensors.
+  void accumulate_gradients(const core::Batch& batch, std::int64_t number, std::int64_t microbatch);
   void take();
-  void forward_backward(const core::Batch& part, const core::Normalisers& normalisers);
+  void forward_backward(const core::Batch& part, std::int64_t number, const core::Normalisers& normalisers);
+  void sum_over_ranks();
   void drop_gradients();
   void save_norm_buffers();
   void keep_norm_buffers_if_skipped();

@@ -74,7 +74,7 @@ std::optional<double> train_once(const data::ImageFolder& data, const Training& 
                                  const std::function<bool()>& stop) {
   const Schedule& schedule = training.schedule;
   BenchModel bench = make_bench_model(training.model, {.device = device, .seed = training.seed});
-  train::Step step(*bench.model, bench.optimizer, {.microbatch = schedule.microbatch, .seed = training.seed});
+  train::Step step(*bench.model, bench.optimizer, {.seed = training.seed});
   data::ImageLoader loader(loading(data.train, schedule.batch, training.seed, true));
   optim::ScheduleOptions lr{.lr = kLr * static_cast<double>(schedule.batch) / 32};
   lr.total_steps = training.epochs * loader.steps_per_epoch();
@@ -84,7 +84,7 @@ std::optional<double> train_once(const data::ImageFolder& data, const Training& 
     if (!batch) {
       continue;  // between two epochs
     }
-    step.compute(device::move_batch(std::move(*batch), device), number);
+    step.compute(device::move_batch(std::move(*batch), device), number, schedule.microbatch);
     step.commit(optim::lr_at(lr, number++));
     if (stop && stop()) {
       return std::nullopt;

@@ -86,7 +86,7 @@ Tip profiler_off() {
 
 Tip accumulation_16x2() {
   return accumulation("accumulation-16x2", "accumulation: 16 x 2 instead of 32 x 1", "1 step of 2 x 16",
-                      {.step = {.microbatch = 16}});
+                      {.microbatch = 16});
 }
 
 Tip accumulation_16x1() {

@@ -85,7 +85,7 @@ struct Engine {
     if (watch) {
       watch(batch);
     }
-    step.compute(batch, number++);
+    step.compute(batch, number++, habits.microbatch);
     step.commit(bench.lr * habits.lr_factor);
   }
 

@@ -14,8 +14,9 @@ namespace stoker::study {
 struct StepHabits {
   BenchOptions model = {};  // device, dtype and batch are the tip_case's
   train::StepOptions step = {};
-  std::int64_t batches = 1;  // the batch is so many times the model's
-  std::int64_t steps = 1;    // a call takes so many, each on another part of the batch
+  std::int64_t microbatch = 0;  // samples per forward pass; 0: the batch
+  std::int64_t batches = 1;     // the batch is so many times the model's
+  std::int64_t steps = 1;       // a call takes so many, each on another part of the batch
   double lr_factor = 1;
   bool optimizer_by_parameter = false;  // instead of the fused kernels
   std::function<void()> before = {};    // called before each step: what it sets up counts

@@ -12,6 +12,7 @@
 #include "stoker/tasks/image/exhibits.h"
 #include "stoker/tasks/image/preprocessing.h"
 #include "stoker/tasks/image/reading.h"
+#include "stoker/tasks/rank_part.h"
 
 namespace stoker::tasks {
 namespace {
@@ -51,11 +52,11 @@ class ReadyImages final : public WithImages<ReadyTask> {
   }
 
   [[nodiscard]] std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const override {
-    return std::make_unique<data::ImageLoader>(training_options(request));
+    return rank_part(std::make_unique<data::ImageLoader>(training_options(request)), request);
   }
   [[nodiscard]] std::shared_ptr<const augment::ResidentImages> resident_images(
       const BatchRequest& request) const override {
-    if (options_.resident == "off") {
+    if (options_.resident == "off" || request.ranks > 1) {
       return nullptr;
     }
     data::ImageLoaderOptions options = training_options(request);
@@ -73,7 +74,7 @@ class ReadyImages final : public WithImages<ReadyTask> {
     }
     options.batch = std::min(request.batch, options.split.size());
     options.shuffle = false;
-    return std::make_unique<data::ImageLoader>(std::move(options));
+    return rank_part(std::make_unique<data::ImageLoader>(std::move(options)), request);
   }
   [[nodiscard]] core::LoadTime load_time_per_sample() const override {
     constexpr int kSamples = 16;

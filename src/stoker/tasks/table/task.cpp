@@ -10,6 +10,7 @@
 #include "stoker/base/file.h"
 #include "stoker/data/load/tensor_source.h"
 #include "stoker/models/tabular_mlp.h"
+#include "stoker/tasks/rank_part.h"
 #include "stoker/tasks/table/encoder.h"
 
 namespace stoker::tasks {
@@ -59,14 +60,14 @@ class ReadyTable final : public WithTable<ReadyTask> {
     options.start = request.start;
     options.shuffle = options_.shuffle;
     options.order = training_order(options_, encoding_.regression() ? data::LabelList() : train_labels(), request);
-    return std::make_unique<data::TensorSource>(std::move(options));
+    return rank_part(std::make_unique<data::TensorSource>(std::move(options)), request);
   }
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                       const BatchRequest& request) const override {
     data::TensorSourceOptions options = rows_of(files_.of(split));
     options.batch = std::min(std::max<std::int64_t>(request.batch, 1024), size(split));
     options.shuffle = false;
-    return std::make_unique<data::TensorSource>(std::move(options));
+    return rank_part(std::make_unique<data::TensorSource>(std::move(options)), request);
   }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override {
     return fmt::format("{}, row {}", printable(files_.path.filename().native()), index + 1);

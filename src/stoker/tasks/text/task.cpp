@@ -9,6 +9,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/data/text/token_windows.h"
+#include "stoker/tasks/rank_part.h"
 #include "stoker/tasks/text/card.h"
 #include "stoker/tasks/text/generate.h"
 #include "stoker/tasks/text/model.h"
@@ -70,14 +71,14 @@ class ReadyText final : public WithText<ReadyTask> {
     options.drop_tail = request.drop_tail;
     options.start = request.start;
     options.shuffle = options_.shuffle;
-    return std::make_unique<data::TokenWindows>(std::move(options));
+    return rank_part(std::make_unique<data::TokenWindows>(std::move(options)), request);
   }
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                       const BatchRequest& request) const override {
     data::TokenWindowsOptions options = windows(files_.of(split), request);
     options.train = false;
     options.batch = std::clamp<std::int64_t>(kMostEvaluated / files_.network.context, 1, request.batch);
-    return std::make_unique<data::TokenWindows>(std::move(options));
+    return rank_part(std::make_unique<data::TokenWindows>(std::move(options)), request);
   }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override {
     return fmt::format("{}, about token {}", printable(files_.path.filename().native()),

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// This rank's part of the batches that all ranks train on together. Used by the tasks' sources.
+#pragma once
+
+#include <memory>
+
+#include "stoker/core/batch_source.h"
+#include "stoker/tasks/task.h"
+
+namespace stoker::tasks {
+
+// Of each global batch of size G the rows rank * G / ranks ... (rank + 1) * G / ranks - 1; the source itself for one
+// rank.
+[[nodiscard]] std::unique_ptr<core::BatchSource> rank_part(std::unique_ptr<core::BatchSource> source,
+                                                           const BatchRequest& request);
+
+}  // namespace stoker::tasks

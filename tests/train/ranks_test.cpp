@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several ranks train as one process that cuts its batch into as many microbatches: the same weights, dropout included,
+// also where a last batch leaves a rank without samples; and they end together.
+#include <ATen/ops/dropout.h>
+#include <gtest/gtest.h>
+
+#include "stoker/optim/optimizer.h"
+#include "stoker/precision/grad_scaler.h"
+#include "stoker/train/loop.h"
+#include "stoker/train/step.h"
+#include "support/lockstep_ranks.h"
+#include "support/toy_owner.h"
+#include "support/toy_trainable.h"
+
+namespace stoker::train {
+namespace {
+
+using stoker::testing::LockstepRanks;
+using stoker::testing::toy_batch;
+using stoker::testing::ToyOwner;
+using stoker::testing::ToyTrainable;
+using Weights = std::vector<at::Tensor>;
+
+// A chain of two segments, both of which drop.
+class Dropping final : public ToyTrainable {
+ public:
+  [[nodiscard]] int segments() const override { return 2; }
+  [[nodiscard]] core::TensorList forward_segment(int segment, core::TensorList values) override {
+    const std::size_t first = static_cast<std::size_t>(segment) * 2;
+    const at::Tensor dropped = at::dropout(values[0], 0.3, /*train=*/true);
+    const at::Tensor y = at::linear(dropped, parameters()[first].tensor, parameters()[first + 1].tensor);
+    return {segment == 0 ? at::tanh(y) : y};
+  }
+};
+
+// Global batches of a short epoch, the last of one sample.
+core::Batch global_batch(std::int64_t step) { return toy_batch(step % 4 == 3 ? 1 : 13, at::kDouble, 31 * step); }
+
+core::Batch part_of(const core::Batch& batch, int rank, int ranks) {
+  return batch.slice(rank * batch.size() / ranks, (rank + 1) * batch.size() / ranks);
+}
+
+constexpr std::int64_t kSteps = 8;
+
+Weights train(core::Communicator& ranks, std::int64_t microbatch) {
+  Dropping model;
+  const auto optimizer = optim::make_optimizer({.name = "adamw", .weight_decay = 0.05}, model.parameters());
+  precision::GradScaler scaler({.scaling = false}, at::kCPU);
+  Step step({model, *optimizer, scaler, ranks}, {.clip = 0.5, .seed = 7});
+  for (std::int64_t number = 0; number < kSteps; ++number) {
+    step.compute(part_of(global_batch(number), ranks.rank(), ranks.size()), number, microbatch);
+    step.commit(0.05);
+  }
+  Weights weights;
+  for (const core::Parameter& each : model.parameters()) {
+    weights.push_back(each.tensor.detach().clone());
+  }
+  return weights;
+}
+
+double distance(const Weights& a, const Weights& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, (a[i] - b[i]).abs().max().item<double>());
+  }
+  return most;
+}
+
+TEST(Ranks, TrainAsOneProcessWithAsManyMicrobatches) {
+  core::SingleRank alone;
+  const Weights whole = train(alone, 0);
+  for (const int ranks : {2, 3}) {
+    const Weights expected = train(alone, (13 + ranks - 1) / ranks);
+    EXPECT_GT(distance(expected, whole), 1e-6) << "nothing was dropped, or the draws do not depend on the cut";
+    std::vector<Weights> found(static_cast<std::size_t>(ranks));
+    LockstepRanks(ranks).run([&](core::Communicator& communicator) {
+      found[static_cast<std::size_t>(communicator.rank())] = train(communicator, 0);
+    });
+    for (const Weights& each : found) {
+      EXPECT_LE(distance(each, expected), 1e-12) << ranks << " ranks";
+    }
+  }
+}
+
+// An epoch's batches again and again.
+class Repeating final : public core::BatchSource {
+ public:
+  Repeating(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
+  [[nodiscard]] std::optional<core::Batch> next() override { return part_of(global_batch(0), rank_, ranks_); }
+
+ private:
+  int rank_, ranks_;
+};
+
+class Silent final : public core::EventEmitter {
+ public:
+  void emit(core::Event) override {}
+};
+
+TEST(Ranks, EndAfterTheSameStepWhereOneIsTold) {
+  std::vector<std::int64_t> ended(2);
+  LockstepRanks(2).run([&](core::Communicator& ranks) {
+    Dropping model;
+    const auto optimizer = optim::make_optimizer({.name = "sgd"}, model.parameters());
+    precision::GradScaler scaler({.scaling = false}, at::kCPU);
+    Step step({model, *optimizer, scaler, ranks}, {});
+    Progress progress;
+    device::ScalarRing ring(at::kCPU, step.scalar_names().size());
+    Silent events;
+    Repeating source(ranks.rank(), ranks.size());
+    FeedWatch feed(source, events);
+    ToyOwner owner;
+    Plan plan;
+    plan.device = "cpu";
+    plan.save_every = 3;
+    plan.eval_every = 1000;
+    owner.on_save = [&](const char*) { owner.stop = owner.stop || ranks.rank() == 1; };  // a signal reaches one alone
+    const LoopParts parts{.source = source,
+                          .step = step,
+                          .progress = progress,
+                          .scalars = ring,
+                          .events = events,
+                          .feed = feed,
+                          .ranks = ranks,
+                          .owner = owner};
+    EXPECT_EQ(run_loop(parts, plan, 100), LoopEnd::kStopped);
+    ended[static_cast<std::size_t>(ranks.rank())] = progress.step;
+  });
+  EXPECT_EQ(ended, (std::vector<std::int64_t>{4, 4}));
+}
+
+}  // namespace
+}  // namespace stoker::train
