@@ -86,7 +86,7 @@ std::vector<core::Parameter> make_parameters(const Shapes& shapes, c10::Device d
   for (const Shape& shape : shapes.all) {
     at::Tensor value = at::randn(shape).mul_(0.1).to(device).set_requires_grad(true);
     value.mutable_grad() = at::randn(shape).to(device);
-    parameters.push_back({fmt::format("p{}", parameters.size()), value, core::Role::kLinear, 0});
+    parameters.push_back({fmt::format("p{}", parameters.size()), value, core::Role::kLinear});
   }
   return parameters;
 }

@@ -20,8 +20,8 @@ using namespace stoker;
 class Line final : public core::Trainable {
  public:
   Line() {
-    parameters_.push_back({"weight", at::zeros({1, 2}).requires_grad_(true), core::Role::kLinear, 0});
-    parameters_.push_back({"bias", at::zeros({1}).requires_grad_(true), core::Role::kBias, 0});
+    parameters_.push_back({"weight", at::zeros({1, 2}).requires_grad_(true), core::Role::kLinear});
+    parameters_.push_back({"bias", at::zeros({1}).requires_grad_(true), core::Role::kBias});
   }
   const std::vector<core::Parameter>& parameters() const override { return parameters_; }
   const std::vector<core::NamedTensor>& buffers() const override { return buffers_; }

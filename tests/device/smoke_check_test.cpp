@@ -23,7 +23,7 @@ const c10::Device kElsewhere(c10::DeviceType::Meta);
 class Model final : public core::Trainable {
  public:
   Model() {
-    parameters_.push_back({"head.weight", at::zeros({10, 3}).requires_grad_(), core::Role::kLinear, 0});
+    parameters_.push_back({"head.weight", at::zeros({10, 3}).requires_grad_(), core::Role::kLinear});
     buffers_.push_back({"bn.running_mean", at::zeros({3})});
   }
   const std::vector<core::Parameter>& parameters() const override { return parameters_; }
@@ -78,7 +78,7 @@ TEST_F(SmokeCheck, SilentWhenAllIsWell) {
 }
 
 TEST_F(SmokeCheck, ParameterElsewhere) {
-  model.parameters_.push_back({"conv.weight", at::zeros({2}, at::device(at::kMeta)), core::Role::kConv, 0});
+  model.parameters_.push_back({"conv.weight", at::zeros({2}, at::device(at::kMeta)), core::Role::kConv});
   EXPECT_THAT(said<DeviceError>(), HasSubstr("parameter conv.weight is float32 [2] on meta, but the run is on cpu"));
 }
 

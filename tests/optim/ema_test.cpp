@@ -28,8 +28,8 @@ struct Toy {
   at::Tensor weight = at::arange(4, at::kFloat).set_requires_grad(true);
   at::Tensor half = at::arange(4, at::kFloat).to(at::kHalf).set_requires_grad(true);
   at::Tensor statistics = at::arange(4, at::kFloat);
-  std::vector<core::Parameter> parameters{{"weight", weight, core::Role::kLinear, 0},
-                                          {"half", half, core::Role::kLinear, 0}};
+  std::vector<core::Parameter> parameters{{"weight", weight, core::Role::kLinear},
+                                          {"half", half, core::Role::kLinear}};
   void set(float value) {
     const at::NoGradGuard no_grad;
     weight.fill_(value);
@@ -90,7 +90,7 @@ TEST(Ema, SmallAndLargeTensorsFollowTheSameFormula) {
   std::vector<core::Parameter> parameters;
   std::vector<at::Tensor> twins;
   for (const std::int64_t size : {1, 1000, 65'536, 65'537, 200'001}) {
-    parameters.push_back({std::to_string(size), at::arange(size, at::kFloat).sin(), core::Role::kLinear, 0});
+    parameters.push_back({std::to_string(size), at::arange(size, at::kFloat).sin(), core::Role::kLinear});
     twins.push_back(parameters.back().tensor.to(at::kDouble));
   }
   Ema ema(parameters, {}, 0.9);

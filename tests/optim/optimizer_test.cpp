@@ -32,7 +32,7 @@ struct Toy {
   explicit Toy(at::ScalarType dtype) {
     const at::Tensor weight = at::arange(1, 13, at::kDouble).sin().reshape({3, 4}).to(dtype);
     const at::Tensor bias = at::arange(1, 5, at::kDouble).cos().to(dtype);
-    parameters = {{"weight", weight, core::Role::kLinear, 0}, {"bias", bias, core::Role::kBias, 0}};
+    parameters = {{"weight", weight, core::Role::kLinear}, {"bias", bias, core::Role::kBias}};
     for (const core::Parameter& parameter : parameters) {
       parameter.tensor.set_requires_grad(true);
     }
@@ -261,7 +261,7 @@ TEST(Optimizer, SmallTensorsStayOnOneThread) {
     for (const std::int64_t size : {std::int64_t{4}, std::int64_t{numbers}, std::int64_t{2000}}) {
       const at::Tensor value = at::ones({size}).set_requires_grad(true);
       value.mutable_grad() = at::ones({size});
-      parameters.push_back({std::to_string(size), value, core::Role::kLinear, 0});
+      parameters.push_back({std::to_string(size), value, core::Role::kLinear});
     }
     const auto optimizer = make_optimizer({.name = name}, parameters);
     const FusedCalls seen;

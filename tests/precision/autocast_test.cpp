@@ -77,9 +77,9 @@ TEST(Policy, IsWhatWasApplied) {
 }
 
 TEST(Policy, HalfModelsKeepNormsInFloat32) {
-  const std::vector<core::Parameter> parameters{{"conv.weight", at::ones({2, 2}), core::Role::kConv, 0},
-                                                {"bn.weight", at::ones({2}), core::Role::kNorm, 0},
-                                                {"fc.bias", at::ones({2}), core::Role::kBias, 0}};
+  const std::vector<core::Parameter> parameters{{"conv.weight", at::ones({2, 2}), core::Role::kConv},
+                                                {"bn.weight", at::ones({2}), core::Role::kNorm},
+                                                {"fc.bias", at::ones({2}), core::Role::kBias}};
   const at::Tensor handle = parameters[0].tensor.set_requires_grad(true);
   convert_to_half(parameters);
   EXPECT_EQ(handle.scalar_type(), at::kHalf);

@@ -19,7 +19,7 @@ namespace {
 class Line final : public core::Trainable {
  public:
   Line(std::int64_t width, double weight) : weight_(weight) {
-    parameters_ = {{"w", at::ones({width}).set_requires_grad(true), core::Role::kLinear, 0}};
+    parameters_ = {{"w", at::ones({width}).set_requires_grad(true), core::Role::kLinear}};
   }
   [[nodiscard]] const std::vector<core::Parameter>& parameters() const override { return parameters_; }
   [[nodiscard]] const std::vector<core::NamedTensor>& buffers() const override { return buffers_; }
