@@ -52,7 +52,7 @@ int main(int argc, char** argv) try {
   const std::string run = argc > 2 ? argv[2] : "own-metric";
 
   tasks::TaskChanges changes;
-  changes.model = [](std::unique_ptr<tasks::NetworkTrainable> model) {
+  changes.model = [](std::unique_ptr<tasks::Model> model) {
     return std::make_unique<ShelfClassifier>(std::move(dynamic_cast<tasks::ImageClassifier&>(*model)));
   };
   tasks::derive_task("shelves", "image_classification", changes);

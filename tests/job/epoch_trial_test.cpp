@@ -31,7 +31,7 @@ std::string bytes(const at::Tensor& tensor) {
   return {static_cast<const char*>(flat.const_data_ptr()), flat.nbytes()};
 }
 
-std::vector<std::string> all_of(const tasks::NetworkTrainable& model) {
+std::vector<std::string> all_of(const tasks::Model& model) {
   std::vector<std::string> result;
   for (const core::Parameter& each : model.parameters()) {
     result.push_back(bytes(each.tensor));
@@ -125,7 +125,7 @@ TEST(WiderModel, IsTheWidestThatADozenEpochsFit) {
 
 TEST(WiderModel, ItsOwnStepsDecide) {
   tasks::derive_task("slow_when_wide", "image_classification",
-                     {.model = [](std::unique_ptr<tasks::NetworkTrainable> model) {
+                     {.model = [](std::unique_ptr<tasks::Model> model) {
                        return std::make_unique<SlowWhenWide>(std::move(dynamic_cast<tasks::ImageClassifier&>(*model)));
                      }});
   const TempFolder folder;
@@ -133,7 +133,7 @@ TEST(WiderModel, ItsOwnStepsDecide) {
   // An epoch has 3 steps, with 0.6 s of sleep or more: 4.6 s hold 7.
   const Prepared setup = set_up_in(folder, {"task=slow_when_wide", "time=5s"});
   EXPECT_EQ(setup.plan.model, "cnn");
-  EXPECT_EQ(setup.model->network().parameters().front().tensor.size(0), 32);
+  EXPECT_EQ(setup.model->parameters().front().tensor.size(0), 32);
   EXPECT_EQ(setup.plan.notes.find("model")->second.origin, core::Origin::kDefault);
 }
 

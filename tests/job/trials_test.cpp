@@ -42,7 +42,7 @@ std::string bytes(const at::Tensor& tensor) {
 }
 
 // Values and strides of all that a model holds.
-std::vector<std::string> all_of(const tasks::NetworkTrainable& model) {
+std::vector<std::string> all_of(const tasks::Model& model) {
   std::vector<std::string> result;
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
     result.push_back(name + " " + ::testing::PrintToString(tensor.strides().vec()) + bytes(tensor));

@@ -26,7 +26,7 @@ class Marked final : public ImageClassifier {
   [[nodiscard]] std::vector<std::string> loss_names() const override { return {"mine"}; }
 };
 
-std::unique_ptr<NetworkTrainable> marked(std::unique_ptr<NetworkTrainable> model) {
+std::unique_ptr<Model> marked(std::unique_ptr<Model> model) {
   return std::make_unique<Marked>(std::move(dynamic_cast<ImageClassifier&>(*model)));
 }
 

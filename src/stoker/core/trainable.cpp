@@ -13,4 +13,12 @@ TensorList Trainable::forward(TensorList inputs, const std::function<void(int se
   return inputs;
 }
 
+std::int64_t parameter_count(const Trainable& model) {
+  std::int64_t count = 0;
+  for (const Parameter& each : model.parameters()) {
+    count += each.tensor.numel();
+  }
+  return count;
+}
+
 }  // namespace stoker::core

@@ -90,4 +90,7 @@ class Trainable {
   virtual void set_training(bool on) = 0;
 };
 
+// Number of elements of all parameters.
+[[nodiscard]] std::int64_t parameter_count(const Trainable& model);
+
 }  // namespace stoker::core

@@ -71,7 +71,7 @@ LoadedModel load_model(const fs::path& path, c10::Device device, const std::stri
   const ModelCard& card = loaded.card;
   const tasks::ModelRequest request{card.model, 0, card.layout == "channels_last"};
   read_card(loaded.checkpoint, [&] { loaded.model = tasks::task_kind(card.task).restore(request, checkpoint.info); });
-  const models::LoadReport report = loaded.model->network().load(checkpoint.weights);
+  const models::LoadReport report = loaded.model->load(checkpoint.weights);
   if (!report.exact()) {
     fail<CheckpointError>(kWhere, "{}: does not fit {}: {}", printable(loaded.checkpoint.native()), card.model,
                           report.text());

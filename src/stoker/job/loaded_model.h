@@ -17,7 +17,7 @@ namespace stoker::job {
 struct LoadedModel {
   ModelCard card;
   io::JsonBox info;                                // the whole card, the task's members included
-  std::unique_ptr<tasks::NetworkTrainable> model;  // in evaluation mode, on the device
+  std::unique_ptr<tasks::Model> model;  // in evaluation mode, on the device
   std::filesystem::path checkpoint;                // the folder it came from
   [[nodiscard]] c10::Device device() const { return model->parameters().front().tensor.device(); }
 };

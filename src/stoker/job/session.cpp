@@ -57,7 +57,7 @@ Session::Session(Setup& setup) : setup_(setup) {
   if (plan.nvtx) {
     nvtx_.emplace();
   }
-  tasks::NetworkTrainable& model = *setup.model;
+  tasks::Model& model = *setup.model;
   optimizer_ = optim::make_optimizer(optimizer_options(plan), model.parameters());
   scaler_ = std::make_unique<precision::GradScaler>(precision::GradScalerOptions{.scaling = plan.precision == "fp16"},
                                                     setup.device);
@@ -178,7 +178,7 @@ std::vector<std::string> describe_setup(const Setup& setup) {
   std::vector<std::string> lines;
   lines.push_back(describe_data(task));
   lines.push_back(fmt::format("model: {}, {:.2f} M parameters{}", setup.plan.model,
-                              static_cast<double>(models::parameter_count(setup.model->network())) / 1e6,
+                              static_cast<double>(core::parameter_count(*setup.model)) / 1e6,
                               setup.sample_flops == 0 ? ""
                                                       : fmt::format(", {:.3g} GFLOP a sample forward",
                                                                     static_cast<double>(setup.sample_flops) / 1e9)));

@@ -43,16 +43,16 @@ std::map<std::string, at::Tensor> read_weights(const std::string& path) {
 }
 
 // What became of the weights, in words.
-std::string load_weights(models::Network& network, const std::string& path) {
+std::string load_weights(tasks::Model& model, const std::string& path) {
   const auto weights = read_weights(path);  // its errors name the file
   try {
-    return network.load(weights).text();
+    return model.load(weights).text();
   } catch (const CheckpointError& error) {
     fail<CheckpointError>(kWhere, "weights={}: {}", printable(path), error.what());
   }
 }
 
-std::unique_ptr<tasks::NetworkTrainable> build_model(Setup& setup) {
+std::unique_ptr<tasks::Model> build_model(Setup& setup) {
   const train::Plan& plan = setup.plan;
   tasks::ModelRequest request;
   request.name = plan.model;
@@ -61,9 +61,9 @@ std::unique_ptr<tasks::NetworkTrainable> build_model(Setup& setup) {
   auto model = setup.task->make_model(request);
   if (!plan.weights.empty()) {
     setup.notes.push_back(
-        fmt::format("weights={}: {}", printable(plan.weights), load_weights(model->network(), plan.weights)));
+        fmt::format("weights={}: {}", printable(plan.weights), load_weights(*model, plan.weights)));
   }
-  model->network().set_frozen(static_cast<int>(plan.freeze));
+  model->set_frozen(static_cast<int>(plan.freeze));
   setup.sample_flops = setup.task->sample_flops(*model);  // here, not on a GPU, which would search for kernels first
   model->to(setup.device);
   return model;

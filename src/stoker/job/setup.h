@@ -23,7 +23,7 @@ struct Setup {
   std::shared_ptr<core::Communicator> ranks = std::make_shared<core::SingleRank>();
   train::Plan plan;
   c10::Device device = c10::Device(c10::kCPU);
-  std::unique_ptr<tasks::NetworkTrainable> model;
+  std::unique_ptr<tasks::Model> model;
   std::int64_t sample_flops = 0;                    // forward, counted on the CPU; 0: not known
   std::vector<std::string> notes;                   // what became of given weights, and other remarks for people
   core::BadSampleListener bad_samples;              // of the sources below; may be empty

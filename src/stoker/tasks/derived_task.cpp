@@ -28,7 +28,7 @@ class DerivedTask final : public Wrapped<ReadyTask> {
  public:
   using Wrapped::Wrapped;
 
-  [[nodiscard]] std::unique_ptr<NetworkTrainable> make_model(const ModelRequest& request) const override {
+  [[nodiscard]] std::unique_ptr<Model> make_model(const ModelRequest& request) const override {
     auto model = base_->make_model(request);
     return changes_.model ? changes_.model(std::move(model)) : std::move(model);
   }
@@ -43,7 +43,7 @@ class DerivedTask final : public Wrapped<ReadyTask> {
   }
 
   [[nodiscard]] BatchChecks checks() const override { return base_->checks(); }
-  [[nodiscard]] std::int64_t sample_flops(const NetworkTrainable& model) const override {
+  [[nodiscard]] std::int64_t sample_flops(const Model& model) const override {
     return base_->sample_flops(model);
   }
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
@@ -57,7 +57,7 @@ class DerivedTask final : public Wrapped<ReadyTask> {
     return base_->exhibits(split, verdicts, indices);
   }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> records() const override { return base_->records(); }
-  [[nodiscard]] std::vector<Exhibit> samples(NetworkTrainable& model, std::int64_t step) const override {
+  [[nodiscard]] std::vector<Exhibit> samples(Model& model, std::int64_t step) const override {
     return base_->samples(model, step);
   }
   [[nodiscard]] nlohmann::json card() const override { return base_->card(); }
@@ -94,7 +94,7 @@ class DerivedKind final : public TaskKind {
   [[nodiscard]] std::string describe_card(const nlohmann::json& card) const override {
     return base_.describe_card(card);
   }
-  [[nodiscard]] std::unique_ptr<NetworkTrainable> restore(const ModelRequest& request,
+  [[nodiscard]] std::unique_ptr<Model> restore(const ModelRequest& request,
                                                           const nlohmann::json& card) const override {
     auto model = base_.restore(request, card);
     return changes_.model ? changes_.model(std::move(model)) : std::move(model);
@@ -104,7 +104,7 @@ class DerivedKind final : public TaskKind {
     return base_.open_unlabelled(card, files);
   }
   [[nodiscard]] bool writes_text() const override { return base_.writes_text(); }
-  void generate(NetworkTrainable& model, const nlohmann::json& card, const GenerateRequest& request,
+  void generate(Model& model, const nlohmann::json& card, const GenerateRequest& request,
                 const std::function<bool(std::string_view)>& take) const override {
     base_.generate(model, card, request, take);
   }

@@ -15,7 +15,7 @@ namespace stoker::tasks {
 // Each is handed the base's and gives back what stands in its place; empty: the base's.
 struct TaskChanges {
   // The model, each time one is made, and each time one is restored from a checkpoint.
-  std::function<std::unique_ptr<NetworkTrainable>(std::unique_ptr<NetworkTrainable>)> model = {};
+  std::function<std::unique_ptr<Model>(std::unique_ptr<Model>)> model = {};
   // The training split's batches. Whatever is drawn for them must follow from the request's seed and the batch's
   // indices and position alone (base/counter_rng.h): then runs repeat, and resume where they stopped.
   std::function<std::unique_ptr<core::BatchSource>(std::unique_ptr<core::BatchSource>, const BatchRequest&)>

@@ -21,7 +21,7 @@
 #include "stoker/core/load_time.h"
 #include "stoker/core/option.h"
 #include "stoker/core/plan_row.h"
-#include "stoker/tasks/network_trainable.h"
+#include "stoker/tasks/model.h"
 
 namespace stoker::tasks {
 
@@ -135,10 +135,10 @@ class TaskData {
 class ReadyTask : public TaskData {
  public:
   // On the CPU, in training mode.
-  [[nodiscard]] virtual std::unique_ptr<NetworkTrainable> make_model(const ModelRequest& request) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Model> make_model(const ModelRequest& request) const = 0;
   [[nodiscard]] virtual BatchChecks checks() const = 0;
   // Floating-point operations of one sample, forward; 0: not known.
-  [[nodiscard]] virtual std::int64_t sample_flops(const NetworkTrainable& model) const = 0;
+  [[nodiscard]] virtual std::int64_t sample_flops(const Model& model) const = 0;
   // Batches on the CPU, cut to the request's rank (rank_part()): of the training split in promise 1's order, of the
   // others in the order of their samples.
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const = 0;
@@ -155,7 +155,7 @@ class ReadyTask : public TaskData {
   [[nodiscard]] virtual core::LoadTime load_time_per_sample() const { return {}; }
   // Of a training sample's index, for messages.
   [[nodiscard]] virtual std::string sample_name(std::int64_t index) const = 0;
-  // What is worth a look of an evaluated split. verdicts: NetworkTrainable::verdicts of its samples; indices: of each
+  // What is worth a look of an evaluated split. verdicts: Model::verdicts of its samples; indices: of each
   // row's sample, as its batch had it. Unreadable samples have no row.
   [[nodiscard]] virtual std::vector<Exhibit> exhibits(Split, const at::Tensor& verdicts,
                                                       std::span<const std::int64_t> indices) const {
@@ -165,7 +165,7 @@ class ReadyTask : public TaskData {
   // For others who work with the same data: name and text of files in the run's artifacts/ (docs/formats.md).
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> records() const { return {}; }
   // What is worth a look while it trains: asked after each evaluation, with the model in evaluation mode.
-  [[nodiscard]] virtual std::vector<Exhibit> samples(NetworkTrainable& model, std::int64_t step) const {
+  [[nodiscard]] virtual std::vector<Exhibit> samples(Model& model, std::int64_t step) const {
     (void)model, (void)step;
     return {};
   }
@@ -214,7 +214,7 @@ class TaskKind {
   // What a card says beyond the model, in lines for people.
   [[nodiscard]] virtual std::string describe_card(const nlohmann::json& card) const = 0;
   // The model that a card describes, with initial weights.
-  [[nodiscard]] virtual std::unique_ptr<NetworkTrainable> restore(const ModelRequest& request,
+  [[nodiscard]] virtual std::unique_ptr<Model> restore(const ModelRequest& request,
                                                                   const nlohmann::json& card) const = 0;
   // What `stoker predict` is given, at least one sample, for the model of a card. DataError for paths that do not exist
   // or hold no such data. Null: the kind predicts nothing from files.
@@ -226,7 +226,7 @@ class TaskKind {
   // Whether its models write text; only then is generate() called.
   [[nodiscard]] virtual bool writes_text() const { return false; }
   // Hands the text to take, piece by piece, until it says false.
-  virtual void generate(NetworkTrainable& model, const nlohmann::json& card, const GenerateRequest& request,
+  virtual void generate(Model& model, const nlohmann::json& card, const GenerateRequest& request,
                         const std::function<bool(std::string_view)>& take) const {
     (void)model, (void)card, (void)request, (void)take;
   }

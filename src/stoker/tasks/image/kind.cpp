@@ -38,7 +38,7 @@ class ImageKind final : public TaskKind {
     return fmt::format("input {} x {} pixels, {} channels\n{}\n", card.pixels.image_size, card.pixels.image_size,
                        card.pixels.channels, class_list(card.classes));
   }
-  [[nodiscard]] std::unique_ptr<NetworkTrainable> restore(const ModelRequest& request,
+  [[nodiscard]] std::unique_ptr<Model> restore(const ModelRequest& request,
                                                           const nlohmann::json& card) const override {
     return make_classifier(request, image_card(card), {});
   }

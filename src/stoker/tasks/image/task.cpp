@@ -24,7 +24,7 @@ class ReadyImages final : public WithImages<ReadyTask> {
   ReadyImages(ImageFiles files, ImageOptions options, ImageCard card)
       : WithImages(std::move(files)), options_(std::move(options)), card_(std::move(card)) {}
 
-  [[nodiscard]] std::unique_ptr<NetworkTrainable> make_model(const ModelRequest& request) const override {
+  [[nodiscard]] std::unique_ptr<Model> make_model(const ModelRequest& request) const override {
     ClassifierOptions classifier;
     classifier.label_smoothing = options_.label_smoothing;
     classifier.class_weights =
@@ -37,8 +37,8 @@ class ReadyImages final : public WithImages<ReadyTask> {
             .classes = static_cast<std::int64_t>(card_.classes.size()),
             .channels = card_.pixels.channels};
   }
-  [[nodiscard]] std::int64_t sample_flops(const NetworkTrainable& model) const override {
-    return models::flops(model.network(), {card_.pixels.channels, card_.pixels.image_size, card_.pixels.image_size});
+  [[nodiscard]] std::int64_t sample_flops(const Model& model) const override {
+    return model.flops({card_.pixels.channels, card_.pixels.image_size, card_.pixels.image_size});
   }
   void check_same(const nlohmann::json& card, const std::string& run) const override {
     const std::vector<std::string> classes = image_card(card).classes;
@@ -138,7 +138,7 @@ std::unique_ptr<ReadyTask> ready_images(ImageFiles files, ImageOptions options, 
   return std::make_unique<ReadyImages>(std::move(files), std::move(options), std::move(card));
 }
 
-std::unique_ptr<NetworkTrainable> make_classifier(const ModelRequest& request, const ImageCard& card,
+std::unique_ptr<Model> make_classifier(const ModelRequest& request, const ImageCard& card,
                                                   ClassifierOptions classifier) {
   models::ModelOptions options;
   options.classes = static_cast<int>(card.classes.size());

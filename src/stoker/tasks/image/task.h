@@ -14,7 +14,7 @@ namespace stoker::tasks {
 [[nodiscard]] std::unique_ptr<ReadyTask> ready_images(ImageFiles files, ImageOptions options, ImageCard card);
 
 // The network of that name for a card's classes and preprocessing.
-[[nodiscard]] std::unique_ptr<NetworkTrainable> make_classifier(const ModelRequest& request, const ImageCard& card,
+[[nodiscard]] std::unique_ptr<Model> make_classifier(const ModelRequest& request, const ImageCard& card,
                                                                 ClassifierOptions classifier);
 
 }  // namespace stoker::tasks

@@ -44,7 +44,7 @@ class TableKind final : public TaskKind {
                        encoding.numbers.size(), encoding.categories.size(),
                        encoding.regression() ? "a number" : class_list(encoding.classes));
   }
-  [[nodiscard]] std::unique_ptr<NetworkTrainable> restore(const ModelRequest& request,
+  [[nodiscard]] std::unique_ptr<Model> restore(const ModelRequest& request,
                                                           const nlohmann::json& card) const override {
     return make_table_model(request, encoding_from_json(card), card.at("network"), {});
   }

@@ -37,7 +37,7 @@ class ReadyTable final : public WithTable<ReadyTask> {
                             run);
     }
   }
-  [[nodiscard]] std::unique_ptr<NetworkTrainable> make_model(const ModelRequest& request) const override {
+  [[nodiscard]] std::unique_ptr<Model> make_model(const ModelRequest& request) const override {
     TableModelOptions model;
     model.label_smoothing = options_.label_smoothing;
     if (!encoding_.regression()) {
@@ -50,7 +50,7 @@ class ReadyTable final : public WithTable<ReadyTask> {
             .target = encoding_.regression() ? "" : "target",
             .classes = static_cast<std::int64_t>(encoding_.classes.size())};
   }
-  [[nodiscard]] std::int64_t sample_flops(const NetworkTrainable&) const override { return 0; }
+  [[nodiscard]] std::int64_t sample_flops(const Model&) const override { return 0; }
 
   [[nodiscard]] std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const override {
     data::TensorSourceOptions options = rows_of(files_.train);
@@ -127,7 +127,7 @@ std::unique_ptr<ReadyTask> ready_table(TableFiles files, TableTaskOptions option
   return std::make_unique<ReadyTable>(std::move(files), std::move(options), std::move(encoding), std::move(network));
 }
 
-std::unique_ptr<NetworkTrainable> make_table_model(const ModelRequest& request, const TableEncoding& encoding,
+std::unique_ptr<Model> make_table_model(const ModelRequest& request, const TableEncoding& encoding,
                                                    const nlohmann::json& network_card, TableModelOptions options) {
   models::TabularMlpOptions network;
   network.numbers = number_width(encoding);

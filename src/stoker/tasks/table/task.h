@@ -18,7 +18,7 @@ namespace stoker::tasks {
                                                      nlohmann::json network);
 
 // The network for an encoding.
-[[nodiscard]] std::unique_ptr<NetworkTrainable> make_table_model(const ModelRequest& request,
+[[nodiscard]] std::unique_ptr<Model> make_table_model(const ModelRequest& request,
                                                                  const TableEncoding& encoding,
                                                                  const nlohmann::json& network,
                                                                  TableModelOptions options);

@@ -33,12 +33,12 @@ class TextKind final : public TaskKind {
     return fmt::format("{} layers, {} heads, width {}, context {}; {}\n", network.layers, network.heads, network.width,
                        network.context, data::tokenizer_from_json(card.at("tokenizer"))->describe());
   }
-  [[nodiscard]] std::unique_ptr<NetworkTrainable> restore(const ModelRequest& request,
+  [[nodiscard]] std::unique_ptr<Model> restore(const ModelRequest& request,
                                                           const nlohmann::json& card) const override {
     return restore_text_model(request, card);
   }
   [[nodiscard]] bool writes_text() const override { return true; }
-  void generate(NetworkTrainable& model, const nlohmann::json& card, const GenerateRequest& request,
+  void generate(Model& model, const nlohmann::json& card, const GenerateRequest& request,
                 const std::function<bool(std::string_view)>& take) const override {
     generate_from_card(model, card, request, take);
   }

@@ -30,7 +30,7 @@ at::Tensor token_bytes(const data::Tokenizer& tokenizer) {
   return lengths;
 }
 
-std::unique_ptr<NetworkTrainable> make_text_model(const ModelRequest& request, models::GptOptions network,
+std::unique_ptr<Model> make_text_model(const ModelRequest& request, models::GptOptions network,
                                                   std::int64_t loss_chunk, const data::Tokenizer& tokenizer) {
   network.seed = request.seed;
   network.open_head = loss_chunk > 0;
@@ -38,7 +38,7 @@ std::unique_ptr<NetworkTrainable> make_text_model(const ModelRequest& request, m
 }
 
 // What writes text; ConfigError for a model that a derived kind made of something else.
-TextModel& text_model(NetworkTrainable& model) {
+TextModel& text_model(Model& model) {
   auto* text = dynamic_cast<TextModel*>(&model);
   if (text == nullptr) {
     fail<ConfigError>(kWhere, "a language model that writes must derive from tasks::TextModel; set sample_tokens=0");
@@ -55,13 +55,13 @@ class ReadyText final : public WithText<ReadyTask> {
       fail<CheckpointError>(kWhere, "the text, or how it is cut, changed since {} was started; train again", run);
     }
   }
-  [[nodiscard]] std::unique_ptr<NetworkTrainable> make_model(const ModelRequest& request) const override {
+  [[nodiscard]] std::unique_ptr<Model> make_model(const ModelRequest& request) const override {
     return make_text_model(request, files_.network, options_.loss_chunk, *files_.tokenizer);
   }
   [[nodiscard]] BatchChecks checks() const override {
     return {.input = "ids", .target = "target", .classes = files_.network.vocabulary};
   }
-  [[nodiscard]] std::int64_t sample_flops(const NetworkTrainable&) const override {
+  [[nodiscard]] std::int64_t sample_flops(const Model&) const override {
     return models::gpt_flops(files_.network);
   }
 
@@ -84,7 +84,7 @@ class ReadyText final : public WithText<ReadyTask> {
     return fmt::format("{}, about token {}", printable(files_.path.filename().native()),
                        index * files_.network.context);
   }
-  [[nodiscard]] std::vector<Exhibit> samples(NetworkTrainable& model, std::int64_t step) const override;
+  [[nodiscard]] std::vector<Exhibit> samples(Model& model, std::int64_t step) const override;
   [[nodiscard]] nlohmann::json card() const override {
     return {{"network", to_json(files_.network)},
             {"tokenizer", files_.tokenizer->to_json()},
@@ -103,7 +103,7 @@ class ReadyText final : public WithText<ReadyTask> {
   TextTaskOptions options_;
 };
 
-std::vector<Exhibit> ReadyText::samples(NetworkTrainable& model, std::int64_t step) const {
+std::vector<Exhibit> ReadyText::samples(Model& model, std::int64_t step) const {
   GenerateRequest request;
   request.prompt = options_.sample_prompt;
   request.tokens = options_.sample_tokens;
@@ -132,11 +132,11 @@ std::unique_ptr<ReadyTask> ready_text(TextFiles files, TextTaskOptions options) 
   return std::make_unique<ReadyText>(std::move(files), std::move(options));
 }
 
-std::unique_ptr<NetworkTrainable> restore_text_model(const ModelRequest& request, const nlohmann::json& card) {
+std::unique_ptr<Model> restore_text_model(const ModelRequest& request, const nlohmann::json& card) {
   return make_text_model(request, network_of(card), kRestoredChunk, *data::tokenizer_from_json(card.at("tokenizer")));
 }
 
-void generate_from_card(NetworkTrainable& model, const nlohmann::json& card, const GenerateRequest& request,
+void generate_from_card(Model& model, const nlohmann::json& card, const GenerateRequest& request,
                         const std::function<bool(std::string_view)>& take) {
   const auto tokenizer = data::tokenizer_from_json(card.at("tokenizer"));
   generate(text_model(model), *tokenizer, network_of(card).context, request, take);

@@ -14,10 +14,10 @@ namespace stoker::tasks {
 [[nodiscard]] std::unique_ptr<ReadyTask> ready_text(TextFiles files, TextTaskOptions options);
 
 // The model that a card describes, with initial weights.
-[[nodiscard]] std::unique_ptr<NetworkTrainable> restore_text_model(const ModelRequest& request,
+[[nodiscard]] std::unique_ptr<Model> restore_text_model(const ModelRequest& request,
                                                                    const nlohmann::json& card);
 // Writes text with the model of a card. ConfigError for a model that a derived kind made of something else.
-void generate_from_card(NetworkTrainable& model, const nlohmann::json& card, const GenerateRequest& request,
+void generate_from_card(Model& model, const nlohmann::json& card, const GenerateRequest& request,
                         const std::function<bool(std::string_view)>& take);
 
 }  // namespace stoker::tasks
