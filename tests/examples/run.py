@@ -78,6 +78,19 @@ def own_dataset(text, folder):
     beats_guessing(figures(text, "accuracy on 1000 other images after 300 steps: #")[0], 3, 1000)
 
 
+def own_everything(text, folder):
+    mse, steps = figures(text, "mse # after # steps")
+    check(mse < 0.1, f"the mse is {mse}; whoever always says the mean has 0.5")
+    run = folder / "runs/own-everything"
+    for name in ("plan.json", "report.html", "metrics.csv", "checkpoints/best/weights.safetensors"):
+        check((run / name).is_file(), f"the run has no {name}")
+    check(steps == max(int(row["step"]) for row in metrics(run)), "the run ended at another step than metrics.csv")
+    source = (DATA.parents[1] / "own_everything.cpp").read_text(encoding="utf-8")
+    glue = source.split("// glue begins\n")[1].split("  // glue ends\n")[0].splitlines()
+    said = int(re.search(r'marked "glue": (\d+) lines', source)[1])
+    check(len(glue) == said <= 40, f"the glue has {len(glue)} lines, the example says {said}")
+
+
 def own_loss(text, folder):
     apart = figures(text, "largest difference of a weight after 20 steps, whole batches and parts of 7: #")[0]
     within(apart, 0, 2e-6, "what microbatches change")  # rounding of float32 sums; weights are around 0.05
@@ -196,7 +209,7 @@ def main():
     examine = globals()[name]
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        words = {"own_dataset": [], "own_loss": [DATA], "gan": [DATA], "packed_text": TEXTS,
+        words = {"own_dataset": [], "own_everything": [], "own_loss": [DATA], "gan": [DATA], "packed_text": TEXTS,
                  "own_sink": [DATA, folder / "run", ENOUGH]}.get(name, [DATA, folder / "run"])
         # More threads wait for each other where a core is busy elsewhere.
         environment = os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "STOKER_CACHE": str(folder / "cache")}

@@ -43,9 +43,7 @@ class DerivedTask final : public Wrapped<ReadyTask> {
   }
 
   [[nodiscard]] BatchChecks checks() const override { return base_->checks(); }
-  [[nodiscard]] std::int64_t sample_flops(const Model& model) const override {
-    return base_->sample_flops(model);
-  }
+  [[nodiscard]] std::int64_t sample_flops(const Model& model) const override { return base_->sample_flops(model); }
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                       const BatchRequest& request) const override {
     return base_->evaluation_batches(split, request);
@@ -94,8 +92,7 @@ class DerivedKind final : public TaskKind {
   [[nodiscard]] std::string describe_card(const nlohmann::json& card) const override {
     return base_.describe_card(card);
   }
-  [[nodiscard]] std::unique_ptr<Model> restore(const ModelRequest& request,
-                                                          const nlohmann::json& card) const override {
+  [[nodiscard]] std::unique_ptr<Model> restore(const ModelRequest& request, const nlohmann::json& card) const override {
     auto model = base_.restore(request, card);
     return changes_.model ? changes_.model(std::move(model)) : std::move(model);
   }

@@ -215,7 +215,7 @@ class TaskKind {
   [[nodiscard]] virtual std::string describe_card(const nlohmann::json& card) const = 0;
   // The model that a card describes, with initial weights.
   [[nodiscard]] virtual std::unique_ptr<Model> restore(const ModelRequest& request,
-                                                                  const nlohmann::json& card) const = 0;
+                                                       const nlohmann::json& card) const = 0;
   // What `stoker predict` is given, at least one sample, for the model of a card. DataError for paths that do not exist
   // or hold no such data. Null: the kind predicts nothing from files.
   [[nodiscard]] virtual std::unique_ptr<UnlabelledSource> open_unlabelled(

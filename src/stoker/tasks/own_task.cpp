@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/tasks/own_task.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/tasks/rank_part.h"
+#include "stoker/tasks/recipe_rows.h"
+#include "stoker/tasks/registry.h"
+
+namespace stoker::tasks {
+namespace {
+
+constexpr std::string_view kWhere = "tasks.own_task";
+constexpr const char* kUsual = "the usual first choice";
+
+// The part of a phase that the program's numbers answer.
+template <typename Phase>
+class WithOwn : public Phase {
+ public:
+  explicit WithOwn(std::shared_ptr<const OwnTask> own) : own_(std::move(own)) {}
+  [[nodiscard]] std::int64_t size(Split split) const final {
+    return split == Split::kTrain ? own_->train_samples : split == Split::kVal ? own_->val_samples : own_->test_samples;
+  }
+  [[nodiscard]] std::string describe() const final { return own_->name; }
+  [[nodiscard]] std::string details() const final { return ""; }
+  [[nodiscard]] const std::vector<std::string>& findings() const final {
+    static const std::vector<std::string> none;
+    return none;
+  }
+
+ protected:
+  std::shared_ptr<const OwnTask> own_;
+};
+
+class ReadyOwn final : public WithOwn<ReadyTask> {
+ public:
+  using WithOwn::WithOwn;
+
+  [[nodiscard]] std::unique_ptr<Model> make_model(const ModelRequest& request) const override {
+    return as_model(own_->model(request.seed));
+  }
+  [[nodiscard]] BatchChecks checks() const override { return {}; }
+  [[nodiscard]] std::int64_t sample_flops(const Model&) const override { return 0; }
+  [[nodiscard]] std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const override {
+    return rank_part(own_->training(request), request);
+  }
+  [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
+                                                                      const BatchRequest& request) const override {
+    return rank_part(split == Split::kTrain ? own_->training(request) : own_->evaluation(split, request), request);
+  }
+  [[nodiscard]] std::string sample_name(std::int64_t index) const override { return fmt::format("sample {}", index); }
+  [[nodiscard]] nlohmann::json card() const override { return nlohmann::json::object(); }
+  void check_same(const nlohmann::json&, const std::string&) const override {}  // job compares the number of samples
+};
+
+class OpenOwn final : public WithOwn<OpenData> {
+ public:
+  using WithOwn::WithOwn;
+
+  [[nodiscard]] std::vector<core::PlanRow> recipe(const RecipeRequest& request) const override {
+    RecipeRows rows;
+    const bool sgd = request.optimizer == "sgd";
+    rows.add("model", own_->name, "the program's own");
+    rows.add("batch", std::clamp<std::int64_t>(own_->train_samples / 50, 1, 64), "at least 50 steps per epoch");
+    rows.add("epochs", 10, kUsual);
+    rows.add("optimizer", request.optimizer.empty() ? "adamw" : request.optimizer, "adaptive steps");
+    rows.add("lr", sgd ? 0.1 : 1e-3, kUsual);
+    rows.add("lr_batch", 64, "the batch that lr is stated for");
+    rows.add("weight_decay", sgd ? 1e-4 : 0.01, kUsual);
+    rows.add("schedule", "cosine", "down to 0 at the end");
+    rows.add("warmup", 0.05, "a share of the run");
+    for (const auto& [key, value] : own_->defaults) {
+      std::erase_if(rows.rows, [&key = key](const core::PlanRow& row) { return row.key == key; });
+      rows.add(key, value, "the program's default");
+    }
+    return std::move(rows.rows);
+  }
+  // Nothing is known of the model: a batch of one sample is left to it.
+  [[nodiscard]] bool couples_samples(const std::string&) const override { return false; }
+  [[nodiscard]] std::unique_ptr<ReadyTask> settle(const std::string&, const core::TaskValues&) && override {
+    return std::make_unique<ReadyOwn>(std::move(own_));
+  }
+  [[nodiscard]] std::unique_ptr<ReadyTask> adopt(const nlohmann::json&) && override {
+    return std::make_unique<ReadyOwn>(std::move(own_));
+  }
+};
+
+class OwnKind final : public TaskKind {
+ public:
+  explicit OwnKind(OwnTask own)
+      : TaskKind({.name = own.name, .help = "a program's own", .options = {}, .models = {own.name}}),
+        own_(std::make_shared<const OwnTask>(std::move(own))) {}
+
+  [[nodiscard]] bool recognises(const std::filesystem::path&) const override { return false; }
+  [[nodiscard]] std::unique_ptr<OpenData> open(const std::filesystem::path&, const OpenOptions&) const override {
+    return std::make_unique<OpenOwn>(own_);
+  }
+  [[nodiscard]] std::string describe_card(const nlohmann::json&) const override { return ""; }
+  [[nodiscard]] std::unique_ptr<Model> restore(const ModelRequest& request, const nlohmann::json&) const override {
+    return as_model(own_->model(request.seed));
+  }
+
+ private:
+  std::shared_ptr<const OwnTask> own_;
+};
+
+}  // namespace
+
+void add_own_task(OwnTask own) {
+  if (!own.model || !own.training) {
+    fail<ConfigError>(kWhere, "task {} needs a model and a source of training batches", printable(own.name));
+  }
+  if (own.train_samples < 1) {
+    fail<ConfigError>(kWhere, "task {} has {} training samples; set train_samples", printable(own.name),
+                      own.train_samples);
+  }
+  if (own.val_samples < 0 || own.test_samples < 0 || (own.val_samples + own.test_samples > 0) != bool(own.evaluation)) {
+    fail<ConfigError>(kWhere, "task {} needs val_samples or test_samples and a source of evaluation batches, or none",
+                      printable(own.name));
+  }
+  add_task(std::make_unique<OwnKind>(std::move(own)));
+}
+
+}  // namespace stoker::tasks

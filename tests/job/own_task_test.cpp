@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program's own Trainable on its own source of batches in whole runs: they resume to the same bytes, evaluate, and
+// name what is missing.
+#include "stoker/tasks/own_task.h"
+
+#include <ATen/ops/dropout.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <limits>
+
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/job/job.h"
+#include "stoker/job/split_report.h"
+#include "support/temp_folder.h"
+#include "support/toy_trainable.h"
+
+namespace stoker::job {
+namespace {
+
+namespace fs = std::filesystem;
+using stoker::testing::TempFolder;
+using stoker::testing::toy_batch;
+using stoker::testing::ToyTrainable;
+using ::testing::HasSubstr;
+
+const Say kSilent = [](const std::string&) {};
+constexpr std::int64_t kSamples = 20;
+
+// Weights by seed, and a dropout that training draws.
+class SeededToy final : public ToyTrainable {
+ public:
+  explicit SeededToy(std::uint64_t seed) : ToyTrainable(at::kFloat) {
+    const at::NoGradGuard no_grad;
+    for (const core::Parameter& each : parameters()) {
+      at::Tensor(each.tensor).add_(1e-3 * static_cast<double>(seed));
+    }
+  }
+  [[nodiscard]] core::TensorList forward_segment(int segment, core::TensorList values) override {
+    return ToyTrainable::forward_segment(segment, {at::dropout(values[0], 0.2, training_)});
+  }
+  void set_training(bool on) override { training_ = on; }
+
+ private:
+  bool training_ = true;
+};
+
+class ToyRows final : public core::BatchSource {
+ public:
+  ToyRows(const tasks::BatchRequest& request, bool once) : batch_(request.batch), at_(request.start), once_(once) {}
+  [[nodiscard]] std::optional<core::Batch> next() override {
+    const std::int64_t first = at_.step * batch_, rows = std::min(batch_, kSamples - first);
+    if (rows <= 0) {
+      at_ = {once_ ? at_.epoch : at_.epoch + 1, once_ ? at_.step : 0};
+      return std::nullopt;
+    }
+    const core::Batch made = toy_batch(rows, at::kFloat, 1000 * at_.epoch + first);
+    core::Batch batch(at_, made.indices());
+    for (const char* field : {"x", "y", "mask"}) {
+      batch.set(field, made[field]);
+    }
+    ++at_.step;
+    return batch;
+  }
+
+ private:
+  std::int64_t batch_;
+  core::Position at_;
+  bool once_;
+};
+
+tasks::OwnTask toy(const std::string& name) {
+  tasks::OwnTask own;
+  own.name = name;
+  own.model = [](std::uint64_t seed) { return std::make_unique<SeededToy>(seed); };
+  own.training = [](const tasks::BatchRequest& request) { return std::make_unique<ToyRows>(request, false); };
+  own.evaluation = [](tasks::Split, const tasks::BatchRequest& request) {
+    return std::make_unique<ToyRows>(request, true);
+  };
+  own.train_samples = own.val_samples = own.test_samples = kSamples;
+  own.defaults = {{"lr", "0.02"}, {"schedule", "constant"}, {"warmup", "0"}};
+  return own;
+}
+
+fs::path train(const TempFolder& folder, const std::string& run, const std::string& epochs) {
+  static const bool known = [] {
+    tasks::add_own_task(toy("toy"));
+    return true;
+  }();
+  EXPECT_TRUE(known);
+  Request request = make_request({}, {"task=toy", "data=rows", "device=cpu", "batch=8", "precision=fp32", "intra_op=1",
+                                      "threads=0", "ema=0.9", "epochs=" + epochs});
+  request.run = (folder / run).native();
+  Job job = Job::prepare(request, kSilent);
+  const std::atomic<bool> never = false;
+  EXPECT_FALSE(job.train({}, never).test.empty());
+  return job.run_path();
+}
+
+std::string last_bytes(const fs::path& run) {
+  return read_text(run / "checkpoints/last/weights.safetensors") +
+         read_text(run / "checkpoints/last/state.safetensors");
+}
+
+TEST(OwnTask, ARunResumesToTheSameBytes) {
+  const TempFolder folder;
+  const fs::path whole = train(folder, "whole", "4"), part = train(folder, "part", "2");
+  EXPECT_NE(last_bytes(part), last_bytes(whole));
+  const std::atomic<bool> never = false;
+  (void)Job::resume(part, {"epochs=4"}, kSilent).train({}, never);
+  EXPECT_EQ(last_bytes(part), last_bytes(whole));
+}
+
+TEST(OwnTask, ItsCheckpointIsEvaluated) {
+  const TempFolder folder;
+  const fs::path run = train(folder, "run", "1");
+  const SplitReport report = evaluate_run(run, {}, "val", "last", "cpu");
+  EXPECT_EQ(report.samples, kSamples);
+  EXPECT_FALSE(report.metrics.empty());
+  EXPECT_TRUE(fs::exists(run / "report.html"));
+}
+
+TEST(OwnTask, SaysWhatIsMissing) {
+  const auto refusal = [](auto change) {
+    tasks::OwnTask own = toy("other");
+    change(own);
+    try {
+      tasks::add_own_task(std::move(own));
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal([](auto& own) { own.model = nullptr; }), HasSubstr("needs a model"));
+  EXPECT_THAT(refusal([](auto& own) { own.train_samples = 0; }), HasSubstr("set train_samples"));
+  EXPECT_THAT(refusal([](auto& own) { own.evaluation = nullptr; }), HasSubstr("evaluation batches"));
+  EXPECT_THAT(refusal([](auto& own) { own.name = "tabular"; }), HasSubstr("there is one already"));
+}
+
+}  // namespace
+}  // namespace stoker::job
