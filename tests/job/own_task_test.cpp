@@ -3,7 +3,10 @@
 // name what is missing.
 #include "stoker/tasks/own_task.h"
 
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <ATen/ops/dropout.h>
+#include <ATen/ops/rand.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,6 +123,18 @@ TEST(OwnTask, ItsCheckpointIsEvaluated) {
   EXPECT_EQ(report.samples, kSamples);
   EXPECT_FALSE(report.metrics.empty());
   EXPECT_TRUE(fs::exists(run / "report.html"));
+}
+
+// A program around the run goes on with its own threads and random numbers.
+TEST(OwnTask, ARunPutsBackTheProcessesSwitches) {
+  const TempFolder folder;
+  at::set_num_threads(2);
+  at::manual_seed(3);
+  const at::Tensor expected = at::rand({4});
+  at::manual_seed(3);
+  (void)train(folder, "run", "1");
+  EXPECT_EQ(at::get_num_threads(), 2);
+  EXPECT_TRUE(at::rand({4}).equal(expected));
 }
 
 TEST(OwnTask, SaysWhatIsMissing) {

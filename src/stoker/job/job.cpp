@@ -15,6 +15,7 @@
 #include "stoker/job/saved_plan.h"
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
+#include "stoker/precision/process_switches.h"
 
 namespace stoker::job {
 namespace {
@@ -41,6 +42,7 @@ const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request,
 }  // namespace
 
 struct Job::State {
+  precision::ProcessSwitches switches;  // put back when the job goes
   Request request;
   Setup setup;
   std::optional<RunFolder> run;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole run, wired: data, plan, model, step, sinks. What `stoker train` does, a C++ program does through this class.
+// While it lives, torch's switches are the run's (threads, TF32, determinism, generator); then they are put back.
 // One thread at a time; stop may be set from anywhere. Every error is a stoker::Error: DeviceError where the device
 // failed, OutOfMemory where memory ran out.
 #pragma once

@@ -19,6 +19,7 @@
 #include "stoker/device/backend.h"
 #include "stoker/device/prefetcher.h"
 #include "stoker/precision/autocast.h"
+#include "stoker/precision/process_switches.h"
 #include "stoker/tasks/registry.h"
 
 namespace stoker::job {
@@ -76,18 +77,6 @@ class ReadAhead final : public core::BatchSource {
   std::mutex mutex_;  // guards samples_
   std::deque<std::vector<tasks::UnlabelledSample>> samples_;
   std::jthread thread_;  // last: it uses the queue
-};
-
-// Leaves a core to the thread that reads, for a scope: operators have one thread less, at least one.
-class OneThreadLess {
- public:
-  OneThreadLess() { at::set_num_threads(std::max(1, before_ - 1)); }
-  ~OneThreadLess() { at::set_num_threads(before_); }
-  OneThreadLess(const OneThreadLess&) = delete;
-  OneThreadLess& operator=(const OneThreadLess&) = delete;
-
- private:
-  const int before_ = at::get_num_threads();
 };
 
 // A batch whose answers are under way from the device to the host.
@@ -161,7 +150,8 @@ void predict(LoadedModel& loaded, tasks::UnlabelledSource& source, int top_k, st
     fill(asked.predictions, asked.answers, top_k);
     std::ranges::for_each(asked.predictions, take);
   };
-  const OneThreadLess operators;
+  const precision::ProcessSwitches switches;
+  at::set_num_threads(std::max(1, at::get_num_threads() - 1));  // a core for the thread that reads
   auto reading = std::make_unique<ReadAhead>(source, batch);
   ReadAhead& read = *reading;
   const auto batches = device::prefetched(std::move(reading), loaded.device(), /*once=*/true);

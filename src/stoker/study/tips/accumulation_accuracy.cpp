@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/study/tips/accumulation_accuracy.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -9,10 +11,11 @@
 #include "stoker/base/file.h"
 #include "stoker/data/load/image_loader.h"
 #include "stoker/device/backend.h"
+#include "stoker/device/cpu_quota.h"
 #include "stoker/device/placement.h"
 #include "stoker/device/prefetcher.h"
 #include "stoker/optim/schedule.h"
-#include "stoker/study/intra_op.h"
+#include "stoker/precision/process_switches.h"
 #include "stoker/study/tips/bench_model.h"
 #include "stoker/tasks/image/preprocessing.h"
 #include "stoker/train/evaluate.h"
@@ -129,7 +132,8 @@ data::ImageFolder accuracy_images(const std::filesystem::path& folder, std::int6
 
 std::vector<ScheduleAccuracy> accumulation_accuracy(const data::ImageFolder& data, const AccuracyOptions& options) {
   const c10::Device device = device::choose_device(options.device).device;
-  const IntraOp intra_op(intra_op_threads(options.intra_op));
+  const precision::ProcessSwitches switches;
+  at::set_num_threads(options.intra_op > 0 ? options.intra_op : device::cpu_quota().cores);
   const auto say = [&](const std::string& text) {
     if (options.say) {
       options.say(text);

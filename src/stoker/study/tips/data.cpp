@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include "stoker/data/decode/png_encode.h"
 #include "stoker/data/load/image_loader.h"
 #include "stoker/device/prefetcher.h"
-#include "stoker/study/intra_op.h"
+#include "stoker/precision/process_switches.h"
 #include "stoker/study/tips/step_way.h"
 #include "stoker/study/tips/tip_rows.h"
 
@@ -65,7 +66,8 @@ Way loading_way(const TipCase& tip_case, const LoadHabits& habits) {
   const StepOnBatches engine = engine_step(tip_case);
   Way way;
   way.side.call = [options, step = engine.step, threads, cores = tip_case.cores] {
-    const IntraOp computing(std::max(1, cores - threads));  // as the engine shares out cores
+    const precision::ProcessSwitches switches;
+    at::set_num_threads(std::max(1, cores - threads));  // as the engine shares out cores
     data::ImageLoader loader(options);
     while (std::optional<core::Batch> batch = loader.next()) {
       step(std::move(*batch));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/study/tips/table.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -19,7 +21,7 @@
 #include "stoker/device/tensor_bytes.h"
 #include "stoker/job/process.h"
 #include "stoker/precision/policy.h"
-#include "stoker/study/intra_op.h"
+#include "stoker/precision/process_switches.h"
 
 namespace stoker::study {
 namespace {
@@ -213,8 +215,9 @@ TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options)
   }
   TipsTable table = head(options, on);
   table.cells = chosen_cells(tips, options, on);
-  table.intra_op = options.cpu_time ? 1 : intra_op_threads(options.intra_op);
-  const IntraOp intra_op(table.intra_op);
+  table.intra_op = options.cpu_time ? 1 : (options.intra_op > 0 ? options.intra_op : device::cpu_quota().cores);
+  const precision::ProcessSwitches switches;
+  at::set_num_threads(table.intra_op);
   if (on.is_cuda()) {
     precision::apply({});  // as the engine does by default
   }
