@@ -66,7 +66,7 @@ bench-learning: bootstrap ## Compare where seeds of Stoker and of Python PyTorch
 
 install: build ## Install program, library and CMake package into PREFIX (default /usr/local)
 	@cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local) >/dev/null
-	@echo "Installed into $(or $(PREFIX),/usr/local); a CMake project there says find_package(stoker 0.1 REQUIRED)"
+	@echo "Installed into $(or $(PREFIX),/usr/local); a CMake project there says find_package(stoker 0.2 REQUIRED)"
 
 test-long: build ## Run the tests that take minutes, then 10,000,000 executions of each fuzz target: 80 minutes more
 	@ctest --preset long

@@ -103,7 +103,7 @@ class Consumer(unittest.TestCase):
         project = folder / "perhaps"
         project.mkdir()
         (project / "CMakeLists.txt").write_text(
-            "cmake_minimum_required(VERSION 3.22)\nproject(perhaps LANGUAGES CXX)\nfind_package(stoker 0.1)\n"
+            "cmake_minimum_required(VERSION 3.22)\nproject(perhaps LANGUAGES CXX)\nfind_package(stoker 0.2)\n"
             'message(STATUS "without it: ${stoker_FOUND}: ${stoker_NOT_FOUND_MESSAGE}")\n', encoding="utf-8")
         said = self.configure(folder / "without", source=project, STOKER_TORCH=str(folder))
         self.assertIn(f"without it: 0: STOKER_TORCH={folder} is torch 2.1.0", said)

@@ -265,7 +265,7 @@ TEST(CheckpointStore, DeepNestingIsRefused) {
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
   store.save("last", made_of(1));
   temp.write("last/manifest.json",
-             R"({"body": {"format": 2, "files": {}, "tensors": {}, "more": )" + deep + R"(}, "checksum": ""})");
+             R"({"body": {"format": 3, "files": {}, "tensors": {}, "more": )" + deep + R"(}, "checksum": ""})");
   EXPECT_THAT(damage(temp / "last"), AllOf(HasSubstr("manifest.json"), HasSubstr("nests")));
 
   for (const char* name : {"info.json", "state.json"}) {  // with the right checksums
@@ -277,6 +277,23 @@ TEST(CheckpointStore, DeepNestingIsRefused) {
     write_manifest(temp / "last", manifest);
     EXPECT_THAT(damage(temp / "last"), AllOf(HasSubstr(name), HasSubstr("nests")));
   }
+}
+
+TEST(CheckpointStore, OtherFormatsAreRefusedByName) {
+  const TempFolder temp;
+  CheckpointStore store(temp.path());
+  store.save("last", made_of(1));
+  const std::string text = read_text(temp / "last/manifest.json"),
+                    ours = fmt::format("\"format\": {}", kCheckpointFormat);
+  ASSERT_THAT(text, HasSubstr(ours));
+  const auto with_format = [&](int format) {
+    std::string other = text;
+    other.replace(other.find(ours), ours.size(), fmt::format("\"format\": {}", format));
+    temp.write("last/manifest.json", other);
+    return damage(temp / "last");
+  };
+  EXPECT_THAT(with_format(kCheckpointFormat - 1), HasSubstr("Stoker 0.1 reads it"));
+  EXPECT_THAT(with_format(kCheckpointFormat + 1), HasSubstr("a newer Stoker wrote it"));
 }
 
 TEST(CheckpointStore, AKillAtAnyMomentLeavesAWholeOne) {

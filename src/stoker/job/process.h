@@ -15,7 +15,7 @@ namespace stoker::job {
 // no device leaves it out.
 void start_process();
 
-// "stoker 0.1.0, torch 2.11.0, g++ 12.2.0". Touches no device.
+// "stoker 0.2.0, torch 2.11.0, g++ 12.2.0". Touches no device.
 [[nodiscard]] std::string version_text();
 
 // Runs work. Memory that ran out anywhere below comes out as stoker::OutOfMemory, a device that failed as

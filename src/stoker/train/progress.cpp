@@ -20,7 +20,7 @@ void Progress::load_state(const core::State& state) {
   evaluated_step = state.integer("progress.evaluated_step");
   evaluations_without_gain = state.integer("progress.evaluations_without_gain");
   best_metric = state.real("progress.best_metric");
-  loss = state.numbers.contains("progress.loss") ? state.real("progress.loss") : 0;  // older checkpoints lack it
+  loss = state.real("progress.loss");
   seconds = state.real("progress.seconds");
 }
 

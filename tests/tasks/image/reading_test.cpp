@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the options of reading images mean, by default and in cards from before there were any.
+// What the options of reading images mean, by default and in cards.
 #include "stoker/tasks/image/reading.h"
 
 #include <gtest/gtest.h>
@@ -66,8 +66,6 @@ TEST(ImageReading, EvaluationScalesAsTheCardSays) {
                            {"interpolation", "bicubic"}}}};
   EXPECT_EQ(evaluation_policy(image_card(card).pixels).interpolation, augment::Interpolation::kBicubic);
   EXPECT_EQ(training_policy("resized_crop", image_card(card).pixels).interpolation, augment::Interpolation::kBicubic);
-  card["preprocessing"].erase("interpolation");
-  EXPECT_EQ(evaluation_policy(image_card(card).pixels).interpolation, augment::Interpolation::kBilinear);
   card["preprocessing"]["interpolation"] = "lanczos";
   EXPECT_THROW((void)image_card(card), CheckpointError);
 }

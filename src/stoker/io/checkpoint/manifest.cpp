@@ -92,9 +92,9 @@ Manifest read_manifest(const fs::path& folder) {
   try {
     const nlohmann::json whole = nlohmann::json::parse(text);
     const nlohmann::json& body = whole.at("body");
-    if (const auto format = body.at("format").get<std::int64_t>(); format > kCheckpointFormat) {
-      fail<CheckpointError>(kWhere, "{}: is of format {}, this version reads up to {}; use a newer stoker", file.name(),
-                            format, kCheckpointFormat);
+    if (const auto format = body.at("format").get<std::int64_t>(); format != kCheckpointFormat) {
+      fail<CheckpointError>(kWhere, "{}: checkpoint format {} is not {}; {}", file.name(), format, kCheckpointFormat,
+                            format < kCheckpointFormat ? "Stoker 0.1 reads it" : "a newer Stoker wrote it");
     }
     if (rendered(body) != text) {
       fail<CheckpointError>(kWhere, "{}: is damaged: its checksum does not fit its text", file.name());

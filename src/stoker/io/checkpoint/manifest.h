@@ -19,7 +19,7 @@ struct Manifest {
   std::map<std::string, std::map<std::string, std::string>> tensors;  // file → tensor → checksum
 };
 
-inline constexpr int kCheckpointFormat = 2;  // 1: "last" had its weights twice
+inline constexpr int kCheckpointFormat = 3;  // 1, 2: of Stoker 0.1, whose segments drew from one seed per step
 
 // IoError when the disk refuses.
 void write_manifest(const std::filesystem::path& folder, const Manifest& manifest);

@@ -30,7 +30,7 @@ ImageCard image_card(const nlohmann::json& json) {
   card.pixels.resize = pixels.at("resize").get<int>();
   card.pixels.mean = pixels.at("mean").get<std::vector<double>>();
   card.pixels.std = pixels.at("std").get<std::vector<double>>();
-  const auto interpolation = interpolation_from(pixels.value("interpolation", "bilinear"));  // older cards lack it
+  const auto interpolation = interpolation_from(pixels.at("interpolation").get<std::string>());
   const auto channels = static_cast<std::size_t>(card.pixels.channels);
   if (card.classes.size() < 2 || (channels != 1 && channels != 3) || card.pixels.mean.size() != channels ||
       card.pixels.std.size() != channels || card.pixels.image_size < 1 || card.pixels.resize < card.pixels.image_size ||
