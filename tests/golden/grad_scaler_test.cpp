@@ -63,7 +63,7 @@ class TwoLayers final : public core::Trainable {
  public:
   TwoLayers() {
     const auto add = [&](const char* name, at::IntArrayRef shape, core::Role role) {
-      parameters_.push_back({name, weight(name, shape).to(at::kFloat).set_requires_grad(true), role, 0});
+      parameters_.push_back({name, weight(name, shape).to(at::kFloat).set_requires_grad(true), role});
     };
     add("fc1.weight", {16, 12}, core::Role::kLinear), add("fc1.bias", {16}, core::Role::kBias);
     add("fc2.weight", {3, 16}, core::Role::kLinear), add("fc2.bias", {3}, core::Role::kBias);

@@ -247,7 +247,7 @@ class NormedTrainable final : public core::Trainable {
  public:
   NormedTrainable() {
     const auto add = [&](const char* name, at::Tensor value, core::Role role) {
-      parameters_.push_back({name, value.set_requires_grad(true), role, 0});
+      parameters_.push_back({name, value.set_requires_grad(true), role});
     };
     add("weight", at::full({1, 3}, 0.5, at::kFloat), core::Role::kLinear);
     add("scale", at::full({3}, 1.0, at::kFloat), core::Role::kNorm);
