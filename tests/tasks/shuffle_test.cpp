@@ -104,13 +104,5 @@ TEST(Shuffle, ClassFoldersInTheirOrderAreWarnedOf) {
   EXPECT_THAT(open_settled(kData[0], folder, "on")->findings(), Not(Contains(HasSubstr("class by class"))));
 }
 
-TEST(Shuffle, AnOlderPlanShufflesAndDrawsCannotBeInOrder) {
-  EXPECT_TRUE(shuffles({}));
-  EXPECT_TRUE(shuffles({{"shuffle", "on"}, {"sampling", "balanced"}}));
-  EXPECT_FALSE(shuffles({{"shuffle", "off"}, {"sampling", "uniform"}}));
-  EXPECT_THROW((void)shuffles({{"shuffle", "off"}, {"sampling", "balanced"}}), ConfigError);
-  EXPECT_THROW(shuffle_setting().check("sometimes"), ConfigError);
-}
-
 }  // namespace
 }  // namespace stoker::tasks

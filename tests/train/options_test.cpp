@@ -88,8 +88,9 @@ TEST(Options, TakesUnitsAndAuto) {
 }
 
 TEST(Options, TakeWhatTasksBring) {
-  Options options({{.key = "context", .type = core::Whole{1, 3}, .help = "of one task"},
-                   {.key = "context", .type = core::Whole{7, 7}, .help = "of another"}});
+  Options options(
+      {{.key = "context", .type = core::Whole{1, 3}, .fallback = core::depends("it"), .help = "of one task"},
+       {.key = "context", .type = core::Whole{7, 7}, .fallback = core::depends("it"), .help = "of another"}});
   options.set("context", "7");
   options.set("batch", "3");
   EXPECT_EQ(options.own_values(), (core::TaskValues{{"context", "7"}}));
