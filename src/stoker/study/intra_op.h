@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many threads an operator of torch uses, for a scope: what is measured side by side must not differ in it, and
-// what throws must not leave it behind. Used by this room's tables. Process-wide; one scope at a time, or one in
-// another.
+// Sets the number of torch's intra-op threads for a scope: comparisons need the same number on both sides, and
+// exceptions must not leave it changed. Used by this room's tables. Process-wide; scopes may nest but not overlap.
 #pragma once
 
 namespace stoker::study {
 
-// As asked; for 0 as many as this process may use cores.
+// The requested number; for 0 one thread per core that this process may use.
 [[nodiscard]] int intra_op_threads(int asked);
 
 class IntraOp {
  public:
   explicit IntraOp(int threads);
-  ~IntraOp();  // puts back what was
+  ~IntraOp();  // restores the previous number
   IntraOp(const IntraOp&) = delete;
   IntraOp& operator=(const IntraOp&) = delete;
 
