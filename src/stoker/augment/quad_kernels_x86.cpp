@@ -186,7 +186,7 @@ constexpr int kTogether = 16;  // rows whose pixels, results and tables fit into
 
 // One group of values of `count` rows, at most kTogether, with one pointer per row.
 void scale_group(const std::uint8_t* const* rows, int count, int channels, const AxisWeights& across,
-                 const AxisWeights::Group& group, std::uint8_t* out, std::ptrdiff_t stride) {
+                 const AxisWeights::LaneGroup& group, std::uint8_t* out, std::ptrdiff_t stride) {
   const std::uint8_t* table = across.tables.data() + group.table;
   const __m512i order = load(table);
   const Digits weights = digits_of(table);
@@ -209,7 +209,7 @@ void scale_rows(const std::uint8_t* const* in, int count, int channels, const Ax
       rows[row] = in[std::min(y + row, count - 1)];
     }
     std::uint8_t* to = out + y * stride;
-    for (const AxisWeights::Group& group : across.groups) {
+    for (const AxisWeights::LaneGroup& group : across.groups) {
       scale_group(rows, std::min(kTogether, count - y), channels, across, group, to, stride);
       to += kLanes;
     }
