@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker bench: measurements of this machine, and of what its loader makes of data.
+// stoker bench: measures this machine: tips for faster training, and how fast it loads data.
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,7 +24,7 @@ struct TipsWords {
   std::int64_t images = 5000;
 };
 
-// One line that is drawn over on a terminal; a line a time elsewhere.
+// On a terminal one line that is overwritten; elsewhere one line per call.
 void show_progress(const std::string& text) {
   const bool terminal = isatty(STDERR_FILENO) == 1;
   std::fputs((terminal ? "\r\x1b[K" + text : text + "\n").c_str(), stderr);
@@ -46,8 +46,8 @@ void write_files(const TipsWords& words, const study::TipsTable& table) {
   }
 }
 
-// What was measured is on the terminal before anything else can go wrong, and in the files before the accuracies, which
-// take longer than all the rest.
+// Measurements go to the terminal first, before anything can fail, and to the files before the accuracies, which take
+// longer than everything else.
 int run_tips(TipsWords& words) {
   for (const std::string& file : {words.json, words.html}) {
     if (!file.empty()) {
@@ -59,7 +59,7 @@ int run_tips(TipsWords& words) {
   if (!words.data.empty()) {
     images = study::accuracy_images(words.data, words.images);
   }
-  const std::atomic<bool>& stop = stop_on_signal("stopping after this pair or step; once more to stop at once");
+  const std::atomic<bool>& stop = stop_on_signal("stopping after this pair or step; press again to stop at once");
   words.options.progress = [](const study::TipsProgress& progress) {
     show_progress(fmt::format("{} of {}: {}, {}; {:.0f} s left", progress.cell, progress.cells, progress.tip->id,
                               progress.model, progress.seconds_left));
@@ -88,26 +88,25 @@ void add_tips(CLI::App& bench, int& exit_code) {
   const auto words = std::make_shared<TipsWords>();
   study::TipsOptions& options = words->options;
   options.device = "auto";
-  CLI::App* command = bench.add_subcommand("tips", "Every tip of the tutorials, off and on: does it help here?");
-  command->add_option("--models", options.models, "only these: mlp,cnn,...")->delimiter(',');
-  command->add_option("--tips", options.tips, "only these: channels-last,autocast-bf16,...")->delimiter(',');
+  CLI::App* command =
+      bench.add_subcommand("tips", "Measure well-known performance tips, off and on: which ones help here?");
+  command->add_option("--models", options.models, "only these models: mlp,cnn,...")->delimiter(',');
+  command->add_option("--tips", options.tips, "only these tips: channels-last,autocast-bf16,...")->delimiter(',');
   command
       ->add_option("--seconds", options.seconds,
-                   "for the whole table; 600 by default, with fewer some rows are not measured")
+                   "time for the whole table; default 600; with less, some rows are not measured")
       ->check(in_range(1.0, 86400.0));
-  command->add_flag("--quick", options.quick, "the fewest pairs: a few minutes, wider intervals");
-  command
-      ->add_option("--intra-op", options.intra_op,
-                   "threads of an operator; one a core that it may use unless said otherwise")
+  command->add_flag("--quick", options.quick, "as few pairs as possible: takes a few minutes, gives wider intervals");
+  command->add_option("--intra-op", options.intra_op, "threads per operator; default: one per available core")
       ->check(in_range(1, 1024));
-  command->add_flag("--cpu-time", options.cpu_time, "the CPU time of one thread: for a machine that others keep busy");
+  command->add_flag("--cpu-time", options.cpu_time, "measure the CPU time of one thread: for a machine that is busy");
   command->add_option("--device", options.device, "auto, cpu, cuda or cuda:N");
-  command->add_option("--json", words->json, "write it to this file, too, for programs");
-  command->add_option("--html", words->html, "... and as a page with bars");
+  command->add_option("--json", words->json, "also write the table to this file as JSON");
+  command->add_option("--html", words->html, "also write the table to this file as a page with bars");
   CLI::Option* accuracy =
       command->add_option("--accuracy", words->data,
-                          "also train on these images (CIFAR-10): what accumulation does to accuracy; takes long");
-  command->add_option("--images", words->images, "... on so many of them, spread evenly")
+                          "also train on these images (CIFAR-10) to see how accumulation changes accuracy; takes long");
+  command->add_option("--images", words->images, "number of images for --accuracy, spread evenly over the data")
       ->check(in_range<std::int64_t>(1, 1'000'000'000))
       ->needs(accuracy);
   command->callback([words, &exit_code] { exit_code = run_tips(*words); });
@@ -125,7 +124,7 @@ int run_data(DataWords& words) {
   }
   words.options.request = request_of(words.training);
   job::start_process();
-  const std::atomic<bool>& stop = stop_on_signal("stopping after this batch; once more to stop at once");
+  const std::atomic<bool>& stop = stop_on_signal("stopping after this batch; press again to stop at once");
   words.options.say = show_progress;
   words.options.stop = [&stop] { return stop.load(); };
   const study::DataBench bench = study::bench_data(words.options);
@@ -140,16 +139,19 @@ int run_data(DataWords& words) {
 
 void add_data(CLI::App& bench, int& exit_code) {
   const auto words = std::make_shared<DataWords>();
-  CLI::App* command = bench.add_subcommand("data", "How fast this data can be loaded here, and what takes the time");
-  command->add_option("DATA", words->training.path, "as for train");
+  CLI::App* command =
+      bench.add_subcommand("data", "Measure how fast this machine loads your data, and where the time goes");
+  command->add_option("DATA", words->training.path, "data, as for train");
   add_settings(*command, words->training);
-  command->add_option("--seconds", words->options.seconds, "of each way; three times as long where it finds its own")
+  command
+      ->add_option("--seconds", words->options.seconds,
+                   "time per way of loading; three times as long for ways that tune themselves")
       ->check(in_range(0.05, 3600.0));
-  command->add_option("--json", words->json, "write it to this file, too, for programs");
+  command->add_option("--json", words->json, "also write the result to this file as JSON");
   command->callback([words, &exit_code] { exit_code = run_data(*words); });
 }
 
-// What there is, for `stoker bench` alone.
+// The list that `stoker bench` without a subcommand prints.
 void list(CLI::App& bench) {
   for (const CLI::App* each : bench.get_subcommands([](const CLI::App*) { return true; })) {
     fmt::print("stoker bench {:<8} {}\n", each->get_name(), each->get_description());
@@ -159,7 +161,7 @@ void list(CLI::App& bench) {
 }  // namespace
 
 void add_bench(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("bench", "Measure this machine: what makes training faster here");
+  CLI::App* command = app.add_subcommand("bench", "Measure what makes training faster on this machine");
   add_tips(*command, exit_code);
   add_data(*command, exit_code);
   command->callback([command, &exit_code] {

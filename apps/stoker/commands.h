@@ -29,7 +29,7 @@ void add_inspect(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 void add_complete(CLI::App& app, int& exit_code);
 
-// A number in a range; the help does not show CLI11's own words for it.
+// A number in a range; hides CLI11's own description from the help.
 template <typename Number>
 CLI::Validator in_range(Number low, Number high) {
   CLI::Validator range = CLI::Range(low, high);
@@ -37,14 +37,14 @@ CLI::Validator in_range(Number low, Number high) {
   return range;
 }
 
-// That a file can be written, before minutes are spent on what is to go there. IoError.
+// Throws IoError if the file cannot be written, before minutes are spent on its content.
 void check_target(const char* where, const std::string& file);
 
-// Set by the first SIGINT or SIGTERM, which says what follows; the second ends the process at once.
-const std::atomic<bool>& stop_on_signal(const char* text = "stopping and saving; once more to stop at once");
-// Until then a training has nothing to bring in order: it says text and ends with code.
+// Set by the first SIGINT or SIGTERM, which prints text. The second signal ends the process at once.
+const std::atomic<bool>& stop_on_signal(const char* text = "stopping and saving; press again to stop at once");
+// For the time before stop_on_signal(), when there is nothing to save: a signal prints text and exits with code.
 void end_on_signal(const char* text, int code);
-// A training goes on when the reader of its output has gone: writes fail instead of ending the process.
+// A closed output pipe makes writes fail instead of ending the process, so training continues.
 void survive_closed_pipes();
 
 }  // namespace stoker::app

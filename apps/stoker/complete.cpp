@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker __complete: the words that shell completion asks for.
+// stoker __complete: candidates for shell completion.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -39,7 +39,7 @@ std::vector<std::string> beginning_with(const std::string& word, std::vector<std
   return candidates;
 }
 
-// After `bench`: what there is, its options, and the names that these take, of which commas part several.
+// After `bench`: subcommands, their options, and the names that these take, separated by commas.
 std::vector<std::string> complete_bench(const CLI::App& bench, const std::vector<std::string>& words) {
   const std::string& last = words.back();
   const std::string before = words.size() > 2 ? words[words.size() - 2] : "";
@@ -66,9 +66,9 @@ std::vector<std::string> complete_bench(const CLI::App& bench, const std::vector
 
 void add_complete(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand("__complete", "Candidates for shell completion, one a line");
+  CLI::App* command = app.add_subcommand("__complete", "Candidates for shell completion, one per line");
   command->group("");  // not shown in the help
-  command->add_option("WORDS", *words, "the words so far, the last one being completed");
+  command->add_option("WORDS", *words, "the words so far; the last one is completed");
   command->callback([words, &app, &exit_code] {
     const std::string first = words->size() > 1 ? words->front() : "";
     std::vector<std::string> candidates;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker eval: what a trained model is worth on a split.
+// stoker eval: metrics of a trained model on a split.
 #include <memory>
 
 #include "commands.h"
@@ -19,15 +19,17 @@ struct EvalArguments {
 
 void add_eval(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<EvalArguments>();
-  CLI::App* command = app.add_subcommand("eval", "Metrics of a run or checkpoint on a split, also per class");
+  CLI::App* command = app.add_subcommand("eval", "Evaluate a run or checkpoint on a split: metrics, also per class");
   command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
-  command->add_option("DIR", arguments->data, "data; the run's own if left out; other data is not cut into splits");
-  command->add_option("--split", arguments->split, "train, val, test, or all; test if there is one, else val, else all")
+  command->add_option("DIR", arguments->data, "data; default: the data of the run; other data is not split");
+  command
+      ->add_option("--split", arguments->split,
+                   "train, val, test or all; default: test if it exists, else val, else all")
       ->check(CLI::IsMember({"train", "val", "test", "all"}));
-  command->add_option("--checkpoint", arguments->checkpoint, "best or last; best if there is one")
+  command->add_option("--checkpoint", arguments->checkpoint, "best or last; default: best if it exists")
       ->check(CLI::IsMember({"best", "last"}));
   command->add_option("--device", arguments->device, "auto, cpu, cuda or cuda:N");
-  command->add_flag("--json", arguments->json, "as one JSON object");
+  command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] {
     job::start_process();
     const job::SplitReport report =

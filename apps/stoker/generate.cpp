@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker generate: text that a trained language model writes.
+// stoker generate: generates text with a trained language model.
 #include "stoker/job/generate.h"
 
 #include <cstdio>
@@ -19,23 +19,23 @@ void add_generate(CLI::App& app, int& exit_code) {
   };
   const auto arguments = std::make_shared<Arguments>();
   tasks::GenerateRequest& request = arguments->request;
-  CLI::App* command = app.add_subcommand("generate", "Text that a trained language model writes");
+  CLI::App* command = app.add_subcommand("generate", "Generate text with a trained language model");
   command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
-  command->add_option("--prompt", request.prompt, "how the text begins; empty: after a line end");
-  command->add_option("--tokens", request.tokens, "length of the text")
+  command->add_option("--prompt", request.prompt, "start of the text; empty: starts after a line end");
+  command->add_option("--tokens", request.tokens, "number of tokens to generate")
       ->check(in_range(0, 100'000'000))
       ->capture_default_str();
-  command->add_option("--temperature", request.temperature, "0: always the likeliest token")
+  command->add_option("--temperature", request.temperature, "0: always the most likely token")
       ->check(in_range(0.0, 100.0))
       ->capture_default_str();
-  command->add_option("--top-k", request.top_k, "of how many likeliest tokens; 0: of all")
+  command->add_option("--top-k", request.top_k, "sample from this many most likely tokens; 0: from all")
       ->check(in_range(0, 1 << 30))
       ->capture_default_str();
-  command->add_option("--seed", request.seed, "equal seeds give equal texts")->capture_default_str();
-  command->add_option("--samples", arguments->samples, "texts, each another one")
+  command->add_option("--seed", request.seed, "the same seed gives the same text")->capture_default_str();
+  command->add_option("--samples", arguments->samples, "number of different texts")
       ->check(in_range(1, 1'000'000))
       ->capture_default_str();
-  command->add_option("--checkpoint", arguments->checkpoint, "best or last; best if there is one")
+  command->add_option("--checkpoint", arguments->checkpoint, "best or last; default: best if it exists")
       ->check(CLI::IsMember({"best", "last"}));
   command->add_option("--device", arguments->device, "auto, cpu, cuda or cuda:N");
   command->callback([arguments, &exit_code] {

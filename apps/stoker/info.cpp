@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker info: what a run, a checkpoint, weights or data hold.
+// stoker info: shows the content of a run, a checkpoint, weights or data.
 #include "stoker/job/info.h"
 
 #include <cstdio>
@@ -13,10 +13,10 @@ namespace stoker::app {
 
 void add_info(CLI::App& app, int& exit_code) {
   const auto what = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("info", "What a run, checkpoint, weights file or data folder holds");
-  command->add_option("WHAT", *what, "a path; or `tasks`, `models` or `machine`")->required();
+  CLI::App* command = app.add_subcommand("info", "Show what a run, checkpoint, weights file or data folder contains");
+  command->add_option("WHAT", *what, "a path, or `tasks`, `models` or `machine`")->required();
   command->callback([what, &exit_code] {
-    if (*what == "machine") {  // all else is read from files
+    if (*what == "machine") {  // everything else is read from files
       job::start_process();
     }
     fmt::print("{}", job::info_text(*what));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker inspect: is the data all right? Looks at every image, row or line once.
+// stoker inspect: checks the data. Reads every image, row or line once.
 #include "stoker/study/inspect/inspect.h"
 
 #include <unistd.h>
@@ -28,7 +28,7 @@ struct InspectWords {
   study::InspectOptions options;
 };
 
-// Drawn over on a terminal; every ten seconds elsewhere.
+// On a terminal one line that is overwritten; elsewhere a line every ten seconds.
 class InspectLine {
  public:
   void show(const study::InspectProgress& progress) {
@@ -38,7 +38,7 @@ class InspectLine {
     since_.restart();
     std::string text = fmt::format("{} files found", thousands(progress.files));
     if (progress.of > 0) {
-      text = fmt::format("{} of {} images, {:.0f} a second, {:.0f} s left", thousands(progress.looked),
+      text = fmt::format("{} of {} images, {:.0f} per second, {:.0f} s left", thousands(progress.looked),
                          thousands(progress.of), progress.a_second, progress.seconds_left);
     }
     std::fputs((terminal_ ? "\r\x1b[K" + text : text + "\n").c_str(), stderr);
@@ -56,17 +56,17 @@ class InspectLine {
   Stopwatch since_;
 };
 
-// Text to the terminal, then the files that were asked for.
+// Prints the text, then writes the requested files.
 void hand_out(const InspectWords& words, const std::string& text, const std::function<std::string()>& json,
               const std::function<std::string()>& page) {
   fmt::print("{}", text);
-  std::fflush(stdout);  // before anything else can go wrong
+  std::fflush(stdout);  // before anything else can fail
   if (!words.json.empty()) {
     write_file_atomically(words.json, json());
   }
   if (!words.html.empty()) {
     write_file_atomically(words.html, page());
-    fmt::print("\nto look at: {}\n", printable(words.html));
+    fmt::print("\nreport: {}\n", printable(words.html));
   }
 }
 
@@ -82,7 +82,7 @@ int run_inspect(InspectWords& words) {
         [&] { return study::sheet_page(*sheet); });
     return kDone;
   }
-  const std::atomic<bool>& stop = stop_on_signal("stopping; what was seen so far follows. Once more to stop at once");
+  const std::atomic<bool>& stop = stop_on_signal("stopping; the results so far follow. Press again to stop at once");
   InspectLine line;
   words.options.progress = [&line](const study::InspectProgress& progress) { line.show(progress); };
   words.options.stop = [&stop] { return stop.load(); };
@@ -98,16 +98,16 @@ int run_inspect(InspectWords& words) {
 
 void add_inspect(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<InspectWords>();
-  CLI::App* command = app.add_subcommand("inspect", "Is the data all right? Doubles, leaks, bad files, sizes, columns");
-  command->add_option("DATA", words->data, "what `stoker train` takes: a folder or tar file of images, a table, a text")
+  CLI::App* command = app.add_subcommand("inspect", "Check data: duplicates, leaks, bad files, sizes, columns");
+  command->add_option("DATA", words->data, "data as for train: a folder or tar file of images, a table, a text")
       ->required();
-  command->add_option("settings", words->assignments, "of a table: target=, sep=, header=, leave_out=");
-  command->add_option("--images", words->options.images, "so many images at most, spread over the data; all by default")
+  command->add_option("settings", words->assignments, "for a table: target=, sep=, header=, leave_out=");
+  command->add_option("--images", words->options.images, "maximum number of images, spread over the data; default: all")
       ->check(in_range<std::int64_t>(1, 1'000'000'000));
-  command->add_option("--threads", words->options.threads, "one a core that it may use unless said otherwise")
+  command->add_option("--threads", words->options.threads, "number of threads; default: one per available core")
       ->check(in_range(1, 1024));
-  command->add_option("--html", words->html, "the page to look at; inspect.html by default, \"\" for none");
-  command->add_option("--json", words->json, "write it to this file, too, for programs");
+  command->add_option("--html", words->html, "HTML report; default inspect.html, \"\" for none");
+  command->add_option("--json", words->json, "also write the result to this file as JSON");
   command->callback([words, &exit_code] { exit_code = run_inspect(*words); });
 }
 

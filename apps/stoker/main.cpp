@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line's door: hands over to a subcommand, turns errors into exit codes.
+// Entry point of the command line: runs a subcommand and turns errors into exit codes.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -16,7 +16,7 @@
 namespace stoker::app {
 namespace {
 
-// The first word that is no flag must be a command, and what follows one that has commands of its own one of these.
+// The first word that is not a flag must be a command. A command with subcommands must be followed by one of them.
 void check_command(const CLI::App& app, std::span<char*> words, const std::string& said = "stoker") {
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (commands.empty() || words.empty() || words[0][0] == '-') {
@@ -35,7 +35,7 @@ void check_command(const CLI::App& app, std::span<char*> words, const std::strin
                     printable(words[0]), nearest(words[0], names), said);
 }
 
-// `--epochs 3` where epochs=3 is meant.
+// Helps when somebody writes `--epochs 3` instead of epochs=3.
 void hint_at_option(std::span<char*> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string word = words[i];
@@ -51,12 +51,12 @@ void hint_at_option(std::span<char*> words) {
   }
 }
 
-// What was printed may still wait in a buffer for a disk that is full.
+// Printed text may still be in a buffer that a full disk cannot take.
 void flush_output() {
   const bool refused = std::fflush(stdout) != 0;
   if (refused || std::ferror(stdout) != 0) {
     fail<IoError>("stoker", "standard output cannot be written: {}",
-                  refused ? std::strerror(errno) : "its reader has gone, or its disk was full");
+                  refused ? std::strerror(errno) : "its reader is gone, or the disk is full");
   }
 }
 
@@ -78,11 +78,11 @@ int run(int argc, char** argv) {
   add_inspect(app, exit_code);
   add_bench(app, exit_code);
   add_complete(app, exit_code);
-  app.footer(  // after the commands, which would take it over
-      "Begin with `stoker train DATA`: a folder that has a folder of images for each class, a table (with\n"
+  app.footer(  // added after the commands, which would inherit it
+      "Start with `stoker train DATA`. DATA is a folder with one subfolder of images per class, a table (with\n"
       "target=COLUMN) or a text.\n"
-      "Exit codes: 0 done, 2 usage, 65 data, 71 device or memory, 74 I/O, 75 stopped (stoker resume goes on\n"
-      "with a training), 1 training failed.");
+      "Exit codes: 0 done, 2 usage, 65 data, 71 device or memory, 74 I/O, 75 stopped (continue training with\n"
+      "stoker resume), 1 training failed.");
   const auto words = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
   check_command(app, words);
   try {

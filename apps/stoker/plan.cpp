@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker plan: what training would do, without doing it.
+// stoker plan: shows what training would do, without training.
 #include <cstdio>
 #include <memory>
 
@@ -14,11 +14,10 @@ namespace stoker::app {
 
 void add_plan(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<TrainingWords>();
-  CLI::App* command =
-      app.add_subcommand("plan", "Show what `train` would do: every value, where it comes from, and why");
-  command->add_option("DIR", words->path, "as for train");
+  CLI::App* command = app.add_subcommand("plan", "Show what `train` would do: every value, its origin and its reason");
+  command->add_option("DIR", words->path, "data, as for train");
   add_settings(*command, *words);
-  command->add_flag("--json", words->json, "as the plan.json that plan=FILE repeats");
+  command->add_flag("--json", words->json, "print the plan as JSON, the format that plan=FILE reads");
   command->callback([words, &exit_code] {
     const job::Request request = request_of(*words);
     job::start_process();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker predict: what a trained model says of images or rows of tables.
+// stoker predict: predictions of a trained model for images or table rows.
 #include "stoker/job/predict.h"
 
 #include <cstdio>
@@ -25,15 +25,18 @@ struct PredictArguments {
 void add_predict(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<PredictArguments>();
   CLI::App* command =
-      app.add_subcommand("predict", "Classes and probabilities, or numbers, for images or the rows of tables");
+      app.add_subcommand("predict", "Predict classes with probabilities, or numbers, for images or table rows");
   command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
-  command->add_option("FILES", arguments->files, "images, or folders of them; tables with the columns of training")
+  command
+      ->add_option("FILES", arguments->files,
+                   "images or folders of images; tables with the same columns as in training")
       ->required();
-  command->add_option("--top", arguments->top_k, "guesses an image or row")->check(in_range(1, 1'000'000));
-  command->add_option("--format", arguments->format, "csv or json (one object a line)")
+  command->add_option("--top", arguments->top_k, "number of predictions per image or row")
+      ->check(in_range(1, 1'000'000));
+  command->add_option("--format", arguments->format, "csv or json (one object per line)")
       ->check(CLI::IsMember({"csv", "json"}));
-  command->add_option("--out", arguments->out, "file to write instead of standard output");
-  command->add_option("--checkpoint", arguments->checkpoint, "best or last; best if there is one")
+  command->add_option("--out", arguments->out, "write to this file instead of standard output");
+  command->add_option("--checkpoint", arguments->checkpoint, "best or last; default: best if it exists")
       ->check(CLI::IsMember({"best", "last"}));
   command->add_option("--device", arguments->device, "auto, cpu, cuda or cuda:N");
   command->callback([arguments, &exit_code] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker report: a run as one page to look at, or several runs side by side.
+// stoker report: one page that shows a run, or compares several runs.
 #include "stoker/job/report.h"
 
 #include <cstdio>
@@ -19,10 +19,10 @@ void add_report(CLI::App& app, int& exit_code) {
   };
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command =
-      app.add_subcommand("report", "Write report.html: curves, images, plan; several runs side by side");
+      app.add_subcommand("report", "Write report.html with curves, images and plan; or compare several runs");
   command->add_option("RUN", arguments->runs, "run folders")->required();
   command->add_option("--out", arguments->out,
-                      "another file than RUN/report.html, or comparison.html for several runs");
+                      "file to write; default: RUN/report.html, comparison.html for several runs");
   command->callback([arguments, &exit_code] {
     const std::vector<std::filesystem::path> runs(arguments->runs.begin(), arguments->runs.end());
     fmt::print("{}\n", printable(job::write_report(runs, arguments->out).native()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker resume: a run goes on from its last checkpoint.
+// stoker resume: continues a run from its last checkpoint.
 #include <memory>
 
 #include "commands.h"
@@ -10,14 +10,15 @@ namespace stoker::app {
 
 void add_resume(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<TrainingWords>();
-  CLI::App* command = app.add_subcommand("resume", "Go on with a run from its last checkpoint, at the exact step");
+  CLI::App* command = app.add_subcommand("resume", "Continue a run from its last checkpoint, at the exact step");
   command->add_option("RUN", words->path, "run folder")->required();
-  command->add_option("settings", words->assignments,
-                      "epochs=, steps=, time=, eval_every=, save_every=, early_stop= or schedule_steps= to change");
+  command->add_option(
+      "settings", words->assignments,
+      "settings to change: epochs=, steps=, time=, eval_every=, save_every=, early_stop=, schedule_steps=");
   add_silence(*command, *words);
   command->callback([words, &exit_code] {
     survive_closed_pipes();
-    end_on_signal("stopped before the run went on; it can still be resumed", kStopped);
+    end_on_signal("stopped before the run continued; it can still be resumed", kStopped);
     job::check_given_once(words->assignments);
     job::start_process();
     exit_code = run_job(job::Job::resume(words->path, words->assignments, say_unless(words->silent())), *words);

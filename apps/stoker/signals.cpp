@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals of what takes long. Ctrl-C: once asks it to come to an end in order, twice ends the process at once.
+// Signals for long commands. The first Ctrl-C asks for a clean stop, the second ends the process at once.
 #include <unistd.h>
 
 #include <csignal>
@@ -12,11 +12,11 @@ namespace stoker::app {
 namespace {
 
 std::atomic<bool> stop_asked{false};
-std::atomic<bool> in_order{false};  // somebody looks at stop_asked
-std::atomic<int> early_code{130};   // of the process, where nobody does
-char stop_text[128] = "";           // a line; set before the handler is
+std::atomic<bool> in_order{false};  // stop_asked is being checked
+std::atomic<int> early_code{130};   // exit code of the process if nothing checks it
+char stop_text[128] = "";           // one line; set before the handler
 static_assert(std::atomic<bool>::is_always_lock_free &&
-              std::atomic<int>::is_always_lock_free);  // so that a signal handler may touch it
+              std::atomic<int>::is_always_lock_free);  // safe to use in a signal handler
 
 void on_signal(int) {
   if (stop_asked.exchange(true)) {
@@ -32,7 +32,7 @@ void handle(const char* text) {
   std::snprintf(stop_text, sizeof stop_text, "\nstoker: %s\n", text);
   struct sigaction action {};
   action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;  // a read or a write that a library makes meanwhile goes on
+  action.sa_flags = SA_RESTART;  // reads and writes inside libraries continue
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }
@@ -40,7 +40,7 @@ void handle(const char* text) {
 }  // namespace
 
 const std::atomic<bool>& stop_on_signal(const char* text) {
-  in_order = true;  // first: what comes in between is a request like the later ones
+  in_order = true;  // first: a signal in between is a normal stop request
   handle(text);
   return stop_asked;
 }

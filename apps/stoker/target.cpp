@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that commands write when they are done.
+// Checks the output files of commands before the work starts.
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,10 +17,10 @@ void check_target(const char* where, const std::string& file) {
   const fs::path path(file), folder = path.has_parent_path() ? path.parent_path() : ".";
   std::error_code unknown;
   if (fs::is_directory(path, unknown)) {
-    fail<IoError>(where, "{} is a folder; give the name of a file", printable(file));
+    fail<IoError>(where, "{} is a folder; give a file name", printable(file));
   }
   if (!fs::is_directory(folder, unknown)) {
-    fail<IoError>(where, "{} cannot be written: there is no folder {}; make it first", printable(file),
+    fail<IoError>(where, "{} cannot be written: folder {} does not exist; create it first", printable(file),
                   printable(folder.native()));
   }
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {

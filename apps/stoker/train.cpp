@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker train: from images, a table or a text to a run folder.
+// stoker train: trains on images, a table or a text and writes a run folder.
 #include <memory>
 
 #include "commands.h"
@@ -10,10 +10,9 @@ namespace stoker::app {
 
 void add_train(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<TrainingWords>();
-  CLI::App* command =
-      app.add_subcommand("train", "Train on a folder of images, a table or a text, with no config at all");
+  CLI::App* command = app.add_subcommand("train", "Train on a folder of images, a table or a text; no config needed");
   command->add_option("DIR", words->path,
-                      "images (class folders, train/val/test folders, tar shards, a labels.csv),\n"
+                      "images (class folders, train/val/test folders, tar shards, labels.csv),\n"
                       "a table (.csv, with target=COLUMN), a text or a folder of texts");
   add_settings(*command, *words);
   add_silence(*command, *words);

@@ -14,7 +14,7 @@
 namespace stoker::app {
 namespace {
 
-// A reader that has gone (`| head`) does not end the training; main says at the end that not all was written.
+// A closed reader (`| head`) does not end the training; main reports at the end that output was lost.
 void say(const std::string& line) {
   std::fputs((line + "\n").c_str(), stdout);
   std::fflush(stdout);
@@ -32,13 +32,13 @@ std::string figures(const std::vector<core::MetricValue>& metrics) {
 
 void add_settings(CLI::App& command, TrainingWords& words) {
   command.add_option("settings", words.assignments, "key=value ...");
-  command.add_option("--config", words.config, "TOML file with the same keys; words on the command line win");
+  command.add_option("--config", words.config, "TOML file with the same keys; the command line overrides it");
   command.footer(job::options_help());
 }
 
 void add_silence(CLI::App& command, TrainingWords& words) {
-  command.add_flag("--quiet", words.quiet, "only findings, faults and the end");
-  command.add_flag("--json", words.json, "every event as a JSON object a line");
+  command.add_flag("--quiet", words.quiet, "print only findings, faults and the result");
+  command.add_flag("--json", words.json, "print every event as one JSON object per line");
 }
 
 job::Request request_of(const TrainingWords& words) {
@@ -48,7 +48,7 @@ job::Request request_of(const TrainingWords& words) {
     assignments.insert(assignments.begin(), data);
     data.clear();
   }
-  if (!data.empty()) {  // as one more key=value, so that data= beside it is not passed over
+  if (!data.empty()) {  // as a key=value, so that a second data= is detected
     assignments.push_back("data=" + data);
   }
   job::check_given_once(assignments);
@@ -67,7 +67,7 @@ int run_job(job::Job job, const TrainingWords& words) {
   const std::atomic<bool>& stop = stop_on_signal();
   if (!words.silent()) {
     const std::vector<std::string> facts = job.facts();
-    for (std::size_t i = 1; i < facts.size(); ++i) {  // the first was said as soon as it was known
+    for (std::size_t i = 1; i < facts.size(); ++i) {  // the first was printed as soon as it was known
       say(printable(facts[i]));
     }
   }
@@ -79,7 +79,7 @@ int run_job(job::Job job, const TrainingWords& words) {
     return stopped ? kStopped : kDone;
   }
   if (stopped) {
-    say(fmt::format("stopped at step {}; go on with: stoker resume {}", outcome.step,
+    say(fmt::format("stopped at step {}; continue with: stoker resume {}", outcome.step,
                     printable(job.run_path().native())));
     return kStopped;
   }
@@ -90,7 +90,7 @@ int run_job(job::Job job, const TrainingWords& words) {
     say("on the test split: " + figures(outcome.test));
   }
   say("run folder: " + printable(job.run_path().native()));
-  say("to look at: " + printable((job.run_path() / "report.html").native()));
+  say("report: " + printable((job.run_path() / "report.html").native()));
   return kDone;
 }
 

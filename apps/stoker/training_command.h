@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `stoker train`, `plan` and `resume` share: their words, the request these make, and running a job with its
+// Shared by `stoker train`, `plan` and `resume`: their arguments, the request made of them, and running a job with
 // progress on standard output. One thread.
 #pragma once
 
@@ -22,13 +22,14 @@ struct TrainingWords {
 void add_settings(CLI::App& command, TrainingWords& words);
 void add_silence(CLI::App& command, TrainingWords& words);
 
-// A first word without '=' is the data; the other words are settings.
+// A first word without '=' is the data; all other words are settings.
 [[nodiscard]] job::Request request_of(const TrainingWords& words);
 
-// Prints lines as they come, or nothing.
+// Prints each line at once, or nothing if silent.
 [[nodiscard]] job::Say say_unless(bool silent);
 
-// Trains, with facts before, progress while and figures after; Ctrl-C stops it. The exit code.
+// Trains and prints facts before, progress during and metrics after the training. Ctrl-C stops it. Returns the exit
+// code.
 int run_job(job::Job job, const TrainingWords& words);
 
 }  // namespace stoker::app

@@ -51,11 +51,11 @@ TEST(Bench, TargetsAndImagesAreLookedAtBeforeAnythingIsMeasured) {
                                 kTips + Words{"--accuracy", "untested"}, kTips + Words{"--accuracy", "nowhere"}},
                                folder.path());
   EXPECT_EQ(results[0].code, kIoError);
-  EXPECT_THAT(results[0].err, AllOf(HasSubstr("nowhere/tips.json"), HasSubstr("make it first")));
+  EXPECT_THAT(results[0].err, AllOf(HasSubstr("nowhere/tips.json"), HasSubstr("create it first")));
   EXPECT_EQ(results[1].code, kIoError);
   EXPECT_THAT(results[1].err, HasSubstr("untested is a folder"));
   EXPECT_EQ(results[2].code, kUsage);
-  EXPECT_THAT(results[2].err, HasSubstr("a folder with a test split"));
+  EXPECT_THAT(results[2].err, HasSubstr("needs a test split"));
   EXPECT_EQ(results[3].code, kDataError);
   for (const Finished& each : results) {
     EXPECT_THAT(each.err, Not(HasSubstr("1 of 1"))) << "it had begun to measure";
@@ -71,7 +71,7 @@ TEST(Bench, WhatWasMeasuredOutlivesADiskThatIsFull) {
   });
   EXPECT_EQ(done.code, kIoError) << done.all();
   EXPECT_THAT(done.err, AllOf(HasSubstr("tips.html"), HasSubstr("File too large")));
-  EXPECT_THAT(done.out, HasSubstr("gradients dropped, not zeroed"));
+  EXPECT_THAT(done.out, HasSubstr("gradients set to none, not zeroed"));
   EXPECT_EQ(nlohmann::json::parse(read_bytes(folder / "tips.json"))["tips"].size(), 1U);
   EXPECT_FALSE(fs::exists(folder / "tips.html"));
 }
@@ -85,7 +85,7 @@ TEST(Bench, WhatWasMeasuredOutlivesATrainingThatFails) {
   }
   const Finished done = run_stoker(kTips + Words{"--accuracy", ".", "--json", "tips.json"}, folder.path());
   EXPECT_EQ(done.code, kDataError) << done.all();
-  EXPECT_THAT(done.out, HasSubstr("gradients dropped, not zeroed"));
+  EXPECT_THAT(done.out, HasSubstr("gradients set to none, not zeroed"));
   EXPECT_EQ(nlohmann::json::parse(read_bytes(folder / "tips.json"))["tips"][0]["cells"].size(), 1U);
 }
 
@@ -99,13 +99,13 @@ TEST(Bench, CpuTimeAndAccuracyReachTheFilesAndTheTerminal) {
   const Finished done = run_stoker(words, folder.path());
   EXPECT_EQ(done.code, kDone) << done.all();
   EXPECT_THAT(done.out, AllOf(HasSubstr("CPU time of one thread"), HasSubstr("intra-op threads: 1"),
-                              HasSubstr("needs the time on the wall"), HasSubstr("accuracy by schedule")));
-  EXPECT_THAT(done.err, HasSubstr("18 trainings of 3 epochs of 32 images"));
+                              HasSubstr("needs wall time"), HasSubstr("accuracy by schedule")));
+  EXPECT_THAT(done.err, HasSubstr("18 trainings, 3 epochs each, 32 images"));
   const auto json = nlohmann::json::parse(read_bytes(folder / "tips.json"));
   EXPECT_EQ(json["clock"], "thread CPU");
   EXPECT_EQ(json["device"], "cpu");  // "auto", wherever this runs
   EXPECT_EQ(json["tips"][0]["cells"][0]["pairs"], 6);
-  EXPECT_EQ(json["tips"][1]["note"], "needs the time on the wall");
+  EXPECT_EQ(json["tips"][1]["note"], "needs wall time");
   ASSERT_EQ(json["accuracies"].size(), 6U);
   for (const auto& each : json["accuracies"]) {
     EXPECT_EQ(each["accuracy"].size(), 3U) << each;

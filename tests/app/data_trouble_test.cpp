@@ -33,15 +33,15 @@ TEST(DataTrouble, FoldersThatCannotBeTrainedOnAreRefusedByName) {
   write_striped_set(folder, "column/", 2);
   folder.write("column/labels.csv", "filename,label,colour\nacross/0.png,x,red\n");
   const std::vector<std::pair<std::string, Words>> cases = {
-      {"empty", {"empty: no images with a class"}},
+      {"empty", {"empty: no training images with a class"}},
       {"one", {"only one class, \"across\"", "at least two"}},
-      {"words", {"no images with a class", "no images"}},
-      {"nowhere", {"nowhere: is not there"}},
+      {"words", {"no training images with a class", "no images"}},
+      {"nowhere", {"nowhere: does not exist"}},
       {"text.tar", {"text.tar"}},
-      {"one/across/0.PNG", {"one/across/0.PNG: is a single image", "a folder of images for each class"}},
+      {"one/across/0.PNG", {"one/across/0.PNG: is a single image", "one subfolder of images per class"}},
       {"extra", {"class \"plain\" of the val split does not occur in train"}},
-      {"missing", {"labels.csv, line 3: \"gone.png\" is not among the 6 images"}},
-      {"column", {"labels.csv, line 1: unknown column \"colour\"", "filename, label and perhaps split"}}};
+      {"missing", {"labels.csv, line 3: \"gone.png\" is not one of the 6 images"}},
+      {"column", {"labels.csv, line 1: unknown column \"colour\"", "filename, label and optionally split"}}};
   std::vector<Words> commands;
   for (const auto& [data, says] : cases) {
     commands.push_back(Words{"train", data} + kQuick);
@@ -71,13 +71,13 @@ TEST(DataTrouble, DataOfAnotherTaskIsRefusedUnlessClassesAreAskedFor) {
       folder.path());
   for (const Finished& each : refused) {
     EXPECT_EQ(each.code, kDataError) << each.all();
-    EXPECT_THAT(each.err, AllOf(HasSubstr("looks made for"), HasSubstr("add task=image_classification")));
+    EXPECT_THAT(each.err, AllOf(HasSubstr("looks like data for"), HasSubstr("set task=image_classification")));
   }
   EXPECT_FALSE(fs::exists(folder / "runs"));
   const Words forced = Words{"train", "cells", "task=image_classification", "run=forced"} + kQuick;
   const Finished trained = run_stoker(forced, folder.path());
   EXPECT_EQ(trained.code, 0) << trained.all();
-  EXPECT_THAT(trained.all(), HasSubstr("its folders are taken as classes all the same"));
+  EXPECT_THAT(trained.all(), HasSubstr("its folders are used as classes as requested"));
   for (const Words& after : {Words{"eval", "runs/forced"}, Words{"resume", "runs/forced", "epochs=2"}}) {
     const Finished result = run_stoker(after, folder.path());
     EXPECT_EQ(result.code, 0) << result.all();
@@ -93,7 +93,7 @@ TEST(DataTrouble, WhatMayNotBeReadIsNamed) {
   const Finished of_class = run_stoker(Words{"train", "class"} + kQuick, folder.path(), without_root_rights);
   EXPECT_EQ(of_class.code, kDataError) << of_class.all();
   EXPECT_THAT(of_class.err,
-              AllOf(HasSubstr("class/down: folder cannot be read: Permission denied"), HasSubstr("check that")));
+              AllOf(HasSubstr("class/down: folder cannot be read: Permission denied"), HasSubstr("check the path")));
   const Finished of_file = run_stoker(Words{"train", "file"} + kQuick, folder.path(), without_root_rights);
   EXPECT_EQ(of_file.code, kDataError) << of_file.all();
   EXPECT_THAT(of_file.err, AllOf(HasSubstr("down/1.png"), HasSubstr("Permission denied")));
@@ -113,13 +113,11 @@ TEST(DataTrouble, LoopsPipesAndOtherFilesArePassedOverAloud) {
   const Finished done =
       run_stoker(Words{"train", folder.path(), "run=" + (folder / "run").native()} + kQuick, folder.path());
   EXPECT_EQ(done.code, kDone) << done.err;
-  EXPECT_THAT(done.out,
-              AllOf(HasSubstr("train 12, val 7, test 0"), HasSubstr("note: special files"),
-                    HasSubstr("links that lead back to a folder they lie in"),
-                    HasSubstr("links that lead nowhere passed over: 1,"),
-                    HasSubstr("files that are no images passed over: 1,"), HasSubstr("train/across/notes.txt")));
+  EXPECT_THAT(done.out, AllOf(HasSubstr("train 12, val 7, test 0"), HasSubstr("note: special files"),
+                              HasSubstr("links to a parent folder"), HasSubstr("broken links ignored: 1,"),
+                              HasSubstr("files that are not images ignored: 1,"), HasSubstr("train/across/notes.txt")));
   // The same image in train and in val.
-  EXPECT_THAT(done.out, HasSubstr("1 of the 7 images of val are in train too, byte for byte"));
+  EXPECT_THAT(done.out, HasSubstr("1 of the 7 images of val are also in train, byte for byte"));
 }
 
 TEST(DataTrouble, AImageThatCannotBeDecodedIsNamedAndReplacedOrStopsTheRun) {
@@ -160,8 +158,9 @@ TEST(DataTrouble, ADecodersWarningCountsAsStrictSays) {
                Words{"train", "data", "run=" + (folder / "lenient").native(), "strict=false"} + kQuick},
               folder.path());
   EXPECT_EQ(results[0].code, kDone) << results[0].all();
-  EXPECT_THAT(read_text(folder / "strict/quarantine.csv"),
-              AllOf(HasSubstr("train/down/cut.jpg"), HasSubstr("; a warning: strict=false takes such images")));
+  EXPECT_THAT(
+      read_text(folder / "strict/quarantine.csv"),
+      AllOf(HasSubstr("train/down/cut.jpg"), HasSubstr("; this is only a warning: strict=false accepts such images")));
   EXPECT_EQ(results[1].code, kDone) << results[1].all();
   EXPECT_FALSE(fs::exists(folder / "lenient/quarantine.csv"));
 }

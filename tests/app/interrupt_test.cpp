@@ -75,7 +75,7 @@ TEST(Interrupt, CtrlCSavesAndResumeEndsWithTheSameBytes) {
   training.signal(SIGINT);
   const Finished stopped = training.finish();
   EXPECT_EQ(stopped.code, kStopped) << stopped.err;
-  EXPECT_THAT(stopped.err, HasSubstr("stopping and saving; once more to stop at once"));
+  EXPECT_THAT(stopped.err, HasSubstr("stopping and saving; press again to stop at once"));
   expect_goes_on(folder / "runs/stopped", folder);
 }
 
@@ -125,7 +125,7 @@ TEST(Interrupt, DuringValidationItIsDoneOnResume) {
   training.signal(SIGTERM);  // as `timeout` sends it
   const Finished stopped = training.finish();
   EXPECT_EQ(stopped.code, kStopped) << stopped.all();
-  EXPECT_THAT(stopped.err, HasSubstr("stopping and saving; once more to stop at once"));
+  EXPECT_THAT(stopped.err, HasSubstr("stopping and saving; press again to stop at once"));
   const nlohmann::json end = nlohmann::json::parse(lines_of(stopped.out).back());
   EXPECT_EQ(end["outcome"], "stopped") << end;
   EXPECT_EQ(end["text"], "the validation after step " + end["step"].dump() + " is not done, a resume begins with it");
@@ -287,7 +287,7 @@ TEST(Interrupt, ARunThatFailsCanBeResumed) {
   EXPECT_THAT(run_stoker({"info", "runs/x"}, folder.path()).out, HasSubstr("at step " + step));
   const Finished resumed = run_stoker({"resume", "runs/x"}, folder.path());
   EXPECT_EQ(resumed.code, 1) << resumed.all();
-  EXPECT_THAT(resumed.out, HasSubstr("going on after step " + step));
+  EXPECT_THAT(resumed.out, HasSubstr("continuing after step " + step));
 }
 
 // Fewer steps than skip_limit, with a validation that tells and without one.

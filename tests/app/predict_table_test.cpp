@@ -156,7 +156,7 @@ TEST(PredictTable, WhatIsNoSuchTableIsRefused) {
       {"bad/ragged.csv", {"bad/ragged.csv, line 3", "1 fields"}},
       {"bad/words.csv", {"bad/words.csv", "held numbers in training", "old"}},
       {"bad/empty.csv", {"bad/empty.csv", "is empty"}},
-      {"bad/image.png", {"bad/image.png", "is no table"}},
+      {"bad/image.png", {"bad/image.png", "is not a table"}},
       {"bad", {"bad", "is not a regular file"}},
       {"gone.csv", {"gone.csv"}},
   };

@@ -47,7 +47,7 @@ TEST(ReportOfRun, WithoutValidation) {
   const fs::path run = folder / "runs/plain";
   EXPECT_FALSE(fs::exists(run / "checkpoints/best"));
   EXPECT_THAT(read_bytes(run / "metrics.csv"), AllOf(Not(HasSubstr(",val,")), HasSubstr(",test,auc,")));
-  EXPECT_THAT(page_of(run), AllOf(HasSubstr("nothing was validated"), HasSubstr("Finished")));
+  EXPECT_THAT(page_of(run), AllOf(HasSubstr("no validation"), HasSubstr("Finished")));
   const auto results = run_all({{"eval", "runs/plain"}, {"eval", "runs/plain", "--split", "val"}}, folder.path());
   EXPECT_THAT(results[0].out, HasSubstr("test split, 48 samples"));
   EXPECT_EQ(results[1].code, kDataError);

@@ -150,9 +150,9 @@ TEST(Table, OtherFormatsAreRecognisedAndNamed) {
                                    {"x.ods", "PK\x03\x04\x14\0\x06\0"s, "a spreadsheet"},
                                    {"x.xls", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1\0"s, "an old spreadsheet"},
                                    {"x.sqlite", "SQLite format 3\0"s, "SQLite"},
-                                   {"x.csv.bz2", "BZh91AY&SY\0"s, "packed with bzip2"},
-                                   {"x.csv.xz", "\3757zXZ\0"s, "packed with xz"},
-                                   {"x.csv.lz4", "\x04\x22\x4D\x18\x60\0"s, "packed with lz4"}};
+                                   {"x.csv.bz2", "BZh91AY&SY\0"s, "compressed with bzip2"},
+                                   {"x.csv.xz", "\3757zXZ\0"s, "compressed with xz"},
+                                   {"x.csv.lz4", "\x04\x22\x4D\x18\x60\0"s, "compressed with lz4"}};
   const TempFolder folder;
   std::vector<Words> commands;
   for (const Case& each : cases) {

@@ -132,7 +132,7 @@ TEST(Text, BytesTakeWhatIsNoUtf8) {
   const Words train = Words{"train", "raw.txt", "steps=5", "--quiet"} + kShort;
   const Finished run = run_stoker(train + Words{"run=a"}, folder.path());
   ASSERT_EQ(run.code, kDone) << run.all();
-  EXPECT_THAT(read_bytes(folder / "runs/a/plan.json"), HasSubstr("the text is no UTF-8"));
+  EXPECT_THAT(read_bytes(folder / "runs/a/plan.json"), HasSubstr("the text is not UTF-8"));
   const Finished refused = run_stoker(train + Words{"run=b", "tokenizer=characters"}, folder.path());
   EXPECT_EQ(refused.code, kDataError);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("0xff at byte offset 5200"), HasSubstr("tokenizer=bytes")));

@@ -18,13 +18,13 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
       {"train",
        {"DIR", "table", "text", "--config", "--quiet", "--json", "batch", "label_smoothing", "precision",
         "default:", "run", "plan"}},
-      {"plan", {"DIR", "--json", "where it comes from"}},
+      {"plan", {"DIR", "--json", "every value, its origin"}},
       {"resume", {"RUN", "epochs=", "eval_every="}},
       {"generate", {"RUN", "--tokens INT=500"}},
       {"eval", {"RUN", "DIR", "--split", "--checkpoint", "--device", "--json"}},
       {"predict", {"RUN", "FILES", "--top", "--format", "--out"}},
       {"export", {"RUN", "FILE", "safetensors"}},
-      {"report", {"RUN", "--out", "side by side"}},
+      {"report", {"RUN", "--out", "compare several runs"}},
       {"inspect", {"DATA", "--images", "--threads", "--html", "--json"}},
       {"info", {"WHAT", "tasks", "models", "machine"}}};
   std::vector<Words> commands = {{"--help"}, {"--version"}};
@@ -43,7 +43,7 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
     for (const std::string& word : expected[i].second) {
       EXPECT_THAT(results[i + 2].out, HasSubstr(word)) << expected[i].first;
     }
-    EXPECT_THAT(results[i + 2].out, Not(HasSubstr("Begin with"))) << "of the first page alone";
+    EXPECT_THAT(results[i + 2].out, Not(HasSubstr("Start with"))) << "of the first page alone";
   }
 }
 

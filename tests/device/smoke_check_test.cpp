@@ -118,7 +118,8 @@ TEST_F(SmokeCheck, TargetOfAnotherType) {
 
 TEST_F(SmokeCheck, TargetOutOfRangeNamesTheSample) {
   batch.set("target", at::tensor({0, 10, 4}, at::kLong));
-  EXPECT_THAT(said<DataError>(), HasSubstr("\"target\" of sample 41 is 10, the model has 10 classes: expected 0 to 9"));
+  EXPECT_THAT(said<DataError>(),
+              HasSubstr("\"target\" of sample 41 is 10, but the model has 10 classes; expected 0 to 9"));
   batch.set("target", at::tensor({0, 1, -1}, at::kLong));
   EXPECT_THAT(said<DataError>(), HasSubstr("of sample 42 is -1"));
   batch.set("target", at::tensor({0, -100, 9}, at::kLong));  // torch's ignore_index: the normalisers would count it
@@ -133,7 +134,7 @@ TEST_F(SmokeCheck, UnknownField) {
 TEST_F(SmokeCheck, InputsThatAreNotFinite) {
   model.deviation = 0;
   EXPECT_THAT(said<DataError>(),
-              HasSubstr("model input 0 (float32 [3, 4, 4, 3] on cpu) holds values that are not finite"));
+              HasSubstr("model input 0 (float32 [3, 4, 4, 3] on cpu) contains values that are not finite"));
 }
 
 }  // namespace

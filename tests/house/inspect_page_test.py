@@ -53,8 +53,8 @@ class InspectCommand(unittest.TestCase):
         (self.root / "empty").mkdir()
         (self.root / "people.csv").write_text("age,pay\n1,2\n")
         fill(self.root / "images", 2)
-        for arguments, code, text in ((["empty"], 65, "expected: a folder a class"), (["nowhere"], 65, "nowhere"), (["people.csv", "target=pai"], 65, 'did you mean "pay"'), (["people.csv", "batch=3"], 2, "batch means nothing"), (["images", "target=x"], 2, "is of tables"),
-                                      (["images", "--html", "missing/x.html"], 74, "make it first"), (["images", "--json", "empty"], 74, "is a folder"),
+        for arguments, code, text in ((["empty"], 65, "expected: one folder of images per class"), (["nowhere"], 65, "nowhere"), (["people.csv", "target=pai"], 65, 'did you mean "pay"'), (["people.csv", "batch=3"], 2, "batch is unknown here"), (["images", "target=x"], 2, "applies to tables only"),
+                                      (["images", "--html", "missing/x.html"], 74, "create it first"), (["images", "--json", "empty"], 74, "is a folder"),
                                       (["images", "--images", "0"], 2, "--images"), ([], 2, "DATA")):
             done = stoker("inspect", *arguments, folder=self.root)
             self.assertEqual(done.returncode, code, done.stderr)
@@ -65,7 +65,7 @@ class InspectCommand(unittest.TestCase):
         fill(self.root / "images", 2)
         done = stoker("inspect", "images", "--html", "", "--json", "x.json", "--images", "5", folder=self.root)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertNotIn("to look at", done.stdout)
+        self.assertNotIn("report:", done.stdout)
         self.assertEqual(json.loads((self.root / "x.json").read_text())["looked"], 5)
         self.assertEqual(sorted(each.name for each in self.root.iterdir()), ["images", "x.json"])
         self.assertEqual(stoker("inspect", "images", folder=self.root).returncode, 0)
@@ -85,8 +85,8 @@ class InspectCommand(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 75, err)
-        self.assertIn("stopping; what was seen so far follows", err)
-        self.assertIn("stopped before its end", out)
+        self.assertIn("stopping; the results so far follow", err)
+        self.assertIn("stopped early", out)
         data = json.loads((self.root / "x.json").read_text())
         self.assertTrue(data["stopped"])
         self.assertLess(data["looked"], data["images"])

@@ -37,8 +37,8 @@ class ReportPage(PageTest):
     def test_image_run(self):
         self.open(self.page("image"))
         drawn = self.drawn()
-        self.assertEqual(set(drawn), {"loss", "accuracy", "top5", "macro_f1", "learning rate", "samples a second",
-                                      "share of time waiting for data", "memory held by tensors"})
+        self.assertEqual(set(drawn), {"loss", "accuracy", "top5", "macro_f1", "learning rate", "samples per second",
+                                      "share of time waiting for data", "memory in tensors"})
         for title, pixels in drawn.items():
             self.assertGreater(pixels, 2000, title)
         self.assertGreater(self.pixels("loss", BLUE), 200)    # training
@@ -81,7 +81,7 @@ class ReportPage(PageTest):
         self.open(self.page("nothing"))
         self.assertEqual(self.titles(), [])
         self.assertEqual(self.ask("document.getElementById('state').textContent"), "lost")
-        self.assertIn("Nothing to draw", self.ask("document.getElementById('charts').textContent"))
+        self.assertIn("No curves", self.ask("document.getElementById('charts').textContent"))
 
     def test_a_spike_of_one_step_is_seen_among_twenty_thousand(self):
         folder = report_runs.long(self.root / "long", 20_000)

@@ -67,7 +67,7 @@ class TipsPage(PageTest):
         self.assertEqual(cell["pairs"], 6)
         self.assertGreater(cell["bytes_without"], cell["bytes_with"])  # gradients that are kept
         self.assertIn("needs a GPU", self.done.stdout)
-        self.assertLessEqual(max(map(len, self.done.stdout.partition("gradients dropped")[2].splitlines())), 100)  # the machine's name apart
+        self.assertLessEqual(max(map(len, self.done.stdout.partition("gradients set to none")[2].splitlines())), 100)  # the machine's name apart
 
     def test_page_in_both_themes_and_on_a_narrow_screen(self):
         for theme, width in (("light", 1280), ("dark", 1280), ("light", 400), ("dark", 400)):

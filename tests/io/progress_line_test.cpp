@@ -116,9 +116,8 @@ TEST(ProgressLine, OnATerminalOneLineIsRedrawn) {
 }
 
 TEST(ProgressLine, EndsInPlainWords) {
-  for (const auto& [outcome, words] :
-       {std::pair{"early_stop", "ended early, since validation no longer improves (0:02)\n"},
-        std::pair{"time_up", "ended at its time limit (0:02)\n"}}) {
+  for (const auto& [outcome, words] : {std::pair{"early_stop", "ended early: validation no longer improves (0:02)\n"},
+                                       std::pair{"time_up", "ended at its time limit (0:02)\n"}}) {
     Screen screen(ProgressMode::kPlain);
     RunStarted one = start();
     one.epochs = one.steps_per_epoch = 1;

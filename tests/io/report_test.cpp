@@ -111,7 +111,7 @@ TEST(Report, SaysHowARunEndedOrHowFarItIs) {
   folder.events("");
   folder.written_before(std::chrono::hours(3));
   EXPECT_THAT(run_of(folder)["end"].get<std::string>(),
-              AllOf(StartsWith("Ended without a word at step 4 of 8 (50 %)"), HasSubstr("3 h 0 min")));
+              AllOf(StartsWith("Ended unexpectedly at step 4 of 8 (50 %)"), HasSubstr("3 h 0 min")));
   EXPECT_EQ(run_of(folder)["state"], "lost");
 }
 
@@ -119,7 +119,7 @@ TEST(Report, OfARunWithoutValidationSpeaksOfItsLoss) {
   const Folder folder;
   folder.steps(8);
   folder.events("");
-  EXPECT_EQ(run_of(folder)["reached"], "Training's loss went from 9 to 2 in 4.0 s; nothing was validated.");
+  EXPECT_EQ(run_of(folder)["reached"], "Training loss went from 9 to 2 in 4.0 s; no validation.");
 }
 
 TEST(Report, OfARunThatCrashedAtOnce) {
@@ -204,7 +204,7 @@ TEST(Report, RefusesWhatIsNoRun) {
     (void)report_page({folder.path()});
     FAIL();
   } catch (const DataError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr(folder.path().native()), HasSubstr("is no run folder")));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr(folder.path().native()), HasSubstr("is not a run folder")));
   }
   EXPECT_THROW((void)report_page({}), ConfigError);
   EXPECT_THROW((void)report_page({folder.path() / "missing"}), DataError);

@@ -180,15 +180,15 @@ TEST(Safetensors, RefusesHeadersThatHideSomething) {
       {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2],"dtype":"I8"}})", "twice"},
       {R"({"a":{"dtype":"U8","shape":[2]}})", "lacks"},
       {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0]}})", "two data_offsets"},
-      {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2,2]}})", "does not belong"},
+      {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2,2]}})", "is not allowed"},
       {R"({"a":{"dtype":"u8","shape":[2],"data_offsets":[0,2]}})", "unknown dtype"},
-      {R"({"a":{"dtype":"U8","shape":[1,[2]],"data_offsets":[0,2]}})", "does not belong"},
-      {R"({"a":{"dtype":"F4","shape":[4],"data_offsets":[0,2]}})", "cannot hold"},
+      {R"({"a":{"dtype":"U8","shape":[1,[2]],"data_offsets":[0,2]}})", "is not allowed"},
+      {R"({"a":{"dtype":"F4","shape":[4],"data_offsets":[0,2]}})", "does not support"},
       {R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,2]}})", "whole number of bytes"},
       {R"({"a":{"dtype":"U8","shape":[0,9223372036854775807,9],"data_offsets":[0,0]}})", "whole number of bytes"},
-      {R"({"a":{"dtype":"U8","shape":[18446744073709551616],"data_offsets":[0,2]}})", "does not belong"},
+      {R"({"a":{"dtype":"U8","shape":[18446744073709551616],"data_offsets":[0,2]}})", "is not allowed"},
       {R"({"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
-       "but the one before it ends at"}};
+       "but the previous one ends at"}};
   for (const auto& [header, reason] : bad) {
     temp.write("bad", file_of(header, 2));
     EXPECT_THAT(verdict(temp / "bad"), HasSubstr(reason)) << header;

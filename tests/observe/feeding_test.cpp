@@ -109,7 +109,7 @@ TEST(Feeding, WaitingForTheDeviceHidesNoLateLoader) {
   EXPECT_TRUE(late.late);
   EXPECT_EQ(late.stage, "JPEG decode");
   fed.waited_seconds = 0;
-  EXPECT_NE(explain(fed).words.find("data is never late (0.0 % of the time waited); device wait takes 86 %"),
+  EXPECT_NE(explain(fed).words.find("data is never late (waiting 0.0 % of the time); device wait takes 86 %"),
             std::string::npos)
       << explain(fed).words;
 }

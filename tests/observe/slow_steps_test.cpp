@@ -49,8 +49,8 @@ std::vector<std::string> said(const std::vector<Stretch>& stretches, std::int64_
 TEST(SlowSteps, ANeighbourIsNamedOnceWithTheRemedy) {
   EXPECT_THAT(said({{10, 4}, {9, 6}, {80, 600}, {90, 620}, {90, 600}, {9, 4}, {90, 600}, {90, 600}}),
               ElementsAre(AllOf(HasSubstr("steps take 10.0 times as long as before (90 ms instead of 9 ms)"),
-                                HasSubstr("310 times a second instead of 3"), HasSubstr("intra_op=1 instead of 2"))));
-  EXPECT_THAT(said({{10, 4}, {90, 600}, {90, 600}}, 1), ElementsAre(HasSubstr("cores; end them")));
+                                HasSubstr("310 times per second instead of 3"), HasSubstr("intra_op=1 instead of 2"))));
+  EXPECT_THAT(said({{10, 4}, {90, 600}, {90, 600}}, 1), ElementsAre(HasSubstr("cores; stop them")));
 }
 
 TEST(SlowSteps, OtherCausesAreNot) {

@@ -10,7 +10,7 @@ namespace stoker::augment {
 namespace {
 
 constexpr int kPositionBits = 32;
-constexpr int kWeightBits = 11;  // of a share between two neighbours
+constexpr int kWeightBits = 11;  // of a weight between two neighbours
 constexpr std::int32_t kOne = 1 << kWeightBits;
 constexpr std::int32_t kHalf = 1 << (2 * kWeightBits - 1);
 
@@ -18,7 +18,7 @@ std::int64_t fixed(double value) { return std::llround(std::ldexp(value, kPositi
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
 
-// A pixel of the source, or the fill colour outside of it.
+// A pixel of the source, or the fill colour outside.
 const std::uint8_t* tap(const std::uint8_t* source, const Pixels& shape, std::int64_t x, std::int64_t y,
                         const std::uint8_t* fill) {
   return x < 0 || y < 0 || x >= shape.width || y >= shape.height ? fill
@@ -65,7 +65,7 @@ void warp(const AffineDraw& drawn, Pixels pixels, const std::uint8_t* source) {
 void check(const Affine& affine) {
   const auto within = [](const char* name, double value, double low, double high) {
     if (!(value >= low && value <= high)) {
-      fail<ConfigError>("augment.affine", "{} must be in {} ... {}, got {}", name, low, high, value);
+      fail<ConfigError>("augment.affine", "{} must be {} to {}, got {}", name, low, high, value);
     }
   };
   within("degrees", affine.degrees, 0, 180);
@@ -85,7 +85,7 @@ AffineDraw affine_draw(const Motion& motion, int width, int height, std::array<s
   const double a = std::cos(angle - shear_y) / cos_y, c = std::sin(angle - shear_y) / cos_y;
   const double b = -(a * tan_x + std::sin(angle)), d = std::cos(angle) - c * tan_x;
   const double xx = d / motion.scale, xy = -b / motion.scale, yx = -c / motion.scale, yy = a / motion.scale;
-  // The result's centre, less the translation, shows the source's centre.
+  // The centre of the result minus the translation maps to the centre of the source.
   const double centre_x = (width - 1) / 2.0, centre_y = (height - 1) / 2.0;
   const double x = centre_x + motion.translate_x, y = centre_y + motion.translate_y;
   return {{fixed(xx), fixed(xy), fixed(centre_x - xx * x - xy * y), fixed(yx), fixed(yy),
@@ -99,7 +99,7 @@ std::optional<AffineDraw> draw(const Affine& affine, int width, int height, cons
   const bool wanted = random.uniform() < affine.probability;
   Motion motion;
   motion.angle = either(affine.degrees);
-  motion.translate_x = std::nearbyint(either(affine.translate_x * width));  // whole pixels, as torchvision
+  motion.translate_x = std::nearbyint(either(affine.translate_x * width));  // whole pixels, as in torchvision
   motion.translate_y = std::nearbyint(either(affine.translate_y * height));
   motion.scale = random.uniform(affine.min_scale, affine.max_scale);
   motion.shear_x = either(affine.shear_x);

@@ -14,7 +14,7 @@ constexpr int kAcrossShift = kWeightBits - 8;  // leaves 16 bits
 constexpr int kDownShift = kWeightBits + 8;    // a sum is at most 255 * 2^8 * 2^15: below 2^32
 constexpr std::uint32_t kAcrossHalf = 1U << (kAcrossShift - 1), kDownHalf = 1U << (kDownShift - 1);
 
-// Position i of a line of n pixels that is mirrored at both ends without repeating them.
+// Position i of a line of n pixels that is mirrored at both ends without repeating the end pixels.
 int mirrored(int i, int n) {
   if (n == 1) {
     return 0;
@@ -42,7 +42,7 @@ void add_up(const BlurDraw& drawn, std::ptrdiff_t count, std::uint32_t half, con
   }
 }
 
-// One line, with its mirrored continuation of `radius` pixels to either side.
+// One line with its mirrored continuation of `radius` pixels on both sides.
 void extend(const std::uint8_t* row, int width, int channels, int radius, std::uint8_t* line) {
   const auto copy = [&](int x) {
     line = std::copy_n(row + static_cast<std::ptrdiff_t>(mirrored(x, width)) * channels, channels, line);
@@ -60,15 +60,14 @@ void extend(const std::uint8_t* row, int width, int channels, int radius, std::u
 
 void check(const Blur& blur) {
   if (blur.kernel < 1 || blur.kernel > 2 * BlurDraw::kMaxRadius + 1 || blur.kernel % 2 == 0) {
-    fail<ConfigError>("augment.blur", "kernel must be odd and in 1 ... {}, got {}", 2 * BlurDraw::kMaxRadius + 1,
+    fail<ConfigError>("augment.blur", "kernel must be odd and 1 to {}, got {}", 2 * BlurDraw::kMaxRadius + 1,
                       blur.kernel);
   }
   if (!(blur.min_sigma >= 0.01 && blur.min_sigma <= blur.max_sigma && blur.max_sigma <= 100)) {
-    fail<ConfigError>("augment.blur", "sigma must be within 0.01 ... 100, got {} to {}", blur.min_sigma,
-                      blur.max_sigma);
+    fail<ConfigError>("augment.blur", "sigma must be within 0.01 to 100, got {} to {}", blur.min_sigma, blur.max_sigma);
   }
   if (!(blur.probability >= 0 && blur.probability <= 1)) {
-    fail<ConfigError>("augment.blur", "probability must be in 0 ... 1, got {}", blur.probability);
+    fail<ConfigError>("augment.blur", "probability must be 0 to 1, got {}", blur.probability);
   }
 }
 
@@ -89,7 +88,7 @@ BlurDraw blur_draw(int kernel, double sigma) {
   }
   drawn.weights[0] = static_cast<std::uint16_t>(rest);
   while (drawn.radius > 0 && drawn.weights[static_cast<std::size_t>(drawn.radius)] == 0) {
-    --drawn.radius;  // beyond about four sigma: costs time and adds nothing
+    --drawn.radius;  // beyond about four sigma weights are 0
   }
   return drawn;
 }

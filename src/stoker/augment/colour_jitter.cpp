@@ -15,7 +15,7 @@ namespace {
 constexpr int kFactorBits = 16;
 constexpr std::int32_t kOne = 1 << kFactorBits;
 
-// value: 8 bits of pixel and 16 of fraction, which is cut off.
+// value: 8 bits of pixel and 16 bits of fraction, which are truncated.
 std::uint8_t to_byte(std::int32_t value) {
   return static_cast<std::uint8_t>(std::clamp(value, 0, 255 << kFactorBits) >> kFactorBits);
 }
@@ -41,12 +41,12 @@ std::int64_t luma_sum(Pixels pixels) {
   return sum;
 }
 
-// Away from, or towards, the mean luma of the image.
+// Away from or towards the mean luma of the image.
 void contrast(Pixels pixels, std::int32_t factor) {
   scale(pixels, factor, static_cast<std::int32_t>(luma_sum(pixels) * (kOne - factor) / pixels.count()));
 }
 
-// Away from, or towards, each pixel's own luma.
+// Away from or towards the luma of each pixel.
 void saturate(Pixels pixels, std::int32_t factor) {
   std::uint8_t* at = pixels.data;
   for (std::ptrdiff_t i = 0, count = pixels.count(); i < count; ++i, at += 3) {
@@ -62,7 +62,7 @@ void saturate(Pixels pixels, std::int32_t factor) {
 void check(const ColourJitter& jitter) {
   const auto within = [](const char* name, double value, double high) {
     if (!(value >= 0 && value <= high)) {
-      fail<ConfigError>("augment.colour", "{} must be in 0 ... {}, got {}", name, high, value);
+      fail<ConfigError>("augment.colour", "{} must be 0 to {}, got {}", name, high, value);
     }
   };
   within("brightness", jitter.brightness, 10);
@@ -84,7 +84,7 @@ std::optional<ColourDraw> draw(const ColourJitter& jitter, const DrawKey& key) {
   for (std::uint32_t i = 3; i > 0; --i) {  // Fisher and Yates
     std::swap(order[i], order[random.below(i + 1)]);
   }
-  std::array<double, 4> values{};  // all are drawn, so that switching one off leaves the others as they are
+  std::array<double, 4> values{};  // all are drawn, so that turning one off does not change the others
   const std::array<double, 4> spans = {jitter.brightness, jitter.contrast, jitter.saturation, jitter.hue};
   for (std::size_t i = 0; i < 4; ++i) {
     const bool hue = i == 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brightness, contrast, saturation and hue, changed in a drawn order, as torchvision's ColorJitter. An operation
+// Changes brightness, contrast, saturation and hue in random order, as torchvision's ColorJitter. An operation
 // (operation.h). Thread-safe: no state.
 #pragma once
 
@@ -12,36 +12,36 @@
 
 namespace stoker::augment {
 
-// 0 leaves that one alone; with all at 0 nothing is drawn.
+// 0 turns a change off; if all are 0 nothing is drawn.
 struct ColourJitter {
   double brightness = 0, contrast = 0, saturation = 0;  // factors from max(0, 1 - value) to 1 + value; 0 ... 10
-  double hue = 0;                                       // turns to either side; 0 ... 0.5
-  double probability = 1;                               // that anything is done
+  double hue = 0;                                       // turns, in both directions; 0 ... 0.5
+  double probability = 1;                               // of applying the operation
 };
 
 enum class Adjust : std::uint8_t { kBrightness, kContrast, kSaturation, kHue };
 
-// One change. amount: a factor in 2^-16, at most 11; of the hue a turn in sixths of 2^-16.
+// One change. amount: a factor in units of 2^-16, at most 11; for hue a turn in sixths, in units of 2^-16.
 struct ColourStep {
   Adjust what = Adjust::kBrightness;
   std::int32_t amount = 0;
   bool operator==(const ColourStep&) const = default;
 };
 
-// The first `count` steps, in this order.
+// The first `count` steps are valid, in this order.
 struct ColourDraw {
   std::array<ColourStep, 4> steps{};
   int count = 0;
   bool operator==(const ColourDraw&) const = default;
 };
 
-// ConfigError that names the value that cannot be.
+// ConfigError with the name of the value that is out of range.
 void check(const ColourJitter& jitter);
-// By a factor, or of the hue a share of a turn (torchvision's hue_factor).
+// amount: a factor, or for hue a share of a turn (torchvision's hue_factor).
 [[nodiscard]] ColourStep colour_step(Adjust what, double value);
-// Empty where nothing is to be done.
+// Empty if the operation is not applied.
 [[nodiscard]] std::optional<ColourDraw> draw(const ColourJitter& jitter, const DrawKey& key);
-// Each step as torchvision's adjust_*, fractions cut off as there. An image of one channel has no saturation or hue.
+// Each step as torchvision's adjust_*, with the same truncation. Saturation and hue do not change one-channel images.
 void execute(const ColourDraw& drawn, Pixels pixels);
 
 }  // namespace stoker::augment

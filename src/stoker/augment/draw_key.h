@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address of a sample's random numbers: every operation draws its parameters from it, each with its own RandomOp.
-// Used by every draw() of this room. A plain value.
+// The key of a sample's random numbers: every operation draws its parameters with this key and its own RandomOp. Used
+// by every draw() of this room. A plain value.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace stoker::augment {
 
-// Which draw of which sample.
+// Identifies a draw of a sample.
 struct DrawKey {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
   std::uint64_t sample = 0;      // index in its source
-  std::uint32_t occurrence = 0;  // tells copies of a sample in one epoch apart; 0 where it comes once
+  std::uint32_t occurrence = 0;  // distinguishes copies of a sample in one epoch; 0 if it occurs once
 
   [[nodiscard]] CounterRng random(RandomOp op) const { return {seed, epoch, sample, op, occurrence}; }
 };

@@ -9,13 +9,14 @@ namespace stoker::augment {
 
 void check(const Erase& erase) {
   if (!(erase.probability >= 0 && erase.probability <= 1)) {
-    fail<ConfigError>("augment.erase", "probability must be in 0 ... 1, got {}", erase.probability);
+    fail<ConfigError>("augment.erase", "probability must be 0 to 1, got {}", erase.probability);
   }
   if (!(erase.min_area > 0 && erase.min_area <= erase.max_area && erase.max_area <= 1)) {
-    fail<ConfigError>("augment.erase", "area must be within (0, 1], got {} to {}", erase.min_area, erase.max_area);
+    fail<ConfigError>("augment.erase", "area must be above 0 and at most 1, got {} to {}", erase.min_area,
+                      erase.max_area);
   }
   if (!(erase.min_ratio > 0 && erase.min_ratio <= erase.max_ratio && erase.max_ratio <= 1000)) {
-    fail<ConfigError>("augment.erase", "ratio must be within (0, 1000], got {} to {}", erase.min_ratio,
+    fail<ConfigError>("augment.erase", "ratio must be above 0 and at most 1000, got {} to {}", erase.min_ratio,
                       erase.max_ratio);
   }
 }

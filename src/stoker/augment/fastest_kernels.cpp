@@ -22,7 +22,7 @@ double seconds_of(const PixelKernels& kernels, const Image& source, ResizeScratc
 }
 
 const PixelKernels& measured() {
-  constexpr int kTurns = 6;  // the best of which counts, as other work on the machine only adds to the time
+  constexpr int kTurns = 6;  // the best one counts, since other work on the machine only adds time
   const auto families = runnable_kernels().subspan(1);  // plain loops are several times slower
   Image source;
   source.reshape(160, 40, 3);

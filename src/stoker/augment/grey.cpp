@@ -10,7 +10,7 @@ namespace stoker::augment {
 
 void check(const Grey& grey) {
   if (!(grey.probability >= 0 && grey.probability <= 1)) {
-    fail<ConfigError>("augment.grey", "probability must be in 0 ... 1, got {}", grey.probability);
+    fail<ConfigError>("augment.grey", "probability must be 0 to 1, got {}", grey.probability);
   }
 }
 

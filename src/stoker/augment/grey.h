@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A colour image loses its colours, as with torchvision's RandomGrayscale. An operation (operation.h).
+// Converts a colour image to grey, as torchvision's RandomGrayscale. An operation (operation.h).
 // Thread-safe: no state.
 #pragma once
 
@@ -11,18 +11,18 @@
 namespace stoker::augment {
 
 struct Grey {
-  double probability = 0.1;  // that it is done
+  double probability = 0.1;  // of applying the operation
 };
 
 struct GreyDraw {
   bool operator==(const GreyDraw&) const = default;
 };
 
-// ConfigError that names the value that cannot be.
+// ConfigError with the name of the value that is out of range.
 void check(const Grey& grey);
-// Empty where nothing is to be done.
+// Empty if the operation is not applied.
 [[nodiscard]] std::optional<GreyDraw> draw(const Grey& grey, const DrawKey& key);
-// Every channel becomes the luma (luma.h); an image of one channel stays as it is.
+// Sets every channel to the luma (luma.h); a one-channel image stays unchanged.
 void execute(const GreyDraw& drawn, Pixels pixels);
 
 }  // namespace stoker::augment

@@ -10,7 +10,7 @@ namespace {
 constexpr int kBits = 16;
 constexpr std::int32_t kSextant = 1 << kBits, kCircle = 6 * kSextant;
 
-// 2^24 / range, rounded: a quotient of bytes to 16 bits is a product.
+// 2^24 / range, rounded: turns a quotient of bytes into a product, exact to 16 bits.
 constexpr std::array<std::int32_t, 256> kReciprocals = [] {
   std::array<std::int32_t, 256> table{};
   for (std::int32_t range = 1; range < 256; ++range) {
@@ -30,7 +30,7 @@ std::int32_t hue_of(std::int32_t r, std::int32_t g, std::int32_t b, std::int32_t
   return most == g ? 2 * kSextant + share(b - r) : 4 * kSextant + share(r - g);
 }
 
-// value: 8 bits and kBits of fraction, times 255.999 / 255, cut off. 1027 / 2^18 is 0.999 / 255.
+// value: 8 bits and kBits of fraction, times 255.999 / 255, truncated. 1027 / 2^18 is 0.999 / 255.
 std::uint8_t to_byte(std::int32_t value) {
   return static_cast<std::uint8_t>((value + (((value >> 8) * 1027) >> 10)) >> kBits);
 }
@@ -38,7 +38,7 @@ std::uint8_t to_byte(std::int32_t value) {
 }  // namespace
 
 void turn_hue(Pixels pixels, std::int32_t turn) {
-  // Where in {M, m, M - (M - m) f, m + (M - m) f} a sextant finds red, green and blue.
+  // For each sextant the indices of red, green and blue in {M, m, M - (M - m) f, m + (M - m) f}.
   constexpr std::array<std::array<std::uint8_t, 3>, 6> kPlaces = {
       {{0, 3, 1}, {2, 0, 1}, {1, 0, 3}, {1, 2, 0}, {3, 1, 0}, {0, 1, 2}}};
   std::uint8_t* at = pixels.data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hue of a colour image, turned. Used by colour_jitter. Thread-safe: no state.
+// Rotates the hue of a colour image. Used by colour_jitter. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,11 @@
 
 namespace stoker::augment {
 
-// turn: in sixths of a full one, 2^-16 each, at most three to either side. Three channels.
-// torchvision's adjust_hue without its detour over floating hue, saturation and value: with the largest channel M and
-// the smallest m, the sextant says which channel is M, which is m, and the third is M - (M - m) f or m + (M - m) f,
-// f being the hue's fraction in it. As there, the result is scaled from 255 to 255.999 and its fraction cut off.
+// turn: in sixths of a full turn, in units of 2^-16, at most three sixths in each direction. Three channels.
+// torchvision's adjust_hue without the conversion to floating-point hue, saturation and value. With the largest channel
+// M and the smallest m, the sextant decides which channel is M and which is m; the third is M - (M - m) f or
+// m + (M - m) f, where f is the fraction of the hue in the sextant. As in torchvision the result is scaled from 255 to
+// 255.999 and truncated.
 void turn_hue(Pixels pixels, std::int32_t turn);
 
 }  // namespace stoker::augment

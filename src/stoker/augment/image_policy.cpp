@@ -11,8 +11,8 @@
 namespace stoker::augment {
 namespace {
 
-constexpr int kMaxSide = 16384;   // of an output; bounds the memory of a batch row
-constexpr double kLongest = 1e9;  // of a scaled image, of which only a window is computed: keeps int from overflowing
+constexpr int kMaxSide = 16384;   // of an output; limits the memory of a batch row
+constexpr double kLongest = 1e9;  // of a scaled image, of which only a window is computed; prevents int overflow
 constexpr int kTries = 10;        // torchvision's RandomResizedCrop.get_params
 
 // Python's round(): halves go to the even neighbour.
@@ -23,7 +23,7 @@ void whole(ImageDraw& drawn, int width, int height) {
   drawn.height = height;
 }
 
-// torchvision.transforms: Resize(resize) scales the short side and cuts the long one's fraction off; CenterCrop rounds.
+// torchvision.transforms: Resize(resize) scales the short side and truncates the long side; CenterCrop rounds.
 void resize_centre(const ImagePolicy& policy, int width, int height, ImageDraw& drawn) {
   whole(drawn, width, height);
   const auto longer = [&](int side, int shorter) {
@@ -72,8 +72,8 @@ bool flip(const ImagePolicy& policy, DrawKey key) {
   return (key.random(RandomOp::kFlip).uniform() < 0.5) != again;
 }
 
-// The rectangle that was drawn, in a source that comes at 1 / shrink of its size: the pixels that it touches, and where
-// in these it lies.
+// The drawn rectangle in a source decoded at 1 / shrink of its size: the pixels that it touches, and its position in
+// them.
 struct DrawnPart {
   Region pixels;
   Box box;
@@ -88,13 +88,13 @@ DrawnPart part_of(const ImageDraw& drawn) {
           {within(drawn.left, left), within(drawn.top, top), within(right, left), within(bottom, top)}};
 }
 
-// Whether the rectangle is copied as it is.
+// Whether the rectangle is copied without scaling.
 bool same_size(const ImageDraw& drawn) {
   return drawn.shrink == 1 && drawn.width == drawn.scaled_width && drawn.height == drawn.scaled_height;
 }
 
-// Of an axis of `size` source pixels of which from ... to is scaled to `scaled`: those that outputs begin ... end - 1
-// of it are made of by a filter of that reach, and one more on either side for the rounding.
+// For an axis of `size` source pixels with from ... to scaled to `scaled`: the source pixels for outputs begin ... end
+// - 1 with a filter of that radius, plus one on each side for rounding.
 std::pair<int, int> source_span(int size, double from, double to, int scaled, int begin, int end, double reach) {
   const double scale = (to - from) / scaled, support = reach * std::max(scale, 1.0);
   const double low = from + (begin + 0.5) * scale - support - 1, high = from + (end - 0.5) * scale + support + 1;
@@ -115,7 +115,7 @@ void check(const ImagePolicy& policy) {
   check(std::span<const Operation>(policy.operations));
   const auto side = [](const char* name, int value, int low) {
     if (value < low || value > kMaxSide) {
-      fail<ConfigError>("augment.policy", "{} must be in {} ... {}, got {}", name, low, kMaxSide, value);
+      fail<ConfigError>("augment.policy", "{} must be {} to {}, got {}", name, low, kMaxSide, value);
     }
   };
   side("out_width", policy.out_width, 1);
@@ -124,19 +124,19 @@ void check(const ImagePolicy& policy) {
     side("resize", policy.resize, std::max(policy.out_width, policy.out_height));
   }
   if (policy.crop == Crop::kPad) {
-    const int most = std::min(policy.out_width, policy.out_height) - 1;  // so that some of the image is always seen
+    const int most = std::min(policy.out_width, policy.out_height) - 1;  // a part of the image stays visible
     if (policy.pad < 0 || policy.pad > most) {
-      fail<ConfigError>("augment.policy", "pad must be in 0 ... {} for {}x{} pixels, got {}", most, policy.out_width,
+      fail<ConfigError>("augment.policy", "pad must be 0 to {} for {}x{} pixels, got {}", most, policy.out_width,
                         policy.out_height, policy.pad);
     }
   }
   if (policy.crop == Crop::kRandomResized) {
     if (!(policy.min_scale > 0 && policy.min_scale <= policy.max_scale && policy.max_scale <= 1)) {
-      fail<ConfigError>("augment.policy", "scale must be within (0, 1], got {} to {}", policy.min_scale,
+      fail<ConfigError>("augment.policy", "scale must be above 0 and at most 1, got {} to {}", policy.min_scale,
                         policy.max_scale);
     }
     if (!(policy.min_ratio > 0 && policy.min_ratio <= policy.max_ratio && policy.max_ratio <= 1000)) {
-      fail<ConfigError>("augment.policy", "ratio must be within (0, 1000], got {} to {}", policy.min_ratio,
+      fail<ConfigError>("augment.policy", "ratio must be above 0 and at most 1000, got {} to {}", policy.min_ratio,
                         policy.max_ratio);
     }
   }
@@ -198,7 +198,7 @@ void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, s
           ResizeScratch& scratch) {
   const std::ptrdiff_t bytes = static_cast<std::ptrdiff_t>(policy.out_width) * policy.out_height * source.channels;
   if (static_cast<std::ptrdiff_t>(out.size()) != bytes) {
-    fail<ConfigError>("augment.policy", "a row has {} bytes, {}x{}x{} need {}", out.size(), policy.out_width,
+    fail<ConfigError>("augment.policy", "a row has {} bytes, but {}x{}x{} needs {}", out.size(), policy.out_width,
                       policy.out_height, source.channels, bytes);
   }
   const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(policy.out_width) * source.channels;

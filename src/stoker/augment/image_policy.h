@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to an image between the decoder and its row of the batch: cropped, scaled, padded, mirrored, and
-// changed by a list of operations. First the parameters are drawn from the counter RNG (a function of seed, epoch and
-// sample alone), then they are executed. Used by data::SampleReader. Thread-safe as long as every thread has a scratch
-// of its own.
+// The path of an image from the decoder to its row of the batch: crop, scale, pad, mirror, and a list of operations.
+// First the parameters are drawn from the counter RNG (a function of seed, epoch and sample only), then they are
+// executed. Used by data::SampleReader. Thread-safe if every thread has its own scratch.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +19,8 @@ enum class Crop {
   kNone,           // the whole image, scaled to the output size
   kResizeCentre,   // evaluation: short side scaled to `resize`, then the centre (torchvision's Resize + CenterCrop)
   kRandomResized,  // training: a random rectangle, scaled to the output size (torchvision's RandomResizedCrop)
-  kPad,            // training, small images: scaled to the output size if need be, `pad` black pixels around it, and a
-                   // random rectangle of the output size of that (torchvision's RandomCrop(size, padding=pad))
+  kPad,            // training, small images: scaled to the output size if needed, `pad` black pixels around it, then a
+                   // random rectangle of the output size (torchvision's RandomCrop(size, padding=pad))
 };
 
 struct ImagePolicy {
@@ -30,46 +29,46 @@ struct ImagePolicy {
   int out_height = 224;
   int resize = 256;         // kResizeCentre: pixels of the short side, at least the output size
   int pad = 4;              // kPad: pixels; tasks::training_policy sets it by the size
-  bool flip = false;        // mirror left to right, every second sample
-  bool alternate = false;   // flip: which ones is drawn for epoch 0; from then on every sample is mirrored anew every
-                            // epoch, so that two epochs show both sides of each (Jordan 2024, airbench)
-  double min_scale = 0.08;  // kRandomResized: area of the rectangle, as a share of the image's; also set there
+  bool flip = false;        // mirror left to right with probability 1/2
+  bool alternate = false;   // flip: drawn for epoch 0; after that the mirroring of every sample alternates from epoch
+                            // to epoch, so that two epochs show both sides (Jordan 2024, airbench)
+  double min_scale = 0.08;  // kRandomResized: area of the rectangle, as a share of the image; also set there
   double max_scale = 1;
   double min_ratio = 3.0 / 4;  // kRandomResized: width / height
   double max_ratio = 4.0 / 3;
   Interpolation interpolation = Interpolation::kBilinear;
-  bool shrink = false;  // an image may come at 1/2, 1/4 or 1/8 of its size where it is scaled down that far: other
+  bool shrink = false;  // an image may be decoded at 1/2, 1/4 or 1/8 of its size if it is scaled down that far: other
                         // pixels, but less to decode
-  std::vector<Operation> operations = {};  // on the cropped and mirrored image, one after the other
+  std::vector<Operation> operations = {};  // applied to the cropped and mirrored image, in order
 };
 
-// ConfigError that names the field if the policy cannot be carried out.
+// ConfigError with the name of the field if the policy cannot be executed.
 void check(const ImagePolicy& policy);
 
-// What was drawn: the rectangle of the source, the size it is scaled to, where in the scaled image the output
-// begins (outside of it is black), whether it is mirrored, and what is done to it then.
+// The drawn parameters: the rectangle of the source, its scaled size, the position of the output in the scaled image
+// (outside is black), mirroring, and the operations.
 struct ImageDraw {
   int left = 0, top = 0, width = 0, height = 0;
   int scaled_width = 0, scaled_height = 0;
   int offset_x = 0, offset_y = 0;
   bool flipped = false;
-  int shrink = 1;  // the source comes at 1 / shrink of its size; the rectangle is of the whole size all the same
+  int shrink = 1;  // the source is decoded at 1 / shrink of its size; the rectangle still refers to the full size
   DrawnOperations operations;
   bool operator==(const ImageDraw&) const = default;
 };
 
 [[nodiscard]] ImageDraw draw(const ImagePolicy& policy, int width, int height, const DrawKey& key);
 
-// The largest shrink, a power of two and at most `most`, that leaves a pixel for each one that the rectangle is scaled
-// to; 1 unless the policy allows it.
+// The largest shrink, a power of two and at most `most`, that keeps at least one source pixel per scaled pixel of the
+// rectangle; 1 unless the policy allows shrinking.
 [[nodiscard]] int largest_shrink(const ImagePolicy& policy, const ImageDraw& drawn, int most);
 
-// The pixels of the source that execute() reads, at most: those of the rectangle that its window into the scaled
-// image needs. Nothing else has to be decoded. Empty (0 x 0) if the output lies wholly outside.
+// The region of the source that execute() may read: the part of the rectangle for its window into the scaled image.
+// Nothing else has to be decoded. Empty (0 x 0) if the output is entirely outside.
 [[nodiscard]] Region needed(const ImagePolicy& policy, const ImageDraw& drawn);
 
-// Writes out_height * out_width * channels bytes (HWC) to out, which must have exactly that size: the rectangle, scaled
-// and mirrored, without the operations.
+// Writes the scaled and mirrored rectangle, without the operations: out_height * out_width * channels bytes (HWC). out
+// must have exactly that size.
 void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, std::span<std::uint8_t> out,
           ResizeScratch& scratch);
 // crop(), then the operations.

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a batch as windows onto images of the row's own size: which image, shifted how far, mirrored or not. What
-// a shift and a mirror image make of an image, for every device that holds images. Plain values; no state.
+// Rows of a batch as windows into images of the same size as the row: the image, its shift, and mirroring. Shared by
+// all devices that hold images. Plain values; no state.
 #pragma once
 
 #include <cstdint>
 
 namespace stoker::augment {
 
-// Of many images, all alike, which lie one after the other: 8 bits a channel, HWC.
+// Shape of many images of equal size, stored one after the other: 8 bits per channel, HWC.
 struct ImageShape {
   std::int64_t images = 0;
   int height = 0, width = 0, channels = 0;
 
-  // Of one image, at most 16384 x 16384 x 3.
+  // Bytes of one image, at most 16384 x 16384 x 3.
   [[nodiscard]] constexpr int image_bytes() const { return height * width * channels; }
   [[nodiscard]] constexpr std::int64_t bytes() const { return images * image_bytes(); }
 };
 
-// Where a row's pixels come from. Four words, as one copy brings those of many rows to a device.
+// The source of a row's pixels. Four words, so that one copy moves many rows to a device.
 struct WindowDraw {
   std::int32_t image = 0;
-  std::int32_t left = 0, top = 0;  // of the window in the image; what lies outside is black
-  std::int32_t mirrored = 0;       // 1: the window's columns from right to left
+  std::int32_t left = 0, top = 0;  // of the window in the image; outside is black
+  std::int32_t mirrored = 0;       // 1: columns of the window from right to left
 
   static constexpr int kWords = 4;
   bool operator==(const WindowDraw&) const = default;
 };
 static_assert(sizeof(WindowDraw) == WindowDraw::kWords * sizeof(std::int32_t));
 
-// Writes `count` bytes of the row, beginning at its byte `first`; image: the drawn one's first byte. The CPU fills a
-// row at once, a GPU's thread a few bytes of it: both by this.
+// Writes `count` bytes of the row, starting at its byte `first`; image: first byte of the drawn image. The CPU calls it
+// for a whole row, a GPU thread for a few bytes.
 constexpr void fill_window(const ImageShape& shape, const WindowDraw& drawn, const std::uint8_t* image, int first,
                            int count, std::uint8_t* out) {
   const int pixel = first / shape.channels;

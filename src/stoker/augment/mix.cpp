@@ -13,7 +13,7 @@
 namespace stoker::augment {
 namespace {
 
-// Beta(alpha, alpha) of three uniform numbers, for every alpha and without rejection: Bailey's generator, Devroye,
+// Beta(alpha, alpha) from three uniform numbers, for every alpha and without rejection: Bailey's generator, Devroye,
 // "Random variate generation in one line of code" (1996), section 4.
 double symmetric_beta(double alpha, double u, double v, bool upper) {
   const double cosine = std::cos(2 * std::numbers::pi * v);
@@ -54,13 +54,13 @@ void paste(const BlockDraw& drawn, Pixels own, const std::uint8_t* other) {
 void check(const Mix& mix, std::int64_t slice) {
   const auto alpha = [](const char* name, double value) {
     if (!(value == 0 || (value >= 0.001 && value <= 1000))) {
-      fail<ConfigError>("augment.mix", "{} must be 0, which is off, or in 0.001 ... 1000, got {}", name, value);
+      fail<ConfigError>("augment.mix", "{} must be 0 (off) or 0.001 to 1000, got {}", name, value);
     }
   };
   alpha("mixup", mix.mixup);
   alpha("cutmix", mix.cutmix);
   if (mix.on() && (mix.block < 2 || mix.block > Mix::kMostRows || slice % mix.block != 0)) {
-    fail<ConfigError>("augment.mix", "a block must have 2 ... {} rows and divide the {} rows of a rank's batch, got {}",
+    fail<ConfigError>("augment.mix", "a block must have 2 to {} rows and divide the {} rows of a rank's batch, got {}",
                       Mix::kMostRows, slice, mix.block);
   }
 }
@@ -100,7 +100,7 @@ BlockDraw draw(const Mix& mix, int width, int height, const MixKey& key) {
   for (std::uint32_t i = 0; i < rows; ++i) {
     drawn.partner[i] = static_cast<std::uint8_t>(i);
   }
-  for (std::uint32_t i = rows - 1; i > 0; --i) {  // Sattolo: every one-cycle permutation is as likely
+  for (std::uint32_t i = rows - 1; i > 0; --i) {  // Sattolo: every one-cycle permutation is equally likely
     std::swap(drawn.partner[i], drawn.partner[random.below(i)]);
   }
   return drawn;
@@ -110,7 +110,7 @@ void execute(const BlockDraw& drawn, Pixels first, std::vector<std::uint8_t>& sc
   const std::ptrdiff_t bytes = first.bytes();
   scratch.assign(first.data, first.data + bytes);
   int row = 0;
-  do {  // along the cycle: a row is written only after the one before it has read it
+  do {  // along the cycle: a row is only written after the previous row has read it
     const int partner = drawn.partner[static_cast<std::size_t>(row)];
     Pixels own = first;
     own.data += row * bytes;

@@ -8,15 +8,15 @@
 
 namespace stoker::augment {
 
-static_assert(std::is_trivially_copyable_v<DrawnOperations>);  // so that another device can be given them
+static_assert(std::is_trivially_copyable_v<DrawnOperations>);  // so that it can be copied to another device
 
 void check(std::span<const Operation> operations) {
   std::array<bool, DrawnOperations::kMost> seen{};
   for (const Operation& operation : operations) {
     std::visit([](const auto& each) { check(each); }, operation);
     if (std::exchange(seen[operation.index()], true)) {
-      fail<ConfigError>("augment.operation", "a kind of operation can be in the list once; number {} is there twice",
-                        operation.index());
+      fail<ConfigError>("augment.operation",
+                        "each kind of operation may occur once in the list; number {} occurs twice", operation.index());
     }
   }
 }

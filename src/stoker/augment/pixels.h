@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image that is changed where it lies, usually a row of a batch: 8 bits a channel, rows from top to bottom without
-// gaps, channels interleaved (HWC). Every operation of this room works on one. A loan: one thread at a time.
+// An image that is changed in place, usually a row of a batch: 8 bits per channel, rows from top to bottom without
+// gaps, channels interleaved (HWC). Every operation of this room works on one. A view: one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Pixels {
   [[nodiscard]] std::uint8_t* row(int y) const { return data + y * stride(); }
 };
 
-// Memory of one thread for the operations that read neighbours, kept from image to image.
+// Memory of one thread for operations that read neighbours; reused for every image.
 struct PixelScratch {
   std::vector<std::uint8_t> bytes;
   std::vector<std::uint16_t> rows;

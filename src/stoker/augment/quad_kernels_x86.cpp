@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize by dot products of four bytes (vpdpbusd: four unsigned bytes by four signed ones, added to a sum of 32 bits),
-// for which Debian's Highway has no name.
+// Resize with dot products of four bytes (vpdpbusd: four unsigned bytes times four signed bytes, added to a 32-bit
+// sum), which Debian's Highway does not offer.
 //
 // A weight of 22 bits is split into three signed digits of 8 bits, weight = low + 256 middle + 65536 high, and four
-// taps of a pixel's value lie side by side, a quad: sum(p * w) = sum(p * low) + sum(p * middle) << 8 + sum(p * high)
-// << 16. All sums are taken modulo 2^32 and the whole fits, so nothing is lost.
+// taps of a value are adjacent, a quad: sum(p * w) = sum(p * low) + sum(p * middle) << 8 + sum(p * high) << 16. All
+// sums are modulo 2^32, and the total fits, so the result is exact.
 #include <hwy/base.h>
 #include <immintrin.h>
 
@@ -13,8 +13,8 @@
 
 #include "stoker/augment/pixel_kernels.h"
 
-// For the functions from here to HWY_POP_ATTRIBUTES. No lambdas and no constructors in between: GCC compiles those that
-// it makes itself for any x86-64.
+// Applies to the functions from here to HWY_POP_ATTRIBUTES. No lambdas and no constructors in between: GCC compiles
+// implicit functions for generic x86-64.
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni")
 
 namespace stoker::augment {
@@ -22,9 +22,9 @@ namespace {
 
 constexpr int kVector = 64;          // bytes
 constexpr int kLanes = 16;           // sums in a vector
-constexpr int kRows = 4;             // that are worked at together, so that their results fill a vector of bytes
-constexpr int kDigitWords = 4;       // of a quad of weights: four taps' low digits, middle ones, high ones, and nothing
-constexpr int kTable = 4 * kVector;  // of 16 sums and a quad: the order of the row's bytes, and the three digits
+constexpr int kRows = 4;             // processed together, so that their results fill a vector of bytes
+constexpr int kDigitWords = 4;       // of a quad of weights: low, middle and high digits of four taps, and padding
+constexpr int kTable = 4 * kVector;  // for 16 sums and a quad: the order of the row's bytes, and the three digits
 
 struct Digits {
   __m512i low, middle, high;
@@ -32,7 +32,7 @@ struct Digits {
 
 HWY_INLINE __m512i load(const void* from) { return _mm512_loadu_si512(from); }
 
-// One quad a sum; rounded and shifted, yet to be clamped to a byte.
+// One quad per sum; rounded and shifted, not yet clamped to a byte.
 HWY_INLINE __m512i value_of(__m512i pixels, const Digits& weights) {
   const __m512i half = _mm512_set1_epi32(1 << (kWeightBits - 1 - 16));
   __m512i sum = _mm512_dpbusd_epi32(half, pixels, weights.high);
@@ -41,7 +41,7 @@ HWY_INLINE __m512i value_of(__m512i pixels, const Digits& weights) {
   return _mm512_srai_epi32(sum, kWeightBits);
 }
 
-// The same of any number of quads.
+// The same for any number of quads.
 HWY_INLINE Digits no_sums() {
   const __m512i zero = _mm512_setzero_si512();
   return {_mm512_set1_epi32(1 << (kWeightBits - 1)), zero, zero};
@@ -58,29 +58,29 @@ HWY_INLINE __m512i value_of(const Digits& sums) {
   return _mm512_srai_epi32(_mm512_add_epi32(sums.low, _mm512_slli_epi32(upper, 8)), kWeightBits);
 }
 
-// The bytes of four vectors of values, in each block of 16 bytes four of the first, then of the second, ...
+// The bytes of four vectors of values; each block of 16 bytes has four of the first, four of the second, ...
 HWY_INLINE __m512i clamped(const __m512i (&values)[kRows]) {
   return _mm512_packus_epi16(_mm512_packs_epi32(values[0], values[1]), _mm512_packs_epi32(values[2], values[3]));
 }
 
-// axis.digits from axis.weights, both by quads.
+// Computes axis.digits from axis.weights, both in quads.
 void split(AxisWeights& axis) {
   axis.digits.resize(axis.weights.size());
-  // A byte's sign is carried into the next digit: + 128 carries where the byte is at least that, ^ 128 takes it back.
+  // The sign of a byte is carried into the next digit: + 128 carries if the byte is at least 128, ^ 128 reverts it.
   const __m512i carry = _mm512_set1_epi32(0x808080);
   const __m512i by_digit = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-  for (std::size_t i = 0; i < axis.weights.size(); i += kLanes) {  // as many as that: taps and entries are fours
+  for (std::size_t i = 0; i < axis.weights.size(); i += kLanes) {  // taps and entries are multiples of four
     const __m512i bytes = _mm512_xor_si512(_mm512_add_epi32(load(&axis.weights[i]), carry), carry);
     _mm512_storeu_si512(&axis.digits[i], _mm512_shuffle_epi8(bytes, by_digit));
   }
 }
 
-// Which pixel each of 16 values belongs to, and which of its channels it is.
+// The pixel and the channel of each of 16 values.
 struct Lanes {
   alignas(kVector) int pixel[kLanes], channel[kLanes];
 };
 
-// The tables of one group of 16 values. False if what they are made of does not fit a vector.
+// Makes the tables of one group of 16 values. False if their source bytes do not fit into a vector.
 bool add_group(AxisWeights& axis, int channels, const Lanes& lanes) {
   const __m512i pixel = load(lanes.pixel);
   const __m512i first = _mm512_i32gather_epi32(pixel, axis.first.data(), 4);
@@ -99,7 +99,7 @@ bool add_group(AxisWeights& axis, int channels, const Lanes& lanes) {
       load(lanes.channel));
   const __m512i order =
       _mm512_add_epi32(_mm512_mullo_epi32(at, _mm512_set1_epi32(0x01010101)), _mm512_set1_epi32(channels * 0x03020100));
-  const __m512i weights = _mm512_mullo_epi32(pixel, _mm512_set1_epi32(axis.taps));  // a word a tap
+  const __m512i weights = _mm512_mullo_epi32(pixel, _mm512_set1_epi32(axis.taps));  // one word per tap
   for (int quad = 0; quad < quads; ++quad) {
     std::uint8_t* out = axis.tables.data() + table + static_cast<std::size_t>(quad * kTable);
     _mm512_storeu_si512(out, order);
@@ -124,7 +124,7 @@ void prepare_across(AxisWeights& across, int channels) {
       lanes.channel[lane] = channel;
       if (++channel == channels) {
         channel = 0;
-        pixel += pixel + 1 < across.outputs ? 1 : 0;  // beyond the last value: anything that is there
+        pixel += pixel + 1 < across.outputs ? 1 : 0;  // beyond the last value: any valid pixel
       }
     }
     if (!add_group(across, channels, lanes)) {
@@ -157,7 +157,7 @@ HWY_INLINE void store_rows(__m512i bytes, int rows, std::uint8_t* out, std::ptrd
   }
 }
 
-// A group of values of four rows, the source bytes of which begin at from[row] + begin.
+// A group of values of four rows; their source bytes begin at from[row] + begin.
 HWY_INLINE __m512i scale_by_one(const std::uint8_t* const* from, std::ptrdiff_t begin, __m512i order,
                                 const Digits& weights) {
   const __m512i values[kRows] = {value_of(_mm512_permutexvar_epi8(order, load(from[0] + begin)), weights),
@@ -182,9 +182,9 @@ HWY_INLINE __m512i scale_by_many(const std::uint8_t* const* from, std::ptrdiff_t
   return clamped(values);
 }
 
-constexpr int kTogether = 16;  // rows whose pixels, results and tables the 48 KB of a first cache hold
+constexpr int kTogether = 16;  // rows whose pixels, results and tables fit into 48 KB of L1 cache
 
-// One group of values of `count` rows, at most kTogether; there are as many pointers as that.
+// One group of values of `count` rows, at most kTogether, with one pointer per row.
 void scale_group(const std::uint8_t* const* rows, int count, int channels, const AxisWeights& across,
                  const AxisWeights::LaneGroup& group, std::uint8_t* out, std::ptrdiff_t stride) {
   const std::uint8_t* table = across.tables.data() + group.table;

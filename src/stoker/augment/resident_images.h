@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training split of which a device can hold all images, and what its batches are made of there. Made by data, used
-// by resident::ResidentSource, which knows nothing of files, orders or policies. Thread-safe.
+// A training split whose images all fit on a device, and the rows of its batches there. Made by data, used by
+// resident::ResidentSource, which is independent of files, orders and policies. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace stoker::augment {
 
-// Of the rows of one or more batches, one after the other.
+// The rows of one or more consecutive batches.
 struct WindowRows {
   std::vector<std::int64_t> indices;  // of the samples in their source
   std::vector<std::int64_t> targets;
@@ -30,8 +30,8 @@ class ResidentImages {
   [[nodiscard]] virtual std::int64_t steps_per_epoch() const = 0;
   // Adds the rows of this rank's batch at (epoch, step), as the loader would hand them out.
   virtual void add_rows(std::int64_t epoch, std::int64_t step, WindowRows& rows) const = 0;
-  // Fills out with as many whole images as it has room for, from number `first` on. DataError for one that cannot be
-  // had: then the split must stay with its loader, which knows what to put in its place.
+  // Fills out with as many whole images as fit, starting with number `first`. DataError for an unreadable image: then
+  // the split must stay with its loader, which can replace it.
   virtual void read(std::int64_t first, std::span<std::uint8_t> out) const = 0;
 };
 

@@ -26,8 +26,8 @@ struct Bicubic {
   }
 };
 
-// Pillow's precompute_coeffs and normalize_coeffs_8bpc, outputs first ... first + outputs - 1 of `scaled`, or in
-// reverse order. in0 and in1 are float there too: that is part of the result.
+// Pillow's precompute_coeffs and normalize_coeffs_8bpc for outputs first ... first + outputs - 1 of `scaled`, or in
+// reverse order. in0 and in1 are float as in Pillow, which affects the result.
 template <typename Filter>
 void weigh(int source_size, float in0, float in1, int scaled, int first, int outputs, bool reversed, AxisWeights& axis,
            std::vector<double>& exact) {
@@ -62,7 +62,7 @@ void weigh(int source_size, float in0, float in1, int scaled, int first, int out
     axis.first[static_cast<std::size_t>(at)] = low;
     axis.count[static_cast<std::size_t>(at)] = count;
     axis.begin = i == 0 ? low : axis.begin;
-    axis.end = low + count;  // both ends grow with the output
+    axis.end = low + count;  // both ends increase with the output
   }
   for (auto i = static_cast<std::size_t>(outputs); i < entries; ++i) {
     axis.first[i] = axis.first[i - 1];
@@ -70,8 +70,8 @@ void weigh(int source_size, float in0, float in1, int scaled, int first, int out
   }
 }
 
-// Where source rows first ... first + count - 1 lie, for a reader of their columns left ... right - 1 that goes kSlack
-// bytes beyond: the rows at the end of the image are copied.
+// Pointers to source rows first ... first + count - 1, for a reader of columns left ... right - 1 that reads kSlack
+// bytes beyond. Rows at the end of the image are copied.
 void point_to_rows(ImageView source, int first, int count, int left, int right, ResizeScratch& scratch) {
   const std::ptrdiff_t bytes = static_cast<std::ptrdiff_t>(source.width) * source.channels;
   const std::uint8_t* end = source.row(source.height - 1) + bytes;
@@ -100,12 +100,12 @@ void check(ImageView source, const Box& box, int width, int height, const Region
   }
   if (!(box.left >= 0 && box.top >= 0 && box.left < box.right && box.top < box.bottom && box.right <= source.width &&
         box.bottom <= source.height)) {
-    fail<ConfigError>("augment.resize", "box [{}, {}) x [{}, {}) is not within an image of {}x{}", box.left, box.right,
+    fail<ConfigError>("augment.resize", "box [{}, {}) x [{}, {}) is not inside the image of {}x{}", box.left, box.right,
                       box.top, box.bottom, source.width, source.height);
   }
   if (window.left < 0 || window.top < 0 || window.width < 1 || window.height < 1 ||
       window.width > width - window.left || window.height > height - window.top) {
-    fail<ConfigError>("augment.resize", "window {}x{} at ({}, {}) is not within an image of {}x{}", window.width,
+    fail<ConfigError>("augment.resize", "window {}x{} at ({}, {}) is not inside the image of {}x{}", window.width,
                       window.height, window.left, window.top, width, height);
   }
 }

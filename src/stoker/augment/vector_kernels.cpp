@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Highway compiles this file once for each family of processors and takes the best that there is at run time; its
-// macros are the one place where the house has conditional compilation.
+// Highway compiles this file once for each family of processors and selects the best one at run time. Its macros are
+// the only conditional compilation in the project.
 //
-// A weight of 22 bits is split into 15 low and 7 high ones (signed, for filters that go below zero), so that the
-// processor's 16-bit multiply-and-add-pairs does two taps at once: sum(p * w) = sum(p * low) + sum(p * high) << 15. All
-// sums are taken modulo 2^32 and the whole fits, so nothing is lost.
+// A weight of 22 bits is split into 15 low and 7 high bits (signed, for filters that go below zero), so that 16-bit
+// multiply-and-add-pairs processes two taps at once: sum(p * w) = sum(p * low) + sum(p * high) << 15. All sums are
+// modulo 2^32, and the total fits, so the result is exact.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "stoker/augment/vector_kernels.cpp"
 #define HWY_WANT_AVX3_DL  // for VBMI
@@ -52,11 +52,11 @@ using Bytes = hn::Vec<decltype(kBytes)>;
 using Shorts = hn::Vec<decltype(kShorts)>;
 using Ints = hn::Vec<decltype(kInts)>;
 
-// Sums of products of pairs, by low and by high bits of the weights. (No constructors and no lambdas here: GCC compiles
-// those it makes itself for the plain processor.)
+// Sums of products of pairs, for low and high bits of the weights. (No constructors and no lambdas here: GCC compiles
+// implicit functions for the generic processor.)
 struct Sums {
   Ints low, high;
-  Ints low_rest, high_rest;  // used where the processor keeps odd pairs apart
+  Ints low_rest, high_rest;  // used if the processor keeps odd pairs separate
 };
 
 HWY_INLINE Sums nothing() {
@@ -73,7 +73,7 @@ HWY_INLINE void add(Shorts pixels, Shorts low_weights, Shorts high_weights, Sums
   sums.high = hn::ReorderWidenMulAccumulate(kInts, pixels, high_weights, sums.high, sums.high_rest);
 }
 
-// Rounded and shifted, yet to be clamped to a byte.
+// Rounded and shifted, not yet clamped to a byte.
 HWY_INLINE Ints value(const Sums& sums) {
   const Ints low = hn::RearrangeToOddPlusEven(sums.low, sums.low_rest);
   const Ints high = hn::RearrangeToOddPlusEven(sums.high, sums.high_rest);
@@ -81,7 +81,7 @@ HWY_INLINE Ints value(const Sums& sums) {
   return hn::ShiftRight<kWeightBits>(hn::Add(hn::Add(low, half), hn::ShiftLeft<15>(high)));
 }
 
-// 16 bytes of each of the rows, a block a row.
+// 16 bytes of each row, one block per row.
 template <typename Tag>
 HWY_INLINE hn::Vec<Tag> load_blocks(Tag tag, const std::uint8_t* const* rows, std::ptrdiff_t at) {
   if constexpr (hn::MaxLanes(Tag()) == kBlock) {
@@ -102,12 +102,13 @@ HWY_INLINE void store_blocks(Bytes values, std::size_t blocks, std::uint8_t* out
 
 Bytes each_block(const std::uint8_t (&bytes)[kBlock]) { return hn::LoadDup128(kBytes, bytes); }
 
-// A block holds five RGB pixels and one byte. Out of it the channels of pixels 0 and 1, or 2 and 3, each pair side by
-// side as 16-bit numbers: r0 r1 g0 g1 b0 b1 0 0.
+// A block has five RGB pixels and one byte. Extracts the channels of pixels 0 and 1, or 2 and 3, as pairs of 16-bit
+// numbers: r0 r1 g0 g1 b0 b1 0 0.
 alignas(16) constexpr std::uint8_t kPair[2][kBlock] = {
     {0, 128, 3, 128, 1, 128, 4, 128, 2, 128, 5, 128, 128, 128, 128, 128},
     {6, 128, 9, 128, 7, 128, 10, 128, 8, 128, 11, 128, 128, 128, 128, 128}};
-// From two pixels r . g . b . x . (16-bit numbers below 256) their six bytes, to the block's start or after six others.
+// The six bytes of two pixels r . g . b . x . (16-bit numbers below 256), at the start of the block or after six
+// others.
 alignas(16) constexpr std::uint8_t kGather[2][kBlock] = {
     {0, 2, 4, 8, 10, 12, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
     {128, 128, 128, 128, 128, 128, 0, 2, 4, 8, 10, 12, 128, 128, 128, 128}};
@@ -126,13 +127,13 @@ HWY_INLINE Ints one_rgb(const std::uint8_t* const* rows, const AxisWeights& acro
   return value(sums);
 }
 
-// 16-bit numbers of 0 to 255, a's block before b's.
+// 16-bit numbers from 0 to 255, the block of a before that of b.
 HWY_INLINE Bytes clamped(Ints a, Ints b) {
   const Shorts ab = hn::ReorderDemote2To(kShorts, a, b);
   return hn::BitCast(kBytes, hn::Min(hn::Max(ab, hn::Zero(kShorts)), hn::Set(kShorts, 255)));
 }
 
-// Four pixels at a time of kBlocks rows at a time.
+// Four pixels of kBlocks rows at a time.
 void scale_rgb_rows(const std::uint8_t* const* in, int count, const AxisWeights& across, std::uint8_t* out,
                     std::ptrdiff_t stride) {
   const Bytes front = each_block(kGather[0]), back = each_block(kGather[1]);
@@ -193,7 +194,7 @@ void mix_rows(const std::uint8_t* rows, std::ptrdiff_t stride, std::ptrdiff_t by
   }
 }
 
-// What lies above and below the source's rows.
+// The area above and below the source rows.
 HWY_INLINE void blacken_other_rows(ImageView source, const Placing& out) {
   std::uint8_t* below = out.first_row() + source.height * out.stride;
   std::memset(out.pixels, 0, static_cast<std::size_t>(out.first_row() - out.pixels));
@@ -202,11 +203,11 @@ HWY_INLINE void blacken_other_rows(ImageView source, const Placing& out) {
 
 #if HWY_TARGET <= HWY_AVX3_DL  // targets so low are x86 processors
 
-// Any order of 64 bytes in one instruction (VBMI), and bytes that are not wanted neither read nor written:
-// Highway 1.0.3 has no names for these.
+// Any permutation of 64 bytes in one instruction (VBMI), with masked bytes neither read nor written. Highway 1.0.3 does
+// not offer these.
 constexpr std::ptrdiff_t kVector = 64;
 
-// Ones for bytes begin ... end - 1 of a vector, of which there may be more than it has.
+// Ones for bytes begin ... end - 1 of a vector; the range may exceed the vector.
 HWY_INLINE std::uint64_t bytes_between(std::ptrdiff_t begin, std::ptrdiff_t end) {
   const std::ptrdiff_t first = std::clamp<std::ptrdiff_t>(begin, 0, kVector),
                        count = std::clamp<std::ptrdiff_t>(end, 0, kVector) - first;
@@ -217,10 +218,9 @@ HWY_INLINE __m512i piece_of(std::uintptr_t in, std::uint64_t read, __m512i order
   return _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(read, reinterpret_cast<const void*>(in)));
 }
 
-// A row in pieces of `step` bytes, one after the other: byte i of the piece at x is byte order[i] of those that begin
-// at from + direction * x in the source row, and black where there is none. Whole vectors are written wherever
-// something else is written over what is too much of them, the next piece or the next row: masked stores take much
-// longer.
+// A row in pieces of `step` bytes: byte i of the piece at x is byte order[i] of the bytes at from + direction * x in
+// the source row, or black outside. Whole vectors are written if the next piece or row overwrites the surplus, since
+// masked stores take much longer.
 HWY_INLINE void place_pieces(ImageView source, std::ptrdiff_t from, std::ptrdiff_t direction, __m512i order,
                              std::ptrdiff_t step, std::uint8_t* out, std::ptrdiff_t stride) {
   constexpr std::ptrdiff_t kMost = 8;  // pieces of a row at a time
@@ -233,9 +233,9 @@ HWY_INLINE void place_pieces(ImageView source, std::ptrdiff_t from, std::ptrdiff
       read[i] = bytes_between(-at, width - at);
     }
     const std::uint64_t last = bytes_between(0, std::min(step, stride - end));
-    // Rows behind which so much is still to be written that their last piece may be a whole vector.
+    // Rows followed by enough output that their last piece may be a whole vector.
     const std::ptrdiff_t free_rows = x > 0 || end + step < stride ? 0 : source.height - (end + kVector - 1) / stride;
-    // As a number: what lies before the row's first byte may be nobody's memory.
+    // As a number: the address before the first byte of the row may not be valid memory.
     const std::uintptr_t in =
         reinterpret_cast<std::uintptr_t>(source.pixels) + static_cast<std::uintptr_t>(from + direction * x);
     for (std::ptrdiff_t y = 0; y < source.height; ++y) {
@@ -255,17 +255,17 @@ HWY_INLINE void place_pieces(ImageView source, std::ptrdiff_t from, std::ptrdiff
   }
 }
 
-// Rows that lie as far apart in the source as in the output, in their order: one run of bytes, of which those beside
-// the rows, above and below them are black. False if the masks that say which come again too late to be worth making.
+// Rows with the same distance in source and output, in order: one run of bytes, with black beside, above and below the
+// rows. False if the masks repeat too rarely to be worth computing.
 HWY_INLINE bool place_run(ImageView source, const Placing& out) {
-  constexpr std::ptrdiff_t kMost = 24, kWorthIt = 4;  // masks; how often each must be used
+  constexpr std::ptrdiff_t kMost = 24, kWorthIt = 4;  // masks; minimum number of uses of each
   const std::ptrdiff_t stride = out.stride, bytes = out.bytes();
   const auto width = static_cast<std::ptrdiff_t>(source.width) * source.channels;
   if (source.stride != stride || stride < kVector) {
     return false;
   }
   std::uint64_t read[kMost];
-  std::ptrdiff_t masks = 0, column = 0;  // of the row, that a vector begins with
+  std::ptrdiff_t masks = 0, column = 0;  // column of the row where a vector begins
   do {
     if (masks == kMost || masks * kWorthIt * kVector > bytes) {
       return false;
@@ -292,7 +292,7 @@ HWY_INLINE bool place_run(ImageView source, const Placing& out) {
   return true;
 }
 
-// 21 RGB pixels in reverse order, or bytes as they are.
+// 21 RGB pixels in reverse order, or bytes unchanged.
 struct ByteOrders {
   alignas(kVector) std::uint8_t reversed[kVector], same[kVector];
 };
@@ -332,19 +332,19 @@ alignas(16) constexpr std::uint8_t kReversed[kBlock] = {12, 13, 14, 9, 10, 11, 6
 HWY_INLINE void mirror_rgb(const std::uint8_t* row, int width, std::uint8_t* out) {
   constexpr hn::FixedTag<std::uint8_t, kBlock> kOne;
   const auto reversed = hn::Load(kOne, kReversed);
-  int left = width - 1;  // pixels to come
+  int left = width - 1;  // remaining pixels
   std::memcpy(out, row + left * 3, 3);
   std::uint8_t* to = out + 3;
-  // A block has a byte more than five pixels: one of a pixel that is there, and overwritten by the next one.
+  // A block has one byte more than five pixels: it belongs to an existing pixel and is overwritten by the next block.
   for (; left > 5; left -= 5, to += 15) {
     hn::StoreU(hn::TableLookupBytesOr0(hn::LoadU(kOne, row + (left - 5) * 3), reversed), kOne, to);
   }
   std::uint8_t last[kBlock];
   hn::StoreU(hn::TableLookupBytesOr0(hn::LoadU(kOne, row), reversed), kOne, last);
-  std::memcpy(out + width * 3 - 15, last, 15);  // some of them once more
+  std::memcpy(out + width * 3 - 15, last, 15);  // some pixels are written again
 }
 
-// At least a block, without a call, which for a row of a small image takes longer than the copy.
+// At least one block, without a call, which would take longer than the copy for a row of a small image.
 HWY_INLINE void copy_bytes(const std::uint8_t* in, std::size_t count, std::uint8_t* out) {
   for (std::size_t i = 0; i + kBlock <= count; i += kBlock) {
     std::memcpy(out + i, in + i, kBlock);

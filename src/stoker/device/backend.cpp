@@ -43,17 +43,17 @@ class Backends final : public Registry {
     if (found != reasons_.end()) {
       return found->second;
     }
-    return kind == c10::DeviceType::CUDA ? "load_cuda() was not called" : "Stoker knows cpu and cuda";
+    return kind == c10::DeviceType::CUDA ? "load_cuda() was not called" : "Stoker supports cpu and cuda";
   }
 
  private:
   mutable std::mutex mutex_;
-  std::map<c10::DeviceType, std::unique_ptr<Backend>> backends_;  // entries stay for good: callers hold references
+  std::map<c10::DeviceType, std::unique_ptr<Backend>> backends_;  // entries are never removed: callers hold references
   std::map<c10::DeviceType, std::string> reasons_;
   std::map<std::string, AnyFunction, std::less<>> functions_;
 };
 
-// Never destroyed: at exit the driver may be gone before us, and destroying CUDA objects then crashes.
+// Never destroyed: at exit the driver may be gone already, and destroying CUDA objects would then crash.
 Backends& backends() {
   static auto* const instance = new Backends;
   return *instance;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine asks of a device beyond ATen: memory figures, events, facts for people, who else holds it.
-// The CPU twin is always there; libstoker_cuda brings the CUDA one (device/cuda_library.h). Used by train, memory,
+// What the engine needs from a device beyond ATen: memory figures, events, facts for people, other processes on it. The
+// CPU backend is always available; libstoker_cuda adds the CUDA backend (device/cuda_library.h). Used by train, memory,
 // observe and job through backend_for(). Every member may be called from any thread; an Event by one thread at a time.
 #pragma once
 
@@ -19,12 +19,12 @@ struct VerdictWork;
 
 namespace stoker::device {
 
-// Bytes; -1 where the device cannot tell.
+// Bytes; -1 if unknown.
 struct MemoryFigures {
   std::int64_t allocated = -1;  // CUDA: held by tensors. CPU: resident set of this process
   std::int64_t reserved = -1;   // CUDA: held by torch's caching allocator, tensors included
   std::int64_t peak = -1;       // highest `allocated` so far; on CUDA since the last reset_peak()
-  std::int64_t free = -1;       // what the machine could still give: to anyone (CUDA), under our memory limit (CPU)
+  std::int64_t free = -1;       // still available: to any process (CUDA), under our memory limit (CPU)
   std::int64_t total = -1;      // CUDA: the device's memory. CPU: the smaller of memory limit and RAM
 };
 
@@ -35,15 +35,15 @@ struct DeviceFacts {
   int cores = 0;                   // multiprocessors, or cores that this process may use
   std::int64_t memory_bytes = -1;
   bool fast_bf16 = false;          // matrix units for bfloat16: AMX or AVX512-BF16, compute capability 8.0 and later
-  std::vector<std::string> flags;  // of a CPU, those that matter here: "avx2", "avx512_bf16", "amx_bf16", ...
+  std::vector<std::string> flags;  // relevant CPU flags: "avx2", "avx512_bf16", "amx_bf16", ...
 };
 
-// A moment in the work of a device's current stream. On a CPU, work is done when the call returns, so an event is over
-// as soon as it is recorded.
+// A point in the work of a device's current stream. On a CPU work is done when the call returns, so an event is
+// complete as soon as it is recorded.
 class Event {
  public:
   virtual ~Event() = default;
-  // Marks the current stream of the device; may be called again, which forgets the earlier mark.
+  // Marks the current stream of the device; a second call replaces the earlier mark.
   virtual void record() = 0;
   // The calling thread waits until the work before the mark is done; returns at once if nothing was recorded.
   virtual void wait() const = 0;
@@ -63,48 +63,49 @@ class Backend {
   [[nodiscard]] virtual int device_count() const = 0;
   [[nodiscard]] virtual c10::Device default_device() const = 0;
   [[nodiscard]] virtual MemoryFigures memory(c10::Device device) const = 0;
-  // memory().allocated alone: microseconds, for a figure that is shown while a run goes on.
+  // Only memory().allocated: takes microseconds, for a value that is shown during a run.
   [[nodiscard]] virtual std::int64_t allocated(c10::Device device) const = 0;
-  // memory().peak counts from here on; nothing on a CPU, where the kernel keeps the peak.
+  // Restarts memory().peak; no effect on a CPU, where the kernel keeps the peak.
   virtual void reset_peak(c10::Device device) const = 0;
   // Waits for everything on the device. Never called in the hot path.
   virtual void synchronize(c10::Device device) const = 0;
-  // timing: whether elapsed_ms() will be asked. An event without it lets the thread that waits for it sleep; one with
-  // it may keep a core busy.
+  // timing: whether elapsed_ms() will be called. A thread that waits for an event without timing sleeps; with timing it
+  // may keep a core busy.
   [[nodiscard]] virtual std::unique_ptr<Event> make_event(c10::Device device, bool timing) const = 0;
-  // The device's stream for copies beside the current one's work: all that are made share it, and what they allocate.
-  // Null for a CPU, where nothing is copied.
+  // A handle to the device's stream for copies in parallel with the current stream. All handles share the stream and
+  // its memory. Null for a CPU, where nothing is copied.
   [[nodiscard]] virtual std::unique_ptr<CopyStream> make_copy_stream(c10::Device device) const = 0;
-  // core::divide_terms() and core::judge() on the device's numbers, each one kernel in its current stream. judge() sets
-  // the divisor, too.
+  // core::divide_terms() and core::judge() for numbers on the device, one kernel each in its current stream. judge()
+  // also sets the divisor.
   virtual void divide_terms(const core::LossWork& work, c10::Device device) const = 0;
   virtual void judge(const core::VerdictWork& work, c10::Device device) const = 0;
   [[nodiscard]] virtual DeviceFacts describe(c10::Device device) const = 0;
-  // Other processes on the device in words, "pid 4711 (python3) holds 40.1 GiB"; empty if none, or if nobody can tell.
+  // Other processes on the device, as "pid 4711 (python3) holds 40.1 GiB"; empty if none or unknown.
   [[nodiscard]] virtual std::vector<std::string> busy_processes(c10::Device device) const = 0;
 };
 
-// The backend of a device's kind. DeviceError in words if there is none ("no CUDA: ...; device=cpu works").
+// The backend for the kind of a device. DeviceError with the reason if there is none ("no CUDA: ...; device=cpu
+// works").
 [[nodiscard]] Backend& backend_for(c10::Device device);
-// The same without the error: null if that kind is missing.
+// The same without an error: null if that kind is missing.
 [[nodiscard]] Backend* find_backend(c10::DeviceType kind);
 
-using AnyFunction = void (*)();  // of another type: whoever asks for it casts it back
+using AnyFunction = void (*)();  // of another type: the user casts it back
 
-// What libstoker_cuda is handed when it is loaded, so that it registers with the executable and not with a copy of its
-// own. Either offers a backend or says why it cannot.
+// Passed to libstoker_cuda when it is loaded, so that it registers with the executable and not with its own copy. The
+// library either offers a backend or gives the reason why not.
 class Registry {
  public:
   virtual ~Registry() = default;
   virtual void offer(c10::DeviceType kind, std::unique_ptr<Backend> backend) = 0;
-  // A function for a room above this one, by the name that the room gives it ("resident.gather").
+  // A function for a room above this one, with a name chosen by that room ("resident.gather").
   virtual void offer_function(std::string name, AnyFunction function) = 0;
   virtual void refuse(c10::DeviceType kind, std::string reason) = 0;
 };
 [[nodiscard]] Registry& registry();
-// What libstoker_cuda offered under that name; null: nothing.
+// The function of libstoker_cuda with that name; null: none.
 [[nodiscard]] AnyFunction find_function(std::string_view name);
-// Why the kind is missing, in words; empty if it is there.
+// The reason why the kind is missing; empty if it is available.
 [[nodiscard]] std::string missing_reason(c10::DeviceType kind);
 
 }  // namespace stoker::device

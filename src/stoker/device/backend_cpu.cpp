@@ -25,8 +25,9 @@ class CpuEvent final : public Event {
   double elapsed_ms(const Event& earlier) const override {
     const auto* start = dynamic_cast<const CpuEvent*>(&earlier);
     if (start == nullptr || !start->timing_ || !timing_ || start->moment_ < 0 || moment_ < 0) {
-      fail<DeviceError>("device.event",
-                        "both events must be of the CPU, made with timing and recorded before their distance is asked");
+      fail<DeviceError>(
+          "device.event",
+          "both events must belong to the CPU, be made with timing and be recorded before elapsed_ms() is called");
     }
     return (moment_ - start->moment_) * 1e3;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU twin of every device backend: always there. Made by the registry in backend.cpp.
+// The CPU backend: always available. Made by the registry in backend.cpp.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend and the door through which it registers. Part of libstoker_cuda: uses headers of ours alone, since
-// functions of the executable are not visible from here.
+// The CUDA backend and its registration. Part of libstoker_cuda: uses only headers of Stoker, since functions of the
+// executable are not visible here.
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
@@ -24,21 +24,21 @@
 namespace stoker::device {
 namespace {
 
-// Throws DeviceError that names the call.
+// Throws DeviceError with the name of the call.
 void check(cudaError_t status, std::string_view call) {
   if (status != cudaSuccess) {
     fail<DeviceError>("device.cuda", "{} failed: {}", call, cudaGetErrorString(status));
   }
 }
 
-// Of the allocator's figures: both pools together.
+// The sum over both pools of the allocator.
 constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 class CudaEvent final : public Event {
  public:
-  // A thread that waits spins by default, which would take a core from the loader.
+  // By default a waiting thread spins, which would take a core from the loader.
   CudaEvent(c10::DeviceIndex device, bool timing)
       : device_(device),
         timing_(timing),
@@ -47,15 +47,16 @@ class CudaEvent final : public Event {
   void record() override { event_.record(c10::cuda::getCurrentCUDAStream(device_)); }
   void wait() const override { event_.synchronize(); }
   bool ready() const override { return event_.query(); }
-  // On another stream than the current one.
+  // On a stream other than the current one.
   void record(const c10::cuda::CUDAStream& stream) { event_.record(stream); }
-  // What the stream is given from now on begins after the mark.
+  // Later work on the stream begins after the mark.
   void hold_back(const c10::cuda::CUDAStream& stream) { event_.block(stream); }
   double elapsed_ms(const Event& earlier) const override {
     const auto* start = dynamic_cast<const CudaEvent*>(&earlier);
     if (start == nullptr || !start->timing_ || !timing_ || !start->event_.isCreated() || !event_.isCreated()) {
-      fail<DeviceError>("device.event",
-                        "both events must be of CUDA, made with timing and recorded before their distance is asked");
+      fail<DeviceError>(
+          "device.event",
+          "both events must belong to CUDA, be made with timing and be recorded before elapsed_ms() is called");
     }
     start->wait();
     wait();
@@ -76,7 +77,7 @@ class CudaCopyStream final : public CopyStream {
     const c10::cuda::CUDAStreamGuard guard(stream_);
     return core::guarded(host.to(c10::Device(c10::DeviceType::CUDA, device_), /*non_blocking=*/true));
   }
-  at::Tensor host(at::IntArrayRef sizes, at::ScalarType type) override {  // torch's cache of it knows its copies
+  at::Tensor host(at::IntArrayRef sizes, at::ScalarType type) override {  // torch's cache tracks its copies
     return core::guarded(at::empty(sizes, at::TensorOptions(type).pinned_memory(true)));
   }
   at::Tensor room(std::int64_t bytes) override {
@@ -98,7 +99,7 @@ class CudaCopyStream final : public CopyStream {
     dynamic_cast<CudaEvent&>(copied).hold_back(c10::cuda::getCurrentCUDAStream(device_));
   }
   void used_here(const at::Tensor& copied) override {
-    const c10::DataPtr* const memory = core::guarded_memory(copied);  // of copy() or room()
+    const c10::DataPtr* const memory = core::guarded_memory(copied);  // from copy() or room()
     c10::cuda::CUDACachingAllocator::recordStream(*memory, c10::cuda::getCurrentCUDAStream(device_));
   }
 
@@ -158,11 +159,11 @@ class CudaBackend final : public Backend {
 
   void divide_terms(const core::LossWork& work, c10::Device device) const override {
     const c10::cuda::CUDAGuard guard(resolved(device));
-    check(static_cast<cudaError_t>(launch_divide_terms(work, stream(device))), "the loss kernel's launch");
+    check(static_cast<cudaError_t>(launch_divide_terms(work, stream(device))), "starting the loss kernel");
   }
   void judge(const core::VerdictWork& work, c10::Device device) const override {
     const c10::cuda::CUDAGuard guard(resolved(device));
-    check(static_cast<cudaError_t>(launch_judge(work, stream(device))), "the verdict kernel's launch");
+    check(static_cast<cudaError_t>(launch_judge(work, stream(device))), "starting the verdict kernel");
   }
 
   DeviceFacts describe(c10::Device device) const override {
@@ -200,11 +201,11 @@ class CudaBackend final : public Backend {
   static cudaStream_t stream(c10::Device device) { return c10::cuda::getCurrentCUDAStream(resolved(device)).stream(); }
 
   mutable std::mutex mutex_;
-  // One a device: torch keeps freed memory for the stream that it was allocated on, and for no other.
+  // One per device: torch reuses freed memory only for the stream that it was allocated on.
   mutable std::map<c10::DeviceIndex, c10::cuda::CUDAStream> copy_streams_;
 };
 
-// Empty if CUDA can be used.
+// Empty if CUDA is usable.
 std::string why_unusable() {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
@@ -214,7 +215,7 @@ std::string why_unusable() {
     if (driver == 0) {
       return "no NVIDIA driver found";
     }
-    return fmt::format("the driver is too old for CUDA {}: it is made for CUDA {}; install a newer NVIDIA driver",
+    return fmt::format("the driver is too old for CUDA {}: it supports CUDA {}; install a newer NVIDIA driver",
                        version_text(CUDART_VERSION), version_text(driver));
   }
   if (status != cudaSuccess) {
@@ -235,7 +236,7 @@ void stoker_cuda_register(stoker::device::Registry& registry) {
   std::string reason = stoker::device::why_unusable();
   if (reason.empty()) {
     try {
-      at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);  // the caching allocator exists from here on
+      at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);  // creates the caching allocator
       registry.offer(c10::DeviceType::CUDA, std::make_unique<stoker::device::CudaBackend>());
       return;
     } catch (const std::exception& error) {

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Cores in the affinity mask; the kernel refuses masks that are too short for its machine.
+// Cores in the affinity mask; the kernel rejects masks that are too short for the machine.
 int affinity_cores() {
   for (int cores = 1024; cores <= (1 << 20); cores *= 4) {
     cpu_set_t* mask = CPU_ALLOC(cores);
@@ -53,8 +53,8 @@ std::optional<std::string> cgroup_path(std::string_view table, std::string_view 
   return std::nullopt;
 }
 
-// Calls visit for the process's group and every ancestor, under each place where the hierarchy may be mounted. In a
-// container the path may name a group that is not visible there; what is visible is then the mount itself.
+// Calls visit for the group of the process and every ancestor, under each possible mount point of the hierarchy. In a
+// container the path may name a group that is not visible; then only the mount itself is visible.
 void for_each_group(const fs::path& root, std::string_view controller, const std::vector<std::string>& mounts,
                     const std::function<void(const fs::path&)>& visit) {
   const auto path = cgroup_path(read_kernel_file(root / "proc/self/cgroup"), controller);
@@ -111,7 +111,7 @@ CpuQuota cpu_quota(const fs::path& root) {
 std::int64_t memory_limit_bytes(const fs::path& root) {
   std::int64_t limit = kernel_bytes(read_kernel_file(root / "proc/meminfo"), "MemTotal");
   const auto lower_to = [&](const fs::path& file) {
-    const auto bytes = leading_number(read_kernel_file(file));  // "max" and a missing file are no limit
+    const auto bytes = leading_number(read_kernel_file(file));  // "max" or a missing file means no limit
     if (bytes && *bytes > 0) {
       limit = limit < 0 ? *bytes : std::min(limit, *bytes);
     }

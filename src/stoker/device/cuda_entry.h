@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one door between the executable and libstoker_cuda.so: found by name after loading, handed the executable's
-// registry. Both are built together; there is no promise between builds.
+// The only entry point of libstoker_cuda.so: found by name after loading, and called with the registry of the
+// executable. Both are built together; no compatibility between builds.
 #pragma once
 
 #include <utility>
@@ -9,12 +9,12 @@
 
 namespace stoker::device {
 
-// Offers or refuses a backend for CUDA. Called once, by load_cuda().
+// Offers a CUDA backend or gives the reason why not. Called once, by load_cuda().
 using CudaEntry = void(Registry& registry);
 inline constexpr const char* kCudaEntryName = "stoker_cuda_register";
 
-// A function that a room above device has in libstoker_cuda: linked into this list while the library is loaded, and
-// offered to the executable with the backend.
+// A function in libstoker_cuda of a room above device: added to this list while the library is loaded, and offered to
+// the executable together with the backend.
 struct CudaFunction {
   CudaFunction(const char* its_name, AnyFunction its_function) : name(its_name), function(its_function) {
     next = std::exchange(first, this);

@@ -20,8 +20,8 @@ std::string loader_error() {
   return text == nullptr ? "no reason given" : printable(text);
 }
 
-// Whether the driver answers and has a device; else why not. Talks to libcuda alone, so that a machine without a GPU
-// never pays for loading torch's CUDA half.
+// Empty if the driver works and has a device; else the reason. Uses only libcuda, so that a machine without a GPU does
+// not load torch's CUDA libraries.
 std::string probe_driver() {
   void* driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);  // stays loaded: torch loads it next
   if (driver == nullptr) {
@@ -31,7 +31,7 @@ std::string probe_driver() {
   const auto init = reinterpret_cast<int (*)(unsigned)>(::dlsym(driver, "cuInit"));
   const auto count = reinterpret_cast<int (*)(int*)>(::dlsym(driver, "cuDeviceGetCount"));
   if (init == nullptr || count == nullptr) {
-    return "libcuda.so.1 is no CUDA driver library: it lacks cuInit";
+    return "libcuda.so.1 is not a CUDA driver library: it has no cuInit";
   }
   const int status = init(0);
   int devices = 0;
@@ -40,12 +40,12 @@ std::string probe_driver() {
   }
   constexpr int kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE
   if (status == 0 || status == kNoDevice) {
-    return "the driver is there but sees no GPU (is it hidden by CUDA_VISIBLE_DEVICES?)";
+    return "the driver works but finds no GPU (check CUDA_VISIBLE_DEVICES)";
   }
-  return fmt::format("the driver does not start (cuInit gave error {}); nvidia-smi may say why", status);
+  return fmt::format("the driver does not start (cuInit returned error {}); nvidia-smi may show the reason", status);
 }
 
-// Loads the library and lets it register; else why not.
+// Loads the library and lets it register. Empty on success, else the reason.
 std::string load_library() {
   std::error_code ignored;
   std::string tried;
@@ -53,7 +53,7 @@ std::string load_library() {
     if (path.has_parent_path() && !std::filesystem::exists(path, ignored)) {
       continue;
     }
-    void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);  // never closed: its code serves until exit
+    void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);  // never closed: its code is used until exit
     if (library == nullptr) {
       tried = loader_error();
       continue;

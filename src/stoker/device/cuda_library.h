@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings CUDA into a program that is linked with torch_cpu alone: main calls load_cuda() as its first act, before any
-// ATen call, because torch remembers the absence of CUDA for good. Thread-safe; the work is done once.
+// Loads CUDA into a program that is linked only with torch_cpu. main calls load_cuda() first, before any ATen call,
+// because torch remembers permanently that CUDA is missing. Thread-safe; the work is done once.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,13 @@
 
 namespace stoker::device {
 
-// Probes the driver (libcuda.so.1), then loads libstoker_cuda.so, which registers the CUDA backend. True if CUDA can be
-// used. False, without an exception, if not: missing_reason(at::kCUDA) then says why. Takes about 0.3 s with a driver,
-// well under a millisecond without.
+// Probes the driver (libcuda.so.1), then loads libstoker_cuda.so, which registers the CUDA backend. True if CUDA is
+// usable. False, without an exception, if not; missing_reason(at::kCUDA) then has the reason. Takes about 0.3 s with a
+// driver, well under a millisecond without.
 bool load_cuda();
 
-// Where libstoker_cuda.so is looked for, in order: beside the executable, in ../lib and ../../lib (a build folder) from
-// there, then wherever the dynamic loader looks.
+// The search path for libstoker_cuda.so, in order: beside the executable, ../lib and ../../lib (a build folder) from
+// there, then the path of the dynamic loader.
 [[nodiscard]] std::vector<std::filesystem::path> cuda_library_candidates(const std::filesystem::path& executable);
 
 }  // namespace stoker::device

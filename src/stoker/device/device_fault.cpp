@@ -13,7 +13,7 @@ namespace stoker::device {
 namespace {
 
 constexpr std::array<std::string_view, 11> kTexts = {
-    "CUDA error",                  // C10_CUDA_CHECK, where its type was lost on the way
+    "CUDA error",                  // C10_CUDA_CHECK, if the type was lost on the way
     "CUDA driver",                 // a call of the driver; a version that is too old
     "CUDA initialization",         // torch's lazy start
     "CUDA unknown error",          // the same, after a device was lost
@@ -32,7 +32,7 @@ bool is_device_fault(const std::exception& error) {
       dynamic_cast<const c10::AcceleratorError*>(&error) != nullptr) {
     return true;
   }
-  if (dynamic_cast<const Error*>(&error) != nullptr) {  // it may well quote a file's name
+  if (dynamic_cast<const Error*>(&error) != nullptr) {  // our errors may quote a file name
     return false;
   }
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);

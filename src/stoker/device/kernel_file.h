@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files that the kernel writes when read (/proc, /sys/fs/cgroup): they claim a size of 0, and any of them may be
-// missing. Used by cpu_quota and process_facts. Thread-safe: no state.
+// Reads small kernel files (/proc, /sys/fs/cgroup): they report a size of 0, and any of them may be missing. Used by
+// cpu_quota and process_facts. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace stoker::device {
 [[nodiscard]] std::string_view kernel_field(std::string_view text, std::string_view key);
 // The number that a text starts with; none if it starts with something else ("max").
 [[nodiscard]] std::optional<std::int64_t> leading_number(std::string_view text);
-// Bytes of a field in kB, as /proc/meminfo and /proc/self/status write them; -1 if it is missing.
+// Bytes of a field in kB, as in /proc/meminfo and /proc/self/status; -1 if it is missing.
 [[nodiscard]] std::int64_t kernel_bytes(std::string_view text, std::string_view key);
 
 }  // namespace stoker::device

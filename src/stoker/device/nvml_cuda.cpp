@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wheel has no nvml.h: the five functions and one struct used here are declared after NVIDIA's NVML API reference.
+// The wheel has no nvml.h: the five functions and one struct are declared here as in NVIDIA's NVML API reference.
 #include "stoker/device/nvml_cuda.h"
 
 #include <dlfcn.h>
@@ -15,14 +15,14 @@ namespace {
 using NvmlDevice = void*;
 struct NvmlProcess {  // nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3
   unsigned pid;
-  unsigned long long used_gpu_memory;  // bytes; all ones if the driver does not tell
+  unsigned long long used_gpu_memory;  // bytes; all bits set if unknown
   unsigned gpu_instance;
   unsigned compute_instance;
 };
 constexpr int kSuccess = 0;           // NVML_SUCCESS
 constexpr int kInsufficientSize = 7;  // NVML_ERROR_INSUFFICIENT_SIZE
 
-// The library while it is asked: initialised on the way in, shut down on the way out.
+// The library during a query: initialised in the constructor, shut down in the destructor.
 class Nvml {
  public:
   Nvml() : library_(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
@@ -55,7 +55,7 @@ class Nvml {
     std::vector<NvmlProcess> found(count);
     int status = processes_(device, &count, found.data());
     if (status == kInsufficientSize) {
-      count += 64;  // more may start meanwhile
+      count += 64;  // more processes may start in the meantime
       found.resize(count);
       status = processes_(device, &count, found.data());
     }

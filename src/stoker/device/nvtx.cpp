@@ -21,7 +21,7 @@ NvtxRanges::NvtxRanges() {
 NvtxRanges::~NvtxRanges() {
   try {
     (void)profiler::disableProfiler();
-  } catch (const c10::Error&) {  // CUDA is lost, and with it the time line
+  } catch (const c10::Error&) {  // the device is lost, and with it the time line
   }
 }
 

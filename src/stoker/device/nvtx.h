@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names for NVIDIA's profilers: while one of these lives, every operator and every phase of a step of this thread, and
-// of the backward passes that it starts, is an NVTX range on the time line that Nsight Systems shows. Made by
-// job::Session where the plan asks for it. One at a time.
+// NVTX ranges for NVIDIA's profilers: while this object exists, every operator and every phase of a step on this
+// thread, and of the backward passes that it starts, is a range on the time line of Nsight Systems. Made by
+// job::Session if the plan says so. One at a time.
 #pragma once
 
 namespace stoker::device {
 
 class NvtxRanges {
  public:
-  // DeviceError where torch cannot reach CUDA.
+  // DeviceError if torch cannot use CUDA.
   NvtxRanges();
   ~NvtxRanges();
   NvtxRanges(const NvtxRanges&) = delete;

@@ -50,7 +50,7 @@ DeviceChoice choose_device(const std::string& wanted) {
   }
   const c10::Device gpu(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(std::min(number, 127)));
   if (backend == nullptr) {
-    return {backend_for(gpu).default_device(), ""};  // throws, in words
+    return {backend_for(gpu).default_device(), ""};  // throws with the reason
   }
   if (number >= backend->device_count()) {
     fail<DeviceError>("device.placement",

@@ -21,7 +21,7 @@ Prefetcher::~Prefetcher() {
   }
   try {
     let_go(/*all=*/true);
-  } catch (...) {  // the device is lost, and the step has met the same error
+  } catch (...) {  // the device is lost, and the step reports the same error
     leak();
   }
 }
@@ -59,7 +59,7 @@ Prefetcher::Item Prefetcher::copy(core::Batch batch) {
     for (const core::Field& field : source.batch.fields()) {
       there.set({field.name, stream_->copy(field.values), field.layout, field.offsets});
     }
-  } catch (...) {  // no memory for a field: the others' copies still read the batch
+  } catch (...) {  // no memory for a field: copies of other fields still read the batch
     source.copied = stream_->mark(/*timing=*/true);
     throw;
   }
@@ -67,7 +67,7 @@ Prefetcher::Item Prefetcher::copy(core::Batch batch) {
   return {std::move(there), nullptr, source.copied};
 }
 
-// Slots whose copies are done go back to the loader; all: waits for them.
+// Returns slots with finished copies to the loader; all: waits for all copies.
 void Prefetcher::let_go(bool all) {
   while (!sources_.empty() && (all || sources_.front().copied->ready())) {
     Source& oldest = sources_.front();
@@ -81,10 +81,10 @@ void Prefetcher::let_go(bool all) {
   }
 }
 
-// Nothing tells any more when the copies end, so what they read is never freed.
+// Without events the end of the copies is unknown, so their memory is never freed.
 void Prefetcher::leak() {
   static std::mutex mutex;
-  static auto* const leaked = new std::list<Source>;  // a leak checker sees that it is meant
+  static auto* const leaked = new std::list<Source>;  // marks the leak as intended for leak checkers
   const std::lock_guard lock(mutex);
   leaked->splice(leaked->end(), sources_);
 }

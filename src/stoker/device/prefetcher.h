@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches on their way to the device, ahead of the step: a thread of its own takes them from the loader and starts
-// their copies on a stream of its own, so that neither the step nor its thread ever waits for a copy that could have
-// been made. A batch's page-locked slot goes back to the loader when its copy is done and not before; where a lost
-// device never says so, not at all. On a CPU batches pass through, storage and all, without a thread. One consumer at a
-// time.
+// Copies batches to the device ahead of the step: a separate thread takes them from the loader and starts their copies
+// on a separate stream, so that neither the step nor its thread waits for copies. The page-locked slot of a batch
+// returns to the loader only when its copy is done; if the device is lost, never. On a CPU batches pass through without
+// a copy and without a thread. One consumer at a time.
 #pragma once
 
 #include <atomic>
@@ -23,33 +22,33 @@ namespace stoker::device {
 
 class Prefetcher final : public core::BatchSource {
  public:
-  // Batches that are on the device, or on their way, beyond the one that the step has: while one is used the next is
-  // copied, and one more evens out a late batch.
+  // Batches on the device or being copied, besides the batch of the step: one is copied while another is used, and one
+  // more compensates for a late batch.
   static constexpr std::size_t kAhead = 2;
 
-  // stream: null where the batches are already on the device they are for. once: nothing of an epoch is asked of the
-  // inner source before the first next() beyond the end of the one before.
+  // stream: null if batches are already on their device. once: requests nothing of an epoch from the inner source
+  // before the first next() after the end of the previous epoch.
   Prefetcher(std::unique_ptr<core::BatchSource> inner, std::unique_ptr<CopyStream> stream, bool once = false);
-  ~Prefetcher() override;  // at any moment; waits for the loader's batch that is being made, and for copies
+  ~Prefetcher() override;  // at any time; waits for the batch that the loader is making, and for copies
 
-  // The same batches, ends of epochs and errors as the inner source's, in its order. Offsets of ragged fields stay on
-  // the CPU, as core::Batch demands.
+  // The same batches, ends of epochs and errors as the inner source, in its order. Offsets of ragged fields stay on the
+  // CPU, as core::Batch requires.
   [[nodiscard]] std::optional<core::Batch> next() override;
-  // The inner source's, and the seconds that copies took; with a stream also of a source that tells nothing.
+  // The figures of the inner source plus the seconds of copies; with a stream also for a source without figures.
   [[nodiscard]] std::optional<core::SourceFigures> figures() const override;
 
  private:
-  // What next() hands out: a batch and its copies, or an epoch's end, or an error.
+  // A result of next(): a batch with its copies, the end of an epoch, or an error.
   struct Item {
     std::optional<core::Batch> batch;
     std::exception_ptr error;
     std::shared_ptr<Event> copied;
   };
-  // A batch of the loader that is kept until its copies are done.
+  // A batch of the loader, kept until its copies are done.
   struct Source {
     core::Batch batch;
     std::shared_ptr<Event> begun;
-    std::shared_ptr<Event> copied;  // the item's, too
+    std::shared_ptr<Event> copied;  // shared with the item
   };
   void run();
   Item copy(core::Batch batch);
@@ -59,17 +58,17 @@ class Prefetcher final : public core::BatchSource {
   std::unique_ptr<core::BatchSource> inner_;
   std::unique_ptr<CopyStream> stream_;
   bool once_;
-  bool ended_ = false;  // the consumer has been told of an epoch's end
+  bool ended_ = false;  // the consumer has received the end of an epoch
   std::atomic<bool> closing_ = false;
-  std::counting_semaphore<> go_on_{0};  // with once: the consumer asks for the epoch that follows, or goes
-  std::list<Source> sources_;           // of the thread alone
+  std::counting_semaphore<> go_on_{0};  // with once: the consumer requests the next epoch, or is destroyed
+  std::list<Source> sources_;           // only used by the thread
   mutable std::mutex mutex_;            // guards copy_seconds_
   double copy_seconds_ = 0;
   BoundedQueue<Item> ready_;
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // last member: it uses all members above
 };
 
-// A source whose batches arrive on the device.
+// A source with its batches on the device.
 [[nodiscard]] std::unique_ptr<core::BatchSource> prefetched(std::unique_ptr<core::BatchSource> inner,
                                                             c10::Device device, bool once = false);
 

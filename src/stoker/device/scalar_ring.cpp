@@ -48,7 +48,7 @@ class ScalarRing::Slot final : public core::PendingScalars {
  private:
   std::size_t count_;
   at::Tensor host_;
-  std::unique_ptr<Event> copied_;  // none on a CPU, where take() has copied when it returns
+  std::unique_ptr<Event> copied_;  // none on a CPU, where take() copies before it returns
 };
 
 ScalarRing::ScalarRing(at::Device device, std::size_t scalars, std::size_t slots) : device_(device), scalars_(scalars) {
@@ -71,7 +71,7 @@ std::shared_ptr<ScalarRing::Slot>& ScalarRing::next_free() {
     auto& slot = slots_[next_];
     next_ = (next_ + 1) % slots_.size();
     if (slot.use_count() == 1) {
-      // use_count() is a relaxed load; the last reader's release of its handle must come before our write.
+      // use_count() is a relaxed load; the last reader must release its handle before our write.
       std::atomic_thread_fence(std::memory_order_acquire);
       return slot;
     }
@@ -85,9 +85,9 @@ std::shared_ptr<const core::PendingScalars> ScalarRing::write(const at::Tensor& 
                     values.numel() == static_cast<std::int64_t>(scalars_) && values.is_contiguous() &&
                     !values.requires_grad() && values.device().type() == device_.type();
   if (!fits) {
-    fail<ConfigError>("device.scalar_ring", "a step writes a detached, contiguous float32 [{}] on {}, got {}{}",
-                      scalars_, device_.str(), core::describe(values),
-                      values.defined() && values.requires_grad() ? " that requires grad" : "");
+    fail<ConfigError>(
+        "device.scalar_ring", "scalars of a step must be a detached, contiguous float32 [{}] on {}, got {}{}", scalars_,
+        device_.str(), core::describe(values), values.defined() && values.requires_grad() ? " that requires grad" : "");
   }
   auto& slot = next_free();
   slot->take(values);

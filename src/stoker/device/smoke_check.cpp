@@ -26,7 +26,7 @@ void check_model(const core::Trainable& model, c10::Device device) {
   }
   if (!trains) {
     fail<ConfigError>("device.smoke_check",
-                      "nothing to train: none of the model's {} parameters requires grad; "
+                      "nothing to train: none of the {} parameters of the model requires grad; "
                       "freeze fewer segments",
                       model.parameters().size());
   }
@@ -40,12 +40,12 @@ void check_model(const core::Trainable& model, c10::Device device) {
 
 void check_fields(const core::Batch& batch, c10::Device device) {
   if (batch.size() == 0) {
-    fail<DataError>("device.smoke_check", "the first batch is empty: the source hands out no samples");
+    fail<DataError>("device.smoke_check", "the first batch is empty: the source has no samples");
   }
   for (const core::Field& field : batch.fields()) {
     if (field.values.device() != device) {
       fail<DeviceError>("device.smoke_check",
-                        "field \"{}\" is {}, but the model is on {}; wrap the source by device::prefetched()",
+                        "field \"{}\" is {}, but the model is on {}; wrap the source with device::prefetched()",
                         field.name, describe(field.values), device.str());
     }
   }
@@ -64,7 +64,7 @@ void check_channels(const core::Batch& batch, const BatchFacts& facts) {
   }
 }
 
-// The first target out of range, with its sample; the one place that waits for the device on purpose.
+// The first target out of range, with its sample; the only place that waits for the device on purpose.
 void check_targets(const core::Batch& batch, const BatchFacts& facts) {
   if (facts.target.empty()) {
     return;
@@ -82,7 +82,7 @@ void check_targets(const core::Batch& batch, const BatchFacts& facts) {
   for (std::int64_t i = 0; i < values.numel(); ++i) {
     if (first[i] < 0 || first[i] >= facts.classes) {
       const std::int64_t sample = i * batch.size() / values.numel();
-      fail<DataError>("device.smoke_check", "\"{}\" of sample {} is {}, the model has {} classes: expected 0 to {}",
+      fail<DataError>("device.smoke_check", "\"{}\" of sample {} is {}, but the model has {} classes; expected 0 to {}",
                       facts.target, batch.indices()[static_cast<std::size_t>(sample)], first[i], facts.classes,
                       facts.classes - 1);
     }
@@ -93,7 +93,7 @@ void check_inputs(const core::Trainable& model, const core::Batch& batch, c10::D
   const at::NoGradGuard no_grad;
   const core::TensorList inputs = model.inputs(batch);
   if (inputs.empty()) {
-    fail<ConfigError>("device.smoke_check", "the task makes no model inputs of the batch");
+    fail<ConfigError>("device.smoke_check", "the task makes no model inputs from the batch");
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const at::Tensor& input = inputs[i];
@@ -103,8 +103,8 @@ void check_inputs(const core::Trainable& model, const core::Batch& batch, c10::D
     }
     if (input.is_floating_point() && !at::isfinite(input).all().item<bool>()) {
       fail<DataError>("device.smoke_check",
-                      "model input {} ({}) holds values that are not finite; "
-                      "look at the images and at the mean and deviation they are normalised with",
+                      "model input {} ({}) contains values that are not finite; "
+                      "check the data and the mean and deviation used for normalisation",
                       i, describe(input));
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One look at the first batch before training: model, inputs and targets on one device, with the dtypes and ranges that
-// the loss needs. Says plainly what is wrong, where torch would answer with a kernel's assertion minutes later.
-// Called once by train before step 1; it waits for the device. One thread at a time.
+// Checks the first batch before training: model, inputs and targets on one device, with the dtypes and ranges that the
+// loss needs. Gives clear errors where torch would fail with a kernel assertion minutes later. Called once by train
+// before step 1; it waits for the device. One thread at a time.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -13,12 +13,12 @@
 
 namespace stoker::device {
 
-// What the task knows of its batches. An empty name or a 0 leaves the check out.
+// Facts of the task about its batches. An empty name or a 0 skips the check.
 struct BatchFacts {
   std::string input = "image";    // field with the samples
   std::string target = "target";  // field with class indices, int64, 0 ... classes-1
   std::int64_t classes = 0;
-  std::int64_t channels = 0;      // that the model's first layer takes
+  std::int64_t channels = 0;      // of the first layer of the model
   std::int64_t channel_dim = -1;  // of the input field: -1 for [B,H,W,C], 1 for [B,C,H,W]
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two kernels of a step: the loss's terms divided by their normalisers, and the verdict before the update. Each
-// stands in for some ten operators on a few numbers, which would take longer to start than to run. Both write where
-// they are told to and nowhere else, so that a CUDA graph can replay them.
+// The two kernels of a step: division of the loss terms by their normalisers, and the verdict before the update. Each
+// replaces about ten operators on a few numbers, which take longer to start than to run. Both write only to given
+// addresses, so that a CUDA graph can replay them.
 #include <cuda_runtime_api.h>
 
 #include "stoker/device/step_kernels_cuda.h"
@@ -14,7 +14,7 @@ constexpr int kThreads = 256;
 // One thread.
 __global__ void divide_terms_kernel(core::LossWork work) { core::divide_terms(work); }
 
-// One block: its threads add up the squares of the norms, always in the same order; the first one judges.
+// One block: its threads sum the squares of the norms, always in the same order; the first thread makes the verdict.
 __global__ void judge_kernel(core::VerdictWork work) {
   __shared__ double squares[kThreads];
   double sum = 0;

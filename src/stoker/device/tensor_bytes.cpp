@@ -13,15 +13,15 @@ namespace stoker::device {
 
 class TensorBytes::Counter final : public c10::MemoryReportingInfoBase {
  public:
-  // bytes: negative where a block goes. torch also reports the end of blocks that an earlier scope saw made, and its
-  // totals are of the whole process: so the blocks are kept here.
+  // bytes: negative when a block is freed. torch also reports freed blocks that were allocated in an earlier scope, and
+  // its totals are for the whole process, so blocks are tracked here.
   void reportMemoryUsage(void* block, std::int64_t bytes, std::size_t, std::size_t, c10::Device device) override {
     if (!device.is_cpu()) {
       return;
     }
     const std::lock_guard lock(mutex_);
     if (bytes > 0) {
-      std::int64_t& known = blocks_[block];  // not 0: it went unseen, and its address comes again
+      std::int64_t& known = blocks_[block];  // not 0: it was freed unseen, and its address is reused
       held_ += bytes - known;
       known = bytes;
       peak_ = std::max(peak_, held_);
@@ -47,7 +47,7 @@ class TensorBytes::Counter final : public c10::MemoryReportingInfoBase {
 
  private:
   mutable std::mutex mutex_;
-  std::unordered_map<void*, std::int64_t> blocks_;  // made in this scope, with their bytes
+  std::unordered_map<void*, std::int64_t> blocks_;  // allocated in this scope, with their bytes
   std::int64_t held_ = 0, peak_ = 0;
 };
 

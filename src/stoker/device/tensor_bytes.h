@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most bytes that tensors held at once within a scope: what a model, its gradients, moments and activations need,
-// without the program around them. Used by benches and study's tables. One scope a thread at a time, ended by the
-// thread that began it.
+// Peak of tensor memory in bytes within a scope: the need of a model, its gradients, moments and activations, without
+// the rest of the program. Used by benches and study's tables. One scope per thread at a time, ended by the same
+// thread.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -12,11 +12,11 @@
 
 namespace stoker::device {
 
-// CPU: counts what torch's allocator reports to its profiler, so a profiler cannot run on this thread meanwhile. Seen
-// are allocations of the thread that made the scope, and of those to which torch hands that thread's state (autograd's
-// workers); a tensor that another thread allocated counts neither when it is made nor when it goes. torch
-// warns on stderr where a tensor goes that was made unseen. Scratch memory inside oneDNN and MKL comes from elsewhere.
-// CUDA: the caching allocator's own figures for the device, whose record of the peak starts anew.
+// CPU: counts what torch's allocator reports to its profiler, so no profiler can run on this thread at the same time.
+// Counts allocations of the thread that made the scope, and of threads that inherit its state from torch (autograd
+// workers). Tensors of other threads are not counted, neither when allocated nor when freed. torch warns on stderr if a
+// tensor is freed whose allocation was not seen. Scratch memory inside oneDNN and MKL is not included.
+// CUDA: the numbers of the caching allocator for the device; resets its peak.
 class TensorBytes {
  public:
   explicit TensorBytes(c10::Device device);
@@ -24,17 +24,17 @@ class TensorBytes {
   TensorBytes(const TensorBytes&) = delete;
   TensorBytes& operator=(const TensorBytes&) = delete;
 
-  // Above what was held when the scope began: begin it before the model is made if the model is to count.
+  // Bytes above the level at the start of the scope: start it before making the model to include the model.
   [[nodiscard]] std::int64_t held() const;
   [[nodiscard]] std::int64_t peak() const;
-  // From here on the peak is that of what follows; what is held by now stays counted.
+  // Restarts the peak; current memory stays counted.
   void reset_peak();
 
  private:
   class Counter;
   c10::Device device_;
-  std::int64_t before_ = 0;           // CUDA: held when the scope began
-  std::shared_ptr<Counter> counter_;  // CPU; torch shares it with threads that it hands this one's state
+  std::int64_t before_ = 0;           // CUDA: allocated when the scope began
+  std::shared_ptr<Counter> counter_;  // CPU; torch shares it with threads that inherit this thread's state
   std::unique_ptr<c10::DebugInfoGuard> guard_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a device holds, for a figure that each step shows: read from the kernel or driver ten times a second at
-// most. Used by job and by the benches of the step. What it returns belongs to one thread.
+// Memory in use on a device, for a value that each step shows: read from the kernel or driver at most ten times per
+// second. Used by job and by the benches of the step. The returned function belongs to one thread.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,7 +10,7 @@
 
 namespace stoker::device {
 
-// Each call gives Backend::allocated() as it was at most 0.1 s ago; -1 where the device cannot tell.
+// Each call returns Backend::allocated() from at most 0.1 s ago; -1 if unknown.
 [[nodiscard]] std::function<std::int64_t()> throttled_memory(c10::Device device);
 
 }  // namespace stoker::device

@@ -21,13 +21,13 @@ namespace {
 using core::Event;
 using core::StepFinished;
 
-constexpr std::size_t kMergeBeyond = 256;             // events that wait for a slow sink before its steps are merged
-constexpr int kMostUnread = 48;                       // of the ring's 64 slots; the rest are the loop's head start
+constexpr std::size_t kMergeBeyond = 256;             // queued events of a slow sink above which its steps are merged
+constexpr int kMostUnread = 48;                       // of the ring's 64 slots; the rest let the loop run ahead
 constexpr int kGather = 24;                           // steps that the reader takes at a time ...
-constexpr std::chrono::milliseconds kGatherTime{20};  // ... or those of this time: waking a thread costs the loop 10 us
+constexpr std::chrono::milliseconds kGatherTime{20};  // ... or the steps of this time: a wake-up costs 10 us
 constexpr std::chrono::milliseconds kQuiet{static_cast<int>(core::kQuietSeconds * 1000)};
 
-// What a step's scalars are once they are read: sinks can keep them as long as they like.
+// The scalars of a step after reading: sinks can keep them for any time.
 class ReadScalars final : public core::PendingScalars {
  public:
   void take(const core::Scalars& scalars) { scalars_ = scalars; }
@@ -37,8 +37,8 @@ class ReadScalars final : public core::PendingScalars {
   core::Scalars scalars_;
 };
 
-// Asks a sink to flush, once it comes out of the queue. The wait is over when the last copy is gone: after the flush,
-// or with the queue of a sink that was given up. A promise that is let go without a value would ask for memory.
+// Asks a sink to flush when it leaves the queue. The wait ends when the last copy is destroyed: after the flush, or
+// with the queue of a dropped sink. A promise destroyed without a value would allocate memory.
 struct Flush {
   std::promise<void> done;
   Flush() = default;
@@ -48,19 +48,19 @@ struct Flush {
 };
 using FlushRequest = std::shared_ptr<Flush>;
 
-// To one sink: an event that all share, or a request.
+// A message to one sink: a shared event, or a request.
 struct Parcel {
   std::shared_ptr<const Event> event;
   FlushRequest request;
-  std::int64_t merged = 0;  // earlier steps that this one stands for
+  std::int64_t merged = 0;  // earlier steps merged into this one
 };
 
-// All that a message needs on its way, made by the thread that emits it: the threads of the bus ask for no memory,
-// since there is nobody whom they could tell that there is none.
+// All memory of a message, allocated by the emitting thread. The threads of the bus allocate nothing, since they could
+// not report an allocation failure.
 struct Message {
   std::shared_ptr<Event> event;  // null: a request
   std::shared_ptr<ReadScalars> values;
-  std::list<Parcel> parcels;  // one for each sink
+  std::list<Parcel> parcels;  // one per sink
 };
 
 StepFinished* step_of(const Message& message) { return std::get_if<StepFinished>(message.event.get()); }
@@ -90,10 +90,10 @@ std::string current_reason() {
   }
 }
 
-// Tells the other sinks, as a Finding: what became of something, and the exception that is being handled. Never throws.
+// Reports to the other sinks, as a Finding: a text and the exception that is being handled. Never throws.
 using Report = std::function<void(const char*)>;
 
-// One sink, its queue and its thread.
+// One sink with its queue and its thread.
 class Outlet {
  public:
   Outlet(std::unique_ptr<core::EventSink> sink, bool awaited, const Report& report)
@@ -128,8 +128,8 @@ class Outlet {
         }
       }
     } catch (...) {
-      report_("a log is given up, the run goes on: ");
-      queue_.abandon();  // and the request to flush in our hands goes: whoever waits for it may rely on the report
+      report_("a log failed and is closed, the run continues: ");
+      queue_.abandon();  // also ends our request to flush; its waiter can rely on the report
     }
   }
 
@@ -169,13 +169,13 @@ struct EventBus::State {
     not_empty.notify_one();
     reader.join();
     while (!outlets.empty()) {
-      outlets.erase(outlets.begin());  // delivers what it still holds
-      read();                          // and why it failed, if it did, to those that are left
+      outlets.erase(outlets.begin());  // delivers what is still queued
+      read();                          // and reports a failure to the remaining sinks
     }
   }
 
-  // Where there is no memory for it, nothing has happened. An error of the bus's own threads is thrown at the thread
-  // that made the bus, when its event is on its way: others, such as loaders, would end the process or lose it.
+  // Without memory for it, nothing happens. An error of the bus's own threads is thrown in the thread that made the
+  // bus, after its event was queued: other threads, such as loaders, would end the process or lose the error.
   void emit(std::shared_ptr<Event> event, const FlushRequest& request) {
     std::list<Message> one(1);
     Message& message = one.front();
@@ -205,7 +205,7 @@ struct EventBus::State {
     }
   }
 
-  // On threads of the bus: what cannot be told for want of memory is thrown at the maker of the bus.
+  // Called on threads of the bus: a report that fails for lack of memory is thrown in the thread that made the bus.
   void tell(const char* what) noexcept {
     try {
       emit(std::make_shared<Event>(core::Finding{what + current_reason()}), nullptr);
@@ -215,7 +215,7 @@ struct EventBus::State {
     }
   }
 
-  // The one thread that waits for the device. It never waits for a sink, so slots come back in time.
+  // The only thread that waits for the device. It never waits for a sink, so slots are free in time.
   void read() {
     std::list<Message> batch;
     while (next(batch)) {
@@ -225,7 +225,7 @@ struct EventBus::State {
         }
         const std::lock_guard lock(outlets_mutex);
         for (const auto& outlet : outlets) {
-          if (message.parcels.empty()) {  // emitted before this sink came
+          if (message.parcels.empty()) {  // emitted before this sink was added
             break;
           }
           std::list<Parcel> one;
@@ -235,7 +235,7 @@ struct EventBus::State {
       }
     }
   }
-  // All that waits, once it is enough or something else than a step; false at the end.
+  // All waiting messages, once there are enough or one is not a step; false at the end.
   bool next(std::list<Message>& batch) {
     batch.clear();
     std::unique_lock lock(mutex);
@@ -249,7 +249,7 @@ struct EventBus::State {
     StepFinished& step = *step_of(message);
     try {
       message.values->take(step.scalars->read());
-      step.scalars = message.values;  // lets go of the slot
+      step.scalars = message.values;  // frees the slot
     } catch (...) {
       step.scalars.reset();
       if (!reported) {
@@ -267,14 +267,14 @@ struct EventBus::State {
   Report report;
   std::atomic<std::size_t> sinks = 0;
   const std::thread::id maker = std::this_thread::get_id();
-  std::mutex mutex;  // guards what follows, down to failure
+  std::mutex mutex;  // guards the members below, up to failure
   std::condition_variable not_empty, room;
   std::list<Message> messages;
   int unread = 0;
   bool urgent = false;  // the reader should not wait for more
   bool closed = false;
-  std::exception_ptr failure;  // of a thread of the bus, for the next emit() of its maker
-  bool reported = false;       // the reader's alone
+  std::exception_ptr failure;  // of a thread of the bus, for the next emit() of the bus's maker
+  bool reported = false;       // only used by the reader
   std::mutex outlets_mutex;
   std::vector<std::unique_ptr<Outlet>> outlets;
   std::thread reader;  // last: it uses the others

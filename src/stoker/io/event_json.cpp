@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using namespace core;
 
-// Shortest text that reads back the same: as a float where the value was one.
+// Shortest text that reads back the same value: as a float if the value is one.
 template <typename Real>
 Json number(Real value) {
   if (std::isnan(value)) {
@@ -26,7 +26,7 @@ Json number(Real value) {
   return Json::parse(fmt::format("{}", value));  // 0.1f as 0.1, not as 0.10000000149011612
 }
 
-Json text(const std::string& value) { return printable(value); }  // JSON is UTF-8; names of files need not be
+Json text(const std::string& value) { return printable(value); }  // JSON is UTF-8; file names may not be
 
 Json begin(const char* kind, const Position& position, std::int64_t step) {
   return {{"event", kind}, {"epoch", position.epoch}, {"step", step}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events as JSON objects, the one place that knows their keys: metrics.jsonl and --json are made of these.
+// Events as JSON objects, the one place that defines their keys; used for metrics.jsonl and --json.
 // Thread-safe: no state.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace stoker::io {
 
-// One object with the key "event" and the event's fields, in a fixed order of keys. scalars: the names that RunStarted
-// gave. Numbers are the shortest that read back the same; NaN and the infinities are the strings "nan", "inf", "-inf"
-// (JSON has no such numbers, and Python's float() reads them). What is unknown is left out.
+// One object with the key "event" and the fields of the event, in a fixed order of keys. scalars: the names from
+// RunStarted. Numbers are the shortest that read back the same value; NaN and the infinities are the strings "nan",
+// "inf", "-inf" (JSON has no such numbers, and Python's float() reads them). Unknown values are left out.
 [[nodiscard]] nlohmann::ordered_json event_json(const core::Event& event, const std::vector<std::string>& scalars);
 
 }  // namespace stoker::io

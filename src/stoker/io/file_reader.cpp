@@ -40,7 +40,7 @@ void FileReader::read(std::uint64_t offset, std::span<std::byte> target) const {
       fail<CheckpointError>("io.file", "{}: cannot be read at byte {}: {}", name_, offset, std::strerror(errno));
     }
     if (got == 0) {
-      fail<CheckpointError>("io.file", "{}: ends at byte {}, {} more were expected", name_, offset, target.size());
+      fail<CheckpointError>("io.file", "{}: ends at byte {}; expected {} more bytes", name_, offset, target.size());
     }
     offset += static_cast<std::uint64_t>(got);
     target = target.subspan(static_cast<std::size_t>(got));

@@ -18,9 +18,9 @@ class FileReader {
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
 
-  [[nodiscard]] std::uint64_t size() const { return size_; }  // bytes when it was opened
+  [[nodiscard]] std::uint64_t size() const { return size_; }  // bytes at the time of opening
   [[nodiscard]] const std::string& name() const { return name_; }
-  // Fills all of target with the bytes from offset on; CheckpointError if they are not there.
+  // Fills target with the bytes from offset on; CheckpointError if the file is too short.
   void read(std::uint64_t offset, std::span<std::byte> target) const;
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The safetensors format: named tensors in one file, readable by Python, without code in it. Refuses whatever the
-// reference implementation 0.8.0 refuses, before it allocates anything. Used by the checkpoint store, `stoker export`,
-// `weights=FILE` and `stoker info`. Thread-safe: no state.
+// The safetensors format: named tensors in one file, readable by Python, without code in it. Rejects everything that
+// the reference implementation 0.8.0 rejects, before it allocates anything. Used by the checkpoint store, `stoker
+// export`, `weights=FILE` and `stoker info`. Thread-safe: no state.
 //
 // Layout (github.com/huggingface/safetensors, README "Format"): 8 bytes little-endian header length, a JSON header that
-// maps names to dtype, shape and data_offsets, then the tensors' bytes, row-major, without holes or overlaps.
+// maps names to dtype, shape and data_offsets, then the bytes of the tensors, row-major, without gaps or overlaps.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -33,24 +33,24 @@ struct SafetensorsEntry {
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsEntry> entries;  // in the order of their bytes
+  std::vector<SafetensorsEntry> entries;  // in file order
   std::map<std::string, std::string> metadata;
-  std::uint64_t data_start = 0;  // where in the file the tensors' bytes begin
+  std::uint64_t data_start = 0;  // file offset of the first tensor byte
   std::uint64_t file_bytes = 0;
 };
 
-// The validated header alone: what `stoker info` shows. CheckpointError names file and reason.
+// Only the validated header, as shown by `stoker info`. CheckpointError with file and reason.
 [[nodiscard]] SafetensorsHeader peek_safetensors(const std::filesystem::path& path);
 
-// Every tensor of the file; holds the tensors and nothing of the file beside them. CheckpointError names file and
-// reason; a dtype that is valid but that LibTorch has no scalar type for (F4, F6) is refused, too.
+// Reads every tensor of the file; needs memory only for the tensors. CheckpointError with file and reason, also for a
+// valid dtype without a LibTorch scalar type (F4, F6).
 [[nodiscard]] Safetensors read_safetensors(const std::filesystem::path& path);
 
-// Atomic (the file exists wholly or not at all). Equal tensors and metadata give equal bytes, the same as the reference
-// implementation's: widest dtype first, then by name, header padded with spaces to 8 bytes. Takes any device, layout of
-// strides and conjugation; one tensor at a time is copied where it is not contiguous on the CPU.
-// CheckpointError for a tensor that the format cannot hold (sparse, quantized, complex128); IoError when the disk
-// refuses. seen is called with each tensor's bytes just before they are written (checksums).
+// Writes the file atomically (it is complete or absent). Equal tensors and metadata give equal bytes, the same as in
+// the reference implementation: widest dtype first, then by name, header padded with spaces to 8 bytes. Accepts any
+// device, strides and conjugation; copies one tensor at a time if it is not contiguous on the CPU.
+// CheckpointError for a tensor that the format cannot store (sparse, quantized, complex128); IoError if the disk
+// refuses. seen is called with the bytes of each tensor just before they are written (for checksums).
 using TensorBytesSeen = std::function<void(const std::string& name, std::span<const std::byte> bytes)>;
 void write_safetensors(const std::filesystem::path& path, const std::map<std::string, at::Tensor>& tensors,
                        const std::map<std::string, std::string>& metadata = {}, const TensorBytesSeen& seen = {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dtypes of the safetensors format, in the reference implementation's order (safetensors 0.8.0, tensor.rs, enum
-// Dtype): files are sorted by it. Used by the reader and the writer. Thread-safe: constants.
+// The dtypes of the safetensors format, in the order of the reference implementation (safetensors 0.8.0, tensor.rs,
+// enum Dtype), which is the order in files. Used by the reader and the writer. Thread-safe: constants.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -15,7 +15,7 @@ namespace stoker::io {
 struct SafetensorsDtype {
   std::string_view name;
   std::uint64_t bits;
-  std::optional<at::ScalarType> scalar;  // empty where LibTorch has no type of that many bits
+  std::optional<at::ScalarType> scalar;  // empty if LibTorch has no such type
 };
 
 inline constexpr std::array<SafetensorsDtype, 22> kSafetensorsDtypes{{

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kWhere = "io.safetensors";
 
-// Follows the parser event by event and stops it at the first thing that does not belong: nesting deeper than the
-// format's three levels never gets built.
+// Follows the parser event by event and stops it at the first unexpected item, so nesting deeper than the three levels
+// of the format is never built.
 class HeaderSax final : public nlohmann::json_sax<nlohmann::json> {
  public:
   SafetensorsHeader header;
@@ -68,11 +68,11 @@ class HeaderSax final : public nlohmann::json_sax<nlohmann::json> {
   bool key(string_t& value) override {
     key_ = value;
     if (!seen_[static_cast<int>(place_)].insert(value).second) {
-      error = fmt::format("its header has the key \"{}\" twice", printable(value));
+      error = fmt::format("the header has the key \"{}\" twice", printable(value));
       return false;
     }
     if (place_ == Place::kTensor && value != "dtype" && value != "shape" && value != "data_offsets") {
-      error = fmt::format("tensor \"{}\" has the key \"{}\"; dtype, shape and data_offsets are expected",
+      error = fmt::format("tensor \"{}\" has the key \"{}\"; expected dtype, shape and data_offsets",
                           printable(entry().name), printable(value));
       return false;
     }
@@ -80,7 +80,7 @@ class HeaderSax final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_object() override {
     if (place_ == Place::kTensor && seen_[static_cast<int>(place_)].size() != 3) {
-      error = fmt::format("tensor \"{}\" lacks dtype, shape or data_offsets", printable(entry().name));
+      error = fmt::format("tensor \"{}\" has no dtype, shape or data_offsets", printable(entry().name));
       return false;
     }
     place_ = place_ == Place::kTop ? Place::kOutside : Place::kTop;
@@ -103,7 +103,7 @@ class HeaderSax final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
-    error = fmt::format("its header is no valid JSON at byte {}", position);
+    error = fmt::format("the header is not valid JSON at byte {}", position);
     return false;
   }
 
@@ -112,8 +112,8 @@ class HeaderSax final : public nlohmann::json_sax<nlohmann::json> {
 
   SafetensorsEntry& entry() { return header.entries.back(); }
   bool refuse(std::string_view what) {
-    error = place_ == Place::kOutside ? fmt::format("its header must be a JSON object, got {}", what)
-                                      : fmt::format("its header has {} at key \"{}\", which does not belong there",
+    error = place_ == Place::kOutside ? fmt::format("the header must be a JSON object, got {}", what)
+                                      : fmt::format("the header has {} at key \"{}\", which is not allowed there",
                                                     printable(what), printable(key_));
     return false;
   }
@@ -124,7 +124,7 @@ class HeaderSax final : public nlohmann::json_sax<nlohmann::json> {
   int offsets_ = 0;
 };
 
-// Bytes of the tensor; CheckpointError if the product overflows or no whole number of bytes comes out.
+// Bytes of the tensor; CheckpointError if the product overflows or is not a whole number of bytes.
 std::uint64_t bytes_of(const std::string& file, const SafetensorsEntry& entry) {
   const int rank = dtype_rank(entry.dtype);
   if (rank < 0) {
@@ -132,7 +132,7 @@ std::uint64_t bytes_of(const std::string& file, const SafetensorsEntry& entry) {
                           printable(entry.dtype));
   }
   std::uint64_t bits = 1;
-  std::int64_t strides = 1;  // what a tensor of this shape must be able to count
+  std::int64_t strides = 1;  // must not overflow for a tensor of this shape
   bool overflow = false;
   for (const std::int64_t extent : entry.shape) {
     overflow |= __builtin_mul_overflow(bits, static_cast<std::uint64_t>(extent), &bits);
@@ -140,7 +140,7 @@ std::uint64_t bytes_of(const std::string& file, const SafetensorsEntry& entry) {
   }
   overflow |= __builtin_mul_overflow(bits, kSafetensorsDtypes[static_cast<std::size_t>(rank)].bits, &bits);
   if (overflow || bits % 8 != 0) {
-    fail<CheckpointError>(kWhere, "{}: tensor \"{}\": {} of shape [{}] has no whole number of bytes", file,
+    fail<CheckpointError>(kWhere, "{}: tensor \"{}\": {} of shape [{}] is not a whole number of bytes", file,
                           printable(entry.name), entry.dtype, fmt::join(entry.shape, ", "));
   }
   return bits / 8;
@@ -150,10 +150,10 @@ std::uint64_t bytes_of(const std::string& file, const SafetensorsEntry& entry) {
 
 SafetensorsHeader parse_header(const std::string& name, std::string_view text, std::uint64_t file_bytes) {
   HeaderSax sax;
-  // The parser takes a NUL for the end and skips a byte order mark; neither belongs in a header.
+  // The parser treats a NUL as the end and skips a byte order mark; a header must not contain either.
   if (text.find('\0') != text.npos || text.starts_with("\xEF\xBB\xBF")) {
-    fail<CheckpointError>(kWhere, "{}: its header is no valid JSON: it holds a NUL or begins with a byte order mark",
-                          name);
+    fail<CheckpointError>(kWhere,
+                          "{}: the header is not valid JSON: it contains a NUL or begins with a byte order mark", name);
   }
   if (!nlohmann::json::sax_parse(text, &sax) || !sax.error.empty()) {
     fail<CheckpointError>(kWhere, "{}: {}", name, sax.error);
@@ -165,19 +165,19 @@ SafetensorsHeader parse_header(const std::string& name, std::string_view text, s
   std::uint64_t next = 0;
   for (const SafetensorsEntry& entry : header.entries) {
     if (entry.begin != next || entry.end < entry.begin) {
-      fail<CheckpointError>(kWhere, "{}: tensor \"{}\" lies at bytes {} to {}, but the one before it ends at {}", name,
+      fail<CheckpointError>(kWhere, "{}: tensor \"{}\" is at bytes {} to {}, but the previous one ends at {}", name,
                             printable(entry.name), entry.begin, entry.end, next);
     }
     const std::uint64_t bytes = bytes_of(name, entry);
     if (entry.end - entry.begin != bytes) {
-      fail<CheckpointError>(kWhere, "{}: tensor \"{}\": {} of shape [{}] needs {} bytes, data_offsets give {}", name,
-                            printable(entry.name), entry.dtype, fmt::join(entry.shape, ", "), bytes,
+      fail<CheckpointError>(kWhere, "{}: tensor \"{}\": {} of shape [{}] needs {} bytes, but data_offsets give {}",
+                            name, printable(entry.name), entry.dtype, fmt::join(entry.shape, ", "), bytes,
                             entry.end - entry.begin);
     }
     next = entry.end;
   }
   if (next != file_bytes - header.data_start) {
-    fail<CheckpointError>(kWhere, "{}: its tensors need {} bytes after the header, the file has {}", name, next,
+    fail<CheckpointError>(kWhere, "{}: the tensors need {} bytes after the header, but the file has {}", name, next,
                           file_bytes - header.data_start);
   }
   return header;

@@ -15,7 +15,7 @@ namespace stoker::io {
 namespace {
 
 constexpr std::string_view kWhere = "io.safetensors";
-static_assert(std::endian::native == std::endian::little, "the format's numbers are little-endian, and so are ours");
+static_assert(std::endian::native == std::endian::little, "the format and this code use little-endian numbers");
 
 SafetensorsHeader read_header(const FileReader& file) {
   std::uint64_t length = 0;
@@ -24,7 +24,7 @@ SafetensorsHeader read_header(const FileReader& file) {
   }
   file.read(0, std::as_writable_bytes(std::span(&length, 1)));
   if (length > kMaxHeaderBytes || length > file.size() - sizeof(length)) {
-    fail<CheckpointError>(kWhere, "{}: is no safetensors file, or damaged: a header of {} bytes in a file of {}",
+    fail<CheckpointError>(kWhere, "{}: is not a safetensors file, or is damaged: a header of {} bytes in a file of {}",
                           file.name(), length, file.size());
   }
   std::string text(length, ' ');
@@ -35,14 +35,14 @@ SafetensorsHeader read_header(const FileReader& file) {
 at::Tensor read_tensor(const FileReader& file, const SafetensorsHeader& header, const SafetensorsEntry& entry) {
   const SafetensorsDtype& dtype = kSafetensorsDtypes[static_cast<std::size_t>(dtype_rank(entry.dtype))];
   if (!dtype.scalar) {
-    fail<CheckpointError>(kWhere, "{}: tensor \"{}\" has dtype {}, which this version cannot hold", file.name(),
+    fail<CheckpointError>(kWhere, "{}: tensor \"{}\" has dtype {}, which this version does not support", file.name(),
                           printable(entry.name), entry.dtype);
   }
   at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(*dtype.scalar));
   const std::span bytes(static_cast<std::byte*>(tensor.data_ptr()), entry.end - entry.begin);
   file.read(header.data_start + entry.begin, bytes);
   if (*dtype.scalar == at::kBool && std::ranges::any_of(bytes, [](std::byte value) { return value > std::byte{1}; })) {
-    fail<CheckpointError>(kWhere, "{}: tensor \"{}\" is BOOL, but holds bytes other than 0 and 1", file.name(),
+    fail<CheckpointError>(kWhere, "{}: tensor \"{}\" is BOOL, but contains bytes other than 0 and 1", file.name(),
                           printable(entry.name));
   }
   return tensor;

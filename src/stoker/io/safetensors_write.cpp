@@ -20,7 +20,7 @@ struct Item {
   int rank;
 };
 
-// Widest dtype first, then by name, as the reference implementation sorts.
+// Widest dtype first, then by name, as in the reference implementation.
 std::vector<Item> sorted(const std::string& file, const std::map<std::string, at::Tensor>& tensors) {
   std::vector<Item> items;
   for (const auto& [name, tensor] : tensors) {
@@ -33,7 +33,7 @@ std::vector<Item> sorted(const std::string& file, const std::map<std::string, at
     }
     items.push_back({&name, &tensor, rank});
   }
-  std::ranges::stable_sort(items, std::greater<>(), &Item::rank);  // the map has sorted the names
+  std::ranges::stable_sort(items, std::greater<>(), &Item::rank);  // the map is already sorted by name
   return items;
 }
 
@@ -55,12 +55,12 @@ std::string header_text(const std::string& file, const std::vector<Item>& items,
   std::string text;
   try {
     text = header.dump();
-  } catch (const nlohmann::json::exception&) {  // the only thing that dump() refuses
-    fail<CheckpointError>(kWhere, "{}: the name of a tensor or of its metadata is no valid UTF-8", file);
+  } catch (const nlohmann::json::exception&) {  // the only error of dump()
+    fail<CheckpointError>(kWhere, "{}: a tensor name or metadata is not valid UTF-8", file);
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');
   if (text.size() > kMaxHeaderBytes) {
-    fail<CheckpointError>(kWhere, "{}: a header of {} bytes is beyond the format's limit of {}", file, text.size(),
+    fail<CheckpointError>(kWhere, "{}: a header of {} bytes exceeds the format's limit of {}", file, text.size(),
                           kMaxHeaderBytes);
   }
   return text;

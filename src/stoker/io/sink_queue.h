@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue that never makes its producer wait and never grows for want of a consumer where values can stand for one
-// another: beyond a bound, a new value takes the place of the one before it if the two merge. Used by EventBus, one per
-// sink; knows neither events nor torch. Values come in list nodes that their producer has made, so that the queue needs
-// no memory of its own. Every member may be called from any thread.
+// A queue that never makes its producer wait and stays bounded if values can be merged: above a bound, a new value is
+// merged into the previous one if possible. Used by EventBus, one per sink; independent of events and torch. The
+// producer allocates the list nodes, so the queue allocates nothing. Every member may be called from any thread.
 #pragma once
 
 #include <chrono>
@@ -16,21 +15,21 @@
 namespace stoker::io {
 
 enum class Wake {
-  kValue,   // there is a value
-  kQuiet,   // none came in time
+  kValue,   // a value was taken
+  kQuiet,   // no value came in time
   kClosed,  // closed and drained
 };
 
 template <typename T>
 class SinkQueue {
  public:
-  // Takes next into newest and returns true, or leaves both alone and returns false.
+  // Merges next into newest and returns true, or changes nothing and returns false.
   using Merge = std::function<bool(T& newest, T& next)>;
 
-  // merge: tried when more than bound values wait; none if empty.
+  // merge: called if more than bound values are queued; may be empty.
   SinkQueue(std::size_t bound, Merge merge) : bound_(bound), merge_(std::move(merge)) {}
 
-  // one: a list of the one value. After close() it is dropped.
+  // one: a list with one value. After close() it is dropped.
   void push(std::list<T> one) {
     {
       const std::lock_guard lock(mutex_);
@@ -41,7 +40,7 @@ class SinkQueue {
     }
     wake_.notify_one();
   }
-  // Waits at most patience, or for good if it is zero.
+  // Waits at most patience, or without limit if it is zero.
   [[nodiscard]] Wake pop(T& value, std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
     const auto ready = [&] { return closed_ || !items_.empty(); };
@@ -57,7 +56,7 @@ class SinkQueue {
     items_.pop_front();
     return Wake::kValue;
   }
-  // What is inside can still be popped.
+  // Queued values can still be popped.
   void close() {
     {
       const std::lock_guard lock(mutex_);
@@ -65,7 +64,7 @@ class SinkQueue {
     }
     wake_.notify_all();
   }
-  // Closes and forgets what is inside.
+  // Closes and drops all queued values.
   void abandon() {
     std::list<T> dropped;  // destroyed without the lock
     {

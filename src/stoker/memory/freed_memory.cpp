@@ -9,7 +9,7 @@ namespace stoker::memory {
 
 void keep_freed_memory() {
   for (const char* name : {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_MAX_", "GLIBC_TUNABLES"}) {
-    if (std::getenv(name) != nullptr) {  // NOLINT(concurrency-mt-unsafe): before there are threads
+    if (std::getenv(name) != nullptr) {  // NOLINT(concurrency-mt-unsafe): before any thread starts
       return;
     }
   }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 7> kTexts = {
     "can't allocate memory",             // c10's CPU allocator, a plain c10::Error
     "CUDA error: out of memory",         // the CUDA runtime, a c10::AcceleratorError
-    "CUDA out of memory",                // c10's CUDA allocator, where its type was lost on the way
+    "CUDA out of memory",                // c10's CUDA allocator, if the type was lost on the way
     "CUBLAS_STATUS_ALLOC_FAILED",        // a handle or a workspace
     "CUDNN_STATUS_ALLOC_FAILED",         // the same
     "could not create a memory object",  // oneDNN
@@ -29,12 +29,12 @@ bool is_out_of_memory(const std::exception& error) {
       dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) {
     return true;
   }
-  if (dynamic_cast<const Error*>(&error) != nullptr) {  // it may well quote a file's name
+  if (dynamic_cast<const Error*>(&error) != nullptr) {  // our errors may quote a file name
     return false;
   }
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
   const std::string_view text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
-  // oneDNN says no more than the name of its status.
+  // oneDNN only gives the name of its status.
   return text == "out of memory" || text.ends_with(": out of memory") ||
          std::ranges::any_of(kTexts, [&](std::string_view each) { return text.find(each) != std::string_view::npos; });
 }

@@ -11,13 +11,13 @@
 namespace stoker::observe {
 namespace {
 
-constexpr double kStarved = 0.05;   // of the time: less is handing over, and the first batch of a short stretch
-constexpr double kAtWork = 0.7;     // of the time: a station that is less is held up by others
+constexpr double kStarved = 0.05;   // of the time; less is normal hand-over and the first batch of a short window
+constexpr double kAtWork = 0.7;     // of the time; a station that works less is waiting for others
 constexpr double kSlowSample = 20;  // times the mean
-constexpr double kAsleep = 0.5;     // of the loader's time: then threads are what is missing, not cores
-constexpr int kMostAdvice = 1024;   // threads or cores; more is no advice
+constexpr double kAsleep = 0.5;     // of the loader's time; above that it needs threads, not cores
+constexpr int kMostAdvice = 1024;   // threads or cores; more is not useful advice
 
-// The longest stage, and its share of all.
+// The longest stage and its share of the total.
 void name_longest(const std::vector<core::StageFigures>& stages, Feeding& feeding) {
   const auto longest = std::ranges::max_element(stages, {}, &core::StageFigures::seconds);
   if (longest != stages.end() && longest->seconds > 0) {
@@ -26,8 +26,8 @@ void name_longest(const std::vector<core::StageFigures>& stages, Feeding& feedin
   }
 }
 
-// What of the time went into the longest thing that is not the step itself: logging, a checkpoint, an evaluation. Where
-// the loop waits for the device, the device computes steps.
+// The share of the time of the longest activity other than the step: logging, a checkpoint, an evaluation. Waiting for
+// the device counts as step, since the device computes steps then.
 double longest_pause(const core::Fed& figures) {
   double longest = 0;
   for (const core::StageFigures& each : figures.consumer) {
@@ -36,7 +36,7 @@ double longest_pause(const core::Fed& figures) {
   return longest / figures.seconds;
 }
 
-// Share of the time that the loader's threads work, or its cores where more threads than these share them.
+// Share of the time that the loader's threads work, or its cores if there are more threads than cores.
 double at_work(const core::SourceFigures& source, double seconds) {
   const core::StageSums spent = core::sum_of(source.stages);
   const int threads = source.threads > 0 ? source.threads : std::max(source.cores, 1);
@@ -50,7 +50,7 @@ bool one_sample(const core::Fed& figures, double loader) {
   return source.threads > 1 && loader < kAtWork && source.slowest_seconds > kSlowSample * mean;
 }
 
-// How many more threads or cores the loader would need to feed the consumer, and what would come of them.
+// The number of additional threads or cores that the loader needs to feed the consumer, and the predicted rate.
 void advise(const core::Fed& figures, Feeding& feeding) {
   const core::SourceFigures& source = figures.source;
   const auto samples = static_cast<double>(source.samples);
@@ -59,14 +59,14 @@ void advise(const core::Fed& figures, Feeding& feeding) {
   }
   const double each = source.busy_seconds() / samples;
   const int threads = std::max(source.threads, 1);
-  const double wanted = feeding.fed > 0 ? feeding.fed : 2 * feeding.rate;  // nothing else is known: twice as much
+  const double wanted = feeding.fed > 0 ? feeding.fed : 2 * feeding.rate;  // if unknown: twice the rate
   const auto needed = [](double rate, double seconds) {
     return static_cast<int>(std::clamp(std::ceil(rate * seconds - 0.05), 1.0, static_cast<double>(kMostAdvice)));
   };
   const int cores = source.cores > 0 ? std::min(source.cores, threads) : threads;
   const core::StageSums spent = core::sum_of(source.stages);
   const bool asleep = spent.asleep_seconds > kAsleep * spent.seconds;
-  // Where the consumer loads by itself, a core beside it begins a loader.
+  // If the consumer loads by itself, an additional core is the first one of a loader.
   const int now = source.threads == 0 ? 0 : asleep ? threads : cores;
   const int more = std::max(needed(wanted, each) - now, 0);
   (asleep ? feeding.more_threads : feeding.more_cores) = more;
@@ -108,7 +108,7 @@ Feeding explain(const core::Fed& figures) {
   feeding.fed = taking > 1e-3 * figures.seconds ? static_cast<double>(source.samples) / taking : 0;
   if (feeding.starved < std::max(kStarved, longest_pause(figures))) {
     name_longest(figures.consumer, feeding);
-    feeding.words = fmt::format("data is {} late ({:.1f} % of the time waited)",
+    feeding.words = fmt::format("data is {} late (waiting {:.1f} % of the time)",
                                 feeding.starved < kStarved ? "never" : "sometimes", 100 * feeding.starved);
     if (!feeding.stage.empty()) {
       feeding.words += fmt::format("; {} takes {:.0f} %", feeding.stage, 100 * feeding.share);
@@ -126,7 +126,7 @@ Feeding explain(const core::Fed& figures) {
   } else if (one_sample(figures, loader)) {
     feeding.stage = "one sample";
     feeding.share = source.slowest_seconds / figures.seconds;
-    feeding.words = fmt::format("{}one sample took {:.2g} s, and batches come in order: {}", starved,
+    feeding.words = fmt::format("{}one sample took {:.2g} s and delayed all batches: {}", starved,
                                 source.slowest_seconds, printable(source.slowest));
   } else {
     name_longest(source.stages, feeding);

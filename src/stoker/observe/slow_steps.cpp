@@ -8,11 +8,11 @@
 namespace stoker::observe {
 namespace {
 
-constexpr double kSlower = 3;        // times the fastest: other causes (longer texts, a hot CPU) stay below
-constexpr double kMoreSwitches = 2;  // times those of the fastest stretch, ...
-constexpr double kFewSwitches = 20;  // a second, and these: a machine at rest has some
-constexpr int kLooks = 2;            // one after the other: 4 s
-constexpr int kSaid = kLooks + 1;    // never again
+constexpr double kSlower = 3;        // times the fastest; other causes (longer texts, a hot CPU) stay below
+constexpr double kMoreSwitches = 2;  // times the rate of the fastest window, ...
+constexpr double kFewSwitches = 20;  // ... plus this number per second, normal on an idle machine
+constexpr int kLooks = 2;            // consecutive windows: 4 s
+constexpr int kSaid = kLooks + 1;    // reported once
 
 }  // namespace
 
@@ -46,12 +46,11 @@ void SlowSteps::look(const Pace& now) {
   }
   slow_looks_ = kSaid;
   findings_.emit(core::Finding{fmt::format(
-      "steps take {:.1f} times as long as before ({:.3g} ms instead of {:.3g} ms), and the kernel took a core from "
-      "this "
-      "run {:.0f} times a second instead of {:.0f}: other programs use its cores; {}",
+      "steps take {:.1f} times as long as before ({:.3g} ms instead of {:.3g} ms), and the kernel preempts this run "
+      "{:.0f} times per second instead of {:.0f}: other programs use its cores; {}",
       now.step_seconds / best_.step_seconds, now.step_seconds * 1e3, best_.step_seconds * 1e3, now.switches,
       best_.switches,
-      intra_op_ > 1 ? fmt::format("end them, or train with intra_op=1 instead of {}", intra_op_) : "end them")});
+      intra_op_ > 1 ? fmt::format("stop them, or train with intra_op=1 instead of {}", intra_op_) : "stop them")});
 }
 
 }  // namespace stoker::observe

@@ -39,7 +39,7 @@ at::Tensor written_out(const at::Tensor& query, const at::Tensor& key, const at:
 at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const at::Tensor& mask,
                      const AttentionOptions& options) {
   if (options.causal && mask.defined()) {
-    fail<ConfigError>(kWhere, "a mask cannot be joined with causal; put what causal hides into the mask");
+    fail<ConfigError>(kWhere, "a mask cannot be combined with causal; include the causal mask in the mask");
   }
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     fail<ConfigError>(kWhere, "dropout must be at least 0 and below 1, got {}", options.dropout);

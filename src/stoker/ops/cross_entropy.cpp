@@ -23,11 +23,11 @@ std::optional<at::Tensor> optional_weights(const at::Tensor& class_weights, at::
 
 void check_target(const at::Tensor& target) {
   if (target.dim() != 1 || target.scalar_type() != at::kLong) {
-    fail<DataError>(kWhere, "targets must be int64 [N], class numbers, got {}", core::describe(target));
+    fail<DataError>(kWhere, "targets must be class numbers, int64 [N], got {}", core::describe(target));
   }
 }
 
-// PyTorch's loss, summed or row by row, after its arguments are checked.
+// PyTorch's loss, summed or per row, after checking its arguments.
 at::Tensor loss(const at::Tensor& logits, const at::Tensor& target, double label_smoothing,
                 const at::Tensor& class_weights, at::Reduction::Reduction reduction) {
   check_target(target);
@@ -39,7 +39,7 @@ at::Tensor loss(const at::Tensor& logits, const at::Tensor& target, double label
     fail<ConfigError>(kWhere, "label_smoothing must be at least 0 and below 1, got {}", label_smoothing);
   }
   if (class_weights.defined() && (class_weights.dim() != 1 || class_weights.size(0) != logits.size(1))) {
-    fail<ConfigError>(kWhere, "class_weights must hold one weight for each of {} classes, got {}", logits.size(1),
+    fail<ConfigError>(kWhere, "class_weights must have one weight for each of {} classes, got {}", logits.size(1),
                       core::describe(class_weights));
   }
   const bool half = logits.scalar_type() == at::kHalf || logits.scalar_type() == at::kBFloat16;
@@ -53,8 +53,9 @@ void check_share(const at::Tensor& target, const at::Tensor& target_mixed, const
   check_target(target_mixed);
   if (!target_mixed.sizes().equals(target.sizes()) || !share.sizes().equals(target.sizes()) ||
       !at::isFloatingType(share.scalar_type())) {
-    fail<DataError>(kWhere, "target_mixed must be like target, share floating [{}], got {} and {}", target.size(0),
-                    core::describe(target_mixed), core::describe(share));
+    fail<DataError>(
+        kWhere, "target_mixed must have the shape and dtype of target, and share must be floating [{}], got {} and {}",
+        target.size(0), core::describe(target_mixed), core::describe(share));
   }
 }
 

@@ -25,7 +25,7 @@ at::ScalarType sum_dtype(const at::Tensor& hidden) {
   return hidden.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// The sum of one piece; logits become their gradient where one is wanted.
+// The sum of one piece; overwrites logits with their gradient if gradients are needed.
 at::Tensor piece_sum(at::Tensor& logits, const at::Tensor& target, bool gradient) {
   const at::Tensor counts = target.ge(0).to(logits.scalar_type());
   const at::Tensor index = target.clamp_min(0).unsqueeze(1);
@@ -79,13 +79,13 @@ at::Tensor linear_cross_entropy_sum(const at::Tensor& hidden, const at::Tensor& 
     fail<ConfigError>(kWhere, "rows must be at least 1, got {}", rows);
   }
   if (target.dim() != 1 || target.scalar_type() != at::kLong) {
-    fail<DataError>(kWhere, "targets must be int64 [N], class numbers, got {}", core::describe(target));
+    fail<DataError>(kWhere, "targets must be class numbers, int64 [N], got {}", core::describe(target));
   }
   if (hidden.dim() != 2 || table.dim() != 2 || hidden.size(0) != target.size(0) || hidden.size(1) != table.size(1)) {
     fail<DataError>(kWhere, "expected hidden [{}, D] and table [V, D], got {} and {}", target.size(0),
                     core::describe(hidden), core::describe(table));
   }
-  const bool gradients = at::GradMode::is_enabled();  // forward() itself runs without
+  const bool gradients = at::GradMode::is_enabled();  // forward() itself runs without gradients
   return LinearCrossEntropy::apply(hidden, table, target, rows, gradients && hidden.requires_grad(),
                                    gradients && table.requires_grad());
 }

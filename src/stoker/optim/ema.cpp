@@ -14,9 +14,9 @@
 namespace stoker::optim {
 namespace {
 
-// averages -= weight * (averages - values), as a step of SGD whose gradient is that difference: with weight decay 1 and
-// the sign of its gradients turned, which are the values, LibTorch's kernel computes just this, for all tensors at once
-// and with a weight that the device alone knows. (_foreach_lerp_ wants a weight that the host knows.)
+// averages -= weight * (averages - values) as a step of SGD with that difference as gradient: with weight decay 1 and
+// negated gradients (the values), LibTorch's kernel computes exactly this, for all tensors at once and with a weight
+// that is only on the device. (_foreach_lerp_ needs a weight on the host.)
 void lerp_together(const std::vector<at::Tensor>& averages, const std::vector<at::Tensor>& values,
                    const at::Tensor& weight) {
   at::_fused_sgd_(averages, values, {}, /*weight_decay=*/1, /*momentum=*/0, weight, /*dampening=*/0,
@@ -43,7 +43,7 @@ Ema::Ema(const std::vector<core::Parameter>& parameters, const core::TensorList&
   for (const at::Tensor& value : values_) {
     const bool half = at::isReducedFloatingType(value.scalar_type());
     averages_.push_back(half ? value.detach().to(at::kFloat) : value.detach().clone());
-    const bool fixed = half || averages_.size() > parameters_;  // its storage, that is
+    const bool fixed = half || averages_.size() > parameters_;  // that is, its storage
     staging_.push_back(fixed ? at::empty_like(averages_.back()) : at::Tensor());
     if (half) {
       halves_.push_back(value);
@@ -61,7 +61,7 @@ void Ema::update(const at::Tensor& found_inf) {
 
 void Ema::refuse_in_place() const {
   if (in_place_) {
-    fail<ConfigError>("optim.ema", "the averages stand in for the weights: end Ema::InPlace before the next step");
+    fail<ConfigError>("optim.ema", "the averages are in place of the weights; end Ema::InPlace before the next step");
   }
 }
 
@@ -92,7 +92,7 @@ void Ema::apply() {
 
 Ema::InPlace::InPlace(Ema& ema) : ema_(ema), weights_(ema.values_.size()) {
   if (ema.in_place_) {
-    fail<ConfigError>("optim.ema", "the averages already stand in for the weights");
+    fail<ConfigError>("optim.ema", "the averages are already in place of the weights; only one Ema::InPlace at a time");
   }
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < weights_.size(); ++i) {
@@ -114,7 +114,7 @@ Ema::InPlace::InPlace(Ema& ema) : ema_(ema), weights_(ema.values_.size()) {
 Ema::InPlace::~InPlace() {
   try {
     put_weights();
-  } catch (...) {  // nothing is allocated: the device is lost, as whatever uses it next will say
+  } catch (...) {  // nothing was allocated, so the device is lost; its next use reports that
   }
   ema_.in_place_ = false;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exponential moving average of the weights, for evaluation and export. Part of a step's commit: state exists from
-// construction on, update() neither waits nor allocates on the device. Called by train::Step; one thread.
+// An exponential moving average of the weights, for evaluation and export. Part of the commit of a step: all state
+// exists after construction, update() neither waits nor allocates on the device. Called by train::Step; one thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,20 +16,21 @@ namespace stoker::optim {
 
 class Ema final : public core::Stateful {
  public:
-  // decay in (0, 1). Averages start as copies of what is there. Running statistics of batch norms (norm_buffers) are
-  // averaged with the weights they belong to.
+  // decay in (0, 1). Averages start as copies of the current values. Running statistics of batch norms (norm_buffers)
+  // are averaged together with their weights.
   Ema(const std::vector<core::Parameter>& parameters, const core::TensorList& norm_buffers, double decay);
 
   // average += (1 - d) * (value - average) with d = min(decay, (1 + t) / (10 + t)) at the t-th update, t from 1:
-  // tf.train.ExponentialMovingAverage's warm-up. found_inf: float32 [1], 1 = change nothing; undefined = go ahead.
+  // warm-up of tf.train.ExponentialMovingAverage. found_inf: float32 [1], 1 = change nothing; undefined = always
+  // update.
   void update(const at::Tensor& found_inf = {});
-  // Its two halves, for a step that finds the weight together with other numbers: weight().next(), then apply().
+  // The two halves of update(), for a step that computes the weight with other numbers: weight().next(), then apply().
   [[nodiscard]] EmaWeight& weight() { return weight_; }
   void apply();
 
-  // Puts the averages in the weights' place for as long as it lives; training must not step meanwhile. One at a time.
-  // If it cannot be made, the weights are what they were. Its end needs no memory: only a lost device keeps the weights
-  // from coming back.
+  // Replaces the weights by the averages while it exists; training must not step in this time. One at a time. If the
+  // constructor fails, the weights are unchanged. The destructor needs no memory: only a lost device can prevent the
+  // weights from being restored.
   class InPlace {
    public:
     explicit InPlace(Ema& ema);
@@ -42,7 +43,7 @@ class Ema final : public core::Stateful {
     void put_weights();
 
     Ema& ema_;
-    std::vector<at::Tensor> weights_;  // what stood there, as handles to its storage; undefined where it is in staging_
+    std::vector<at::Tensor> weights_;  // the weights, as handles to their storage; undefined if they are in staging_
   };
 
   // "ema.<parameter>", "ema.norm_buffers.<i>", "ema.updates".
@@ -53,13 +54,13 @@ class Ema final : public core::Stateful {
   void refuse_in_place() const;
 
   std::vector<std::string> names_;
-  std::vector<at::Tensor> values_;    // the network's parameters, then its norm buffers
-  std::vector<at::Tensor> averages_;  // float32 where the value is a half type, else the value's dtype
-  // Room for one value in its average's dtype, where the two cannot change storage: half values, and norm buffers,
-  // which are views of one storage that must stay theirs. Undefined elsewhere.
+  std::vector<at::Tensor> values_;    // parameters of the network, then its norm buffers
+  std::vector<at::Tensor> averages_;  // float32 if the value is a half type, else the dtype of the value
+  // Memory for a value in the dtype of its average if the two cannot exchange storage: half values, and norm buffers,
+  // which are views of one fixed storage. Undefined otherwise.
   std::vector<at::Tensor> staging_;
-  std::vector<at::Tensor> halves_, staged_halves_;  // half values, and their room
-  std::size_t parameters_ = 0;                      // how many of the values are parameters
+  std::vector<at::Tensor> halves_, staged_halves_;  // half values and their memory
+  std::size_t parameters_ = 0;                      // number of values that are parameters
   EmaWeight weight_;
   bool in_place_ = false;
 };

@@ -34,7 +34,7 @@ void EmaWeight::next_by_operators(const at::Tensor& found_inf) {
   at::add_out(weight_, updates_, 10);
   weight_.reciprocal_().mul_(9).clamp_min_(1 - decay_);
   if (found_inf.defined()) {
-    taken_.copy_(found_inf.reshape({}));  // 1 where the step was skipped
+    taken_.copy_(found_inf.reshape({}));  // 1 if the step was skipped
     updates_.sub_(taken_);
     weight_.mul_(taken_.neg_().add_(1));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the values an update of Ema takes into the averages: tf.train.ExponentialMovingAverage's warm-up, without
-// the host knowing whether the step was skipped. One thread.
+// The weight of the values in an update of Ema: the warm-up of tf.train.ExponentialMovingAverage, without the host
+// knowing whether the step was skipped. One thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,11 +13,11 @@ class EmaWeight {
  public:
   EmaWeight(double decay, at::Device device);
 
-  // The next update: where found_inf, float32 [1] or undefined, is not 1. On a CPU the numbers are computed where they
-  // lie, elsewhere by operators. Allocates nothing on the device.
+  // Counts the next update unless found_inf, float32 [1] or undefined, is 1. On a CPU the numbers are computed
+  // directly, elsewhere with operators. Allocates nothing on the device.
   void next(const at::Tensor& found_inf);
 
-  // The same for the kernel that judges a step: next() on the device.
+  // The same for the kernel of a step's verdict: next() on the device.
   [[nodiscard]] core::EmaWork work() const;
 
   // 0-dim, on the device: 1 - d of this update, 0 for a skipped step.
@@ -31,7 +31,7 @@ class EmaWeight {
 
   double decay_;
   at::Tensor updates_, weight_, weight_float_;
-  at::Tensor taken_;  // room: whether the step was taken
+  at::Tensor taken_;  // buffer: whether the step was taken
 };
 
 }  // namespace stoker::optim

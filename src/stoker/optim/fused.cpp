@@ -26,7 +26,7 @@ std::optional<at::Tensor> optional(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
-// Whether the elements of both lie in the same order in memory. Strides of dimensions of size 1 say nothing.
+// Whether the elements of both have the same order in memory. Strides of dimensions of size 1 are ignored.
 bool same_layout(const at::Tensor& a, const at::Tensor& b) {
   for (std::int64_t i = 0; i < a.dim(); ++i) {
     if (a.size(i) > 1 && a.stride(i) != b.stride(i)) {
@@ -36,8 +36,8 @@ bool same_layout(const at::Tensor& a, const at::Tensor& b) {
   return true;
 }
 
-// The elements in the order in which they lie. On a CPU, PyTorch's fused kernels copy what is not contiguous there and
-// back: twice the time for convolutions in channels_last.
+// The elements in memory order. On a CPU, PyTorch's fused kernels copy tensors that are not contiguous, in and out:
+// twice the time for convolutions in channels_last.
 at::Tensor as_it_lies(const at::Tensor& tensor) {
   const bool copied = tensor.is_cpu() && !tensor.is_contiguous() && tensor.is_non_overlapping_and_dense();
   return copied ? tensor.as_strided({tensor.numel()}, {1}) : tensor;
@@ -127,7 +127,8 @@ void FusedOptimizer::collect(const TensorGroup& group) {
       continue;
     }
     if (grad.scalar_type() != slot.value.scalar_type() || !same_layout(grad, slot.value)) {
-      // Autograd's gradients have the value's dtype and layout. Only one that someone else put there needs this copy.
+      // Gradients of autograd have the dtype and layout of the value. Only a gradient set by other code needs this
+      // copy.
       grad = at::empty_like(slot.value).copy_(grad);
     }
     lists_.values.push_back(as_it_lies(slot.value));
@@ -157,7 +158,7 @@ void FusedOptimizer::launch(const TensorGroup& group, const Lr& lr, const at::Te
   const OptimizerOptions& o = options_;
   Lists& l = lists_;
   std::optional<at::Tensor> scale;
-  if (grad_scale.defined() && group.dtype == at::kDouble) {  // the kernels take float32 alone
+  if (grad_scale.defined() && group.dtype == at::kDouble) {  // the kernels only take float32
     at::_foreach_div_(l.grads, grad_scale.reshape({}));
   } else if (grad_scale.defined()) {
     scale = grad_scale.to(at::kFloat);
@@ -170,8 +171,7 @@ void FusedOptimizer::launch(const TensorGroup& group, const Lr& lr, const at::Te
     at::_fused_adam_(l.values, l.grads, l.first, l.second, {}, l.steps, lr, o.beta1, o.beta2, group.weight_decay, o.eps,
                      /*amsgrad=*/false, /*maximize=*/false, scale, inf);
   } else {
-    // PyTorch's first step copies the gradient into the momentum; with momentum at zero the usual formula does just
-    // that.
+    // PyTorch's first step copies the gradient into the momentum; with zero momentum the usual formula does the same.
     at::_fused_sgd_(l.values, l.grads, l.first, group.weight_decay, o.momentum, lr, /*dampening=*/0, o.nesterov,
                     /*maximize=*/false, /*is_first_step=*/false, scale, inf);
   }
@@ -203,7 +203,7 @@ void FusedOptimizer::step(const at::Tensor& found_inf, const at::Tensor& grad_sc
       continue;
     }
     {
-      std::optional<core::OneThread> alone;  // LibTorch's kernels wake every thread for a tensor of one number
+      std::optional<core::OneThread> alone;  // LibTorch's kernels wake every thread even for a tensor of one number
       if (group.one_thread) {
         alone.emplace();
       }
@@ -215,11 +215,11 @@ void FusedOptimizer::step(const at::Tensor& found_inf, const at::Tensor& grad_sc
   }
   lists_.clear();
   if (found_inf.defined()) {
-    for (at::Tensor& counter : step_counters_) {  // a skipped step was none
+    for (at::Tensor& counter : step_counters_) {  // a skipped step does not count
       if (core::on_host(counter) && core::on_host(found_inf)) {
         core::set_host_value(counter, core::host_value(counter) - core::host_value(found_inf));
       } else {
-        counter.sub_(found_inf.reshape({}));  // known on the device alone
+        counter.sub_(found_inf.reshape({}));  // only known on the device
       }
     }
   }

@@ -24,36 +24,36 @@ class FusedOptimizer final : public Optimizer {
   void load_state(const core::State& state) override;
 
  private:
-  // One parameter and all that is kept for it.
+  // One parameter and its state.
   struct Slot {
     std::string name;
     at::Tensor parameter;
-    at::Tensor value;          // what the kernel moves: the parameter, or its float32 master
-    at::Tensor first, second;  // exp_avg and exp_avg_sq; or momentum and nothing; or nothing
+    at::Tensor value;          // updated by the kernel: the parameter, or its float32 master
+    at::Tensor first, second;  // exp_avg and exp_avg_sq; or momentum and undefined; or both undefined
     [[nodiscard]] bool has_master() const { return !value.is_same(parameter); }
-    // By a step, on a CPU: what core::kOneThreadBytes is held against.
+    // Bytes touched by a step on a CPU, compared with core::kOneThreadBytes.
     [[nodiscard]] std::int64_t bytes_moved() const;
   };
-  // Parameters that one kernel call can move together: same device, dtype, decay and learning rate, and all worth
-  // several threads or none.
+  // Parameters for one kernel call: same device, dtype, decay and learning rate, and all large enough for several
+  // threads or all too small.
   struct TensorGroup {
     at::Device device;
     at::ScalarType dtype;
     double weight_decay, lr_factor;
-    bool one_thread;   // on a CPU: too small to be shared
-    at::Tensor lr;     // 0-dim on the device: float64 on a CPU, else float32, which is all that the kernels there read
-    at::Tensor steps;  // float32 0-dim on the device: steps taken; one for all groups of a device
+    bool one_thread;   // on a CPU: too small for several threads
+    at::Tensor lr;     // 0-dim on the device: float64 on a CPU, else float32, the only dtype of the kernels there
+    at::Tensor steps;  // float32 0-dim on the device: number of steps; shared by all groups of a device
     std::vector<Slot> slots;
-    std::vector<at::Tensor> halves, masters;  // of the slots that have one
+    std::vector<at::Tensor> halves, masters;  // of slots with a master
   };
-  // The lists of a kernel call; kept between steps for their capacity.
+  // The lists of a kernel call; kept between steps to avoid allocation.
   struct Lists {
     std::vector<at::Tensor> values, grads, first, second, steps;
     void clear();
   };
 
   void add(const core::Parameter& parameter);
-  // The group that a slot belongs to; a new one if there is none yet.
+  // The group of a slot; a new one if there is none yet.
   TensorGroup& group_for(const Slot& slot, double weight_decay, double lr_factor);
   void collect(const TensorGroup& group);
   void launch(const TensorGroup& group, const at::Tensor& found_inf, const at::Tensor& grad_scale);
@@ -66,7 +66,7 @@ class FusedOptimizer final : public Optimizer {
   OptimizerOptions options_;
   std::vector<TensorGroup> groups_;
   std::vector<at::Tensor> step_counters_;  // one per device
-  std::vector<at::Tensor> ones_;           // what they count by; adding a number would allocate it anew
+  std::vector<at::Tensor> ones_;           // increments of the counters; adding a number would allocate
   Lists lists_;
 };
 

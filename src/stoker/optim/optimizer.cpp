@@ -38,7 +38,7 @@ const std::vector<std::string>& known_optimizers() {
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
                                           const std::vector<core::Parameter>& parameters) {
   if (std::ranges::count(known_optimizers(), options.name) == 0) {
-    fail<ConfigError>("optim.optimizer", "there is no optimizer \"{}\"; did you mean \"{}\"? known: {}", options.name,
+    fail<ConfigError>("optim.optimizer", "unknown optimizer \"{}\"; did you mean \"{}\"? known: {}", options.name,
                       nearest(options.name, known_optimizers()), fmt::join(known_optimizers(), ", "));
   }
   check(options);

@@ -12,8 +12,8 @@
 namespace stoker::optim {
 namespace {
 
-constexpr std::int64_t kLanes = 32;    // sums of their own, so that the loop becomes vector instructions
-constexpr std::int64_t kBlock = 2048;  // numbers added up in float32: 64 a lane
+constexpr std::int64_t kLanes = 32;    // independent sums, so that the loop uses vector instructions
+constexpr std::int64_t kBlock = 2048;  // numbers added up in float32: 64 per lane
 constexpr std::int64_t kChunk = core::kOneThreadBytes / sizeof(float);  // numbers that a thread takes at once
 
 double in_float64(const float* x, std::int64_t count) {
@@ -29,7 +29,7 @@ double of_block(const float* x, std::int64_t count) {
     }
   }
   const double sum = std::accumulate(sums.begin(), sums.end(), 0.0) + in_float64(x + whole, count - whole);
-  return std::isfinite(sum) ? sum : in_float64(x, count);  // numbers beyond 1e19 have no square in float32
+  return std::isfinite(sum) ? sum : in_float64(x, count);  // squares of numbers beyond 1e19 overflow in float32
 }
 
 double of_chunk(const float* x, std::int64_t count) {
@@ -43,7 +43,7 @@ double of_chunk(const float* x, std::int64_t count) {
 // visit(first, count) for each chunk of the numbers.
 template <typename Visit>
 void each_chunk(std::int64_t numbers, Visit visit) {
-  if (numbers <= kChunk) {  // inline, without parallel_for's look at its threads
+  if (numbers <= kChunk) {  // inline, without the overhead of parallel_for
     visit(std::int64_t{0}, numbers);
     return;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes over float32 tensors on a CPU by loops of ours, where LibTorch's operators take longer: they dispatch once a
-// tensor, which for a few thousand numbers is longer than the arithmetic, and their norm reads large ones at two thirds
-// of the memory's speed (bench/optim/README.md). Large tensors are shared among ATen's threads; how many they are does
-// not change a result. Used by clip and ema. Thread-safe: no state.
+// Our own loops over float32 tensors on a CPU, where LibTorch's operators are slower: they dispatch per tensor, which
+// takes longer than the arithmetic for a few thousand numbers, and their norm reads large tensors at two thirds of
+// memory speed (bench/optim/README.md). Large tensors are divided among ATen's threads; the number of threads does not
+// change a result. Used by clip and ema. Thread-safe: no state.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,10 +16,10 @@ namespace stoker::optim {
   return core::on_host(tensor) && tensor.scalar_type() == at::kFloat && tensor.is_non_overlapping_and_dense();
 }
 
-// Infinite or NaN if and only if an element is. Squares below float32's smallest number count as zero. Large tensors
-// are shared among ATen's threads; how many they are does not change the sum.
+// Infinite or NaN if and only if an element is. Squares that underflow in float32 count as zero. Large tensors
+// are divided among ATen's threads; the number of threads does not change the sum.
 [[nodiscard]] double sum_of_squares(const at::Tensor& tensor);
-// to += weight * (from - to), with lerp_'s rounding up to fused multiply-adds. Strides must agree.
+// to += weight * (from - to), rounded like lerp_ except for fused multiply-adds. Strides must be equal.
 void lerp(const at::Tensor& to, const at::Tensor& from, float weight);
 
 }  // namespace stoker::optim

@@ -13,7 +13,7 @@
 namespace stoker::precision {
 namespace {
 
-// Zero for a finite number, which is all that NaN and infinity less themselves are not.
+// x - x is zero for a finite number, NaN for NaN and infinity.
 std::uint32_t fault(float x) { return std::bit_cast<std::uint32_t>(x - x); }
 
 }  // namespace
@@ -27,7 +27,7 @@ bool may_check_alone(const at::Tensor& tensor) {
 bool all_finite(const at::Tensor& tensor) {
   const float* x = tensor.const_data_ptr<float>();
   const std::int64_t count = tensor.numel();
-  std::array<std::uint32_t, 16> found{};  // lanes that do not wait for each other, and no way out: vector instructions
+  std::array<std::uint32_t, 16> found{};  // independent lanes and no early exit: vector instructions
   std::int64_t i = 0;
   for (; i + 16 <= count; i += 16) {
     for (std::size_t lane = 0; lane < 16; ++lane) {

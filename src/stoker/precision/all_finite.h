@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The finite check of gradients on a CPU: a pass that only reads, by one thread. LibTorch's
-// operator multiplies each number by one and writes it back, but on all of ATen's threads. Used by GradScaler.
-// Thread-safe: no state.
+// The finite check of gradients on a CPU: a read-only pass on one thread. LibTorch's operator multiplies each number by
+// one and writes it back, but on all of ATen's threads. Used by GradScaler. Thread-safe: no state.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace stoker::precision {
 
-// Whether all_finite() may be asked and is the faster way: float32 on the CPU, without gaps or overlap, and small
-// wherever several threads could share the work.
+// Whether all_finite() is allowed and faster: float32 on the CPU, without gaps or overlap, and small if there are
+// several threads.
 [[nodiscard]] bool may_check_alone(const at::Tensor& tensor);
 
 // Whether no element is infinite or NaN.

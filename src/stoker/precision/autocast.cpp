@@ -14,7 +14,7 @@ c10::ScalarType autocast_dtype(const std::string& precision) {
 
 AutocastGuard::AutocastGuard(c10::DeviceType device, c10::ScalarType dtype, bool enabled) : device_(device) {
   if (dtype != at::kHalf && dtype != at::kBFloat16) {
-    fail<ConfigError>("precision.autocast", "autocast runs in float16 or bfloat16, got {}", core::dtype_name(dtype));
+    fail<ConfigError>("precision.autocast", "autocast needs float16 or bfloat16, got {}", core::dtype_name(dtype));
   }
   was_enabled_ = at::autocast::is_autocast_enabled(device);
   old_dtype_ = at::autocast::get_autocast_dtype(device);

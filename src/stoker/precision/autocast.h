@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixed precision for a scope: operators that gain from a half type run in it, those that need float32 do not, after
-// PyTorch's lists. Held by train::Step around forward, not around backward.
+// Mixed precision for a scope: operators that benefit run in a half type, operators that need float32 do not, as in
+// PyTorch's lists. Used by train::Step around forward, not around backward.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -13,10 +13,10 @@ namespace stoker::precision {
 // kFloat, kBFloat16 or kHalf for a plan's "fp32", "bf16", "fp16".
 [[nodiscard]] c10::ScalarType autocast_dtype(const std::string& precision);
 
-// Autocast is a property of the thread: a guard says nothing to other threads, except that autograd's threads run
-// backward with the setting of the thread that called it: off, since no guard is held there. Guards nest; half copies
-// of weights are kept until the outermost one ends, exceptions included. A guard with enabled = false inside one that
-// is on switches autocast off for its scope.
+// Autocast is a property of the thread: a guard does not affect other threads. Autograd's threads run backward with the
+// setting of the calling thread: off, since there is no guard around it. Guards nest; half copies of weights are kept
+// until the outermost guard ends, also by an exception. A guard with enabled = false inside an enabled one turns
+// autocast off for its scope.
 class AutocastGuard {
  public:
   // dtype: kBFloat16 or kHalf, else ConfigError (also for enabled = false, so that a plan is checked once).

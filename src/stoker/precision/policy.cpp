@@ -48,7 +48,7 @@ SearchGuard::~SearchGuard() {
 
 void convert_to_half(const std::vector<core::Parameter>& parameters, at::ScalarType dtype) {
   if (dtype != at::kHalf && dtype != at::kBFloat16) {
-    fail<ConfigError>("precision.policy", "a half model is float16 or bfloat16, got {}", core::dtype_name(dtype));
+    fail<ConfigError>("precision.policy", "a half model must be float16 or bfloat16, got {}", core::dtype_name(dtype));
   }
   const at::NoGradGuard no_grad;
   for (const core::Parameter& parameter : parameters) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch gathered from images on a device, as plain values that a kernel can be given. Used by ResidentSet through
-// find_gatherer(); the CPU's is in gather_cpu.cpp, CUDA's in gather_cuda.cpp and gather_cuda.cu.
+// Gathers a batch from images on a device; plain values for a kernel. Used by ResidentSet through find_gatherer(). The
+// CPU version is in gather_cpu.cpp, the CUDA version in gather_cuda.cpp and gather_cuda.cu.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace stoker::resident {
 
-// All memory is the device's.
+// All memory is on the device.
 struct ImageGather {
   augment::ImageShape shape;
-  const std::uint8_t* pixels = nullptr;          // shape.bytes() of them
-  const augment::WindowDraw* windows = nullptr;  // of each row
+  const std::uint8_t* pixels = nullptr;          // shape.bytes() bytes
+  const augment::WindowDraw* windows = nullptr;  // one per row
   std::int64_t rows = 0;
-  std::uint8_t* out = nullptr;  // the rows, each of shape.image_bytes()
+  std::uint8_t* out = nullptr;  // the rows, shape.image_bytes() bytes each
 };
 
 }  // namespace stoker::resident

@@ -17,7 +17,7 @@ void gather_on_cuda(const ImageGather& work, c10::Device device) {
   const c10::cuda::CUDAGuard guard(index);
   const auto status = static_cast<cudaError_t>(launch_gather(work, c10::cuda::getCurrentCUDAStream(index).stream()));
   if (status != cudaSuccess) {
-    fail<DeviceError>("resident.gather", "the image kernel's launch failed: {}", cudaGetErrorString(status));
+    fail<DeviceError>("resident.gather", "the image kernel could not be started: {}", cudaGetErrorString(status));
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that gathers batches from images on a GPU: a thread writes up to 16 bytes of a row, in one store, each
-// by the function that the CPU uses. Neighbouring threads read neighbouring bytes, also where a row is mirrored.
+// The kernel that gathers batches from images on a GPU. A thread writes up to 16 bytes of a row in one store, with the
+// same function as the CPU. Neighbouring threads read neighbouring bytes, also in mirrored rows.
 #include <algorithm>
 
 #include "stoker/resident/gather_cuda.h"
@@ -8,10 +8,10 @@
 namespace stoker::resident {
 namespace {
 
-constexpr int kThreads = 128;                    // of a block
-constexpr std::int64_t kMostBlocksDown = 65535;  // of a grid
+constexpr int kThreads = 128;                    // per block
+constexpr std::int64_t kMostBlocksDown = 65535;  // per grid
 
-// So many bytes, stored at once.
+// `Bytes` bytes, stored at once.
 template <int kBytes>
 struct alignas(kBytes) Piece {
   std::uint8_t bytes[kBytes];
@@ -44,7 +44,7 @@ void launch(const ImageGather& work, cudaStream_t stream) {
 
 }  // namespace
 
-// The widest store that every row's first byte is aligned for.
+// The widest store for which the first byte of every row is aligned.
 int launch_gather(const ImageGather& work, void* on) {
   const auto stream = static_cast<cudaStream_t>(on);
   const int bytes = work.shape.image_bytes();

@@ -6,7 +6,7 @@
 namespace stoker::resident {
 namespace {
 
-// In the caller's thread, row after row.
+// In the caller's thread, row by row.
 void gather_on_cpu(const ImageGather& work, c10::Device) {
   const int bytes = work.shape.image_bytes();
   for (std::int64_t row = 0; row < work.rows; ++row) {

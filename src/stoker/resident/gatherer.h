@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes batches of resident images on a kind of device. Thread-safe.
+// Makes batches of resident images on one kind of device. Thread-safe.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -8,13 +8,13 @@
 
 namespace stoker::resident {
 
-// Makes the rows on that device; on CUDA in its current stream, without waiting. DeviceError if it cannot be started.
+// Makes the rows on that device; on CUDA in the current stream, without waiting. DeviceError if it cannot start.
 using Gatherer = void(const ImageGather& work, c10::Device device);
 
-// Null where that kind of device is missing, or has none.
+// Null if that kind of device is missing or has no gatherer.
 [[nodiscard]] Gatherer* find_gatherer(c10::DeviceType kind);
 
-// The name under which libstoker_cuda offers CUDA's.
+// The name of the CUDA gatherer in libstoker_cuda.
 inline constexpr const char* kCudaGatherer = "resident.gather";
 
 }  // namespace stoker::resident

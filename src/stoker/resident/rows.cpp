@@ -29,7 +29,7 @@ ResidentRows::~ResidentRows() {
 void ResidentRows::run() {
   bool failed = false;
   while (!failed) {
-    ResidentChunk chunk;  // without memory of its own: it may have to bring the error that there is none
+    ResidentChunk chunk;  // allocates nothing: it may have to carry an out-of-memory error
     try {
       chunk = make();
     } catch (...) {
@@ -83,7 +83,7 @@ ResidentChunk ResidentRows::next() {
   }
   std::optional<ResidentChunk> chunk = ready_.pop();
   if (!chunk) {
-    fail<ConfigError>("resident.rows", "asked for more batches after an error");
+    fail<ConfigError>("resident.rows", "next() was called again after an error");
   }
   if (chunk->error) {
     std::rethrow_exception(chunk->error);

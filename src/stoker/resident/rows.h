@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the coming batches of a resident split are made of, worked out on the host for some hundred batches at a time
-// and brought to the device in two copies, ahead: no batch costs a copy. Used by ResidentSource, one consumer at a
+// Computes the rows of future batches of a resident split on the host, some hundred batches at a time, and copies them
+// to the device in advance with two copies, so that no batch needs a copy. Used by ResidentSource, one consumer at a
 // time.
 //
-// The cost: a thread that works out order and draws, 0.1 to 0.2 us a sample, beside the step (none on a CPU, where the
-// consumer does it, some hundred batches at once); 24 bytes a sample on the way, and three chunks of kMostRows on the
-// device, 5 MB.
+// Cost: a thread for order and draws, 0.1 to 0.2 us per sample, beside the step (on a CPU the consumer does it, some
+// hundred batches at once); 24 bytes per sample to copy; and three chunks of kMostRows on the device, 5 MB.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,10 +21,10 @@
 
 namespace stoker::resident {
 
-// Batches of one epoch, one after the other.
+// Consecutive batches of one epoch.
 struct ResidentChunk {
   core::Position first;
-  std::vector<std::int64_t> begins;  // where in what follows each batch begins, and the end of the last; empty: none
+  std::vector<std::int64_t> begins;  // first row of each batch, and the end of the last; empty: no batches
   std::vector<std::int64_t> indices;
   at::Tensor windows;                     // int32 [rows, 4], on the device
   at::Tensor targets;                     // int64 [rows], on the device
@@ -39,15 +38,16 @@ struct ResidentChunk {
 
 class ResidentRows {
  public:
-  static constexpr std::int64_t kMostRows = 1 << 16;  // of a chunk, but for its last batch
+  static constexpr std::int64_t kMostRows = 1 << 16;  // per chunk, not counting its last batch
 
-  // From a position within an epoch on; images have a batch an epoch at least. stream: of the device; null for a CPU.
+  // Starts at a position within an epoch; images must give at least one batch per epoch. stream: of the device; null
+  // for a CPU.
   ResidentRows(std::shared_ptr<const augment::ResidentImages> images, core::Position start,
                std::unique_ptr<device::CopyStream> stream);
   ~ResidentRows();
 
-  // The next chunk, for use by the calling thread's current stream. The first ones are small, so that the first batch
-  // is soon there.
+  // The next chunk, for use by the calling thread's current stream. The first chunks are small, so that the first batch
+  // is ready soon.
   [[nodiscard]] ResidentChunk next();
 
  private:
@@ -57,10 +57,10 @@ class ResidentRows {
 
   std::shared_ptr<const augment::ResidentImages> images_;
   std::unique_ptr<device::CopyStream> stream_;
-  core::Position position_;  // of the next batch to be worked out
+  core::Position position_;  // of the next batch to compute
   std::int64_t wanted_ = 1;  // rows of the next chunk
   BoundedQueue<ResidentChunk> ready_;
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // last member: it uses all members above
 };
 
 }  // namespace stoker::resident

@@ -11,7 +11,7 @@
 namespace stoker::resident {
 namespace {
 
-constexpr std::int64_t kAtOnce = 4 << 20;  // bytes of images read, then copied
+constexpr std::int64_t kAtOnce = 4 << 20;  // bytes of images per read and copy
 
 }  // namespace
 
@@ -19,7 +19,8 @@ ResidentSet::ResidentSet(const augment::ImageShape& shape, c10::Device device,
                          std::unique_ptr<device::CopyStream> stream)
     : shape_(shape), device_(device), gather_(find_gatherer(device.type())), stream_(std::move(stream)) {
   if (gather_ == nullptr) {
-    fail<DeviceError>("resident.set", "nothing makes batches on {}; device=cpu works", device.str());
+    fail<DeviceError>("resident.set", "{} cannot make batches of resident images; set resident=off or device=cpu",
+                      device.str());
   }
   pixels_ = stream_ ? stream_->room(shape.bytes()) : at::empty({shape.bytes()}, at::kByte);
 }

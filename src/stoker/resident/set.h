@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images that lie on a device, and batches made of them there. Used by ResidentSource; filled by one thread, then
-// asked by one thread.
+// Images on a device, and batches made from them there. Used by ResidentSource; filled by one thread, then used by one
+// thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,16 +15,16 @@ namespace stoker::resident {
 
 class ResidentSet {
  public:
-  // Room for the images. stream: for the copies, of the device; null for a CPU. DeviceError where the device has no
-  // way to make batches.
+  // Allocates memory for the images. stream: of the device, for the copies; null for a CPU. DeviceError if the device
+  // cannot make batches.
   ResidentSet(const augment::ImageShape& shape, c10::Device device, std::unique_ptr<device::CopyStream> stream);
 
-  // Copies all images, some at a time, beside the work of the device's current stream; they are there when it
-  // returns. False if it was stopped. DataError for an image that cannot be had.
+  // Copies all images, some at a time, in parallel with the device's current stream, and waits until they have arrived.
+  // False if it was stopped. DataError for an unreadable image.
   [[nodiscard]] bool fill(const augment::ResidentImages& images, const std::stop_token& stopping);
-  // By the thread that will ask for batches, before the first of them.
+  // Called by the thread that will request batches, before the first one.
   void used_here();
-  // uint8 [rows, height, width, channels]; windows: int32 [rows, 4] on the device, WindowDraws. Nobody waits.
+  // Returns uint8 [rows, height, width, channels]; windows: int32 [rows, 4] on the device, WindowDraws. Does not wait.
   [[nodiscard]] at::Tensor make_batch(const at::Tensor& windows) const;
 
  private:

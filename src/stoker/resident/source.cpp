@@ -18,7 +18,7 @@ ResidentSource::ResidentSource(std::unique_ptr<core::BatchSource> loader,
       remarks_(std::move(remarks)),
       loader_(std::move(loader)) {
   if (position_.epoch < 0 || position_.step < 0 || position_.step > images_->steps_per_epoch()) {
-    fail<ConfigError>("resident.source", "cannot start at epoch {}, step {}: an epoch has {} steps", position_.epoch,
+    fail<ConfigError>("resident.source", "cannot start at epoch {}, step {}; an epoch has {} steps", position_.epoch,
                       position_.step, images_->steps_per_epoch());
   }
   if (!loader_) {
@@ -36,25 +36,25 @@ void ResidentSource::fill(const std::stop_token& stopping) {
   const auto room = static_cast<std::int64_t>(kShare * static_cast<double>(free));
   if (free >= 0 && shape.bytes() > room) {
     fail<DeviceError>("resident.source",
-                      "{} images take {} bytes, {} bytes of {} may be used for them; set resident=off", shape.images,
-                      shape.bytes(), room, device_.str());
+                      "{} images need {} bytes, but only {} bytes of {} may be used for them; set resident=off",
+                      shape.images, shape.bytes(), room, device_.str());
   }
   set_.emplace(shape, device_, backend.make_copy_stream(device_));
   filled_ = set_->fill(*images_, stopping);
 }
 
-// On the thread that fills the set, which an error would end together with the process.
+// Runs on the thread that fills the set; an exception there would end the process.
 void ResidentSource::remark(const std::exception& error) const {
   if (!remarks_) {
     return;
   }
   try {
-    remarks_(fmt::format("training images are not kept on the device, the loader goes on: {}", error.what()));
-  } catch (const std::exception&) {  // no memory for the words; the loader goes on all the same
+    remarks_(fmt::format("training images are not kept on the device, the loader is used instead: {}", error.what()));
+  } catch (const std::exception&) {  // no memory for the message; the loader continues anyway
   }
 }
 
-// Errors of the filler are reasons to stay with the loader: it has told of the images that cannot be had.
+// Errors of the filler are reasons to stay with the loader, which has already reported unreadable images.
 void ResidentSource::epoch_ended() {
   position_ = {position_.epoch + 1, 0};
   if (images_->steps_per_epoch() == 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of a split that lies on the device: gathered, cropped and mirrored there, with no copy a batch. The first
-// epoch comes from a loader, so that nothing waits; what it has decoded is then brought to the device by a thread of
-// its own, and the first epoch that begins after that is made there. Both make the same batches, bit by bit. One
-// consumer at a time.
+// Batches of a split that is stored on the device: gathered, cropped and mirrored there, without a copy per batch. The
+// first epoch comes from a loader, so that training can start at once. A separate thread then copies the decoded images
+// to the device, and the first epoch after that is made there. Both give the same batches, bit by bit. One consumer at
+// a time.
 #pragma once
 
 #include <atomic>
@@ -22,20 +22,20 @@ namespace stoker::resident {
 
 class ResidentSource final : public core::BatchSource {
  public:
-  // Share of a device's free memory that images may take.
+  // Share of the device's free memory that images may use.
   static constexpr double kShare = 0.25;
 
-  // loader: of the same batches, on the device, from `start` on; null: the images are brought there now, and what
-  // cannot be had is an error here. With a loader it is a reason to stay with it, as is a device without room, of which
-  // `remarks` is told, on a thread of its own; it may be empty.
+  // loader: gives the same batches, on the device, from `start` on. null: copies the images now, and unreadable images
+  // are an error here. With a loader, unreadable images or too little memory mean that the loader stays in use; remarks
+  // (may be empty) is then called on another thread.
   ResidentSource(std::unique_ptr<core::BatchSource> loader, std::shared_ptr<const augment::ResidentImages> images,
                  c10::Device device, core::Position start, std::function<void(const std::string&)> remarks = {});
-  ~ResidentSource() override;  // at any moment
+  ~ResidentSource() override;  // at any time
 
   [[nodiscard]] std::optional<core::Batch> next() override;
-  // The loader's while there is one. Then samples and the wait go on to be counted; there are no stages any more.
+  // The figures of the loader while there is one. Afterwards only samples and waiting time are counted, no stages.
   [[nodiscard]] std::optional<core::SourceFigures> figures() const override;
-  // Whether batches are made on the device by now.
+  // Whether batches are made on the device already.
   [[nodiscard]] bool resident() const { return loader_ == nullptr; }
 
  private:
@@ -46,20 +46,20 @@ class ResidentSource final : public core::BatchSource {
 
   std::shared_ptr<const augment::ResidentImages> images_;
   c10::Device device_;
-  core::Position position_;  // of the next batch; with a loader the epoch alone is kept
+  core::Position position_;  // of the next batch; with a loader only the epoch is kept
   std::function<void(const std::string&)> remarks_;
   std::optional<ResidentSet> set_;
   std::optional<ResidentRows> rows_;
   ResidentChunk chunk_;
-  std::int64_t taken_ = 0;  // batches of chunk_
+  std::int64_t taken_ = 0;  // batches taken from chunk_
   Stopwatch since_;
   std::atomic<double> wait_seconds_ = 0;  // without the loader
   std::atomic<std::int64_t> rows_made_ = 0;
-  mutable std::mutex mutex_;  // guards that the loader goes, and what it leaves
+  mutable std::mutex mutex_;  // guards the end of the loader and its final figures
   std::unique_ptr<core::BatchSource> loader_;
   std::optional<core::SourceFigures> left_;
   std::atomic<bool> filled_ = false;
-  std::jthread filler_;  // last: it uses some of the above
+  std::jthread filler_;  // last member: it uses members above
 };
 
 }  // namespace stoker::resident

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames, styles and scripts of this room's pages: the files beside this one, embedded by cmake/embed.cmake.
-// Used by tips_page.cpp, inspect_page.cpp and data_sheet.cpp. Thread-safe: constants.
+// The frames, styles and scripts of this room's pages, embedded by cmake/embed.cmake. Used by tips/page.cpp,
+// inspect/page.cpp and inspect/data_sheet.cpp. Thread-safe: constants.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 namespace stoker::study::page_files {
 
 extern const std::string_view kTipsHtml, kTipsCss, kTipsJs;
-extern const std::string_view kInspectHtml, kInspectCss, kInspectPartsJs;  // of all inspections
-extern const std::string_view kInspectSections, kInspectJs;                // of images
-extern const std::string_view kSheetSections, kSheetJs;                    // of tables and texts
+extern const std::string_view kInspectHtml, kInspectCss, kInspectPartsJs;  // for all inspections
+extern const std::string_view kInspectSections, kInspectJs;                // for images
+extern const std::string_view kSheetSections, kSheetJs;                    // for tables and texts
 
 }  // namespace stoker::study::page_files

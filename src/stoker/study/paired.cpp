@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kUncertainty = 0.05;
 
-// Between which of n sorted values the median lies with 95 % certainty, the k-th smallest and the k-th largest: the
-// largest k with 2 P(Binomial(n, 1/2) < k) <= 5 %, so that k - 1 are cut off at each end. 0: between none.
+// The 95 % interval of the median goes from the k-th smallest to the k-th largest of n sorted values. k is the largest
+// with 2 P(Binomial(n, 1/2) < k) <= 5 %, so k - 1 values are cut off at each end. 0: no such interval.
 int cut_of(int n) {
   double probability = std::pow(0.5, n), below = 0;  // P(exactly k), P(fewer than k)
   int cut = 0;
@@ -32,7 +32,7 @@ int cut_of(int n) {
   return cut;
 }
 
-// The seconds of a block are taken from `ticks`, those of the whole measurement from `wall`.
+// `ticks` times the blocks, `wall` the whole measurement.
 struct Clocks {
   std::function<double()> ticks, wall;
 };
@@ -44,7 +44,7 @@ Clocks clocks_of(const PairingOptions& options) {
   return {options.clock == Clock::kWall ? now_s : thread_cpu_s, now_s};
 }
 
-// Seconds of a call, over a block of them.
+// Seconds per call, measured over a block of calls.
 double block(const Side& side, int calls, const std::function<double()>& clock) {
   const double start = clock();
   for (int i = 0; i < calls; ++i) {
@@ -56,7 +56,7 @@ double block(const Side& side, int calls, const std::function<double()>& clock) 
   return (clock() - start) / calls;
 }
 
-// Of a call of the slower side, on the wall.
+// Wall-clock seconds of a call of the slower side.
 double slower_call(const Side& first, const Side& second, const PairingOptions& options, const Clocks& clocks) {
   if (options.call_seconds > 0) {
     return options.call_seconds;
@@ -81,7 +81,8 @@ double median_of(std::span<const double> values) {
 
 Ratio ratio_of(std::span<const double> first, std::span<const double> second) {
   if (first.size() != second.size()) {
-    fail<ConfigError>("study.paired", "{} figures cannot be paired with {}", first.size(), second.size());
+    fail<ConfigError>("study.paired", "cannot pair {} values with {}; both lists must have the same length",
+                      first.size(), second.size());
   }
   constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
   std::vector<double> ratios;

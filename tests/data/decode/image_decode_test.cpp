@@ -67,7 +67,7 @@ TEST(ImageDecode, LimitsHoldBeforeMemoryIsTaken) {
   const std::string file = testing::png_of(testing::computed_image(30, 20, 3));
   EXPECT_EQ(error_of(as_bytes(file), {.max_pixels = 600}), "decoded");
   EXPECT_THAT(error_of(as_bytes(file), {.max_pixels = 599}), HasSubstr("the limit is 599 pixels"));
-  EXPECT_THAT(error_of(as_bytes(file), {.max_side = 29}), HasSubstr("29 a side"));
+  EXPECT_THAT(error_of(as_bytes(file), {.max_side = 29}), HasSubstr("29 per side"));
   const auto progressive = image("valid_but_unusual/progressive_test.jpg");
   EXPECT_EQ(error_of(progressive), "decoded");
   EXPECT_THAT(error_of(progressive, {.max_scans = 2}), HasSubstr("more than 2 scans"));
@@ -173,7 +173,7 @@ TEST(ImageDecode, LooksNoFurtherThanTheRegion) {
 TEST(ImageDecode, WarningsCountAsStrictSays) {
   const auto jpeg = image("valid_but_unusual/hopper.jpg");
   const Bytes half = Bytes(jpeg).first(jpeg.size() / 2);
-  EXPECT_THAT(error_of(half), HasSubstr("; a warning: strict=false takes such images as they are"));
+  EXPECT_THAT(error_of(half), HasSubstr("; this is only a warning: strict=false accepts such images"));
   augment::Image whole, out;
   decode_image(jpeg, 3, {}, whole, "whole");
   decode_image(half, 3, {.strict = false}, out, "half");
@@ -185,7 +185,7 @@ TEST(ImageDecode, WarningsCountAsStrictSays) {
   const augment::Image drawn = testing::computed_image(31, 17, 3);
   std::string png = testing::png_of(drawn);
   png[29] ^= 1;  // of the header's checksum
-  EXPECT_THAT(error_of(as_bytes(png)), HasSubstr("; a warning: strict=false takes such images as they are"));
+  EXPECT_THAT(error_of(as_bytes(png)), HasSubstr("; this is only a warning: strict=false accepts such images"));
   decode_image(as_bytes(png), 3, {.strict = false}, out, "checksum");
   EXPECT_EQ(out.pixels, drawn.pixels);
   EXPECT_THAT(error_of(as_bytes(png).first(png.size() / 2), {.strict = false}),

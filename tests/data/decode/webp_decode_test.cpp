@@ -68,7 +68,7 @@ TEST(WebpDecode, TellsWhatItsHeaderSays) {
 
 TEST(WebpDecode, LimitsHoldBeforeMemoryIsTaken) {
   EXPECT_THAT(error_of(image("lossy.webp"), {.max_pixels = 101 * 107 - 1}), HasSubstr("101 x 107 pixels; the limit"));
-  EXPECT_THAT(error_of(image("lossy.webp"), {.max_side = 106}), HasSubstr("106 a side"));
+  EXPECT_THAT(error_of(image("lossy.webp"), {.max_side = 106}), HasSubstr("106 per side"));
   EXPECT_THAT(error_of(image("lossless.webp"), {.max_memory = 61 * 43 * 4 - 1}), HasSubstr("10492 bytes of memory"));
   EXPECT_EQ(error_of(image("lossless.webp"), {.max_memory = 61 * 43 * 4}), "decoded");
   std::vector<std::byte> huge = image("animation.webp");  // its canvas, less one a side, stands in bytes 24 ... 29

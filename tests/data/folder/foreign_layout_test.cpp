@@ -74,10 +74,10 @@ TEST_P(Segmentation, IsRefusedAndCanBeForced) {
   write_all(folder, GetParam().images, any_image);
   write_all(folder, GetParam().masks, mask);
   EXPECT_THAT(error_of(folder.path()),
-              AllOf(HasSubstr(folder.path().native()), HasSubstr("looks made for segmentation"),
-                    HasSubstr("add task=image_classification"), HasSubstr("6 images are paired by name")));
+              AllOf(HasSubstr(folder.path().native()), HasSubstr("looks like data for segmentation"),
+                    HasSubstr("set task=image_classification"), HasSubstr("6 images are paired by name")));
   // What stops it now is what stopped it before there was the question, if anything.
-  EXPECT_THAT(error_of(folder.path(), {.classes_meant = true}), Not(HasSubstr("which Stoker does not train yet")));
+  EXPECT_THAT(error_of(folder.path(), {.classes_meant = true}), Not(HasSubstr("which Stoker does not support yet")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Segmentation,
@@ -100,12 +100,12 @@ TEST(ForeignLayout, AForcedFolderIsReadAndItsIndexForgetsNothing) {
   const IndexOptions index{.cache = cache.path(), .from_files = 0, .clock = &file_clock};
   const ImageFolder forced = open_image_folder(folder.path(), {.val = 0, .classes_meant = true}, {}, index);
   EXPECT_EQ(forced.classes, (std::vector<std::string>{"images", "masks"}));
-  EXPECT_THAT(forced.findings,
-              Contains(AllOf(HasSubstr("looks made for segmentation"), HasSubstr("taken as classes all the same"))));
-  EXPECT_THAT(error_of(folder.path(), {}, index), HasSubstr("looks made for segmentation"));
+  EXPECT_THAT(forced.findings, Contains(AllOf(HasSubstr("looks like data for segmentation"),
+                                              HasSubstr("used as classes as requested"))));
+  EXPECT_THAT(error_of(folder.path(), {}, index), HasSubstr("looks like data for segmentation"));
   // `stoker inspect` looks at images whatever they are for.
   EXPECT_THAT(open_image_folder(folder.path(), {.for_training = false}).findings,
-              Contains(HasSubstr("looks made for segmentation")));
+              Contains(HasSubstr("looks like data for segmentation")));
 }
 
 TEST(ForeignLayout, MasksMayBeJpegs) {
@@ -113,7 +113,7 @@ TEST(ForeignLayout, MasksMayBeJpegs) {
   write_all(folder, "images/{}.jpg", any_image);
   write_all(folder, "masks/{}.jpg",
             [](int i) { return std::string(as_text(encode_jpeg(disc(i, 3, 255).view(), 90))); });
-  EXPECT_THAT(error_of(folder.path()), HasSubstr("looks made for segmentation"));
+  EXPECT_THAT(error_of(folder.path()), HasSubstr("looks like data for segmentation"));
 }
 
 TEST(ForeignLayout, LooksIntoTarFiles) {
@@ -124,8 +124,8 @@ TEST(ForeignLayout, LooksIntoTarFiles) {
   }
   folder.write("set.tar", tar.done());
   folder.write("shards/train-0.tar", tar.done());
-  EXPECT_THAT(error_of(folder / "set.tar"), HasSubstr("looks made for segmentation"));
-  EXPECT_THAT(error_of(folder / "shards"), HasSubstr("looks made for segmentation"));
+  EXPECT_THAT(error_of(folder / "set.tar"), HasSubstr("looks like data for segmentation"));
+  EXPECT_THAT(error_of(folder / "shards"), HasSubstr("looks like data for segmentation"));
 }
 
 constexpr const char* kVoc =
@@ -138,8 +138,9 @@ TEST(ForeignLayout, RefusesPascalVoc) {
   write_all(folder, "VOCdevkit/VOC2007/Annotations/{}.xml", [](int) { return kVoc; });
   write_all(folder, "VOCdevkit/VOC2012/JPEGImages/{}.png", any_image);
   folder.write("VOCdevkit/VOC2007/ImageSets/Main/train.txt", "0\n1\n");
-  EXPECT_THAT(error_of(folder.path()), AllOf(HasSubstr("looks made for detection"), HasSubstr("Pascal VOC's format"),
-                                             HasSubstr("add task=image_classification")));
+  EXPECT_THAT(error_of(folder.path()),
+              AllOf(HasSubstr("looks like data for detection"), HasSubstr("Pascal VOC's format"),
+                    HasSubstr("set task=image_classification")));
 }
 
 TEST(ForeignLayout, RefusesCoco) {
@@ -156,7 +157,7 @@ TEST(ForeignLayout, RefusesCoco) {
   folder.write("annotations/instances_train2017.json",
                "{\"info\": {}, \"images\": [" + images + "], \"annotations\": [{\"image_id\": 0, \"category_id\": 1, " +
                    "\"bbox\": [1, 2, 3, 4]}], \"categories\": [{\"id\": 1, \"name\": \"dog\"}]}");
-  EXPECT_THAT(error_of(folder.path()), AllOf(HasSubstr("looks made for detection"), HasSubstr("COCO's format"),
+  EXPECT_THAT(error_of(folder.path()), AllOf(HasSubstr("looks like data for detection"), HasSubstr("COCO's format"),
                                              HasSubstr("annotations/instances_train2017.json")));
 }
 
@@ -169,10 +170,10 @@ TEST(ForeignLayout, RefusesYolo) {
     });
   }
   folder.write("data.yaml", "train: images/train\nval: images/val\nnames: [dog]\n");
-  EXPECT_THAT(error_of(folder.path()), AllOf(HasSubstr("looks made for detection"), HasSubstr("YOLO's format")));
+  EXPECT_THAT(error_of(folder.path()), AllOf(HasSubstr("looks like data for detection"), HasSubstr("YOLO's format")));
   write_all(roboflow, "train/images/{}.png", any_image);
   write_all(roboflow, "train/labels/{}.txt", [](int) { return "3 0.5 0.5 0.25 0.25"; });
-  EXPECT_THAT(error_of(roboflow.path()), HasSubstr("looks made for detection"));
+  EXPECT_THAT(error_of(roboflow.path()), HasSubstr("looks like data for detection"));
 }
 
 TEST(ForeignLayout, RefusesSound) {
@@ -180,7 +181,7 @@ TEST(ForeignLayout, RefusesSound) {
   for (const char* name : {"blues/1.wav", "blues/2.WAV", "rock/1.flac", "rock/2.mp3", "rock/3.ogg"}) {
     folder.write(name, "RIFF");
   }
-  EXPECT_THAT(error_of(folder.path()), AllOf(HasSubstr("looks made for audio"), HasSubstr("5 sound files"),
+  EXPECT_THAT(error_of(folder.path()), AllOf(HasSubstr("looks like data for audio"), HasSubstr("5 sound files"),
                                              HasSubstr("blues/1.wav"), HasSubstr("0 images")));
 }
 

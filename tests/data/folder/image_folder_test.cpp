@@ -110,7 +110,8 @@ TEST(ImageFolder, EveryLayoutGivesTheSame) {
     expect_is(found.train, classes, train);
     expect_is(found.val, classes, val);
     expect_is(found.test, classes, test);
-    EXPECT_THAT(found.findings, Contains(HasSubstr("the test split lacks 2 of the 3 classes, for example \"C c\"")));
+    EXPECT_THAT(found.findings,
+                Contains(HasSubstr("the test split has no images of 2 of the 3 classes, for example \"C c\"")));
   }
 }
 
@@ -125,7 +126,7 @@ TEST(ImageFolder, CarvesABalancedValidationSplitByIndex) {
   EXPECT_EQ(found.train.size(), 63 - 7);
   EXPECT_EQ(found.train.source, found.val.source);
   EXPECT_THAT(found.findings, Contains("validation: 7 of the 63 training samples, balanced by class, seed 1"));
-  EXPECT_THAT(found.findings, Contains("class \"one\" has one sample: it stays in train"));
+  EXPECT_THAT(found.findings, Contains("class \"one\" has only one sample, which stays in train"));
   std::vector<int> per_class(4);
   for (const std::int64_t label : found.val.labels) {
     ++per_class[static_cast<std::size_t>(label)];
@@ -170,7 +171,7 @@ TEST(ImageFolder, ReadsALabelsTable) {
   EXPECT_EQ(keys_of(found.val), Strings{"p 2.png"});
   EXPECT_EQ(keys_of(found.test), Strings{"p 3.png"});
   EXPECT_THAT(found.findings,
-              Contains(HasSubstr("images without a line in labels.csv passed over: 1, for example p 4.png")));
+              Contains(HasSubstr("images without a line in labels.csv ignored: 1, for example p 4.png")));
 }
 
 // As `zip` and `tar cf pets.tar pets/` make it.
@@ -184,7 +185,7 @@ TEST(ImageFolder, FindsALabelsTableOneFolderDown) {
   const ImageFolder found = open_image_folder(folder.path(), {.val = 0});
   EXPECT_EQ(found.layout, "labels.csv");
   EXPECT_EQ(labels_of(found.train), (std::vector<std::int64_t>{0, 1, 0, 1}));
-  EXPECT_THAT(found.findings, Contains("everything lies in pets: it is taken as the root"));
+  EXPECT_THAT(found.findings, Contains("all images are in pets; it is used as the root"));
 
   folder.write("other/4.png", small_png(4));  // no single folder: two classes, and a table that means nothing
   const ImageFolder two = open_image_folder(folder.path(), {.val = 0});
@@ -206,15 +207,16 @@ TEST(ImageFolder, RefusesWrongLabelsTables) {
     return "read";
   };
   EXPECT_EQ(error_of("filename,label\n1.png,a\n2.png,b\n"), "read");
-  EXPECT_THAT(error_of("filename,label\n1.png,a\n3.png,b\n"), HasSubstr("line 3: \"3.png\" is not among the 2 images"));
-  EXPECT_THAT(error_of("filename,label\n1.png,a\n../2.png,b\n"), HasSubstr("is not among"));
+  EXPECT_THAT(error_of("filename,label\n1.png,a\n3.png,b\n"),
+              HasSubstr("line 3: \"3.png\" is not one of the 2 images"));
+  EXPECT_THAT(error_of("filename,label\n1.png,a\n../2.png,b\n"), HasSubstr("is not one of"));
   EXPECT_THAT(error_of("filename,label,splt\n1.png,a,train\n"), HasSubstr("unknown column \"splt\""));
-  EXPECT_THAT(error_of("filename,filename,label\n"), HasSubstr("is there twice"));
+  EXPECT_THAT(error_of("filename,filename,label\n"), HasSubstr("occurs twice"));
   EXPECT_THAT(error_of("filename\n1.png\n"), HasSubstr("column \"label\" is missing"));
   EXPECT_THAT(error_of("filename,label,split\n1.png,a,trian\n"), HasSubstr("unknown split \"trian\""));
-  EXPECT_THAT(error_of("filename,label\n1.png,a\n1.png,b\n"), HasSubstr("has a label already, in line 2"));
+  EXPECT_THAT(error_of("filename,label\n1.png,a\n1.png,b\n"), HasSubstr("already has a label in line 2"));
   EXPECT_THAT(error_of("filename,label\n1.png,\n"), HasSubstr("the label is empty"));
-  EXPECT_THAT(error_of("filename,label\n1.png\n"), HasSubstr("has 1 fields, the first line has 2"));
+  EXPECT_THAT(error_of("filename,label\n1.png\n"), HasSubstr("1 fields, but the first line has 2"));
   EXPECT_THAT(error_of(""), HasSubstr("is empty"));
 }
 
@@ -268,7 +270,7 @@ TEST(ImageFolder, ReadsCifarAndImagenetSample) {
   EXPECT_EQ(imagenet.classes.size(), 250u);
   EXPECT_EQ(imagenet.train.size(), 250);
   EXPECT_EQ(imagenet.val.size(), 0);
-  EXPECT_THAT(imagenet.findings, Contains(HasSubstr("250 classes have one sample each")));
+  EXPECT_THAT(imagenet.findings, Contains(HasSubstr("250 classes have only one sample")));
 }
 
 }  // namespace

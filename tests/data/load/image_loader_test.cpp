@@ -267,7 +267,7 @@ TEST_F(BadImagesTest, WhatIsKnownToBeBadChangesNoBatch) {
     }
     for (std::string& each : told) {
       each.insert(known == 0 ? each.size() : each.find(" -> "),
-                  known == 0 ? "" : " (found bad before, unchanged; retry_bad=on tries it again)");
+                  known == 0 ? "" : " (known bad and unchanged; retry_bad=on tries it again)");
     }
     EXPECT_EQ(std::exchange(told_, {}), told);
   }
@@ -310,7 +310,7 @@ TEST_F(BadImagesTest, OverTheBudgetTheRunEndsAtTheSameBatch) {
       }
       FAIL() << "no error";
     } catch (const DataError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("2 of 23 samples cannot be had so far, 1 is allowed"));
+      EXPECT_THAT(error.what(), HasSubstr("2 of 23 samples are unreadable so far, 1 is allowed"));
       EXPECT_THAT(error.what(), HasSubstr("a/9.png: is no image"));
       EXPECT_THAT(error.what(), HasSubstr("b/4.png: damaged"));
       const std::string here = fmt::format("{}", loader.position().step);

@@ -21,7 +21,7 @@ using ::testing::Not;
 using testing::small_png;
 using testing::TempFolder;
 
-constexpr std::string_view kMark = " (found bad before, unchanged; retry_bad=on tries it again)";
+constexpr std::string_view kMark = " (known bad and unchanged; retry_bad=on tries it again)";
 const augment::ImagePolicy kPolicy{.crop = augment::Crop::kRandomResized, .out_width = 8, .out_height = 8};
 
 class KnownBadTest : public ::testing::Test {

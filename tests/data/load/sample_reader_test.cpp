@@ -76,7 +76,7 @@ TEST(SampleReader, NamesABadSample) {
   EXPECT_THAT(error_of(0), ::testing::HasSubstr("a/0.png: is no image"));
   EXPECT_THAT(error_of(1), ::testing::HasSubstr("a/10.png: is empty"));
   EXPECT_EQ(error_of(2), "");
-  EXPECT_THAT(error_of(kSamples), ::testing::HasSubstr("outside a source of 40 samples"));
+  EXPECT_THAT(error_of(kSamples), ::testing::HasSubstr("out of range; the source has 40 samples"));
 }
 
 // The images come at a half, a quarter or an eighth, as their crops allow: nearly the same pixels, and always the

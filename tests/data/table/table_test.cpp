@@ -94,8 +94,8 @@ TEST(Table, RefusesWhatIsNoTable) {
   EXPECT_THAT(refusal("a,b\n1,\"2\n"), AllOf(HasSubstr("line 2"), HasSubstr("never closed")));
   EXPECT_THAT(refusal("a,b\n1,\"2\"x\n"), HasSubstr("after a closing quote"));
   EXPECT_THAT(refusal(std::string(20'000, ',') + "\n"),
-              AllOf(HasSubstr("line 1"), HasSubstr("16384 fields"), HasSubstr("separates")));
-  EXPECT_THAT(refusal("\x89PNG\r\n\x1A\n" + std::string(1, '\0')), HasSubstr("is no table"));
+              AllOf(HasSubstr("line 1"), HasSubstr("16384 fields"), HasSubstr("check that the separator")));
+  EXPECT_THAT(refusal("\x89PNG\r\n\x1A\n" + std::string(1, '\0')), HasSubstr("is not a table"));
 }
 
 }  // namespace

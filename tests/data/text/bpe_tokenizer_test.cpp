@@ -82,7 +82,7 @@ TEST(BpeTokenizer, AnExpressionThatGivesUpIsAnError) {
       made(tokenizer_file({{"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {evil, bytes}}}}}));
   EXPECT_EQ(tokenizer->decode(tokenizer->encode("axxyb")), "axxyb");
   EXPECT_THAT([&] { (void)tokenizer->encode(std::string(40, 'x')); },
-              ThrowsMessage<DataError>(HasSubstr("gives up at byte offset 0")));
+              ThrowsMessage<DataError>(HasSubstr("failed at byte offset 0")));
 }
 
 TEST(BpeTokenizer, ManyThreadsEncodeAlike) {

@@ -62,7 +62,7 @@ TEST(TextFiles, NothingToReadIsSaid) {
     return "";
   };
   EXPECT_THAT(refusal(folder / "empty.txt"), HasSubstr("is empty"));
-  EXPECT_THAT(refusal(folder / "none"), HasSubstr("has no file that ends in .txt"));
+  EXPECT_THAT(refusal(folder / "none"), HasSubstr("contains no .txt file"));
   EXPECT_THAT(refusal(folder / "missing.txt"), HasSubstr("missing.txt"));
   EXPECT_FALSE(looks_like_text(folder / "none"));
 }

@@ -38,13 +38,13 @@ TEST(TokenizerFile, FilesThatAreNone) {
        {std::string(), whole.substr(0, whole.size() / 2), std::string("\xFF\xFE"), whole + "}"}) {
     folder.write("cut.json", text);
     EXPECT_THAT([&] { (void)read_tokenizer(folder / "cut.json"); },
-                ThrowsMessage<DataError>(AllOf(HasSubstr("cut.json: "), HasSubstr("whole tokenizer.json"))));
+                ThrowsMessage<DataError>(AllOf(HasSubstr("cut.json: "), HasSubstr("complete tokenizer.json"))));
   }
   folder.write("deep.json", R"({"model": )" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}");
   EXPECT_THAT([&] { (void)read_tokenizer(folder / "deep.json"); },
-              ThrowsMessage<DataError>(AllOf(HasSubstr("deep.json: "), HasSubstr("nests deeper"))));
-  expect_refused(json::array(), "the file", "an object is expected");
-  expect_refused(json::object(), "model", "BPE is expected");
+              ThrowsMessage<DataError>(AllOf(HasSubstr("deep.json: "), HasSubstr("nested deeper"))));
+  expect_refused(json::array(), "the file", "expected an object");
+  expect_refused(json::object(), "model", "expected a model of type BPE");
 }
 
 TEST(TokenizerFile, OtherModels) {
@@ -53,7 +53,7 @@ TEST(TokenizerFile, OtherModels) {
   expect_refused(with("/model/type", "Unigram"), "model.type", "\"Unigram\"");
   expect_refused(with("/pre_tokenizer", nullptr), "pre_tokenizer", "null");
   expect_refused(with("/pre_tokenizer/type", "Metaspace"), "pre_tokenizer", "Metaspace");
-  expect_refused(with("/decoder", nullptr), "decoder", "ByteLevel is expected");
+  expect_refused(with("/decoder", nullptr), "decoder", "expected ByteLevel");
   expect_refused(with("/decoder/type", "WordPiece"), "decoder.type", "WordPiece");
 }
 
@@ -62,7 +62,7 @@ TEST(TokenizerFile, VocabulariesThatDoNotHold) {
   json& vocab = file["model"]["vocab"];
   const json good = vocab;
   vocab = json::object();
-  expect_refused(file, "model.vocab", "tokens and their ids");
+  expect_refused(file, "model.vocab", "tokens and ids");
   for (const json& id :
        {json(340), json(std::int64_t{1} << 31), json(18446744073709551615U), json(-1), json(1.0), json("1"), json()}) {
     vocab = good;
@@ -87,10 +87,10 @@ TEST(TokenizerFile, VocabulariesThatDoNotHold) {
 TEST(TokenizerFile, MergesThatAreNone) {
   expect_refused(with("/model/merges/3", "t nothing"), "model.merges[3]", "no token 'nothing'");
   for (const json& merge : {json("t"), json("t h e"), json({"t"}), json({"t", "h", "e"}), json(3)}) {
-    expect_refused(with("/model/merges/3", merge), "model.merges[3]", "two tokens are expected");
+    expect_refused(with("/model/merges/3", merge), "model.merges[3]", "expected two tokens");
   }
-  expect_refused(with("/model/merges/3", {1, 2}), "model.merges[3][0]", "a text is expected");
-  expect_refused(with("/model/merges", nullptr), "model.merges", "a list is expected");
+  expect_refused(with("/model/merges/3", {1, 2}), "model.merges[3][0]", "expected a string");
+  expect_refused(with("/model/merges", nullptr), "model.merges", "expected a list");
 }
 
 TEST(TokenizerFile, MembersThatWouldChangeIds) {
@@ -98,11 +98,11 @@ TEST(TokenizerFile, MembersThatWouldChangeIds) {
   expect_refused(with("/model/continuing_subword_prefix", "##"), "model.continuing_subword_prefix", "##");
   expect_refused(with("/model/end_of_word_suffix", "</w>"), "model.end_of_word_suffix", "</w>");
   expect_refused(with("/model/ignore_merges", 1), "model.ignore_merges", "true or false");
-  expect_refused(with("/model/novel", 1), "model.novel", "not understood");
-  expect_refused(with("/novel", 1), "novel", "not understood");
+  expect_refused(with("/model/novel", 1), "model.novel", "not supported");
+  expect_refused(with("/novel", 1), "novel", "not supported");
   expect_refused(with("/version", "2.0"), "version", "2.0");
-  expect_refused(with("/truncation", {{"max_length", 8}}), "truncation", "never cut");
-  expect_refused(with("/padding", {{"pad_id", 0}}), "padding", "never filled");
+  expect_refused(with("/truncation", {{"max_length", 8}}), "truncation", "never truncated");
+  expect_refused(with("/padding", {{"pad_id", 0}}), "padding", "never padded");
   expect_refused(with("/normalizer", {{"type", "NFC"}}), "normalizer", "NFC");
   const json adds = {{"type", "TemplateProcessing"}, {"single", json::array()}};
   expect_refused(with("/post_processor", adds), "post_processor", "post_processor to null");
@@ -125,10 +125,10 @@ TEST(TokenizerFile, WaysOfCuttingThatAreNotKnown) {
   };
   expect_refused(changed("behavior", "MergedWithNext"), first + ".behavior", "MergedWithNext");
   expect_refused(changed("invert", nullptr), first + ".invert", "true or false");
-  expect_refused(changed("pattern", {{"Regex", "(a"}}), first + ".pattern", "no regular expression");
+  expect_refused(changed("pattern", {{"Regex", "(a"}}), first + ".pattern", "not a regular expression");
   expect_refused(changed("pattern", {{"Regex", "a"}, {"String", "a"}}), first + ".pattern", "either");
-  expect_refused(changed("pattern", "a"), first + ".pattern", "object is expected");
-  expect_refused(changed("limit", 3), first + ".limit", "not understood");
+  expect_refused(changed("pattern", "a"), first + ".pattern", "expected an object");
+  expect_refused(changed("limit", 3), first + ".limit", "not supported");
   expect_refused(sequence({{"type", "Whitespace"}}), first, "Whitespace");
   expect_refused(sequence({{"type", "ByteLevel"}, {"add_prefix_space", false}}), "pre_tokenizer.pretokenizers[1]",
                  "must be the last");
@@ -148,11 +148,11 @@ TEST(TokenizerFile, AddedTokensThatDoNotFit) {
   EXPECT_EQ(read_bpe(added("id", 340), "my.json").tokens.size(), 341U);
   expect_refused(added("id", 341), "added_tokens[1].id", "must have the id 340");  // a hole
   expect_refused(added("id", std::int64_t{1} << 31), "added_tokens[1].id", "2147483648");
-  expect_refused(added("content", "the"), "added_tokens[1].id", "model.vocab says so");
-  expect_refused(added("content", "<|end|>"), "added_tokens[1].content", "there twice");
+  expect_refused(added("content", "the"), "added_tokens[1].id", "that is its id in model.vocab");
+  expect_refused(added("content", "<|end|>"), "added_tokens[1].content", "repeated");
   expect_refused(added("content", ""), "added_tokens[1].content", "empty");
   for (const char* key : {"single_word", "lstrip", "rstrip"}) {
-    expect_refused(added(key, true), std::string("added_tokens[1].") + key, "not understood");
+    expect_refused(added(key, true), std::string("added_tokens[1].") + key, "not supported");
   }
   expect_refused(added("normalized", nullptr), "added_tokens[1].normalized", "true or false");
 }

@@ -59,7 +59,7 @@ TEST_F(DataBenchTest, MeasuresEveryWay) {
   EXPECT_EQ(json["batch"], 8);
   const std::string text = data_bench_text(bench);
   EXPECT_THAT(text, HasSubstr("PNG decode"));
-  EXPECT_THAT(text, HasSubstr("has to wait for data on this machine"));
+  EXPECT_THAT(text, HasSubstr("waits for data on this machine"));
 }
 
 TEST_F(DataBenchTest, MeasuresTheThreadsThatAreAskedFor) {

@@ -41,7 +41,7 @@ TEST(AccumulationAccuracy, OneFigureASeedForEveryScheduleOfBothNetworks) {
                                                 "resnet34-slim-no-norm 16 x 1"));
   // Without batch norm the two parts of a batch add up to it: the same steps, but for rounding.
   EXPECT_NEAR(results[3].accuracy[0], results[4].accuracy[0], 0.1);
-  EXPECT_THAT(said.front(), ::testing::HasSubstr("6 trainings of 1 epochs of 64 images, about"));
+  EXPECT_THAT(said.front(), ::testing::HasSubstr("6 trainings, 1 epochs each, 64 images, about"));
 }
 
 TEST(AccumulationAccuracy, NeedsABatchOfImages) {

@@ -112,7 +112,7 @@ TEST(TipsReport, TextFitsATerminalAndJsonHoldsTheSame) {
     EXPECT_LE(line.size(), 100U) << line;
   }
   EXPECT_EQ(accuracy_text(table.accuracies),
-            "\naccuracy by schedule, one figure a seed\n  resnet34-slim          16 x 2    51.2 %  49.8 %  50.0 %\n");
+            "\naccuracy by schedule, one value per seed\n  resnet34-slim          16 x 2    51.2 %  49.8 %  50.0 %\n");
   const auto json = nlohmann::json::parse(tips_json(table));
   EXPECT_EQ(json["format"], 1);
   const auto& cell = json["tips"][0]["cells"][0];

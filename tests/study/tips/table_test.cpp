@@ -132,7 +132,7 @@ TEST(TipsTable, ACellThatTookLongerLeavesLessToTheOthersAndTheEndIsKept) {
   time.asked.clear();
   const TipsTable table = measure_tips(tips, time.options(3));  // over by more than half after the first
   EXPECT_EQ(time.asked, (std::vector<double>{0}));
-  EXPECT_THAT(table.cells.at(1).note, HasSubstr("no time was left"));
+  EXPECT_THAT(table.cells.at(1).note, HasSubstr("no time left"));
 }
 
 TEST(TipsTable, ARowThatIsFarSlowerTakesNoTimeFromTheOthers) {
@@ -201,7 +201,7 @@ TEST(TipsTable, CpuTimeIsThatOfOneThread) {
   };
   const TipsTable table = measure_tips(tips, options);
   EXPECT_EQ(table.intra_op, 1);
-  EXPECT_EQ(table.cells.at(1).note, "needs the time on the wall");
+  EXPECT_EQ(table.cells.at(1).note, "needs wall time");
   options.intra_op = 2;
   EXPECT_THROW((void)measure_tips(tips, options), ConfigError);
   EXPECT_EQ(device_asked({.cpu_time = true, .device = "auto"}), "cpu");
@@ -214,7 +214,7 @@ TEST(TipsTable, WhereTheClockStandsStillNothingIsSaid) {
   time.ratio = ratio_of(std::vector<double>{1, 1, 0, 1, 1, 1, 1}, std::vector<double>(7, 1));
   const std::vector<Tip> tips{fake("a", {"cnn"})};
   const TipsTable table = measure_tips(tips, time.options(1));
-  EXPECT_THAT(tips_text(table), HasSubstr("not measured: the clock saw no time pass"));
+  EXPECT_THAT(tips_text(table), HasSubstr("not measured: too short for the clock"));
   EXPECT_FALSE(nlohmann::json::parse(tips_json(table))["tips"][0]["cells"][0].contains("ratio"));
 }
 
@@ -232,7 +232,7 @@ TEST(TipsTable, StoppingKeepsWhatWasMeasured) {
   const TipsTable table = measure_tips(tips, options);
   EXPECT_TRUE(table.stopped);
   EXPECT_EQ(text_of(table.cells.at(0).word), "helps");
-  EXPECT_THAT(table.cells.at(1).note, HasSubstr("before there were enough pairs"));
+  EXPECT_THAT(table.cells.at(1).note, HasSubstr("before enough pairs were measured"));
   EXPECT_THAT(table.cells.at(2).note, HasSubstr("stopped before"));
   EXPECT_THAT(tips_text(table), HasSubstr("Stopped before its end"));
 }
@@ -249,7 +249,7 @@ TEST(TipsTable, NamesAreChosenAndUnknownOnesMeetTheNearest) {
     (void)measure_tips(tips, options);
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no model \"uner\"; did you mean \"unet\"?"));
+    EXPECT_THAT(error.what(), HasSubstr("unknown model \"uner\"; did you mean \"unet\"?"));
   }
   options.models = {};
   options.tips = {"chanel-last"};
@@ -257,7 +257,7 @@ TEST(TipsTable, NamesAreChosenAndUnknownOnesMeetTheNearest) {
     (void)measure_tips(tips, options);
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no tip \"chanel-last\"; did you mean \"channels-last\"?"));
+    EXPECT_THAT(error.what(), HasSubstr("unknown tip \"chanel-last\"; did you mean \"channels-last\"?"));
   }
 }
 
@@ -268,13 +268,13 @@ TEST(TipsTable, TipsAndModelsThatDoNotMeetAreRefused) {
   options.models = {"cnn"};
   EXPECT_EQ(measure_tips(tips, options).cells.size(), 1U);
   options.tips = {"fused-attention", "other"};  // one of them does
-  EXPECT_EQ(measure_tips(tips, options).cells.at(0).note, "it is about bert, gpt");
+  EXPECT_EQ(measure_tips(tips, options).cells.at(0).note, "applies to bert, gpt");
   options.tips = {"fused-attention"};
   try {
     (void)measure_tips(tips, options);
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("nothing to measure on cnn: fused-attention is about bert, gpt"));
+    EXPECT_THAT(error.what(), HasSubstr("no selected tip applies to cnn: fused-attention applies to bert, gpt"));
   }
 }
 

@@ -11,7 +11,7 @@ constexpr std::uint32_t kOrientationTag = 0x0112;
 constexpr std::uint32_t kShort = 3;          // field type: 16 bits
 constexpr std::size_t kDirectoryEntry = 12;  // bytes
 
-// Whole numbers of a TIFF block in its own byte order; 0 beyond its end.
+// Integers of a TIFF block in its byte order; 0 beyond its end.
 struct Tiff {
   Bytes bytes;
   bool little = false;
@@ -29,9 +29,9 @@ struct Tiff {
   }
 };
 
-// How the upright image is read out of the stored one.
+// How to read the upright image from the stored one.
 struct Turn {
-  bool swapped;  // its rows are columns there
+  bool swapped;  // rows of the upright image are columns of the stored one
   bool from_right, from_bottom;
 };
 
@@ -66,7 +66,7 @@ void turn_upright(augment::ImageView from, int orientation, augment::Image& to) 
   const Turn turn = turn_of(orientation);
   to.reshape(turn.swapped ? from.height : from.width, turn.swapped ? from.width : from.height, from.channels,
              augment::kSlack);
-  // Where in `from` the upright image's first pixel lies, and the way from there along its rows and columns.
+  // The place of the first upright pixel in `from`, and the steps from there along rows and columns.
   const std::uint8_t* start = from.row(turn.from_bottom ? from.height - 1 : 0) +
                               static_cast<std::ptrdiff_t>(turn.from_right ? from.width - 1 : 0) * from.channels;
   const std::ptrdiff_t along_x = turn.from_right ? -from.channels : from.channels;

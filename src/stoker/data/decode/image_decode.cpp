@@ -39,12 +39,11 @@ constexpr std::array kSignatures = {
 // One of kReadable; DataError for everything else.
 std::string_view readable_format(Bytes file, std::string_view name) {
   if (file.empty()) {
-    fail<DataError>("data.decode", "{}: is empty (0 bytes); an image is expected, {}", name,
-                    fmt::join(kReadable, ", "));
+    fail<DataError>("data.decode", "{}: is empty (0 bytes); expected an image: {}", name, fmt::join(kReadable, ", "));
   }
   const std::string_view format = image_format(file);
   if (format.empty()) {
-    fail<DataError>("data.decode", "{}: is no image (it begins with \"{}\"); one of {} is expected", name,
+    fail<DataError>("data.decode", "{}: is not an image (it begins with \"{}\"); expected {}", name,
                     printable(as_text(file.first(std::min<std::size_t>(file.size(), 12)))), fmt::join(kReadable, ", "));
   }
   if (std::ranges::find(kReadable, format) == kReadable.end()) {
@@ -82,8 +81,8 @@ void check_image_size(std::int64_t width, std::int64_t height, const DecodeLimit
     fail<DataError>("data.decode", "{}: the header says {} x {} pixels", name, width, height);
   }
   if (width > limits.max_side || height > limits.max_side || width * height > limits.max_pixels) {
-    fail<DataError>("data.decode", "{}: the header says {} x {} pixels; the limit is {} pixels, {} a side", name, width,
-                    height, limits.max_pixels, limits.max_side);
+    fail<DataError>("data.decode", "{}: the header says {} x {} pixels; the limit is {} pixels, {} per side", name,
+                    width, height, limits.max_pixels, limits.max_side);
   }
 }
 
@@ -104,7 +103,7 @@ ImageInfo probe_image(Bytes file, const DecodeLimits& limits, std::string_view n
 
 ImageDecoder::Size ImageDecoder::open(Bytes file, int channels, const DecodeLimits& limits, std::string_view name) {
   if (channels != 1 && channels != 3) {
-    fail<ConfigError>("data.decode", "images have 1 or 3 channels, got {}", channels);
+    fail<ConfigError>("data.decode", "channels must be 1 or 3, got {}", channels);
   }
   channels_ = channels;
   limits_ = limits;
@@ -124,8 +123,8 @@ ImageDecoder::Size ImageDecoder::open(Bytes file, int channels, const DecodeLimi
   return size_;
 }
 
-// A side that does not divide is rounded up at its end as stored, which of a turned image may be its beginning:
-// then places in the shrunk image would not be those of the whole one, divided.
+// A side that is not divisible is rounded up at the end of the stored image, which may be the start of the rotated
+// image. Then positions in the shrunk image would not be positions of the whole image, divided.
 int ImageDecoder::most_shrink() const {
   int shrink = format_ == kJpeg ? 8 : 1;
   while (stored_.orientation != 1 && (stored_.width % shrink != 0 || stored_.height % shrink != 0)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libjpeg reports errors by a callback that must not return, so it leaves by longjmp. Every frame that such a jump can
-// skip is either C or a step_...() function below, and those have no object with a destructor; what needs one lives in
+// libjpeg reports errors through a callback that must not return, so the callback uses longjmp. Every frame that such a
+// jump can skip is either C or a step_...() function below without objects that have a destructor. Such objects are in
 // JpegDecoder::Reader, which the caller owns.
 #include "stoker/data/decode/jpeg_decode.h"
 
@@ -18,16 +18,16 @@
 namespace stoker::data {
 namespace {
 
-// Pixels on either side of what is wanted: upsampled colours are made of their neighbours, so that the pixels at the
-// edge of what is decoded differ from those of the whole image.
+// Extra pixels on each side of the region: upsampling uses neighbouring pixels, so pixels at the edge of the decoded
+// part differ from the pixels of the whole image.
 constexpr int kMargin = 2;
-// libjpeg-turbo seems to write rows that begin at multiples of 32 bytes past the cache, from where the resize reads
-// them again.
+// libjpeg-turbo seems to bypass the cache for rows that begin at multiples of 32 bytes, but the resize reads them
+// again.
 constexpr std::size_t kRowUnit = 32, kRowOffset = 16;
 
 }  // namespace
 
-// Everything that a jump must not skip.
+// Everything that a longjmp must not skip.
 struct JpegDecoder::Reader {
   Reader();
   ~Reader() { jpeg_destroy_decompress(&info); }
@@ -42,13 +42,13 @@ struct JpegDecoder::Reader {
   Bytes file;
   int max_scans = 0;
   bool strict = true;
-  bool only_warned = false;        // by what message says
-  augment::Region region;          // wanted
-  JDIMENSION left = 0, width = 0;  // of what is decoded
+  bool only_warned = false;        // message is only a warning
+  augment::Region region;          // requested
+  JDIMENSION left = 0, width = 0;  // of the decoded part
   std::uint8_t* rows = nullptr;    // of region, `width` pixels each
   std::size_t stride = 0;          // bytes
   std::vector<std::uint8_t> cmyk;  // one row
-  bool needs_all = false;          // nothing left of the region, right of it or above may be left out
+  bool needs_all = false;          // no part to the left, to the right or above the region may be skipped
 };
 
 namespace {
@@ -66,7 +66,7 @@ JpegReader& reader_of(j_common_ptr info) { return *static_cast<JpegReader*>(info
 
 [[noreturn]] void on_error(j_common_ptr info) { give_up(info, false); }
 
-// Remarks about bytes that do no harm to the pixels; every other warning means that pixels are made up.
+// Warnings that do not affect pixels; every other warning means that pixels are guessed.
 bool is_harmless(int code) {
   return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR ||
          code == JWRN_BOGUS_PROGRESSION || code == JWRN_TOO_MUCH_DATA;
@@ -74,7 +74,7 @@ bool is_harmless(int code) {
 
 void on_message(j_common_ptr info, int level) {
   if (level >= 0) {
-    return;  // a trace
+    return;  // trace message
   }
   ++info->err->num_warnings;
   if (reader_of(info).strict && !is_harmless(info->err->msg_code)) {
@@ -91,7 +91,7 @@ void on_progress(j_common_ptr info) {
   }
 }
 
-// True if step came to its end, false if libjpeg gave up on the way; message then says why.
+// True if step finished, false if libjpeg failed; message then has the reason.
 bool guarded(JpegReader& reader, void (*step)(JpegReader&)) {
   if (setjmp(reader.escape) != 0) {
     return false;
@@ -101,27 +101,25 @@ bool guarded(JpegReader& reader, void (*step)(JpegReader&)) {
 }
 
 void step_header(JpegReader& reader) {
-  // Anew: an aborted one keeps its tables, and an image that lacks its own would be decoded by those of the one
-  // before.
+  // A new one for each image: an aborted one keeps its tables, and an image without tables would be decoded with the
+  // tables of the previous image.
   jpeg_destroy_decompress(&reader.info);
-  jpeg_create_decompress(&reader.info);  // clears the struct but for err and client_data
+  jpeg_create_decompress(&reader.info);  // clears the struct except err and client_data
   jpeg_mem_src(&reader.info, reinterpret_cast<const unsigned char*>(reader.file.data()),
                static_cast<unsigned long>(reader.file.size()));
   jpeg_save_markers(&reader.info, JPEG_APP0 + 1, 0xFFFF);  // EXIF
   jpeg_read_header(&reader.info, TRUE);
 }
 
-// Whether pixels depend on what a crop or a skip leaves out. libjpeg makes up what the scans of a progressive image
-// lack from the blocks around; and where colours are sampled by other steps than 1 and 2, it does not skip rows
-// exactly.
+// Whether pixels depend on parts that a crop or a skip leaves out. libjpeg smooths missing scans of a progressive image
+// from neighbouring blocks; and it does not skip rows exactly if colours are sampled with factors other than 1 and 2.
 bool needs_all(const jpeg_decompress_struct& info) {
   for (int component = 0; component < info.num_components; ++component) {
     const jpeg_component_info& facts = info.comp_info[component];
     if (facts.h_samp_factor > 2 || facts.v_samp_factor > 2) {
       return true;
     }
-    const int* missing =
-        info.coef_bits == nullptr ? nullptr : info.coef_bits[component];  // of each coefficient; -1: all
+    const int* missing = info.coef_bits == nullptr ? nullptr : info.coef_bits[component];  // per coefficient; -1: all
     if (missing != nullptr && std::any_of(missing, missing + DCTSIZE2, [](int bits) { return bits != 0; })) {
       return true;
     }
@@ -142,11 +140,11 @@ void step_start(JpegReader& reader) {
     reader.left = 0;
     reader.width = reader.info.output_width;
   } else if (right - left < all) {
-    jpeg_crop_scanline(&reader.info, &reader.left, &reader.width);  // moves left to where a block begins
+    jpeg_crop_scanline(&reader.info, &reader.left, &reader.width);  // moves left to the start of a block
   }
 }
 
-// Row pixels of Adobe's inverted CMYK to RGB as Pillow's Convert.c does it: nk - MULDIV255(c, nk).
+// Converts a row of Adobe's inverted CMYK to RGB as in Pillow's Convert.c: nk - MULDIV255(c, nk).
 void cmyk_to_rgb(const std::uint8_t* cmyk, int width, std::uint8_t* rgb) {
   for (int x = 0; x < width; ++x, cmyk += 4) {
     const int light = cmyk[3];  // 255 - black

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// As in jpeg_decode.cpp, libjpeg leaves by longjmp, so that no frame that it can skip has an object with a destructor.
+// As in jpeg_decode.cpp, libjpeg errors use longjmp, so no frame that it can skip has an object with a destructor.
 #include "stoker/data/decode/jpeg_encode.h"
 
 #include <csetjmp>
@@ -13,7 +13,7 @@
 namespace stoker::data {
 namespace {
 
-// Everything that a jump must not skip.
+// Everything that a longjmp must not skip.
 struct Writer {
   Writer() {
     info.err = jpeg_std_error(&errors);
@@ -36,7 +36,7 @@ struct Writer {
   jpeg_error_mgr errors{};
   std::jmp_buf escape{};
   char message[JMSG_LENGTH_MAX] = {};
-  unsigned char* bytes = nullptr;  // malloc's, by libjpeg
+  unsigned char* bytes = nullptr;  // allocated by libjpeg with malloc
   unsigned long size = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image as JPEG bytes, for pages with many small ones. Used by study. Thread-safe: no state.
+// Encodes an image as JPEG, for pages with many small images. Used by study. Thread-safe: no state.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace stoker::data {
 
-// Grey or RGB, 8 bits, baseline. quality: libjpeg's, 1 ... 100. Error if the encoder refuses, which it does for an
-// empty image and one with a side beyond 65,500 pixels.
+// Grey or RGB, 8 bits, baseline. quality: 1 ... 100, as in libjpeg. Error if the encoder fails, for example for an
+// empty image or a side of more than 65,500 pixels.
 [[nodiscard]] std::vector<std::byte> encode_jpeg(const augment::ImageView& image, int quality);
 
 }  // namespace stoker::data

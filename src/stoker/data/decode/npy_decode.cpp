@@ -13,18 +13,18 @@ namespace stoker::data {
 namespace {
 
 constexpr std::size_t kMagic = 6;            // bytes of "\x93NUMPY"
-constexpr std::size_t kMostHeader = 4096;    // bytes; an image's takes about 118
-constexpr int kMostAxes = 32;                // NumPy's own bound
+constexpr std::size_t kMostHeader = 4096;    // bytes; the header of an image has about 118
+constexpr int kMostAxes = 32;                // the limit of NumPy
 constexpr std::int64_t kMostSide = 1 << 30;  // so that bytes fit into 64 bits
 
-// What the header says, a dictionary in Python's spelling.
+// Content of the header, a Python dictionary literal.
 struct Header {
   std::optional<std::string> type;
   std::optional<bool> fortran;
   std::optional<std::vector<std::int64_t>> shape;
 };
 
-// Reads {'descr': '|u1', 'fortran_order': False, 'shape': (28, 28), }. Every read is false for anything else.
+// Reads {'descr': '|u1', 'fortran_order': False, 'shape': (28, 28), }. Returns false for anything else.
 class Parser {
  public:
   explicit Parser(std::string_view text) : rest_(text) {}
@@ -43,7 +43,7 @@ class Parser {
   }
 
  private:
-  char next() {  // the next character that is no space; '\0' at the end
+  char next() {  // the next character that is not a space; '\0' at the end
     const std::size_t at = rest_.find_first_not_of(" \n");
     rest_.remove_prefix(at == std::string_view::npos ? rest_.size() : at);
     return rest_.empty() ? '\0' : rest_.front();
@@ -98,7 +98,7 @@ class Parser {
   }
   bool value(std::string_view key, Header& header) {
     if (key == "descr" && !header.type) {
-      return quoted(header.type.emplace());  // a list of fields is no image
+      return quoted(header.type.emplace());  // a list of fields is not an image
     }
     if (key == "fortran_order" && !header.fortran) {
       header.fortran = word("True");
@@ -114,36 +114,36 @@ class Parser {
   fail<DataError>("data.npy", "{}: damaged or unsupported .npy: {}", name, why);
 }
 
-// The header's text, and where the values begin.
+// The text of the header, and the start of the values.
 std::pair<std::string_view, std::size_t> header_text(Bytes file, std::string_view name) {
   const auto byte = [&](std::size_t at) { return std::to_integer<std::size_t>(file[at]); };
   if (file.size() < kMagic + 6) {
-    fail_damaged(name, fmt::format("it has {} bytes, less than a header", file.size()));
+    fail_damaged(name, fmt::format("it has only {} bytes, less than a header", file.size()));
   }
   const std::size_t version = byte(kMagic);
   if (version < 1 || version > 3) {
-    fail_damaged(name, fmt::format("its version is {}, not 1, 2 or 3", version));
+    fail_damaged(name, fmt::format("the version is {}, not 1, 2 or 3", version));
   }
   const std::size_t start = kMagic + (version == 1 ? 4 : 6);
   const std::size_t low = byte(kMagic + 2) | byte(kMagic + 3) << 8;
   const std::size_t length = version == 1 ? low : low | byte(kMagic + 4) << 16 | byte(kMagic + 5) << 24;
   if (length > kMostHeader || length > file.size() - start) {
-    fail_damaged(name, fmt::format("its header claims {} bytes", length));
+    fail_damaged(name, fmt::format("the header claims {} bytes", length));
   }
   return {as_text(file.subspan(start, length)), start + length};
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
-// Sets the kind of the values.
+// Sets the type of the values.
 void read_type(const std::string& type, NpyImage& image, std::string_view name) {
   if (type == "|u1" || type == "u1" || type == "<u1" || type == ">u1") {
     return;
   }
   if (type != "<u2" && type != ">u2") {
     fail<DataError>("data.npy",
-                    "{}: its values are of type {}; save whole numbers of 8 bits, as (255 * x).round()"
-                    ".astype(numpy.uint8) makes them of 0 ... 1",
+                    "{}: the values have type {}; save 8-bit integers, for values in 0 ... 1 with (255 * x).round()"
+                    ".astype(numpy.uint8)",
                     name, printable(type));
   }
   image.value_bytes = 2;
@@ -152,23 +152,23 @@ void read_type(const std::string& type, NpyImage& image, std::string_view name) 
 
 bool is_channels(std::int64_t size) { return size == 1 || size == 3 || size == 4; }
 
-// Sets the image's size.
+// Sets the size of the image.
 void read_shape(const std::vector<std::int64_t>& shape, NpyImage& image, std::string_view name) {
   const std::size_t axes = shape.size();
   const bool grey = axes == 2;
   if (axes == 3 && !is_channels(shape[2]) && is_channels(shape[0])) {
-    fail<DataError>("data.npy", "{}: its shape is {}, channels first; save x.transpose(1, 2, 0).copy()", name,
+    fail<DataError>("data.npy", "{}: the shape is {}, channels first; save x.transpose(1, 2, 0).copy()", name,
                     shape_text(shape));
   }
   if (!grey && (axes != 3 || !is_channels(shape[2]))) {
     fail<DataError>("data.npy",
-                    "{}: its shape is {}; [height, width] or [height, width, 1, 3 or 4] is expected, one image a"
+                    "{}: the shape is {}; expected [height, width] or [height, width, 1, 3 or 4], one image per"
                     " file",
                     name, shape_text(shape));
   }
   for (std::size_t i = 0; i < 2; ++i) {
     if (shape[i] > kMostSide) {
-      fail<DataError>("data.npy", "{}: its shape is {}, beyond any image", name, shape_text(shape));
+      fail<DataError>("data.npy", "{}: the shape is {}, too large for an image", name, shape_text(shape));
     }
   }
   image.stored.height = static_cast<int>(shape[0]);
@@ -182,20 +182,20 @@ NpyImage open_npy(Bytes file, std::string_view name) {
   const auto [text, start] = header_text(file, name);
   Header header;
   if (!Parser(text).read(header) || !header.type || !header.fortran || !header.shape) {
-    fail_damaged(name, fmt::format("its header is \"{}\"", printable(text.substr(0, 200))));
+    fail_damaged(name, fmt::format("the header is \"{}\"", printable(text.substr(0, 200))));
   }
   NpyImage image;
   read_type(*header.type, image, name);
   read_shape(*header.shape, image, name);
   if (*header.fortran) {
-    fail<DataError>("data.npy", "{}: is in Fortran's order; save numpy.ascontiguousarray(x)", name);
+    fail<DataError>("data.npy", "{}: is in Fortran order; save numpy.ascontiguousarray(x)", name);
   }
   image.values = file.subspan(start);
   const std::uint64_t expected = static_cast<std::uint64_t>(image.stored.width) *
                                  static_cast<std::uint64_t>(image.stored.height) *
                                  static_cast<std::uint64_t>(image.stored.channels * image.value_bytes);
   if (image.values.size() != expected) {
-    fail<DataError>("data.npy", "{}: has {} bytes of values, its shape {} needs {}", name, image.values.size(),
+    fail<DataError>("data.npy", "{}: has {} bytes of values, but the shape {} needs {}", name, image.values.size(),
                     shape_text(*header.shape), expected);
   }
   return image;

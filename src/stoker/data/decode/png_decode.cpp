@@ -11,9 +11,9 @@
 namespace stoker::data {
 namespace {
 
-// Chunks that are no pixels (profiles, texts) may be compressed and claim to be huge.
-constexpr std::size_t kMaxChunk = std::size_t{16} << 20;   // bytes of one
-constexpr std::size_t kMaxChunks = std::size_t{64} << 20;  // bytes of all
+// Chunks other than pixels (profiles, texts) may be compressed and claim to be huge.
+constexpr std::size_t kMaxChunk = std::size_t{16} << 20;   // bytes per chunk
+constexpr std::size_t kMaxChunks = std::size_t{64} << 20;  // bytes of all chunks
 
 struct FreeContext {
   void operator()(spng_ctx* context) const { spng_ctx_free(context); }
@@ -32,7 +32,7 @@ int channels_of(int colour_type) {
     case SPNG_COLOR_TYPE_GRAYSCALE: return 1;
     case SPNG_COLOR_TYPE_GRAYSCALE_ALPHA: return 2;
     case SPNG_COLOR_TYPE_TRUECOLOR_ALPHA: return 4;
-    default: return 3;  // colours, or a palette of them
+    default: return 3;  // colours or a palette
   }
 }
 
@@ -47,7 +47,7 @@ OpenPng open(Bytes file, const DecodeLimits& limits, std::string_view name) {
   if (!png.context) {
     throw std::bad_alloc();
   }
-  // A wrong checksum in a text or a profile does no harm to the pixels.
+  // A wrong checksum in a text or a profile does not affect pixels.
   spng_set_crc_action(png.context.get(), limits.strict ? SPNG_CRC_ERROR : SPNG_CRC_USE, SPNG_CRC_DISCARD);
   spng_set_chunk_limits(png.context.get(), kMaxChunk, kMaxChunks);
   require(spng_set_png_buffer(png.context.get(), file.data(), file.size()), name);
@@ -58,7 +58,7 @@ OpenPng open(Bytes file, const DecodeLimits& limits, std::string_view name) {
   return png;
 }
 
-// By what was read so far, unless there is none or what was read last is damaged.
+// The orientation read so far, unless there is none or the last chunk is damaged.
 int orientation_of(spng_ctx* context, int otherwise = 1) {
   spng_exif exif{};
   if (spng_get_exif(context, &exif) != 0) {
@@ -78,7 +78,7 @@ StoredImage png_header(Bytes file, const DecodeLimits& limits, std::string_view 
 StoredImage png_decode(Bytes file, int channels, const DecodeLimits& limits, augment::Image& out,
                        std::string_view name) {
   OpenPng png = open(file, limits, name);
-  // libspng writes one grey channel only from at most 8 bits of pure grey.
+  // libspng gives one grey channel only for pure grey with at most 8 bits.
   const bool plain_grey = png.stored.channels == 1 && png.header.bit_depth <= 8;
   const bool one = channels == 1 && plain_grey;
   spng_exif before{};
@@ -90,7 +90,7 @@ StoredImage png_decode(Bytes file, int channels, const DecodeLimits& limits, aug
   require(
       spng_decode_image(png.context.get(), out.pixels.data(), out.pixels.size(), one ? SPNG_FMT_G8 : SPNG_FMT_RGB8, 0),
       name);
-  // EXIF may come after the pixels; damage there is no concern of ours, strict or not.
+  // EXIF may follow the pixels; damage there is ignored, strict or not.
   spng_set_crc_action(png.context.get(), SPNG_CRC_USE, SPNG_CRC_DISCARD);
   spng_decode_chunks(png.context.get());
   png.stored.orientation = orientation_of(png.context.get(), png.stored.orientation);

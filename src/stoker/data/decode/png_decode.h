@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNG by libspng. Used by image_decode alone, which documents the behaviour. Thread-safe: no state.
+// Decodes PNG with libspng. Used only by image_decode, which documents the behaviour. Thread-safe: no state.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@
 namespace stoker::data {
 
 [[nodiscard]] StoredImage png_header(Bytes file, const DecodeLimits& limits, std::string_view name);
-// As stored, in 1 or 3 channels (a colour image comes in 3 even if 1 was asked for); the caller does the rest.
+// The stored image with 1 or 3 channels (3 for a colour image even if 1 is requested); the caller converts it.
 StoredImage png_decode(Bytes file, int channels, const DecodeLimits& limits, augment::Image& out,
                        std::string_view name);
 

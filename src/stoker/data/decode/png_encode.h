@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image as PNG bytes, for reports. Used by tasks. Thread-safe: no state.
+// Encodes an image as PNG, for reports. Used by tasks. Thread-safe: no state.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace stoker::data {
 
-// Grey or RGB, 8 bits. Error if the encoder refuses, which it does for an empty image.
+// Grey or RGB, 8 bits. Error if the encoder fails, for example for an empty image.
 [[nodiscard]] std::vector<std::byte> encode_png(const augment::ImageView& image);
 
 }  // namespace stoker::data

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the decoders of single formats tell image_decode of a file's header. Plain values.
+// Header information that the decoders of single formats give to image_decode. Plain values.
 #pragma once
 
 namespace stoker::data {
 
-// Before orientation is carried out.
+// Before the orientation is applied.
 struct StoredImage {
   int width = 0;
   int height = 0;

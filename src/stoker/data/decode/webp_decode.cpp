@@ -14,10 +14,10 @@
 namespace stoker::data {
 namespace {
 
-// Pixels on either side of what is wanted: upsampled colours are made of their neighbours, so that the pixels at the
-// edge of what is decoded differ from those of the whole image. Even, as libwebp's crop begins at even pixels.
+// Extra pixels on each side of the region: upsampling uses neighbouring pixels, so pixels at the edge of the decoded
+// part differ from the pixels of the whole image. Even, since libwebp crops at even pixels.
 constexpr int kMargin = 2;
-constexpr std::int64_t kLosslessBytes = 4, kAlphaBytes = 5;  // a pixel, kept for the whole frame
+constexpr std::int64_t kLosslessBytes = 4, kAlphaBytes = 5;  // per pixel, kept for the whole frame
 
 struct DeleteDemuxer {
   void operator()(WebPDemuxer* demuxer) const { WebPDemuxDelete(demuxer); }
@@ -32,24 +32,24 @@ const std::uint8_t* bytes_of(Bytes bytes) { return reinterpret_cast<const std::u
 
 std::string_view words_of(VP8StatusCode status) {
   switch (status) {
-    case VP8_STATUS_OUT_OF_MEMORY: return "more memory is needed than there is";
+    case VP8_STATUS_OUT_OF_MEMORY: return "not enough memory";
     case VP8_STATUS_UNSUPPORTED_FEATURE: return "unknown feature";
     case VP8_STATUS_SUSPENDED:
-    case VP8_STATUS_NOT_ENOUGH_DATA: return "the pixels end early";
-    default: return "the pixels are damaged";
+    case VP8_STATUS_NOT_ENOUGH_DATA: return "the pixel data is truncated";
+    default: return "the pixel data is damaged";
   }
 }
 
-// The chunks of a whole file.
+// The chunks of a complete file.
 Demuxer chunks_of(Bytes file, std::string_view name) {
   const WebPData data{bytes_of(file), file.size()};
   WebPDemuxState state = WEBP_DEMUX_PARSE_ERROR;
   Demuxer demuxer(WebPDemuxPartial(&data, &state));
   if (state == WEBP_DEMUX_PARSE_ERROR) {
-    fail_damaged(name, "its chunks contradict each other");
+    fail_damaged(name, "its chunks are inconsistent");
   }
   if (!demuxer || state != WEBP_DEMUX_DONE) {
-    fail_damaged(name, fmt::format("it ends early, after {} bytes", file.size()));
+    fail_damaged(name, fmt::format("it is truncated after {} bytes", file.size()));
   }
   return demuxer;
 }
@@ -60,7 +60,7 @@ int orientation_of(const WebPDemuxer* demuxer) {
     return 1;
   }
   Bytes data(reinterpret_cast<const std::byte*>(chunk.chunk.bytes), chunk.chunk.size);
-  constexpr std::string_view kPrefix("Exif\0\0", 6);  // JPEG's; some programs write it here, too
+  constexpr std::string_view kPrefix("Exif\0\0", 6);  // from JPEG; some programs also write it here
   if (as_text(data).starts_with(kPrefix)) {
     data = data.subspan(kPrefix.size());
   }
@@ -77,7 +77,7 @@ StoredImage WebpDecoder::open(Bytes file, std::string_view name) {
   height_ = static_cast<int>(WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_HEIGHT));
   WebPIterator frame{};
   if (WebPDemuxGetFrame(demuxer.get(), 1, &frame) == 0) {
-    fail_damaged(name, "it has no image");
+    fail_damaged(name, "it contains no image");
   }
   frame_ = {reinterpret_cast<const std::byte*>(frame.fragment.bytes), frame.fragment.size};  // within file
   place_ = {frame.x_offset, frame.y_offset, frame.width, frame.height};
@@ -95,7 +95,7 @@ StoredImage WebpDecoder::open(Bytes file, std::string_view name) {
 
 void WebpDecoder::check_memory(const DecodeLimits& limits, std::string_view name) const {
   if (memory_ > limits.max_memory) {
-    fail<DataError>("data.webp", "{}: {} x {} pixels take {} bytes of memory to decode, the limit is {}", name, width_,
+    fail<DataError>("data.webp", "{}: decoding {} x {} pixels needs {} bytes of memory; the limit is {}", name, width_,
                     height_, memory_, limits.max_memory);
   }
 }
@@ -105,7 +105,7 @@ augment::ImageView WebpDecoder::decode(const augment::Region& region, const Deco
   check_memory(limits, name);
   const bool covers = place_ == augment::Region{0, 0, width_, height_};
   augment::Region part{0, 0, width_, height_};
-  if (covers) {  // else the frame is drawn whole on a black canvas
+  if (covers) {  // otherwise the whole frame is drawn on a black canvas
     part.left = std::max(region.left - kMargin, 0) / 2 * 2;
     part.top = std::max(region.top - kMargin, 0) / 2 * 2;
     part.width = std::min(region.left + region.width + kMargin, width_) - part.left;
@@ -117,7 +117,8 @@ augment::ImageView WebpDecoder::decode(const augment::Region& region, const Deco
   std::size_t offset = 0;
   WebPDecoderConfig config;
   if (WebPInitDecoderConfig(&config) == 0) {
-    fail<DataError>("data.webp", "{}: the libwebp of this machine is not the one that Stoker was built with", name);
+    fail<DataError>("data.webp",
+                    "{}: libwebp on this machine has another version than Stoker was built with; rebuild Stoker", name);
   }
   if (covers) {
     config.options.use_cropping = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WebP by libwebp: the header first, then no more pixels than are wanted. Used by image_decode alone, which documents
-// the behaviour. One thread a decoder.
+// Decodes WebP with libwebp: first the header, then only the requested pixels. Used only by image_decode, which
+// documents the behaviour. One thread per decoder.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,22 @@ struct DecodeLimits;
 
 class WebpDecoder {
  public:
-  // Reads the header of a file, whose bytes must stay until decode(). Of an animation the first frame is the image,
-  // where it lies on its canvas, the rest of which is black: what Pillow shows. DataError with `name`, also for a file
-  // that ends early.
+  // Reads the header of a file. The bytes must stay until decode(). For an animation the image is the first frame at
+  // its place on a black canvas, as in Pillow. DataError with `name`, also for a truncated file.
   StoredImage open(Bytes file, std::string_view name);
-  // Decodes region of the image as stored, once after each open(), in 3 channels: what is transparent keeps its
-  // colours. The answer is the whole image, of which just that region may be read; it is good until the next call.
-  // The pixels are those that decoding the whole image gives.
+  // Decodes a region of the stored image with 3 channels; transparent pixels keep their colours. Once per open().
+  // Returns the whole image; only the region may be read; valid until the next call. The pixels equal a decode of the
+  // whole image.
   augment::ImageView decode(const augment::Region& region, const DecodeLimits& limits, std::string_view name);
 
  private:
   void check_memory(const DecodeLimits& limits, std::string_view name) const;
 
-  Bytes frame_;                       // of the file, what holds the pixels
+  Bytes frame_;                       // the part of the file with the pixels
   int width_ = 0, height_ = 0;        // of the image
-  augment::Region place_;             // of the frame in it
-  std::int64_t memory_ = 0;           // bytes that libwebp takes to decode it
-  std::vector<std::uint8_t> pixels_;  // only ever grows
+  augment::Region place_;             // of the frame in the image
+  std::int64_t memory_ = 0;           // bytes that libwebp needs to decode it
+  std::vector<std::uint8_t> pixels_;  // only grows
 };
 
 }  // namespace stoker::data

@@ -14,13 +14,13 @@
 namespace stoker::data {
 namespace {
 
-constexpr std::size_t kLooks = 16;  // notes that are read
-constexpr double kAgree = 0.75;     // of these
+constexpr std::size_t kLooks = 16;  // annotation files that are read
+constexpr double kAgree = 0.75;     // share of these that must match
 
-// Whether images lie in two folders at least whose names tell more than splits: these may be classes.
+// Whether images are in at least two folders with names other than splits; these may be classes.
 bool folders_tell_classes(const FolderScan& scan) {
   std::set<std::string> left;
-  std::string_view folder = "/";  // of the file before: files come sorted
+  std::string_view folder = "/";  // of the previous file; files are sorted
   for (const ScannedFile& file : scan.images) {
     if (folder_of(file.path) == folder) {
       continue;
@@ -44,7 +44,7 @@ std::vector<const ScannedFile*> notes_of(const FolderScan& scan, std::string_vie
   return notes;
 }
 
-// Those that are called as an image is.
+// Annotation files with the name of an image.
 std::vector<const ScannedFile*> called_as_images(const FolderScan& scan, std::vector<const ScannedFile*> notes) {
   if (notes.empty()) {
     return notes;
@@ -62,8 +62,8 @@ bool is_voc(const std::string& text) {
          text.find("<bndbox>") != std::string::npos;
 }
 
-// A line of "class x y width height" (perhaps a confidence), or of a class and a polygon: shares of the image's
-// sides.
+// A line "class x y width height" (with an optional confidence) or "class polygon"; coordinates are fractions of the
+// image size.
 bool is_yolo_line(std::string_view line) {
   constexpr double kSlack = 0.01;  // rounding
   std::size_t numbers = 0;
@@ -109,7 +109,7 @@ bool is_coco(const std::string& text) {
 struct Notes {
   std::string_view ending, format;
   bool named_as_images;
-  std::int64_t head, tail;  // bytes that are read; COCO's files begin with images and end with boxes and categories
+  std::int64_t head, tail;  // bytes to read; COCO files start with images and end with boxes and categories
   bool (*fits)(const std::string&);
 };
 constexpr std::int64_t kWhole = 1 << 20;
@@ -139,13 +139,13 @@ std::optional<ForeignLayout> find_format(const FolderScan& scan, const Notes& fo
       example = example == nullptr ? &note : example;
     }
   }
-  // Of notes that go by no image's name one is enough: COCO has others beside it (captions, settings).
+  // For formats not named as images one match is enough: COCO has other .json files beside it (captions, settings).
   const double least = format.named_as_images ? kAgree * static_cast<double>(read) : 1;
   if (example == nullptr || static_cast<double>(fitting) < least) {
     return std::nullopt;
   }
-  return ForeignLayout{"detection", fmt::format("{} holds boxes of {}'s format beside images that no folders divide "
-                                                "into classes",
+  return ForeignLayout{"detection", fmt::format("{} contains boxes in {} format, and the images are not in class "
+                                                "folders",
                                                 printable(example->path), format.format)};
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 std::string_view at(const KeyList& keys, std::int64_t index) {
   if (index < 0 || index >= keys.size()) {
-    fail<DataError>("data.source", "sample {} is outside a source of {} samples", index, keys.size());
+    fail<DataError>("data.source", "sample {} is out of range; the source has {} samples", index, keys.size());
   }
   return keys[index];
 }
@@ -59,7 +59,7 @@ void TarSource::read(std::int64_t index, std::vector<std::byte>& bytes) const {
 
 std::string_view TarSource::key(std::int64_t index) const { return at(keys_, index); }
 
-// Of the open file, so that another one of its name is another one.
+// Stamp of the open file, so that a replaced file is noticed.
 std::optional<SampleFile> TarSource::file_of(std::int64_t index) const {
   const TarPlace at_place = member(index);
   return SampleFile{shards_[static_cast<std::size_t>(at_place.shard)]->stamp(), at_place.offset};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the bytes of samples come from: files in a folder, or members of tar shards. A sample's index is the bytewise
-// rank of its path relative to the split's root ("class/name.png"), so that files and tar agree on the order.
+// Sources of sample bytes: files in a folder, or members of tar shards. The index of a sample is the bytewise rank of
+// its path relative to the split's root ("class/name.png"), so files and tar have the same order.
 // Made by open_image_folder, read by SampleReader. Thread-safe: immutable, reads are positional.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace stoker::data {
 
 struct SampleFile {
   FileStamp stamp;
-  std::int64_t offset = 0;  // of its first byte
+  std::int64_t offset = 0;  // of the first byte
   bool operator==(const SampleFile&) const = default;
 };
 
@@ -28,27 +28,27 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   [[nodiscard]] virtual std::int64_t size() const = 0;
-  // Replaces the content of bytes by the sample's. DataError that names it if it cannot be had.
+  // Replaces the content of bytes with the sample. DataError with its name if it cannot be read.
   virtual void read(std::int64_t index, std::vector<std::byte>& bytes) const = 0;
-  // The same, in stage kRead of laps from when the file is open.
+  // The same; enters stage kRead of laps once the file is open.
   virtual void read_timed(std::int64_t index, std::vector<std::byte>& bytes, StageLaps& laps) const {
     laps.enter(Stage::kRead);
     read(index, bytes);
   }
-  // Path relative to the split's root, as bytes.
+  // Path relative to the root of the split, as bytes.
   [[nodiscard]] virtual std::string_view key(std::int64_t index) const = 0;
-  // The file that the sample lies in, as it is now; empty if it cannot be told.
+  // Current stamp of the file that contains the sample; empty if unknown.
   [[nodiscard]] virtual std::optional<SampleFile> file_of(std::int64_t index) const {
     (void)index;
     return std::nullopt;
   }
-  // The folder, or the first tar file, that the samples lie in; empty if there is none.
+  // The folder or the first tar file of the samples; empty if there is none.
   [[nodiscard]] virtual std::filesystem::path place() const { return {}; }
-  // The sample in words, printable: "photos/cat/1.jpg", "train-00001.tar: cat/1.jpg".
+  // Printable name of the sample: "photos/cat/1.jpg", "train-00001.tar: cat/1.jpg".
   [[nodiscard]] virtual std::string name(std::int64_t index) const = 0;
 };
 
-// keys must be sorted, as bytes; files lie at root / key.
+// keys must be sorted as bytes; the file of a key is root / key.
 class FolderSource final : public ByteSource {
  public:
   FolderSource(std::filesystem::path root, KeyList keys);
@@ -67,14 +67,14 @@ class FolderSource final : public ByteSource {
   KeyList keys_;
 };
 
-// Where a member lies; as it is in an index, too.
+// Place of a member; the same layout as in an index.
 struct TarPlace {
-  std::int64_t shard = 0;   // which of the source's files
+  std::int64_t shard = 0;   // number of the tar file in the source
   std::int64_t offset = 0;  // bytes
   std::int64_t size = 0;
 };
 
-// keys must be sorted, as bytes, and those of one name by shard. places: a TarPlace each, kept by owner.
+// keys must be sorted as bytes, equal keys by shard. places: one TarPlace per key, kept alive by owner.
 class TarSource final : public ByteSource {
  public:
   TarSource(std::vector<std::shared_ptr<const TarFile>> shards, KeyList keys, std::shared_ptr<const void> owner,

@@ -14,7 +14,7 @@ namespace {
 std::filesystem::path absolute_from(const char* variable) {
   const char* value = std::getenv(variable);
   std::filesystem::path path = value != nullptr ? value : "";
-  return path.is_absolute() ? path : std::filesystem::path();  // as the XDG specification has it
+  return path.is_absolute() ? path : std::filesystem::path();  // as in the XDG specification
 }
 
 }  // namespace

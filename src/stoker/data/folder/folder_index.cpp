@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 fs::path below(const fs::path& root, const std::string& relative) { return relative.empty() ? root : root / relative; }
 
-// What follows root in a path that begins with it.
+// The part of a path after root.
 std::string relative_to(const fs::path& root, const fs::path& path) {
   std::string_view rest = path.native();
   rest.remove_prefix(std::min(root.native().size(), rest.size()));
@@ -27,11 +27,11 @@ std::string relative_to(const fs::path& root, const fs::path& path) {
   return std::string(rest);
 }
 
-// Whether a folder holds what it held. A look that took the place of a stamp makes the stamp good for the next time.
+// Whether a folder is unchanged. If it had to be listed because its stamp was unsure, the stamp is valid afterwards.
 bool is_unchanged(IndexedFolder& folder, const fs::path& path, std::int64_t now, bool& renewed) {
   const std::optional<FileStamp> stamp = stamp_of(path);
   if (!stamp || stamp->inode != folder.stamp.inode) {
-    return false;  // another folder, or a link that leads elsewhere: what lies below may be anything
+    return false;  // another folder, or a link to elsewhere: its content may be anything
   }
   if (folder.settled && *stamp == folder.stamp) {
     return true;
@@ -47,7 +47,7 @@ bool is_unchanged(IndexedFolder& folder, const fs::path& path, std::int64_t now,
 }
 
 bool is_unchanged(const IndexedFile& file, const fs::path& path) {
-  return file.settled && stamp_of(path) == file.stamp;  // a younger one may have become another within a tick
+  return file.settled && stamp_of(path) == file.stamp;  // a younger file may have changed within one clock tick
 }
 
 bool write(const fs::path& path, const FolderIndex& index) {
@@ -57,11 +57,11 @@ bool write(const fs::path& path, const FolderIndex& index) {
     write_file_atomically(path, [&](FileWriter& file) { write_index(index, [&](Bytes bytes) { file.write(bytes); }); });
     return true;
   } catch (const IoError&) {
-    return false;  // read-only, full: it is looked through again
+    return false;  // read-only or full: the data is scanned again next time
   }
 }
 
-// The split as a source of mapped keys. DataError for a tar file that is gone.
+// The split as a source with mapped keys. DataError if a tar file is gone.
 ImageSplit open_split(const IndexedSplit& split, const fs::path& path,
                       const std::vector<std::shared_ptr<const TarFile>>& files,
                       const std::shared_ptr<const MappedFile>& file) {
@@ -88,7 +88,8 @@ KnownFolder open_known(const FolderIndex& index, const fs::path& path, const std
       if (!files[shard]) {
         files[shard] = std::make_shared<TarFile>(below(path, index.files[shard].path), TarFile::Known());
         if (files[shard]->stamp() != index.files[shard].stamp) {
-          fail<DataError>("data.index", "{} has just changed", printable(files[shard]->path().native()));
+          fail<DataError>("data.index", "{} changed while it was being read; run again",
+                          printable(files[shard]->path().native()));
         }
       }
     }
@@ -107,7 +108,7 @@ KnownFolder open_known(const FolderIndex& index, const fs::path& path, const std
   return known;
 }
 
-// Its place among the files, which it joins.
+// Its number among the files; adds it if it is new.
 std::uint64_t add_file(FolderIndex& index, std::string path, const FileStamp& stamp, std::int64_t looked) {
   const auto found = std::ranges::find(index.files, path, &IndexedFile::path);
   if (found == index.files.end()) {
@@ -177,7 +178,7 @@ std::optional<KnownFolder> find_known(const fs::path& path, const IndexOptions& 
   try {
     return open_known(*index, path, file);
   } catch (const DataError&) {
-    return std::nullopt;  // looking through it says what is wrong
+    return std::nullopt;  // the scan reports what is wrong
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large data folders are looked through once: what was found is kept in a file of the cache, and used again for as long
-// as the folders and files that it came from are unchanged. Whatever is wrong with that file, the data is looked
-// through anew. Used by open_image_folder. Thread-safe: no state; of processes that write at once the last one wins.
+// Large data folders are scanned once. The result is kept in the cache and reused while the folders and files are
+// unchanged. If anything is wrong with the cached file, the data is scanned again. Used by open_image_folder.
+// Thread-safe: no state; if several processes write at once, the last one wins.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@
 
 namespace stoker::data {
 
-// What lies at a path, before a validation split is carved off, and what that was read from.
+// The content of a path, before the validation split is made, and the folders and files that were read.
 struct KnownFolder {
   ImageFolder folder;
   bool has_val = false;     // the data has a validation split
   std::int64_t seen = 0;    // files
-  std::int64_t looked = 0;  // the clock before the first look
-  bool lasting = true;      // false: something in it cannot be told to be unchanged
+  std::int64_t looked = 0;  // the clock before the scan
+  bool lasting = true;      // false: some change could not be detected
   std::vector<VisitedFolder> folders;
   struct Read {
     std::filesystem::path path;
     FileStamp stamp;
   };
-  std::vector<Read> files;  // beside the tar files of the sources
+  std::vector<Read> files;  // besides the tar files of the sources
 };
 
-// Where the index of a path is kept.
+// The cache file for the index of a path.
 [[nodiscard]] std::filesystem::path index_file(const std::filesystem::path& cache, const std::filesystem::path& path);
 
-// What is known of the path, if nothing of it has changed: its keys lie in the mapped index. Empty otherwise.
+// The cached content if nothing has changed, with its keys in the mapped index. Empty otherwise.
 [[nodiscard]] std::optional<KnownFolder> find_known(const std::filesystem::path& path, const IndexOptions& options);
 
-// Keeps it, if it is large and can be kept; false if not, or if the disk refuses.
+// Writes the index if the content is large and lasting. False if not written, also if the disk refuses.
 bool keep_known(const std::filesystem::path& path, const KnownFolder& known, const IndexOptions& options);
 
 }  // namespace stoker::data

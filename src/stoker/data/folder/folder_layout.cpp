@@ -22,7 +22,7 @@ using Drafts = std::array<SplitDraft, 3>;  // train, val, test
 std::size_t parts_of(std::string_view path) { return static_cast<std::size_t>(std::ranges::count(path, '/')) + 1; }
 std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
 
-// The folders right under the root that have images somewhere below.
+// The folders directly under the root with images somewhere below.
 std::set<std::string, std::less<>> top_folders(const FolderScan& scan) {
   std::set<std::string, std::less<>> tops;
   for (const ScannedFile& file : scan.images) {
@@ -34,7 +34,7 @@ std::set<std::string, std::less<>> top_folders(const FolderScan& scan) {
   return tops;
 }
 
-// Where a single folder holds all there is (as `tar cf x.tar pets/` makes it), goes into it.
+// If a single folder holds everything (as after `tar cf x.tar pets/`), makes it the root.
 void enter_single_folder(FolderScan& scan, std::vector<std::string>& findings) {
   const auto tops = top_folders(scan);
   if (tops.size() != 1 || split_of_name(*tops.begin())) {
@@ -43,11 +43,11 @@ void enter_single_folder(FolderScan& scan, std::vector<std::string>& findings) {
   const std::string& top = *tops.begin();
   const auto table = std::ranges::find(scan.inner_labels, top, [](const ScannedFile& f) { return first_part(f.path); });
   const bool has_table = table != scan.inner_labels.end();
-  const std::size_t depth = has_table ? 2 : 3;  // a table's images lie beside it, others in class folders
+  const std::size_t depth = has_table ? 2 : 3;  // images of a table are beside it, others in class folders
   if (!std::ranges::all_of(scan.images, [&](const ScannedFile& f) { return parts_of(f.path) >= depth; })) {
     return;
   }
-  findings.push_back(fmt::format("everything lies in {}: it is taken as the root", printable(top)));
+  findings.push_back(fmt::format("all images are in {}; it is used as the root", printable(top)));
   if (scan.shards.empty()) {
     scan.root /= top;
   }
@@ -68,7 +68,7 @@ void enter_single_folder(FolderScan& scan, std::vector<std::string>& findings) {
   }
 }
 
-// The images under prefix ("" or "train/") by class folder. The ones without a class folder are counted in loose.
+// The images under prefix ("" or "train/") by class folder. Images without a class folder are counted in loose.
 void add_class_folders(const FolderScan& scan, const std::string& prefix, SplitDraft& draft, Tally& loose) {
   draft.root = scan.root / prefix;
   draft.shards = scan.shards;
@@ -88,8 +88,8 @@ void add_class_folders(const FolderScan& scan, const std::string& prefix, SplitD
   }
 }
 
-// The top folder of each split, where there are any: split folders hold class folders, so a class called "train" with
-// images right in it is none.
+// The top folder of each split, if there are any. Split folders contain class folders, so a class named "train" that
+// directly contains images is not a split.
 std::array<std::string, 3> find_split_folders(const FolderScan& scan, std::vector<std::string>& findings) {
   std::array<std::string, 3> found;
   std::set<std::string, std::less<>> deep;
@@ -107,20 +107,21 @@ std::array<std::string, 3> find_split_folders(const FolderScan& scan, std::vecto
     }
     std::string& folder = found[static_cast<std::size_t>(*split)];
     if (!folder.empty()) {
-      fail<DataError>("data.folder", "{}: \"{}\" and \"{}\" both name the {} split; keep one",
+      fail<DataError>("data.folder", "{}: \"{}\" and \"{}\" are both names of the {} split; keep one",
                       printable(scan.root.native()), folder, top, kSplits[static_cast<std::size_t>(*split)]);
     }
     folder = top;
   }
   if (found[0].empty()) {
     if (!(found[1] + found[2]).empty() && others.empty()) {
-      fail<DataError>("data.folder", "{}: there is a folder \"{}\" but none for training; call it train",
+      fail<DataError>("data.folder",
+                      "{}: there is a folder \"{}\" but no training folder; name the training folder train",
                       printable(scan.root.native()), found[1].empty() ? found[2] : found[1]);
     }
     return {};
   }
   if (!others.empty()) {
-    findings.push_back(fmt::format("folders beside \"{}\" passed over: {}", found[0],
+    findings.push_back(fmt::format("folders beside \"{}\" ignored: {}", found[0],
                                    printable(fmt::format("{}", fmt::join(others, ", ")))));
   }
   return found;
@@ -136,18 +137,18 @@ void say_empty_folders(const FolderScan& scan, std::size_t level, std::vector<st
     }
   }
   if (empty.count > 0) {
-    findings.push_back(fmt::format("folders without an image, which are no classes: {}, for example {}", empty.count,
+    findings.push_back(fmt::format("folders without images, not used as classes: {}, for example {}", empty.count,
                                    printable(empty.first)));
   }
 }
 
 struct Look {
-  const fs::path& path;  // as it was given
+  const fs::path& path;  // as given by the user
   bool classes_meant;
   const Progress& progress;
 };
 
-// A table of labels says that classes are meant.
+// A labels table shows that classes are meant.
 void refuse_foreign(const FolderScan& scan, const Look& look, FolderLayout& found) {
   if (!scan.labels.path.empty() || !scan.inner_labels.empty()) {
     return;
@@ -158,12 +159,12 @@ void refuse_foreign(const FolderScan& scan, const Look& look, FolderLayout& foun
   }
   if (!look.classes_meant) {
     fail<DataError>("data.folder",
-                    "{}: looks made for {}, which Stoker does not train yet: {}; if its folders are classes all the "
-                    "same, add task=image_classification",
+                    "{}: looks like data for {}, which Stoker does not support yet: {}; if its folders are classes, "
+                    "set task=image_classification",
                     printable(look.path.native()), foreign->task, foreign->evidence);
   }
   found.foreign = true;
-  found.findings.push_back(fmt::format("looks made for {}: {}; its folders are taken as classes all the same",
+  found.findings.push_back(fmt::format("looks like data for {}: {}; its folders are used as classes as requested",
                                        foreign->task, foreign->evidence));
 }
 
@@ -200,19 +201,19 @@ Drafts recognise(FolderScan& scan, const Look& look, FolderLayout& found) {
     say_empty_folders(scan, 2, findings);
   }
   if (loose.count > 0) {
-    findings.push_back(fmt::format("images outside of class folders passed over: {}, for example {}", loose.count,
-                                   printable(loose.first)));
+    findings.push_back(
+        fmt::format("images outside class folders ignored: {}, for example {}", loose.count, printable(loose.first)));
   }
   return drafts;
 }
 
-// "train-00001.tar", "train.tar", "Validation_3.tar": the letters in front name the split.
+// "train-00001.tar", "train.tar", "Validation_3.tar": the leading letters name the split.
 std::optional<int> split_of_tar(std::string_view name) {
   const std::size_t end = name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
   return split_of_name(name.substr(0, end));
 }
 
-// The drafts of train-*.tar and their like; empty if there are none for training.
+// The drafts of train-*.tar and similar files; empty if there are none for training.
 std::optional<Drafts> recognise_shards(const FolderScan& scan, const Look& look, FolderLayout& found) {
   std::vector<std::string>& findings = found.findings;
   std::array<std::vector<fs::path>, 3> shards;
@@ -220,8 +221,7 @@ std::optional<Drafts> recognise_shards(const FolderScan& scan, const Look& look,
     if (const std::optional<int> split = split_of_tar(tar)) {
       shards[static_cast<std::size_t>(*split)].push_back(scan.root / tar);
     } else {
-      findings.push_back(
-          fmt::format("{} passed over: its name does not begin with train, val or test", printable(tar)));
+      findings.push_back(fmt::format("{} ignored: its name does not begin with train, val or test", printable(tar)));
     }
   }
   if (shards[0].empty()) {
@@ -243,8 +243,8 @@ std::optional<Drafts> recognise_shards(const FolderScan& scan, const Look& look,
     Tally loose;
     add_class_folders(members, repeated ? *tops.begin() + "/" : "", drafts[i], loose);
     if (loose.count > 0) {
-      findings.push_back(fmt::format("images outside of class folders passed over: {}, for example {}", loose.count,
-                                     printable(loose.first)));
+      findings.push_back(
+          fmt::format("images outside class folders ignored: {}, for example {}", loose.count, printable(loose.first)));
     }
   }
   return drafts;
@@ -278,7 +278,7 @@ FolderLayout recognise_layout(const fs::path& path, bool classes_meant, const Pr
   }
   if (status.type() != fs::file_type::directory) {
     fail<DataError>("data.folder", "{}: {}; {}", printable(path.native()),
-                    fs::exists(status) ? "is neither a folder nor a file" : "is not there", kExpectedLayouts);
+                    fs::exists(status) ? "is neither a folder nor a file" : "does not exist", kExpectedLayouts);
   }
   FolderScan scan = scan_folder(path, progress);
   if (scan.images.empty() && scan.tars.size() == 1 && split_of_tar(scan.tars.front()) != 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognises how people lay out labelled images: which of them belong to which split and class. Used by
-// open_image_folder. Thread-safe: no state.
+// Recognises the layout of labelled images: the split and the class of each image. Used by open_image_folder.
+// Thread-safe: no state.
 #pragma once
 
 #include <array>
@@ -17,25 +17,25 @@
 
 namespace stoker::data {
 
-// For error messages: the layouts there are.
+// For error messages: the known layouts.
 inline constexpr std::string_view kExpectedLayouts =
-    "expected: a folder a class with its images, such folders within train/ (and val/, test/), train-*.tar shards, "
-    "or images with a labels.csv (filename,label[,split])";
+    "expected: one folder of images per class, such folders in train/ (and val/, test/), train-*.tar shards, or images "
+    "with a labels.csv (filename,label[,split])";
 
 struct FolderLayout {
-  std::string name;                   // as ImageFolder::layout
+  std::string name;                   // as in ImageFolder::layout
   std::array<SplitDraft, 3> drafts;   // train, val, test
-  std::vector<std::string> findings;  // what was passed over, sentences for people
-  // What it was made of: folders of a folder, and a table in it. Tar files have their own stamps.
+  std::vector<std::string> findings;  // what was ignored, sentences for people
+  // What was read: folders, and the labels table. Tar files have their own stamps.
   std::vector<VisitedFolder> visited;
-  std::optional<FileStamp> labels;  // of labels.csv
+  std::optional<FileStamp> labels;  // stamp of labels.csv
   std::int64_t seen = 0;            // files and members
-  bool loops = false;               // there are links that lead back
-  bool foreign = false;             // laid out for another task
+  bool loops = false;               // there are links to a parent folder
+  bool foreign = false;             // made for another task
 };
 
-// Looks at a folder or a tar file. DataError if it is missing, unreadable or contradicts itself, and where it was laid
-// out for another task (foreign_layout.h), unless classes are meant all the same: then a finding says so.
+// Reads the layout of a folder or a tar file. DataError if it is missing, unreadable or contradictory, or made for
+// another task (foreign_layout.h). With classes_meant the last case is only a finding.
 [[nodiscard]] FolderLayout recognise_layout(const std::filesystem::path& path, bool classes_meant,
                                             const std::function<void(std::int64_t)>& progress);
 

@@ -31,7 +31,7 @@ void add(FolderListing& listing, const fs::directory_entry& entry) {
   FolderEntry result{entry.path().filename().native(), EntryKind::kSpecial};
   std::error_code error;
   const bool link =
-      entry.is_symlink(error);  // most file systems tell kinds with the names: no file is asked for its own
+      entry.is_symlink(error);  // most file systems return the kind with the name, without a stat call per file
   if (entry.is_directory(error)) {
     result.kind = EntryKind::kFolder;
     listing.steady = listing.steady && (!link || !is_hidden_folder(result.name));
@@ -55,7 +55,7 @@ std::array<std::uint64_t, 2> FolderListing::hash() const {
   XXH3_128bits_reset(&state);
   for (const FolderEntry& entry : entries) {
     XXH3_128bits_update(&state, &entry.kind, 1);
-    XXH3_128bits_update(&state, entry.name.c_str(), entry.name.size() + 1);  // with the 0 that no name has
+    XXH3_128bits_update(&state, entry.name.c_str(), entry.name.size() + 1);  // with the terminating 0
   }
   const XXH128_hash_t hash = XXH3_128bits_digest(&state);
   return {hash.low64, hash.high64};

@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 9> kSounds = {"wav", "flac", "mp3", "ogg"
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Collects files by kind; is_image() tells of a file whose name does not.
+// Collects files by kind; is_image() decides for files without an extension.
 class Collector {
  public:
   Collector(FolderScan& scan, const std::function<void(std::int64_t)>& progress) : scan_(scan), progress_(progress) {}
@@ -69,7 +69,7 @@ class Collector {
   }
   void finish() {
     const auto place = [](const ScannedFile& file) { return std::tie(file.path, file.shard); };
-    if (!std::ranges::is_sorted(scan_.images, {}, place)) {  // folders come sorted
+    if (!std::ranges::is_sorted(scan_.images, {}, place)) {  // folders are sorted already
       std::ranges::sort(scan_.images, {}, place);
     }
     std::ranges::sort(scan_.notes, {}, place);
@@ -89,7 +89,7 @@ class Collector {
 
 using FolderId = std::pair<dev_t, ino_t>;
 
-// Depth first; chain holds the ids of the folders from the root to here, so a link back to one of them is seen.
+// Depth first; chain holds the ids of the folders from the root to here, to detect links back to one of them.
 class Walker {
  public:
   Walker(FolderScan& scan, Collector& collector) : scan_(scan), collector_(collector) {}
@@ -121,7 +121,7 @@ class Walker {
 
  private:
   [[noreturn]] static void unreadable(const fs::path& folder, const std::error_code& error) {
-    fail<DataError>("data.folder", "{}: folder cannot be read: {}; check that it exists and its permissions",
+    fail<DataError>("data.folder", "{}: folder cannot be read: {}; check the path and its permissions",
                     printable(folder.native()), error.message());
   }
   void visit(const fs::path& folder, const FolderEntry& entry, std::string relative) {
@@ -191,18 +191,18 @@ FolderScan scan_tars(const std::vector<fs::path>& tars, const std::function<void
 void describe_passed_over(const FolderScan& scan, std::vector<std::string>& findings) {
   const auto say = [&](const Tally& tally, std::string_view what) {
     if (tally.count > 0) {
-      findings.push_back(fmt::format("{} passed over: {}, for example {}", what, tally.count, printable(tally.first)));
+      findings.push_back(fmt::format("{} ignored: {}, for example {}", what, tally.count, printable(tally.first)));
     }
   };
   for (const auto& [format, tally] : scan.unsupported) {
-    say(tally, fmt::format("images of a format that is not supported ({})", format));
+    say(tally, fmt::format("images in an unsupported format ({})", format));
   }
   say(scan.sounds, "sound files");
-  say(scan.other, "files that are no images");
+  say(scan.other, "files that are not images");
   say(scan.hidden, "hidden files or folders");
   say(scan.special, "special files (FIFO, device, socket, link in a tar)");
-  say(scan.broken_links, "links that lead nowhere");
-  say(scan.loops, "links that lead back to a folder they lie in");
+  say(scan.broken_links, "broken links");
+  say(scan.loops, "links to a parent folder");
 }
 
 }  // namespace stoker::data

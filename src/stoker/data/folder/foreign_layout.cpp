@@ -10,7 +10,7 @@
 namespace stoker::data {
 namespace {
 
-constexpr std::int64_t kSoundsAImage = 10;  // a cover or a logo beside recordings makes no image set of them
+constexpr std::int64_t kSoundsAImage = 10;  // sounds per image; recordings may come with a cover or a logo
 
 std::optional<ForeignLayout> find_sounds(const FolderScan& scan) {
   auto images = static_cast<std::int64_t>(scan.images.size());
@@ -20,7 +20,7 @@ std::optional<ForeignLayout> find_sounds(const FolderScan& scan) {
   if (scan.sounds.count == 0 || scan.sounds.count < kSoundsAImage * images) {
     return std::nullopt;
   }
-  return ForeignLayout{"audio", fmt::format("it holds {} sound files, for example {}, and {} images", scan.sounds.count,
+  return ForeignLayout{"audio", fmt::format("it has {} sound files, for example {}, and {} images", scan.sounds.count,
                                             printable(scan.sounds.first), images)};
 }
 
@@ -52,7 +52,7 @@ std::string ends_of(const FolderScan& scan, const ScannedFile& file, std::int64_
       return piece_of(scan, file, 0, size);
     }
     return piece_of(scan, file, 0, head) + (tail > 0 ? "\n" + piece_of(scan, file, size - tail, tail) : "");
-  } catch (const DataError&) {  // a question was raised, no more: it stays open
+  } catch (const DataError&) {  // this was only a check: an unreadable file decides nothing
     return "";
   }
 }

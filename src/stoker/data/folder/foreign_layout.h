@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognises data that was laid out for another task than classes of images: segmentation, detection, sound. Names
-// raise the question and contents decide it, so that a class may be called "masks". Used by recognise_layout.
-// Thread-safe: no state.
+// Recognises data for other tasks than image classification: segmentation, detection, audio. Names give a hint,
+// contents decide, so that a class may be named "masks". Used by recognise_layout. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +14,23 @@ namespace stoker::data {
 
 struct ForeignLayout {
   std::string_view task;  // "segmentation"
-  std::string evidence;   // half a sentence for people: what was found
+  std::string evidence;   // half a sentence for people: the reason
 };
 
-// What the data was laid out for, where that is another task. Decodes a few images and reads a few notes where names
-// give reason to, and only then.
+// The other task that the data is made for, if any. Decodes a few images and reads a few annotation files, but only if
+// their names give a hint.
 [[nodiscard]] std::optional<ForeignLayout> foreign_layout(const FolderScan& scan);
 
-// Images whose names pair them with other images and that look like masks of these: as many pixels, few values.
-// What looks at 8 pairs decides by three quarters of them.
+// Images that are paired by name with other images and look like their masks: same size, few values. Checks 8 pairs;
+// three quarters of them must match.
 [[nodiscard]] std::optional<ForeignLayout> find_masks(const FolderScan& scan);
 
-// Boxes beside images that no folders divide into classes: Pascal VOC's .xml and YOLO's .txt of the images' names,
-// or COCO's .json.
+// Boxes for images that are not in class folders: .xml (Pascal VOC) or .txt (YOLO) files with the names of the images,
+// or .json (COCO).
 [[nodiscard]] std::optional<ForeignLayout> find_boxes(const FolderScan& scan);
 
-// The first `head` and the last `tail` bytes of a file of the scan, or all of it where that is less; empty where it
-// cannot be read.
+// The first `head` and the last `tail` bytes of a file of the scan, or the whole file if it is shorter. Empty if the
+// file cannot be read.
 [[nodiscard]] std::string ends_of(const FolderScan& scan, const ScannedFile& file, std::int64_t head,
                                   std::int64_t tail = 0);
 

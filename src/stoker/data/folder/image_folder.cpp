@@ -19,15 +19,15 @@
 namespace stoker::data {
 namespace {
 
-// A split that the data has but that lacks some of the classes judges less than it seems to.
+// Reports classes that are missing in a split of the data: metrics on that split do not cover them.
 void say_missing_classes(const ImageSplit& split, const ImageFolder& folder, std::vector<std::string>& findings) {
   std::vector<bool> seen(folder.classes.size(), false);
   split.labels.each_run([&](auto, auto, std::int64_t label) { seen[static_cast<std::size_t>(label)] = true; });
   const auto missing = std::ranges::count(seen, false);
   if (split.size() > 0 && missing > 0) {
     const auto first = static_cast<std::size_t>(std::ranges::find(seen, false) - seen.begin());
-    findings.push_back(fmt::format("the {} split lacks {} of the {} classes, for example \"{}\"", split.name, missing,
-                                   folder.classes.size(), printable(folder.classes[first])));
+    findings.push_back(fmt::format("the {} split has no images of {} of the {} classes, for example \"{}\"", split.name,
+                                   missing, folder.classes.size(), printable(folder.classes[first])));
   }
 }
 
@@ -40,14 +40,14 @@ void check_classes(const std::filesystem::path& path, const ImageFolder& folder,
     found += fmt::format("; {}", finding);
   }
   if (folder.classes.empty()) {
-    fail<DataError>("data.folder", "{}: no images with a class for training{}; {}", printable(path.native()), found,
+    fail<DataError>("data.folder", "{}: no training images with a class{}; {}", printable(path.native()), found,
                     kExpectedLayouts);
   }
   fail<DataError>("data.folder", "{}: only one class, \"{}\"; classification needs at least two{}; {}",
                   printable(path.native()), printable(folder.classes.front()), found, kExpectedLayouts);
 }
 
-// Of every split, each once, sorted bytewise.
+// The classes of all splits, each once, sorted bytewise.
 std::vector<std::string> classes_of_all(const std::array<SplitDraft, 3>& drafts) {
   std::set<std::string> all;
   for (const SplitDraft& draft : drafts) {
@@ -70,7 +70,7 @@ KnownFolder look_through(const std::filesystem::path& path, const SplitOptions& 
   check_classes(path, folder, for_training ? 2 : 1);
   known.has_val = layout.drafts[1].given;
   known.seen = layout.seen;
-  known.lasting = !layout.loops && !layout.foreign;  // without the question it is refused the next time
+  known.lasting = !layout.loops && !layout.foreign;  // else the next run must check again
   known.folders = std::move(layout.visited);
   if (layout.labels) {
     known.files.push_back({layout.drafts[0].root / "labels.csv", *layout.labels});
@@ -113,10 +113,10 @@ IndexOptions default_index() { return {.cache = cache_folder()}; }
 ImageFolder open_image_folder(const std::filesystem::path& path, const SplitOptions& options,
                               const std::function<void(std::int64_t)>& progress, const IndexOptions& index) {
   if (!(options.val >= 0 && options.val < 1)) {
-    fail<ConfigError>("data.folder", "val must be a share in [0, 1), got {}; set val=0.1", options.val);
+    fail<ConfigError>("data.folder", "val must be a share from 0 to below 1, got {}; set val=0.1", options.val);
   }
   std::optional<KnownFolder> known;
-  if (options.for_training) {  // an index holds what training takes
+  if (options.for_training) {  // an index is only made for training
     known = find_known(path, index);
   }
   if (known && progress) {
@@ -126,8 +126,8 @@ ImageFolder open_image_folder(const std::filesystem::path& path, const SplitOpti
     known = look_through(path, options, progress, index.clock());
     if (options.for_training && keep_known(path, *known, index)) {
       if (std::optional<KnownFolder> mapped = find_known(path, index)) {
-        known = std::move(mapped);  // its names are not in our memory
-        ::malloc_trim(0);           // and those that were go back to the system
+        known = std::move(mapped);  // its names are in a mapped file, not in our memory
+        ::malloc_trim(0);           // give the memory of the previous names back to the system
       }
     }
   }

@@ -11,9 +11,9 @@
 namespace stoker::data {
 namespace {
 
-constexpr std::string_view kMagic = "stoker index 1\n\n";  // with the version
+constexpr std::string_view kMagic = "stoker index 1\n\n";  // includes the version
 constexpr std::size_t kNumber = sizeof(std::uint64_t);
-constexpr std::size_t kTail = 3 * kNumber;  // length of all, XXH3-128 of all before it
+constexpr std::size_t kTail = 3 * kNumber;  // total length, XXH3-128 of everything before
 
 class Writer {
  public:
@@ -71,7 +71,7 @@ class Writer {
   std::uint64_t length_ = 0;
 };
 
-// Reads on until something does not fit; then it is no longer good, and all that it gives is empty.
+// A reader that fails at the first value that does not fit; from then on it returns empty values.
 class Reader {
  public:
   explicit Reader(Bytes bytes) : left_(bytes) {}
@@ -105,7 +105,7 @@ class Reader {
     }
     return value == 1;
   }
-  // Of things that take so many bytes each, at least: no more than there can be.
+  // A count of items with at least `bytes` bytes each; fails if the file is too short for them.
   std::uint64_t count(std::size_t each) {
     const std::uint64_t value = number();
     if (value > left_.size() / each) {
@@ -154,7 +154,7 @@ void write_split(const IndexedSplit& split, Writer& out) {
   }
 }
 
-// Ascending, and no further than the text; a place for each where there are shards, in one of them.
+// Checks that ends ascend and stay inside the text, and that places refer to existing shards.
 bool is_sound(const IndexedSplit& split) {
   const std::size_t samples = split.ends.size() / kNumber;
   std::uint64_t before = 0;
@@ -180,7 +180,7 @@ bool is_sound(const IndexedSplit& split) {
   return true;
 }
 
-// A class for each sample.
+// Checks that each sample has a class.
 std::vector<LabelRun> read_labels(Reader& in, std::size_t samples, std::size_t classes) {
   std::vector<LabelRun> labels(in.count(2 * kNumber));
   std::size_t left = samples;

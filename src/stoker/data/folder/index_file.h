@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a data folder as bytes: what it was made of, and which samples of which classes were found
-// (docs/formats.md). Works on spans and takes nothing on trust. Used by folder_index. Thread-safe: no state.
+// The index of a data folder as bytes: the folders and files it was made from, and the samples with their classes
+// (docs/formats.md). Works on spans and checks every value. Used by folder_index. Thread-safe: no state.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@
 
 namespace stoker::data {
 
-// Paths are relative to the indexed one; empty: itself.
+// Paths are relative to the indexed path; empty: the indexed path itself.
 struct IndexedFolder {
   std::string path;
   FileStamp stamp;
-  bool settled = false;  // the stamp tells of every change
+  bool settled = false;  // the stamp detects every change
   std::array<std::uint64_t, 2> listing = {};
   bool operator==(const IndexedFolder&) const = default;
 };
-struct IndexedFile {  // that was read: a tar file, labels.csv
+struct IndexedFile {  // a file that was read: a tar file, labels.csv
   std::string path;
   FileStamp stamp;
   bool settled = false;
@@ -32,16 +32,16 @@ struct IndexedFile {  // that was read: a tar file, labels.csv
 };
 
 struct IndexedSplit {
-  std::string root;                   // of its files
-  std::vector<std::uint64_t> shards;  // which of the index's files they are members of; empty: they lie in the folder
-  Bytes ends, text;                   // as KeyList's
-  Bytes places;                       // a TarPlace each; empty without shards
+  std::string root;                   // of the files
+  std::vector<std::uint64_t> shards;  // numbers of the tar files in the index; empty: files of the folder
+  Bytes ends, text;                   // as in KeyList
+  Bytes places;                       // one TarPlace per key; empty without shards
   std::vector<LabelRun> labels;
 };
 
-// Its Bytes are borrowed: from the file that it was read from, or from the sources that it is written from.
+// Bytes are borrowed from the file that was read, or from the sources that are written.
 struct FolderIndex {
-  std::string program;  // the version that wrote it: another one may tell images from other files another way
+  std::string program;  // version that wrote it; another version may recognise images differently
   std::string path;     // real, absolute
   std::vector<IndexedFolder> folders;
   std::vector<IndexedFile> files;
@@ -52,12 +52,12 @@ struct FolderIndex {
   std::array<IndexedSplit, 3> splits;  // train, val, test
 };
 
-// Hands the file's bytes to put, a piece after the other.
+// Passes the bytes of the file to put, piece by piece.
 void write_index(const FolderIndex& index, const std::function<void(Bytes)>& put);
 
-// Whether these are the bytes of a whole index of this version: length and checksum.
+// Whether the bytes are a complete index of this version: checks length and checksum.
 [[nodiscard]] bool index_is_whole(Bytes file);
-// What it says, where no number leads out of it; empty for anything else. Does not look at the checksum.
+// The parsed index; empty if any number is out of range. Does not check the checksum.
 [[nodiscard]] std::optional<FolderIndex> parse_index(Bytes file);
 
 }  // namespace stoker::data

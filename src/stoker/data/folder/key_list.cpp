@@ -6,7 +6,7 @@
 
 namespace stoker::data {
 
-static_assert(std::endian::native == std::endian::little, "an index is read as it lies in memory");
+static_assert(std::endian::native == std::endian::little, "an index is mapped without conversion");
 
 KeyList::KeyList(const std::vector<std::string>& keys) {
   struct Arena {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paths of a source's samples, one after the other in one piece of memory: its own, or a mapped file's, so that
-// many millions take none of the process's. Copies share. Thread-safe: immutable.
+// The paths of the samples of a source, in one block of memory: its own, or a mapped file, so that many millions of
+// paths need no process memory. Copies share the block. Thread-safe: immutable.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class KeyList {
  public:
   KeyList() = default;
   explicit KeyList(const std::vector<std::string>& keys);
-  // ends: for each key a 64-bit number, little endian: the byte of text after its last; ascending, at most text's size.
-  // owner keeps both.
+  // ends: per key a 64-bit little-endian number, the end of the key in text; ascending, at most the size of text.
+  // owner keeps both alive.
   KeyList(std::shared_ptr<const void> owner, Bytes ends, Bytes text)
       : owner_(std::move(owner)), ends_(ends), text_(text) {}
 

@@ -27,7 +27,7 @@ constexpr std::array<SplitName, 10> kSplitNames = {{{"train", 0},
                                                     {"testing", 2}}};
 constexpr std::array<std::string_view, 3> kColumns = {"filename", "label", "split"};
 
-// Which field of a row is which of kColumns; -1: the table has no such column.
+// The field of a row for each of kColumns; -1: the table has no such column.
 using Columns = std::array<int, 3>;
 
 Columns read_header(const std::vector<std::string>& header, const std::string& name) {
@@ -35,13 +35,12 @@ Columns read_header(const std::vector<std::string>& header, const std::string& n
   for (std::size_t i = 0; i < header.size(); ++i) {
     const auto found = std::ranges::find(kColumns, header[i]);
     if (found == kColumns.end()) {
-      fail<DataError>("data.labels",
-                      "{}, line 1: unknown column \"{}\"; the columns are filename, label and perhaps split", name,
-                      printable(header[i]));
+      fail<DataError>("data.labels", "{}, line 1: unknown column \"{}\"; expected filename, label and optionally split",
+                      name, printable(header[i]));
     }
     int& column = columns[static_cast<std::size_t>(found - kColumns.begin())];
     if (column >= 0) {
-      fail<DataError>("data.labels", "{}, line 1: column \"{}\" is there twice", name, *found);
+      fail<DataError>("data.labels", "{}, line 1: column \"{}\" occurs twice; keep one", name, *found);
     }
     column = static_cast<int>(i);
   }
@@ -55,7 +54,7 @@ Columns read_header(const std::vector<std::string>& header, const std::string& n
   return columns;
 }
 
-// The image of that path, as its place in scan.images.
+// The place of the image in scan.images.
 std::size_t find_image(const FolderScan& scan, std::string_view path, const std::string& name, std::int64_t line) {
   while (path.starts_with("./")) {
     path.remove_prefix(2);
@@ -63,7 +62,7 @@ std::size_t find_image(const FolderScan& scan, std::string_view path, const std:
   const auto found = std::ranges::lower_bound(scan.images, path, {},
                                               [](const ScannedFile& file) { return std::string_view(file.path); });
   if (found == scan.images.end() || found->path != path) {
-    fail<DataError>("data.labels", "{}, line {}: \"{}\" is not among the {} images beside the table", name, line,
+    fail<DataError>("data.labels", "{}, line {}: \"{}\" is not one of the {} images beside the table", name, line,
                     printable(path), scan.images.size());
   }
   return static_cast<std::size_t>(found - scan.images.begin());
@@ -81,7 +80,7 @@ std::string read_table(const FolderScan& scan) {
 int split_of_row(const std::string& text, const std::string& name, std::int64_t line) {
   const std::optional<int> split = split_of_name(text);
   if (!split) {
-    fail<DataError>("data.labels", "{}, line {}: unknown split \"{}\"; train, val or test is expected", name, line,
+    fail<DataError>("data.labels", "{}, line {}: unknown split \"{}\"; expected train, val or test", name, line,
                     printable(text));
   }
   return *split;
@@ -105,7 +104,7 @@ std::array<SplitDraft, 3> read_labels(const FolderScan& scan, std::vector<std::s
   CsvReader rows(text, name);
   std::vector<std::string> row;
   if (!rows.next(row)) {
-    fail<DataError>("data.labels", "{}: is empty; the first line must be filename,label[,split]", name);
+    fail<DataError>("data.labels", "{} is empty; the first line must be filename,label[,split]", name);
   }
   const Columns columns = read_header(row, name);
   const std::size_t width = row.size();
@@ -113,12 +112,12 @@ std::array<SplitDraft, 3> read_labels(const FolderScan& scan, std::vector<std::s
   std::vector<std::int64_t> named_at(scan.images.size(), 0);  // line
   while (rows.next(row)) {
     if (row.size() != width) {
-      fail<DataError>("data.labels", "{}, line {}: has {} fields, the first line has {}", name, rows.line(), row.size(),
+      fail<DataError>("data.labels", "{}, line {}: {} fields, but the first line has {}", name, rows.line(), row.size(),
                       width);
     }
     const std::size_t image = find_image(scan, row[static_cast<std::size_t>(columns[0])], name, rows.line());
     if (named_at[image] != 0) {
-      fail<DataError>("data.labels", "{}, line {}: \"{}\" has a label already, in line {}", name, rows.line(),
+      fail<DataError>("data.labels", "{}, line {}: \"{}\" already has a label in line {}", name, rows.line(),
                       printable(scan.images[image].path), named_at[image]);
     }
     named_at[image] = rows.line();
@@ -134,7 +133,7 @@ std::array<SplitDraft, 3> read_labels(const FolderScan& scan, std::vector<std::s
   const auto unnamed = std::ranges::count(named_at, 0);
   if (unnamed > 0) {
     findings.push_back(fmt::format(
-        "images without a line in labels.csv passed over: {}, for example {}", unnamed,
+        "images without a line in labels.csv ignored: {}, for example {}", unnamed,
         printable(scan.images[static_cast<std::size_t>(std::ranges::find(named_at, 0) - named_at.begin())].path)));
   }
   for (SplitDraft& draft : drafts) {

@@ -11,7 +11,7 @@
 namespace stoker::data {
 namespace {
 
-// The names that data sets use, among them Pascal VOC, Cityscapes, ADE20K, CamVid, Oxford-IIIT Pet, DRIVE and Carvana.
+// Names used by data sets such as Pascal VOC, Cityscapes, ADE20K, CamVid, Oxford-IIIT Pet, DRIVE and Carvana.
 constexpr std::array<std::string_view, 13> kImageWords = {"images", "image", "imgs",  "img",    "jpegimages",
                                                           "photos", "photo", "input", "inputs", "leftimg8bit",
                                                           "rgb",    "pics",  "frames"};
@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 21> kMaskWords = {"masks",
                                                          "targets",
                                                          "target",
                                                          "trimaps"};
-// At the end of a file's name; the second list says nothing of whether it is a mask.
+// Endings of file names; the second list does not decide whether it is a mask.
 constexpr std::array<std::string_view, 12> kMaskEndings = {"mask",     "masks",       "seg",    "segmentation",
                                                            "label",    "labels",      "gt",     "annotation",
                                                            "labelids", "instanceids", "gtfine", "manual1"};
@@ -54,7 +54,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// Cuts one of the words off the end of name, with what joins it: "train_masks" becomes "train". A word alone becomes
+// Removes one of the words and its separator from the end of name: "train_masks" becomes "train". A word alone becomes
 // "".
 bool cut_word(std::string_view& name, std::span<const std::string_view> words) {
   if (is_among(name, words)) {
@@ -69,7 +69,7 @@ bool cut_word(std::string_view& name, std::span<const std::string_view> words) {
   return true;
 }
 
-// CamVid's "trainannot": the word follows at once. Only behind a split, since "plant" ends in such a word, too.
+// "trainannot" as in CamVid: no separator. Only after a split, since "plant" also ends in such a word.
 bool cut_annot(std::string_view& name) {
   constexpr std::string_view kAnnot = "annot";
   if (!name.ends_with(kAnnot) || !split_of_name(name.substr(0, name.size() - kAnnot.size()))) {
@@ -129,7 +129,7 @@ ImageRole role_of(std::string_view path) {
   std::string_view stem = name;
   const auto cut_ending = [&](std::span<const std::string_view> words) {
     std::string_view shorter = stem;
-    const bool cut = cut_word(shorter, words) && !shorter.empty();  // a file may be called "mask"
+    const bool cut = cut_word(shorter, words) && !shorter.empty();  // a file may be named "mask"
     stem = cut ? shorter : stem;
     return cut;
   };

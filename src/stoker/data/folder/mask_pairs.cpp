@@ -14,11 +14,11 @@
 namespace stoker::data {
 namespace {
 
-constexpr double kPaired = 0.8;             // of the masks by name: a few images are lost in every set
+constexpr double kPaired = 0.8;             // share of the masks with an image; data sets often miss a few images
 constexpr std::size_t kLooks = 8;           // pairs that are decoded
-constexpr double kLikeMasks = 0.75;         // of these
+constexpr double kLikeMasks = 0.75;         // share of these that must match
 constexpr std::int64_t kLargest = 1 << 26;  // bytes of a file that is decoded
-// Pixels that have one of the 16 most frequent grey values: 99.4 to 100 % in masks saved as JPEG of quality 60 to 95,
+// Share of pixels with one of the 16 most frequent grey values: 99.4 to 100 % in masks saved as JPEG, quality 60 to 95,
 // at most 94.4 % in 5,000 images of CIFAR-10 and 79.7 % in photographs of ImageNet.
 constexpr std::size_t kValues = 16;
 constexpr double kOfPixels = 0.95;
@@ -28,7 +28,7 @@ struct Pair {
   const ScannedFile* image = nullptr;
 };
 
-// The masks by name, each with the image of its name, if there is one.
+// The masks by name, each with its image if there is one.
 std::vector<Pair> pairs_by_name(const FolderScan& scan) {
   std::vector<Pair> pairs;
   std::unordered_map<std::string, std::vector<std::size_t>> by_key;  // an image may have several masks
@@ -72,7 +72,7 @@ bool looks_like_pair(const FolderScan& scan, const Pair& pair) {
   try {
     decode(*pair.mask, mask);
     decode(*pair.image, image);
-  } catch (const DataError&) {  // a bad image says nothing
+  } catch (const DataError&) {  // a bad image decides nothing
     return false;
   }
   return mask.width == image.width && mask.height == image.height && has_few_values(mask) && !has_few_values(image);
@@ -97,8 +97,8 @@ std::optional<ForeignLayout> find_masks(const FolderScan& scan) {
   }
   return ForeignLayout{
       "segmentation",
-      fmt::format("{} images are paired by name, as {} and {}; in {} of the {} pairs looked at the one has few grey "
-                  "values and the size of the other, as a mask has",
+      fmt::format("{} images are paired by name, such as {} and {}; in {} of {} checked pairs the first looks like a "
+                  "mask (same size, few grey values)",
                   pairs.size(), printable(pairs.front().mask->path), printable(pairs.front().image->path), alike,
                   looks)};
 }

@@ -23,7 +23,7 @@ struct SameHash {
   bool operator()(const XXH128_hash_t& a, const XXH128_hash_t& b) const { return XXH128_isEqual(a, b) != 0; }
 };
 
-// Hash by hash through the samples of a split until the budget of bytes is spent.
+// Hashes the samples of a split until the budget of bytes is used up.
 class Reader {
  public:
   std::optional<XXH128_hash_t> hash(const ImageSplit& split, std::int64_t sample) {
@@ -45,7 +45,7 @@ void find_same_files(const ImageFolder& folder, std::vector<std::string>& findin
     return;
   }
   const auto not_looked = [&] {
-    findings.push_back("not checked whether images of train are in val or test too: the data is large");
+    findings.push_back("did not check whether images of train are also in val or test: the data is too large");
   };
   if (folder.train.size() + judged > kMaxSamples) {
     return not_looked();
@@ -69,13 +69,13 @@ void find_same_files(const ImageFolder& folder, std::vector<std::string>& findin
       }
       const auto found = train.find(*hash);
       if (found != train.end() && count++ == 0) {
-        example = fmt::format("{} is {}", split->source->name(sample), folder.train.source->name(found->second));
+        example = fmt::format("{} = {}", split->source->name(sample), folder.train.source->name(found->second));
       }
     }
     if (count > 0) {
       findings.push_back(
-          fmt::format("{} of the {} images of {} are in train too, byte for byte ({}): its figures flatter", count,
-                      split->size(), split->name, example));
+          fmt::format("{} of the {} images of {} are also in train, byte for byte ({}); metrics on {} are too good",
+                      count, split->size(), split->name, example, split->name));
     }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for the same file in training and in a split that judges it. Used by open_image_folder. Thread-safe: no state.
+// Finds files that are both in train and in val or test. Used by open_image_folder. Thread-safe: no state.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace stoker::data {
 
-// Compares files by content (128-bit hash) and says for val and test how many are in train too. Reads everything once,
-// so it does nothing for more than 20,000 samples or 256 MB: then it says that it did not look.
+// Compares files by content (128-bit hash) and reports how many files of val and test are also in train. It reads
+// everything once. With more than 20,000 samples or 256 MB it does not check, and a finding says so.
 void find_same_files(const ImageFolder& folder, std::vector<std::string>& findings);
 
 }  // namespace stoker::data

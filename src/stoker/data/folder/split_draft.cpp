@@ -30,7 +30,7 @@ std::shared_ptr<const ByteSource> make_source(SplitDraft& draft) {
   return std::make_shared<TarSource>(draft.shards, KeyList(keys), places, std::as_bytes(std::span(*places)));
 }
 
-// Positions in train that go to validation.
+// Positions in train that move to validation.
 BitSet choose(const ImageSplit& train, std::size_t classes, const SplitOptions& options,
               std::vector<std::int64_t>& lonely) {
   using Run = std::pair<std::int64_t, std::int64_t>;      // first position, number
@@ -71,7 +71,7 @@ BitSet choose(const ImageSplit& train, std::size_t classes, const SplitOptions& 
 std::vector<std::string> classes_of(const SplitDraft& draft) {
   std::vector<std::string> classes;
   for (const LabelledFile& each : draft.files) {
-    if (classes.empty() || classes.back() != each.label) {  // files come sorted by class most of the time
+    if (classes.empty() || classes.back() != each.label) {  // files are mostly sorted by class
       classes.push_back(each.label);
     }
   }
@@ -93,7 +93,7 @@ ImageSplit make_split(SplitDraft draft, const std::vector<std::string>& classes)
     if (found == classes.end() || *found != each.label) {
       fail<DataError>("data.folder",
                       "class \"{}\" of the {} split does not occur in train (for example {}); add images of it"
-                      " to train or take it away",
+                      " to train or remove the class",
                       printable(each.label), draft.name, printable(each.file.key));
     }
     labels.add(1, static_cast<std::uint32_t>(found - classes.begin()));
@@ -116,9 +116,10 @@ void carve_validation(ImageFolder& folder, const SplitOptions& options) {
   if (!lonely.empty()) {
     const std::string first = printable(folder.classes[static_cast<std::size_t>(lonely.front())]);
     folder.findings.push_back(
-        lonely.size() == 1 ? fmt::format("class \"{}\" has one sample: it stays in train", first)
-                           : fmt::format("{} classes have one sample each, for example \"{}\": they stay in train",
-                                         lonely.size(), first));
+        lonely.size() == 1
+            ? fmt::format("class \"{}\" has only one sample, which stays in train", first)
+            : fmt::format("{} classes have only one sample, for example \"{}\"; these samples stay in train",
+                          lonely.size(), first));
   }
   folder.train = std::move(rest);
   folder.val = std::move(val);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images with labels on their way to an ImageSplit, and the part of training that becomes the validation split. Used
-// by open_image_folder. Thread-safe: no state.
+// Builds an ImageSplit from labelled images, and takes the validation split from train. Used by open_image_folder.
+// Thread-safe: no state.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@ namespace stoker::data {
 
 inline constexpr std::array<std::string_view, 3> kSplits = {"train", "val", "test"};
 
-// A file, or a member of a tar file, under the name that it has in the split.
+// A file or tar member, with its name in the split.
 struct DraftEntry {
   std::string key;
-  std::int32_t shard = 0;   // which of the split's tar files
+  std::int32_t shard = 0;   // number of the tar file in the split
   std::int64_t offset = 0;  // bytes
   std::int64_t size = 0;
 };
@@ -32,8 +32,8 @@ struct LabelledFile {
 
 struct SplitDraft {
   std::string name;                                    // "train", "val", "test"
-  std::filesystem::path root;                          // files lie at root / key ...
-  std::vector<std::shared_ptr<const TarFile>> shards;  // ... or are members of these
+  std::filesystem::path root;                          // the file of a key is root / key ...
+  std::vector<std::shared_ptr<const TarFile>> shards;  // ... or a member of one of these
   std::vector<LabelledFile> files;
   bool given = false;  // the data has this split
 };
@@ -41,11 +41,11 @@ struct SplitDraft {
 // The labels of a split, each once, sorted bytewise.
 [[nodiscard]] std::vector<std::string> classes_of(const SplitDraft& draft);
 
-// Sorts by path (then shard) and numbers the labels. DataError for a label that is not among classes.
+// Sorts by path (then shard) and numbers the labels. DataError for a label that is not in classes.
 [[nodiscard]] ImageSplit make_split(SplitDraft draft, const std::vector<std::string>& classes);
 
-// Moves a share of train's samples to val: of each class with at least two samples, the nearest whole number but at
-// least one and never all, chosen by the counter RNG from (seed, index). Says what it did.
+// Moves a share of the samples of train to val: for each class with at least two samples the nearest whole number, at
+// least one and never all, chosen by the counter RNG from (seed, index). Adds findings.
 void carve_validation(ImageFolder& folder, const SplitOptions& options);
 
 }  // namespace stoker::data

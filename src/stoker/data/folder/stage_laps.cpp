@@ -7,11 +7,11 @@
 namespace stoker::data {
 namespace {
 
-// Looking at the clock takes some 25 ns: six times a sample is 1 % of 15 us, and of a 31st of that. Odd, as what
-// happens now and then does so at multiples of powers of two: shares of batches, blocks of MixUp.
+// A clock read takes about 25 ns: six per sample are 1 % of 15 us, or of every 31st shorter sample. The stride is odd,
+// since periodic work comes at multiples of powers of two: parts of batches, blocks of MixUp.
 constexpr std::int64_t kShort = 20'000, kStride = 31;
-// To probe a thread takes calls of the kernel, some 250 ns each: shares are found from every 16th that is timed, and
-// from all that follow one of at least a millisecond.
+// Probing a thread takes system calls of about 250 ns. So only every 16th timed sample is probed, and all samples after
+// one that took at least a millisecond.
 constexpr std::int64_t kProbeEach = 16, kLong = 1'000'000;
 
 std::int64_t ns(clockid_t clock) {
@@ -52,7 +52,7 @@ void StageLaps::begin(std::int64_t sample) {
   }
 }
 
-// A thread that did not give its core away and yet computed for less than the time that passed had it taken away.
+// A thread without voluntary switches whose CPU time is below the elapsed time was preempted.
 void StageLaps::lap(int next) {
   const std::int64_t now = clock_->now_ns();
   const LapClock::Probe found = probing_ ? clock_->probe() : LapClock::Probe{};

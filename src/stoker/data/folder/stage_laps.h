@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a thread spends in each stage of a sample, at a cost that does not matter: one look at the clock a stage,
-// and where samples take microseconds only at every 31st of them. One thread writes, any may read.
+// Measures how long a thread spends in each stage of a sample. The cost is negligible: one clock read per stage, and
+// only for every 31st sample if samples take microseconds. One thread writes, any thread may read.
 #pragma once
 
 #include <array>
@@ -19,10 +19,10 @@ enum class Stage : std::uint8_t {
   kRead,  // its bytes
   kJpeg,  // decoding, by format
   kPng,
-  kDecode,   // of any other format
+  kDecode,   // decoding, any other format
   kResize,   // cropping, scaling, mirroring
-  kAugment,  // the operations on it then
-  kCollate,  // into the batch: mixing, closing gaps
+  kAugment,  // the remaining operations
+  kCollate,  // building the batch: mixing, closing gaps
 };
 inline constexpr std::array<std::string_view, 8> kStageNames = {"open",   "read",   "JPEG decode", "PNG decode",
                                                                 "decode", "resize", "augment",     "collate"};
@@ -31,9 +31,9 @@ inline constexpr std::array<std::string_view, 8> kStageNames = {"open",   "read"
   return kStageNames[static_cast<std::size_t>(stage)];
 }
 
-// Where a thread's times are read from: the system, or the values of a test.
+// Source of a thread's times: the system, or values of a test.
 struct LapClock {
-  // Of the calling thread: what it has computed, and how often it has given its core away to wait for something.
+  // For the calling thread: CPU time, and the number of voluntary context switches.
   struct Probe {
     std::int64_t cpu_ns = 0, waits = 0;
   };
@@ -44,11 +44,11 @@ struct LapClock {
 
 class StageLaps {
  public:
-  explicit StageLaps(const LapClock& clock = system_lap_clock()) : clock_(&clock) {}  // which must outlive it
+  explicit StageLaps(const LapClock& clock = system_lap_clock()) : clock_(&clock) {}  // clock must outlive this
 
-  // A sample begins, in stage kOpen; ends the one before if that was not done.
+  // Begins a sample in stage kOpen; ends the previous sample if it is still open.
   void begin(std::int64_t sample);
-  // What follows belongs to that stage. Nothing between end() and begin().
+  // Enters a stage. No effect between end() and begin().
   void enter(Stage stage) {
     if (timing_) {
       lap(static_cast<int>(stage));
@@ -57,7 +57,7 @@ class StageLaps {
       on_enter(stage, sample_);
     }
   }
-  // What follows is waiting for other threads, and no work, until the next enter().
+  // Until the next enter() the thread waits for other threads; this time belongs to no stage.
   void pause() {
     if (timing_) {
       lap(kNone);
@@ -65,13 +65,13 @@ class StageLaps {
   }
   void end();
 
-  // Called at each enter(), and so within that stage's time: for tests that slow a stage down.
+  // Called at each enter(), within the time of that stage: for tests that slow a stage down.
   std::function<void(Stage, std::int64_t sample)> on_enter = {};
 
  private:
   friend core::SourceFigures sum(std::span<const StageLaps* const>, std::int64_t& slowest);
   static constexpr int kNone = -1;
-  // Nanoseconds; written by one thread, so a load and a store suffice.
+  // Nanoseconds; written by one thread, so a load and a store are enough.
   struct Counter {
     std::atomic<std::int64_t> value = 0;
     void add(std::int64_t more) {
@@ -79,8 +79,8 @@ class StageLaps {
     }
   };
   struct StageTime {
-    Counter wall;                 // of all samples, those that were not timed counted as those that were
-    Counter probed, cpu, asleep;  // of samples that were probed
+    Counter wall;                 // over all samples; untimed samples are extrapolated from timed ones
+    Counter probed, cpu, asleep;  // over probed samples
   };
   void lap(int next);
 
@@ -89,18 +89,18 @@ class StageLaps {
   Counter samples_;
   std::atomic<std::int64_t> slowest_ns_ = 0, slowest_sample_ = -1;
   std::int64_t sample_ = -1;
-  int stage_ = kNone;  // that is being timed
+  int stage_ = kNone;  // being timed
   bool timing_ = false, probing_ = false;
-  std::int64_t stride_ = 1;   // of so many samples one is timed
-  std::int64_t untimed_ = 0;  // samples to let pass until then
+  std::int64_t stride_ = 1;   // one of stride_ samples is timed
+  std::int64_t untimed_ = 0;  // samples to skip until then
   std::int64_t timed_ = 0;
   std::int64_t lap_ns_ = 0;  // when the lap began
   LapClock::Probe lap_probe_;
-  std::int64_t sample_ns_ = 0;  // of this sample's stages so far
+  std::int64_t sample_ns_ = 0;  // over the stages of this sample so far
 };
 
-// Of all threads; slowest: the sample that took longest, -1 if none was timed. wall_seconds, wait_seconds, threads and
-// the slowest one's name are left to the caller.
+// The sum over all threads. slowest: the sample that took longest, -1 if none was timed. The caller sets wall_seconds,
+// wait_seconds, threads and the name of the slowest sample.
 [[nodiscard]] core::SourceFigures sum(std::span<const StageLaps* const> threads, std::int64_t& slowest);
 
 }  // namespace stoker::data

@@ -45,11 +45,11 @@ TarFile::~TarFile() { ::close(descriptor_); }
 
 void TarFile::read(std::int64_t offset, std::int64_t size, std::vector<std::byte>& buffer) const {
   if (offset < 0 || size < 0 || size > file_size_ - offset) {
-    fail<DataError>("data.tar", "{}: {} bytes from byte {} are beyond its {} bytes", printable(path_.native()), size,
-                    offset, file_size_);
+    fail<DataError>("data.tar", "{}: {} bytes at byte {} are beyond the end; the file has {} bytes",
+                    printable(path_.native()), size, offset, file_size_);
   }
   if (size > kMostSampleBytes) {
-    fail<DataError>("data.tar", "{}: {} bytes from byte {} are more than a file in it may have, {}",
+    fail<DataError>("data.tar", "{}: {} bytes at byte {} exceed the limit for one file, {} bytes",
                     printable(path_.native()), size, offset, kMostSampleBytes);
   }
   buffer.resize(static_cast<std::size_t>(size));
@@ -61,7 +61,7 @@ void TarFile::read(std::int64_t offset, std::int64_t size, std::vector<std::byte
     }
     if (got <= 0) {
       fail<DataError>("data.tar", "{}: cannot be read at byte {}: {}", printable(path_.native()), offset + done,
-                      got < 0 ? std::strerror(errno) : "the file has become shorter");
+                      got < 0 ? std::strerror(errno) : "the file is shorter than before");
     }
     done += got;
   }
@@ -70,7 +70,8 @@ void TarFile::read(std::int64_t offset, std::int64_t size, std::vector<std::byte
 TarHeader TarFile::read_header(std::int64_t at, bool& end_mark) const {
   const std::string name = printable(path_.native());
   if (file_size_ - at < kTarBlock) {
-    fail<DataError>("data.tar", "{}: ends in the middle of a header at byte {}; it is truncated or no tar", name, at);
+    fail<DataError>("data.tar", "{}: ends in the middle of a header at byte {}; it is truncated or not a tar file",
+                    name, at);
   }
   std::vector<std::byte> bytes;
   read(at, kTarBlock, bytes);
@@ -84,10 +85,10 @@ TarHeader TarFile::read_header(std::int64_t at, bool& end_mark) const {
   if (!header) {
     const std::string_view compressed = at == 0 ? compression_of(as_text(bytes)) : "";
     if (!compressed.empty()) {
-      fail<DataError>("data.tar", "{}: is compressed ({}); unpack it first: images are compressed already", name,
+      fail<DataError>("data.tar", "{}: is compressed ({}); decompress it first (images are compressed already)", name,
                       compressed);
     }
-    fail<DataError>("data.tar", "{}: wrong header checksum at byte {}; it is damaged or no tar", name, at);
+    fail<DataError>("data.tar", "{}: wrong header checksum at byte {}; it is damaged or not a tar file", name, at);
   }
   return *header;
 }
@@ -105,7 +106,7 @@ void TarFile::read_index(const std::function<void(std::int64_t)>& progress) {
     const std::int64_t size = header.is_extension() ? header.size : next.size.value_or(header.size);
     const std::int64_t data = at + kTarBlock;
     if (size > file_size_ - data || (header.is_extension() && size > kMaxExtension)) {
-      fail<DataError>("data.tar", "{}: the member at byte {} says {} bytes, the file ends after {}; it is truncated",
+      fail<DataError>("data.tar", "{}: the member at byte {} has {} bytes, but the file ends after {}; it is truncated",
                       name, at, size, file_size_ - data);
     }
     if (header.is_extension()) {
@@ -126,15 +127,16 @@ void TarFile::read_index(const std::function<void(std::int64_t)>& progress) {
 void TarFile::add_member(const TarHeader& header, const TarExtension& extension, std::int64_t data, std::int64_t size) {
   std::string path(trimmed_path(extension.path ? *extension.path : header.path));
   if (!header.is_file()) {
-    passed_over_ += header.type == '5' ? 0 : 1;  // folders say nothing that their files do not
+    passed_over_ += header.type == '5' ? 0 : 1;  // folders add nothing to the paths of their files
     return;
   }
   if (climbs_out(path)) {
-    fail<DataError>("data.tar",
-                    "{}: member \"{}\" at byte {} is absolute or climbs out of its folder; such a tar is refused",
-                    printable(path_.native()), printable(path), data - kTarBlock);
+    fail<DataError>(
+        "data.tar",
+        "{}: the path of member \"{}\" at byte {} is absolute or contains \"../\"; such a tar file is refused",
+        printable(path_.native()), printable(path), data - kTarBlock);
   }
-  if (!path.empty() && path.back() != '/') {  // old tars mark folders so
+  if (!path.empty() && path.back() != '/') {  // old tar files mark folders this way
     members_.push_back({std::move(path), data, size});
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a tar file, and random access to its members; nothing is ever extracted. Reads ustar, GNU long names
-// and pax headers (path, size). Used by TarSource. Thread-safe once constructed.
+// The index of a tar file, and random access to its members; never extracts anything. Reads ustar, GNU long names and
+// pax headers (path, size). Used by TarSource. Thread-safe once constructed.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@ struct TarExtension;
 
 struct TarMember {
   std::string path;         // as stored, without leading "./"; bytes, not necessarily UTF-8
-  std::int64_t offset = 0;  // of its first byte in the tar file
+  std::int64_t offset = 0;  // of the first byte, in the tar file
   std::int64_t size = 0;    // bytes
 };
 
-// Of one file that is a sample: more than the most pixels that are decoded, 10^8, take without any compression.
+// Maximum size of a sample: more than the maximum of 10^8 pixels takes without compression.
 inline constexpr std::int64_t kMostSampleBytes = std::int64_t{1} << 30;
 
 class TarFile {
  public:
-  // Reads every header. DataError, with the byte offset, for a wrong checksum, a member that reaches beyond the end of
-  // the file, a file that is no tar, a compressed tar, and a member path that is absolute or climbs ("../").
-  // Regular files only; folders are dropped, links and devices counted in passed_over(). progress: members so far.
+  // Reads every header. DataError, with the byte offset, for a wrong checksum, a member beyond the end of the file, a
+  // file that is not a tar, a compressed tar, and a member path that is absolute or contains "../". Keeps regular files
+  // only: drops folders, counts links and devices in passed_over(). progress: members so far.
   explicit TarFile(std::filesystem::path path, const std::function<void(std::int64_t)>& progress = {});
-  // One whose members are known from before: reads no header, members() stays empty. DataError as above if it cannot be
-  // opened.
+  // A tar file whose members are already known: reads no header, members() stays empty. DataError as above if it cannot
+  // be opened.
   struct Known {};
   TarFile(std::filesystem::path path, Known);
   TarFile(const TarFile&) = delete;
@@ -40,10 +40,10 @@ class TarFile {
   ~TarFile();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] const FileStamp& stamp() const { return stamp_; }  // when it was opened
+  [[nodiscard]] const FileStamp& stamp() const { return stamp_; }  // at the time of opening
   [[nodiscard]] const std::vector<TarMember>& members() const { return members_; }
   [[nodiscard]] std::int64_t passed_over() const { return passed_over_; }
-  // Bytes offset ... offset + size - 1, into buffer, replacing its content. DataError if they cannot be had.
+  // Reads bytes offset ... offset + size - 1 into buffer, replacing its content. DataError if they cannot be read.
   void read(std::int64_t offset, std::int64_t size, std::vector<std::byte>& buffer) const;
 
  private:

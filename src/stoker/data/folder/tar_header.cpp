@@ -12,7 +12,7 @@ std::string_view text_field(const TarBlock& block, std::size_t offset, std::size
   return field.substr(0, field.find('\0'));
 }
 
-// GNU's numbers beyond 8 GiB: base 256, marked by the first bit. Empty beyond 63 bits.
+// GNU format for numbers beyond 8 GiB: base 256, marked by the first bit. Empty beyond 63 bits.
 std::optional<std::int64_t> binary_number(std::string_view field) {
   std::uint64_t value = static_cast<unsigned char>(field[0]) & 0x7F;
   for (const char c : field.substr(1)) {
@@ -24,7 +24,7 @@ std::optional<std::int64_t> binary_number(std::string_view field) {
   return static_cast<std::int64_t>(value);
 }
 
-// Octal digits, blanks around them allowed; none mean 0.
+// Octal digits with optional blanks around them; no digits mean 0.
 std::optional<std::int64_t> number_field(const TarBlock& block, std::size_t offset, std::size_t length) {
   std::string_view field(block.data() + offset, length);
   if ((static_cast<unsigned char>(field[0]) & 0x80) != 0) {
@@ -41,14 +41,14 @@ std::optional<std::int64_t> number_field(const TarBlock& block, std::size_t offs
 }
 
 bool checksum_is_right(const TarBlock& block) {
-  std::int64_t sum = 8 * ' ';  // the checksum field counts as blanks
+  std::int64_t sum = 8 * ' ';  // the checksum field is summed as blanks
   for (std::size_t i = 0; i < block.size(); ++i) {
     sum += i < 148 || i >= 156 ? static_cast<unsigned char>(block[i]) : 0;
   }
   return number_field(block, 148, 8) == sum;
 }
 
-// A record is "<length> <key>=<value>\n", length counting all of it. Takes one off text; false if it is damaged.
+// A record is "<length> <key>=<value>\n", with the length of the whole record. Removes one from text; false if damaged.
 bool read_pax_record(std::string_view& text, TarExtension& next) {
   std::size_t length = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
@@ -81,7 +81,7 @@ std::optional<TarHeader> parse_tar_header(const TarBlock& block) {
   TarHeader header;
   header.size = *size;
   header.type = block[156];
-  const bool ustar = text_field(block, 257, 6) == "ustar";  // GNU's magic is "ustar  " and has no prefix
+  const bool ustar = text_field(block, 257, 6) == "ustar";  // GNU tar writes "ustar  " and has no prefix
   const std::string_view prefix = ustar ? text_field(block, 345, 155) : "";
   header.path = prefix;
   header.path += prefix.empty() ? "" : "/";
@@ -100,7 +100,7 @@ bool read_tar_extension(char type, std::string_view content, TarExtension& next)
       }
     }
   }
-  return true;  // 'K' names a link's target; 'g' holds for all members and is of no use here
+  return true;  // 'K' names the target of a link; 'g' applies to all members and is not used
 }
 
 std::string_view trimmed_path(std::string_view path) {

@@ -13,7 +13,7 @@ namespace stoker::data {
 std::int64_t stand_in(std::uint64_t seed, std::int64_t epoch, std::int64_t index, int attempt, std::int64_t samples) {
   CounterRng random(seed, static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(index), RandomOp::kStandIn,
                     static_cast<std::uint16_t>(attempt));
-  // Of 2^64, so that splits beyond 2^32 are reached, too; the bias is below samples / 2^64.
+  // A draw of 64 bits, so that splits beyond 2^32 work; the bias is below samples / 2^64.
   const std::uint64_t high = random.next(), low = random.next();
   return static_cast<std::int64_t>(((high << 32) | low) % static_cast<std::uint64_t>(samples));
 }
@@ -27,7 +27,7 @@ std::string without_name(std::string_view message, std::string_view name) {
 BadSampleLedger::BadSampleLedger(BadSampleOptions options, std::int64_t samples)
     : options_(std::move(options)), samples_(samples) {
   if (!(options_.budget >= 0 && options_.budget <= 1)) {
-    fail<ConfigError>("data.loader", "the budget of bad samples is a share, 0 ... 1, got {}", options_.budget);
+    fail<ConfigError>("data.loader", "bad_budget must be a share from 0 to 1, got {}", options_.budget);
   }
   const double share = std::floor(options_.budget * static_cast<double>(samples));
   allowed_ = options_.budget > 0 ? std::max<std::int64_t>(1, static_cast<std::int64_t>(share)) : 0;
@@ -49,8 +49,8 @@ void BadSampleLedger::add(const core::BadSample& bad) {
   }
   fail<DataError>(
       "data.loader",
-      "{} of {} samples cannot be had so far, {} allowed; mend or remove them (`stoker inspect` lists all bad "
-      "images), or set bad_budget higher: {}{}",
+      "{} of {} samples are unreadable so far, {} allowed; repair or remove them (`stoker inspect` lists all bad "
+      "images), or set a larger bad_budget: {}{}",
       count, samples_, allowed_ == 1 ? "1 is" : fmt::format("{} are", allowed_), fmt::join(named, "; "),
       reasons_.size() > kNamed ? fmt::format("; and {} more", reasons_.size() - kNamed) : "");
 }

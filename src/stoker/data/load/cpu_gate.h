@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets so many threads compute at a time: more may read, since a read that waits for a disk takes no core. Used by
-// SampleReader. Every member may be called from any thread.
+// Limits the number of threads that compute at the same time. More threads may read, since waiting for a disk needs no
+// core. Used by SampleReader. Every member may be called from any thread.
 #pragma once
 
 #include <condition_variable>
@@ -10,13 +10,13 @@ namespace stoker::data {
 
 class CpuGate {
  public:
-  // most: at least 1.
+  // most: maximum number of threads, at least 1.
   explicit CpuGate(int most) : free_(most) {}
 
   // Held while the thread computes.
   class Pass {
    public:
-    explicit Pass(CpuGate* gate) : gate_(gate) {  // null: nothing to wait for
+    explicit Pass(CpuGate* gate) : gate_(gate) {  // null: no limit
       if (gate_ != nullptr) {
         std::unique_lock lock(gate_->mutex_);
         gate_->has_room_.wait(lock, [&] { return gate_->free_ > 0; });

@@ -18,18 +18,18 @@ namespace stoker::data {
 namespace {
 
 constexpr int kMostThreads = 1024;
-constexpr double kRoomAhead = 64e6;                // bytes of batches made ahead, where depth is chosen
-constexpr double kLeastAhead = 2, kMostAhead = 4;  // batches: one to take while one is filled; more evens out bursts
-constexpr std::size_t kUnderWay = 4;               // batches that a consumer has at a time: step, copy, and some
+constexpr double kRoomAhead = 64e6;                // bytes of prefetched batches if depth is automatic
+constexpr double kLeastAhead = 2, kMostAhead = 4;  // batches: one to take while one is filled; more for bursts
+constexpr std::size_t kUnderWay = 4;               // batches that a consumer holds at a time: step, copy, and some more
 
-// In page-locked memory, so that a copy to a GPU need not wait.
+// Page-locked memory allows asynchronous copies to a GPU.
 SlotRing::Memory pinned(std::size_t bytes) {
   auto memory = std::make_shared<at::Tensor>(core::guarded(
       at::empty({static_cast<std::int64_t>(bytes)}, at::TensorOptions().dtype(at::kByte).pinned_memory(true))));
   return {memory, memory->mutable_data_ptr()};
 }
 
-// A sample's stages end with it, however it ends.
+// Ends the stages of a sample, also after an exception.
 class EndOfSample {
  public:
   explicit EndOfSample(StageLaps& laps) : laps_(laps) {}
@@ -41,7 +41,7 @@ class EndOfSample {
   StageLaps& laps_;
 };
 
-// Loading between steps makes a batch once it is asked for, so one at a time.
+// Without threads a batch is made on request, so one at a time.
 std::size_t depth_of(const ImageLoaderOptions& options, std::int64_t row_bytes) {
   if (options.threads == 0) {
     return 1;
@@ -55,16 +55,15 @@ std::size_t depth_of(const ImageLoaderOptions& options, std::int64_t row_bytes) 
 
 ImageLoaderOptions checked(ImageLoaderOptions options) {
   if (options.split.labels.size() != options.split.samples.size()) {
-    fail<ConfigError>("data.loader", "the {} split has {} samples and {} labels", options.split.name,
+    fail<ConfigError>("data.loader", "the {} split has {} samples but {} labels", options.split.name,
                       options.split.samples.size(), options.split.labels.size());
   }
   if (options.depth < 0 || options.depth > 1024) {
-    fail<ConfigError>("data.loader", "depth must be in 1 ... 1024 batches, or 0 to have it chosen, got {}",
-                      options.depth);
+    fail<ConfigError>("data.loader", "depth must be 1 to 1024 batches, or 0 for automatic, got {}", options.depth);
   }
   if (options.threads < 0 || options.threads > kMostThreads || options.cores < 0 || options.cores > kMostThreads) {
-    fail<ConfigError>("data.loader", "threads and cores must be in 0 ... {}, got {} and {}", kMostThreads,
-                      options.threads, options.cores);
+    fail<ConfigError>("data.loader", "threads and cores must be 0 to {}, got {} and {}", kMostThreads, options.threads,
+                      options.cores);
   }
   check_rank(options.rank, options.ranks);
   augment::check(options.mix, options.batch % options.ranks == 0 ? options.batch / options.ranks : 1);
@@ -78,12 +77,12 @@ ImageLoaderOptions checked(ImageLoaderOptions options) {
                                                              .ranks = options.ranks});
   }
   if (options.order->samples() != options.split.size()) {
-    fail<ConfigError>("data.loader", "the order is of {} samples, the {} split has {}", options.order->samples(),
+    fail<ConfigError>("data.loader", "the order has {} samples, but the {} split has {}", options.order->samples(),
                       options.split.name, options.split.size());
   }
   const std::int64_t whole = options.order->steps_per_epoch() > 1 ? options.order->global_size(0, 0) : options.batch;
   if (options.mix.on() && whole != options.batch) {
-    fail<ConfigError>("data.loader", "the order has batches of {} samples, to be mixed in those of {}", whole,
+    fail<ConfigError>("data.loader", "the order has batches of {} samples, but mixing needs batches of {}", whole,
                       options.batch);
   }
   return options;
@@ -106,7 +105,7 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
           options_.threads, [this](std::int64_t ticket, std::int64_t row, int worker) { fill(ticket, row, worker); },
           options_.threads == 0 ? on_operator_threads(most_threads()) : nullptr) {
   if (position_.epoch < 0 || position_.step < 0 || position_.step > steps_per_epoch()) {
-    fail<ConfigError>("data.loader", "cannot start at epoch {}, step {}: an epoch has {} steps", position_.epoch,
+    fail<ConfigError>("data.loader", "cannot start at epoch {}, step {}; an epoch has {} steps", position_.epoch,
                       position_.step, steps_per_epoch());
   }
   if (options_.threads > 0 && options_.cores > 0) {
@@ -135,7 +134,7 @@ ImageSlotShape ImageLoader::shape() const {
           options_.channels, options_.mix.on()};
 }
 
-// Batches for all slots that are free, also of the next epoch unless that is to be asked for first.
+// Submits batches for all free slots, also of the next epoch unless `once` is set.
 void ImageLoader::submit_ahead() {
   const auto slots = static_cast<std::int64_t>(slots_.size());
   const auto wanted = [&] {
@@ -146,8 +145,8 @@ void ImageLoader::submit_ahead() {
   }
 }
 
-// Once a batch has left. Loading between steps waits for the next call: by then the consumer may have let go of the
-// batch, and the next one goes into the same memory, which the caches still hold.
+// Called after a batch was handed out. Without threads the next batch waits for the next call: by then the consumer may
+// have released its batch, and the next one reuses that memory while it is still in the caches.
 void ImageLoader::refill() {
   if (options_.threads > 0) {
     submit_ahead();
@@ -164,7 +163,7 @@ void ImageLoader::submit_next() {
   slot.first_draw = options_.order->first_draw(ahead_.step);
   slot.begin(shape(), ring_.take());
   std::int64_t* label = slot.labels;
-  for (std::int64_t& index : slot.indices) {  // from positions in the split to indices in its source
+  for (std::int64_t& index : slot.indices) {  // positions in the split become indices in its source
     *label++ = options_.split.labels[index];
     index = options_.split.samples[index];
   }
@@ -181,7 +180,7 @@ void ImageLoader::submit_next() {
   pool_.submit(ticket, rows);
 }
 
-// A row's number where a sample may come again; what stands in may be drawn for itself in the epoch, too.
+// The number of a row if a sample may occur again; a replacement may also be drawn for itself in the epoch.
 std::uint32_t ImageLoader::occurrence(const ImageSlot& slot, std::size_t row, bool stand_in) {
   constexpr std::uint32_t kStandIn = 1U << 31;  // above every draw
   if (!slot.first_draw) {
@@ -207,7 +206,7 @@ void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
     ImageSlot::Bad bad{{slot.position.epoch, slot.position.step, index, reader_.name(index), {}, {}}};
     bad.sample.reason = without_name(error.what(), bad.sample.name);
     if (ledger_.on_bad() == OnBad::kReplace && !put_stand_in(slot, at, bad, workspace)) {
-      throw;  // so many are bad that chance finds no good one
+      throw;  // too many are bad to find a good one
     }
     slot.bad[at] = std::make_unique<ImageSlot::Bad>(std::move(bad));
   }
@@ -267,7 +266,7 @@ std::optional<core::Batch> ImageLoader::next() {
   try {
     batch = finish(slots_[static_cast<std::size_t>(pool_.take()) % slots_.size()]);
   } catch (...) {
-    refill();  // the slot of the batch that failed
+    refill();  // reuse the slot of the failed batch
     throw;
   }
   refill();
@@ -278,7 +277,7 @@ std::optional<core::Batch> ImageLoader::next() {
 }
 
 void ImageLoader::watch_for_pauses() {
-  constexpr double kPause = 0.3, kUnusual = 10;  // seconds; times what the consumer usually takes for a batch
+  constexpr double kPause = 0.3, kUnusual = 10;  // seconds; multiple of the consumer's usual time per batch
   const double gap = since_.seconds() - left_at_;
   if (gap > std::max(kPause, kUnusual * usual_gap_)) {
     governor_->consumer_was_away(counted());

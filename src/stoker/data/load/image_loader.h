@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labelled images as batches: threads read, decode and augment, several batches ahead, straight into the batch's
-// memory. What comes out depends on the options and the position alone, never on the threads. One consumer at a time.
+// Loads batches of labelled images: threads read, decode and augment, several batches ahead, directly into the memory
+// of the batch. The output depends only on the options and the position, never on the threads. One consumer at a time.
 #pragma once
 
 #include <cstdint>
@@ -31,54 +31,56 @@ struct ImageLoaderOptions {
   ImageSplit split;
   int channels = 3;  // 1 or 3
   augment::ImagePolicy policy;
-  augment::Mix mix;  // of the rows of whole batches
-  // Of the split's samples, over the same batch and ranks; null: every sample once an epoch, by the options below.
+  augment::Mix mix;  // MixUp and CutMix within whole batches
+  // Order of the split's samples, for the same batch and ranks; null: every sample once per epoch, by the options
+  // below.
   std::shared_ptr<const BatchOrder> order;
   std::int64_t batch = 64;  // global: samples over all ranks
-  std::uint64_t seed = 0;   // of the order and of what is drawn
+  std::uint64_t seed = 0;   // for the order and for augmentation
   bool shuffle = true;
   bool drop_tail = false;
-  int threads = 1;  // beside the caller's; 0: next() does the work
-  // With threads > 0: as many as may compute at once, and threads is where a search for the fewest that suffice begins;
-  // 0: threads stays. With threads 0: as many of the threads that an operator of the caller would use load together
-  // in next(), where a batch is worth it; 0: the caller's alone.
+  int threads = 1;  // besides the caller's; 0: next() does the work
+  // With threads > 0: maximum number of threads that compute at once; the number of threads is then tuned while
+  // running, starting at `threads`. 0: `threads` is fixed. With threads == 0: maximum number of intra-op threads that
+  // load together in next() if a batch is large enough. 0: only the caller's thread.
   int cores = 0;
-  int depth = 0;        // batches ahead of the consumer; 0: 2 to 4, as they are large; without threads there are none
-  bool pinned = false;  // page-locked memory, so that a copy to a GPU need not wait; needs CUDA
+  int depth = 0;        // batches ahead of the consumer; 0: 2 to 4, by their size; not used without threads
+  bool pinned = false;  // page-locked memory, for asynchronous copies to a GPU; needs CUDA
   BadSampleOptions bad;
-  DecodeLimits limits;  // of each image
-  bool plain = false;   // without vector instructions: the same pixels, slower; for tests
-  std::function<void(Stage, std::int64_t sample)> on_stage = {};  // on the threads, as each stage begins; for tests
-  std::shared_ptr<PixelStore> store;    // images stay decoded in it; of split.source with these channels; null: none do
-  std::shared_ptr<KnownBad> known_bad;  // images that need not be tried; of split.source; null: all are
-  bool once = false;                    // one epoch: batches of the next are not made before they are asked for
-  core::Position start;  // the first batch to hand out; step may equal steps_per_epoch(): the epoch's end
+  DecodeLimits limits;  // per image
+  bool plain = false;   // no vector instructions: same pixels, slower; for tests
+  std::function<void(Stage, std::int64_t sample)> on_stage =
+      {};                               // on the threads, at the start of each stage; for tests
+  std::shared_ptr<PixelStore> store;    // keeps decoded images of split.source with these channels; null: keeps none
+  std::shared_ptr<KnownBad> known_bad;  // known bad images of split.source, which are not tried; null: all are tried
+  bool once = false;                    // batches of the next epoch are only made on request
+  core::Position start;                 // first batch to hand out; step may equal steps_per_epoch(): end of the epoch
   int rank = 0;
   int ranks = 1;
 };
-// The same with an order. ConfigError for numbers that cannot be.
+// The same options with an order. ConfigError for values out of range.
 [[nodiscard]] ImageLoaderOptions checked(ImageLoaderOptions options);
 
-// Hands out batches with "image", uint8 [B, H, W, C] contiguous, and "target", int64 [B], both on the CPU; indices()
-// are indices into the split's source. With `mix` on also "target_mixed", int64 [B], the partner's, and "share",
-// float32 [B], of a row's own pixels: 1, with its own target, in a short batch, whose slices need not hold whole
-// blocks, and in a block of which a row was left out. After the last batch of an epoch comes one empty answer, then the
-// next epoch, on which the threads are at work by then. A sample that cannot be had is raised, left out or replaced, as
-// options.bad says; DataError comes at the batch it belongs to, and the next call goes on with the batch after it.
+// Hands out batches with "image", uint8 [B, H, W, C] contiguous, and "target", int64 [B], both on the CPU. indices()
+// are indices into the split's source. With `mix` also "target_mixed", int64 [B], the target of the partner, and
+// "share", float32 [B], the share of a row's own pixels. Rows are not mixed (share 1, own target) in a short batch and
+// in a block with a skipped row. After the last batch of an epoch next() returns an empty value once, then the next
+// epoch, which the threads have begun by then. options.bad decides about unreadable samples; DataError comes at the
+// batch of the sample, and the next call continues with the batch after it.
 class ImageLoader final : public core::BatchSource {
  public:
-  // ConfigError for numbers that cannot be.
+  // ConfigError for values out of range.
   explicit ImageLoader(ImageLoaderOptions options);
-  ~ImageLoader() override;  // at any moment, promptly
+  ~ImageLoader() override;  // at any time, without delay
 
   [[nodiscard]] std::optional<core::Batch> next() override;
 
   [[nodiscard]] std::int64_t steps_per_epoch() const { return options_.order->steps_per_epoch(); }
-  // Samples of the global batch at a position.
+  // Number of samples of the global batch at a position.
   [[nodiscard]] std::int64_t global_size(core::Position at) const {
     return options_.order->global_size(at.epoch, at.step);
   }
-  // The batch that next() hands out next; at an epoch's end step equals steps_per_epoch().
+  // Position of the next batch; at the end of an epoch step equals steps_per_epoch().
   [[nodiscard]] core::Position position() const { return position_; }
   [[nodiscard]] std::optional<core::SourceFigures> figures() const override;
 
@@ -102,16 +104,16 @@ class ImageLoader final : public core::BatchSource {
   core::Position position_;   // of the next batch to hand out
   core::Position ahead_;      // of the next batch to submit
   std::int64_t tickets_ = 0;  // submitted so far; a ticket's slot is slots_[ticket % slots]
-  std::int64_t taken_ = 0;    // of these
+  std::int64_t taken_ = 0;    // tickets taken so far
   SlotRing ring_;
   std::vector<ImageSlot> slots_;
   CpuGate gate_;
   std::vector<SampleWorkspace> workspaces_;
-  std::vector<std::vector<std::uint8_t>> mixing_;  // a row for each worker
+  std::vector<std::vector<std::uint8_t>> mixing_;  // one row per worker
   Stopwatch since_;
-  double left_at_ = 0, usual_gap_ = 0;  // seconds since then: when next() last returned; until it was called again
+  double left_at_ = 0, usual_gap_ = 0;  // time when next() last returned; usual time until the next call, seconds
   std::optional<ThreadGovernor> governor_;
-  RowPool pool_;  // last: its threads use all of the above and end first
+  RowPool pool_;  // last member: its threads use all members above and must end first
 };
 
 }  // namespace stoker::data

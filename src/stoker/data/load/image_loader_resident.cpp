@@ -10,7 +10,7 @@
 namespace stoker::data {
 namespace {
 
-// Of the whole image, scaled to the size of a row.
+// The policy for whole images, scaled to the size of a row.
 augment::ImagePolicy whole_image(augment::ImagePolicy policy) {
   policy.crop = augment::Crop::kNone;
   policy.flip = false;
@@ -19,10 +19,10 @@ augment::ImagePolicy whole_image(augment::ImagePolicy policy) {
 
 ImageLoaderOptions resident(ImageLoaderOptions options) {
   if (const std::string why = why_not_resident(options.policy, options.mix); !why.empty()) {
-    fail<ConfigError>("data.resident", "these batches are more than windows onto images: {}", why);
+    fail<ConfigError>("data.resident", "these batches cannot come from resident images: {}", why);
   }
   if (options.split.size() > std::numeric_limits<std::int32_t>::max()) {
-    fail<ConfigError>("data.resident", "{} images are too many to be numbered in 32 bits", options.split.size());
+    fail<ConfigError>("data.resident", "{} images are too many; the limit is 2^32 - 1", options.split.size());
   }
   return checked(std::move(options));
 }
@@ -31,10 +31,10 @@ ImageLoaderOptions resident(ImageLoaderOptions options) {
 
 std::string why_not_resident(const augment::ImagePolicy& policy, const augment::Mix& mix) {
   if (policy.crop != augment::Crop::kNone && policy.crop != augment::Crop::kPad) {
-    return "crops of many sizes";
+    return "crops of varying size";
   }
   if (!policy.operations.empty()) {
-    return "operations beyond crop and flip";
+    return "operations other than crop and flip";
   }
   if (mix.on()) {
     return "MixUp or CutMix";

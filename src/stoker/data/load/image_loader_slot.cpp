@@ -12,7 +12,7 @@
 namespace stoker::data {
 namespace {
 
-constexpr std::size_t kLine = 64;  // bytes: where fields begin
+constexpr std::size_t kLine = 64;  // bytes; alignment of fields
 
 std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
@@ -40,8 +40,8 @@ std::size_t ImageSlotShape::bytes() const {
 
 void ImageSlot::begin(const ImageSlotShape& shape, std::shared_ptr<std::byte> memory) {
   if (static_cast<std::int64_t>(indices.size()) > shape.rows) {
-    fail<ConfigError>("data.loader", "the order gives a batch of {} rows, there is room for {}", indices.size(),
-                      shape.rows);
+    fail<ConfigError>("data.loader", "the order gives a batch of {} rows, but there is only room for {}",
+                      indices.size(), shape.rows);
   }
   shape_ = shape;
   memory_ = std::move(memory);
@@ -82,8 +82,8 @@ void ImageSlot::settle_bad() {
     ++kept;
   }
   if (kept == 0 && !indices.empty()) {
-    fail<DataError>("data.loader", "none of the {} samples of epoch {}, step {} can be had; the first: {}",
-                    indices.size(), position.epoch, position.step, bad.front()->sample.reason);
+    fail<DataError>("data.loader", "all {} samples of epoch {}, step {} are unreadable; the first: {}", indices.size(),
+                    position.epoch, position.step, bad.front()->sample.reason);
   }
   indices.resize(kept);
 }
@@ -91,7 +91,7 @@ void ImageSlot::settle_bad() {
 core::Batch ImageSlot::finish() {
   core::Batch batch(position, indices);
   const auto rows = static_cast<std::int64_t>(indices.size());
-  const auto field = [&](void* at, at::IntArrayRef sizes, at::ScalarType type) {  // whose storage is the slot's
+  const auto field = [&](void* at, at::IntArrayRef sizes, at::ScalarType type) {  // uses the slot's storage
     const auto let_go = [memory = memory_](void*) mutable { memory.reset(); };
     return at::from_blob(at, sizes, let_go, at::TensorOptions().dtype(type));
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch of images while ImageLoader fills it: its fields lie one after the other in memory of a SlotRing, and the
-// tensors of the finished batch are views of that memory. Rows may be filled by several threads, one a row; all else is
-// the consumer's thread's.
+// A batch of images while ImageLoader fills it. Its fields are stored one after the other in memory of a SlotRing; the
+// tensors of the finished batch are views of that memory. Several threads may fill rows, one thread per row; everything
+// else happens on the consumer's thread.
 #pragma once
 
 #include <cstddef>
@@ -18,42 +18,42 @@
 
 namespace stoker::data {
 
-// What a slot has room for, and where: fields begin at multiples of 64 bytes.
+// Capacity and layout of a slot: fields begin at multiples of 64 bytes.
 struct ImageSlotShape {
-  std::int64_t rows = 0;  // at most
+  std::int64_t rows = 0;  // maximum
   int height = 0, width = 0, channels = 0;
-  bool mixed = false;  // with the fields of MixUp and CutMix
+  bool mixed = false;  // includes the fields of MixUp and CutMix
 
   [[nodiscard]] std::size_t row_bytes() const;
   [[nodiscard]] std::size_t labels_at() const;
   [[nodiscard]] std::size_t mixed_at() const;
   [[nodiscard]] std::size_t shares_at() const;
-  [[nodiscard]] std::size_t bytes() const;  // of it all
+  [[nodiscard]] std::size_t bytes() const;  // in total
 };
 
 struct ImageSlot {
   core::Position position;
-  std::vector<std::int64_t> indices;       // of each row, in the split's source
-  std::optional<std::int64_t> first_draw;  // as BatchOrder's
-  // A row that could not be had, and the index of what stands in for it; -1: nothing does.
+  std::vector<std::int64_t> indices;       // per row, into the split's source
+  std::optional<std::int64_t> first_draw;  // as in BatchOrder
+  // A row that could not be read, and the index of its replacement; -1: none.
   struct Bad {
     core::BadSample sample;
     std::int64_t stand_in = -1;
   };
-  std::vector<std::unique_ptr<Bad>> bad;  // of each row; nearly always null
+  std::vector<std::unique_ptr<Bad>> bad;  // per row; nearly always null
   BlockMixer mixer;
-  std::int64_t *labels = nullptr, *mixed = nullptr;  // of each row; mixed: with shape.mixed
-  float* shares = nullptr;                           // likewise
+  std::int64_t *labels = nullptr, *mixed = nullptr;  // per row; mixed: only with shape.mixed
+  float* shares = nullptr;                           // per row, with shape.mixed
 
-  // A batch begins, of as many rows as there are indices. ConfigError if they do not fit.
+  // Begins a batch with one row per index. ConfigError if they do not fit.
   void begin(const ImageSlotShape& shape, std::shared_ptr<std::byte> memory);
-  // The pixels of a row, HWC, and all rows as images.
+  // The pixels of one row, HWC, and of all rows.
   [[nodiscard]] std::span<std::uint8_t> row(std::size_t row) const;
   [[nodiscard]] augment::Pixels pixels() const;
-  // What stands in takes its places in indices, which the threads no longer look at; good rows move up to where
-  // left-out ones were. DataError if none is good.
+  // Writes replacements into indices, which the threads no longer read, and closes the gaps of skipped rows. DataError
+  // if no row is good.
   void settle_bad();
-  // The finished batch, as ImageLoader hands it out. The slot has no memory from here on.
+  // The finished batch, as ImageLoader hands it out. The slot gives up its memory.
   [[nodiscard]] core::Batch finish();
 
  private:

@@ -13,9 +13,9 @@
 namespace stoker::data {
 namespace {
 
-constexpr double kWorthIt = 1e-3;  // seconds of one thread; less is soon done, and waking a thread may take as long
+constexpr double kWorthIt = 1e-3;  // seconds of one thread; for less work, waking threads costs too much
 
-// Rows first ... rows - 1, in small shares, so that the threads end together.
+// Rows first ... rows - 1, in small parts, so that the threads end together.
 void deal(std::int64_t first, std::int64_t rows, int threads, const RowPool::Range& range) {
   const std::int64_t share = std::max<std::int64_t>(1, (rows - first) / (std::int64_t{8} * threads));
   std::atomic<std::int64_t> next = first;
@@ -33,7 +33,7 @@ void deal(std::int64_t first, std::int64_t rows, int threads, const RowPool::Ran
 RowPool::ShareOut on_operator_threads(int most) {
   return [most, row_seconds = std::optional<double>()](std::int64_t rows, const RowPool::Range& range) mutable {
     std::int64_t first = 0;
-    if (!row_seconds && rows > 0) {  // the first row ever tells what the others are worth
+    if (!row_seconds && rows > 0) {  // the first row estimates the cost of the others
       const Stopwatch watch;
       range(0, 1, 0);
       row_seconds = watch.seconds();

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading between steps, on the threads of LibTorch's operators: they have nothing to do while the step's thread waits
-// for its batch. Threads of our own would be kept from the cores by these, which spin for a while after a step. Part of
-// ImageLoader.
+// Loads between steps on LibTorch's intra-op threads, which are idle while the step waits for its batch. Separate
+// threads would not get the cores, since intra-op threads spin for a while after a step. Part of ImageLoader.
 #pragma once
 
 #include "stoker/data/load/row_pool.h"
 
 namespace stoker::data {
 
-// Deals rows out to at most so many of the threads that an operator of the caller would use; to the caller's alone
-// where a batch is not worth more, as the one before showed, or the very first row. One thread calls what is returned.
+// Distributes rows over at most `most` of the caller's intra-op threads. Uses only the caller's thread if a batch is
+// too small, judging by the previous batch or the very first row. One thread calls the returned function.
 [[nodiscard]] RowPool::ShareOut on_operator_threads(int most);
 
 }  // namespace stoker::data

@@ -17,13 +17,13 @@ namespace {
 
 constexpr std::int64_t kWriteEvery = 10'000'000'000;  // ns
 
-// What a list begins with: of another version, or of another kind of decoding, it says nothing.
+// First lines of a list. A list of another version or another kind of decoding is ignored.
 std::string head_of(const KnownBadOptions& options) {
   return fmt::format("stoker {} found bad,{} channels\nsample,offset,inode,size,modified,changed,reason\n", kVersion,
                      options.channels);
 }
 
-// The list's rows without its last line, which has their hash; empty if that is not so.
+// The rows of the list without its last line, the hash; empty if the hash does not match.
 std::string_view checked(std::string_view text) {
   const std::size_t end = text.size() < 2 ? std::string_view::npos : text.rfind('\n', text.size() - 2);
   if (end == std::string_view::npos || text.substr(end + 1) != hex_hash(text.substr(0, end + 1)) + "\n") {
@@ -79,7 +79,7 @@ std::vector<KnownBad::Entry> KnownBad::read() const {
       }
     }
   } catch (const DataError&) {
-    return {};  // there is none
+    return {};  // there is no list
   }
   return entries;
 }
@@ -97,7 +97,7 @@ std::int64_t KnownBad::find(const Entry& entry) const {
   std::int64_t found = -1;
   for (; low < source_->size() && source_->key(low) == entry.key; ++low) {
     const std::optional<SampleFile> file = source_->file_of(low);
-    if (file && file->offset == entry.file.offset) {  // of several tar files the one that is unchanged
+    if (file && file->offset == entry.file.offset) {  // with several tar files, the unchanged one
       found = found < 0 || file->stamp == entry.file.stamp ? low : found;
     }
   }
@@ -108,14 +108,14 @@ KnownBad::~KnownBad() {
   if (changed_) {
     try {
       write();
-    } catch (const std::exception&) {  // short of memory: they are tried again the next time
+    } catch (const std::exception&) {  // out of memory: all images are tried again
     }
   }
 }
 
 void KnownBad::refuse(std::int64_t index) const {
   if (const auto found = known_.find(index); found != known_.end()) {
-    fail<DataError>("data.known_bad", "{}: {} (found bad before, unchanged; retry_bad=on tries it again)",
+    fail<DataError>("data.known_bad", "{}: {} (known bad and unchanged; retry_bad=on tries it again)",
                     source_->name(index), found->second);
   }
 }
@@ -132,8 +132,8 @@ bool KnownBad::is_hopeless(std::int64_t index) const {
   } catch (const DataError&) {
     return true;
   }
-  // A file is decoded from its first row to the last one wanted, so whatever is wanted needs its first pixel, which
-  // lies in one of the corners, as the image may be turned.
+  // A file is decoded from its first row to the last requested one. So every region needs the first pixel, which is in
+  // one of the corners, since the image may be rotated.
   for (const int x : {0, size.width - 1}) {
     for (const int y : {0, size.height - 1}) {
       try {
@@ -161,11 +161,11 @@ void KnownBad::learn(std::int64_t index, std::string_view reason) {
     const std::lock_guard lock(mutex_);
     found_[index] = {std::string(source_->key(index)), *before, without_name(reason, source_->name(index))};
     changed_ = true;
-    if (options_.clock() - written_at_ >= kWriteEvery) {  // a killed run has kept most of them
+    if (options_.clock() - written_at_ >= kWriteEvery) {  // so that a killed run keeps most of them
       write();
     }
   } catch (const std::exception&) {
-    return;  // it cannot be read, or memory is short: that may pass
+    return;  // unreadable or out of memory: may be temporary
   }
 }
 
@@ -176,7 +176,7 @@ void KnownBad::write() {
     text += fmt::format("{},{},{},{},{},{},{}\n", csv_cell(entry.key), entry.file.offset, stamp.inode, stamp.size,
                         stamp.modified, stamp.changed, csv_cell(entry.reason));
   };
-  for (const Entry& entry : read()) {  // of another split, or found by another process meanwhile
+  for (const Entry& entry : read()) {  // of another split, or found by another process
     const std::int64_t index = find(entry);
     const bool others = !found_.contains(index) && !options_.retry;
     if (index < 0 || (others && source_->file_of(index) == entry.file)) {
@@ -194,7 +194,7 @@ void KnownBad::write() {
     write_file_atomically(file_, text);
     changed_ = false;
   } catch (const IoError&) {
-    return;  // read-only, full: they are tried again the next time
+    return;  // read-only or full: the images are tried again next time
   }
 }
 

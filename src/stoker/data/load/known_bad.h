@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images of one source that no run can read: what an earlier run found bad, and whose file is unchanged, is refused
-// without another try. An image is remembered only where every part of it is bad, so that a run with the list has the
-// same batches as one without. Used by SampleReader. Thread-safe.
+// Remembers unreadable images of one source: an image that an earlier run found bad is not tried again while its file
+// is unchanged. An image is remembered only if every part of it is bad, so that runs with and without the list have the
+// same batches. Used by SampleReader. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,28 @@
 namespace stoker::data {
 
 struct KnownBadOptions {
-  std::filesystem::path cache;  // folder that keeps the list; empty: none does
-  int channels = 3;             // that images are decoded to
-  bool strict = true;           // as DecodeLimits: what is bad by a warning only has a list of its own
-  bool retry = false;           // try them all; those found bad again are kept
+  std::filesystem::path cache;  // folder of the list; empty: no list
+  int channels = 3;             // of decoded images
+  bool strict = true;           // as in DecodeLimits; each value has its own list
+  bool retry = false;           // try all images again; images that are still bad are kept
   std::int64_t (*clock)() = &file_clock;
 };
 
 class KnownBad {
  public:
-  // Reads the list of this source's place; a damaged or foreign one is as none.
+  // Reads the list for the location of this source; ignores a damaged or foreign list.
   KnownBad(std::shared_ptr<const ByteSource> source, KnownBadOptions options);
   KnownBad(const KnownBad&) = delete;
   KnownBad& operator=(const KnownBad&) = delete;
-  ~KnownBad();  // writes what is new
+  ~KnownBad();  // writes new entries
 
-  // DataError with the reason of then if the sample was found bad before and is unchanged.
+  // DataError with the stored reason if the sample was found bad before and is unchanged.
   void refuse(std::int64_t index) const;
-  // To be told of a sample that has just failed to decode; reason: the error's message. Looks at it once more, and
-  // remembers it if no part of it can be had and its file is not changing. Never throws.
+  // Call for a sample that has just failed to decode; reason: the message of the error. Tries it again, and remembers
+  // it if no part of it can be read and its file is not changing. Never throws.
   void learn(std::int64_t index, std::string_view reason);
 
-  // So many are refused.
+  // Number of refused samples.
   [[nodiscard]] std::int64_t known() const { return static_cast<std::int64_t>(known_.size()); }
 
  private:
@@ -49,17 +49,17 @@ class KnownBad {
     std::string reason;
   };
   [[nodiscard]] std::vector<Entry> read() const;
-  // The sample of that path at that place in its file, whose stamp may be another by now; -1 if there is none.
+  // The sample with that path at that place in its file, whose stamp may have changed; -1 if there is none.
   [[nodiscard]] std::int64_t find(const Entry& entry) const;
   [[nodiscard]] bool is_hopeless(std::int64_t index) const;
   void write();
 
   std::shared_ptr<const ByteSource> source_;
   KnownBadOptions options_;
-  std::filesystem::path file_;                           // the list, of all sources of one place; empty: none is kept
+  std::filesystem::path file_;                           // the list, for all sources of one location; empty: none
   std::unordered_map<std::int64_t, std::string> known_;  // reason by index; does not change
-  std::mutex mutex_;                                     // guards what follows
-  std::unordered_map<std::int64_t, Entry> found_;        // by this run, and what was known
+  std::mutex mutex_;                                     // guards the members below
+  std::unordered_map<std::int64_t, Entry> found_;        // found by this run, and known before
   std::int64_t written_at_ = 0;                          // clock
   bool changed_ = false;
 };

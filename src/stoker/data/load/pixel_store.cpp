@@ -12,15 +12,16 @@
 namespace stoker::data {
 namespace {
 
-// Bytes asked for at once, in pages as large as there are: images are read in random order, and with pages of 4 KiB
-// each one would have to be looked up anew. An image of CIFAR-10 has 3,072 bytes.
+// Size of a block, in huge pages if available: images are read in random order, and with pages of 4 KiB each image
+// would need a page table lookup. An image of CIFAR-10 has 3,072 bytes.
 constexpr std::size_t kHugePage = std::size_t{2} << 20, kBlock = 4 * kHugePage;
 
 }  // namespace
 
 PixelStore::PixelStore(std::int64_t samples, std::int64_t most_bytes) : most_bytes_(most_bytes) {
   if (samples < 0 || most_bytes < 0) {
-    fail<ConfigError>("data.pixel_store", "cannot hold {} samples in {} bytes", samples, most_bytes);
+    fail<ConfigError>("data.pixel_store", "samples and bytes must not be negative, got {} samples and {} bytes",
+                      samples, most_bytes);
   }
   entries_ = std::vector<Entry>(static_cast<std::size_t>(samples));
 }
@@ -35,7 +36,7 @@ augment::ImageView PixelStore::find(std::int64_t index) const {
 }
 
 void PixelStore::prefetch_pixels(std::int64_t index) const {
-  constexpr std::ptrdiff_t kLine = 64, kMost = 12 * kLine;  // bytes; the processor guesses the rest
+  constexpr std::ptrdiff_t kLine = 64, kMost = 12 * kLine;  // bytes; the processor prefetches the rest
   const augment::ImageView image = find(index);
   const std::ptrdiff_t bytes = image.pixels == nullptr ? 0 : image.stride * image.height;
   for (std::ptrdiff_t i = 0; i < std::min(bytes, kMost); i += kLine) {
@@ -47,7 +48,7 @@ void PixelStore::put(std::int64_t index, augment::ImageView image) {
   const std::size_t row = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.channels);
   const std::size_t bytes = row * static_cast<std::size_t>(image.height);
   if (image.height > std::numeric_limits<std::int16_t>::max()) {
-    return;  // no image that one would keep
+    return;  // not worth keeping
   }
   Entry& entry = entries_[static_cast<std::size_t>(index)];
   std::uint8_t* to = nullptr;
@@ -78,7 +79,7 @@ std::uint8_t* PixelStore::room_for(std::size_t bytes) {
     }
     blocks_.emplace_back(block);
     newest_ = block;
-    madvise(newest_, size, MADV_HUGEPAGE);  // a wish
+    madvise(newest_, size, MADV_HUGEPAGE);  // a hint
     left_ = size;
   }
   std::uint8_t* room = newest_;

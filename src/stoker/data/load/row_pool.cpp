@@ -13,12 +13,12 @@ namespace stoker::data {
 RowPool::RowPool(int threads, Fill fill, ShareOut share_out)
     : fill_(std::move(fill)), share_out_(std::move(share_out)), active_(threads) {
   if (threads < 0 || threads > 1024) {
-    fail<ConfigError>("data.row_pool", "threads must be in 0 ... 1024, got {}", threads);
+    fail<ConfigError>("data.row_pool", "threads must be 0 to 1024, got {}", threads);
   }
   while (static_cast<int>(threads_.size()) < threads) {
     if (!start_thread()) {
       stop();
-      fail<ConfigError>("data.row_pool", "the system has room for {} of {} threads; set threads={}", threads_.size(),
+      fail<ConfigError>("data.row_pool", "the system can start only {} of {} threads; set threads={}", threads_.size(),
                         threads, threads_.size());
     }
   }
@@ -36,7 +36,8 @@ bool RowPool::start_thread() {
 
 void RowPool::set_threads(int threads) {
   if (threads < 1 || threads > 1024 || active_ == 0) {
-    fail<ConfigError>("data.row_pool", "cannot go from {} to {} threads", active_.load(), threads);
+    fail<ConfigError>("data.row_pool", "cannot change from {} to {} threads; both must be at least 1", active_.load(),
+                      threads);
   }
   while (static_cast<int>(threads_.size()) < threads && start_thread()) {
   }
@@ -81,11 +82,11 @@ void RowPool::work(int worker) {
     if (stopping_) {
       return;
     }
-    // A share small enough that the threads end a batch together, large enough that the lock is rarely asked for.
+    // A part small enough that the threads finish a batch together, large enough that the lock is rarely taken.
     const std::int64_t share = std::max<std::int64_t>(1, job->rows / (std::int64_t{8} * active_));
     const std::int64_t first = job->begun;
     const std::int64_t last = job->begun = std::min(job->rows, first + share);
-    Work& mine = *job;  // stays where it is until all of its rows are finished
+    Work& mine = *job;  // stays in place until all of its rows are finished
     lock.unlock();
     fill_rows(mine, first, last, worker);
     lock.lock();

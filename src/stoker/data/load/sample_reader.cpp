@@ -21,7 +21,7 @@ SampleReader::SampleReader(std::shared_ptr<const ByteSource> source, int channel
     : source_(std::move(source)), options_(std::move(options)), channels_(channels), policy_(policy) {
   augment::check(policy_);
   if (channels != 1 && channels != 3) {
-    fail<ConfigError>("data.loader", "images have 1 or 3 channels, got {}", channels);
+    fail<ConfigError>("data.loader", "channels must be 1 or 3, got {}", channels);
   }
   if (!source_) {
     fail<ConfigError>("data.loader", "the split has no source");
@@ -32,7 +32,7 @@ std::int64_t SampleReader::row_bytes() const {
   return std::int64_t{policy_.out_height} * policy_.out_width * channels_;
 }
 
-// The image, of which what the draw needs may be read; all of it where it is to be kept.
+// The image; at least the region that the draw needs, or all of it if it is to be kept.
 augment::ImageView SampleReader::decode(std::int64_t index, const augment::DrawKey& key, std::string_view name,
                                         SampleWorkspace& workspace, augment::ImageDraw& drawn) const {
   const ImageDecoder::Size size = workspace.decoder.open(workspace.bytes, channels_, options_.limits, name);
@@ -90,7 +90,7 @@ void SampleReader::read_row(std::int64_t index, std::uint64_t seed, std::int64_t
   augment::ImageView image;
   try {
     image = decode(index, key, {}, workspace, drawn);
-  } catch (const DataError&) {  // once more, with the name: making it for every good sample would cost time
+  } catch (const DataError&) {  // again with the name, which is only made for bad samples to save time
     image = decode_again(index, key, workspace, drawn);
   }
   put_row(drawn, image, row, workspace);

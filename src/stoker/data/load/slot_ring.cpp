@@ -15,7 +15,7 @@ namespace stoker::data {
 struct SlotRing::State {
   std::size_t bytes, keep;
   Allocate allocate;
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::vector<Memory> free;
   std::size_t allocated = 0;
 };
@@ -29,7 +29,7 @@ SlotRing::Memory SlotRing::pageable(std::size_t bytes) {
     throw std::bad_alloc();
   }
   if (align == kHugePage) {
-    madvise(memory.get(), size, MADV_HUGEPAGE);  // a wish
+    madvise(memory.get(), size, MADV_HUGEPAGE);  // a hint
   }
   return memory;
 }

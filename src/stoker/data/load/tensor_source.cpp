@@ -13,12 +13,12 @@ namespace {
 
 TensorSourceOptions checked(TensorSourceOptions options) {
   if (options.fields.empty()) {
-    fail<ConfigError>("data.tensor_source", "there is no field");
+    fail<ConfigError>("data.tensor_source", "at least one field is needed");
   }
   const std::int64_t rows = options.fields.front().second.size(0);
   for (const auto& [name, tensor] : options.fields) {
     if (tensor.size(0) != rows) {
-      fail<ConfigError>("data.tensor_source", "field \"{}\" has {} rows, \"{}\" has {}", name, tensor.size(0),
+      fail<ConfigError>("data.tensor_source", "field \"{}\" has {} rows, but \"{}\" has {}", name, tensor.size(0),
                         options.fields.front().first, rows);
     }
   }
@@ -37,7 +37,7 @@ TensorSourceOptions checked(TensorSourceOptions options) {
     options.order = std::make_shared<Sampler>(sampler);
   }
   if (options.order->samples() != rows) {
-    fail<ConfigError>("data.tensor_source", "the order is of {} samples, the fields have {} rows",
+    fail<ConfigError>("data.tensor_source", "the order has {} samples, but the fields have {} rows",
                       options.order->samples(), rows);
   }
   return options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples that lie in memory as tensors, as batches: what a table or any small set becomes once it is read. Order and
-// position follow promise 1, as the image loader's, or any other BatchOrder. One consumer at a time.
+// Batches of samples that are tensors in memory: a table or any small data set after reading. Order and position follow
+// promise 1, as in the image loader, or any other BatchOrder. One consumer at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,10 +17,10 @@
 namespace stoker::data {
 
 struct TensorSourceOptions {
-  std::vector<std::pair<std::string, at::Tensor>> fields;  // per sample: dimension 0 of each has as many rows
-  std::vector<std::int64_t> indices;        // of each row in its data set, for messages; empty: the row's own number
+  std::vector<std::pair<std::string, at::Tensor>> fields;  // per sample: dimension 0 of all fields is the same
+  std::vector<std::int64_t> indices;        // per row, in its data set, for messages; empty: the row number
   core::Position start;                     // the first batch to hand out
-  std::shared_ptr<const BatchOrder> order;  // of the rows; null: every row once an epoch, by the options below
+  std::shared_ptr<const BatchOrder> order;  // order of the rows; null: every row once per epoch, by the options below
   std::int64_t batch = 1;                   // global: samples over all ranks
   std::uint64_t seed = 0;
   bool shuffle = true;
@@ -31,7 +31,7 @@ struct TensorSourceOptions {
 
 class TensorSource final : public core::BatchSource {
  public:
-  // ConfigError for no field, fields of different lengths, or an order of another number of samples.
+  // ConfigError without fields, for fields of different lengths, or an order with another number of samples.
   explicit TensorSource(TensorSourceOptions options);
 
   [[nodiscard]] std::optional<core::Batch> next() override;
@@ -40,7 +40,7 @@ class TensorSource final : public core::BatchSource {
  private:
   TensorSourceOptions options_;  // with an order
   core::Position position_;
-  std::vector<std::int64_t> rows_;  // of the batch that is being made
+  std::vector<std::int64_t> rows_;  // of the current batch
 };
 
 }  // namespace stoker::data

@@ -10,10 +10,10 @@
 namespace stoker::data {
 namespace {
 
-constexpr double kStarved = 0.01;   // of the time: what is asked for (share that the consumer may wait)
-constexpr double kGain = 1.02;      // of the rate: less is taken for chance
-constexpr double kRoom = 0.9;       // of the threads' time: busier ones cannot take on what others did
-constexpr double kSlack = 0.1;      // of a thread: what is measured is not exact
+constexpr double kStarved = 0.01;   // target: share of the time that the consumer may wait
+constexpr double kGain = 1.02;      // factor of the rate; less may be chance
+constexpr double kRoom = 0.9;       // share of the threads' time; busier threads cannot take over work
+constexpr double kSlack = 0.1;      // of a thread, for inexact measurements
 constexpr int kMostPatience = 256;  // windows
 
 }  // namespace
@@ -28,7 +28,7 @@ int ThreadGovernor::look(const core::SourceFigures& now) {
     return threads_;
   }
   const core::StageSums spent = core::sum_of(window.stages);
-  const double busy = std::min(spent.seconds, threads_ * window.wall_seconds);  // estimates may say more
+  const double busy = std::min(spent.seconds, threads_ * window.wall_seconds);  // estimates may be higher
   const Window seen{window.wait_seconds / window.wall_seconds,
                     static_cast<double>(window.samples) / window.wall_seconds, busy / window.wall_seconds,
                     busy > 0 ? std::min(spent.asleep_seconds / busy, 1.0) : 0};
@@ -48,7 +48,7 @@ void ThreadGovernor::consumer_was_away(const core::SourceFigures& now) {
   settling_ = true;
 }
 
-// Of a change: whether it stays. Where the consumer waits all the same, fewer threads may do as much.
+// Decides whether a change stays. If the consumer still waits, fewer threads may be equally fast.
 void ThreadGovernor::judge(const Window& seen) {
   const double wanted = threads_ > before_ ? kGain : 1 / kGain;
   const bool good = seen.starved <= kStarved || (before_starved_ && seen.rate >= wanted * rate_before_);
@@ -72,8 +72,8 @@ int ThreadGovernor::change_to(int threads, const Window& seen) {
   return threads_;
 }
 
-// As many as the consumer would keep busy if it never waited, at most twice as many as now. No more than the cores
-// where no disk is waited for, also if one was before.
+// The number of threads that the consumer would keep busy if it never waited, at most twice the current number. Not
+// more than the cores unless threads wait for a disk.
 int ThreadGovernor::more(const Window& seen) const {
   const double wanted = seen.busy / std::max(1 - seen.starved, 1e-3);
   const int most = seen.asleep >= core::kSleepWorthReaders ? limits_.most : limits_.cores;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many loader threads are enough: the fewest that keep the consumer from waiting, found while it works. Looks at
-// what a stretch of time shows, tries another number, and goes back where that gained nothing. Used by ImageLoader, on
-// its consumer's thread. What is loaded does not depend on it.
+// Tunes the number of loader threads while running: the fewest that keep the consumer from waiting. Measures a time
+// window, tries another number, and goes back if that gained nothing. Used by ImageLoader on its consumer's thread. The
+// loaded data does not depend on it.
 #pragma once
 
 #include "stoker/core/source_figures.h"
@@ -10,29 +10,29 @@ namespace stoker::data {
 
 struct ThreadLimits {
   int start = 1;  // threads to begin with
-  int cores = 1;  // that may compute at a time: more threads are only tried where stages sleep
-  int most = 1;   // threads in any case; at least cores
+  int cores = 1;  // threads that may compute at once; more threads are only tried if stages sleep
+  int most = 1;   // upper limit of threads; at least cores
 };
 
 class ThreadGovernor {
  public:
   explicit ThreadGovernor(const ThreadLimits& limits) : limits_(limits), threads_(limits.start) {}
 
-  // Whether look() has something to look at, so many seconds after the source was made.
+  // Whether look() is due at that time, in seconds since the source was made.
   [[nodiscard]] bool due(double wall_seconds) const { return wall_seconds - start_.wall_seconds >= kWindow; }
-  // With the figures of the source since it was made. How many threads to have from now on.
+  // figures: of the source since it was made. Returns the number of threads from now on.
   int look(const core::SourceFigures& now);
-  // The consumer was away, at an evaluation or a checkpoint: what lies in it says nothing of the threads.
+  // The consumer was busy elsewhere (evaluation, checkpoint): the current window is dropped.
   void consumer_was_away(const core::SourceFigures& now);
 
  private:
-  static constexpr double kWindow = 0.3;  // seconds that tell a rate to a few percent
-  // What a stretch of time showed.
+  static constexpr double kWindow = 0.3;  // seconds; enough to measure a rate to a few percent
+  // Measurements of a time window.
   struct Window {
-    double starved = 0;  // share of it that the consumer waited
-    double rate = 0;     // samples a second
+    double starved = 0;  // share of the time that the consumer waited
+    double rate = 0;     // samples per second
     double busy = 0;     // threads at work, on average
-    double asleep = 0;   // share of their time that they slept, for a disk or for each other
+    double asleep = 0;   // share of the threads' time asleep, waiting for a disk or for each other
   };
   [[nodiscard]] int more(const Window& seen) const;
   [[nodiscard]] int fewer(const Window& seen) const;
@@ -41,12 +41,12 @@ class ThreadGovernor {
 
   ThreadLimits limits_;
   int threads_;
-  core::SourceFigures start_;  // of the window
-  bool settling_ = true;       // what was made ahead hides what the number of threads does: the first window is dropped
-  int before_ = 0;             // threads before the change that is on trial; 0: none is
-  double rate_before_ = 0;     // samples a second with them
+  core::SourceFigures start_;  // at the start of the window
+  bool settling_ = true;       // prefetched batches hide the effect of a change: the next window is dropped
+  int before_ = 0;             // threads before the change on trial; 0: no trial
+  double rate_before_ = 0;     // samples per second with that number
   bool before_starved_ = false;
-  int hold_ = 0;      // windows to let pass until anything is tried again
+  int hold_ = 0;      // windows until the next trial
   int patience_ = 8;  // windows to hold after a change that gained nothing; doubles each time
 };
 

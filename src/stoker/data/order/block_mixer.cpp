@@ -15,7 +15,7 @@ void BlockMixer::begin(const augment::Mix& mix, int width, int height, augment::
   for (std::int64_t i = 0; i < count_; ++i, ++key.block) {
     Block& block = blocks_[static_cast<std::size_t>(i)];
     block.drawn = augment::draw(mix, width, height, key);
-    block.gap.store(false, std::memory_order_relaxed);  // what hands the rows to the threads publishes both
+    block.gap.store(false, std::memory_order_relaxed);  // published to the threads together with the rows
     block.unread.store(mix.block, std::memory_order_relaxed);
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of one batch within which MixUp and CutMix pair rows, while threads read them: whoever reads a block's
-// last row mixes it. A slot of ImageLoader holds one. begin() and pair() are the consumer's, row_read() is any
-// thread's.
+// Mixes blocks of rows of one batch (MixUp, CutMix) while threads read them: the thread that reads the last row of a
+// block mixes it. Each slot of ImageLoader has one. The consumer calls begin() and pair(), any thread row_read().
 #pragma once
 
 #include <atomic>
@@ -16,12 +15,12 @@ namespace stoker::data {
 
 class BlockMixer {
  public:
-  // For a batch of `rows` whole blocks, or 0: nothing is mixed. key.block: of its first row. Keeps its memory.
+  // For a batch of `rows` rows in whole blocks; 0: no mixing. key.block: block of the first row. Reuses its memory.
   void begin(const augment::Mix& mix, int width, int height, augment::MixKey key, std::int64_t rows);
-  // Row `row` lies in its place, or, not good, never will: then its block stays unmixed. batch: the batch's first row.
+  // Row `row` is in place, or, if not good, will never be: then its block stays unmixed. batch: first row of the batch.
   void row_read(std::int64_t row, bool good, augment::Pixels batch, std::vector<std::uint8_t>& scratch);
-  // Once all rows are read: each row's partner's target and its share of its own pixels, its own and 1 where nothing
-  // was mixed. targets, mixed, shares: one for each of `rows` rows.
+  // After all rows are read: sets for each row the target of its partner and the share of its own pixels; its own
+  // target and 1 if it was not mixed. targets, mixed, shares: one per row.
   void pair(const std::int64_t* targets, std::int64_t rows, std::int64_t* mixed, float* shares) const;
 
  private:

@@ -21,19 +21,19 @@ constexpr std::string_view kWhere = "data.bucket_plan";
 void check(std::span<const std::int64_t> lengths, const BucketOptions& options) {
   check_rank(options.rank, options.ranks);
   if (options.tokens < 1) {
-    fail<ConfigError>(kWhere, "the tokens of a batch must be positive, got {}", options.tokens);
+    fail<ConfigError>(kWhere, "tokens per batch must be positive, got {}", options.tokens);
   }
   if (!(options.spread >= 0 && options.spread <= 1)) {
-    fail<ConfigError>(kWhere, "spread must be in 0 ... 1, got {}", options.spread);
+    fail<ConfigError>(kWhere, "spread must be 0 to 1, got {}", options.spread);
   }
   if (lengths.size() >= (std::uint64_t{1} << 32)) {
-    fail<ConfigError>(kWhere, "a plan holds fewer than 2^32 samples, got {}", lengths.size());
+    fail<ConfigError>(kWhere, "a plan can have fewer than 2^32 samples, got {}", lengths.size());
   }
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     if (lengths[i] < 0 || lengths[i] > options.tokens) {
-      fail<DataError>(kWhere,
-                      "sample {} has {} tokens, a batch at most {}; give batches more tokens, or cut the sample", i,
-                      lengths[i], options.tokens);
+      fail<DataError>(
+          kWhere, "sample {} has {} tokens, but a batch has at most {}; allow more tokens per batch, or cut the sample",
+          i, lengths[i], options.tokens);
     }
   }
 }
@@ -75,7 +75,7 @@ void BucketPlan::cut(std::span<const std::int64_t> lengths) {
 
 BucketPlan::Place BucketPlan::place(std::int64_t epoch, std::int64_t step) const {
   if (step < 0 || step >= steps_) {
-    fail<ConfigError>(kWhere, "step {} is outside an epoch of {} steps", step, steps_);
+    fail<ConfigError>(kWhere, "step {} is out of range; an epoch has {} steps", step, steps_);
   }
   std::int64_t batch = step;
   if (options_.shuffle) {

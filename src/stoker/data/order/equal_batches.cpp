@@ -9,7 +9,7 @@ namespace stoker::data {
 
 void check_rank(int rank, int ranks) {
   if (ranks < 1 || rank < 0 || rank >= ranks) {
-    fail<ConfigError>("data.sampler", "rank {} of {} cannot be", rank, ranks);
+    fail<ConfigError>("data.sampler", "rank {} of {} ranks is out of range", rank, ranks);
   }
 }
 
@@ -29,7 +29,7 @@ EqualBatches::EqualBatches(const Options& options) : options_(options) {
   steps_ = options.samples / options.batch + (tail > 0 && !options.drop_tail ? 1 : 0);
   if (steps_ == 0 && options.samples > 0) {
     fail<ConfigError>("data.sampler",
-                      "batch {} is larger than the {} samples and short batches are dropped: nothing is left;"
+                      "batch {} is larger than the {} samples, and short batches are dropped, so no batch is left;"
                       " set a batch of at most {}",
                       options.batch, options.samples, options.samples);
   }
@@ -37,7 +37,7 @@ EqualBatches::EqualBatches(const Options& options) : options_(options) {
 
 std::int64_t EqualBatches::global_size(std::int64_t step) const {
   if (step < 0 || step >= steps_) {
-    fail<ConfigError>("data.sampler", "step {} is outside an epoch of {} steps", step, steps_);
+    fail<ConfigError>("data.sampler", "step {} is out of range; an epoch has {} steps", step, steps_);
   }
   return std::min(options_.batch, options_.samples - step * options_.batch);
 }

@@ -32,7 +32,7 @@ LabelList::LabelList(std::span<const LabelRun> given) {
   constexpr std::size_t kRun = sizeof(std::int64_t) + sizeof(std::uint32_t);  // bytes
   const std::size_t width = most <= 0xFF ? 1 : most <= 0xFFFF ? 2 : 4;
   Storage storage;
-  constexpr std::size_t kSmall = std::size_t{1} << 20;  // bytes: finding a run takes longer than reading a class
+  constexpr std::size_t kSmall = std::size_t{1} << 20;  // bytes; smaller lists are faster than runs
   const std::size_t expanded_bytes = static_cast<std::size_t>(size_) * width;
   if (expanded_bytes > kSmall && joined.runs().size() * kRun <= expanded_bytes) {
     std::int64_t end = 0;
@@ -56,7 +56,7 @@ LabelList LabelList::of(std::span<const std::int64_t> labels) {
   LabelRuns runs;
   for (const std::int64_t label : labels) {
     if (label < 0 || label > std::numeric_limits<std::uint32_t>::max()) {
-      fail<ConfigError>("data.labels", "a class is a number in 0 ... 2^32 - 1, got {}", label);
+      fail<ConfigError>("data.labels", "a class must be 0 to 2^32 - 1, got {}", label);
     }
     runs.add(1, static_cast<std::uint32_t>(label));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The class of each sample of a split: as runs of one class, which is all there is of class folders in the order of
-// their paths, or one, two or four bytes a sample where that is less. Copies share. Thread-safe: immutable.
+// The class of each sample of a split: as runs of equal classes (class folders sorted by path have few runs), or as
+// one, two or four bytes per sample if that is smaller. Copies share memory. Thread-safe: immutable.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct LabelRun {
 class LabelList {
  public:
   LabelList() = default;
-  // The samples' classes from the first on; neighbours of one class are joined.
+  // Classes of consecutive samples; adjacent runs of the same class are joined.
   explicit LabelList(std::span<const LabelRun> runs);
-  // One number a sample, each in 0 ... 2^32 - 1.
+  // One number per sample, each in 0 ... 2^32 - 1.
   static LabelList of(std::span<const std::int64_t> labels);
 
   [[nodiscard]] std::int64_t size() const { return size_; }
@@ -32,18 +32,18 @@ class LabelList {
   [[nodiscard]] ListIterator<LabelList> begin() const { return {this, 0}; }
   [[nodiscard]] ListIterator<LabelList> end() const { return {this, size_}; }
 
-  // Calls back for each run of neighbours of one class: take(first position, count, label).
+  // Calls take(first position, count, label) for each run of equal classes.
   template <typename Take>
   void each_run(const Take& take) const;
-  // Samples of each of so many classes.
+  // Number of samples of each class, for `classes` classes.
   [[nodiscard]] std::vector<std::int64_t> counts(std::size_t classes) const;
-  // With classes renamed: ids[label] in place of label.
+  // With renamed classes: ids[label] instead of label.
   [[nodiscard]] LabelList renamed(std::span<const std::int64_t> ids) const;
 
  private:
   struct Storage {
-    std::vector<std::int64_t> ends;   // of the runs: the position after each ...
-    std::vector<std::uint32_t> runs;  // ... and its class; both empty where one of these holds a class a sample
+    std::vector<std::int64_t> ends;   // the end position of each run ...
+    std::vector<std::uint32_t> runs;  // ... and its class; both empty if a list below has one class per sample
     std::vector<std::uint8_t> bytes;
     std::vector<std::uint16_t> words;
     std::vector<std::uint32_t> wide;
@@ -54,7 +54,7 @@ class LabelList {
   std::shared_ptr<const Storage> storage_;  // null: empty
 };
 
-// Joins neighbours of one class, one sample or run after the other.
+// Joins adjacent runs of the same class.
 class LabelRuns {
  public:
   void add(std::int64_t count, std::uint32_t label) {

@@ -21,28 +21,28 @@ std::int64_t samples_of(const std::vector<MixtureSet>& sets) {
   for (std::size_t i = 0; i < sets.size(); ++i) {
     constexpr std::int64_t kMost = std::int64_t{1} << 48;
     if (sets[i].samples < 1 || sets[i].samples > kMost) {
-      fail<ConfigError>(kWhere, "set {} has {} samples, expected 1 ... 2^48; leave an empty set out", i,
+      fail<ConfigError>(kWhere, "set {} has {} samples, expected 1 to 2^48; leave out an empty set", i,
                         sets[i].samples);
     }
     if (!(sets[i].weight > 0) || std::isinf(sets[i].weight)) {
       fail<ConfigError>(kWhere,
-                        "the weight of set {} must be positive and finite, got {}; leave out what is not to"
+                        "the weight of set {} must be positive and finite, got {}; leave out a set that is not to"
                         " be drawn",
                         i, sets[i].weight);
     }
     samples += sets[i].samples;
   }
   if (sets.empty()) {
-    fail<ConfigError>(kWhere, "there is no set");
+    fail<ConfigError>(kWhere, "a mixture needs at least one set");
   }
   return samples;
 }
 
-// Of an epoch: what was asked for, without a tail that is dropped, so that no set misses what would lie there.
+// Draws per epoch: as requested, minus a dropped tail, so that no set loses the samples of the tail.
 std::int64_t draws_of(const MixtureOptions& options, std::int64_t samples) {
   const std::int64_t draws = options.draws == 0 ? samples : options.draws;
   if (draws < 1 || draws > BatchOrder::kMostDraws) {
-    fail<ConfigError>(kWhere, "an epoch must have 1 ... {} draws, got {}; set draws=N", BatchOrder::kMostDraws, draws);
+    fail<ConfigError>(kWhere, "an epoch must have 1 to {} draws, got {}; set draws=N", BatchOrder::kMostDraws, draws);
   }
   const bool whole = options.drop_tail && options.batch > 0 && draws >= options.batch;
   return whole ? draws - draws % options.batch : draws;
@@ -60,7 +60,7 @@ Mixture::Mixture(MixtureOptions options)
       samples_(samples_of(options_.sets)),
       draws_(draws_of(options_, samples_)),
       batches_({draws_, options_.batch, options_.drop_tail, options_.rank, options_.ranks}) {
-  constexpr double kParts = std::int64_t{1} << 30;  // of one draw, in which shares are counted
+  constexpr double kParts = std::int64_t{1} << 30;  // parts of one draw, the unit of shares
   double largest = 0, sum = 0;
   for (const MixtureSet& set : options_.sets) {
     largest = std::max(largest, set.weight);
@@ -81,8 +81,8 @@ Mixture::Mixture(MixtureOptions options)
   std::partial_sum(shares_.rbegin(), shares_.rend(), rests_.rbegin());
 }
 
-// The first set has its share of all draws, the second its share of what that leaves, and so on: each count grows by 0
-// or 1 with every draw, and together they grow by 1.
+// The first set gets its share of all draws, the second its share of the rest, and so on. Each draw increases exactly
+// one of the counts by 1.
 void Mixture::counts(std::int64_t draws, std::vector<std::int64_t>& out) const {
   out.resize(shares_.size());
   for (std::size_t set = 0; set < shares_.size(); ++set) {
@@ -97,7 +97,7 @@ std::int64_t Mixture::sample_of(std::size_t set, std::int64_t draw) const {
   return begins_[set] + static_cast<std::int64_t>(order(static_cast<std::uint64_t>(draw % samples)));
 }
 
-// What draws first ... last - 1 of a block give, put behind out. The block's earlier ones are only counted.
+// Appends draws first ... last - 1 of a block to out. Earlier draws of the block are only counted.
 void Mixture::append(std::int64_t block, std::int64_t first, std::int64_t last, std::vector<std::int64_t>& out) const {
   std::vector<std::int64_t> next, after;
   counts(block * kBlock, next);
@@ -133,7 +133,7 @@ void Mixture::positions(std::int64_t epoch, std::int64_t step, std::vector<std::
 
 std::size_t Mixture::set_of(std::int64_t position) const {
   if (position < 0 || position >= samples_) {
-    fail<ConfigError>(kWhere, "position {} is not among {}", position, samples_);
+    fail<ConfigError>(kWhere, "position {} is out of range; the mixture has {} positions", position, samples_);
   }
   return static_cast<std::size_t>(std::ranges::upper_bound(begins_, position) - begins_.begin()) - 1;
 }

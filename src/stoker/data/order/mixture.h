@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several sets in given shares, each walked in a shuffled order of its own: every sample of a set comes once before any
-// comes again, for the whole run. Which set and which sample a draw gives follows from its place in the run alone.
+// A mixture of several sets with given shares, each in its own shuffled order: every sample of a set is drawn once
+// before any is drawn again, over the whole run. The set and sample of a draw depend only on its number in the run.
 // Used with ImageLoader and TensorSource. Thread-safe: immutable.
 #pragma once
 
@@ -19,23 +19,23 @@ struct MixtureSet {
 
 struct MixtureOptions {
   std::vector<MixtureSet> sets = {};
-  std::int64_t draws = 0;  // of an epoch; 0: as many as all sets have samples
+  std::int64_t draws = 0;  // per epoch; 0: the number of samples of all sets
   std::int64_t batch = 0;  // global: samples over all ranks
   std::uint64_t seed = 0;
-  bool drop_tail = false;  // an epoch is cut down to whole batches
+  bool drop_tail = false;  // an epoch only has whole batches
   int rank = 0;
   int ranks = 1;
 };
 
-// Positions are those in the sets end to end. A run is one row of draws that epochs only cut: a set goes on where the
-// epoch before left it, and begins its next order when it is through. After any whole block of 256 draws each set had
-// its share to within one draw for each set; inside of a block their order is drawn. State and time of a batch do not
-// depend on the samples.
+// Positions refer to the concatenation of the sets. A run is one sequence of draws across epochs: a set continues where
+// the previous epoch stopped, and starts its next order when it is finished. After every whole block of 256 draws each
+// set has its share to within one draw per set; the order inside a block is drawn. State and time of a batch do not
+// depend on the number of samples.
 class Mixture final : public BatchOrder {
  public:
   static constexpr std::int64_t kBlock = 256;
 
-  // ConfigError for sets or numbers that cannot be, or more than kMostDraws draws.
+  // ConfigError for invalid sets, values out of range, or more than kMostDraws draws.
   explicit Mixture(MixtureOptions options);
 
   [[nodiscard]] std::int64_t samples() const override { return samples_; }
@@ -49,7 +49,7 @@ class Mixture final : public BatchOrder {
   }
   // The set of a position.
   [[nodiscard]] std::size_t set_of(std::int64_t position) const;
-  // Draws of each set among the first `draws` of the run, if the run's blocks were not shuffled.
+  // Number of draws of each set among the first `draws` of the run, if blocks were not shuffled.
   void counts(std::int64_t draws, std::vector<std::int64_t>& out) const;
 
  private:
@@ -59,10 +59,10 @@ class Mixture final : public BatchOrder {
   MixtureOptions options_;
   std::int64_t samples_ = 0, draws_ = 0;
   EqualBatches batches_;
-  std::vector<std::int64_t> begins_;  // of each set's positions, and the end
-  std::vector<std::int64_t> shares_;  // of each set, as a part of what it and the sets behind it have together
-  std::vector<std::int64_t> rests_;   // of each set: these sums
-  std::vector<std::uint64_t> seeds_;  // of each set's orders, and of the blocks'
+  std::vector<std::int64_t> begins_;  // first position of each set, and the end
+  std::vector<std::int64_t> shares_;  // share of each set in the sum of itself and all later sets
+  std::vector<std::int64_t> rests_;   // these sums, per set
+  std::vector<std::uint64_t> seeds_;  // for the orders of each set, and for the blocks
 };
 
 }  // namespace stoker::data

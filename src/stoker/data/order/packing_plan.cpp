@@ -15,13 +15,13 @@ namespace stoker::data {
 namespace {
 
 constexpr std::string_view kWhere = "data.packing_plan";
-constexpr std::int64_t kMostLength = std::int64_t{1} << 26;  // there are tables as long as a sequence
+constexpr std::int64_t kMostLength = std::int64_t{1} << 26;  // some tables have one entry per token of a sequence
 
 }  // namespace
 
 PackingPlan::PackingPlan(std::span<const std::int64_t> lengths, const PackingOptions& options) : options_(options) {
   if (options.length < 1 || options.length > kMostLength) {
-    fail<ConfigError>(kWhere, "sequences must be of 1 ... {} tokens, got {}", kMostLength, options.length);
+    fail<ConfigError>(kWhere, "sequences must have 1 to {} tokens, got {}", kMostLength, options.length);
   }
   hash_ = plan_hash(std::array{std::uint64_t{1}, static_cast<std::uint64_t>(options.length), options.seed,
                                std::uint64_t{options.shuffle}},
@@ -30,14 +30,14 @@ PackingPlan::PackingPlan(std::span<const std::int64_t> lengths, const PackingOpt
   pack();
 }
 
-// Sorted by counting.
+// Counting sort.
 void PackingPlan::list_pieces(std::span<const std::int64_t> lengths) {
   const std::int64_t most = options_.length;
   std::vector<std::int64_t> count(static_cast<std::size_t>(most) + 1);
   for (std::size_t document = 0; document < lengths.size(); ++document) {
     const std::int64_t length = lengths[document];
     if (length < 0) {
-      fail<DataError>(kWhere, "document {} has {} tokens", document, length);
+      fail<DataError>(kWhere, "document {} has {} tokens; the number must not be negative", document, length);
     }
     tokens_ += length;
     cut_ += length > most ? 1 : 0;
@@ -49,7 +49,7 @@ void PackingPlan::list_pieces(std::span<const std::int64_t> lengths) {
     longer_[length - 1] = longer_[length] + count[length];
   }
   if (longer_[0] >= (std::int64_t{1} << 32)) {
-    fail<ConfigError>(kWhere, "{} pieces of documents are more than a plan can hold; set a greater length", longer_[0]);
+    fail<ConfigError>(kWhere, "{} pieces of documents are too many for a plan; set a larger length", longer_[0]);
   }
   pieces_.resize(static_cast<std::size_t>(longer_[0]));
   std::vector<std::int64_t> next = longer_;
@@ -63,9 +63,9 @@ void PackingPlan::list_pieces(std::span<const std::int64_t> lengths) {
 }
 
 void PackingPlan::pack() {
-  std::map<std::int64_t, std::vector<std::uint32_t>> open;  // sequences by the room that is left in them
-  std::vector<std::uint32_t> chosen(pieces_.size());        // each piece's sequence
-  std::vector<std::int64_t> pieces_in;                      // of each sequence
+  std::map<std::int64_t, std::vector<std::uint32_t>> open;  // sequences by remaining room
+  std::vector<std::uint32_t> chosen(pieces_.size());        // the sequence of each piece
+  std::vector<std::int64_t> pieces_in;                      // per sequence
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const std::int64_t length = pieces_[i].length;
     std::int64_t room = options_.length;
@@ -99,7 +99,7 @@ void PackingPlan::pack() {
 
 void PackingPlan::sequence(std::int64_t epoch, std::int64_t number, std::vector<Piece>& out) const {
   if (number < 0 || number >= sequences()) {
-    fail<ConfigError>(kWhere, "sequence {} is not among {}", number, sequences());
+    fail<ConfigError>(kWhere, "sequence {} is out of range; the plan has {} sequences", number, sequences());
   }
   const auto first = static_cast<std::size_t>(begins_[static_cast<std::size_t>(number)]);
   const auto last = static_cast<std::size_t>(begins_[static_cast<std::size_t>(number) + 1]);

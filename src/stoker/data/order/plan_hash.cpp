@@ -15,8 +15,8 @@ std::uint64_t plan_hash(std::span<const std::uint64_t> options, std::span<const 
 void check_plan(std::string_view where, std::uint64_t saved, std::uint64_t now) {
   if (saved != now) {
     fail<CheckpointError>(where,
-                          "the run was saved under the plan {:016x}, the lengths and options now make {:016x}; give"
-                          " those that it was started with, or train anew",
+                          "the run was saved with plan {:016x}, but the current lengths and options give {:016x}; use"
+                          " the original data and options, or start a new run",
                           saved, now);
   }
 }

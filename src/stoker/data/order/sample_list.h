@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples of its source a split has, ascending: all of them in no memory, or a part of them in about a bit for
-// each sample of the source, shared by what was chosen and the rest. Copies share. Thread-safe: immutable.
+// The samples of a source that belong to a split, ascending: all of them without memory, or a part with about one bit
+// per sample of the source, shared by the chosen part and the rest. Copies share memory. Thread-safe: immutable.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace stoker::data {
 
-// Walks through what has size() and operator[].
+// An iterator over anything with size() and operator[].
 template <typename List>
 class ListIterator {
  public:
@@ -38,7 +38,7 @@ class SampleList {
   SampleList() = default;
   // 0 ... count - 1.
   static SampleList first(std::int64_t count) { return SampleList(nullptr, true, count); }
-  // The members of a sealed set, or the numbers below its size that are none.
+  // The members of a sealed set, or the numbers below its size that are not members.
   static SampleList of(std::shared_ptr<const BitSet> set, bool inside) {
     const std::int64_t count = inside ? set->members() : set->size() - set->members();
     return SampleList(std::move(set), inside, count);
@@ -58,7 +58,7 @@ class SampleList {
   SampleList(std::shared_ptr<const BitSet> set, bool inside, std::int64_t count)
       : set_(std::move(set)), inside_(inside), count_(count) {}
 
-  std::shared_ptr<const BitSet> set_;  // null: all below count_
+  std::shared_ptr<const BitSet> set_;  // null: all numbers below count_
   bool inside_ = true;
   std::int64_t count_ = 0;
 };

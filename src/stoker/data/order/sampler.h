@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every sample exactly once an epoch, in an order computed index by index: what everything is trained on unless asked
-// otherwise. Used by ImageLoader, TensorSource and TokenWindows. Thread-safe: immutable.
+// The default order: every sample exactly once per epoch, computed per index. Used by ImageLoader, TensorSource and
+// TokenWindows. Thread-safe: immutable.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct SamplerOptions {
   std::int64_t samples = 0;  // in the split
   std::int64_t batch = 0;    // global batch: samples over all ranks
   std::uint64_t seed = 0;
-  bool shuffle = true;     // false: in order, the same every epoch
+  bool shuffle = true;     // false: in order, the same in every epoch
   bool drop_tail = false;  // leave out the last batch of an epoch if it is short
   int rank = 0;
   int ranks = 1;
@@ -23,12 +23,12 @@ struct SamplerOptions {
 
 class Sampler final : public BatchOrder {
  public:
-  // ConfigError for numbers that cannot be, and for drop_tail that would leave no batch at all.
+  // ConfigError for values out of range, and for drop_tail if no batch would be left.
   explicit Sampler(const SamplerOptions& options);
 
   [[nodiscard]] std::int64_t samples() const override { return options_.samples; }
   [[nodiscard]] std::int64_t steps_per_epoch() const override { return batches_.steps(); }
-  // batch, or less in the tail.
+  // batch, or fewer in the tail.
   [[nodiscard]] std::int64_t global_size(std::int64_t, std::int64_t step) const override {
     return batches_.global_size(step);
   }

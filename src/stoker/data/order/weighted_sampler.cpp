@@ -13,27 +13,27 @@ namespace stoker::data {
 namespace {
 
 constexpr std::string_view kWhere = "data.weighted_sampler";
-constexpr std::uint64_t kColumn = std::uint64_t{1} << 32;  // units of a column, and the mean of all samples
+constexpr std::uint64_t kColumn = std::uint64_t{1} << 32;  // units per column, and the mean per sample
 
 void check_weights(const std::vector<double>& weights) {
   if (weights.empty() || weights.size() > (std::uint64_t{1} << 31)) {
-    fail<ConfigError>(kWhere, "weights must be of 1 ... 2^31 samples, got {}", weights.size());
+    fail<ConfigError>(kWhere, "the number of weights must be 1 to 2^31, got {}", weights.size());
   }
   const auto wrong = std::ranges::find_if(weights, [](double weight) { return !(weight >= 0) || std::isinf(weight); });
   if (wrong != weights.end()) {
-    fail<ConfigError>(kWhere, "weights must be finite and not negative, sample {} has {}", wrong - weights.begin(),
+    fail<ConfigError>(kWhere, "weights must be finite and not negative, but sample {} has {}", wrong - weights.begin(),
                       *wrong);
   }
 }
 
-// Each weight's share of weights.size() * 2^32 units, rounded down; the largest one takes what that leaves over, about
-// a unit a sample at most. Single divisions, products and sums of doubles, which IEEE 754 rounds alike everywhere; the
-// sum carries what it rounds off (Neumaier 1974), as 10^9 roundings would be some units of each sample.
+// The share of each weight in weights.size() * 2^32 units, rounded down. The largest weight gets the remainder, at most
+// about one unit per sample. Uses single divisions, products and sums of doubles, which IEEE 754 rounds the same
+// everywhere. The sum is compensated (Neumaier 1974), since 10^9 roundings would be some units per sample.
 std::vector<std::uint64_t> shares(const std::vector<double>& weights) {
   check_weights(weights);
   const auto largest = std::ranges::max_element(weights);
   if (*largest == 0) {
-    fail<ConfigError>(kWhere, "all {} weights are 0: nothing can be drawn", weights.size());
+    fail<ConfigError>(kWhere, "all {} weights are 0; at least one must be positive", weights.size());
   }
   double sum = 0, rounded_off = 0;
   for (const double weight : weights) {
@@ -52,7 +52,7 @@ std::vector<std::uint64_t> shares(const std::vector<double>& weights) {
     units[i] = weights[i] > 0 ? std::max<std::uint64_t>(1, static_cast<std::uint64_t>(scaled)) : 0;
     given += units[i];
   }
-  units[static_cast<std::size_t>(largest - weights.begin())] += all - given;  // modulo 2^64: it may be less than none
+  units[static_cast<std::size_t>(largest - weights.begin())] += all - given;  // modulo 2^64: may be negative
   return units;
 }
 
@@ -60,15 +60,15 @@ EqualBatches::Options batches_of(const WeightedSamplerOptions& options) {
   const auto samples = static_cast<std::int64_t>(options.weights.size());
   const std::int64_t draws = options.draws == 0 ? samples : options.draws;
   if (draws < 0 || draws > BatchOrder::kMostDraws) {
-    fail<ConfigError>(kWhere, "an epoch must have 1 ... {} draws, got {}", BatchOrder::kMostDraws, draws);
+    fail<ConfigError>(kWhere, "an epoch must have 1 to {} draws, got {}", BatchOrder::kMostDraws, draws);
   }
   return {draws, options.batch, options.drop_tail, options.rank, options.ranks};
 }
 
 }  // namespace
 
-// Vose's way of filling the columns ("A linear algorithm for generating random numbers with a given distribution",
-// 1991): what a small sample leaves of its column is filled up by a large one.
+// Fills the columns as in Vose, "A linear algorithm for generating random numbers with a given distribution" (1991): a
+// large sample fills the rest of the column of a small sample.
 WeightedSampler::WeightedSampler(const WeightedSamplerOptions& options)
     : seed_(options.seed), batches_(batches_of(options)) {
   std::vector<std::uint64_t> units = shares(options.weights);
@@ -77,7 +77,7 @@ WeightedSampler::WeightedSampler(const WeightedSamplerOptions& options)
   for (std::uint32_t i = 0; i < units.size(); ++i) {
     (units[i] < kColumn ? small : large).push_back(i);
   }
-  while (!small.empty()) {  // all units are a column each in the mean, so there is a large one as long as a small one
+  while (!small.empty()) {  // the mean is one column, so there is a large one while there is a small one
     const std::uint32_t lower = small.back(), upper = large.back();
     small.pop_back();
     columns_[lower] = {static_cast<std::uint32_t>(units[lower]), upper};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples drawn with replacement, each as often as its weight says: which one a draw gives follows from (seed, epoch,
-// number of the draw) alone, in constant time. Used by what `sampling=balanced` trains on. Thread-safe: immutable.
+// Draws samples with replacement in proportion to their weights. The sample of a draw depends only on (seed, epoch,
+// number of the draw) and takes constant time. Used for `sampling=balanced`. Thread-safe: immutable.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace stoker::data {
 
 struct WeightedSamplerOptions {
-  std::vector<double> weights = {};  // of each sample; at least 0, finite, not all 0; only their ratios count
-  std::int64_t draws = 0;            // of an epoch; 0: as many as there are samples
+  std::vector<double> weights = {};  // per sample; finite, not negative, not all 0; only ratios count
+  std::int64_t draws = 0;            // per epoch; 0: the number of samples
   std::int64_t batch = 0;            // global: samples over all ranks
   std::uint64_t seed = 0;
   bool drop_tail = false;  // leave out the last batch of an epoch if it is short
@@ -23,11 +23,11 @@ struct WeightedSamplerOptions {
 };
 
 // Walker's alias method in integers, so that every machine draws the same: probabilities are multiples of 2^-32 of the
-// mean one. A sample of weight 0 is never drawn; a positive weight counts as one such multiple at least. Making it
-// takes time linear in the samples, and 8 bytes of each stay.
+// mean probability. A sample with weight 0 is never drawn; a positive weight counts as at least one such multiple.
+// Construction takes linear time, and 8 bytes per sample.
 class WeightedSampler final : public BatchOrder {
  public:
-  // ConfigError for weights or numbers that cannot be, more than 2^31 samples or kMostDraws draws.
+  // ConfigError for invalid weights, values out of range, more than 2^31 samples or kMostDraws draws.
   explicit WeightedSampler(const WeightedSamplerOptions& options);
 
   [[nodiscard]] std::int64_t samples() const override { return static_cast<std::int64_t>(columns_.size()); }
@@ -39,12 +39,12 @@ class WeightedSampler final : public BatchOrder {
   [[nodiscard]] std::optional<std::int64_t> first_draw(std::int64_t step) const override {
     return batches_.slice(step).first;
   }
-  // A sample's probability, exactly, in units of 2^-32 / samples().
+  // The exact probability of a sample, in units of 2^-32 / samples().
   [[nodiscard]] std::vector<std::uint64_t> units() const;
 
  private:
-  // One in samples() draws comes to a column: it gives the column's own sample if 32 random bits are below `own`, else
-  // `other`, which is the own one where the column holds nothing else.
+  // A draw selects a column uniformly. It gives the column's own sample if 32 random bits are below `own`, else
+  // `other`, which is the own sample if the column has no other.
   struct Column {
     std::uint32_t own = 0;
     std::uint32_t other = 0;
@@ -56,7 +56,7 @@ class WeightedSampler final : public BatchOrder {
   std::vector<Column> columns_;
 };
 
-// Weights by which every class that occurs is drawn as often as any other: 1 / (samples of the label).
+// Weights that draw every existing class equally often: 1 / (number of samples of the class).
 [[nodiscard]] std::vector<double> balanced_weights(const LabelList& labels);
 
 }  // namespace stoker::data

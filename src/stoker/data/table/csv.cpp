@@ -7,7 +7,7 @@ namespace stoker::data {
 
 CsvReader::CsvReader(std::string_view text, std::string name, char separator)
     : text_(text), name_(std::move(name)), separator_(separator) {
-  if (text_.starts_with("\xEF\xBB\xBF")) {  // UTF-8 byte order mark, as spreadsheets write it
+  if (text_.starts_with("\xEF\xBB\xBF")) {  // UTF-8 byte order mark, written by spreadsheets
     text_.remove_prefix(3);
   }
 }
@@ -34,7 +34,7 @@ bool CsvReader::next(std::vector<std::string>& fields) {
   std::size_t count = 0;
   for (bool more = true; more; ++count) {
     if (count == kMostFields) {
-      fail<DataError>("data.csv", "{}, line {}: has more than {} fields; is \"{}\" what separates them?", name_,
+      fail<DataError>("data.csv", "{}, line {}: more than {} fields; check that the separator is \"{}\"", name_,
                       row_line_, kMostFields, separator_ == '\t' ? "tab" : std::string(1, separator_));
     }
     if (count == fields.size()) {
@@ -81,7 +81,7 @@ void CsvReader::read_quoted(std::string& field) {
       return;
     }
   }
-  fail<DataError>("data.csv", "{}, line {}: a quote is opened and never closed", name_, row_line_);
+  fail<DataError>("data.csv", "{}, line {}: a quote is opened but never closed", name_, row_line_);
 }
 
 }  // namespace stoker::data

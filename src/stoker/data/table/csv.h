@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a comma-separated table (or one with another separator) after RFC 4180: quoted fields with commas, line ends
-// and doubled quotes in them; CRLF or LF; a UTF-8 byte order mark is passed over. A quoted field may follow spaces.
-// Used by labels.csv and tables. One thread at a time.
+// Reads rows of a table with commas or another separator, as in RFC 4180: quoted fields may contain separators, line
+// ends and doubled quotes; CRLF or LF; ignores a UTF-8 byte order mark and spaces before a quoted field. Used for
+// labels.csv and tables. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace stoker::data {
 
 class CsvReader {
  public:
-  static constexpr std::size_t kMostFields = 16'384;  // of a row: what has more is no table, or has another separator
+  static constexpr std::size_t kMostFields = 16'384;  // per row; with more it is not a table, or the separator is wrong
 
-  // text must outlive the reader; name is what errors call the file.
+  // text must outlive the reader; name: of the file, for errors.
   CsvReader(std::string_view text, std::string name, char separator = ',');
 
   // The next row that is not blank; false at the end. fields is reused. DataError with the line for a quote that is
-  // never closed, text after a closing quote, or more than kMostFields, before there is memory for them.
+  // never closed, text after a closing quote, or more than kMostFields fields, before memory is allocated for them.
   bool next(std::vector<std::string>& fields);
-  // The line, from 1, on which the row returned last began.
+  // The line, from 1, where the last returned row began.
   [[nodiscard]] std::int64_t line() const { return row_line_; }
 
  private:

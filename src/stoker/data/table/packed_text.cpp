@@ -22,11 +22,11 @@ namespace {
 constexpr std::string_view kWhere = "data.table";
 using namespace std::string_view_literals;
 
-// First bytes of what is taken for a table now and then, and no text.
+// First bytes of formats that users mistake for text tables.
 struct Foreign {
   std::string_view magic, name, advice;
 };
-constexpr std::string_view kUnpack = "unpack it, or pack it with gzip or zstd";
+constexpr std::string_view kUnpack = "decompress it, or compress it with gzip or zstd";
 constexpr std::array<Foreign, 9> kForeign = {{
     {"PAR1"sv, "a Parquet file",
      "write it as CSV: python3 -c 'import pandas, sys; pandas.read_parquet(sys.argv[1]).to_csv(sys.argv[2], "
@@ -34,27 +34,27 @@ constexpr std::array<Foreign, 9> kForeign = {{
     {"ARROW1"sv, "an Arrow or Feather file",
      "write it as CSV: python3 -c 'import pandas, sys; pandas.read_feather(sys.argv[1]).to_csv(sys.argv[2], "
      "index=False)' IN.feather OUT.csv.gz"},
-    {"\xFF\xFF\xFF\xFF"sv, "an Arrow stream, as Hugging Face datasets keeps them",
+    {"\xFF\xFF\xFF\xFF"sv, "an Arrow stream, as in Hugging Face datasets",
      "write it as CSV: python3 -c 'import datasets, sys; datasets.Dataset.from_file(sys.argv[1]).to_csv(sys.argv[2])' "
      "IN.arrow OUT.csv"},
     {"PK\x03\x04"sv, "a spreadsheet or a zip archive", "save it as CSV, or unpack it"},
     {"\xD0\xCF\x11\xE0"sv, "an old spreadsheet", "save it as CSV"},
     {"SQLite format 3"sv, "a SQLite database", "write a table of it as CSV: sqlite3 -header -csv FILE 'select ...'"},
-    {"BZh"sv, "packed with bzip2", kUnpack},
-    {"\xFD\x37zXZ\x00"sv, "packed with xz", kUnpack},
-    {"\x04\x22\x4D\x18"sv, "packed with lz4", kUnpack},
+    {"BZh"sv, "compressed with bzip2", kUnpack},
+    {"\xFD\x37zXZ\x00"sv, "compressed with xz", kUnpack},
+    {"\x04\x22\x4D\x18"sv, "compressed with lz4", kUnpack},
 }};
 
 void refuse_foreign(std::string_view bytes, const std::string& file) {
-  const bool binary = bytes.find('\0') != std::string_view::npos;  // a text may begin with PAR1, too
+  const bool binary = bytes.find('\0') != std::string_view::npos;  // text may also begin with PAR1
   for (const Foreign& each : kForeign) {
     if (binary && bytes.starts_with(each.magic)) {
-      fail<DataError>(kWhere, "{}: is {}, and a table of text is expected; {}", file, each.name, each.advice);
+      fail<DataError>(kWhere, "{} is {}; expected a text table; {}", file, each.name, each.advice);
     }
   }
 }
 
-// What a decompressor made of some of the input.
+// Output of a decompressor for part of the input.
 struct Step {
   std::size_t written = 0;
   bool done = false;
@@ -63,7 +63,7 @@ struct Step {
 class Unpacker {
  public:
   virtual ~Unpacker() = default;
-  // Fills out with what comes next. DataError for damage.
+  // Fills out with the next output. DataError for damage.
   virtual Step next(std::span<char> out) = 0;
 };
 
@@ -84,17 +84,17 @@ class Gunzip final : public Unpacker {
     stream_.next_out = reinterpret_cast<Bytef*>(out.data());
     stream_.avail_out = static_cast<uInt>(out.size());
     const auto piece = static_cast<uInt>(std::min(bytes_.size(), kPiece));
-    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes_.data()));  // which zlib only reads
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes_.data()));  // zlib only reads it
     stream_.avail_in = piece;
     const int code = inflate(&stream_, Z_NO_FLUSH);
     bytes_ = bytes_.subspan(piece - stream_.avail_in);
     if (code != Z_OK && code != Z_STREAM_END) {
-      fail<DataError>(kWhere, "{}: its gzip data is {}; get the file again", file_,
-                      code == Z_BUF_ERROR ? "cut off" : "damaged");
+      fail<DataError>(kWhere, "{}: the gzip data is {}; get the file again", file_,
+                      code == Z_BUF_ERROR ? "truncated" : "damaged");
     }
     const bool done = code == Z_STREAM_END && bytes_.empty();
     if (code == Z_STREAM_END && !done) {
-      inflateReset(&stream_);  // one member follows another
+      inflateReset(&stream_);  // the next member
     }
     return {out.size() - stream_.avail_out, done};
   }
@@ -118,11 +118,11 @@ class Unzstd final : public Unpacker {
     ZSTD_outBuffer output{out.data(), out.size(), 0};
     const std::size_t left = ZSTD_decompressStream(stream_.get(), &output, &input_);
     if (ZSTD_isError(left) != 0) {
-      fail<DataError>(kWhere, "{}: its Zstandard data is damaged: {}; get the file again", file_,
+      fail<DataError>(kWhere, "{}: the Zstandard data is damaged: {}; get the file again", file_,
                       ZSTD_getErrorName(left));
     }
     if (left != 0 && input_.pos == input_.size && output.pos < output.size) {
-      fail<DataError>(kWhere, "{}: its Zstandard data is cut off; get the file again", file_);
+      fail<DataError>(kWhere, "{}: the Zstandard data is truncated; get the file again", file_);
     }
     return {output.pos, left == 0 && input_.pos == input_.size};
   }
@@ -142,7 +142,7 @@ std::string unpacked(Unpacker& unpacker, const std::string& file, std::size_t li
   for (Step step; !step.done;) {
     step = unpacker.next(piece);
     if (step.written > limit - text.size()) {
-      fail<DataError>(kWhere, "{}: unpacks to more than {} bytes; unpack it yourself if it is meant to be so large",
+      fail<DataError>(kWhere, "{}: decompresses to more than {} bytes; decompress it yourself if that size is intended",
                       file, limit);
     }
     text.append(piece.data(), step.written);

@@ -8,13 +8,13 @@
 
 namespace stoker::data {
 
-// The content of the file, unpacked if it begins as gzip or Zstandard does, whatever its name says; several members or
-// frames follow each other. limit: bytes of the text.
-// DataError for a file that cannot be read, damaged or cut off, for another packed or binary format, by its name and
-// with what to do, and for more than limit or, so that a small file cannot fill the memory, most_unpacked() bytes.
+// The content of the file, decompressed if its first bytes are gzip or Zstandard, for any file name; several members or
+// frames are concatenated. limit: maximum bytes of the text.
+// DataError for an unreadable, damaged or truncated file; for other compressed or binary formats, with their name and
+// what to do; and for more than limit or most_unpacked() bytes, so that a small file cannot fill the memory.
 [[nodiscard]] std::string read_packed_text(const std::filesystem::path& file, std::size_t limit);
 
-// Bytes that so large a packed file may hold: 256 times as many, more than text packs by, and at least 256 MiB.
+// Maximum decompressed bytes for a file of that size: 256 times (more than text compresses by), at least 256 MiB.
 [[nodiscard]] std::size_t most_unpacked(std::size_t packed);
 
 }  // namespace stoker::data

@@ -35,7 +35,7 @@ bool is_missing(std::string_view text) {
   return text.empty() || std::ranges::find(kWords, text) != kWords.end();
 }
 
-// Values of one column as they come: as numbers for as long as all of them are, with their text kept by first sight.
+// Collects the values of one column: as numbers while all of them are numbers, and as text in order of appearance.
 class ColumnReader {
  public:
   explicit ColumnReader(std::string name) : name_(std::move(name)) {}
@@ -62,7 +62,7 @@ class ColumnReader {
   TableColumn finish() {
     TableColumn column;
     column.name = std::move(name_);
-    column.numeric = numeric_;  // also where every value is missing
+    column.numeric = numeric_;  // also if every value is missing
     if (numeric_) {
       column.numbers = std::move(numbers_);
     }
@@ -85,7 +85,7 @@ class ColumnReader {
   bool numeric_ = true;
   std::vector<double> numbers_;
   std::vector<std::int32_t> ids_;
-  std::vector<std::string> labels_;  // in the order of their first sight
+  std::vector<std::string> labels_;  // in order of first appearance
   std::unordered_map<std::string, std::int32_t> ids_of_;
 };
 
@@ -98,15 +98,14 @@ std::vector<ColumnReader> name_columns(const std::vector<std::string>& row, bool
       fail<DataError>(kWhere, "{}: column {} has no name; name it, or set header=off", file, i + 1);
     }
     if (!seen.insert(name).second) {
-      fail<DataError>(kWhere, "{}: two columns are called \"{}\"; rename one, or set header=off", file,
-                      printable(name));
+      fail<DataError>(kWhere, "{}: two columns are named \"{}\"; rename one, or set header=off", file, printable(name));
     }
     columns.emplace_back(name);
   }
   return columns;
 }
 
-// What cuts the first line into most fields: ',', ';', a tab or '|'.
+// The separator that gives the first line most fields: ',', ';', a tab or '|'.
 char separator_of(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   char best = ',';
@@ -134,20 +133,20 @@ TableData read_table(const std::filesystem::path& path, const TableOptions& opti
   const std::string file = printable(path.native());
   const std::string text = read_packed_text(path, kMostBytes);
   if (text.find('\0') != std::string::npos) {
-    fail<DataError>(kWhere, "{}: is no table: it holds bytes that no text has", file);
+    fail<DataError>(kWhere, "{} is not a table: it contains bytes that are not text", file);
   }
   const char separator = options.separator == TableOptions::kGuess ? separator_of(text) : options.separator;
   CsvReader reader(text, file, separator);
   std::vector<std::string> row;
   if (!reader.next(row)) {
-    fail<DataError>(kWhere, "{}: is empty; a table with a header is expected", file);
+    fail<DataError>(kWhere, "{} is empty; expected a table with a header", file);
   }
   std::vector<ColumnReader> columns = name_columns(row, options.header, file);
   TableData table;
   for (bool more = options.header ? reader.next(row) : true; more; more = reader.next(row)) {
     if (row.size() != columns.size()) {
-      fail<DataError>(kWhere, "{}, line {}: has {} fields, the first row has {}; is the separator \"{}\" right?", file,
-                      reader.line(), row.size(), columns.size(), separator);
+      fail<DataError>(kWhere, "{}, line {}: {} fields, but the first row has {}; check that the separator is \"{}\"",
+                      file, reader.line(), row.size(), columns.size(), separator);
     }
     for (std::size_t i = 0; i < row.size(); ++i) {
       columns[i].add(trimmed(row[i]));
@@ -155,7 +154,7 @@ TableData read_table(const std::filesystem::path& path, const TableOptions& opti
     ++table.rows;
   }
   if (table.rows == 0) {
-    fail<DataError>(kWhere, "{}: has a header and no row", file);
+    fail<DataError>(kWhere, "{} has a header but no rows", file);
   }
   for (ColumnReader& column : columns) {
     table.columns.push_back(column.finish());
@@ -187,8 +186,8 @@ std::size_t find_column(const TableData& table, const std::string& name) {
     const std::string columns = printable(fmt::format("{}", fmt::join(names, ", ")));
     if (named_by_a_number(table) != nullptr) {
       fail<DataError>(kWhere,
-                      "there is no column \"{}\"; the columns are {}. If this row is data, set header=off: the columns "
-                      "are called 1 to {} then",
+                      "there is no column \"{}\"; the columns are {}. If this row is data, set header=off; then the "
+                      "columns are named 1 to {}",
                       printable(name), columns, names.size());
     }
     fail<DataError>(kWhere, "there is no column \"{}\"; did you mean \"{}\"? the columns are {}", printable(name),

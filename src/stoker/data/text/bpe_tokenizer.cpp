@@ -13,9 +13,9 @@ namespace stoker::data {
 namespace {
 
 constexpr std::string_view kWhere = "data.tokenizer";
-constexpr std::size_t kCachedWords = std::size_t{1} << 18;  // about 30 MB; text has few words that are frequent
+constexpr std::size_t kCachedWords = std::size_t{1} << 18;  // about 30 MB; few words are frequent
 
-// Finds added tokens: leftmost first, the longest of those that begin there.
+// Finds added tokens: leftmost first, then the longest.
 class AddedTokens {
  public:
   explicit AddedTokens(std::vector<BpeParts::Added> tokens) : tokens_(std::move(tokens)) {
@@ -24,7 +24,7 @@ class AddedTokens {
       by_first_byte_[static_cast<unsigned char>(tokens_[i].text.front())].push_back(i);
     }
   }
-  // between(piece) for the text that is none, token(id) for the others, in order.
+  // Calls between(piece) for text outside added tokens and token(id) for added tokens, in order.
   template <typename Between, typename Token>
   void walk(std::string_view text, const Between& between, const Token& token) const {
     std::size_t done = 0;
@@ -75,7 +75,7 @@ class BpeTokenizer : public Tokenizer {
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const override {
     constexpr std::size_t kMost = 0x7fffffff;  // offsets in Oniguruma are int
     if (text.size() > kMost) {
-      fail<DataError>("data.tokenizer", "a text of {} bytes is too long for a tokenizer.json, which takes {}",
+      fail<DataError>("data.tokenizer", "a text of {} bytes is too long for a tokenizer.json; the limit is {}",
                       text.size(), kMost);
     }
     check(text);
@@ -112,13 +112,13 @@ class BpeTokenizer : public Tokenizer {
       fail_no_utf8(text, at);
     }
     if (stages_.empty()) {
-      return;  // nothing asks for the kinds of characters
+      return;  // no rule depends on character classes
     }
     if (const auto at = first_unassigned(text)) {
       fail<DataError>(
           kWhere,
-          "U+{:04X} at byte offset {} is no character that the Unicode tables of {} know, and whether it is a "
-          "letter decides where words end; leave it out, or set tokenizer=bytes",
+          "U+{:04X} at byte offset {} is not in the Unicode tables of {}, so the word boundaries are unknown; "
+          "leave it out, or set tokenizer=bytes",
           static_cast<std::uint32_t>(code_point_at(text, *at).value), *at, split_library());
     }
   }
@@ -157,7 +157,7 @@ class BpeTokenizer : public Tokenizer {
 
   std::vector<std::string> tokens_;
   BytePairs pairs_;
-  ByText<std::int32_t> words_;  // empty but where words come before merges
+  ByText<std::int32_t> words_;  // empty unless words have priority over merges
   std::vector<std::variant<SplitRule, PrefixSpace>> stages_;
   AddedTokens first_;
   AddedTokens then_;

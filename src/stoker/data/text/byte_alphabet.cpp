@@ -20,7 +20,7 @@ struct Alphabet {
     }
   }
   std::array<char32_t, 256> characters{};
-  std::array<int, 0x144> bytes{};  // 256 bytes, of which 68 are spelled from U+0100 on
+  std::array<int, 0x144> bytes{};  // 256 bytes; 68 of them are spelled from U+0100 on
 };
 
 const Alphabet& alphabet() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How byte-level tokenizers spell bytes as printable characters: a byte that is printable in Latin-1 as itself, the
-// others as U+0100 and what follows. Source: Radford et al. 2019 (GPT-2), bytes_to_unicode in encoder.py. Used by the
-// reader of tokenizer.json. Thread-safe: no state.
+// The spelling of bytes as printable characters in byte-level tokenizers: a byte that is printable in Latin-1 is
+// spelled as itself, the others as U+0100 and following. Source: Radford et al. 2019 (GPT-2), bytes_to_unicode in
+// encoder.py. Used by the reader of tokenizer.json. Thread-safe: no state.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace stoker::data {
 
-// The bytes that a token's spelling stands for; empty where a character of it spells no byte.
+// The bytes of a token's spelling; empty if a character does not spell a byte.
 [[nodiscard]] std::optional<std::string> bytes_of_spelling(std::string_view spelling);
 // The character, in UTF-8, that spells a byte.
 [[nodiscard]] std::string spelling_of(unsigned char byte);

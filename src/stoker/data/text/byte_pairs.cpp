@@ -11,7 +11,7 @@ namespace {
 constexpr std::ptrdiff_t kNone = -1;
 
 struct Symbol {
-  std::int32_t id;  // kNone once it is part of its left neighbour
+  std::int32_t id;  // kNone after it was merged into its left neighbour
   std::ptrdiff_t previous;
   std::ptrdiff_t next;
 };
@@ -22,7 +22,7 @@ struct Candidate {
   std::int32_t left;
   std::int32_t right;
   std::int32_t result;
-  // For a queue that gives the least first.
+  // For a queue that returns the smallest first.
   bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : at > other.at; }
 };
 
@@ -74,7 +74,7 @@ void BytePairs::encode(std::string_view word, std::vector<std::int32_t>& ids) co
     queue.pop();
     Symbol& left = symbol(best.at);
     if (left.id != best.left || left.next == kNone || symbol(left.next).id != best.right) {
-      continue;  // one of the two was merged with another since
+      continue;  // one of the two was merged in the meantime
     }
     Symbol& right = symbol(left.next);
     left.id = best.result;

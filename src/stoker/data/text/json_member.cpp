@@ -18,7 +18,7 @@ void JsonMember::refuse(const std::string& why) const {
 
 std::string JsonMember::shown() const {
   constexpr std::size_t kLongest = 60;
-  const bool large = value_.is_structured() && value_.size() > kLongest;  // not worth writing out
+  const bool large = value_.is_structured() && value_.size() > kLongest;  // too long to write out
   const std::string text = large ? fmt::format("a {} of {}", value_.type_name(), value_.size()) : value_.dump();
   return text.size() > kLongest ? printable(text.substr(0, kLongest)) + "..." : printable(text);
 }
@@ -39,12 +39,12 @@ std::size_t JsonMember::size() const { return value_.size(); }
 
 const JsonMember& JsonMember::object(std::initializer_list<std::string_view> known) const {
   if (!value_.is_object()) {
-    refuse(fmt::format("is {}; an object is expected", shown()));
+    refuse(fmt::format("is {}; expected an object", shown()));
   }
   for (const auto& item : value_.items()) {
     if (std::ranges::find(known, item.key()) == known.end()) {
       const JsonMember stranger = (*this)[item.key()];
-      stranger.refuse(fmt::format("is not understood: it is {}; take it out if no id depends on it", stranger.shown()));
+      stranger.refuse(fmt::format("is not supported: it is {}; remove it if no id depends on it", stranger.shown()));
     }
   }
   return *this;
@@ -52,14 +52,14 @@ const JsonMember& JsonMember::object(std::initializer_list<std::string_view> kno
 
 const JsonMember& JsonMember::list() const {
   if (!value_.is_array()) {
-    refuse(fmt::format("is {}; a list is expected", shown()));
+    refuse(fmt::format("is {}; expected a list", shown()));
   }
   return *this;
 }
 
 const std::string& JsonMember::text() const {
   if (!value_.is_string()) {
-    refuse(fmt::format("is {}; a text is expected", shown()));
+    refuse(fmt::format("is {}; expected a string", shown()));
   }
   return value_.get_ref<const std::string&>();
 }
@@ -69,7 +69,7 @@ bool JsonMember::flag(std::optional<bool> absent) const {
     return *absent;
   }
   if (!value_.is_boolean()) {
-    refuse(fmt::format("is {}; true or false is expected", shown()));
+    refuse(fmt::format("is {}; expected true or false", shown()));
   }
   return value_.get<bool>();
 }
@@ -82,7 +82,7 @@ std::optional<std::size_t> JsonMember::index(std::size_t end) const {
 
 void JsonMember::must_do_nothing(std::string_view what, std::initializer_list<nlohmann::json> idle) const {
   if (!is_null() && std::ranges::find(idle, value_) == idle.end()) {
-    refuse(fmt::format("is {}: {}; a file without it is needed", shown(), what));
+    refuse(fmt::format("is {}: {}; use a file without it", shown(), what));
   }
 }
 

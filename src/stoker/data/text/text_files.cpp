@@ -12,15 +12,15 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "data.text";
-constexpr std::size_t kLargestFile = std::size_t{1} << 36;  // 64 GiB: what is read must fit the memory anyway
+constexpr std::size_t kLargestFile = std::size_t{1} << 36;  // 64 GiB; the text must fit into memory anyway
 
-// Calls take(path, is_text) for each file below folder until it says false; hidden ones and linked folders, which may
-// go in circles, are passed over.
+// Calls take(path, is_text) for each file below folder until it returns false; ignores hidden files and linked folders,
+// which may form loops.
 void walk(const fs::path& folder, const std::function<bool(const fs::path&, bool)>& take) {
   std::error_code error;
   fs::recursive_directory_iterator it(folder, error), end;
   for (; !error && it != end; it.increment(error)) {
-    std::error_code unknown;  // of a link to nowhere, which counts as a file
+    std::error_code unknown;  // for a broken link, which counts as a file
     const bool hidden = it->path().filename().native().starts_with('.');
     if (it->is_directory(unknown)) {
       if (hidden) {
@@ -60,7 +60,7 @@ bool looks_like_text(const fs::path& path) {
       (is_text ? some : others) = true;
       return !others;
     });
-  } catch (const DataError&) {  // whoever opens it says why
+  } catch (const DataError&) {  // opening it reports the reason
     return false;
   }
   return some && !others;
@@ -71,7 +71,7 @@ Text read_text_files(const fs::path& path) {
   std::error_code error;
   text.files = fs::is_directory(path, error) ? text_files(path) : std::vector<fs::path>{path};
   if (text.files.empty()) {
-    fail<DataError>(kWhere, "{}: has no file that ends in .txt", printable(path.native()));
+    fail<DataError>(kWhere, "{}: contains no .txt file", printable(path.native()));
   }
   for (const fs::path& file : text.files) {
     if (!text.bytes.empty() && text.bytes.back() != '\n') {
@@ -80,7 +80,7 @@ Text read_text_files(const fs::path& path) {
     text.bytes += read_text(file, kLargestFile);
   }
   if (text.bytes.empty()) {
-    fail<DataError>(kWhere, "{}: is empty, expected text", printable(path.native()));
+    fail<DataError>(kWhere, "{}: is empty; expected text", printable(path.native()));
   }
   return text;
 }
@@ -88,14 +88,14 @@ Text read_text_files(const fs::path& path) {
 std::size_t whole_characters(std::string_view text, std::size_t wanted) {
   std::size_t at = std::min(wanted, text.size());
   for (int back = 0; back < 4 && at < text.size(); ++back) {
-    if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) {  // no continuation byte
+    if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) {  // not a continuation byte
       return at;
     }
     if (at-- == 0) {
       break;
     }
   }
-  return std::min(wanted, text.size());  // no UTF-8
+  return std::min(wanted, text.size());  // not UTF-8
 }
 
 }  // namespace stoker::data

@@ -44,7 +44,7 @@ struct SplitRule::Compiled {
                                           : onig_new(&regex, at(pattern, 0), at(pattern, pattern.size()),
                                                      ONIG_OPTION_NONE, ONIG_ENCODING_UTF8, ONIG_SYNTAX_DEFAULT, &info);
     if (code != ONIG_NORMAL) {
-      fail<DataError>(kWhere, "'{}' is no regular expression: {}", printable(pattern), words_of(code, &info));
+      fail<DataError>(kWhere, "'{}' is not a regular expression: {}", printable(pattern), words_of(code, &info));
     }
   }
   ~Compiled() { onig_free(regex); }
@@ -58,9 +58,10 @@ struct SplitRule::Compiled {
       return std::nullopt;
     }
     if (code < 0) {
-      fail<DataError>(kWhere,
-                      "the tokenizer's expression gives up at byte offset {} of a text of {} bytes: {}; cut the text",
-                      from, text.size(), words_of(code, nullptr));
+      fail<DataError>(
+          kWhere,
+          "the tokenizer's regular expression failed at byte offset {} of a text of {} bytes: {}; split the text", from,
+          text.size(), words_of(code, nullptr));
     }
     return Match{static_cast<std::size_t>(region->beg[0]), static_cast<std::size_t>(region->end[0])};
   }
@@ -92,7 +93,7 @@ void SplitRule::split(std::string_view text, const std::function<void(std::strin
     piece(done, match->begin, Keep::kGaps);
     piece(match->begin, match->end, Keep::kMatches);
     done = match->end;
-    // An empty match cuts, and the search goes on behind the next character.
+    // An empty match splits, and the search continues after the next character.
     from = match->end > match->begin   ? match->end
            : match->end == text.size() ? text.size() + 1
                                        : match->end + code_point_at(text, match->end).bytes;

@@ -13,7 +13,7 @@ namespace stoker::data {
 namespace {
 
 constexpr std::string_view kWhere = "data.token_windows";
-constexpr std::int64_t kUncounted = -100;  // PyTorch's index for targets that a loss passes over
+constexpr std::int64_t kUncounted = -100;  // PyTorch's index for targets that the loss ignores
 
 SamplerOptions sampler_options(const TokenWindowsOptions& options) {
   const at::Tensor& tokens = options.tokens;
@@ -22,8 +22,7 @@ SamplerOptions sampler_options(const TokenWindowsOptions& options) {
                       core::describe(tokens), options.context);
   }
   if (tokens.numel() < (options.train ? options.context + 1 : 2)) {
-    fail<DataError>(kWhere,
-                    "{} tokens are too few for windows of {} and the token that follows; set context={} or less",
+    fail<DataError>(kWhere, "{} tokens are too few for a window of {} plus the next token; set context={} or less",
                     tokens.numel(), options.context, std::max<std::int64_t>(1, tokens.numel() - 1));
   }
   SamplerOptions sampler;

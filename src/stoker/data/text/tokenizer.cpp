@@ -56,7 +56,7 @@ class CharacterTokenizer : public Tokenizer {
     }
     if (characters_.empty()) {
       fail<DataError>(kWhere,
-                      "the text is empty: a vocabulary of characters needs one; give text, or set tokenizer=bytes");
+                      "the text is empty, so there is no vocabulary of characters; give text, or set tokenizer=bytes");
     }
   }
   [[nodiscard]] std::int64_t size() const override { return std::ssize(characters_); }
@@ -68,7 +68,7 @@ class CharacterTokenizer : public Tokenizer {
       const std::int32_t id = next.value < ids_.size() ? ids_[next.value] : kNone;
       if (id == kNone) {
         fail<DataError>(kWhere,
-                        "U+{:04X} '{}' at byte offset {} is none of the vocabulary's {}; leave it out, or train with "
+                        "U+{:04X} '{}' at byte offset {} is not in the vocabulary of {}; leave it out, or train with "
                         "tokenizer=bytes",
                         static_cast<std::uint32_t>(next.value), printable(text.substr(at, next.bytes)), at, describe());
       }
@@ -119,12 +119,12 @@ std::unique_ptr<Tokenizer> read_tokenizer(const std::filesystem::path& file) {
   const std::string name = printable(file.native());
   const std::string text = read_text(file);
   if (json_nests_deeper(text)) {
-    fail<DataError>(kWhere, "{}: nests deeper than {} levels; give a tokenizer.json", name, kMostJsonLevels);
+    fail<DataError>(kWhere, "{}: nested deeper than {} levels; give a tokenizer.json", name, kMostJsonLevels);
   }
   try {
     return bpe_tokenizer(read_bpe(nlohmann::json::parse(text), name));
   } catch (const nlohmann::json::parse_error& error) {
-    fail<DataError>(kWhere, "{}: is no JSON, or a part of one, wrong at byte {}; give a whole tokenizer.json", name,
+    fail<DataError>(kWhere, "{}: is not complete JSON, error at byte {}; give a complete tokenizer.json", name,
                     error.byte);
   }
 }
@@ -141,11 +141,11 @@ std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& json) {
     if (kind == "tokenizer.json") {
       return bpe_tokenizer(read_bpe(json.at("tokenizer"), "the saved tokenizer"));
     }
-    fail<DataError>(kWhere,
-                    "a saved tokenizer is of the kind '{}', this version knows bytes, characters and tokenizer.json",
-                    printable(kind));
+    fail<DataError>(
+        kWhere, "the saved tokenizer has the kind '{}', but this version supports bytes, characters and tokenizer.json",
+        printable(kind));
   } catch (const nlohmann::json::exception& error) {
-    fail<DataError>(kWhere, "a saved tokenizer is damaged: {}; save it again from its source", error.what());
+    fail<DataError>(kWhere, "the saved tokenizer is damaged: {}; save it again from its source", error.what());
   }
 }
 

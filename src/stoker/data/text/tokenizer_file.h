@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of a Hugging Face tokenizer.json with byte-level BPE. Everything in it either means what docs/formats.md
-// says or is refused by its name: a setting that is passed over would give wrong ids in silence. Used by read_tokenizer
-// and tokenizer_from_json. Thread-safe: no state.
+// Reads a Hugging Face tokenizer.json with byte-level BPE. Every member is either supported as in docs/formats.md or an
+// error with its name, since an ignored setting would silently give wrong ids. Used by read_tokenizer and
+// tokenizer_from_json. Thread-safe: no state.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@
 
 namespace stoker::data {
 
-// name is what errors call the file. DataError that names the member at fault.
+// name: of the file, for errors. DataError with the name of the wrong member.
 [[nodiscard]] BpeParts read_bpe(const nlohmann::json& whole, const std::string& name);
 
 }  // namespace stoker::data

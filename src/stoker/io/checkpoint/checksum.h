@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// XXH3 with 128 bits (xxhash.com), the checksum of checkpoints: it finds damage, it is no signature. Used by the
-// checkpoint store. A Checksum is one thread's.
+// XXH3 with 128 bits (xxhash.com), the checksum of checkpoints: it detects damage but is not a signature. Used by the
+// checkpoint store. A Checksum belongs to one thread.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JSON value in a struct whose header need not include the JSON library. Used by Checkpoint. A value: copy it freely.
+// A JSON value for headers that do not include the JSON library. Used by Checkpoint. A value: copy it freely.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class JsonBox {
   [[nodiscard]] operator const nlohmann::json&() const { return *value_; }
 
  private:
-  std::unique_ptr<nlohmann::json> value_;  // never empty but after a move
+  std::unique_ptr<nlohmann::json> value_;  // only empty after a move
 };
 
 }  // namespace stoker::io

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "io.checkpoint";
 constexpr const char* kName = "manifest.json";
 
-// The only text that a body may have on disk, so that a changed byte is found even where JSON would not care.
+// The only valid text for a body on disk, so that every changed byte is found, even whitespace.
 std::string rendered(const nlohmann::json& body) {
   const nlohmann::json whole = {{"body", body}, {"checksum", checksum_of(as_bytes(body.dump()))}};
   return whole.dump(1) + "\n";
@@ -36,7 +36,7 @@ Manifest from_body(const nlohmann::json& body) {
   return manifest;
 }
 
-// A file from its beginning, a piece at a time.
+// Reads a file from its beginning, piece by piece.
 class FileInPieces {
  public:
   explicit FileInPieces(const fs::path& path)
@@ -44,7 +44,7 @@ class FileInPieces {
   [[nodiscard]] std::uint64_t size() const { return file_.size(); }
   [[nodiscard]] const std::string& name() const { return file_.name(); }
   [[nodiscard]] Manifest::File read_so_far() const { return {at_, whole_.text()}; }
-  // On from where it stopped; the checksum of these bytes.
+  // Continues where it stopped; returns the checksum of these bytes.
   std::string read_up_to(std::uint64_t end) {
     Checksum range;
     while (at_ < end) {
@@ -87,7 +87,7 @@ Manifest read_manifest(const fs::path& folder) {
   std::string text(file.size(), ' ');
   file.read(0, std::as_writable_bytes(std::span(text)));
   if (json_nests_deeper(text)) {
-    fail<CheckpointError>(kWhere, "{}: is damaged: it nests deeper than {} levels", file.name(), kMostJsonLevels);
+    fail<CheckpointError>(kWhere, "{}: is damaged: nested deeper than {} levels", file.name(), kMostJsonLevels);
   }
   try {
     const nlohmann::json whole = nlohmann::json::parse(text);
@@ -97,11 +97,11 @@ Manifest read_manifest(const fs::path& folder) {
                             format < kCheckpointFormat ? "Stoker 0.1 reads it" : "a newer Stoker wrote it");
     }
     if (rendered(body) != text) {
-      fail<CheckpointError>(kWhere, "{}: is damaged: its checksum does not fit its text", file.name());
+      fail<CheckpointError>(kWhere, "{}: is damaged: the checksum does not match its text", file.name());
     }
     return from_body(body);
   } catch (const nlohmann::json::exception&) {
-    fail<CheckpointError>(kWhere, "{}: is damaged: no valid manifest in JSON", file.name());
+    fail<CheckpointError>(kWhere, "{}: is damaged: not a valid JSON manifest", file.name());
   }
 }
 
@@ -109,11 +109,11 @@ Manifest::File measure_file(const fs::path& path, const std::map<std::string, st
   const SafetensorsHeader header = peek_safetensors(path);
   FileInPieces file(path);
   if (header.entries.size() != tensors.size()) {
-    fail<CheckpointError>(kWhere, "{}: is damaged: {} tensors were written, {} are there", file.name(), tensors.size(),
-                          header.entries.size());
+    fail<CheckpointError>(kWhere, "{}: is damaged: {} tensors were written, but it contains {}", file.name(),
+                          tensors.size(), header.entries.size());
   }
   (void)file.read_up_to(header.data_start);
-  for (const SafetensorsEntry& entry : header.entries) {  // which leave no gap
+  for (const SafetensorsEntry& entry : header.entries) {  // entries leave no gaps
     check_tensor(file.name(), tensors, entry.name, file.read_up_to(header.data_start + entry.end));
   }
   return file.read_so_far();
@@ -123,7 +123,7 @@ void check_tensor(const std::string& file, const std::map<std::string, std::stri
                   const std::string& found) {
   const auto entry = tensors.find(tensor);
   if (entry == tensors.end() || entry->second != found) {
-    fail<CheckpointError>(kWhere, "{}: is damaged: the checksum of tensor \"{}\" is {}, {} was written", file,
+    fail<CheckpointError>(kWhere, "{}: is damaged: the checksum of tensor \"{}\" is {}, but {} was written", file,
                           printable(tensor), found, entry == tensors.end() ? "none" : entry->second);
   }
 }
@@ -132,17 +132,17 @@ void check_file(const fs::path& folder, const Manifest& manifest, const std::str
   const std::string shown = printable((folder / name).native());
   const auto expected = manifest.files.find(name);
   if (expected == manifest.files.end()) {
-    fail<CheckpointError>(kWhere, "{}: the manifest does not name this file", shown);
+    fail<CheckpointError>(kWhere, "{}: this file is not in the manifest", shown);
   }
   FileInPieces file(folder / name);
   (void)file.read_up_to(file.size());
   const Manifest::File found = file.read_so_far();
   if (found.bytes != expected->second.bytes) {
-    fail<CheckpointError>(kWhere, "{}: is damaged: {} bytes were written, {} are there", shown, expected->second.bytes,
+    fail<CheckpointError>(kWhere, "{}: is damaged: {} bytes were written, but it has {}", shown, expected->second.bytes,
                           found.bytes);
   }
   if (found.checksum != expected->second.checksum) {
-    fail<CheckpointError>(kWhere, "{}: is damaged: its checksum is {}, {} was written", shown, found.checksum,
+    fail<CheckpointError>(kWhere, "{}: is damaged: its checksum is {}, but {} was written", shown, found.checksum,
                           expected->second.checksum);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// manifest.json, the list of what a checkpoint's folder must hold: sizes and checksums of its files and tensors, and a
+// manifest.json, the list of the content of a checkpoint folder: sizes and checksums of its files and tensors, and a
 // checksum of the list itself. Used by the checkpoint store. Thread-safe: values.
 #pragma once
 
@@ -21,19 +21,19 @@ struct Manifest {
 
 inline constexpr int kCheckpointFormat = 3;  // 1, 2: of Stoker 0.1, whose segments drew from one seed per step
 
-// IoError when the disk refuses.
+// IoError if the disk refuses.
 void write_manifest(const std::filesystem::path& folder, const Manifest& manifest);
-// CheckpointError if it is missing, damaged or of a newer format.
+// CheckpointError if it is missing, damaged or has a newer format.
 [[nodiscard]] Manifest read_manifest(const std::filesystem::path& folder);
 
-// Size and checksum of a file of tensors as it is on disk, read once, in pieces; CheckpointError if its tensors are not
-// these, with these checksums.
+// Size and checksum of a tensor file on disk, read once, in pieces; CheckpointError if its tensors or their checksums
+// differ from these.
 [[nodiscard]] Manifest::File measure_file(const std::filesystem::path& path,
                                           const std::map<std::string, std::string>& tensors);
-// CheckpointError, which names the file, if that is not the tensor's checksum.
+// CheckpointError with the name of the file if that is not the checksum of the tensor.
 void check_tensor(const std::string& file, const std::map<std::string, std::string>& tensors, const std::string& tensor,
                   const std::string& found);
-// CheckpointError if the file is missing, or is not what the manifest says.
+// CheckpointError if the file is missing or differs from the manifest.
 void check_file(const std::filesystem::path& folder, const Manifest& manifest, const std::string& name);
 
 }  // namespace stoker::io

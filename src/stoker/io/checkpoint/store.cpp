@@ -26,7 +26,7 @@ constexpr const char* kState = "state.safetensors";
 constexpr const char* kInfo = "info.json";
 constexpr const char* kNumbers = "state.json";
 
-// Doubles as the shortest text that reads back the same bits; what JSON has no number for as a string.
+// Doubles as the shortest text that reads back the same bits; NaN and infinities as strings.
 nlohmann::json to_json(const core::Number& number) {
   if (const auto* whole = std::get_if<std::int64_t>(&number)) {
     return *whole;
@@ -51,16 +51,16 @@ core::Number from_json(const std::string& file, const std::string& name, const n
       return number;
     }
   }
-  fail<CheckpointError>(kWhere, "{}: \"{}\" is no number", file, printable(name));
+  fail<CheckpointError>(kWhere, "{}: \"{}\" is not a number", file, printable(name));
 }
 
-// What the file must hold then.
+// The expected content of the file.
 Manifest::File write_json(const fs::path& path, const nlohmann::json& value) {
   std::string text;
   try {
     text = value.dump(1) + "\n";
   } catch (const nlohmann::json::exception&) {
-    fail<CheckpointError>(kWhere, "{}: holds text that is no valid UTF-8; pass names through printable()",
+    fail<CheckpointError>(kWhere, "{}: contains text that is not valid UTF-8; pass names through printable()",
                           printable(path.native()));
   }
   write_file_atomically(path, text);
@@ -73,13 +73,13 @@ nlohmann::json read_json(const fs::path& folder, const Manifest& manifest, const
   std::string text(file.size(), ' ');
   file.read(0, std::as_writable_bytes(std::span(text)));
   if (json_nests_deeper(text)) {
-    fail<CheckpointError>(kWhere, "{}: nests deeper than {} levels; no version writes that", file.name(),
-                          kMostJsonLevels);
+    fail<CheckpointError>(kWhere, "{}: nested deeper than {} levels, which no version writes; the file is damaged",
+                          file.name(), kMostJsonLevels);
   }
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception&) {
-    fail<CheckpointError>(kWhere, "{}: is no valid JSON", file.name());
+    fail<CheckpointError>(kWhere, "{}: is not valid JSON", file.name());
   }
 }
 
@@ -94,7 +94,7 @@ Tensors read_tensors(const fs::path& folder, const Manifest& manifest, const std
   const std::string shown = printable((folder / name).native());
   Tensors tensors = read_safetensors(folder / name).tensors;
   if (!manifest.tensors.contains(name) || manifest.tensors.at(name).size() != tensors.size()) {
-    fail<CheckpointError>(kWhere, "{}: the manifest lists other tensors than it holds", shown);
+    fail<CheckpointError>(kWhere, "{}: contains other tensors than the manifest lists", shown);
   }
   for (const auto& [tensor, value] : tensors) {
     const Bytes bytes(static_cast<const std::byte*>(value.const_data_ptr()), value.nbytes());
@@ -113,7 +113,7 @@ void write_folder(const fs::path& folder, const Checkpoint& checkpoint) {
     numbers[name] = to_json(number);
   }
   manifest.files[kNumbers] = write_json(folder / kNumbers, numbers);
-  for (const auto& [name, tensors] : manifest.tensors) {  // what the disk gives back against what was in memory
+  for (const auto& [name, tensors] : manifest.tensors) {  // compares the data on disk with the data in memory
     manifest.files[name] = measure_file(folder / name, tensors);
   }
   for (const char* name : {kInfo, kNumbers}) {
@@ -128,7 +128,8 @@ void check_name(const std::string& name) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
   });
   if (!fine) {
-    fail<ConfigError>(kWhere, "a checkpoint's name is letters, digits, '-' and '_', got \"{}\"", printable(name));
+    fail<ConfigError>(kWhere, "a checkpoint name may contain letters, digits, '-' and '_', got \"{}\"",
+                      printable(name));
   }
 }
 
@@ -136,17 +137,17 @@ void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    fail<IoError>(kWhere, "{}: folder cannot be made: {}", printable(folder.native()), error.message());
+    fail<IoError>(kWhere, "{}: folder cannot be created: {}", printable(folder.native()), error.message());
   }
 }
 
-// The folder, wholly written and verified, or gone.
+// Writes and verifies the folder completely, or removes it.
 void write_fresh(const fs::path& fresh, const Checkpoint& checkpoint) {
   make_folder(fresh);
   try {
     write_folder(fresh, checkpoint);
   } catch (const std::exception&) {
-    std::error_code ignored;  // the next save clears what this cannot
+    std::error_code ignored;  // the next save removes the rest
     fs::remove_all(fresh, ignored);
     throw;
   }
@@ -176,7 +177,7 @@ void CheckpointStore::save(const std::string& name, const Checkpoint& checkpoint
   try {
     recover(places);
     write_fresh(places.fresh, checkpoint);
-    swap_in(places);  // where it fails, fresh may be the previous checkpoint: it stays
+    swap_in(places);  // if it fails, fresh may be the previous checkpoint, so it is kept
   } catch (const fs::filesystem_error& error) {
     fail<IoError>(kWhere, "{}: {}", printable(places.target.native()), error.code().message());
   }

@@ -30,7 +30,7 @@ void remove_folder(const fs::path& folder) {
   }
 }
 
-// False where kernel or file system do not know how.
+// False if the kernel or the file system does not support it.
 bool exchange(const fs::path& first, const fs::path& second) {
   if (::renameat2(AT_FDCWD, first.c_str(), AT_FDCWD, second.c_str(), RENAME_EXCHANGE) == 0) {
     return true;
@@ -56,7 +56,7 @@ void swap_in(const SwapPlaces& places, bool can_exchange) {
     return;
   }
   if (can_exchange && exchange(places.fresh, places.target)) {
-    sync_folder(folder);  // throws with both in place: a power cut may still undo the exchange
+    sync_folder(folder);  // if it throws, both folders remain: a power failure may still undo the exchange
     remove_folder(places.fresh);
     return;
   }
@@ -75,7 +75,7 @@ void recover(const SwapPlaces& places) {
     }
   }
   if (fs::exists(places.fresh) && fs::exists(places.target)) {
-    sync_folder(places.target.parent_path());  // fresh may be the old one of an exchange that was never synced
+    sync_folder(places.target.parent_path());  // fresh may be the old folder of an exchange that was never synced
   }
   remove_folder(places.fresh);
 }

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts a finished folder in the place of an older one so that one of the two is always there, whole. Used by the
-// checkpoint store. One thread and one process at a time.
+// Replaces a folder by a finished one, so that one of the two always exists and is complete. Used by the checkpoint
+// store. One thread and one process at a time.
 #pragma once
 
 #include <filesystem>
 
 namespace stoker::io {
 
-// The names that belong to one place while it is replaced; all in the same folder.
+// The names used during the replacement, all in the same folder.
 struct SwapPlaces {
-  std::filesystem::path target;    // what readers open
-  std::filesystem::path fresh;     // being written; after an exchange, the old one on its way out
-  std::filesystem::path survivor;  // the old one between two renames, where the file system cannot exchange
+  std::filesystem::path target;    // opened by readers
+  std::filesystem::path fresh;     // being written; after an exchange, the old folder before its removal
+  std::filesystem::path survivor;  // the old folder between two renames, if the file system cannot exchange
 };
 [[nodiscard]] SwapPlaces swap_places(const std::filesystem::path& folder, const std::string& name);
 
-// fresh becomes target and the old target is removed. Atomic by renameat2(RENAME_EXCHANGE); where the file system lacks
-// that, or can_exchange is false, two renames with the old one as survivor in between. IoError: nothing was removed.
-// The old one is target, fresh or survivor, and target, if it is there, is whole.
+// fresh becomes target, and the old target is removed. Atomic with renameat2(RENAME_EXCHANGE). If the file system lacks
+// it, or can_exchange is false: two renames, with the old folder as survivor in between. IoError: nothing was removed;
+// the old folder is target, fresh or survivor, and target, if it exists, is complete.
 void swap_in(const SwapPlaces& places, bool can_exchange = true);
 
-// Clears what a killed or failed save left: puts a survivor back, removes fresh, once target is there for good.
-// IoError.
+// Cleans up after a killed or failed save: renames a survivor back, and removes fresh once target is safe. IoError.
 void recover(const SwapPlaces& places);
 
 }  // namespace stoker::io

@@ -16,11 +16,11 @@
 namespace stoker::io {
 namespace {
 
-// What a row is about; without a step for a row that has none (a header, a finding).
+// The subject of a row; no step for a header or a finding.
 struct Row {
   std::optional<std::int64_t> step;
   bool evaluation = false;
-  bool test = false;  // of the test split
+  bool test = false;  // on the test split
 };
 
 // kind,epoch,step,samples,seconds,data_wait,lr,memory_bytes,split,...
@@ -51,7 +51,7 @@ Row jsonl_row(std::string_view line) {
   return row;
 }
 
-// Keeps what cut_metrics promises. A row without a step stays if no later step was logged before it.
+// Keeps the rows that cut_metrics() promises. A row without a step stays unless a later step was logged before it.
 void cut(const std::filesystem::path& path, std::int64_t step, std::int64_t evaluated_step,
          const std::function<Row(std::string_view)>& row_of) {
   if (!std::filesystem::exists(path)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that grows while others read it: what is added is held back for a second at most. Under LogFile and
-// RecordFile. One thread.
+// A file that grows while others read it: buffers added data for at most a second. Used by LogFile and RecordFile. One
+// thread.
 #pragma once
 
 #include <filesystem>
@@ -20,8 +20,8 @@ class GrowingFile {
   GrowingFile(const GrowingFile&) = delete;
   GrowingFile& operator=(const GrowingFile&) = delete;
 
-  // To the file if the last time was a second ago or much is held back, always up to the end of such a piece. IoError
-  // when the disk refuses.
+  // Adds a piece. Writes to the file if the last write was a second ago or much is buffered, always whole pieces.
+  // IoError if the disk refuses.
   void add(std::string_view piece);
   void flush();
 

@@ -33,7 +33,7 @@ int open_to_append(const std::filesystem::path& path) {
     const std::uintmax_t keep = whole_lines(path);
     if (keep != std::filesystem::file_size(path) && ::ftruncate(descriptor, static_cast<off_t>(keep)) != 0) {
       ::close(descriptor);
-      fail<IoError>("io.log", "{}: half a last line cannot be cut off: {}", name, std::strerror(errno));
+      fail<IoError>("io.log", "{}: an incomplete last line cannot be removed: {}", name, std::strerror(errno));
     }
   }
   return descriptor;
@@ -54,7 +54,7 @@ void each_line(const std::filesystem::path& path, const std::function<bool(std::
     fail<DataError>("io.log", "{}: cannot be opened", printable(path.native()));
   }
   std::string line;
-  while (std::getline(file, line) && !file.eof() && use(line)) {  // at the end of the file the last line has no end
+  while (std::getline(file, line) && !file.eof() && use(line)) {  // eof: an incomplete last line
   }
   if (file.bad()) {
     fail<DataError>("io.log", "{}: cannot be read", printable(path.native()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file that grows line by line while others read it: what a kill left of a line is cut off when it is opened,
-// what is written reaches the file within a second. Used by the CSV and JSONL sinks. One thread.
+// A text file that grows line by line while others read it. Opening removes an incomplete last line of a killed run;
+// written lines reach the file within a second. Used by the CSV and JSONL sinks. One thread.
 #pragma once
 
 #include <filesystem>
@@ -14,10 +14,10 @@ namespace stoker::io {
 
 class LogFile {
  public:
-  // Opens for appending; IoError if that cannot be done.
+  // Opens for appending; IoError if that fails.
   explicit LogFile(const std::filesystem::path& path);
 
-  // Adds text and a line end. IoError when the disk refuses.
+  // Adds text and a line end. IoError if the disk refuses.
   void line(std::string_view text);
   void flush() { file_.flush(); }
 
@@ -25,8 +25,8 @@ class LogFile {
   GrowingFile file_;
 };
 
-// Calls use with each whole line of a file, without its end; stops where use returns false. No regular file is no line.
-// DataError if the file cannot be read.
+// Calls use with each complete line of a file, without its end; stops if use returns false. Anything but a regular file
+// has no lines. DataError if the file cannot be read.
 void each_line(const std::filesystem::path& path, const std::function<bool(std::string_view)>& use);
 
 }  // namespace stoker::io

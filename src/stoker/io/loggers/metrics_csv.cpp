@@ -11,10 +11,10 @@
 namespace stoker::io {
 namespace {
 
-// Long-lived: new columns go to the end only. kind, epoch and step stay first: cut_metrics() relies on it.
+// A stable format: add new columns only at the end. kind, epoch and step stay first: cut_metrics() relies on it.
 constexpr std::string_view kColumns = "kind,epoch,step,samples,seconds,data_wait,lr,memory_bytes,split,metric,value";
 
-// RFC 4180: quoted where it must be.
+// RFC 4180: quoted if needed.
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == text.npos) {
     return std::string(text);
@@ -56,7 +56,7 @@ std::string step_row(const core::StepFinished& step, std::size_t scalars) {
 struct MetricsCsv::State {
   explicit State(const std::filesystem::path& place) : path(place), file(place) {}
 
-  // Writes the header of a new file, or finds this run's columns in the one that is there.
+  // Writes the header of a new file, or checks that an existing file has the columns of this run.
   void begin(const std::vector<std::string>& names) {
     std::string found;
     each_line(path, [&](std::string_view line) {
@@ -68,7 +68,7 @@ struct MetricsCsv::State {
       file.line(header);
     } else if (found != header) {
       fail<IoError>("io.metrics_csv",
-                    "{}: has the columns \"{}\", this run has \"{}\"; move the file away or give run=",
+                    "{}: has the columns \"{}\", but this run has \"{}\"; move the file away or set run=",
                     printable(path.native()), printable(found), printable(header));
     }
     scalars = names.size();
@@ -99,7 +99,7 @@ void MetricsCsv::on(const core::Event& event) {
       state_->begin(start->scalars);
     }
   } else if (!state_->begun) {
-    return;  // what comes before the run has no columns yet, and no row here
+    return;  // events before the start of the run have no columns and no row
   } else if (const auto* step = std::get_if<core::StepFinished>(&event)) {
     state_->file.line(step_row(*step, state_->scalars));
   } else if (const auto* evaluated = std::get_if<core::Evaluated>(&event)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics.csv: one row a step and one row an evaluation's metric, for pandas and spreadsheets. A sink of the EventBus;
-// called on one thread at a time. The columns are described in docs/formats.md.
+// metrics.csv: one row per step and one row per metric of an evaluation, for pandas and spreadsheets. A sink of the
+// EventBus; called on one thread at a time. docs/formats.md describes the columns.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace stoker::io {
 
 class MetricsCsv final : public core::EventSink {
  public:
-  // run_folder: must exist. Continues a metrics.csv that is there (cut_metrics() it first on a resume); IoError if it
+  // run_folder: must exist. Continues an existing metrics.csv (on a resume call cut_metrics() first). IoError if it
   // cannot be written, here or later.
   explicit MetricsCsv(const std::filesystem::path& run_folder);
   ~MetricsCsv() override;

@@ -22,8 +22,8 @@ struct MetricsJsonl::State {
 
   LogFile file;
   std::vector<std::string> scalars;
-  bool started = false;            // the file has its run_started
-  std::set<std::string> findings;  // lines
+  bool started = false;            // the file already has run_started
+  std::set<std::string> findings;  // lines in the file
 };
 
 MetricsJsonl::MetricsJsonl(const std::filesystem::path& run_folder)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics.jsonl: one JSON object an event, for programs. A sink of the EventBus; called on one thread at a time.
-// The keys are described in docs/formats.md.
+// metrics.jsonl: one JSON object per event, for programs. A sink of the EventBus; called on one thread at a time.
+// docs/formats.md describes the keys.
 #pragma once
 
 #include <filesystem>
@@ -10,12 +10,12 @@
 
 namespace stoker::io {
 
-// Writes run_started, step, evaluated, fault, finding, artifact and run_finished. Checkpoints are left out, and so are
-// the run's folder and plan: they would make the file of a resumed run differ from an uninterrupted one's.
+// Writes run_started, step, evaluated, fault, finding, artifact and run_finished. Leaves out checkpoints and the folder
+// and plan of the run, so that the files of a resumed and an uninterrupted run are equal.
 class MetricsJsonl final : public core::EventSink {
  public:
-  // run_folder: must exist. Continues a metrics.jsonl that is there (cut_metrics() it first on a resume), and then
-  // repeats neither run_started nor a finding that it holds. IoError if it cannot be written, here or later.
+  // run_folder: must exist. Continues an existing metrics.jsonl (on a resume call cut_metrics() first) without
+  // repeating run_started or findings that it already has. IoError if it cannot be written, here or later.
   explicit MetricsJsonl(const std::filesystem::path& run_folder);
   ~MetricsJsonl() override;
 

@@ -13,12 +13,12 @@ namespace stoker::io {
 namespace {
 
 constexpr double kFast = 0.1,
-                 kSlow = 0.02;    // weight of a new loss; the trend is where the fast mean stands to the slow
-constexpr double kFlat = 0.005;   // a relative difference below this is no trend
-constexpr double kForget = 0.98;  // of the sums, per step
+                 kSlow = 0.02;    // weight of a new loss; the trend compares the fast mean with the slow one
+constexpr double kFlat = 0.005;   // a smaller relative difference is not a trend
+constexpr double kForget = 0.98;  // factor for the sums, per step
 constexpr int kBar = 16;          // columns
 
-// A part of the line; the higher its rank, the sooner it is left out.
+// A part of the line; parts with a higher rank are left out first.
 struct Piece {
   std::string text;
   int rank;
@@ -68,7 +68,7 @@ void ProgressFigures::step(const core::StepFinished& step) {
   if (loss_ && std::isfinite(*loss_)) {
     fast_ += kFast * (*loss_ - fast_);
     slow_ += kSlow * (*loss_ - slow_);
-    fast_weight_ += kFast * (1 - fast_weight_);  // the share of the mean that is not its start at 0
+    fast_weight_ += kFast * (1 - fast_weight_);  // weight of real values, as the mean starts at 0
     slow_weight_ += kSlow * (1 - slow_weight_);
   }
   steps_ = steps_ * kForget + 1;
@@ -106,7 +106,7 @@ std::string ProgressFigures::bar(bool utf8) const {
   return utf8 ? text : text + "]";
 }
 
-// The smoothed loss; one that is no number is shown as it came, never averaged away.
+// The smoothed loss. A loss that is not finite is shown unchanged, never averaged away.
 std::string ProgressFigures::loss(bool utf8) const {
   if (!loss_) {
     return "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures behind the progress line and their words: smoothed loss and its trend, speed, share of time waiting for
-// data, time left. Used by ProgressLine; knows no terminal. One thread.
+// The values of the progress line as text: smoothed loss and its trend, speed, share of time waiting for data, time
+// left. Used by ProgressLine; independent of the terminal. One thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace stoker::io {
 
 struct ProgressStyle {
-  int width = 80;     // columns; what does not fit is left out, the least important first
+  int width = 80;     // columns; parts that do not fit are left out, the least important first
   bool utf8 = false;  // bar and trend as Unicode characters
   bool bar = true;
 };
@@ -22,7 +22,7 @@ class ProgressFigures {
  public:
   void start(const core::RunStarted& run);
   void step(const core::StepFinished& step);
-  // The stage that data waits for, in a word or two; empty: none does.
+  // The stage that data waits for, in one or two words; empty: none.
   void fed(std::string late) { late_ = std::move(late); }
   void evaluating(const core::Evaluating& evaluating);
   void evaluated(const core::Evaluated& evaluated);
@@ -40,10 +40,10 @@ class ProgressFigures {
   std::optional<float> loss_;   // of the last step
   double fast_ = 0, slow_ = 0;  // exponential means of the finite losses
   double fast_weight_ = 0, slow_weight_ = 0;
-  double steps_ = 0, samples_ = 0, seconds_ = 0, waited_ = 0;  // sums that forget, of about the last 50 steps
+  double steps_ = 0, samples_ = 0, seconds_ = 0, waited_ = 0;  // decaying sums over about the last 50 steps
   std::string late_;                                           // the stage that data waits for
-  std::string evaluating_;                                     // how far an evaluation is, in words; empty: none runs
-  std::string metric_;                                         // of the last evaluation, in words
+  std::string evaluating_;                                     // progress of an evaluation as text; empty: none
+  std::string metric_;                                         // of the last evaluation, as text
 };
 
 // "0:07", "12:34", "3:25:45".

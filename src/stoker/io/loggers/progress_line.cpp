@@ -22,11 +22,11 @@ namespace {
 
 using namespace core;
 
-// Seconds between redraws of the terminal's line. Where steps take longer, flush() draws after kQuietSeconds: the two
-// are one, or the longer of them would not hold.
+// Seconds between redraws of the terminal line. If steps take longer, flush() draws after kQuietSeconds. Both must be
+// equal, or the longer one would have no effect.
 constexpr double kRedraw = core::kQuietSeconds;
 constexpr double kPlainLine = 10;     // seconds between step lines of a log file
-constexpr double kFedAgain = 300;     // seconds until the same is said again of late data
+constexpr double kFedAgain = 300;     // seconds until the same sentence about late data is repeated
 constexpr int kNoTerminalWidth = 80;  // columns
 constexpr int kUnlimited = 10'000;    // a log file has no right margin
 
@@ -56,14 +56,14 @@ std::string start_text(const RunStarted& run) {
     text += fmt::format(": {} of {}", counted(run.epochs, "epoch"), counted(run.steps_per_epoch, "step"));
   }
   if (run.first_step > 0) {
-    text += fmt::format(", going on after step {}", run.first_step);
+    text += fmt::format(", continuing after step {}", run.first_step);
   }
   return run.folder.empty() ? text : text + ", in " + printable(run.folder);
 }
 
 std::string end_text(const RunFinished& end) {
   const std::string text = end.text.empty() ? "" : ": " + printable(end.text);
-  const std::string outcome = end.outcome == "early_stop" ? "ended early, since validation no longer improves"
+  const std::string outcome = end.outcome == "early_stop" ? "ended early: validation no longer improves"
                               : end.outcome == "time_up"  ? "ended at its time limit"
                                                           : printable(end.outcome);
   return fmt::format("{}{} ({})", outcome, text, duration_text(end.seconds));
@@ -88,7 +88,7 @@ struct ProgressLine::State {
   [[nodiscard]] bool plain() const { return options.mode == ProgressMode::kPlain; }
   [[nodiscard]] bool quiet() const { return options.mode == ProgressMode::kQuiet; }
 
-  // A line that stays; the moving one is drawn again below it.
+  // A permanent line; the progress line is drawn again below it.
   void say(const std::string& text) {
     *options.out << (drawn ? "\r\x1b[K" : "") << text << '\n';
     const bool again = std::exchange(drawn, false);
@@ -98,13 +98,13 @@ struct ProgressLine::State {
     options.out->flush();
   }
   void draw() {
-    // One column stays free: a full last column makes some terminals wrap.
+    // One column stays free: some terminals wrap if the last column is used.
     *options.out << '\r' << figures.line({width() - 1, options.utf8, true}) << "\x1b[K" << std::flush;
     drawn = true;
     stale = false;
     shown_at = now();
   }
-  // The line as it is now, where it is time for one.
+  // Shows the current line if it is due.
   void show() {
     const double interval = plain() ? kPlainLine : kRedraw;
     stale = true;
@@ -136,7 +136,7 @@ struct ProgressLine::State {
     figures.step(event);
     show();
   }
-  // The sentence once for each stage that is to blame, and again after kFedAgain.
+  // Prints the sentence once per bottleneck stage, and again after kFedAgain.
   void on(const Fed& event) {
     const FeedWords words = options.explain ? options.explain(event) : FeedWords{};
     figures.fed(words.brief);
@@ -158,7 +158,7 @@ struct ProgressLine::State {
     }
   }
   void on(const CheckpointSaved& event) {
-    if (plain()) {  // on a terminal the evaluation's line has said what matters
+    if (plain()) {  // on a terminal the line of the evaluation is enough
       say(fmt::format("saved the {} checkpoint of step {}: {}", printable(event.kind), event.step,
                       printable(event.path)));
     }
@@ -182,16 +182,16 @@ struct ProgressLine::State {
   ProgressFigures figures;
   std::vector<std::string> scalars;
   std::int64_t steps_per_epoch = 0;
-  bool drawn = false;              // the moving line is on the screen
-  bool stale = false;              // steps came since it was drawn
+  bool drawn = false;              // the progress line is on the screen
+  bool stale = false;              // there were steps since it was drawn
   std::optional<double> shown_at;  // when the last step line was shown
-  std::string blamed;              // the stage that the last sentence on late data named
+  std::string blamed;              // the stage in the last sentence about late data
   std::optional<double> blamed_at;
 };
 
 ProgressLine::ProgressLine(ProgressOptions options) : state_(std::make_unique<State>()) {
   if (options.out == nullptr) {
-    fail<ConfigError>("io.progress", "needs a stream to write to");
+    fail<ConfigError>("io.progress", "needs an output stream");
   }
   state_->options = std::move(options);
 }

@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 constexpr std::string_view kWhere = "io.artifact";
 constexpr std::size_t kMostImages = 16;
 
-// The size stands in the first chunk, which is always IHDR.
+// The size is in the first chunk, which is always IHDR.
 Png read_png(const fs::path& file) {
   Png png{read_text(file), 0, 0};
   const auto big_endian = [&](std::size_t at) {
@@ -26,7 +26,7 @@ Png read_png(const fs::path& file) {
     return value;
   };
   if (png.bytes.size() < 24 || !png.bytes.starts_with("\x89PNG\r\n\x1a\n")) {
-    fail<DataError>(kWhere, "{}: expected a PNG image, its first bytes say something else", printable(file.native()));
+    fail<DataError>(kWhere, "{}: expected a PNG image, but its first bytes differ", printable(file.native()));
   }
   png.width = big_endian(16);
   png.height = big_endian(20);
@@ -43,7 +43,7 @@ std::string without_step(std::string title) {
   return title;
 }
 
-// An indented block: shown letter by letter, line by line.
+// An indented block, which Markdown shows unchanged.
 std::string as_block(const std::string& text) {
   std::string block = "    ";
   for (const char c : text) {
@@ -113,7 +113,7 @@ ShownArtifact read_artifact(const fs::path& file, const std::string& name) {
       shown.text = as_block(json.at("text").get<std::string>());
     }
   } catch (const Json::exception& error) {
-    fail<DataError>(kWhere, "{}: is no artifact as docs/formats.md describes it: {}", printable(file.native()),
+    fail<DataError>(kWhere, "{}: is not an artifact as described in docs/formats.md: {}", printable(file.native()),
                     printable(error.what()));
   }
   return shown;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a log with images and text can show of a file under a run's artifacts/ (docs/formats.md): a PNG, or a JSON
-// file of the kinds gallery and text. Used by the TensorBoard sink. Thread-safe: no state.
+// The content of a file in artifacts/ (docs/formats.md) for a log with images and text: a PNG, or a JSON file of kind
+// gallery or text. Used by the TensorBoard sink. Thread-safe: no state.
 #pragma once
 
 #include <filesystem>
@@ -14,17 +14,16 @@ namespace stoker::io {
 
 struct ShownArtifact {
   std::string title;        // without the step, so that a series has one title
-  std::vector<Png> images;  // of a gallery the first 16
-  std::string captions;     // a gallery's, as a list in Markdown
+  std::vector<Png> images;  // for a gallery the first 16
+  std::string captions;     // of a gallery, as a Markdown list
   std::string text;         // Markdown
 };
 
-// Text as Markdown that shows it as it is.
+// Text as Markdown that shows it unchanged.
 [[nodiscard]] std::string markdown(std::string_view text);
 
-// Of other kinds (tables, matrices) nothing but the title. name: the title of a PNG. DataError that names the file if
-// it cannot be read or is not what it should be; a gallery's image that cannot be read is said in the captions
-// instead.
+// For other kinds (tables, matrices) only the title. name: the title of a PNG. DataError with the file name if it is
+// unreadable or invalid; an unreadable image of a gallery is mentioned in the captions instead.
 [[nodiscard]] ShownArtifact read_artifact(const std::filesystem::path& file, const std::string& name);
 
 }  // namespace stoker::io

@@ -19,15 +19,15 @@ namespace fs = std::filesystem;
 using namespace core;
 
 constexpr std::int64_t kFirstSteps = 1000;   // all of these are written
-constexpr std::int64_t kMoreSteps = 10'000;  // and about so many of the rest
-constexpr std::size_t kMostFaults = 1000;    // written one by one
+constexpr std::int64_t kMoreSteps = 10'000;  // and about this many of the rest
+constexpr std::size_t kMostFaults = 1000;    // written individually
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 
 double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// TensorBoard reads the files in the order of their names: a new one sorts last, also where the clock went back.
+// TensorBoard reads files in the order of their names: a new file sorts last, even if the clock went back.
 fs::path next_file(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
@@ -44,7 +44,7 @@ fs::path next_file(const fs::path& folder) {
     }
   }
   if (error) {
-    fail<IoError>("io.tensorboard", "{}: the folder for TensorBoard cannot be made or read: {}",
+    fail<IoError>("io.tensorboard", "{}: the folder for TensorBoard cannot be created or read: {}",
                   printable(folder.native()), error.message());
   }
   const auto name_at = [&](long long seconds) { return fmt::format("{}{:010}.{:04}.stoker", kPrefix, seconds, files); };
@@ -55,7 +55,7 @@ fs::path next_file(const fs::path& folder) {
   return folder / name_at(seconds);
 }
 
-// The speed of the steps since the last point.
+// The speed since the last point.
 struct Speed {
   std::int64_t samples = 0;
   double seconds = 0, waited = 0;
@@ -75,7 +75,7 @@ struct TensorBoardLog::State {
 
   void on(const RunStarted& event);
   void on(const StepFinished& event);
-  void on(const Fed&) {}  // a step's share of waiting is drawn
+  void on(const Fed&) {}  // waiting is drawn per step
   void on(const Evaluating&) {}
   void on(const Evaluated& event);
   void on(const CheckpointSaved&) {}
@@ -91,14 +91,14 @@ struct TensorBoardLog::State {
   fs::path run;
   std::optional<RecordFile> file;
   std::vector<PlanRow> plan;
-  std::vector<std::string> tags;  // of a step's scalars
+  std::vector<std::string> tags;  // of the scalars of a step
   std::int64_t last_step = 0;
   std::int64_t every = 1;    // beyond the first steps
   std::int64_t step = 0;     // the newest
-  std::int64_t written = 0;  // the newest that is in the file
+  std::int64_t written = 0;  // the newest in the file
   Speed speed;
   bool has_experiment = false;
-  std::string findings;  // so far, a list in Markdown
+  std::string findings;  // so far, a Markdown list
   std::string faults;    // of the step fault_step
   std::int64_t fault_step = -1;
   std::size_t fault_count = 0;
@@ -152,7 +152,7 @@ void TensorBoardLog::State::on(const Evaluated& event) {
     metrics.push_back(printable(event.split + '/' + metric.name));
     summary.scalar(metrics.back(), static_cast<float>(metric.value));
   }
-  if (event.split == "val" && !std::exchange(has_experiment, true)) {  // the first one chooses the best
+  if (event.split == "val" && !std::exchange(has_experiment, true)) {  // the first metric selects the best
     summary.experiment(plan, metrics, wall_time());
   }
   write(summary, event.step);
@@ -162,7 +162,7 @@ void TensorBoardLog::State::on(const FaultSurvived& event) {
   if (++fault_count > kMostFaults) {
     return;
   }
-  if (event.step != fault_step) {  // a second value of one step would take the place of the first
+  if (event.step != fault_step) {  // a second value for one step would replace the first
     faults.clear();
     fault_step = event.step;
   }
@@ -194,7 +194,7 @@ void TensorBoardLog::State::on(const Artifact& event) {
     if (!summary.bytes().empty()) {
       write(summary, event.step);
     }
-  } catch (const DataError& error) {  // it was replaced or removed in the meantime: the log goes on and says so
+  } catch (const DataError& error) {  // replaced or removed in the meantime: the log reports it and continues
     on(Finding{error.what()});
   }
 }
@@ -210,8 +210,8 @@ void TensorBoardLog::State::on(const WeightHistograms& event) {
 void TensorBoardLog::State::on(const RunFinished& event) {
   Summary summary;
   summary.text("notes/outcome", markdown(printable(event.outcome + ' ' + event.text)));
-  if (event.outcome != "stopped" && event.outcome != "failed") {  // TensorBoard never forgets how a session ended, and
-    summary.session_succeeded(wall_time());                       // these may be resumed
+  if (event.outcome != "stopped" && event.outcome != "failed") {  // TensorBoard keeps the end of a session for good,
+    summary.session_succeeded(wall_time());                       // and these may be resumed
   }
   write(summary, event.step);
 }

@@ -9,8 +9,8 @@
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 
-// Field numbers stand as in the .proto files of TensorBoard 2.20 (tensorboard/compat/proto and plugins/hparams), fields
-// in their order and zeros left out, as protobuf's own writers do.
+// Field numbers as in the .proto files of TensorBoard 2.20 (tensorboard/compat/proto and plugins/hparams), fields in
+// order and without zeros, as protobuf writes them.
 namespace stoker::io {
 namespace {
 
@@ -24,7 +24,7 @@ void add_text(Writer& writer, protozero::pbf_tag_type field, std::string_view te
   writer.add_string(field, text.data(), text.size());
 }
 
-// SummaryMetadata: which plugin a value is for.
+// SummaryMetadata: the plugin for a value.
 void add_metadata(Writer& value, std::string_view plugin, const std::string& content, DataClass data_class) {
   Writer metadata(value, 9);
   {
@@ -51,7 +51,7 @@ void add_strings(Writer& value, const std::vector<std::string_view>& strings) {
   }
 }
 
-// Infinity and NaN are text: JSON, in which the page gets them, has no such numbers.
+// Infinity and NaN are text: the page receives JSON, which has no such numbers.
 std::optional<double> as_number(const std::string& text) {
   double value = 0;
   const char* end = text.data() + text.size();
@@ -59,7 +59,7 @@ std::optional<double> as_number(const std::string& text) {
   return error == std::errc() && stop == end && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-// What the hparams plugin reads is the metadata; its value is a float that nobody looks at.
+// The hparams plugin reads the metadata; the float value is not used.
 void add_hparams_value(std::string& summary, std::string_view tag, const std::string& data) {
   Writer writer(summary);
   Writer value(writer, 1);
@@ -91,7 +91,7 @@ void Summary::text(std::string_view tag, std::string_view markdown) {
 }
 
 void Summary::images(std::string_view tag, const std::vector<Png>& images) {
-  const std::string width = fmt::format("{}", images.front().width);  // the page's layout wants one size
+  const std::string width = fmt::format("{}", images.front().width);  // the layout of the page needs one size
   const std::string height = fmt::format("{}", images.front().height);
   std::vector<std::string_view> strings{width, height};
   for (const Png& image : images) {
@@ -157,7 +157,7 @@ void Summary::experiment(const std::vector<core::PlanRow>& plan, const std::vect
     Writer writer(data);
     Writer experiment(writer, 2);
     experiment.add_double(3, time);
-    for (const core::PlanRow& row : plan) {  // without a domain: other runs in the same table may have other values
+    for (const core::PlanRow& row : plan) {  // no domain: other runs in the same table may have other values
       Writer info(experiment, 4);
       info.add_string(1, printable(row.key));
       info.add_string(3, printable(row.reason));

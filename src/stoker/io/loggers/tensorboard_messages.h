@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protobuf messages that TensorBoard reads (its event.proto, summary.proto and the hparams plugin's), as bytes.
-// Used by the TensorBoard sink. A Summary is one thread's; the functions have no state.
+// The protobuf messages of TensorBoard (event.proto, summary.proto and the hparams plugin) as bytes. Used by the
+// TensorBoard sink. A Summary belongs to one thread; the functions have no state.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct Png {
   std::uint32_t height = 0;
 };
 
-// Named values of one step. Tags are UTF-8; TensorBoard groups them by what stands before the first '/'. A tag belongs
-// to one kind of value for good. Times are seconds since 1970.
+// Named values of one step. Tags are UTF-8; TensorBoard groups them by the part before the first '/'. A tag always has
+// the same kind of value. Times are seconds since 1970.
 class Summary {
  public:
   void scalar(std::string_view tag, float value);
@@ -30,8 +30,8 @@ class Summary {
 
   void histogram(std::string_view tag, const core::Histogram& histogram);
 
-  // The hparams plugin: a session's values, numbers as numbers; the columns of its table, metrics by their scalar tags;
-  // that the session ended well.
+  // For the hparams plugin: the values of a session, numbers as numbers; the columns of its table, metrics by their
+  // scalar tags; and the successful end of the session.
   void session_started(const std::vector<core::PlanRow>& plan, double time);
   void experiment(const std::vector<core::PlanRow>& plan, const std::vector<std::string>& metrics, double time);
   void session_succeeded(double time);
@@ -44,7 +44,7 @@ class Summary {
 
 // The first event of a file.
 [[nodiscard]] std::string file_version_event(double time);
-// A session begins; of what an earlier file holds, everything from step on is void.
+// Start of a session: discards everything from step on in earlier files.
 [[nodiscard]] std::string session_start_event(double time, std::int64_t step);
 [[nodiscard]] std::string summary_event(double time, std::int64_t step, const Summary& summary);
 

@@ -12,7 +12,7 @@
 namespace stoker::io {
 namespace {
 
-// What each byte does to the remainder; Castagnoli's polynomial, bits reversed.
+// The remainder for each byte; Castagnoli polynomial, bits reversed.
 constexpr std::array<std::uint32_t, 256> kTable = [] {
   std::array<std::uint32_t, 256> table{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -25,7 +25,7 @@ constexpr std::array<std::uint32_t, 256> kTable = [] {
   return table;
 }();
 
-// The format's own mask: a checksum over bytes that hold checksums would be weak.
+// The mask of the format: a checksum over bytes that contain checksums would be weak.
 std::uint32_t masked_crc(std::string_view bytes) {
   const std::uint32_t crc = crc32c(bytes);
   return ((crc >> 15) | (crc << 17)) + 0xA282EAD8U;

@@ -21,17 +21,17 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostFiles = 200;
 constexpr std::size_t kImageBudget = 900'000;  // characters of base64 in the page
 constexpr std::size_t kTextBudget = 500'000;   // characters of everything else
-constexpr std::size_t kMostRows = 1'000;       // of a table
-constexpr std::size_t kMostClasses = 1'000;    // of a matrix
-constexpr std::size_t kMostCells = 20'000;     // of a matrix, other than 0
+constexpr std::size_t kMostRows = 1'000;       // per table
+constexpr std::size_t kMostClasses = 1'000;    // per matrix
+constexpr std::size_t kMostCells = 20'000;     // nonzero, per matrix
 
-// The type that an image's first bytes tell; empty for what is none.
+// The image type according to the first bytes; empty if it is not an image.
 std::string_view image_type(Bytes bytes) {
   const std::string_view text = as_text(bytes);
   return text.starts_with("\x89PNG\r\n\x1a\n") ? "image/png" : text.starts_with("\xff\xd8\xff") ? "image/jpeg" : "";
 }
 
-// Characters, with <, > and & as the escapes that they become.
+// Number of characters, with <, > and & counted as escapes.
 std::size_t size_in_page(const Json& thing) {
   const std::string text = thing.dump(-1, ' ', false, Json::error_handler_t::replace);
   const auto escapes = std::ranges::count_if(text, [](char c) { return c == '<' || c == '>' || c == '&'; });
@@ -55,7 +55,7 @@ class Shelf {
                          : kind == "text"    ? text(thing)
                                              : false;
       if (!shown) {
-        unread_.push_back(name + ": is no table, matrix, gallery or text, or is just being written");
+        unread_.push_back(name + ": is not a table, matrix, gallery or text, or is still being written");
         return;
       }
       thing["file"] = name;
@@ -68,7 +68,7 @@ class Shelf {
       unread_.emplace_back(error.what());
     }
   }
-  // Of many samples the newest, which have the last names, are wanted most.
+  // The newest samples, which have the last names, are the most important.
   Json take() {
     for (auto text = texts_.rbegin(); text != texts_.rend(); ++text) {
       add(std::move(*text));
@@ -81,11 +81,11 @@ class Shelf {
     std::size_t size = size_in_page(thing);
     if (thing["kind"] == "gallery") {
       for (const Json& item : thing["items"]) {
-        size -= item["image"].get_ref<const std::string&>().size();  // has a budget of its own
+        size -= item["image"].get_ref<const std::string&>().size();  // has its own budget
       }
     }
     if (size > text_left_) {
-      unread_.push_back(fmt::format("{}: has {} characters, the page has room for {} more",
+      unread_.push_back(fmt::format("{}: has {} characters, but the page has only room for {} more",
                                     thing["file"].get<std::string>(), size, text_left_));
       return;
     }
@@ -104,13 +104,13 @@ class Shelf {
       return false;
     }
     if (rows.size() > kMostRows) {
-      thing["left_out"] = fmt::format("{} of {} rows are shown", kMostRows, rows.size());
+      thing["left_out"] = fmt::format("showing {} of {} rows", kMostRows, rows.size());
       rows.erase(rows.begin() + kMostRows, rows.end());
     }
     return true;
   }
 
-  // values becomes cells: [row, column, value] wherever a value is not 0, the largest where there are too many.
+  // values becomes cells: [row, column, value] for every nonzero value; only the largest if there are too many.
   static bool matrix(Json& thing) {
     if (!array_at(thing, "labels") || !array_at(thing, "values")) {
       return false;
@@ -145,7 +145,7 @@ class Shelf {
 
   static bool text(const Json& thing) { return thing.contains("text") && thing["text"].is_string(); }
 
-  // A data: URI; empty if the file is no image of ours, with the budget left as it is.
+  // A data: URI; empty (and the budget unchanged) if the file is not a supported image.
   std::string image(const Json& item) {
     const std::string name =
         item.contains("image") && item["image"].is_string() ? item["image"].get<std::string>() : "";
@@ -181,8 +181,8 @@ class Shelf {
     }
     if (items.size() < thing["items"].size()) {
       thing["left_out"] = fmt::format(
-          "{} of {} images are shown: the page has no room for the others, or they are "
-          "missing from artifacts/",
+          "showing {} of {} images; the others do not fit into the page or are missing in "
+          "artifacts/",
           items.size(), thing["items"].size());
     }
     thing["items"] = std::move(items);
@@ -208,7 +208,7 @@ nlohmann::ordered_json read_artifacts(const std::filesystem::path& folder, std::
   }
   std::ranges::sort(files);
   if (files.size() > kMostFiles) {
-    unread.push_back(fmt::format("artifacts: {} of {} files are shown", kMostFiles, files.size()));
+    unread.push_back(fmt::format("artifacts: showing {} of {} files", kMostFiles, files.size()));
     files.resize(kMostFiles);
   }
   Shelf shelf(folder, unread);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run left for people to look at: tables, confusion matrices, galleries and texts of artifacts/*.json (shapes in
-// docs/formats.md), brought to what a page can carry. Used by the report. Thread-safe: no state.
+// The artifacts of a run: tables, confusion matrices, galleries and texts of artifacts/*.json (docs/formats.md),
+// reduced to a size that fits into a page. Used by the report. Thread-safe: no state.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,9 @@
 
 namespace stoker::io {
 
-// An array of things to show, in order of file name, texts last and backwards. Images are inlined as data: URIs up to
-// a budget, long tables and matrices cut, and what was left out is said in each thing's "left_out". A file that cannot
-// be shown adds a line to unread and nothing else.
+// An array of items to show, in order of file name; texts last, in reverse order. Images are inlined as data: URIs up
+// to a budget, and long tables and matrices are shortened; "left_out" of an item says what is missing. A file that
+// cannot be shown only adds a line to unread.
 [[nodiscard]] nlohmann::ordered_json read_artifacts(const std::filesystem::path& folder,
                                                     std::vector<std::string>& unread);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Curves of report.html on dygraphs. A chart is {title, format, low0, logable, lines, marks}; a line {label, color, run,
-// x, t, mean, lo, hi, first, smooth, dots, width, dash}: null is no value, NaN one that was not finite and breaks the line.
+// x, t, mean, lo, hi, first, smooth, dots, width, dash}: null is a missing value, NaN a value that was not finite (a gap).
 "use strict";
 
 const Format = {
@@ -28,11 +28,11 @@ const Format = {
 const Charts = (() => {
   const all = [];
   const settings = {smoothing: 0, axis: "x", log: false, hidden: new Set(), window: null};
-  let following = false;  // true while one chart's zoom is passed on to the others
+  let following = false;  // true while the zoom of one chart is applied to the others
 
   const themed = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  // Exponential mean without the pull towards its first value; what is missing or not finite stays so.
+  // Bias-corrected exponential mean; missing values and values that are not finite are kept.
   function smoothed(values, strength) {
     let mean = 0, weight = 0;
     return values.map((value) => {
@@ -43,16 +43,16 @@ const Charts = (() => {
     });
   }
 
-  // Seconds on the axis as seconds, minutes or hours, whatever keeps its numbers short.
+  // Unit of the time axis that keeps its numbers short: seconds, minutes or hours.
   function timeUnit() {
     const longest = Math.max(...all.flatMap((each) => each.lines.map((line) => line.t[line.t.length - 1] || 0)));
     return longest > 3 * 3600 ? {name: "hours", size: 3600} : longest > 180 ? {name: "minutes", size: 60} : {name: "seconds", size: 1};
   }
 
-  // The last place of all charts, so that all show the same range.
+  // The last position over all charts, so that all show the same range.
   const extent = () => Math.max(...all.flatMap((chart) => chart.lines.map((line) => line[settings.axis][line.x.length - 1] || 0)));
 
-  // Rows for dygraphs: the union of all lines' places, [x, [lo, mean, hi] or null, ...], two columns for a smoothed line.
+  // Rows for dygraphs: the union of the positions of all lines, [x, [lo, mean, hi] or null, ...], two columns for a smoothed line.
   function table(chart, unit) {
     const columns = [], places = new Map();
     for (const line of chart.lines) {
@@ -101,8 +101,8 @@ const Charts = (() => {
     }));
   }
 
-  // Points whose highest or lowest value lies far outside the band: [index, value]. In the band alone one step among
-  // hundreds would be a hair that nobody sees.
+  // Points whose highest or lowest value is far outside the band: [index, value]. In the band alone, one step among
+  // hundreds would be too thin to see.
   function spikes(line) {
     const of = (values) => {
       if (!values) return [];
@@ -198,7 +198,7 @@ const Charts = (() => {
     if (chart.graph) {
       chart.graph.updateOptions({...wanted, file: data});
     } else {
-      // Without the touch handlers: a finger scrolls the page and a tap shows values.
+      // No touch handlers: a finger scrolls the page and a tap shows values.
       const {mousedown, dblclick} = Dygraph.defaultInteractionModel;
       chart.graph = new Dygraph(chart.plot, data, {
         ...wanted,
@@ -215,11 +215,11 @@ const Charts = (() => {
     legend(chart, null);
   }
 
-  // Puts a chart's card into parent; redraw() fills it.
+  // Adds the card of a chart to parent; redraw() fills it.
   function add(parent, chart) {
     chart.legend = el("div", {className: "legend"});
     chart.plot = el("div", {className: "plot"});
-    const widen = el("button", {type: "button", title: "wide or narrow"}, "⤢");
+    const widen = el("button", {type: "button", title: "make wider or narrower"}, "⤢");
     chart.card = el("article", {className: "chart"}, el("header", {}, el("h3", {}, chart.title), widen), chart.legend, chart.plot);
     widen.addEventListener("click", () => { chart.card.classList.toggle("wide"); chart.graph.resize(); });
     parent.append(chart.card);

@@ -65,7 +65,7 @@ void Downsample::limit(std::size_t most) {
   }
 }
 
-// Pairs become one; a last one without a partner stays, and later rows fill it up.
+// Merges pairs; a last bucket without a partner stays and is filled by later rows.
 void Downsample::halve() {
   std::vector<RowBucket> halved;
   halved.reserve(most_);

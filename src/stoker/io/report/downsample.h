@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Curves of any length in a bounded number of points: neighbouring rows share a bucket that keeps mean, minimum and
-// maximum of each column, so that a spike of one step stays visible, and a value that is not finite is never averaged
-// away. Used by the report. One thread.
+// Reduces curves of any length to a bounded number of points: neighbouring rows share a bucket with mean, minimum and
+// maximum of each column. So a spike in one step stays visible, and a value that is not finite is never averaged away.
+// Used by the report. One thread.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace stoker::io {
 
-// What one column held in the rows of a bucket. A value that a row did not have is in none of these.
+// Statistics of one column over the rows of a bucket. Missing values are not counted.
 struct ColumnBucket {
-  double sum = 0;  // of the finite values, like the rest
+  double sum = 0;  // of finite values, like the other members
   double lowest = std::numeric_limits<double>::infinity();
   double highest = -std::numeric_limits<double>::infinity();
-  std::int64_t finite = 0;      // how many
+  std::int64_t finite = 0;      // number of values
   std::int64_t not_finite = 0;  // NaN and the infinities
 
   void add(double value);
   void add(const ColumnBucket& other);
-  // NaN where any value was not finite; empty where there was no value at all.
+  // NaN if any value was not finite; empty without values.
   [[nodiscard]] std::optional<double> mean() const;
 };
 
@@ -35,13 +35,13 @@ struct RowBucket {
 
 class Downsample {
  public:
-  // Keeps at most `most` buckets (even, at least 2), and at least half as many once there were that many rows. All but
-  // the last hold the same number of rows, a power of two.
+  // Keeps at most `most` buckets (even, at least 2), and at least half of them once there were that many rows. All
+  // except the last have the same number of rows, a power of two.
   Downsample(std::size_t columns, std::size_t most);
 
-  // Rows come in order; values has one place a column.
+  // Rows must be in order; values has one entry per column.
   void add(std::int64_t step, double time, std::span<const std::optional<double>> values);
-  // From now on at most `most` buckets.
+  // Limits the number of buckets to `most` from now on.
   void limit(std::size_t most);
   [[nodiscard]] const std::vector<RowBucket>& buckets() const { return buckets_; }
 
@@ -49,7 +49,7 @@ class Downsample {
   void halve();
 
   std::size_t columns_, most_;
-  std::int64_t width_ = 1;  // rows a bucket
+  std::int64_t width_ = 1;  // rows per bucket
   std::vector<RowBucket> buckets_;
 };
 

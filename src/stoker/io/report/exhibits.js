@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What report.html shows besides curves: tables, confusion matrices, images, samples. Text comes from runs and goes into
-// the page as text, never as HTML.
+// The parts of report.html besides curves: tables, confusion matrices, images, samples. Text from runs is inserted only
+// as text, never as HTML.
 "use strict";
 
 function el(tag, properties, ...children) {
@@ -14,7 +14,7 @@ const Exhibits = (() => {
   const cellText = (value) => value === null ? "" : typeof value === "number"
     ? (Number.isInteger(value) ? Format.count(value) : Format.plain(value)) : typeof value === "object" ? JSON.stringify(value) : String(value);
 
-  // A table that sorts by the column whose head is pressed. rows: arrays; numbers between 0 and 1 get a bar.
+  // A table that sorts by the column whose header is clicked. rows: arrays; numbers between 0 and 1 get a bar.
   function table(columns, rows, styles) {
     const numeric = columns.map((_, c) => rows.length > 0 && rows.every((row) => typeof row[c] === "number" || row[c] === null));
     const shares = columns.map((_, c) => numeric[c] && rows.some((row) => row[c] !== null && !Number.isInteger(row[c]))
@@ -61,7 +61,7 @@ const Exhibits = (() => {
     return block(thing, el("div", {className: "gallery"}, ...figures));
   }
 
-  // One block for all samples: the newest open, older ones folded.
+  // One block for all samples: the newest is open, older ones are folded.
   function texts(things) {
     const sorted = [...things].sort((a, b) => (b.step ?? Infinity) - (a.step ?? Infinity));
     const parts = sorted.map((thing, i) => {
@@ -71,7 +71,7 @@ const Exhibits = (() => {
     return el("div", {}, ...parts);
   }
 
-  // Cells as a grid of numbers: grid of up to 40 classes in words, a heat map beyond.
+  // Cells as a grid of numbers for up to 40 classes, else as a heat map.
   function matrix(thing) {
     const labels = thing.labels.map(String), size = labels.length;
     const sums = new Array(size).fill(0);
@@ -79,10 +79,10 @@ const Exhibits = (() => {
     const wrong = thing.cells.filter(([row, column]) => row !== column).sort((a, b) => b[2] - a[2]);
     const right = thing.cells.filter(([row, column]) => row === column).reduce((sum, cell) => sum + cell[2], 0);
     const total = sums.reduce((a, b) => a + b, 0);
-    const most = table(["true", "predicted", "count", "of the class"], wrong.slice(0, size > 40 ? 20 : 10)
+    const most = table(["true", "predicted", "count", "share of class"], wrong.slice(0, size > 40 ? 20 : 10)
       .map(([row, column, value]) => [labels[row], labels[column], value, value / sums[row]]), {3: (value) => Format.percent(value)});
-    const aside = el("div", {}, el("p", {className: "note"}, `${Format.count(right)} of ${Format.count(total)} right. ` +
-      (wrong.length ? "Most frequent confusions:" : "Nothing was confused.")));
+    const aside = el("div", {}, el("p", {className: "note"}, `${Format.count(right)} of ${Format.count(total)} correct. ` +
+      (wrong.length ? "Most frequent confusions:" : "No confusions.")));
     if (wrong.length) aside.append(most);
     const shown = size <= 40 ? words(thing, labels, sums) : heat(thing, labels, sums);
     return block(thing, el("div", {className: "beside"}, shown, aside));
@@ -102,7 +102,7 @@ const Exhibits = (() => {
   function heat(thing, labels, sums) {
     const size = labels.length, values = new Map();
     const canvas = el("canvas", {className: "heat", width: size, height: size});
-    const says = el("p", {className: "note"}, "Rows are true classes, columns predicted ones, from the top left; stronger is a larger share of the class. Point at a cell.");
+    const says = el("p", {className: "note"}, "Rows are true classes, columns are predicted classes, starting at the top left. A stronger colour is a larger share of the class. Point at a cell for its numbers.");
     const context = canvas.getContext("2d");
     for (const [row, column, value] of thing.cells) {
       const share = sums[row] ? Math.sqrt(value / sums[row]) : 0;
@@ -120,7 +120,7 @@ const Exhibits = (() => {
     return el("div", {}, canvas, says);
   }
 
-  // The plan with what is not a default marked; a box leaves only that.
+  // The plan with marks on values that are not defaults; a check box hides the others.
   function plan(rows) {
     const only = el("input", {type: "checkbox"});
     const body = el("tbody", {}, ...rows.map((row) => {
@@ -129,9 +129,9 @@ const Exhibits = (() => {
         el("td", {className: "origin"}, row.origin), el("td", {}, row.reason));
     }));
     only.addEventListener("change", () => body.querySelectorAll(".usual").forEach((row) => { row.hidden = only.checked; }));
-    const head = el("tr", {}, ...["key", "value", "from", "why"].map((name) => el("th", {}, name)));
+    const head = el("tr", {}, ...["key", "value", "origin", "reason"].map((name) => el("th", {}, name)));
     const changed = rows.filter((row) => row.origin !== "default" && row.origin !== "").length;
-    return [el("p", {className: "note"}, el("label", {}, only, ` only the ${changed} of ${rows.length} values that are not defaults`)),
+    return [el("p", {className: "note"}, el("label", {}, only, ` show only the ${changed} of ${rows.length} values that are not defaults`)),
       el("div", {className: "scroll"}, el("table", {}, el("thead", {}, head), body))];
   }
 

@@ -21,7 +21,7 @@ std::string html_text(std::string_view text) {
   return result;
 }
 
-// The characters that HTML looks at become escapes: they occur in strings alone.
+// Escapes the characters that are special in HTML; they occur only in strings.
 std::string script_json(const nlohmann::ordered_json& data) {
   using Json = nlohmann::ordered_json;
   std::string result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages that need nothing else: a frame with {{name}} in it, and what is put there. Used by the report's page and by
-// study's. Thread-safe: no state.
+// Self-contained pages: a frame with {{name}} placeholders and the parts to insert. Used by the pages of the report and
+// of study. Thread-safe: no state.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,13 +11,13 @@
 
 namespace stoker::io {
 
-// Text as HTML shows it.
+// Text escaped for HTML.
 [[nodiscard]] std::string html_text(std::string_view text);
 
-// JSON in which nothing can end the script element that it stands in.
+// JSON that cannot end its script element.
 [[nodiscard]] std::string script_json(const nlohmann::ordered_json& data);
 
-// frame with each {{name}} replaced; what is put in is not looked at. IoError for a name that is not among the parts.
+// frame with each {{name}} replaced; inserted text is not searched. IoError for a name that is not in parts.
 [[nodiscard]] std::string fill_page(std::string_view frame,
                                     std::span<const std::pair<std::string_view, std::string>> parts);
 

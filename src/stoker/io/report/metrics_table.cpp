@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostScalars = 64, kMostMetrics = 256;
 constexpr std::string_view kSkipped = "skipped";
 
-// The fields of one RFC 4180 row into fields, which keeps its memory from row to row.
+// Splits an RFC 4180 row into fields, which is reused from row to row.
 void split_row(std::string_view line, std::vector<std::string>& fields) {
   std::size_t used = 0;
   const auto next = [&]() -> std::string& {
@@ -51,7 +51,7 @@ std::optional<std::int64_t> whole_number(const std::string& field) {
   return stop == end && error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-// Empty for an empty field; ok becomes false for one that is no number.
+// Empty for an empty field; sets ok to false if it is not a number.
 std::optional<double> number(const std::string& field, bool& ok) {
   double value = 0;
   const char* const end = field.data() + field.size();
@@ -98,12 +98,12 @@ class Reader {
     for (const std::string_view name : fixed) {
       place_.push_back(find(name));
     }
-    place_.push_back(kNone);  // throughput is worked out
+    place_.push_back(kNone);  // throughput is computed
     kind_ = find("kind"), step_ = find("step"), split_ = find("split"), metric_ = find("metric"),
     value_ = find("value");
     if (std::ranges::max({kind_, step_, split_, metric_, value_}) == kNone) {
       ++table_.damaged;
-      header_ = {"unknown"};  // fits no row
+      header_ = {"unknown"};  // matches no row
       kind_ = 0;
       return;
     }
@@ -143,7 +143,7 @@ class Reader {
     watch();
   }
 
-  // Steps that a person should look at.
+  // Steps that need attention.
   void watch() {
     for (std::size_t i = MetricsTable::kFirstScalar; i < row_.size(); ++i) {
       if (row_[i] && !std::isfinite(*row_[i])) {
@@ -185,7 +185,7 @@ class Reader {
   std::size_t most_;
   MetricsTable table_;
   std::vector<std::string> fields_, header_;
-  std::vector<std::size_t> place_;  // of each column of the table in the row, or kNone
+  std::vector<std::size_t> place_;  // position in the row of each column of the table, or kNone
   std::vector<std::optional<double>> row_;
   std::size_t kind_ = 0, step_ = 0, split_ = 0, metric_ = 0, value_ = 0, skipped_ = kNone;
 };

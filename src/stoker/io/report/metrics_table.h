@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // metrics.csv as curves: read once, row by row, into a bounded number of points. Used by the report. Thread-safe: no
-// state; the file may be growing meanwhile.
+// state; the file may grow in the meantime.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct StepAndText {
   std::string text;
 };
 
-// Of a kind of event: how often, and the first ones.
+// One kind of event: the count and the first occurrences.
 struct Occurrences {
   static constexpr std::size_t kKept = 200;
   std::int64_t count = 0;
@@ -35,7 +35,7 @@ struct EvaluatedSeries {
 };
 
 struct MetricsTable {
-  // Columns of steps: lr, seconds, data_wait, memory_bytes, samples, throughput (samples a second), then the scalars.
+  // Columns of steps: lr, seconds, data_wait, memory_bytes, samples, throughput (samples per second), then the scalars.
   enum Column : std::size_t { kLr, kSeconds, kDataWait, kMemory, kSamples, kThroughput, kFirstScalar };
 
   std::vector<std::string> scalars;
@@ -48,11 +48,11 @@ struct MetricsTable {
   Occurrences not_finite;  // "loss is nan"
   Occurrences skipped;
   std::int64_t damaged = 0;   // rows that could not be read
-  std::int64_t left_out = 0;  // columns or metrics beyond what a page can show
+  std::int64_t left_out = 0;  // columns or metrics that do not fit into a page
 };
 
-// most: points a curve. A file that is not there is an empty table; half a last line is left for later. Names come as
-// printable text. DataError if the file cannot be read.
+// most: points per curve. A missing file is an empty table; an incomplete last line is ignored. Names are printable
+// text. DataError if the file cannot be read.
 [[nodiscard]] MetricsTable read_metrics_table(const std::filesystem::path& csv, std::size_t most);
 
 }  // namespace stoker::io

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report's page: page.html with its styles, scripts, the chart library and one run's or several runs' data written
-// into it, so that it needs nothing else. Used by the report. Thread-safe: no state.
+// The page of the report: page.html with styles, scripts, the chart library and the data of one or several runs, so
+// that it is self-contained. Used by the report. Thread-safe: no state.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace stoker::io {
 
-// title and verdict stand in the page as text, data as JSON in which nothing can end the script element.
+// title and verdict are inserted as text, data as JSON that cannot end its script element.
 [[nodiscard]] std::string page(std::string_view title, std::string_view verdict, const nlohmann::ordered_json& data);
 
 // The files beside this one and the chart library, embedded by cmake/embed.cmake.

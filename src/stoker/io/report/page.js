@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts report.html together from its JSON block: header, time line, curves, exhibits, plan, commands; the theme.
+// Builds report.html from its JSON block: header, time line, curves, exhibits, plan, commands; the theme.
 "use strict";
 
 (() => {
@@ -13,7 +13,7 @@
     $(id).hidden = false;
   }
 
-  // "nan" stands for what JSON cannot say.
+  // "nan" stands for NaN, which JSON lacks.
   const values = (list) => list?.map((value) => value === "nan" ? NaN : value);
 
   function theme(name) {
@@ -26,11 +26,11 @@
   $("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 
   function header() {
-    $("kind").textContent = single ? "run report" : "runs side by side";
+    $("kind").textContent = single ? "run report" : "run comparison";
     $("made").textContent = `Made ${data.made} by stoker report from ${runs.map((run) => run.path).join(", ")}. The page needs no network.`;
     if (!single) return compared();
     const run = runs[0];
-    $("verdict").textContent = run.verdict.replace(/(\d) (?=%|s\b|min\b|h\b)/g, "$1\u00a0");  // units stay with numbers
+    $("verdict").textContent = run.verdict.replace(/(\d) (?=%|s\b|min\b|h\b)/g, "$1\u00a0");  // keeps units with numbers
     $("state").textContent = run.state;
     $("state").classList.add(run.state);
     $("subtitle").textContent = run.title;
@@ -44,7 +44,7 @@
     const labels = [...new Set(runs.flatMap((run) => run.tiles.map(([label]) => label)))];
     const head = el("tr", {}, ...["run", "state", ...labels].map((label) => el("th", {}, label)));
     const rows = runs.map((run, i) => {
-      const box = el("input", {type: "checkbox", checked: true, title: "show or hide its curves"});
+      const box = el("input", {type: "checkbox", checked: true, title: "show or hide the curves of this run"});
       box.addEventListener("change", () => { Charts.settings.hidden[box.checked ? "delete" : "add"](i); Charts.redraw(); });
       const state = el("span", {className: "badge " + run.state, title: run.end}, run.state);
       const tiles = new Map(run.tiles);
@@ -54,7 +54,7 @@
     $("runs").append(el("div", {className: "scroll"}, el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows))));
   }
 
-  // Events of one run by kind, over the steps from its begin to where it was to end.
+  // Events of one run by kind, over all steps from its begin to its planned end.
   function timeline() {
     const run = runs[0], xs = run.steps.x, reached = xs[xs.length - 1] || 0;
     const end = Math.max(run.last_step, reached);
@@ -88,19 +88,19 @@
     const sum = (key) => runs.reduce((all, run) => all + run[key].count, 0);
     const says = [];
     const add = (color, sign, text) => says.push(el("span", {}, el("i", {className: sign, style: `color:var(${color})`}), text));
-    if (sum("not_finite")) add("--bad", "tick", `values not finite: ${Format.count(sum("not_finite"))} (a line breaks there)`);
+    if (sum("not_finite")) add("--bad", "tick", `values not finite: ${Format.count(sum("not_finite"))} (gaps in the line)`);
     if (sum("skipped")) add("--bad", "tick", `steps skipped: ${Format.count(sum("skipped"))}`);
     if (runs.some((run) => run.resumed_at.length)) add("--warn", "dashes", "resumed");
     if (!single) says.push(el("span", {}, "Solid: training. Dashed: validation."));
     if (single && runs[0].better.count) add("--good", "dashes", "best validation");
-    if (runs.some((run) => run.steps.curves.some((curve) => curve.lo))) says.push(el("span", {}, "A band holds every step's value; the line is their mean."));
+    if (runs.some((run) => run.steps.curves.some((curve) => curve.lo))) says.push(el("span", {}, "The band covers the values of all steps; the line is their mean."));
     $("marks").append(...says);
   }
 
   const isShare = (name) => /accuracy|^top\d/.test(name);
   const isLoss = (name) => /loss|perplexity|rmse|mse/i.test(name);
 
-  // Bytes in a unit in which the axis has round numbers.
+  // Bytes in a unit that gives round numbers on the axis.
   function memoryUnit() {
     const numbers = runs.flatMap((run) => run.steps.curves.filter((curve) => curve.kind === "memory").flatMap((curve) => (curve.hi || curve.mean).filter(Number.isFinite)));
     const large = numbers.some((value) => value >= 2 ** 30), size = large ? 2 ** 30 : 2 ** 20;
@@ -109,7 +109,7 @@
       format: (value) => Number(value.toPrecision(4)) + (large ? " GiB" : " MiB")};
   }
 
-  // One chart a name: training's values and those of every split under the same name share it.
+  // One chart per name, shared by training and all splits.
   function collect() {
     const charts = new Map();
     const chart = (name, extra) => {
@@ -134,11 +134,11 @@
         if (curve) chart(name, extra).lines.push({...line(run.steps, change ? change(curve) : curve, i, "train", "--train"), smooth: kind !== "lr"});
       };
       derived("learning rate", "lr", {low0: true});
-      derived("samples a second", "throughput", {low0: true});
+      derived("samples per second", "throughput", {low0: true});
       const seconds = named("seconds");
       if (seconds) derived("share of time waiting for data", "data_wait", {low0: true, format: Format.percent}, (wait) =>
         ({mean: wait.mean.map((value, k) => typeof value === "number" && seconds.mean[k] > 0 ? value / seconds.mean[k] : value)}));
-      derived("memory held by tensors", "memory", {low0: true, format: memory.format}, memory.scale);
+      derived("memory in tensors", "memory", {low0: true, format: memory.format}, memory.scale);
     });
     return charts;
   }
@@ -146,12 +146,12 @@
   function curves() {
     const charts = collect();
     if (!charts.size) {
-      show("charts", el("p", {className: "note"}, "Nothing to draw: no step and no evaluation was recorded."));
+      show("charts", el("p", {className: "note"}, "No curves: no step and no evaluation was recorded."));
       $("controls").hidden = true;
       return;
     }
     $("charts").hidden = false;
-    const last = ["learning rate", "samples a second", "share of time waiting for data", "memory held by tensors"];
+    const last = ["learning rate", "samples per second", "share of time waiting for data", "memory in tensors"];
     const first = [...charts.keys()].filter((name) => !last.includes(name));
     first.sort((a, b) => isLoss(b) - isLoss(a) || isShare(b) - isShare(a));
     const shown = [...first.slice(0, 6), ...last.filter((name) => charts.has(name))], folded = first.slice(6);
@@ -187,7 +187,7 @@
   function plans() {
     if (!single) {
       const rows = data.differences.map((row) => [row.key, ...row.values.map((value) => value ?? "–")]);
-      show("differences", rows.length ? Exhibits.table(["key", ...names], rows) : el("p", {}, "Nowhere: the plans are equal."));
+      show("differences", rows.length ? Exhibits.table(["key", ...names], rows) : el("p", {}, "The plans are equal."));
     } else if (runs[0].plan.length) {
       show("plan", ...Exhibits.plan(runs[0].plan));
       if (data.config) show("plan", el("details", {style: "margin-top:10px"}, el("summary", {}, "config.toml"), el("pre", {}, data.config)));
@@ -225,7 +225,7 @@
   ending();
   nav();
 
-  // On paper: light, and as wide as paper is.
+  // For printing: light theme and the width of the paper.
   let before = null;
   addEventListener("beforeprint", () => {
     before = document.documentElement.dataset.theme;

@@ -20,12 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostPoints = 2000;      // of a curve
-constexpr std::size_t kMostNumbers = 100'000;  // of all curves of a page: about 1 MB of it
+constexpr std::size_t kMostPoints = 2000;      // per curve
+constexpr std::size_t kMostNumbers = 100'000;  // over all curves of a page: about 1 MB
 constexpr std::size_t kFewestPoints = 8;
 constexpr std::size_t kMostRuns = 50;
 
-// All curves of all runs share what a page can carry.
+// All curves of all runs share the limit of a page.
 void fit_page(std::vector<ReportedRun>& runs) {
   const auto numbers = [&](std::size_t most) {
     std::size_t sum = 0;
@@ -57,7 +57,7 @@ ReportedRun read_run(const fs::path& folder) {
     run.log.unread.push_back(fmt::format("metrics.csv: {} row(s) could not be read", run.metrics.damaged));
   }
   if (run.metrics.left_out > 0) {
-    run.log.unread.push_back("metrics.csv: has more columns or metrics than a page can show");
+    run.log.unread.push_back("metrics.csv: more columns or metrics than a page can show");
   }
   run.verdict = verdict(run.log, run.metrics);
   return run;
@@ -67,11 +67,10 @@ ReportedRun read_run(const fs::path& folder) {
 
 std::string report_page(const std::vector<std::filesystem::path>& runs) {
   if (runs.empty()) {
-    fail<ConfigError>("io.report", "there is no run to report on; give at least one run folder");
+    fail<ConfigError>("io.report", "no run given; give at least one run folder");
   }
   if (runs.size() > kMostRuns) {
-    fail<ConfigError>("io.report", "{} runs are more than one page can compare; give at most {}", runs.size(),
-                      kMostRuns);
+    fail<ConfigError>("io.report", "{} runs are too many for one page; give at most {}", runs.size(), kMostRuns);
   }
   std::vector<ReportedRun> all;
   for (const fs::path& folder : runs) {

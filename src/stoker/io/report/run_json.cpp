@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Six digits are more than a screen shows. null: there was no value; "nan": one that was not finite.
+// Six digits are enough for a screen. null: no value; "nan": a value that was not finite.
 Json number(std::optional<double> value) {
   if (!value) {
     return nullptr;
@@ -22,7 +22,7 @@ Json number(std::optional<double> value) {
   return std::isfinite(*value) ? Json(std::strtod(fmt::format("{:.6g}", *value).c_str(), nullptr)) : Json("nan");
 }
 
-// Means, and minimum and maximum unless every bucket is one row. throughput is all samples over all seconds.
+// Means, and minimum and maximum unless every bucket is one row. throughput: all samples divided by all seconds.
 Json curve(const Downsample& points, std::size_t column) {
   Json mean = Json::array(), lowest = Json::array(), highest = Json::array();
   bool several = false, any = false;
@@ -49,7 +49,7 @@ Json curve(const Downsample& points, std::size_t column) {
   return json;
 }
 
-// Where the points of a curve lie: first and last step of each bucket, and seconds of training at its end.
+// Positions of the points of a curve: first and last step of each bucket, and seconds of training at its end.
 Json places(const Downsample& points) {
   Json first = Json::array(), last = Json::array(), time = Json::array();
   for (const RowBucket& bucket : points.buckets()) {
@@ -77,7 +77,7 @@ Json step_curves(const MetricsTable& metrics) {
     add(metrics.scalars[i], "scalar", MetricsTable::kFirstScalar + i);
   }
   add("learning rate", "lr", MetricsTable::kLr);
-  add("samples a second", "throughput", MetricsTable::kThroughput);
+  add("samples per second", "throughput", MetricsTable::kThroughput);
   add("seconds", "seconds", MetricsTable::kSeconds);
   add("data_wait", "data_wait", MetricsTable::kDataWait);
   add("memory", "memory", MetricsTable::kMemory);
@@ -108,7 +108,7 @@ Json occurrences_json(const Occurrences& all) {
   return {{"count", all.count}, {"first", std::move(first)}};
 }
 
-// A path as a word of a shell.
+// A path quoted for a shell.
 std::string shell_word(const std::string& path) {
   const auto plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || c >= 0x80 ||
@@ -131,20 +131,20 @@ Json commands(const ReportedRun& run) {
   Json list = Json::array();
   const auto add = [&](const std::string& command, const char* what) { list.push_back({command, what}); };
   if (run.log.checkpoints.empty()) {
-    add("stoker train --config " + shell_word(run.log.path + "/config.toml"), "again: it left no checkpoint");
+    add("stoker train --config " + shell_word(run.log.path + "/config.toml"), "start again: there is no checkpoint");
     return list;
   }
   if (resumable) {
-    add("stoker resume " + path, "go on from the last checkpoint, at the exact step");
+    add("stoker resume " + path, "continue from the last checkpoint, at the exact step");
   }
   add("stoker eval " + path, run.log.test ? "metrics on the test split, also per class" : "metrics, also per class");
   if (task.find("language") != task.npos || task.find("text") != task.npos) {
-    add("stoker generate " + path + " --prompt \"...\"", "text from a beginning");
+    add("stoker generate " + path + " --prompt \"...\"", "generate text that continues a prompt");
   } else {
     add("stoker predict " + path + (task.find("image") != task.npos ? " IMAGE" : " FILE"), "classes and probabilities");
   }
-  add("stoker export " + path + " w.safetensors", "weights that Python loads");
-  add("stoker report " + path + " OTHER_RUN", "side by side with another run");
+  add("stoker export " + path + " w.safetensors", "weights for Python");
+  add("stoker report " + path + " OTHER_RUN", "compare with another run");
   return list;
 }
 

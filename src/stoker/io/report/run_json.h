@@ -18,10 +18,10 @@ struct ReportedRun {
   RunVerdict verdict;
 };
 
-// In curves null is a value that there was not, "nan" a point in which some value was not finite.
+// In curves null is a missing value, "nan" a point with a value that was not finite.
 [[nodiscard]] nlohmann::ordered_json run_json(const ReportedRun& run);
 
-// [{key, values}] of the keys whose value is not the same in every plan; null where a plan lacks the key.
+// [{key, values}] for keys whose values differ between plans; null if a plan does not have the key.
 [[nodiscard]] nlohmann::ordered_json plan_differences(const std::vector<ReportedRun>& runs);
 
 }  // namespace stoker::io

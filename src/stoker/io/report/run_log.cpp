@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostFindings = 100;
 constexpr std::size_t kMostConfigBytes = 1 << 16;
-constexpr std::string_view kStepEvent = R"({"event":"step")";  // most lines: not worth a parse
+constexpr std::string_view kStepEvent = R"({"event":"step")";  // most lines; not parsed
 
 std::string text_at(const Json& json, const char* key) {
   const auto found = json.find(key);
@@ -31,7 +31,7 @@ std::int64_t integer_at(const Json& json, const char* key) {
   return found != json.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
-// Numbers, and the strings that stand for those which JSON lacks.
+// Numbers, and the strings for numbers that JSON lacks.
 double number_of(const Json& json) {
   if (json.is_number()) {
     return json.get<double>();
@@ -94,11 +94,11 @@ void read_events(RunLog& log, const fs::path& file) {
     return true;
   });
   if (damaged > 0) {
-    log.unread.push_back(fmt::format("metrics.jsonl: {} line(s) are no JSON", damaged));
+    log.unread.push_back(fmt::format("metrics.jsonl: {} line(s) are not JSON", damaged));
   }
 }
 
-// The file as JSON; null where it is missing, damaged or just being written.
+// The file as JSON; null if it is missing, damaged or being written.
 Json read_json(RunLog& log, const fs::path& file) {
   if (std::error_code error; !fs::is_regular_file(file, error)) {
     return nullptr;
@@ -108,7 +108,7 @@ Json read_json(RunLog& log, const fs::path& file) {
     if (json.is_object()) {
       return json;
     }
-    log.unread.push_back(fmt::format("{}: is no JSON object", printable(file.filename().native())));
+    log.unread.push_back(fmt::format("{}: is not a JSON object", printable(file.filename().native())));
   } catch (const DataError& error) {
     log.unread.emplace_back(error.what());
   }
@@ -147,7 +147,7 @@ void read_machine(RunLog& log, const fs::path& file) {
   }
 }
 
-// A checkpoint that is exchanged while we look is one that we miss: no error.
+// A checkpoint that is replaced during the read is skipped without an error.
 void read_checkpoints(RunLog& log, const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -203,7 +203,7 @@ nlohmann::ordered_json parse_any_json(std::string_view text) {
     }
     const std::string_view run = text.substr(i, end - i);
     if (high) {
-      for (const char c : printable(run)) {  // valid UTF-8 as it is, other bytes as \xNN
+      for (const char c : printable(run)) {  // valid UTF-8 unchanged, other bytes as \xNN
         clean += c == '\\' ? std::string("\\\\") : std::string(1, c);
       }
     } else {
@@ -220,7 +220,7 @@ RunLog read_run_log(const std::filesystem::path& folder) {
     fail<DataError>("io.report", "{}: there is no such run folder", printable(folder.native()));
   }
   if (!fs::is_regular_file(folder / "plan.json", error)) {
-    fail<DataError>("io.report", "{}: is no run folder (it has no plan.json); give a folder that `stoker train` made",
+    fail<DataError>("io.report", "{}: is not a run folder (it has no plan.json); give a folder made by `stoker train`",
                     printable(folder.native()));
   }
   RunLog log;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run folder says besides its curves: plan, events, checkpoints, machine, and whether it is still written to.
-// Used by the report; reads only, and a folder that is being written meanwhile is normal. Thread-safe: no state.
+// The content of a run folder besides its curves: plan, events, checkpoints, machine, and whether it is still being
+// written. Used by the report; read-only, and the run may be active. Thread-safe: no state.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@
 
 namespace stoker::io {
 
-// A plan's value in words, with where it came from.
+// A value of the plan as text, with its origin.
 struct PlanText {
   std::string key, value, origin, reason;
 };
@@ -34,7 +34,7 @@ struct CheckpointLog {
   std::string name;  // "best"
   std::int64_t step = 0;
   std::string task;    // "image_classification"
-  std::string metric;  // what "best" means; empty if unknown
+  std::string metric;  // the metric of "best"; empty if unknown
 };
 
 struct RunEnd {
@@ -45,26 +45,26 @@ struct RunEnd {
 
 struct RunLog {
   std::string name;  // of the folder
-  std::string path;  // as it was given
+  std::string path;  // as given by the user
   std::string title;
-  std::int64_t last_step = 0;  // the step after which the run is done; 0: unknown
+  std::int64_t last_step = 0;  // the last step of the run; 0: unknown
   std::vector<PlanText> plan;
-  std::string config;  // config.toml as it is
+  std::string config;  // content of config.toml
   std::vector<std::pair<std::string, std::string>> machine;
   std::vector<std::int64_t> resumed_at;
   Occurrences faults, better;  // better: evaluations that were the best so far
   std::vector<std::string> findings;
-  std::optional<EvaluationLog> best, test;  // the last of their kind
+  std::optional<EvaluationLog> best, test;  // the last one of each
   std::vector<CheckpointLog> checkpoints;
   std::optional<RunEnd> end;
   double quiet_seconds = 0;         // since a file of the run was last written
-  std::vector<std::string> unread;  // files or lines that could not be read, and why
+  std::vector<std::string> unread;  // files or lines that could not be read, with the reason
 };
 
-// DataError if folder is no run folder: it must hold plan.json.
+// DataError if folder is not a run folder: it must contain plan.json.
 [[nodiscard]] RunLog read_run_log(const std::filesystem::path& folder);
 
-// JSON in which bytes that are no UTF-8 have become the text \xNN; discarded where it is no JSON.
+// Parses JSON; bytes that are not UTF-8 become the text \xNN. Discarded if it is not JSON.
 [[nodiscard]] nlohmann::ordered_json parse_any_json(std::string_view text);
 
 }  // namespace stoker::io

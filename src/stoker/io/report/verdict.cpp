@@ -10,13 +10,13 @@
 namespace stoker::io {
 namespace {
 
-constexpr double kQuietMeansGone = 120;  // seconds; the files of a run are written at least each second
+constexpr double kQuietMeansGone = 120;  // seconds; the files of a run are written at least every second
 
 std::int64_t steps_done(const RunLog& log, const MetricsTable& metrics) {
   return std::max(metrics.last_step, log.end ? log.end->step : 0);
 }
 
-// Training's time: what the run says of all its sessions, else what its steps took.
+// Time of training: over all sessions if the run recorded it, else the sum of its steps.
 double seconds_of(const RunLog& log, const MetricsTable& metrics) {
   return log.end && std::isfinite(log.end->seconds) ? log.end->seconds : metrics.seconds;
 }
@@ -39,7 +39,7 @@ std::string place(const RunLog& log, std::int64_t step) {
                      std::floor(100.0 * static_cast<double>(step) / static_cast<double>(log.last_step)));
 }
 
-// ", about 31 s are left", or nothing if it cannot be known.
+// ", about 31 s of training left", or nothing if unknown.
 std::string left(const RunLog& log, const MetricsTable& metrics) {
   const std::int64_t steps = log.last_step - metrics.last_step;
   if (metrics.rows == 0 || steps <= 0 || metrics.seconds <= 0) {
@@ -58,7 +58,7 @@ std::string end_text(RunState state, const RunLog& log, const MetricsTable& metr
       return fmt::format("Still running: {}{}; last written {} ago.", place(log, step), left(log, metrics),
                          spoken_duration(log.quiet_seconds));
     case RunState::kLost:
-      return fmt::format("Ended without a word at {} (killed, or the machine went down): nothing was written for {}{}.",
+      return fmt::format("Ended unexpectedly at {} (killed, or the machine went down): nothing was written for {}{}.",
                          place(log, step), spoken_duration(log.quiet_seconds), left(log, metrics));
     case RunState::kStopped:
       return fmt::format("Stopped on request at {}{}{}", place(log, step), left(log, metrics),
@@ -70,12 +70,12 @@ std::string end_text(RunState state, const RunLog& log, const MetricsTable& metr
     return fmt::format("Finished early at {}: validation no longer improved.{}", place(log, step), why);
   }
   if (log.end->outcome == "time_up") {
-    return fmt::format("Finished at its time limit, {}.{}", place(log, step), why);
+    return fmt::format("Finished at its time limit, at {}.{}", place(log, step), why);
   }
   return fmt::format("Finished: all {} steps are done.{}", thousands(step), why);
 }
 
-// The metric by which "best" was chosen.
+// The metric that selects "best".
 const MetricText* main_metric(const RunLog& log, const EvaluationLog& evaluation) {
   for (const CheckpointLog& each : log.checkpoints) {
     for (const MetricText& metric : evaluation.metrics) {
@@ -98,8 +98,7 @@ std::string loss_text(const MetricsTable& metrics) {
   if (first == nullptr || !first->mean() || !last->mean()) {
     return "";
   }
-  return fmt::format("Training's {} went from {:.4g} to {:.4g}", metrics.scalars.front(), *first->mean(),
-                     *last->mean());
+  return fmt::format("Training {} went from {:.4g} to {:.4g}", metrics.scalars.front(), *first->mean(), *last->mean());
 }
 
 std::string reached_text(const RunLog& log, const MetricsTable& metrics) {
@@ -113,12 +112,12 @@ std::string reached_text(const RunLog& log, const MetricsTable& metrics) {
                        metric_text(best->name, best->value), thousands(log.best->step), time, tested);
   }
   if (metrics.rows == 0) {
-    return steps_done(log, metrics) > 0 ? "Its steps were not recorded: metrics.csv is missing or empty."
+    return steps_done(log, metrics) > 0 ? "The steps were not recorded: metrics.csv is missing or empty."
                                         : "No step was finished.";
   }
   const std::string loss = loss_text(metrics);
-  return loss.empty() ? fmt::format("{} steps in {}{}; nothing was validated.", thousands(metrics.rows), time, tested)
-                      : fmt::format("{} in {}{}; nothing was validated.", loss, time, tested);
+  return loss.empty() ? fmt::format("{} steps in {}{}; no validation.", thousands(metrics.rows), time, tested)
+                      : fmt::format("{} in {}{}; no validation.", loss, time, tested);
 }
 
 std::string rate_text(double value) {
@@ -152,9 +151,9 @@ std::vector<Tile> tiles_of(const RunLog& log, const MetricsTable& metrics) {
   tiles.push_back({"steps", thousands(step), log.last_step > 0 ? "of " + thousands(log.last_step) : ""});
   tiles.push_back({"training time", spoken_duration(seconds_of(log, metrics)), ""});
   if (metrics.seconds > 0) {
-    tiles.push_back({"samples a second", rate_text(metrics.samples / metrics.seconds), "mean over the run"});
+    tiles.push_back({"samples per second", rate_text(metrics.samples / metrics.seconds), "mean over the run"});
     tiles.push_back(
-        {"waiting for data", fmt::format("{:.1f} %", 100 * metrics.data_wait / metrics.seconds), "of the steps' time"});
+        {"waiting for data", fmt::format("{:.1f} %", 100 * metrics.data_wait / metrics.seconds), "of step time"});
   }
   double most = -1;
   for (const RowBucket& bucket : metrics.steps.buckets()) {
@@ -163,9 +162,9 @@ std::vector<Tile> tiles_of(const RunLog& log, const MetricsTable& metrics) {
   }
   if (most >= 0) {
     tiles.push_back(
-        {"most memory",
+        {"peak memory",
          most >= 1 << 30 ? fmt::format("{:.2f} GiB", most / (1 << 30)) : fmt::format("{:.0f} MiB", most / (1 << 20)),
-         "held by tensors"});
+         "in tensors"});
   }
   if (metrics.not_finite.count + metrics.skipped.count > 0) {
     tiles.push_back({"not finite", thousands(metrics.not_finite.count),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first lines of a report: how a run ended or how far it is, what it reached and in what time, in plain sentences.
-// Used by the report. Thread-safe: no state.
+// The first lines of a report: the end or the progress of a run, its result and its time, in plain sentences. Used by
+// the report. Thread-safe: no state.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace stoker::io {
 
 enum class RunState { kFinished, kRunning, kStopped, kFailed, kLost };
 
-// A figure that a person wants to know first.
+// A key figure.
 struct Tile {
   std::string label, value, note;
 };

@@ -21,19 +21,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kCache = "cache";  // of decoded images: kept ones would be measured in place of the files
-constexpr int kFirst = 4;                // batches before anything is measured: more than are made ahead
+constexpr const char* kCache = "cache";  // of decoded images; off, or it would be measured instead of the files
+constexpr int kFirst = 4;                // batches before the measurement; more than the loader prefetches
 constexpr int kBar = 30;                 // columns
-constexpr double kSearching = 3;         // times as long: auto has to find its number of threads first
+constexpr double kSearching = 3;         // times as long, since auto first has to find its number of threads
 
-// The next batch, over the ends of epochs.
+// The next batch, across ends of epochs.
 std::int64_t take(core::BatchSource& source) {
   for (int ends = 0; ends < 2; ++ends) {
     if (const std::optional<core::Batch> batch = source.next()) {
       return batch->size();
     }
   }
-  fail<DataError>("study.data", "the training split gives no batch; it has too few samples for one");
+  fail<DataError>("study.data", "the training split has too few samples for one batch; set a smaller batch=");
 }
 
 DataWay measure(const tasks::ReadyTask& task, const train::Plan& plan, const DataBenchOptions& options, int threads,
@@ -80,12 +80,12 @@ std::string stage_rows(const core::SourceFigures& spent) {
     text += fmt::format("  {:<12}{:>9.3f} ms {:>4.0f} %  {}{}\n", stage.name,
                         1e3 * stage.seconds / static_cast<double>(std::max<std::int64_t>(spent.samples, 1)),
                         100 * share, std::string(static_cast<std::size_t>(std::lround(share * kBar)), '#'),
-                        asleep > 0.2 ? fmt::format("  ({:.0f} % of it not computing)", 100 * asleep) : "");
+                        asleep > 0.2 ? fmt::format("  ({:.0f} % of it waiting)", 100 * asleep) : "");
   }
   return text;
 }
 
-// The way that makes the most.
+// The way with the highest rate.
 const DataWay& best_of(const DataBench& bench) { return *std::ranges::max_element(bench.ways, {}, &DataWay::rate); }
 
 Json to_json(const DataWay& way) {
@@ -123,13 +123,13 @@ DataBench bench_data(const DataBenchOptions& options) {
     }
     options.say(fmt::format("measuring {} ...", name));
     const DataWay way = measure(*task, plan, options, threads, cores, seconds);
-    if (way.rate > 0) {  // else it was stopped before the first batch
+    if (way.rate > 0) {  // otherwise it was stopped before the first batch
       bench.ways.push_back(way);
       bench.ways.back().name = (cores > 0 ? "auto: " : "") + way.name;
     }
   };
   add(1, 0, options.seconds, "1 thread");
-  const bool in_memory = task->load_time_per_sample().seconds == 0;  // such a source has no threads
+  const bool in_memory = task->load_time_per_sample().seconds == 0;  // such a source has no loader threads
   if (!in_memory) {
     std::set<int> fixed = {bench.cores};
     if (options.request.options.find("threads") != nullptr) {
@@ -140,37 +140,36 @@ DataBench bench_data(const DataBenchOptions& options) {
         add(threads, 0, options.seconds, counted(threads, "thread"));
       }
     }
-    add(1, bench.cores, kSearching * options.seconds, "as many threads as it finds best");
+    add(1, bench.cores, kSearching * options.seconds, "auto, which finds the best number of threads");
   }
   bench.stopped = options.stop();
   return bench;
 }
 
 std::string data_bench_text(const DataBench& bench) {
-  std::string text = fmt::format("{}: {}, {} to train on, batches of {}\n\n", printable(bench.data), bench.task,
+  std::string text = fmt::format("{}: {}, {} for training, batches of {}\n\n", printable(bench.data), bench.task,
                                  counted(bench.samples, "sample"), bench.batch);
   if (bench.ways.empty()) {
     return text + "Stopped before anything was measured.\n";
   }
-  text += fmt::format("{:<20}{:>12}{:>22}\n", "loader", "samples/s", "CPU time a sample");
+  text += fmt::format("{:<20}{:>12}{:>22}\n", "loader", "samples/s", "CPU time per sample");
   for (const DataWay& way : bench.ways) {
     text += fmt::format("{:<20}{:>12}{:>19.3f} ms\n", way.name, thousands(std::llround(way.rate)), way.cpu_ms);
   }
   const DataWay& best = best_of(bench);
   if (!best.spent.stages.empty()) {
-    text += fmt::format("\nWhere a sample's time goes ({}):\n{}", best.name, stage_rows(best.spent));
+    text += fmt::format("\nTime per sample by stage ({}):\n{}", best.name, stage_rows(best.spent));
     const core::SourceFigures& alone = bench.ways.front().spent;
-    text += "\nBy these figures this many cores would feed:";
+    text += "\nForecast for more cores:";
     for (int cores = std::max(bench.cores, 1) * 2, i = 0; i < 3; ++i, cores *= 2) {
       text += fmt::format("{} {} cores {} samples/s", i == 0 ? "" : ",", cores,
                           thousands(std::llround(observe::loader_rate(alone, cores, cores))));
     }
     text += "\n";
   }
-  text +=
-      fmt::format("\nA step of {} samples that takes less than {:.3g} ms has to wait for data on this machine ({}).\n",
-                  bench.batch, 1e3 * static_cast<double>(bench.batch) / best.rate, best.name);
-  return text + (bench.stopped ? "Stopped before its end.\n" : "");
+  text += fmt::format("\nA step of {} samples that takes less than {:.3g} ms waits for data on this machine ({}).\n",
+                      bench.batch, 1e3 * static_cast<double>(bench.batch) / best.rate, best.name);
+  return text + (bench.stopped ? "Stopped early.\n" : "");
 }
 
 std::string data_bench_json(const DataBench& bench) {

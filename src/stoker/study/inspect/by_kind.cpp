@@ -22,8 +22,7 @@ core::TaskValues table_values(const std::vector<std::string>& words) {
   }
   for (const auto& [key, asked] : options.all()) {
     if (key != "target" && key != "sep" && key != "header" && key != "leave_out" && key != "regression") {
-      fail<ConfigError>(kWhere, "{} means nothing here; of a table target, sep, header, leave_out and regression do",
-                        key);
+      fail<ConfigError>(kWhere, "{} is unknown here; a table takes target, sep, header, leave_out and regression", key);
     }
   }
   return options.own_values();
@@ -38,8 +37,8 @@ std::optional<DataSheet> inspect_by_kind(const std::filesystem::path& path, cons
     return inspect_table(path, table_values(words));
   }
   if (!words.empty()) {
-    fail<ConfigError>(kWhere, "{} is of tables, and {} is none; leave it out", printable(words.front()),
-                      printable(path.native()));
+    fail<ConfigError>(kWhere, "{} applies to tables only, and {} is not a table; leave it out",
+                      printable(words.front()), printable(path.native()));
   }
   return kind == "language_model" ? std::optional(inspect_texts(path)) : std::nullopt;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which inspection suits the data: of a table, of texts, or of images. Behind `stoker inspect`. One thread.
+// Chooses the inspection by the kind of data: a table, texts or images. Behind `stoker inspect`. One thread.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@
 
 namespace stoker::study {
 
-// The sheet of a table or of texts; nothing for what training would take for images, which inspect_images() looks
-// at. words: key=value of a table's target, sep, header, leave_out, regression; ConfigError for others and elsewhere.
+// The sheet of a table or of texts; nothing for images, which inspect_images() checks. words: key=value for target,
+// sep, header, leave_out and regression of a table; ConfigError for other keys and for data that is not a table.
 // DataError as inspect_table() and inspect_texts().
 [[nodiscard]] std::optional<DataSheet> inspect_by_kind(const std::filesystem::path& path,
                                                        const std::vector<std::string>& words);

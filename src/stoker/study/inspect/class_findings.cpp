@@ -46,8 +46,8 @@ class ClassFindings {
       findings_.push_back(finding(Grade::kWrong, "no-train", "there are no images to train on", "", "", 0));
       return;
     }
-    add_classes(Grade::kWrong, "unknown-class", "without an image in train: `stoker train` refuses them",
-                classes_with(*train, 0, 0), "add images of them to train, or take them away");
+    add_classes(Grade::kWrong, "unknown-class", "without an image in train; `stoker train` stops at them",
+                classes_with(*train, 0, 0), "add images of these classes to train, or remove the classes");
   }
 
   static std::vector<std::size_t> classes_with(const SplitCount& split, std::int64_t least, std::int64_t most) {
@@ -64,8 +64,8 @@ class ClassFindings {
     for (const SplitCount& split : figures_.splits) {
       if (split.name != "train") {
         add_classes(Grade::kDoubtful, "missing",
-                    fmt::format("without an image in {}: its figures do not see them", split.name),
-                    classes_with(split, 0, 0), "add some, if you can");
+                    fmt::format("without an image in {}; its metrics do not cover them", split.name),
+                    classes_with(split, 0, 0), "add some images if possible");
       }
     }
     const SplitCount* train = split_named("train");
@@ -80,15 +80,17 @@ class ClassFindings {
     if (ratio >= kImbalance) {
       findings_.push_back(finding(
           Grade::kDoubtful, "imbalance",
-          fmt::format("the largest class of train has {:.0f} times the images of the smallest", ratio),
+          fmt::format("the largest class of train has {:.0f} times as many images as the smallest", ratio),
           fmt::format("\"{}\" has {}, \"{}\" has {}", printable(found_.folder.classes[most]), thousands(by_size(most)),
                       printable(found_.folder.classes[least]), thousands(by_size(least))),
-          "class_weights=balanced lets every class count the same, sampling=balanced shows every class as often; judge "
-          "by the figures of each class",
+          "class_weights=balanced gives every class the same weight, sampling=balanced draws every class equally "
+          "often; "
+          "look at the metrics per class",
           0));
     }
-    add_classes(Grade::kDoubtful, "few", fmt::format("below {} images in train", kFewImages),
-                classes_with(*train, 1, kFewImages - 1), "little can be learnt of them");
+    add_classes(Grade::kDoubtful, "few", fmt::format("represented by fewer than {} images in train", kFewImages),
+                classes_with(*train, 1, kFewImages - 1),
+                "a model learns little from so few images; add more if possible");
   }
 
   const Inspection& found_;

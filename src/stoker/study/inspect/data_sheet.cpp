@@ -19,7 +19,7 @@ namespace stoker::study {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr std::size_t kShownRows = 60;  // of a table, in a terminal
+constexpr std::size_t kShownRows = 60;  // rows of a table on a terminal
 
 std::string spaced(std::string name) {
   std::ranges::replace(name, '_', ' ');
@@ -61,7 +61,7 @@ std::string sheet_text(const DataSheet& sheet) {
     counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", spaced(name), thousands(count));
   }
   std::string text = wrapped("",
-                             fmt::format("{}: {}, {}; looked at in {:.1f} s", printable(sheet.path.native()),
+                             fmt::format("{}: {}, {}; inspected in {:.1f} s", printable(sheet.path.native()),
                                          sheet.kind, counts, sheet.seconds),
                              0);
   text += verdict_of(sheet.findings, sheet.looked_at) + ".\n" + findings_text(sheet.findings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the page of an inspection of a table or of texts together: findings, histograms, tables of figures.
+// Builds the page for a table or texts: findings, histograms, tables of numbers.
 (() => {
   const show = (value) => value.toLocaleString("en-US", {maximumSignificantDigits: 6});
   const spaced = (name) => name.replaceAll("_", " ");
@@ -13,7 +13,7 @@
   }
 
   $("tiles").append(...Object.entries(data.counts).map(([name, count]) => tile([number(count), spaced(name)])));
-  $("subtitle").textContent = `${data.kind}; looked at in ${data.seconds.toFixed(1)} s; ${data.date.replace("T", " ").replace("Z", " UTC")}`;
+  $("subtitle").textContent = `${data.kind}; inspected in ${data.seconds.toFixed(1)} s; ${data.date.replace("T", " ").replace("Z", " UTC")}`;
   $("findings").append(...data.findings.map(finding));
   $("findings").hidden = !data.findings.length;
   $("plots").querySelector(".plots").append(...data.distributions.map((each) => plot(each.of, each, show, data.kind === "table" ? "row" : "line")));

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kFewValues = 12, kBins = 24;
 
-// The value that a share of the others do not exceed: of sorted values, which are not empty.
+// The quantile `share` of sorted values, which must not be empty.
 double quantile(const std::vector<double>& values, double share) {
   const auto last = static_cast<double>(values.size() - 1);
   return values[static_cast<std::size_t>(std::llround(share * last))];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The findings of an inspection by what they are about, a file each, and the words that they share. Used by
-// findings_of() alone. Thread-safe: no state.
+// The groups of findings, one file per group, and helpers that they share. Used only by findings_of().
+// Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace stoker::study {
 
-// Images that are the same or look alike: across splits, across classes, and the rest.
+// Images that are the same or look similar: across splits, across classes, and within a class.
 [[nodiscard]] std::vector<DataFinding> pair_findings(const Inspection& found);
-// How the classes are filled.
+// Classes without images, with few images, or of very different size.
 [[nodiscard]] std::vector<DataFinding> class_findings(const Inspection& found, const InspectFigures& figures);
-// What tells an image's class without a look at it: its format, its colours, its exact size. A network learns such a
-// shortcut instead of what is to be seen.
+// Properties that predict the class of an image without its content: format, colours, exact size. A network learns
+// such a shortcut instead of the content.
 [[nodiscard]] std::vector<DataFinding> tell_tales(const Inspection& found);
 
-// One without images.
+// A finding without images.
 inline DataFinding finding(Grade grade, std::string id, std::string text, std::string example = "",
                            std::string advice = "", std::int64_t count = 0) {
   return {grade, std::move(id), std::move(text), std::move(example), std::move(advice), count, {}, {}};

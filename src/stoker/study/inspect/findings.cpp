@@ -11,7 +11,7 @@
 namespace stoker::study {
 namespace {
 
-// The findings of an inspection, gathered one after the other.
+// Collects all findings of an inspection.
 class Findings {
  public:
   Findings(const Inspection& found, const InspectFigures& figures) : found_(found), figures_(figures) {}
@@ -56,7 +56,7 @@ class Findings {
                fmt::format("{} of {} ({} %) cannot be read", thousands(count), images_text(of),
                            share < 10 ? fmt::format("{:.2g}", share) : fmt::format("{:.0f}", share)),
                fmt::format("{}: {}", found_.name(first), printable(reason)),
-               "mend or remove them; training puts others in the place of a few (bad_budget=0.001) and stops at more",
+               "repair or remove them; training replaces a few (bad_budget=0.001) and stops if there are more",
                std::move(places));
   }
 
@@ -71,7 +71,7 @@ class Findings {
     return places;
   }
 
-  // what: "are ..." for many, of which is_are() makes one.
+  // what: the rest of the sentence after "is" or "are".
   template <typename Test>
   void add_if(Grade grade, std::string id, std::string_view what, std::string advice, Test test) {
     std::vector<std::size_t> places = good_images(test);
@@ -86,45 +86,47 @@ class Findings {
   }
 
   void by_image() {
-    add_if(Grade::kDoubtful, "plain", "of one colour", "a failed download or an empty frame teaches nothing",
+    add_if(Grade::kDoubtful, "plain", "of one colour",
+           "check for failed downloads or empty frames; a model learns nothing from them",
            [](const ImageLook& facts) { return facts.plain; });
-    add_if(Grade::kDoubtful, "tiny", fmt::format("narrower or lower than {} pixels", kTinySide),
-           "they are blown up to the size of the others: thumbnails by mistake?",
+    add_if(Grade::kDoubtful, "tiny", fmt::format("less than {} pixels wide or high", kTinySide),
+           "they are enlarged to the size of the others; check for thumbnails",
            [](const ImageLook& facts) { return std::min(facts.width, facts.height) < kTinySide; });
     add_if(Grade::kDoubtful, "extreme",
-           fmt::format("more than {} times as long as wide, or the reverse", kExtremeAspect),
-           "a crop sees a small part of them: strips, panoramas or scans by mistake?", [](const ImageLook& facts) {
+           fmt::format("very long: one side is more than {} times the other", kExtremeAspect),
+           "a crop shows only a small part of them; check for strips, panoramas or scans", [](const ImageLook& facts) {
              return std::max(facts.width, facts.height) > kExtremeAspect * std::min(facts.width, facts.height);
            });
   }
 
   void kinds_of_images() {
     if (!figures_.grey) {
-      add_if(Grade::kRemark, "grey", "grey among coloured ones",
-             "they train as such; make sure that they are in every class",
+      add_if(Grade::kRemark, "grey", "grey, others are in colour",
+             "they are trained as grey images; make sure that every class has some",
              [](const ImageLook& facts) { return facts.grey; });
     }
-    add_if(Grade::kRemark, "alpha", "with an alpha channel, which is dropped, not blended",
-           "what was hidden behind it is seen: blend them beforehand if that matters",
+    add_if(Grade::kRemark, "alpha", "stored with an alpha channel; it is dropped, not blended",
+           "transparent areas show their hidden colours; blend the images first if that matters",
            [](const ImageLook& facts) { return mode_of(facts).ends_with("alpha"); });
-    add_if(Grade::kRemark, "cmyk", "CMYK, converted without a colour profile", "",
+    add_if(Grade::kRemark, "cmyk", "stored as CMYK and converted without a colour profile", "",
            [](const ImageLook& facts) { return mode_of(facts) == "CMYK"; });
-    add_if(Grade::kRemark, "turned", "turned upright as EXIF says", "other programs may leave them as they lie",
+    add_if(Grade::kRemark, "turned", "rotated as their EXIF orientation says",
+           "other programs may ignore the EXIF orientation",
            [](const ImageLook& facts) { return facts.orientation != 1; });
   }
 
   void not_all() {
     const auto looked = static_cast<std::int64_t>(found_.images.size());
     if (looked < found_.total) {
-      findings_.push_back(finding(
-          Grade::kRemark, "sample",
-          fmt::format("{} of {} were looked at{}: what is the same or bad among the others is not known",
-                      thousands(looked), images_text(found_.total), found_.stopped ? " before it was stopped" : ""),
-          "", "", looked));
+      findings_.push_back(
+          finding(Grade::kRemark, "sample",
+                  fmt::format("only {} of {} were inspected{}; duplicates and bad files among the rest are unknown",
+                              thousands(looked), images_text(found_.total), found_.stopped ? " before it was stopped" : ""),
+                  "", "", looked));
     }
     if (!found_.all_compared) {
       findings_.push_back(finding(Grade::kRemark, "not-compared",
-                                  "so many images have nearly the same hash that not all look-alikes were searched", "",
+                                  "too many images have nearly the same hash; not all similar images were searched", "",
                                   "", 0));
     }
   }

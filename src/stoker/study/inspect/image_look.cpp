@@ -14,12 +14,12 @@
 namespace stoker::study {
 namespace {
 
-constexpr int kCells = 8;    // of the difference hash, a side
-constexpr int kClearly = 3;  // grey levels: a smaller difference turns with the next encoder
+constexpr int kCells = 8;    // cells per side of the difference hash
+constexpr int kClearly = 3;  // grey levels; another encoder may turn a smaller difference around
 
 Hash128 from(XXH128_hash_t hash) { return {hash.high64, hash.low64}; }
 
-// A row's sums fit into 32 bits: a side has at most 65,500 pixels.
+// The sums of a row fit into 32 bits: a side has at most 65,500 pixels.
 void add_row(const std::uint8_t* in, int width, PixelSums& sums) {
   std::array<std::uint32_t, 3> sum{}, squares{};
   for (int x = 0; x < width; ++x, in += 3) {
@@ -57,7 +57,7 @@ Hash128 hash_of_pixels(const augment::ImageView& view) {
   return from(XXH3_128bits_digest(&state));
 }
 
-// Of the quarters of the image; the middle column belongs to none.
+// Means of the four quarters; an odd middle column is left out.
 void set_tint(const std::uint8_t* cells, int stride, ImageLook& facts) {
   constexpr int kHalf = kCells / 2;
   for (int quarter = 0; quarter < 4; ++quarter) {
@@ -73,7 +73,7 @@ void set_tint(const std::uint8_t* cells, int stride, ImageLook& facts) {
   }
 }
 
-// Green counts twice: near enough to luma for this.
+// Green has twice the weight: close enough to luma here.
 int brightness(const std::uint8_t* pixel) { return pixel[0] + 2 * pixel[1] + pixel[2]; }
 
 void set_look(const augment::ImageView& view, augment::ResizeScratch& scratch, ImageLook& facts) {

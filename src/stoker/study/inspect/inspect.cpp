@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kWhere = "study.inspect";
 
-// The images to look at, of all splits.
+// The images to inspect, from all splits.
 std::vector<InspectedImage> choose(const Inspection& found, std::int64_t most) {
   std::vector<InspectedImage> chosen;
   const std::int64_t count = most == 0 ? found.total : std::min(most, found.total);
@@ -38,7 +38,7 @@ std::vector<InspectedImage> choose(const Inspection& found, std::int64_t most) {
   return chosen;
 }
 
-// Threads that look at chosen images; the caller's thread waits and tells of the progress.
+// Threads that inspect the chosen images; the calling thread waits and reports progress.
 class Crew {
  public:
   Crew(Inspection& found, const InspectOptions& options)
@@ -53,7 +53,7 @@ class Crew {
           threads.emplace_back([this] { look_at_some(); });
         }
       } catch (const std::system_error&) {
-        found_.threads = static_cast<int>(threads.size());  // as many as the system has room for
+        found_.threads = static_cast<int>(threads.size());  // as many as the system could start
         if (threads.empty()) {
           throw;
         }
@@ -116,7 +116,7 @@ class Crew {
     }
   }
 
-  // After a stop: what nobody has looked at goes, and the places in bad move.
+  // After a stop: removes images that were not inspected and adjusts the places in bad.
   void forget_the_rest() {
     found_.stopped = done_ < static_cast<std::int64_t>(looked_.size());
     std::map<std::size_t, std::string> bad;
@@ -135,7 +135,7 @@ class Crew {
 
   Inspection& found_;
   const InspectOptions& options_;
-  std::vector<char> looked_;  // each by one thread alone
+  std::vector<char> looked_;  // each written by one thread only
   std::atomic<std::size_t> next_ = 0;
   std::atomic<std::int64_t> done_ = 0;
   std::atomic<bool> stopped_ = false;

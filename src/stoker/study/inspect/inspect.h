@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the data all right? Looks at every image of a folder once and keeps what texts, files and pages say of it
-// (inspect_report.h). Behind `stoker inspect`. The result is a value that threads may share to read.
+// Inspects a folder of images: reads every image once and keeps the facts for the reports (report.h). Behind
+// `stoker inspect`. The result is a value that threads may share for reading.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@
 namespace stoker::study {
 
 struct InspectProgress {
-  std::int64_t files = 0;           // found so far, before the first image is looked at
-  std::int64_t looked = 0, of = 0;  // images; of is 0 while files are found
-  double a_second = 0;              // images
+  std::int64_t files = 0;           // found so far, before the first image is inspected
+  std::int64_t looked = 0, of = 0;  // images; of is 0 while files are still being found
+  double a_second = 0;              // images per second
   double seconds_left = 0;
 };
 
 struct InspectOptions {
-  std::int64_t images = 0;                                    // so many at most, spread over the data; 0: all
-  int threads = 0;                                            // 0: as many as this process may use cores
+  std::int64_t images = 0;                                    // maximum, spread over the data; 0: all
+  int threads = 0;                                            // 0: one per core that this process may use
   std::function<void(const InspectProgress&)> progress = {};  // called on the caller's thread
-  std::function<bool()> stop = {};  // asked by every thread after each image; what was seen by then is the result
+  std::function<bool()> stop = {};  // called by every thread after each image; true ends with the images so far
 };
 
 struct InspectedImage {
@@ -41,14 +41,14 @@ struct InspectedImage {
 struct Inspection {
   std::filesystem::path path;
   data::ImageFolder folder;
-  std::int64_t total = 0;  // images that there are
+  std::int64_t total = 0;  // images in the data
   bool stopped = false;
   double seconds = 0;
   int threads = 0;
-  std::vector<InspectedImage> images;      // looked at, good and bad, in the order of splits and indices
-  std::map<std::size_t, std::string> bad;  // which of them, and why
+  std::vector<InspectedImage> images;      // inspected images, good and bad, by split and index
+  std::map<std::size_t, std::string> bad;  // place of each bad image, and the reason
   PixelSums sums;                          // of the good ones
-  std::vector<ImageGroup> same, alike;     // of the good ones that are not plain, as places in images
+  std::vector<ImageGroup> same, alike;     // good images that are not plain, as places in images
   bool all_compared = true;
 
   [[nodiscard]] const data::ImageSplit& split(int number) const {
@@ -61,8 +61,8 @@ struct Inspection {
   }
 };
 
-// path: all that data::open_image_folder() opens, and also a single class. DataError as there; ConfigError for options
-// out of range.
+// path: anything that data::open_image_folder() opens, and also a single class. DataError as there; ConfigError for
+// options out of range.
 [[nodiscard]] Inspection inspect_images(const std::filesystem::path& path, const InspectOptions& options);
 
 }  // namespace stoker::study

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the page of an inspection of images together: findings with their images, contact sheet, histograms, classes.
+// Builds the page for images: findings with their images, contact sheet, histograms, classes.
 
 (() => {
   function thumb(image) {
@@ -8,7 +8,7 @@
     return el("img", {className: source.startsWith("data:image/png") ? "thumb small" : "thumb", src: source, alt: "", title: image.file});
   }
 
-  // The end of a path says more than its beginning.
+  // The file name alone: it says more than the folders.
   const tail = (file) => file.split("/").pop();
 
   function figure(image) {
@@ -32,8 +32,8 @@
       el("td", {}, each.split), el("td", {}, each.class), el("td", {className: "file"}, each.file),
       el("td", {}, bad ? each.reason : `${each.width} × ${each.height}`))));
     const all = finding.groups ? finding.all_groups : groups.length >= finding.count;
-    return [el("details", {open: bad && rows.length <= 8}, el("summary", {}, all ? "Which ones" : "The first of them"),
-      table([...(several ? ["group"] : []), "split", "class", "file", bad ? "what is wrong" : "pixels"], rows))];
+    return [el("details", {open: bad && rows.length <= 8}, el("summary", {}, all ? "List" : "List of the first ones"),
+      table([...(several ? ["group"] : []), "split", "class", "file", bad ? "error" : "pixels"], rows))];
   }
 
   function illustrated(each) {
@@ -55,11 +55,11 @@
 
   function sizes() {
     const pixels = (value) => number(value);
-    const plots = [["Width, pixels", data.width, pixels], ["Height, pixels", data.height, pixels], ["Width by height", data.aspect, (value) => value.toFixed(2)],
+    const plots = [["Width, pixels", data.width, pixels], ["Height, pixels", data.height, pixels], ["Aspect ratio (width / height)", data.aspect, (value) => value.toFixed(2)],
       ["File size", data.file_bytes, megabytes]];
     $("sizes").querySelector(".plots").append(...plots.filter(([, values]) => values.bins.length).map((each) => plot(...each, "image")));
     if (plots.some(([, values]) => values.bins.some((bin) => bin.from !== bin.to))) {
-      $("sizes").append(el("p", {className: "note"}, "Where there are many values, each bar covers the same factor: the scale is logarithmic."));
+      $("sizes").append(el("p", {className: "note"}, "With many values the scale is logarithmic: each bar covers the same ratio."));
     }
     $("sizes").hidden = !data.width.bins.length;
   }
@@ -67,7 +67,7 @@
   const counts = (all) => Object.entries(all).sort((a, b) => b[1] - a[1]).map(([name, count]) => `${name} ${number(count)}`).join(", ");
 
   function kinds() {
-    const names = {1: "upright", 2: "mirrored", 3: "half a turn", 4: "mirrored top to bottom", 5: "transposed", 6: "a quarter to the right", 7: "transversed", 8: "a quarter to the left"};
+    const names = {1: "upright", 2: "mirrored", 3: "rotated by 180°", 4: "flipped vertically", 5: "transposed", 6: "rotated right by 90°", 7: "transverse", 8: "rotated left by 90°"};
     const channels = data.channels, list = (values) => "[" + values.map((value) => value.toFixed(4)).join(", ") + "]";
     const rows = [["formats", counts(data.formats)], ["colours", counts(data.modes)],
       ["orientation", counts(Object.fromEntries(Object.entries(data.orientations).map(([key, count]) => [names[key], count])))],
@@ -79,7 +79,7 @@
       return [el("span", {}, name), el("div", {className: "channel", title: `${name}: mean ${channels.mean[i].toFixed(4)}, standard deviation ${channels.std[i].toFixed(4)}`},
         el("i", {style: `left:${100 * from}%;width:${100 * (to - from)}%;background:${colour}`}), el("u", {style: `left:${100 * channels.mean[i]}%`}))];
     })));
-    $("kinds").append(el("p", {className: "note"}, `Of values from 0 to 1 over all ${number(channels.pixels)} pixels, each counting the same: black is left, white is right, the bar is one standard deviation to either side of the mean.`));
+    $("kinds").append(el("p", {className: "note"}, `Computed over all ${number(channels.pixels)} pixels with equal weight; values are 0 (black, left) to 1 (white, right). The bar covers one standard deviation on each side of the mean.`));
     $("kinds").hidden = !channels.mean.length;
   }
 
@@ -95,10 +95,10 @@
     $("classes").append(made);
   }
 
-  const tiles = [[number(data.images), data.looked < data.images ? `images, ${number(data.looked)} looked at` : "images"], [number(data.classes.length), data.classes.length === 1 ? "class" : "classes"],
-    ...data.splits.map((split) => [number(split.images), `in ${split.name}`]), [number(data.bad), "cannot be read", data.bad > 0], [megabytes(data.bytes), "of files"]];
+  const tiles = [[number(data.images), data.looked < data.images ? `images, ${number(data.looked)} inspected` : "images"], [number(data.classes.length), data.classes.length === 1 ? "class" : "classes"],
+    ...data.splits.map((split) => [number(split.images), `in ${split.name}`]), [number(data.bad), "unreadable", data.bad > 0], [megabytes(data.bytes), "file size"]];
   $("tiles").append(...tiles.map(tile));
-  $("subtitle").textContent = `${data.layout}; looked at in ${data.seconds.toFixed(1)} s; ${data.date.replace("T", " ").replace("Z", " UTC")}`;
+  $("subtitle").textContent = `${data.layout}; inspected in ${data.seconds.toFixed(1)} s; ${data.date.replace("T", " ").replace("Z", " UTC")}`;
   if (data.stopped) {
     $("state").textContent = "stopped early";
     $("state").classList.add("stopped");

@@ -49,7 +49,7 @@ Json finding_json(const Inspection& found, const DataFinding& finding, std::size
     json["images"] = list(finding.images);
   }
   if (!finding.groups.empty()) {
-    if (with_id) {  // the page's; in the report all are there
+    if (with_id) {  // for the page, which shows a few; the JSON report has them all
       json["all_groups"] = finding.groups.size() <= most &&
                            std::ranges::all_of(finding.groups, [&](const auto& group) { return group.size() <= most; });
     }

@@ -16,11 +16,11 @@
 namespace stoker::study {
 namespace {
 
-constexpr std::size_t kListed = 100;                                           // images of a finding by name
-constexpr std::size_t kShownGroups = 6, kShownOfGroup = 4, kShownImages = 10;  // of a finding, as images
+constexpr std::size_t kListed = 100;                                           // names of images per finding
+constexpr std::size_t kShownGroups = 6, kShownOfGroup = 4, kShownImages = 10;  // thumbnails per finding
 constexpr std::size_t kImageBudget = 1'700'000;                                // characters
 
-// What is shown of the findings first: who opens the page for them must not miss them for the sheet.
+// Images of findings come first: they matter more than the contact sheet.
 std::vector<std::size_t> shown_places(const InspectReport& report, const std::vector<SheetRow>& rows) {
   std::vector<std::size_t> places;
   std::set<std::size_t> seen;
@@ -41,7 +41,7 @@ std::vector<std::size_t> shown_places(const InspectReport& report, const std::ve
   for (const SheetRow& row : rows) {
     longest = std::max(longest, row.places.size());
   }
-  for (std::size_t column = 0; column < longest; ++column) {  // where the budget ends, every class has as many
+  for (std::size_t column = 0; column < longest; ++column) {  // equal numbers for all classes at the end
     for (const SheetRow& row : rows) {
       if (column < row.places.size()) {
         add(row.places[column]);

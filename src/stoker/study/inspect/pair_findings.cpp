@@ -10,8 +10,8 @@ namespace stoker::study {
 namespace {
 
 constexpr std::string_view kAlikeAdvice =
-    "look at them before you remove any: frames of a film, products on a white ground or planes in the sky are "
-    "taken for alike, too";
+    "look at them before you remove any: frames of a video, products on a white background or planes in the sky "
+    "also count as similar";
 
 class PairFindings {
  public:
@@ -39,7 +39,7 @@ class PairFindings {
     return fmt::format("{} and {}", one(a), one(b));
   }
 
-  // The groups whose members differ in what key tells of them; the first of the others first, beside the first member.
+  // The groups whose members differ in key. The first member that differs is moved next to the first member.
   template <typename Key>
   std::vector<ImageGroup> that_differ(const std::vector<ImageGroup>& groups, Key key) const {
     std::vector<ImageGroup> chosen;
@@ -56,7 +56,7 @@ class PairFindings {
   static int split_of(const InspectedImage& each) { return each.split; }
   static std::int64_t label_of(const InspectedImage& each) { return each.label; }
 
-  // Images of groups that are in another split than the group's first.
+  // Images in another split than the first image of their group.
   [[nodiscard]] std::int64_t elsewhere(const std::vector<ImageGroup>& groups) const {
     std::int64_t count = 0;
     for (const ImageGroup& group : groups) {
@@ -83,9 +83,9 @@ class PairFindings {
     std::vector<ImageGroup> groups = that_differ(found_.same, split_of);
     if (const std::int64_t count = elsewhere(groups); count > 0) {
       add_groups(Grade::kWrong, "leak",
-                 fmt::format("{} of val or test {} in another split too, pixel for pixel: the figures flatter",
+                 fmt::format("{} of val or test {} also in another split, pixel for pixel; the metrics are too good",
                              images_text(count), is_are(count)),
-                 "take them out of one of the splits", count, std::move(groups));
+                 "remove them from one of the splits", count, std::move(groups));
     }
   }
 
@@ -93,7 +93,7 @@ class PairFindings {
     std::vector<ImageGroup> groups = that_differ(found_.same, label_of);
     if (const std::int64_t count = members(groups); count > 0) {
       add_groups(Grade::kWrong, "labels",
-                 fmt::format("{} have the same pixels as one of another class", images_text(count)),
+                 fmt::format("{} have the same pixels as an image of another class", images_text(count)),
                  "decide which class is right, and remove the others", count, std::move(groups));
     }
   }
@@ -113,9 +113,9 @@ class PairFindings {
     }
     if (copies > 0) {
       add_groups(Grade::kDoubtful, "same",
-                 fmt::format("{} {} another one of the same split and class, pixel for pixel", images_text(copies),
+                 fmt::format("{} {} another image of the same split and class, pixel for pixel", images_text(copies),
                              copies == 1 ? "repeats" : "repeat"),
-                 "remove them, unless they are meant to count more", copies, std::move(groups));
+                 "remove them, unless they are meant to have more weight", copies, std::move(groups));
     }
   }
 
@@ -129,17 +129,19 @@ class PairFindings {
       });
     });
     if (const std::int64_t count = elsewhere(splits); count > 0) {
-      add_groups(Grade::kDoubtful, "alike-leak",
-                 fmt::format("{} {} like one of another split", images_text(count), count == 1 ? "looks" : "look"),
-                 std::string(kAlikeAdvice), count, std::move(splits));
+      add_groups(
+          Grade::kDoubtful, "alike-leak",
+          fmt::format("{} {} similar to an image of another split", images_text(count), count == 1 ? "is" : "are"),
+          std::string(kAlikeAdvice), count, std::move(splits));
     }
     if (const std::int64_t count = members(labels); count > 0) {
-      add_groups(Grade::kDoubtful, "alike-labels", fmt::format("{} look like one of another class", images_text(count)),
+      add_groups(Grade::kDoubtful, "alike-labels",
+                 fmt::format("{} are similar to an image of another class", images_text(count)),
                  std::string(kAlikeAdvice), count, std::move(labels));
     }
     if (const std::int64_t count = members(rest); count > 0) {
       add_groups(Grade::kRemark, "alike",
-                 fmt::format("{} look like another one of the same split and class", images_text(count)),
+                 fmt::format("{} are similar to another image of the same split and class", images_text(count)),
                  std::string(kAlikeAdvice), count, std::move(rest));
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reports of images and of tables and texts share: findings and distributions in words and as JSON. Used by
+// Shared by the reports of images, tables and texts: findings and distributions as text and as JSON. Used by
 // inspect_text, inspect_json and data_sheet. Thread-safe: no state.
 #pragma once
 
@@ -13,10 +13,10 @@
 
 namespace stoker::study {
 
-// Lines of at most 100 columns, broken at blanks; the first begins with head, the others with `indent` blanks.
+// Lines of at most 100 columns, broken at blanks. The first starts with head, the others with `indent` blanks.
 [[nodiscard]] std::string wrapped(const std::string& head, const std::string& text, std::size_t indent);
 
-// A paragraph for each grade.
+// One paragraph per grade.
 [[nodiscard]] std::string findings_text(const std::vector<DataFinding>& findings);
 
 // "Nothing wrong in 250 images", "2 things are wrong, 1 is doubtful in 250 images". looked_at: "250 images".

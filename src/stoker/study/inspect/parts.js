@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pages of images and of tables and texts share: the JSON block, elements, the theme, findings, histograms and
-// tables. Names come in as text alone, never as HTML.
+// Shared by the pages for images, tables and texts: the JSON block, elements, the theme, findings, histograms and
+// tables. Names are inserted only as text, never as HTML.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);

@@ -10,9 +10,9 @@
 namespace stoker::study {
 namespace {
 
-constexpr std::int64_t kMostComparisons = 4'000'000'000;  // some ten seconds
+constexpr std::int64_t kMostComparisons = 4'000'000'000;  // about ten seconds
 
-// Who is with whom; the root of a set is its smallest member.
+// Disjoint sets; the root of a set is its smallest member.
 class Sets {
  public:
   explicit Sets(std::size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), 0); }
@@ -26,7 +26,7 @@ class Sets {
     a = root(a), b = root(b);
     parent_[std::max(a, b)] = std::min(a, b);
   }
-  // Those of two and more.
+  // Sets with at least two members.
   std::vector<ImageGroup> groups() {
     std::vector<std::pair<std::size_t, std::size_t>> members;  // root, member
     for (std::size_t i = 0; i < parent_.size(); ++i) {
@@ -73,7 +73,7 @@ std::uint64_t band_of(std::uint64_t bits, int band) {
   return bits >> (band * kBandBits) & ((std::uint64_t{1} << kBandBits) - 1);
 }
 
-// Joins what is alike within looks[first, last), which agree in a band.
+// Joins similar images within looks[first, last), which agree in a band.
 void join_alike(std::span<const Look> looks, Sets& sets) {
   for (std::size_t i = 0; i < looks.size(); ++i) {
     for (std::size_t k = i + 1; k < looks.size(); ++k) {
@@ -84,7 +84,7 @@ void join_alike(std::span<const Look> looks, Sets& sets) {
   }
 }
 
-// Of each set of same images the first, where it has bits of its own.
+// The first image of each set of equal images, if it has enough firm bits.
 std::vector<Look> distinct_looks(std::span<const ImageLook* const> images) {
   std::vector<std::size_t> order(images.size());
   std::iota(order.begin(), order.end(), 0);

@@ -15,9 +15,9 @@ namespace stoker::study {
 namespace {
 
 constexpr std::size_t kMostRows = 100, kMostInRow = 10, kMostInSheet = 360;
-constexpr std::size_t kAfterStop = 40;  // who stopped an inspection does not wait for hundreds
+constexpr std::size_t kAfterStop = 40;  // images after a stop, so that the user need not wait
 constexpr int kSide = 96;               // pixels
-constexpr int kSmall = 32;              // pixels: so small ones lose by JPEG, and gain nothing
+constexpr int kSmall = 32;              // pixels; JPEG does not make images this small any smaller
 constexpr int kQuality = 80;
 
 std::string data_uri(const Inspection& found, std::size_t place, ImageLooker& looker, std::vector<std::byte>& bytes) {
@@ -30,11 +30,11 @@ std::string data_uri(const Inspection& found, std::size_t place, ImageLooker& lo
     }
     return "data:image/jpeg;base64," + base64(data::encode_jpeg(view, kQuality));
   } catch (const std::exception&) {
-    return "";  // it was there before; what is gone, the next inspection says
+    return "";  // the file was deleted meanwhile; the next inspection reports it
   }
 }
 
-// count of the members of all, spread evenly.
+// `count` members of all, spread evenly.
 std::vector<std::size_t> spread(const std::vector<std::size_t>& all, std::size_t count) {
   std::vector<std::size_t> some;
   for (std::size_t i = 0; i < std::min(count, all.size()); ++i) {

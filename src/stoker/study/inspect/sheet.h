@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small images of an inspection's page: which ones, and their bytes as data URIs. Used by inspect_page().
+// The thumbnails of an inspection's page: which images, and their bytes as data URIs. Used by inspect_page().
 // Thread-safe: no state.
 #pragma once
 
@@ -17,12 +17,12 @@ struct SheetRow {
   std::vector<std::size_t> places;
 };
 
-// A row a class with some of its good images, spread over them; where there are many classes, of some classes, spread
-// over all.
+// One row per class with some of its good images, spread evenly. If there are many classes, some classes, spread
+// evenly.
 [[nodiscard]] std::vector<SheetRow> sheet_rows(const Inspection& found);
 
-// Small images of these places as data URIs, in their order until `budget` characters are spent; those that cannot be
-// read any more are left out. On as many threads as the inspection had.
+// Thumbnails of these places as data URIs, in order, until `budget` characters are used. Images that can no longer be
+// read are left out. Uses as many threads as the inspection.
 [[nodiscard]] std::map<std::size_t, std::string> thumbnails(const Inspection& found,
                                                             const std::vector<std::size_t>& places, std::size_t budget);
 

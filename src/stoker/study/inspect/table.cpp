@@ -34,10 +34,10 @@ struct Looked {
   data::TableData table;
   Rows rows;                       // all
   std::vector<ColumnFacts> facts;  // by column
-  tasks::RemarkOptions options;    // what was asked for
+  tasks::RemarkOptions options;    // from the command line
 };
 
-// A value's rows, most frequent first.
+// The number of rows of each value, most frequent first.
 std::vector<std::pair<std::int64_t, std::size_t>> counts_of(const data::TableColumn& column) {
   std::vector<std::pair<std::int64_t, std::size_t>> counts(column.labels.size());
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -58,7 +58,7 @@ std::vector<double> values_of(const data::TableColumn& column) {
   return values;
 }
 
-// "Ideal 40 %, Premium 26 %", "0.2 to 5.01, median 0.7", or one of its texts.
+// "Ideal 40 %, Premium 26 %", "0.2 to 5.01, median 0.7", or an example of its texts.
 std::string values_text(const data::TableColumn& column, ColumnNature nature) {
   constexpr std::size_t kLongest = 60;  // bytes of a text
   if (column.labels.empty()) {
@@ -111,10 +111,11 @@ void find_doubled_rows(const Looked& looked, std::vector<DataFinding>& findings)
   }
   if (doubled > 0) {
     findings.push_back(finding(Grade::kDoubtful, "same",
-                               fmt::format("{} of the {} rows {} there before", thousands(doubled),
-                                           thousands(looked.table.rows), doubled == 1 ? "was" : "were"),
+                               fmt::format("{} of the {} rows {} an earlier row", thousands(doubled),
+                                           thousands(looked.table.rows), doubled == 1 ? "repeats" : "repeat"),
                                fmt::format("row {}", example + 1),
-                               "one in train and its double in test make scores too good; keep one of each", doubled));
+                               "a row in train with a duplicate in test makes metrics too good; keep one of each",
+                               doubled));
   }
 }
 
@@ -126,12 +127,11 @@ void find_gaps(const Looked& looked, std::vector<DataFinding>& findings) {
       findings.push_back(
           finding(Grade::kWrong, "no_target",
                   fmt::format("{} rows have no value in the target \"{}\"", thousands(looked.facts[i].missing), name),
-                  "", "training stops at such a row; take them out", looked.facts[i].missing));
+                  "", "training stops at such a row; remove them", looked.facts[i].missing));
     } else if (share >= kManyMissing && looked.facts[i].nature != ColumnNature::kConstant) {
-      findings.push_back(finding(Grade::kDoubtful, "gaps",
-                                 fmt::format("column \"{}\" is empty in {:.0f} % of the rows", name, 100 * share), "",
-                                 "see whether it says anything where it is there; leave_out=" + name + " drops it",
-                                 looked.facts[i].missing));
+      findings.push_back(finding(
+          Grade::kDoubtful, "gaps", fmt::format("column \"{}\" is empty in {:.0f} % of the rows", name, 100 * share),
+          "", "check that its values are useful; leave_out=" + name + " drops it", looked.facts[i].missing));
     }
   }
 }
@@ -145,7 +145,7 @@ void find_constants(const Looked& looked, std::vector<DataFinding>& findings) {
   }
   if (!names.empty()) {
     findings.push_back(finding(Grade::kRemark, "constant",
-                               fmt::format("{} column{} one value or none: {}", names.size(),
+                               fmt::format("{} column{} only one value or none: {}", names.size(),
                                            names.size() == 1 ? " has" : "s have", fmt::join(names, ", ")),
                                "", "training leaves such columns out", std::ssize(names)));
   }
@@ -159,13 +159,13 @@ void find_rare_classes(const Looked& looked, std::vector<DataFinding>& findings)
   const auto counts = counts_of(target);
   if (counts.size() > 1 &&
       static_cast<double>(counts.front().first) >= kImbalance * static_cast<double>(counts.back().first)) {
-    findings.push_back(finding(
-        Grade::kDoubtful, "imbalance",
-        fmt::format("the target's value \"{}\" has {} rows, \"{}\" has {}",
-                    printable(target.labels[counts.front().second]), thousands(counts.front().first),
-                    printable(target.labels[counts.back().second]), thousands(counts.back().first)),
-        "", "look at macro_f1 beside accuracy; class_weights=balanced or sampling=balanced counts classes alike",
-        std::ssize(counts)));
+    findings.push_back(
+        finding(Grade::kDoubtful, "imbalance",
+                fmt::format("the target's value \"{}\" has {} rows, \"{}\" has {}",
+                            printable(target.labels[counts.front().second]), thousands(counts.front().first),
+                            printable(target.labels[counts.back().second]), thousands(counts.back().first)),
+                "", "also look at macro_f1; class_weights=balanced or sampling=balanced gives all classes equal weight",
+                std::ssize(counts)));
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a table all right? What each column holds, gaps, doubled rows, columns that tell the target or that no model can
-// learn from. Behind `stoker inspect FILE.csv`. One thread.
+// Checks a table: content of each column, gaps, duplicate rows, columns that give away the target, columns that no
+// model can learn from. Behind `stoker inspect FILE.csv`. One thread.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace stoker::study {
 
-// own: of a tabular task's settings target, sep, header, leave_out and regression; what asks for the target is left out
-// without one. DataError as data::read_table(), and for a target or a column to leave out that is not there.
+// own: the settings target, sep, header, leave_out and regression of a tabular task. Without a target, checks that need
+// one are skipped. DataError as data::read_table(), and for a target or a column of leave_out that does not exist.
 [[nodiscard]] DataSheet inspect_table(const std::filesystem::path& path, const core::TaskValues& own);
 
 }  // namespace stoker::study

@@ -9,7 +9,7 @@
 namespace stoker::study {
 namespace {
 
-constexpr std::int64_t kEnough = 20;  // images of a kind: what fewer have in common may be chance
+constexpr std::int64_t kEnough = 20;  // images of a kind; what fewer images share may be chance
 
 using Count = std::map<std::int64_t, std::int64_t>;  // class to images
 
@@ -17,8 +17,8 @@ std::pair<std::int64_t, std::int64_t> largest(const Count& count) {
   return *std::ranges::max_element(count, {}, [](const auto& each) { return each.second; });
 }
 
-// kind: what an image is known by. Guessing the largest class among images of the same kind is held against guessing
-// the largest class of all.
+// kind: the property of an image that might predict its class. Compares two guesses: the largest class among images of
+// the same kind, and the largest class of all.
 void look_at(const Inspection& found, std::string_view what, const std::function<std::string(const ImageLook&)>& kind,
              std::vector<DataFinding>& findings) {
   std::map<std::string, Count> kinds;
@@ -58,10 +58,10 @@ void look_at(const Inspection& found, std::string_view what, const std::function
     const double of = static_cast<double>(total) / 100;
     findings.push_back(
         finding(Grade::kDoubtful, "tell-tale",
-                fmt::format("the {} alone tells the class of {:.0f} % of the training images, where guessing "
+                fmt::format("the {} alone predicts the class of {:.0f} % of the training images; guessing "
                             "the largest class is right for {:.0f} %",
                             what, static_cast<double>(knowing) / of, static_cast<double>(blind) / of),
-                example, "a network learns it instead of what is to be seen: make the classes alike in it", 0));
+                example, "a network learns this instead of the content; make the classes alike in it", 0));
   }
 }
 

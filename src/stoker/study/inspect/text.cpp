@@ -14,7 +14,7 @@
 namespace stoker::study {
 namespace {
 
-constexpr std::size_t kAllClasses = 20, kSomeClasses = 5;  // lines of a table; of its two ends
+constexpr std::size_t kAllClasses = 20, kSomeClasses = 5;  // lines of a full table; at each end of a shortened one
 
 std::string class_line(const InspectReport& report, std::size_t label) {
   std::string line = "  ";
@@ -99,7 +99,7 @@ std::string kinds_text(const InspectReport& report) {
   std::string text = sizes_text(figures) + "\n";
   text += wrapped("  ", "formats: " + counts(figures.formats) + "; colours: " + counts(figures.modes), 2);
   text += fmt::format("  mean={} std={}\n", numbers(figures.mean), numbers(figures.deviation));
-  return text + fmt::format("  of values from 0 to 1 over all {} pixels, {}\n", thousands(report.found.sums.pixels),
+  return text + fmt::format("  over all {} pixels, values 0 to 1, {}\n", thousands(report.found.sums.pixels),
                             figures.grey ? "grey" : "red, green, blue");
 }
 
@@ -120,11 +120,11 @@ std::string inspect_verdict(const InspectReport& report) {
 std::string inspect_text(const InspectReport& report) {
   const Inspection& found = report.found;
   const auto looked = static_cast<double>(found.images.size());
-  std::string text = fmt::format("{}: {}, {} class{}; {} of {} images looked at in {:.1f} s, {:.0f} a second{}\n",
+  std::string text = fmt::format("{}: {}, {} class{}; {} of {} images inspected in {:.1f} s, {:.0f} per second{}\n",
                                  printable(found.path.native()), found.folder.layout, found.folder.classes.size(),
                                  found.folder.classes.size() == 1 ? "" : "es",
                                  thousands(static_cast<std::int64_t>(looked)), thousands(found.total), found.seconds,
-                                 looked / found.seconds, found.stopped ? "; stopped before its end" : "");
+                                 looked / found.seconds, found.stopped ? "; stopped early" : "");
   return text + inspect_verdict(report) + ".\n" + findings_text(report.findings) + classes_text(report) +
          kinds_text(report);
 }

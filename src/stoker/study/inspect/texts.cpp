@@ -18,25 +18,25 @@
 namespace stoker::study {
 namespace {
 
-constexpr std::size_t kListed = 30;           // characters and words of a table
-constexpr std::size_t kSayingLine = 20;       // bytes: a shorter line may well repeat
-constexpr double kManyRepeated = 0.05;        // share of the lines of at least kSayingLine bytes
-constexpr char32_t kReplacement = U'\uFFFD';  // what a decoder leaves for bytes that it could not read
+constexpr std::size_t kListed = 30;           // rows of the tables of characters and words
+constexpr std::size_t kSayingLine = 20;       // bytes; shorter lines repeat by chance
+constexpr double kManyRepeated = 0.05;        // share of the lines with at least kSayingLine bytes
+constexpr char32_t kReplacement = U'\uFFFD';  // what decoders write for invalid bytes
 
 struct File {
   std::filesystem::path path;
   std::string bytes;
 };
 
-// Counts of a text; views lie in its files.
+// Counts of a text; the views point into its files.
 struct Counted {
   std::int64_t bytes = 0, lines = 0, words = 0, crlf = 0, saying = 0, repeated = 0;
-  std::int64_t held_out = 0, known = 0;  // saying lines of the validation cut; which train has, too
+  std::int64_t held_out = 0, known = 0;  // long lines of the validation part; of these also in train
   std::map<char32_t, std::int64_t> characters;
   std::unordered_map<std::string_view, std::int64_t> by_word;
   std::vector<double> lengths;  // of lines, in bytes
   std::string_view repeated_line;
-  std::string no_utf8;  // where
+  std::string no_utf8;  // place of the first invalid byte
   std::int64_t bad_files = 0;
 };
 
@@ -68,7 +68,7 @@ void count_words(std::string_view line, Counted& counted) {
   }
 }
 
-// held_out: bytes into all files from which on they validate.
+// held_out: offset in bytes, over all files, where the validation part begins.
 void count_lines(const std::vector<File>& files, std::int64_t held_out, Counted& counted) {
   std::unordered_set<std::string_view> trained, seen;
   std::int64_t before = 0;
@@ -99,7 +99,7 @@ void count_lines(const std::vector<File>& files, std::int64_t held_out, Counted&
   }
 }
 
-// As people may read it: " ", "\n" and others by what they are.
+// A readable name: blanks and line ends by name, others as they are.
 std::string shown(char32_t character) {
   switch (character) {
     case U' ': return "space";
@@ -148,8 +148,8 @@ void find_odd_characters(const Counted& counted, std::vector<DataFinding>& findi
   if (counted.bad_files > 0) {
     findings.push_back(finding(
         Grade::kWrong, "no_utf8",
-        fmt::format("{} file{} no UTF-8", counted.bad_files, counted.bad_files == 1 ? " is" : "s are"), counted.no_utf8,
-        "convert them (iconv -f latin1 -t utf-8), or train with tokenizer=bytes", counted.bad_files));
+        fmt::format("{} file{} not UTF-8", counted.bad_files, counted.bad_files == 1 ? " is" : "s are"),
+        counted.no_utf8, "convert them (iconv -f latin1 -t utf-8), or train with tokenizer=bytes", counted.bad_files));
   }
   std::int64_t controls = 0;
   for (const auto& [character, count] : counted.characters) {
@@ -158,13 +158,12 @@ void find_odd_characters(const Counted& counted, std::vector<DataFinding>& findi
   }
   if (controls > 0) {
     findings.push_back(finding(Grade::kDoubtful, "control", fmt::format("{} control characters", thousands(controls)),
-                               "", "see whether the files are text, or parts of something else", controls));
+                               "", "check that the files are plain text", controls));
   }
   if (const auto lost = counted.characters.find(kReplacement); lost != counted.characters.end()) {
-    findings.push_back(
-        finding(Grade::kDoubtful, "lost_characters",
-                fmt::format("U+FFFD stands {} times for characters that were lost", thousands(lost->second)), "",
-                "convert the original again, from its real encoding", lost->second));
+    findings.push_back(finding(Grade::kDoubtful, "lost_characters",
+                               fmt::format("U+FFFD replaces lost characters {} times", thousands(lost->second)), "",
+                               "convert the original again with its real encoding", lost->second));
   }
 }
 
@@ -179,9 +178,10 @@ void find_repetition(const std::vector<File>& files, const Counted& counted, std
     }
   }
   if (same > 0) {
-    findings.push_back(finding(Grade::kDoubtful, "same",
-                               fmt::format("{} file{} there before", same, same == 1 ? " was" : "s were"), example,
-                               "keep one of each", same));
+    findings.push_back(
+        finding(Grade::kDoubtful, "same",
+                fmt::format("{} file{} of another file", same, same == 1 ? " is a copy" : "s are copies"), example,
+                "keep one copy of each", same));
   }
   const auto share = [](std::int64_t part, std::int64_t all) {
     return static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(all, 1));
@@ -190,16 +190,16 @@ void find_repetition(const std::vector<File>& files, const Counted& counted, std
   if (const double known_share = share(counted.known, counted.held_out); known_share >= kManyRepeated) {
     findings.push_back(finding(
         Grade::kDoubtful, "leak",
-        fmt::format("{:.0f} % of the {} in the last tenth, which validates by default, are in the rest, too",
+        fmt::format("{:.0f} % of the {} in the last 10 % (the default validation part) also occur in the rest",
                     100 * known_share, long_lines),
-        "", "the validation loss looks better than it is; take repeated lines out, or validate on a text of its own",
-        counted.known));
+        "", "the validation loss is too low; remove repeated lines, or validate on a separate text", counted.known));
   } else if (share(counted.repeated, counted.saying) >= kManyRepeated) {
-    findings.push_back(finding(
-        Grade::kDoubtful, "repeated",
-        fmt::format("{:.0f} % of the {} were there before", 100 * share(counted.repeated, counted.saying), long_lines),
-        fmt::format("\"{}\"", printable(counted.repeated_line.substr(0, 80))),
-        "a model learns what repeats by heart; take out headers, footers and copies", counted.repeated));
+    findings.push_back(finding(Grade::kDoubtful, "repeated",
+                               fmt::format("{:.0f} % of the {} repeat an earlier line",
+                                           100 * share(counted.repeated, counted.saying), long_lines),
+                               fmt::format("\"{}\"", printable(counted.repeated_line.substr(0, 80))),
+                               "a model memorises repeated text; remove headers, footers and copies",
+                               counted.repeated));
   }
 }
 
@@ -211,7 +211,7 @@ std::vector<DataFinding> findings_of(const std::vector<File>& files, const Count
     findings.push_back(
         finding(Grade::kRemark, "crlf",
                 fmt::format("{} of the {} lines end in CR LF", thousands(counted.crlf), thousands(counted.lines)), "",
-                "the model learns to write them so; dos2unix takes the CR away", counted.crlf));
+                "the model learns to write CR LF; dos2unix removes the CR", counted.crlf));
   }
   std::ranges::stable_sort(findings, {}, &DataFinding::grade);
   return findings;
@@ -243,7 +243,7 @@ DataSheet inspect_texts(const std::filesystem::path& path) {
   sheet.findings = findings_of(files, counted);
   sheet.tables = {characters_table(counted), words_table(counted), files_table(files)};
   if (!counted.lengths.empty()) {
-    sheet.plots.push_back({"bytes of a line", distribution_of(std::move(counted.lengths), Bins::kEqualWidth)});
+    sheet.plots.push_back({"bytes per line", distribution_of(std::move(counted.lengths), Bins::kEqualWidth)});
   }
   sheet.seconds = watch.seconds();
   return sheet;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are texts all right? Bytes that are no UTF-8, control characters, repeated files and lines, lines of the validation
-// cut that train has, too. Behind `stoker inspect FILE.txt`. One thread.
+// Checks texts: bytes that are not UTF-8, control characters, repeated files and lines, lines of the validation part
+// that are also in train. Behind `stoker inspect FILE.txt`. One thread.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace stoker::study {
 
-// path: what data::read_text_files() takes; DataError as there.
+// path: as for data::read_text_files(); DataError as there.
 [[nodiscard]] DataSheet inspect_texts(const std::filesystem::path& path);
 
 }  // namespace stoker::study

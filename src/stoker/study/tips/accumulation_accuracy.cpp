@@ -35,7 +35,7 @@ struct Schedule {
 };
 constexpr Schedule kSchedules[] = {{"32 x 1", 32, 32}, {"16 x 2", 32, 16}, {"16 x 1", 16, 16}};
 
-// Evenly spread, so that every class is there whatever the order of the files.
+// Spread evenly, so that every class is present for any order of files.
 void keep(data::ImageSplit& split, std::int64_t most) {
   const std::int64_t size = split.size(), kept = std::min(size, most);
   BitSet positions(size);
@@ -55,7 +55,7 @@ data::ImageLoaderOptions loading(const data::ImageSplit& split, std::int64_t bat
   options.seed = seed;
   options.shuffle = training;
   options.drop_tail = training;
-  options.threads = 0;  // such images are decoded in no time
+  options.threads = 0;  // decoding such images takes almost no time
   return options;
 }
 
@@ -72,7 +72,7 @@ struct Training {
   std::int64_t epochs;
 };
 
-// Its accuracy on the test split; nothing if it was stopped.
+// Accuracy on the test split; nothing if stopped.
 std::optional<double> train_once(const data::ImageFolder& data, const Training& training, c10::Device device,
                                  const std::function<bool()>& stop) {
   const Schedule& schedule = training.schedule;
@@ -96,7 +96,7 @@ std::optional<double> train_once(const data::ImageFolder& data, const Training& 
   return accuracy_on(*bench.model, data.test, device);
 }
 
-// Of a sample, forward and backward.
+// Forward and backward.
 double seconds_per_sample(const std::string& model, c10::Device device) {
   BenchModel bench = make_bench_model(model, {.device = device});
   train::Step step(*bench.model, bench.optimizer);
@@ -118,12 +118,12 @@ double seconds_per_sample(const std::string& model, c10::Device device) {
 data::ImageFolder accuracy_images(const std::filesystem::path& folder, std::int64_t most) {
   data::ImageFolder data = data::open_image_folder(folder, {.val = 0});
   if (data.test.size() == 0 || data.classes.size() > kClasses) {
-    fail<ConfigError>("study.accuracy", "{}: a folder with a test split and at most {} classes is needed, as CIFAR-10",
+    fail<ConfigError>("study.accuracy", "{}: needs a test split and at most {} classes, such as CIFAR-10",
                       printable(folder.native()), kClasses);
   }
   if (const std::int64_t left = std::min(data.train.size(), most); left < kFewest) {
-    fail<ConfigError>("study.accuracy", "{} images to train on make no batch of {}; set --images={} or more", left,
-                      kFewest, kFewest);
+    fail<ConfigError>("study.accuracy", "{} training images are fewer than a batch of {}; set --images={} or more",
+                      left, kFewest, kFewest);
   }
   keep(data.train, most);
   keep(data.test, most);
@@ -142,7 +142,7 @@ std::vector<ScheduleAccuracy> accumulation_accuracy(const data::ImageFolder& dat
   const double once = seconds_per_sample(kModels[0], device) + seconds_per_sample(kModels[1], device);
   const double rounds = static_cast<double>(options.seeds) * static_cast<double>(std::size(kSchedules));
   const double minutes = once * rounds * static_cast<double>(options.epochs * data.train.size()) / 60;
-  say(fmt::format("accuracy by schedule: {} trainings of {} epochs of {} images, about {:.0f} minutes",
+  say(fmt::format("accuracy by schedule: {} trainings, {} epochs each, {} images, about {:.0f} minutes",
                   2 * static_cast<int>(rounds), options.epochs, data.train.size(), minutes));
   std::vector<ScheduleAccuracy> results;
   for (const char* model : kModels) {

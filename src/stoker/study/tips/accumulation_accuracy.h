@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What accumulation does to what is learnt: a network with batch norm and one without, trained on real images with
-// one step of 32, one of 2 x 16, and two of 16. Behind `stoker bench tips --accuracy`. One thread.
+// How accumulation changes accuracy: networks with and without batch norm are trained on real images with one step of
+// 32, one step of 2 x 16, and two steps of 16. Behind `stoker bench tips --accuracy`. One thread.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ namespace stoker::study {
 struct AccuracyOptions {
   std::int64_t epochs = 3;
   int seeds = 3;
-  int intra_op = 0;                                  // threads of an operator; 0: as many as this process may use cores
-  std::string device = "cpu";                        // as device::choose_device() takes it
-  std::function<void(const std::string&)> say = {};  // told beforehand how long it takes, and after each training
+  int intra_op = 0;                                  // threads per operator; 0: one per core that this process may use
+  std::string device = "cpu";                        // as for device::choose_device()
+  std::function<void(const std::string&)> say = {};  // first the expected duration, then a line after each training
   std::function<bool()> stop = {};
 };
 
 struct ScheduleAccuracy {
   std::string model;             // "resnet34-slim", "resnet34-slim-no-norm"
   std::string schedule;          // "32 x 1", "16 x 2", "16 x 1"
-  std::vector<double> accuracy;  // on the test split, one a seed
+  std::vector<double> accuracy;  // on the test split, one per seed
 };
 
-// The images to train on: a folder with a test split, as `stoker train` takes it, of which most (spread evenly) are
-// kept in each split. ConfigError without a test split, for more than ten classes, and for fewer than a batch of 32;
-// DataError as data::open_image_folder().
+// The images to train on: a folder with a test split, as for `stoker train`. Keeps at most `most` images of each split,
+// spread evenly. ConfigError without a test split, for more than ten classes and for fewer than 32 images; DataError as
+// data::open_image_folder().
 [[nodiscard]] data::ImageFolder accuracy_images(const std::filesystem::path& folder, std::int64_t most);
 
-// What was trained to its end, also where stop ended the rest.
+// The finished trainings; fewer than all if stop ended the rest.
 [[nodiscard]] std::vector<ScheduleAccuracy> accumulation_accuracy(const data::ImageFolder& images,
                                                                   const AccuracyOptions& options);
 

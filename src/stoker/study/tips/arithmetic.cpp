@@ -30,7 +30,7 @@ Tip autocast(std::string id, std::string title, std::string with, at::ScalarType
           }};
 }
 
-// A switch of the whole process, put back after every step.
+// A process-wide switch, restored after every step.
 Way under_policy(const TipCase& tip_case, const precision::ArithmeticPolicy& policy) {
   return engine_way(tip_case,
                     {.before = [policy] { precision::apply(policy); }, .after = [] { precision::apply({}); }});
@@ -77,7 +77,7 @@ Tip tf32() {
 
 Tip cudnn_benchmark() {
   return {.id = "cudnn-benchmark",
-          .title = "cuDNN's search for algorithms",
+          .title = "cuDNN benchmark mode (search for the fastest algorithm)",
           .without = "off",
           .with = "on",
           .need = Need::kGpu,
@@ -88,7 +88,7 @@ Tip cudnn_benchmark() {
 Tip fused_attention() {
   return {.id = "fused-attention",
           .title = "scaled_dot_product_attention",
-          .without = "written out",
+          .without = "separate operators",
           .with = "fused",
           .models = models_with(&BenchModelInfo::attention),
           .make = [](const TipCase& tip_case, bool on) {

@@ -28,9 +28,9 @@
 namespace stoker::study {
 namespace {
 
-constexpr std::uint32_t kKey = 0xBE7C;  // of the made-up data
+constexpr std::uint32_t kKey = 0xBE7C;  // for the synthetic data
 
-// Uniform whole numbers below `below`, a function of shape and stream alone.
+// Uniform integers below `below`, a function of shape and stream only.
 template <typename T>
 at::Tensor drawn(at::IntArrayRef shape, std::uint32_t below, std::uint32_t stream, at::ScalarType dtype) {
   at::Tensor result = at::empty(shape, dtype);
@@ -114,7 +114,7 @@ BenchModel gpt(const BenchOptions& options) {
   return bench;
 }
 
-// Rows of 16 to 64 tokens, the rest padded; of every seventh token the model says what it is.
+// Rows of 16 to 64 tokens, the rest padded; the model predicts every seventh token.
 BenchModel bert(const BenchOptions& options) {
   constexpr std::int64_t kVocabulary = 1000, kTokens = 64, kEvery = 7, kPassedOver = -100;
   models::EncoderOptions network{.vocabulary = kVocabulary, .context = kTokens};
@@ -174,7 +174,7 @@ const Entry& entry(const std::string& name) {
   if (found == entries().end()) {
     std::vector<std::string> names;
     std::ranges::transform(bench_models(), std::back_inserter(names), &BenchModelInfo::name);
-    fail<ConfigError>("study.bench_model", "there is no model \"{}\"; did you mean \"{}\"? known: {}", printable(name),
+    fail<ConfigError>("study.bench_model", "unknown model \"{}\"; did you mean \"{}\"? known: {}", printable(name),
                       nearest(name, names), fmt::join(names, ", "));
   }
   return *found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models that this room's tables train, each with a made-up batch of the dtypes and ranges of real data, its loss
-// and the optimizer that it is usually trained with. Used by tips. One thread at a time.
+// The models of this room's tables, each with a synthetic batch (dtypes and ranges as in real data), its loss and its
+// usual optimizer. Used by tips. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace stoker::study {
 
-// The engine's way by default; what differs is there to be measured.
+// The defaults are the engine's; other values are for comparison.
 struct BenchOptions {
   c10::Device device = c10::kCPU;
-  at::ScalarType dtype = at::kFloat;  // of the weights: kFloat, or kDouble for tests
-  std::int64_t batch = 0;             // samples; 0: those of BenchModelInfo
+  at::ScalarType dtype = at::kFloat;  // dtype of the weights: kFloat, or kDouble for tests
+  std::int64_t batch = 0;             // samples; 0: as in BenchModelInfo
   bool channels_last = true;
-  bool conv_bias = false;  // in front of a batch norm
+  bool conv_bias = false;  // of convolutions before a batch norm
   ops::AttentionKind attention = ops::AttentionKind::kFused;
   std::uint64_t seed = 0;  // of the weights
 };
@@ -35,17 +35,16 @@ struct BenchModel {
 
 struct BenchModelInfo {
   std::string name;
-  std::string text;        // what it is and how large, for people
+  std::string text;        // kind and size, for people
   std::int64_t batch = 0;  // samples
   bool convolutions = false, batch_norm = false, attention = false;
-  bool listed = true;  // false: for the rows of accumulation alone
+  bool listed = true;  // false: only for the rows about accumulation
 };
 
-// In the order in which tables show them; sized so that a step takes 0.2 ms (the first) to 350 ms (resnet50) on two
-// cores.
+// In the order of the table. A step takes 0.2 ms (the first) to 350 ms (resnet50) on two cores.
 [[nodiscard]] const std::vector<BenchModelInfo>& bench_models();
 
-// The one of that name; ConfigError with the nearest for an unknown one.
+// The model of that name; ConfigError with the nearest name if unknown.
 [[nodiscard]] const BenchModelInfo& bench_model(const std::string& name);
 
 // Equal names and options give equal weights and data. ConfigError as bench_model().

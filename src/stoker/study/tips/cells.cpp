@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cells the tips table has, and the word that a measured one gets.
+// Selects the cells of the tips table, and the word for each result.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +17,7 @@ constexpr double kFewerBytes = 0.02;
 
 std::string why_not(const Tip& tip, c10::Device on, bool cpu_time) {
   if (cpu_time && tip.own_threads) {
-    return "needs the time on the wall";
+    return "needs wall time";
   }
   switch (tip.need) {
     case Need::kNothing: return "";
@@ -35,7 +35,7 @@ std::string why_not(const Tip& tip, c10::Device on, bool cpu_time) {
 void check_names(const std::vector<std::string>& chosen, const std::vector<std::string>& known, const char* what) {
   for (const std::string& name : chosen) {
     if (std::ranges::find(known, name) == known.end()) {
-      fail<ConfigError>("study.tips", "there is no {} \"{}\"; did you mean \"{}\"? known: {}", what, printable(name),
+      fail<ConfigError>("study.tips", "unknown {} \"{}\"; did you mean \"{}\"? known: {}", what, printable(name),
                         nearest(name, known), fmt::join(known, ", "));
     }
   }
@@ -45,16 +45,16 @@ bool takes(const std::vector<std::string>& chosen, const std::string& name) {
   return chosen.empty() || std::ranges::find(chosen, name) != chosen.end();
 }
 
-// Tips and models that were chosen and do not meet.
+// Reports selected tips that apply to none of the selected models.
 [[noreturn]] void refuse_strangers(const std::vector<Tip>& tips, const TipsOptions& options) {
   std::vector<std::string> concerned;
   for (const Tip& tip : tips) {
     if (takes(options.tips, tip.id)) {
-      concerned.push_back(fmt::format("{} is about {}", tip.id, fmt::join(tip.models, ", ")));
+      concerned.push_back(fmt::format("{} applies to {}", tip.id, fmt::join(tip.models, ", ")));
     }
   }
-  fail<ConfigError>("study.tips", "there is nothing to measure on {}: {}", fmt::join(options.models, ", "),
-                    fmt::join(concerned, "; "));
+  fail<ConfigError>("study.tips", "no selected tip applies to {}: {}; choose other --models or --tips",
+                    fmt::join(options.models, ", "), fmt::join(concerned, "; "));
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ std::vector<TipCell> chosen_cells(const std::vector<Tip>& tips, const TipsOption
     }
     met = met || cells.size() > before;
     if (cells.size() == before && !options.tips.empty()) {
-      cells.push_back({.tip = &tip, .model = "", .note = fmt::format("it is about {}", fmt::join(tip.models, ", "))});
+      cells.push_back({.tip = &tip, .model = "", .note = fmt::format("applies to {}", fmt::join(tip.models, ", "))});
     }
   }
   if (!met) {

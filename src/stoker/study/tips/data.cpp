@@ -15,11 +15,11 @@
 namespace stoker::study {
 namespace {
 
-constexpr std::int64_t kNumbersAStep = 1 << 20;  // 4 MiB, as a mask or a noise of a batch of images has
-constexpr int kImages = 64, kPixels = 96;        // different ones, and their width
+constexpr std::int64_t kNumbersAStep = 1 << 20;  // 4 MiB, the size of a mask or of noise for a batch of images
+constexpr int kImages = 64, kPixels = 96;        // number of different images, and their width
 constexpr std::int64_t kBatch = 32, kBatches = 12;
 
-// PNG files in memory: waves and a little noise, which take as long to decode as photographs of that size.
+// PNG files in memory: waves and a little noise. Decoding takes as long as for photographs of that size.
 class MadeUpImages final : public data::ByteSource {
  public:
   explicit MadeUpImages(std::int64_t size) : size_(size) {
@@ -39,7 +39,7 @@ class MadeUpImages final : public data::ByteSource {
     bytes = files_[static_cast<std::size_t>(index) % files_.size()];
   }
   [[nodiscard]] std::string_view key(std::int64_t) const override { return "made-up.png"; }
-  [[nodiscard]] std::string name(std::int64_t index) const override { return "made-up " + std::to_string(index); }
+  [[nodiscard]] std::string name(std::int64_t index) const override { return "synthetic " + std::to_string(index); }
 
  private:
   std::int64_t size_;
@@ -51,8 +51,8 @@ struct LoadHabits {
   bool shuffle = true;
 };
 
-// An epoch from files to weights. The loader is made anew in each call: its threads must not work ahead while it is the
-// other way's turn.
+// An epoch from files to weights. Each call creates a new loader, so that its threads do not work during the other
+// way's turn.
 Way loading_way(const TipCase& tip_case, const LoadHabits& habits) {
   const int threads = habits.threads;
   data::ImageLoaderOptions options;
@@ -67,7 +67,7 @@ Way loading_way(const TipCase& tip_case, const LoadHabits& habits) {
   Way way;
   way.side.call = [options, step = engine.step, threads, cores = tip_case.cores] {
     const precision::ProcessSwitches switches;
-    at::set_num_threads(std::max(1, cores - threads));  // as the engine shares out cores
+    at::set_num_threads(std::max(1, cores - threads));  // the engine divides cores this way
     data::ImageLoader loader(options);
     while (std::optional<core::Batch> batch = loader.next()) {
       step(std::move(*batch));
@@ -78,8 +78,7 @@ Way loading_way(const TipCase& tip_case, const LoadHabits& habits) {
   return way;
 }
 
-// An epoch of batches that a loader has ready in memory: the same one again and again, so that copies are all that is
-// left of loading.
+// An epoch of batches that are ready in memory: the same batch again and again, so that loading is only copying.
 class ReadyBatches final : public core::BatchSource {
  public:
   explicit ReadyBatches(const core::Batch& batch) : batch_(batch) {}
@@ -94,10 +93,10 @@ class ReadyBatches final : public core::BatchSource {
 
 struct CopyHabits {
   bool pinned = true;
-  bool ahead = true;  // on a stream and a thread of their own, while the step before computes
+  bool ahead = true;  // on a separate stream and thread, during the previous step
 };
 
-// The model's batch on the CPU. Without a GPU no memory is page-locked.
+// The batch of the model on the CPU. Without a GPU no memory is page-locked.
 core::Batch ready_batch(const TipCase& tip_case, bool pinned) {
   const core::Batch made = make_bench_model(tip_case.model, {.dtype = tip_case.dtype, .batch = tip_case.batch}).batch;
   core::Batch ready(made.position(), made.indices());
@@ -142,7 +141,7 @@ Tip about_copies(std::string id, std::string title, std::string without, std::st
 
 Tip created_on_device() {
   return {.id = "created-on-device",
-          .title = "a step's 4 MiB created on the device",
+          .title = "4 MiB per step created on the device",
           .without = "on the CPU, then copied",
           .with = "on the device",
           .need = Need::kGpu,
@@ -157,19 +156,20 @@ Tip created_on_device() {
 }
 
 Tip loader_threads(int threads) {
-  return {.id = threads == 1 ? "loader-1-thread" : "loader-" + std::to_string(threads) + "-threads",
-          .title = threads == 1 ? "1 loader thread" : std::to_string(threads) + " loader threads",
-          .without = "0 load, all compute",
-          .with = fmt::format("{} load{}, the rest compute (1 at least)", threads, threads == 1 ? "s" : ""),
-          .models = {"cnn"},
-          .make = [threads](const TipCase& tip_case,
-                            bool on) { return loading_way(tip_case, {.threads = on ? threads : 0}); },
-          .own_threads = true};
+  return {
+      .id = threads == 1 ? "loader-1-thread" : "loader-" + std::to_string(threads) + "-threads",
+      .title = threads == 1 ? "1 loader thread" : std::to_string(threads) + " loader threads",
+      .without = "0 threads load, all compute",
+      .with = fmt::format("{} thread{}, the rest compute (at least 1)", threads, threads == 1 ? " loads" : "s load"),
+      .models = {"cnn"},
+      .make = [threads](const TipCase& tip_case,
+                        bool on) { return loading_way(tip_case, {.threads = on ? threads : 0}); },
+      .own_threads = true};
 }
 
 Tip shuffled_order() {
   return {.id = "shuffled-order",
-          .title = "samples in a shuffled order, computed index by index",
+          .title = "shuffled samples, order computed per index",
           .without = "in order",
           .with = "shuffled",
           .models = {"cnn"},
@@ -181,7 +181,7 @@ Tip pinned_memory() {
 }
 
 Tip async_copies() {
-  return about_copies("async-copies", "copies beside the computation", "before each step", "during the step before",
+  return about_copies("async-copies", "copies during the computation", "before each step", "during the previous step",
                       {.ahead = false});
 }
 

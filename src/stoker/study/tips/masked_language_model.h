@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language model that says the tokens that were taken out of a row, as BERT is trained: what the tables of this room
-// measure besides the models of tasks/. One thread at a time.
+// A language model that predicts masked tokens, as BERT is trained. Measured by the tables of this room besides the
+// models of tasks/. One thread at a time.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace stoker::study {
 class MaskedLanguageModel final : public tasks::TextModel {
  public:
   explicit MaskedLanguageModel(std::unique_ptr<models::Network> network) : TextModel(std::move(network), {}) {}
-  // "ids" int64 [B, T] and "seen" bool [B, T], false where a row is padded. Of "target", -100 does not count.
+  // "ids" int64 [B, T] and "seen" bool [B, T], false for padding. "target" values of -100 are ignored.
   [[nodiscard]] core::TensorList inputs(const core::Batch& batch) const override {
     return {batch["ids"], batch["seen"]};
   }

@@ -94,7 +94,7 @@ class OptimizerByParameter final : public optim::Optimizer {
 std::unique_ptr<optim::Optimizer> make_optimizer_by_parameter(const optim::OptimizerOptions& options,
                                                               const std::vector<core::Parameter>& parameters) {
   if (options.name != "sgd" && options.name != "adamw") {
-    fail<ConfigError>("study.optimizer_by_parameter", "sgd and adamw are written out, not \"{}\"", options.name);
+    fail<ConfigError>("study.optimizer_by_parameter", "unknown optimizer \"{}\"; use sgd or adamw", options.name);
   }
   return std::make_unique<OptimizerByParameter>(options, parameters);
 }

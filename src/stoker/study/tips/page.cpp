@@ -14,7 +14,7 @@
 namespace stoker::study {
 namespace {
 
-// The page in a sentence or two.
+// A summary in one or two sentences.
 std::string verdict(const TipsTable& table) {
   const auto with = [&](Word word) {
     std::vector<std::string> cells;
@@ -28,9 +28,10 @@ std::string verdict(const TipsTable& table) {
   const std::size_t helps = with(Word::kHelps).size(), memory = with(Word::kHelpsMemory).size();
   const std::vector<std::string> hurts = with(Word::kHurts);
   std::string text =
-      fmt::format("{} of {} comparisons gain time, {} more memory alone. ", helps,
+      fmt::format("{} of {} comparisons save time, {} more save only memory. ", helps,
                   std::ranges::count_if(table.cells, [](const TipCell& cell) { return cell.note.empty(); }), memory);
-  return text + (hurts.empty() ? "Nothing loses time here." : fmt::format("Slower here: {}.", fmt::join(hurts, ", ")));
+  return text + (hurts.empty() ? "No tip costs time on this machine."
+                               : fmt::format("Slower on this machine: {}.", fmt::join(hurts, ", ")));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network that says of every pixel what it belongs to, with cross-entropy: what the tables of this room measure
-// besides the models of tasks/. One thread at a time.
+// A network that classifies every pixel, with cross-entropy. Measured by the tables of this room besides the models of
+// tasks/. One thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,11 +20,11 @@ class PixelClassifier final : public tasks::NetworkTrainable {
 
   // "image" uint8 [B, H, W, C] to float32 [B, C, H, W] in -1 ... 1.
   [[nodiscard]] core::TensorList inputs(const core::Batch& batch) const override;
-  // "cross_entropy" on "target" int64 [B, H, W], by the number of pixels.
+  // "cross_entropy" on "target" int64 [B, H, W], normalised by the number of pixels.
   [[nodiscard]] std::vector<std::string> loss_names() const override { return {"cross_entropy"}; }
   [[nodiscard]] core::Normalisers normalisers(const core::Batch& batch) const override;
   [[nodiscard]] core::LossTerms loss(const core::TensorList& outputs, const core::Batch& batch) const override;
-  // accuracy: the share of pixels that are right.
+  // accuracy: the share of correct pixels.
   [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList& outputs,
                                                         const core::Batch& batch) const override;
   [[nodiscard]] std::vector<core::MetricValue> metrics(const std::vector<core::NamedTensor>& totals) const override;

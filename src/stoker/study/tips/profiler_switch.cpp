@@ -20,7 +20,7 @@ const std::set<ActivityType> kActivities{ActivityType::CPU};
 ProfilerSwitch::~ProfilerSwitch() {
   try {
     stop();
-  } catch (const std::exception&) {  // of records that nobody reads
+  } catch (const std::exception&) {  // the records are not used
   }
 }
 
@@ -28,7 +28,7 @@ void ProfilerSwitch::start() {
   if (runs_) {
     return;
   }
-  ::setenv("KINETO_LOG_LEVEL", "5", /*overwrite=*/0);  // it would complain of every machine without a GPU
+  ::setenv("KINETO_LOG_LEVEL", "5", /*overwrite=*/0);  // otherwise it warns on every machine without a GPU
   const torch::profiler::impl::ProfilerConfig config(torch::profiler::impl::ProfilerState::KINETO);
   torch::autograd::profiler::prepareProfiler(config, kActivities);
   torch::autograd::profiler::enableProfiler(

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's profiler and its anomaly mode, switched on and off: what the tips table measures the cost of. Process-wide;
+// Switches torch's profiler and anomaly mode on and off, so that the tips table can measure their cost. Process-wide;
 // one thread at a time.
 #pragma once
 
 namespace stoker::study {
 
-// torch.profiler's recording of operators on the CPU, with its defaults. One at a time, on one thread; stopped at the
-// latest when this goes, so that a step that throws does not leave it to what is measured next.
+// Records operators on the CPU as torch.profiler does by default. One at a time, on one thread. The destructor stops
+// it, so that a step that throws does not affect the next measurement.
 class ProfilerSwitch {
  public:
   ProfilerSwitch() = default;
@@ -14,8 +14,8 @@ class ProfilerSwitch {
   ProfilerSwitch(const ProfilerSwitch&) = delete;
   ProfilerSwitch& operator=(const ProfilerSwitch&) = delete;
 
-  void start();  // nothing if it runs
-  // What was recorded is brought together as for a report, and dropped. Nothing if it does not run.
+  void start();  // no effect if it is running
+  // Collects the records as for a report and drops them. No effect if it is not running.
   void stop();
 
  private:

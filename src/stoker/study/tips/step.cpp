@@ -13,7 +13,7 @@ Way with_anomaly_mode(const TipCase& tip_case) {
   return engine_way(tip_case, {.before = [] { set_anomaly_mode(true); }, .after = [] { set_anomaly_mode(false); }});
 }
 
-// On for a block of steps: starting and stopping it, and the records of all steps, are part of what it costs.
+// On for a block of steps. Its cost includes starting, stopping and the records of all steps.
 Way with_profiler(const TipCase& tip_case) {
   StepHabits habits;
   const auto profiler = std::make_shared<ProfilerSwitch>();
@@ -36,7 +36,7 @@ Tip accumulation(std::string id, std::string title, std::string with, const Step
 
 Tip gradients_to_none() {
   return {.id = "grads-to-none",
-          .title = "gradients dropped, not zeroed",
+          .title = "gradients set to none, not zeroed",
           .without = "zero_()",
           .with = "none",
           .models = listed_models(),
@@ -47,7 +47,7 @@ Tip fused_optimizer() {
   return {
       .id = "fused-optimizer",
       .title = "fused optimizer",
-      .without = "a parameter at a time",
+      .without = "one parameter at a time",
       .with = "fused kernels",
       .models = listed_models(),
       .make = [](const TipCase& tip_case, bool on) { return engine_way(tip_case, {.optimizer_by_parameter = !on}); }};
@@ -81,7 +81,7 @@ Tip profiler_off() {
       .with = "off",
       .models = listed_models(),
       .make = [](const TipCase& tip_case, bool on) { return on ? engine_way(tip_case, {}) : with_profiler(tip_case); },
-      .counts_bytes = false};  // they are counted through the profiler's own door
+      .counts_bytes = false};  // bytes are counted through the profiler itself
 }
 
 Tip accumulation_16x2() {
@@ -95,7 +95,7 @@ Tip accumulation_16x1() {
 
 Tip larger_batch() {
   return {.id = "larger-batch",
-          .title = "batch and learning rate times 4",
+          .title = "batch and learning rate 4 times as large",
           .without = "4 steps",
           .with = "1 step of 4 batches",
           .models = listed_models(),

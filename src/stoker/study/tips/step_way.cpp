@@ -35,7 +35,7 @@ std::vector<core::NamedTensor> parameters_of(const core::Trainable& model) {
   return all;
 }
 
-// The batch once an epoch.
+// The batch, once per epoch.
 class OneBatch final : public core::BatchSource {
  public:
   explicit OneBatch(const core::Batch& batch) : batch_(batch) {}
@@ -58,7 +58,7 @@ struct Afterwards {
   }
 };
 
-// All that an engine's step works on, in the order in which it goes.
+// Everything that a step of the engine uses, in order.
 struct Engine {
   Engine(const TipCase& tip_case, const StepHabits& chosen)
       : habits(chosen),
@@ -70,7 +70,7 @@ struct Engine {
                       : optim::make_optimizer(bench.optimizer, bench.model->parameters())),
         step({*bench.model, *optimizer, scaler, ranks}, chosen.step) {}
 
-  // One step over each part of the batch.
+  // One step for each part of the batch.
   void call() {
     const std::int64_t size = bench.batch.size(), parts = habits.steps;
     for (std::int64_t part = 0; part < parts; ++part) {
@@ -163,7 +163,7 @@ Way evaluation_way(const TipCase& tip_case, bool record_graph) {
   if (record_graph) {
     way.side.call = [bench, totals] {
       const core::TensorList outputs = bench->model->forward(bench->model->inputs(bench->batch));
-      *totals = bench->model->evaluate(outputs, bench->batch);  // the graph goes with the outputs
+      *totals = bench->model->evaluate(outputs, bench->batch);  // the graph is freed with the outputs
       for (core::NamedTensor& total : *totals) {
         total.tensor = total.tensor.detach().cpu();
       }

@@ -26,27 +26,27 @@
 namespace stoker::study {
 namespace {
 
-constexpr double kMostOver = 1.5;  // of the seconds asked for
-constexpr double kFar = 10;        // a side that takes so many times as long needs few pairs
+constexpr double kMostOver = 1.5;  // times the requested seconds
+constexpr double kFar = 10;        // ratio of times above which few pairs are enough
 
 struct Measuring {
-  PairingOptions pairing;  // seconds: of the cell as a whole
+  PairingOptions pairing;  // seconds: for the whole cell
   std::function<Paired(const Side&, const Side&, const PairingOptions&)> timer;
   std::function<double()> clock;
-  bool may_wait = true;  // a cell that takes longer than its share waits until the others are measured
+  bool may_wait = true;  // a cell that takes longer than its share is measured after the others
 };
 
-// A way that has been called, and what that told.
+// A way after its first calls, with their measurements.
 struct Weighed {
   Way way;
-  std::int64_t peak = -1;   // bytes of its tensors within the last call
+  std::int64_t peak = -1;   // bytes of its tensors during the last call
   double call_seconds = 0;  // of the last call
-  bool waits = false;       // it takes longer than its share, and was called once
+  bool waits = false;       // it takes longer than its share; only called once so far
 };
 
 constexpr int kFewestCalls = 2 + kFarPairs;
 
-// Two calls and a third whose bytes count; just one before it where so many do not fit into the cell's share.
+// Two calls, then a third whose bytes count; only one call before it if three do not fit into the cell's share of time.
 Weighed weigh(const Tip& tip, const TipCase& tip_case, bool with, const Measuring& measuring) {
   std::optional<device::TensorBytes> bytes;
   if (tip.counts_bytes) {
@@ -61,7 +61,7 @@ Weighed weigh(const Tip& tip, const TipCase& tip_case, bool with, const Measurin
     }
     weighed.call_seconds = measuring.clock() - start;
   };
-  call();  // moments and buffers exist after it
+  call();  // creates moments and buffers
   const bool takes_long = kFewestCalls * weighed.call_seconds > measuring.pairing.seconds;
   weighed.waits = takes_long && measuring.may_wait;
   if (weighed.waits) {
@@ -78,7 +78,7 @@ Weighed weigh(const Tip& tip, const TipCase& tip_case, bool with, const Measurin
   return weighed;
 }
 
-// 0, or the seconds of the call for which the cell waits.
+// 0, or the seconds of a call if the cell waits.
 double measure(TipCell& cell, const TipCase& tip_case, const Measuring& measuring) {
   const double began = measuring.clock();
   const Weighed without = weigh(*cell.tip, tip_case, false, measuring);
@@ -94,11 +94,11 @@ double measure(TipCell& cell, const TipCase& tip_case, const Measuring& measurin
   pairing.call_seconds = std::max(without.call_seconds, with.call_seconds);
   const Paired paired = measuring.timer(without.way.side, with.way.side, pairing);
   if (paired.ratio.pairs < pairing.least_pairs && !is_far(paired.ratio, pairing.far)) {
-    cell.note = "stopped before there were enough pairs";
+    cell.note = "stopped before enough pairs were measured";
     return 0;
   }
   if (std::isnan(paired.ratio.median)) {
-    cell.note = "the clock saw no time pass";
+    cell.note = "too short for the clock";
     return 0;
   }
   cell.bytes_without = without.peak;
@@ -110,7 +110,7 @@ double measure(TipCell& cell, const TipCase& tip_case, const Measuring& measurin
   return 0;
 }
 
-// The same, where what goes wrong is a note.
+// The same; errors become a note.
 double fill(TipCell& cell, const TipCase& tip_case, const Measuring& measuring) {
   double waits_for = 0;
   try {
@@ -146,7 +146,7 @@ TipsTable head(const TipsOptions& options, c10::Device on) {
 
 bool is_wanted(const TipCell& cell) { return cell.note.empty(); }
 
-// Measures the cells of a table one after the other, each with an equal share of the seconds that are left.
+// Measures the cells of a table one by one, each with an equal share of the remaining seconds.
 class Measurer {
  public:
   Measurer(const TipsOptions& options, TipsTable& table, c10::Device on, Measuring measuring)
@@ -158,10 +158,10 @@ class Measurer {
     }
   }
 
-  // Those that take longer than their share come last, the slowest at the end: what they take is nobody else's.
+  // Cells that take longer than their share come last, the slowest at the end, so that they take no time from others.
   void all() {
     std::size_t left = cells_.size();
-    std::vector<std::pair<double, TipCell*>> waiting;  // with the seconds of a call
+    std::vector<std::pair<double, TipCell*>> waiting;  // with seconds per call
     for (TipCell* cell : cells_) {
       if (const double seconds = one(*cell, left); seconds > 0) {
         waiting.emplace_back(seconds, cell);
@@ -182,11 +182,11 @@ class Measurer {
   double one(TipCell& cell, std::size_t left) {
     if (options_.stop && options_.stop()) {
       table_.stopped = true;
-      cell.note = "stopped before it";
+      cell.note = "the table was stopped earlier";
       return 0;
     }
     if (seconds_taken() > kMostOver * options_.seconds) {
-      cell.note = "no time was left for it; give more with --seconds";
+      cell.note = "no time left; set a larger --seconds";
       return 0;
     }
     const double seconds_left = std::max(0.0, options_.seconds - seconds_taken());
@@ -211,7 +211,7 @@ class Measurer {
 TipsTable measure_tips(const std::vector<Tip>& tips, const TipsOptions& options) {
   const c10::Device on = device::choose_device(device_asked(options)).device;
   if (options.cpu_time && (!on.is_cpu() || options.intra_op > 1)) {
-    fail<ConfigError>("study.tips", "CPU time is that of one thread of a CPU; leave out the device and the threads");
+    fail<ConfigError>("study.tips", "--cpu-time measures one thread of a CPU; leave out --device and --intra-op");
   }
   TipsTable table = head(options, on);
   table.cells = chosen_cells(tips, options, on);

@@ -8,7 +8,7 @@
 namespace stoker::study {
 namespace {
 
-// Three figures that matter: 0.297, 28.1, 1024.
+// Three significant digits: 0.297, 28.1, 1024.
 std::string figure(double value) {
   if (std::isnan(value)) {
     return "-";
@@ -32,19 +32,19 @@ std::string head_text(const TipsTable& table) {
                                  : fmt::format("{:.1f} GB", static_cast<double>(table.memory_bytes) * 1e-9);
   text += fmt::format("{}; {} of {} cores of {}, {}, {}\n", table.device, table.cores_used, table.cores, table.cpu,
                       memory, table.kernel);
-  const char* why = table.intra_op == table.cores_used ? ", all that the process may use" : "";
+  const char* why = table.intra_op == table.cores_used ? ", one per core that the process may use" : "";
   text += fmt::format("intra-op threads: {}{}; load {} before, {} after; {:.0f} s{}\n", table.intra_op, why,
                       load_text(table.load_before), load_text(table.load_after), table.seconds_taken,
                       table.quick ? fmt::format(" (quick: {} pairs)", kQuickPairs) : "");
   text += table.device == "cpu"
               ? ""
-              : "Products of fp32 are TF32's, as the engine has them there, but where a row says float32.\n";
-  text += table.cpu_time ? "CPU time of one thread, not the time on the wall.\n" : "";
+              : "Matrix products of fp32 use TF32, the engine's default, except where a row says float32.\n";
+  text += table.cpu_time ? "CPU time of one thread, not wall time.\n" : "";
   text +=
-      "Times are medians of a call, taken in turns; ratio: without / with, above 1 the tip helps, with its\n"
-      "95 % interval and the number of pairs (3 where one way takes 10 times as long: the range of these);\n"
-      "MB: held by tensors at the peak of a call.\n";
-  text += table.stopped ? "Stopped before its end: this is what was measured by then.\n" : "";
+      "ms: median time per call, measured in turns. ratio: without / with; above 1 the tip helps. interval:\n"
+      "95 %, of n pairs (or the range of 3 pairs if one way takes 10 times as long). MB: peak of tensor memory\n"
+      "during a call.\n";
+  text += table.stopped ? "Stopped early: only the results so far are shown.\n" : "";
   return text + fmt::format("\n  {:<21} {:>7} {:>7}   {:>5} {:<12} {:>3}  {:>6} {:>6}\n", "", "ms", "with", "ratio",
                             "interval", "n", "MB", "with");
 }
@@ -72,7 +72,7 @@ std::string precision_line(std::string_view name, std::string_view fp32, std::st
   return fmt::format("{:<23} {:>19} {:>19} {:>19}\n", name, fp32, bf16, fp16);
 }
 
-// The rows of autocast once more, as tutorials show them: a model a line, a precision a column.
+// The rows of autocast again, as tutorials show them: one line per model, one column per precision.
 std::string precision_text(const TipsTable& table) {
   std::string text;
   for (const char* model : {"mlp", "unet", "bert"}) {
@@ -103,7 +103,7 @@ std::string accuracy_text(const std::vector<ScheduleAccuracy>& accuracies) {
     }
     text += fmt::format("  {:<22} {:<8}{}\n", each.model, each.schedule, values);
   }
-  return text.empty() ? "" : "\naccuracy by schedule, one figure a seed\n" + text;
+  return text.empty() ? "" : "\naccuracy by schedule, one value per seed\n" + text;
 }
 
 std::string tips_text(const TipsTable& table) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tip: a habit that tutorials recommend, as two ways to do the same work, without it and with it. known_tips() lists
-// them; the tips table measures them. One thread at a time.
+// A tip: a recommendation of tutorials, as two ways to do the same work, without and with it. known_tips() lists them;
+// the tips table measures them. One thread at a time.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -19,24 +19,24 @@
 
 namespace stoker::study {
 
-// What a cell of the table is measured on.
+// The conditions of a cell of the table.
 struct TipCase {
   std::string model;
   c10::Device device = c10::kCPU;
-  int cores = 1;  // that the ways may keep busy
-  // For tests, where both ways must come to the same numbers: kDouble, fewer samples, an optimizer whose steps are
-  // proportional to the gradients, and a look at what the steps work on.
+  int cores = 1;  // cores that the ways may use
+  // For tests, where both ways must give the same numbers: kDouble, fewer samples, an optimizer whose steps are
+  // proportional to the gradients, and access to the batches.
   c10::ScalarType dtype = c10::ScalarType::Float;
   std::int64_t batch = 0;
   bool plain_sgd = false;
-  std::function<void(const core::Batch&)> watch = {};  // told of each batch before the engine's step takes it
+  std::function<void(const core::Batch&)> watch = {};  // called with each batch before the step of the engine
 };
 
-// One way to do the work: a call is a whole training step, or several that do the other way's one, an evaluation, or an
-// epoch; over as many samples as the other way's.
+// One way to do the work. A call is a training step (or several that replace one of the other way), an evaluation or an
+// epoch, over the same number of samples as in the other way.
 struct Way {
   Side side;
-  // What the calls have come to: parameters, or an evaluation's totals. For tests.
+  // The result of the calls: parameters, or totals of an evaluation. For tests.
   std::function<std::vector<core::NamedTensor>()> outcome;
 };
 
@@ -48,13 +48,13 @@ enum class Need {
 
 struct Tip {
   std::string id;             // "grads-to-none"
-  std::string title;          // a sentence's worth, for people
+  std::string title;          // one phrase, for people
   std::string without, with;  // the two ways in a few words
   Need need = Need::kNothing;
-  std::vector<std::string> models;  // that it concerns
+  std::vector<std::string> models;  // models that it applies to
   std::function<Way(const TipCase&, bool with)> make;
-  bool own_threads = false;  // works beside the calling thread, whose CPU time says nothing then
-  bool counts_bytes = true;  // false: the peak of bytes says nothing here, or cannot be had
+  bool own_threads = false;  // uses other threads, so the CPU time of the calling thread means nothing
+  bool counts_bytes = true;  // false: the peak of bytes is meaningless or unavailable
 };
 
 // In the order of the table.

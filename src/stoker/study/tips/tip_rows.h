@@ -9,7 +9,7 @@
 
 namespace stoker::study {
 
-// How a step is taken: tips_step.cpp.
+// How a step works: step.cpp.
 [[nodiscard]] Tip gradients_to_none();
 [[nodiscard]] Tip fused_optimizer();
 [[nodiscard]] Tip evaluation_without_gradients();
@@ -19,7 +19,7 @@ namespace stoker::study {
 [[nodiscard]] Tip accumulation_16x1();
 [[nodiscard]] Tip larger_batch();
 
-// What the model computes, and in which numbers: tips_arithmetic.cpp.
+// What the model computes, and in which dtype: arithmetic.cpp.
 [[nodiscard]] Tip no_conv_bias();
 [[nodiscard]] Tip channels_last();
 [[nodiscard]] Tip autocast_bf16();
@@ -28,14 +28,14 @@ namespace stoker::study {
 [[nodiscard]] Tip cudnn_benchmark();
 [[nodiscard]] Tip fused_attention();
 
-// How data comes to the model: tips_data.cpp.
+// How data gets to the model: data.cpp.
 [[nodiscard]] Tip created_on_device();
 [[nodiscard]] Tip loader_threads(int threads);
 [[nodiscard]] Tip shuffled_order();
 [[nodiscard]] Tip pinned_memory();
 [[nodiscard]] Tip async_copies();
 
-// The models that most rows concern: those of bench_models() that are listed.
+// The models of most rows: all listed ones of bench_models().
 [[nodiscard]] std::vector<std::string> listed_models();
 
 }  // namespace stoker::study

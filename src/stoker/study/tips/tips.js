@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the tips page together from its JSON block: counts, a bar for each cell, mixed precision, the machine; the theme.
+// Builds the tips page from its JSON block: counts, a bar for each cell, mixed precision, the machine; the theme.
 "use strict";
 
 (() => {
@@ -20,7 +20,7 @@
   dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
   $("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 
-  // Three figures that matter.
+  // Three significant digits.
   function figure(value) {
     return value === null || value === undefined ? "–" : value.toFixed(value <= 0 ? 0 : Math.min(3, Math.max(0, 2 - Math.floor(Math.log10(value)))));
   }
@@ -28,12 +28,12 @@
 
   const times = (ratio) => ratio.toFixed(ratio >= 100 ? 0 : ratio >= 10 ? 1 : 2);
 
-  // Percent of the width at which a ratio stands: a quarter at the left end, 1 in the middle, four times at the right.
+  // Position of a ratio in percent of the width: 1/4 at the left end, 1 in the middle, 4 at the right end.
   const place = (ratio) => 50 + 25 * Math.max(-2, Math.min(2, Math.log2(ratio)));
 
   function bar(cell) {
     const at = place(cell.ratio), low = place(cell.low), high = place(cell.high);
-    const made = el("div", {className: "plotted " + kinds[cell.word], title: `${cell.tip.without} / ${cell.tip.with}: ${cell.ratio.toFixed(3)}, 95 % in ${cell.low.toFixed(3)} to ${cell.high.toFixed(3)}, ${cell.pairs} pairs`},
+    const made = el("div", {className: "plotted " + kinds[cell.word], title: `${cell.tip.without} / ${cell.tip.with}: ${cell.ratio.toFixed(3)}, 95 % interval ${cell.low.toFixed(3)} to ${cell.high.toFixed(3)}, ${cell.pairs} pairs`},
       el("i", {style: `left:${Math.min(50, at)}%;width:${Math.abs(at - 50)}%`}), el("u", {}),
       el("s", {style: `left:${low}%;width:${high - low}%`}));
     if (cell.ratio > 4) made.append(el("em", {}, "▸"));
@@ -90,7 +90,7 @@
 
   function accuracy() {
     if (!data.accuracies.length) return;
-    $("accuracy").append(table(["model", "batch x steps", "accuracy, a seed each"], data.accuracies.map((each) =>
+    $("accuracy").append(table(["model", "batch x steps", "accuracy per seed"], data.accuracies.map((each) =>
       [each.model, each.schedule, each.accuracy.map((value) => (100 * value).toFixed(1) + " %").join("  ")])));
     $("accuracy").hidden = false;
   }
@@ -100,10 +100,10 @@
     const rows = {
       "device": data.device, "CPU": `${data.cpu}, ${data.cores_used} of ${data.cores} cores, intra-op threads: ${data.intra_op}`,
       "memory": data.memory_bytes === null ? "unknown" : (data.memory_bytes / 1e9).toFixed(1) + " GB", "kernel": data.kernel,
-      ...(data.device === "cpu" ? {} : {"fp32": "products are TF32's, as the engine has them there, but where a row says float32"}),
+      ...(data.device === "cpu" ? {} : {"fp32": "matrix products use TF32, the engine's default, except where a row says float32"}),
       "versions": `stoker ${data.stoker}, torch ${data.torch}, g++ ${data.compiler}`,
       "load": `${load(data.load_before)} before, ${load(data.load_after)} after`,
-      "took": `${Math.round(data.seconds_taken)} s${data.quick ? ", quick: the fewest pairs" : ""}`, "clock": data.clock};
+      "took": `${Math.round(data.seconds_taken)} s${data.quick ? ", quick: minimum number of pairs" : ""}`, "clock": data.clock};
     $("machine").append(el("dl", {}, ...Object.entries(rows).flatMap(([key, value]) => [el("dt", {}, key), el("dd", {}, value)])));
   }
 
