@@ -24,7 +24,7 @@ ProcessSwitches::ProcessSwitches() : threads_(at::get_num_threads()) {
   deterministic_ = context.deterministicAlgorithms();
   warn_only_ = context.deterministicAlgorithmsWarnOnly();
   fill_ = context.deterministicFillUninitializedMemory();
-  const at::Generator generator = cpu_generator();
+  at::Generator generator = cpu_generator();
   const std::lock_guard lock(generator.mutex());
   generator_ = generator.get_state();
 }
