@@ -28,8 +28,7 @@ void check(const EncoderOptions& options) {
         options.vocabulary, options.context, options.types, options.layers, options.heads, options.width);
   }
   if (options.width % options.heads != 0) {
-    fail<ConfigError>(kWhere, "width {} cannot be shared by {} heads; make it a multiple", options.width,
-                      options.heads);
+    fail<ConfigError>(kWhere, "width {} is not a multiple of {} heads; set a multiple", options.width, options.heads);
   }
   if (options.inner < 0 || options.classes < 0) {
     fail<ConfigError>(kWhere, "inner and classes cannot be negative, got {} and {}", options.inner, options.classes);
@@ -44,7 +43,7 @@ void check_inputs(const core::TensorList& inputs, std::int64_t context) {
     fail<DataError>(kWhere, "tokens must be int64 [N, T], got {}", core::describe(tokens));
   }
   if (tokens.size(1) > context) {
-    fail<DataError>(kWhere, "{} tokens are more than the context of {}", tokens.size(1), context);
+    fail<DataError>(kWhere, "{} tokens exceed the context of {}", tokens.size(1), context);
   }
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     if (inputs[i].defined() && inputs[i].sizes() != tokens.sizes()) {

@@ -24,8 +24,7 @@ void check(const GptOptions& options) {
                       options.vocabulary, options.context, options.layers, options.heads, options.width);
   }
   if (options.width % options.heads != 0) {
-    fail<ConfigError>(kWhere, "width {} cannot be shared by {} heads; make it a multiple", options.width,
-                      options.heads);
+    fail<ConfigError>(kWhere, "width {} is not a multiple of {} heads; set a multiple", options.width, options.heads);
   }
 }
 
@@ -56,7 +55,7 @@ void add_embeddings(NetworkBuilder& builder, const GptOptions& options, Embeddin
   const Dropout dropout = builder.dropout(options.dropout);
   builder.end_segment([table, positions, dropout](const at::Tensor& tokens) {
     if (tokens.size(1) > positions.weight.size(0)) {
-      fail<DataError>(kWhere, "{} tokens are more than the context of {}", tokens.size(1), positions.weight.size(0));
+      fail<DataError>(kWhere, "{} tokens exceed the context of {}", tokens.size(1), positions.weight.size(0));
     }
     return dropout(table(tokens) + positions.weight.slice(0, 0, tokens.size(1)));
   });

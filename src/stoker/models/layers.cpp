@@ -70,8 +70,8 @@ at::Tensor BatchNorm2d::operator()(const at::Tensor& x) const {
   const bool by_batch = mode->training && !mode->frozen;
   if (by_batch && x.numel() > 0 && x.numel() == x.size(1)) {
     fail<DataError>("models.batch_norm",
-                    "one value per channel cannot be normalised in training ({}): use batches of at least 2 samples, "
-                    "leave out the last batch if it holds one, or larger images",
+                    "batch norm cannot train on one value per channel ({}); use batches of at least 2 samples, "
+                    "drop a last batch of 1 sample, or use larger images",
                     core::describe(x));
   }
   return at::batch_norm(x, weight, bias, running_mean, running_var, by_batch, momentum, kEps, /*cudnn_enabled=*/true);

@@ -62,14 +62,15 @@ void NetworkBuilder::module_segment(std::string name, std::shared_ptr<torch::nn:
         continue;
       }
       if (!buffer.value().is_floating_point()) {
-        fail<ConfigError>(kWhere, "buffer \"{}\" of the module is no floating-point tensor; make it in forward instead",
+        fail<ConfigError>(kWhere,
+                          "buffer \"{}\" of the module is not a floating-point tensor; create it in forward instead",
                           path + buffer.key());
       }
       network_->buffers_.push_back({path + buffer.key(), buffer.value()});
     }
   }
   if (!has_parameter) {
-    fail<ConfigError>(kWhere, "the module of segment \"{}\" has no parameter: register its parts with register_module",
+    fail<ConfigError>(kWhere, "the module of segment \"{}\" has no parameters; register its parts with register_module",
                       network_->segments_.back().name);
   }
   const std::shared_ptr<const SegmentMode> mode = network_->segments_.back().mode;
