@@ -59,7 +59,7 @@ std::vector<core::NamedTensor> evaluate(
     }
   }
   if (totals.empty()) {
-    fail<DataError>("train.evaluate", "there is nothing to evaluate on");
+    fail<DataError>("train.evaluate", "there are no samples to evaluate");
   }
   for (core::NamedTensor& total : totals) {
     total.tensor = total.tensor.cpu();

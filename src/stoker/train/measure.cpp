@@ -214,7 +214,7 @@ class ThreadChoice {
 std::string loading_time(const core::LoadTime& load) {
   return fmt::format("a sample loads in {:.3g} ms{}", load.seconds * 1e3,
                      load.worth_readers()
-                         ? fmt::format(", {:.0f} % of them waiting for the disk", 100 * load.asleep / load.seconds)
+                         ? fmt::format(", {:.0f} % of the time waiting for the disk", 100 * load.asleep / load.seconds)
                          : "");
 }
 
@@ -226,7 +226,7 @@ void measure_threads(Plan& plan, bool free_threads, bool free_intra_op, const Fa
   if (ways.size() == 1) {
     if (free_threads) {
       decide(plan, "threads", "0", Origin::kDefault,
-             load.seconds > 0 ? "operators have all cores" : "the samples lie in memory");
+             load.seconds > 0 ? "operators use all cores" : "the samples are in memory");
     }
     return;
   }
@@ -235,30 +235,30 @@ void measure_threads(Plan& plan, bool free_threads, bool free_intra_op, const Fa
   const std::string figures = choice.figures();
   if (free_threads) {
     decide(plan, "threads", std::to_string(best.loading), Origin::kMeasured,
-           load.seconds > 0 ? fmt::format("{}; with training, on intra_op + threads: {}", loading_time(load), figures)
-                            : "the samples lie in memory");
+           load.seconds > 0 ? fmt::format("{}; with training, for intra_op + threads: {}", loading_time(load), figures)
+                            : "the samples are in memory");
   }
   if (free_intra_op) {
     decide(plan, "intra_op", std::to_string(best.intra_op), Origin::kMeasured,
-           fmt::format("a sample takes {}; more threads must gain {:.0f} %, a step under {:.0f} ms has one", figures,
-                       100 * kWorthThreads, kSmallStep * 1e3));
+           fmt::format("a sample takes {}; more threads must be {:.0f} % faster, a step under {:.0f} ms uses one",
+                       figures, 100 * kWorthThreads, kSmallStep * 1e3));
   }
 }
 
 // On a GPU: the step's thread, autograd's and the ones that copy and log sleep most of the time, but are late where
 // loader threads have their cores. So these leave three, unless the GPU would wait for them.
 void give_cores_to_loading(Plan& plan, const Facts& facts, Trials& trials) {
-  decide(plan, "intra_op", "1", Origin::kDefault, "the GPU computes, the cores load");
+  decide(plan, "intra_op", "1", Origin::kDefault, "the GPU computes, the CPU cores load data");
   const core::LoadTime load = trials.load_time_per_sample();
   if (load.seconds <= 0) {
-    decide(plan, "threads", "0", Origin::kDefault, "the samples lie in memory");
+    decide(plan, "threads", "0", Origin::kDefault, "the samples are in memory");
     return;
   }
   const double step = trials.step_seconds_per_sample({{plan.precision, plan.layout, 1}}).front();
   const Sharing few{1, std::max(1, facts.cores - 3)}, all{1, std::max(1, facts.cores - 1)};
   const bool enough = load_and_step(load, step, all) > load_and_step(load, step, few) * (1 - kTie);
   decide(plan, "threads", std::to_string((enough ? few : all).loading), Origin::kMeasured,
-         fmt::format("{}, the GPU takes {:.3g} ms for it: {} cores are left to the step, copies and logs",
+         fmt::format("{}, the GPU trains on it in {:.3g} ms; {} cores are kept for the step, copies and logs",
                      loading_time(load), step * 1e3, facts.cores - (enough ? few : all).loading));
 }
 

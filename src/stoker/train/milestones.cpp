@@ -72,7 +72,7 @@ std::optional<LoopEnd> Milestones::settle(bool to_evaluate, bool to_save) {
     end = now.stopped ? LoopEnd::kStopped : LoopEnd::kTimeUp;
     if (!now.stopped) {
       parts_.events.emit(core::Finding{fmt::format(
-          "time= was up before the validation after step {} was done: it has no figures", parts_.progress.step)});
+          "time= ran out before the validation after step {} finished; it has no metrics", parts_.progress.step)});
     }
   } else if (verdict == AfterEvaluation::kEnough || finished) {
     end = verdict == AfterEvaluation::kEnough ? LoopEnd::kEarlyStop : LoopEnd::kDone;
@@ -138,7 +138,7 @@ void Milestones::require_finite_loss() {
     progress.evaluated_step = evaluated_before_;  // a resume evaluates once more, and ends alike
   }
   const std::string& fault = skips_.last_fault();
-  fail<Error>("train.loop", "the run ends with a loss of {} {} step {}; {}{}{} {}", plain_nan(loss),
+  fail<Error>("train.loop", "the run ended with a loss of {} {} step {}; {}{}{} {}", plain_nan(loss),
               validated ? "on validation after" : "at", progress.step, fault, fault.empty() ? "" : "; ", kFiniteRemedy,
               !fault.empty() ? "these samples"
               : validated    ? "the validation data"

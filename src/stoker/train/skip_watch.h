@@ -14,7 +14,7 @@
 namespace stoker::train {
 
 // What to do about a loss that is not finite.
-inline constexpr const char* kFiniteRemedy = "lower lr, set clip=1 or precision=fp32, or look at";
+inline constexpr const char* kFiniteRemedy = "lower lr, set clip=1 or precision=fp32, or check";
 
 class SkipWatch {
  public:

@@ -138,8 +138,8 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
     terms = parts_.model.loss(outputs, part);
   }
   if (terms.size() != terms_) {  // what the verdict reports has a place for each name
-    fail<ConfigError>("train.step", "loss() has {} terms, and loss_names() names {}; they must agree", terms.size(),
-                      terms_);
+    fail<ConfigError>("train.step", "loss() has {} terms but loss_names() has {} names; return one name per term",
+                      terms.size(), terms_);
   }
   core::DivideTerms divide;
   if (core::takes_kernels(normalisers)) {

@@ -56,7 +56,7 @@ void fit_time(Plan& plan, std::int64_t train_samples, const EpochTime& time) {
   const Spending spending = spending_of(plan, train_samples, time);
   const double fitting = epochs_in_time(plan, train_samples, time);
   const std::string spent =
-      fmt::format("an epoch of {} steps takes {:.3g} s, evaluations in it {:.3g} s, checkpoints {:.3g} s",
+      fmt::format("an epoch of {} steps takes {:.3g} s, its evaluations {:.3g} s, its checkpoints {:.3g} s",
                   spending.epoch_steps, time.later, spending.judging, spending.saving);
   if (fitting < 1) {
     // One evaluation at the end; besides, what eval_every and save_every ask for in between.
@@ -73,8 +73,8 @@ void fit_time(Plan& plan, std::int64_t train_samples, const EpochTime& time) {
   const auto whole = static_cast<std::int64_t>(std::min(fitting, 1e15));
   put_measured(plan, "epochs", std::min(whole, most),
                whole <= most ? fmt::format("the schedule ends within time={}s: {}", plan.time, spent)
-                             : fmt::format("{} times the recipe's {}; time={}s would do for {}", kMostTimes, usual,
-                                           plan.time, whole));
+                             : fmt::format("at most {} times the recipe's {}; time={}s would allow {}", kMostTimes,
+                                           usual, plan.time, whole));
 }
 
 }  // namespace stoker::train

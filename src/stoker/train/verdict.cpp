@@ -36,7 +36,7 @@ Verdict::Verdict(VerdictOptions options, at::Device device) : options_(std::move
     names_.emplace_back("scale");
   }
   if (names_.size() > core::kMaxScalars) {
-    fail<ConfigError>("train.step", "{} values a step are more than the {} that are reported", names_.size(),
+    fail<ConfigError>("train.step", "{} values per step exceed the limit of {}; use fewer loss terms", names_.size(),
                       core::kMaxScalars);
   }
   const auto on_device = at::TensorOptions(at::kFloat).device(device);
