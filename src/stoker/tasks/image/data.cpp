@@ -29,7 +29,7 @@ void relabel(data::ImageSplit& split, const std::vector<std::string>& from, cons
       for (const std::string& each : to) {
         known.push_back(printable(each));
       }
-      fail<DataError>(kWhere, "class \"{}\" is unknown to the model, which knows {}", printable(name),
+      fail<DataError>(kWhere, "the model does not know class \"{}\"; it knows {}", printable(name),
                       fmt::join(known, ", "));
     }
     ids.push_back(found - to.begin());
@@ -44,7 +44,7 @@ const std::filesystem::path& not_an_image(const std::filesystem::path& path) {
   std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   std::error_code error;
   if (std::ranges::find(kImages, ending) != kImages.end() && std::filesystem::is_regular_file(path, error)) {
-    fail<DataError>(kWhere, "{}: is a single image; give the folder that has a folder of images for each class",
+    fail<DataError>(kWhere, "{}: is a single image; give the folder that contains one folder of images per class",
                     printable(path.native()));
   }
   return path;
@@ -100,9 +100,9 @@ class OpenImages final : public WithImages<OpenData> {
     check_sampling(options);
     if (!options.shuffle && class_by_class(files_.folder())) {
       files_.folder().findings.emplace_back(
-          "shuffle=off: images come in the order of their paths, which is class by class here; a network forgets a "
-          "class while it sees the others; images of all classes in one folder, with a labels.csv, come in another "
-          "order");
+          "shuffle=off: images are read in path order, which is class by class here; a network forgets a class "
+          "while it trains on the others; for a mixed order put all images in one "
+          "folder with a labels.csv");
     }
     ImageCard card;
     card.classes = files_.folder().classes;

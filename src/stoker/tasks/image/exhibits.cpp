@@ -68,7 +68,7 @@ Exhibit gallery(const std::string& name, const std::string& title, const std::ve
     const std::string is = printable(card.classes.at(static_cast<std::size_t>(each.target)));
     items.push_back({{"image", file},
                      {"caption", each.right() ? fmt::format("{} {:.2f}", said, each.probability)
-                                              : fmt::format("{}, taken for {} {:.2f}", is, said, each.probability)},
+                                              : fmt::format("{}, predicted {} {:.2f}", is, said, each.probability)},
                      {"good", each.right()}});
   }
   exhibit.json = nlohmann::json{

@@ -26,7 +26,7 @@ bool decodes_fast(const ImageOptions& options) {
   const bool fast = options.decode == "fast";
   if (fast && options.cache > 0) {
     fail<ConfigError>("tasks.image",
-                      "decode=fast decodes an image for its crop alone, cache={} keeps whole images; set cache=0 or "
+                      "decode=fast decodes only the crop of an image, but cache={} keeps whole images; set cache=0 or "
                       "decode=exact",
                       options.cache);
   }

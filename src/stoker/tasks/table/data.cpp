@@ -25,7 +25,8 @@ constexpr double kTestShare = 0.2;  // of the rows, where no test file is given
 // A table of one column has no inputs: a separator that was asked for is the wrong one.
 void check_separator(const data::TableData& table, const fs::path& path, const TableTaskOptions& given) {
   if (table.columns.size() == 1 && given.sep != "auto") {
-    fail<DataError>(kWhere, "{}: has one column with sep={}, \"{}\"; remove sep=, or name what separates its columns",
+    fail<DataError>(kWhere,
+                    "{}: has only one column with sep={}: \"{}\"; remove sep=, or set the separator of its columns",
                     printable(path.native()), printable(given.sep), printable(table.columns.front().name));
   }
 }
@@ -99,7 +100,7 @@ class OpenTable final : public WithTable<OpenData> {
       for (const data::TableColumn& column : files_.table.columns) {
         names.push_back(printable(column.name));
       }
-      fail<ConfigError>(kWhere, "{}: which column is to be predicted? set target=NAME, one of {}",
+      fail<ConfigError>(kWhere, "{}: the column to predict is not set; set target=NAME, one of {}",
                         printable(files_.path.native()), fmt::join(names, ", "));
     }
     return table_recipe({files_.target, regression_, size(Split::kTrain)}, request.optimizer);
@@ -110,7 +111,7 @@ class OpenTable final : public WithTable<OpenData> {
     const TableTaskOptions options = table_options().parse(own);
     check_sampling(options);
     if (options.regression && options.sampling != "uniform") {
-      fail<ConfigError>(kWhere, "sampling=balanced needs classes, {} is a number; remove it",
+      fail<ConfigError>(kWhere, "sampling=balanced needs classes, but {} is a number; remove it",
                         printable(options.target));
     }
     LearnOptions learn;

@@ -152,7 +152,7 @@ std::string TextFiles::describe() const {
 }
 
 std::string TextFiles::details() const {
-  return fmt::format("{} files, {} bytes; as {} {} tokens to train on, {} to validate\nwindows of {} tokens\n",
+  return fmt::format("{} files, {} bytes; {}: {} training tokens, {} validation tokens\nwindows of {} tokens\n",
                      text.files.size(), text.bytes.size(), tokenizer->describe(), train.numel(),
                      val.defined() ? val.numel() : 0, network.context);
 }

@@ -51,7 +51,7 @@ void add_training(RecipeRows& rows, const TextFacts& facts, const Preset& values
            sgd             ? 0.1
            : facts.weights ? 5e-5
                            : values.lr,
-           facts.weights ? "small steps from given weights" : values.why);
+           facts.weights ? "small steps for fine-tuning" : values.why);
   rows.add("lr_batch", values.batch, "the batch that lr is stated for");
   rows.add("optimizer.beta2", values.beta2, "nanoGPT: few tokens per step");
   rows.add("weight_decay", sgd ? 1e-4 : 0.1, "Brown et al. 2020");
@@ -107,7 +107,7 @@ std::vector<core::PlanRow> text_recipe(const TextFacts& facts) {
   rows.add("dropout", network.dropout, values.why);
   const std::int64_t chunk = default_loss_chunk(batch * network.context, network.vocabulary);
   rows.add("loss_chunk", chunk, chunk == 0 ? "the logits are small" : "all logits at once would be over 256 MiB");
-  rows.add("sample_tokens", default_sample_tokens(network, facts.cuda), "a short look at each evaluation");
+  rows.add("sample_tokens", default_sample_tokens(network, facts.cuda), "a short text at each evaluation");
   return std::move(rows.rows);
 }
 
