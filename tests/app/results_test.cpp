@@ -183,7 +183,7 @@ TEST(Results, InfoSaysWhatThingsHold) {
   EXPECT_THAT(results[4].out, AllOf(HasSubstr("cnn"), HasSubstr("resnet50")));
   EXPECT_THAT(results[5].out, AllOf(HasSubstr("torch 2.11"), HasSubstr("cores"), HasSubstr("device ")));
   EXPECT_EQ(results[6].code, kDataError);
-  EXPECT_THAT(results[6].err, HasSubstr("is no run, checkpoint, .safetensors file, table, .tar or data folder"));
+  EXPECT_THAT(results[6].err, HasSubstr("is not a run, checkpoint, .safetensors file, table, .tar or data folder"));
 }
 
 TEST(Results, WeightsThatDoNotFitAreRefusedByNameAndThoseThatDoInPartSaySo) {
@@ -211,7 +211,8 @@ TEST(Results, WeightsThatDoNotFitAreRefusedByNameAndThoseThatDoInPartSaySo) {
   const std::string run = base.run();
   const auto taken = run_all({train(run, "head"), train(run, "wide") + Words{"image_size=16"}}, folder.path());
   EXPECT_EQ(taken[0].code, kDone) << taken[0].all();
-  EXPECT_THAT(taken[0].out, AllOf(HasSubstr("2 of another shape"), HasSubstr("the head is new and starts untrained")));
+  EXPECT_THAT(taken[0].out,
+              AllOf(HasSubstr("2 with a different shape"), HasSubstr("the head is new and starts untrained")));
   EXPECT_EQ(taken[1].code, kDone) << taken[1].all();
   EXPECT_THAT(taken[1].out, AllOf(HasSubstr("of another shape"), HasSubstr("[256, 432] in the file, [256, 768] here")));
 

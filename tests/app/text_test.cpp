@@ -72,7 +72,7 @@ TEST(Text, LearnsShowsSamplesAndWrites) {
   EXPECT_EQ(written.out.find("line 3 comes"), 0U);
   const Finished asked = run_stoker({"predict", "runs/a", "count.txt"}, folder.path());
   EXPECT_EQ(asked.code, kUsage) << asked.all();
-  EXPECT_THAT(asked.err, HasSubstr("is a model for language_model, which predicts nothing from files"));
+  EXPECT_THAT(asked.err, HasSubstr("is a model for language_model, which cannot predict from files"));
   const Finished refused = run_stoker({"generate", "runs/a", "--prompt", "line \u00e9"}, folder.path());
   EXPECT_EQ(refused.code, kDataError);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("byte offset 5"), HasSubstr("tokenizer=bytes")));
@@ -156,7 +156,7 @@ TEST(Text, RefusesInWordsThatHelp) {
   EXPECT_THAT(refusal({"count.txt", "tokenizer=tokenizer.json"}, kDataError), HasSubstr("tokenizer.json"));
   EXPECT_THAT(refusal({"count.txt", "tokenizer=none.json"}, kDataError), HasSubstr("none.json"));
   EXPECT_THAT(refusal({"count.txt", "sample_prompt=\u20ac"}, kDataError), HasSubstr("U+20AC"));
-  EXPECT_THAT(refusal({"count.txt", "heads=3"}, kUsage), HasSubstr("cannot be shared by 3 heads"));
+  EXPECT_THAT(refusal({"count.txt", "heads=3"}, kUsage), HasSubstr("is not a multiple of 3 heads"));
   EXPECT_THAT(refusal({"count.txt", "image_size=3"}, kUsage), HasSubstr("image_size"));
   EXPECT_THAT(refusal({"count.txt", "model=resnet18"}, kUsage), HasSubstr("none of language_model"));
 }

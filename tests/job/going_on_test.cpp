@@ -107,7 +107,7 @@ TEST_F(GoingOn, ADamagedBestIsNamedAndReplaced) {
   store.save("last", last);
   std::atomic<bool> never{false};
   (void)Job::resume(ran.folder, {"epochs=2"}, kSilent).train({}, never);
-  EXPECT_THAT(read_text(ran.folder / "metrics.jsonl"), HasSubstr("the best checkpoint so far is not counted"));
+  EXPECT_THAT(read_text(ran.folder / "metrics.jsonl"), HasSubstr("the existing best checkpoint is ignored"));
   EXPECT_NO_THROW((void)store.load("best"));
 }
 

@@ -85,7 +85,7 @@ void Job::State::prepare(const Say& say) {
     return;
   }
   if (!request.options.all().empty()) {
-    fail<ConfigError>(kWhere, "plan= repeats a plan as it is; leave out {}=", request.options.all().begin()->first);
+    fail<ConfigError>(kWhere, "plan= repeats a plan unchanged; remove {}=", request.options.all().begin()->first);
   }
   const train::Plan plan = read_plan(request.plan_file);
   setup = set_up(request, &plan, say);
@@ -96,7 +96,7 @@ void Job::State::resume(const fs::path& path, const std::vector<std::string>& ch
   try {
     request = make_request(run->config(), {});
   } catch (const ConfigError& error) {  // a task or a model that is not known here
-    fail<ConfigError>(kWhere, "{}; where a program of its own made this run, that program resumes it", error.what());
+    fail<ConfigError>(kWhere, "{}; if another program made this run, resume it with that program", error.what());
   }
   train::Plan plan = read_plan(run->plan());
   const train::Plan before = plan;

@@ -66,9 +66,10 @@ void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path&
       events.emit(core::Artifact{step, exhibit.title, path});
     }
   } catch (const IoError& error) {
-    events.emit(core::Finding{fmt::format("not all of the run's artifacts are written: {}", error.what())});
+    events.emit(core::Finding{fmt::format("not all artifacts of the run could be written: {}", error.what())});
   } catch (const fs::filesystem_error& error) {
-    events.emit(core::Finding{fmt::format("the run's artifacts are not written: {}", error.code().message())});
+    events.emit(
+        core::Finding{fmt::format("the artifacts of the run could not be written: {}", error.code().message())});
   }
 }
 

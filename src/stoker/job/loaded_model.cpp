@@ -32,9 +32,8 @@ void read_card(const fs::path& checkpoint, const std::function<void()>& use) {
   } catch (const CheckpointError& error) {
     refuse(error.what());
   } catch (const ConfigError& error) {  // a task or a model that is not known here
-    fail<CheckpointError>(
-        kWhere, "{}: {}; where a program of its own made this checkpoint, that program reads it, stoker cannot",
-        printable((checkpoint / "info.json").native()), error.what());
+    fail<CheckpointError>(kWhere, "{}: {}; if another program made this checkpoint, use that program to read it",
+                          printable((checkpoint / "info.json").native()), error.what());
   }
 }
 
@@ -42,10 +41,10 @@ fs::path find_checkpoint(const fs::path& path, const std::string& which) {
   const std::string name = printable(path.native());
   std::error_code error;
   if (!fs::exists(path, error)) {
-    fail<CheckpointError>(kWhere, "{}: there is no such run or checkpoint folder", name);
+    fail<CheckpointError>(kWhere, "{}: the run or checkpoint folder does not exist", name);
   }
   if (!fs::is_directory(path, error)) {
-    fail<CheckpointError>(kWhere, "{}: is no run or checkpoint folder", name);
+    fail<CheckpointError>(kWhere, "{}: is not a run or checkpoint folder", name);
   }
   if (fs::exists(path / "manifest.json", error) && which.empty()) {
     return path;

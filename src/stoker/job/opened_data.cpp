@@ -64,7 +64,7 @@ std::unique_ptr<tasks::OpenData> open_kind(const tasks::TaskKind& kind, const Re
   double next = now_s() + 1;  // a short look needs no words
   options.progress = [&](std::int64_t files) {
     if (const double now = now_s(); now >= next) {
-      say(fmt::format("looking at {}: {} files so far", printable(request.data.native()), files));
+      say(fmt::format("scanning {}: {} files so far", printable(request.data.native()), files));
       next = now + 1;
     }
   };

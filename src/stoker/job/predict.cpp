@@ -89,7 +89,7 @@ struct PendingAnswers {
 PendingAnswers ask(LoadedModel& loaded, const core::Batch& input, std::vector<tasks::UnlabelledSample> samples) {
   PendingAnswers asked{{}, loaded.model->answers(loaded.model->forward(loaded.model->inputs(input))), nullptr};
   if (!asked.answers.values.defined()) {
-    fail<ConfigError>("job.predict", "{}: a model for {} that gives no answers to predict",
+    fail<ConfigError>("job.predict", "{}: is a model for {}, which gives no predictions",
                       printable(loaded.checkpoint.native()), loaded.card.task);
   }
   const bool copied = !asked.answers.values.is_cpu();  // to page-locked memory, which a lost device must not free
@@ -132,7 +132,7 @@ std::unique_ptr<tasks::UnlabelledSource> open_unlabelled(const LoadedModel& load
   std::unique_ptr<tasks::UnlabelledSource> source;
   read_card(loaded.checkpoint, [&] { source = kind.open_unlabelled(loaded.info, paths); });
   if (!source) {
-    fail<ConfigError>("job.predict", "{}: is a model for {}, which predicts nothing from files",
+    fail<ConfigError>("job.predict", "{}: is a model for {}, which cannot predict from files",
                       printable(loaded.checkpoint.native()), kind.name());
   }
   return source;

@@ -60,7 +60,7 @@ void Quarantine::read() {
       names_.insert(one_name(fields.front()));
     }
   } catch (const DataError& unreadable) {
-    say_(fmt::format("samples that were named before may be named again: {}", unreadable.what()));
+    say_(fmt::format("samples that are already listed may be listed again: {}", unreadable.what()));
   }
 }
 
@@ -89,8 +89,9 @@ void Quarantine::append(const std::string& row) {
   if (file) {
     whole_ += text.size();
   } else if (!std::exchange(refused_, true)) {
-    say_(fmt::format("{} cannot be written, is the disk full? bad samples are named by the events alone until it can",
-                     printable(path_.native())));
+    say_(fmt::format(
+        "{} cannot be written; check whether the disk is full; bad samples are reported only as events until then",
+        printable(path_.native())));
   }
 }
 

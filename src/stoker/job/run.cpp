@@ -100,7 +100,7 @@ Outcome Run::train(const std::string& remark) {
     throw;
   }
   const std::string text =
-      outcome.undone.empty() ? "" : fmt::format("{} is not done; a resume begins with it", outcome.undone);
+      outcome.undone.empty() ? "" : fmt::format("{} is not done; a resume starts with it", outcome.undone);
   bus_.emit(core::RunFinished{outcome.step, outcome_name(outcome.end), text, outcome.seconds});
   write_report();
   return outcome;
@@ -162,9 +162,9 @@ void Run::test_best(Outcome& outcome) {
     outcome.end = train::LoopEnd::kStopped;
     outcome.undone = "the evaluation of the best checkpoint";
   } else {
-    bus_.emit(
-        core::Finding{fmt::format("time= was up before the best checkpoint was evaluated; `stoker eval {}` does that",
-                                  printable(folder_.path().native()))});
+    bus_.emit(core::Finding{
+        fmt::format("time= ran out before the best checkpoint was evaluated; `stoker eval {}` evaluates it",
+                    printable(folder_.path().native()))});
   }
 }
 
@@ -174,7 +174,7 @@ void Run::write_report() {
     bus_.flush();
     io::write_report(folder_.path());
   } catch (const Error& error) {
-    bus_.emit(core::Finding{fmt::format("this run has no report.html: {}", error.what())});
+    bus_.emit(core::Finding{fmt::format("report.html could not be written: {}", error.what())});
   }
 }
 

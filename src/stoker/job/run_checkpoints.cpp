@@ -61,7 +61,7 @@ RunCheckpoints::RunCheckpoints(const RunFolder& run, const Setup& setup, Session
   try {
     best_before_ = best_in(store_);
   } catch (const CheckpointError& error) {
-    bus_.emit(core::Finding{fmt::format("the best checkpoint so far is not counted: {}", error.what())});
+    bus_.emit(core::Finding{fmt::format("the existing best checkpoint is ignored: {}", error.what())});
   }
 }
 
@@ -97,8 +97,8 @@ void RunCheckpoints::rescue() {
     return;
   }
   write("last", last);
-  bus_.emit(core::Finding{fmt::format("step {} was saved before the error; `stoker resume {}` goes on from there", step,
-                                      printable(run_.path().native()))});
+  bus_.emit(core::Finding{fmt::format("step {} was saved before the error; `stoker resume {}` continues from there",
+                                      step, printable(run_.path().native()))});
 }
 
 std::vector<core::MetricValue> RunCheckpoints::best() const {

@@ -180,10 +180,10 @@ std::vector<std::string> describe_setup(const Setup& setup) {
   lines.push_back(fmt::format("model: {}, {:.2f} M parameters{}", setup.plan.model,
                               static_cast<double>(core::parameter_count(*setup.model)) / 1e6,
                               setup.sample_flops == 0 ? ""
-                                                      : fmt::format(", {:.3g} GFLOP a sample forward",
+                                                      : fmt::format(", {:.3g} GFLOP per sample forward",
                                                                     static_cast<double>(setup.sample_flops) / 1e9)));
   const device::DeviceFacts facts = device::backend_for(setup.device).describe(setup.device);
-  lines.push_back(fmt::format("device: {} ({}), {}, {} an operator, {}", setup.plan.device, facts.name,
+  lines.push_back(fmt::format("device: {} ({}), {}, {} per operator, {}", setup.plan.device, facts.name,
                               setup.plan.precision, counted(setup.plan.intra_op, "thread"),
                               counted(setup.plan.threads, "loader thread")));
   lines.insert(lines.end(), setup.notes.begin(), setup.notes.end());

@@ -60,8 +60,7 @@ std::unique_ptr<tasks::Model> build_model(Setup& setup) {
   request.channels_last = plan.layout == "channels_last";
   auto model = setup.task->make_model(request);
   if (!plan.weights.empty()) {
-    setup.notes.push_back(
-        fmt::format("weights={}: {}", printable(plan.weights), load_weights(*model, plan.weights)));
+    setup.notes.push_back(fmt::format("weights={}: {}", printable(plan.weights), load_weights(*model, plan.weights)));
   }
   model->set_frozen(static_cast<int>(plan.freeze));
   setup.sample_flops = setup.task->sample_flops(*model);  // here, not on a GPU, which would search for kernels first
@@ -85,7 +84,7 @@ void check_first_batch(const Setup& setup) {
 void settle_speed(Setup& setup, const Request& request, const train::Facts& facts, const train::Plan* saved,
                   const Say& say) {
   if (saved == nullptr) {
-    StepTrials trials(setup, [&] { say("measuring which precision, layout and threads are fastest here ..."); });
+    StepTrials trials(setup, [&] { say("measuring the fastest precision, layout and threads ..."); });
     train::measure(setup.plan, request.options, facts, trials);
     setup.model->set_channels_last(setup.plan.layout == "channels_last");
   }
@@ -129,7 +128,7 @@ train::EpochTime take_wider(Setup& setup, const Request& request, const train::F
     return time;
   }
   train::decide(setup.plan, "model", wider, core::Origin::kMeasured,
-                fmt::format("time={}s would do for {:.0f} epochs of {}, for {:.0f} of this wider one", setup.plan.time,
+                fmt::format("time={}s allows {:.0f} epochs of {}, or {:.0f} of this wider model", setup.plan.time,
                             epochs, narrow_plan.model, fitting));
   return its_time;
 }

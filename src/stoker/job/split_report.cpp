@@ -105,8 +105,7 @@ SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::s
     path = data.empty() ? make_request(origin.config(), {}).data : path;
   }
   if (path.empty()) {
-    fail<ConfigError>(kWhere, "{}: does not lie in a run folder, so its data is not known; give DIR",
-                      printable(run.native()));
+    fail<ConfigError>(kWhere, "{}: is not in a run folder, so its data is unknown; give DIR", printable(run.native()));
   }
   tasks::OpenOptions options;
   options.val = cut.val;
@@ -132,10 +131,10 @@ std::string report_table(const SplitReport& report) {
   std::string text = fmt::format("{} split{}, {}\n", report.split, report.split == "all" ? "s" : "",
                                  counted(report.samples, "sample"));
   for (std::size_t i = 0; i < std::min(report.bad.size(), kBadShown); ++i) {
-    text += fmt::format("  not judged: {}: {}\n", printable(report.bad[i].name), printable(report.bad[i].reason));
+    text += fmt::format("  not evaluated: {}: {}\n", printable(report.bad[i].name), printable(report.bad[i].reason));
   }
   if (report.bad.size() > kBadShown) {
-    text += fmt::format("  and {} more that could not be had\n", report.bad.size() - kBadShown);
+    text += fmt::format("  and {} more that could not be read\n", report.bad.size() - kBadShown);
   }
   for (const core::MetricValue& metric : report.metrics) {
     text += fmt::format("  {:<13} {:.4f}\n", metric.name, plain_nan(metric.value));
