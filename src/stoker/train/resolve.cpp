@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kWhere = "train.resolve";
 using core::Origin;
 
-// The engine's defaults that depend on data or machine: what depends on the model stands in the task's recipe.
+// The engine's defaults that depend on data or machine; defaults that depend on the model are in the task's recipe.
 void put_defaults_of_facts(Plan& plan, const Facts& facts) {
   const auto put_default = [&](std::string_view key, std::string_view value, std::string reason) {
     decide(plan, key, value, Origin::kDefault, std::move(reason));
@@ -54,13 +54,13 @@ void settle_batch(Plan& plan, const Options& options, const Facts& facts) {
   }
 }
 
-// The smallest of the even microbatches that samples are cut into.
+// The size of the smallest microbatch when samples are split evenly.
 std::int64_t smallest_part(std::int64_t samples, std::int64_t microbatch) {
   const std::int64_t parts = (samples + microbatch - 1) / microbatch;
   return samples / parts;
 }
 
-// Batch norm cannot train on one sample alone, neither as a tail nor as a microbatch.
+// Batch norm cannot train on one sample, neither in a last batch nor in a microbatch.
 void settle_tail(Plan& plan, const Options& options, const Facts& facts) {
   if (!facts.couples_samples) {
     return;

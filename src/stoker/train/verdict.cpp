@@ -86,7 +86,7 @@ core::VerdictWork Verdict::work_on(const at::Tensor& loss_parts, precision::Grad
   return work;
 }
 
-// The kernel's twin, for float64 gradients and for tests.
+// The CPU twin of the kernel, for float64 gradients and for tests.
 at::Tensor Verdict::by_operators(const at::Tensor& loss_parts, const at::Tensor& norms, precision::GradScaler& scaler,
                                  optim::EmaWeight* averages) {
   at::Tensor& found_inf = scaler.found_inf();
