@@ -33,7 +33,7 @@ tasks::Exhibit table_exhibit(const tasks::Table& table, const std::string& note)
   return {table.name, title, json.dump(1), {}};
 }
 
-// The matrix of totals, with the first column of the table of classes as its labels.
+// The confusion matrix of totals, labelled with the first column of the table of classes.
 tasks::Exhibit matrix_exhibit(const at::Tensor& confusion, const tasks::Table& classes, const std::string& note) {
   nlohmann::json values = nlohmann::json::array(), labels = nlohmann::json::array();
   const auto cells = confusion.accessor<std::int64_t, 2>();

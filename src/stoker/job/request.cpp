@@ -37,7 +37,7 @@ void apply(Request& request, std::string_view key, const std::string& value, cor
   }
 }
 
-// Bytes of a path that TOML holds as text.
+// The bytes of a path that is stored as text in TOML.
 std::string path_of(std::string_view key, const std::string& text) {
   const std::optional<std::string> bytes = byte_name_from_text(text);
   if (!bytes) {
@@ -46,7 +46,7 @@ std::string path_of(std::string_view key, const std::string& text) {
   return *bytes;
 }
 
-// The options whose text names a file or folder.
+// The options whose value is a file or folder.
 std::vector<core::Option> file_options() {
   std::vector<core::Option> all = train::plan_options().options();
   const std::vector<core::Option> own = tasks::all_task_options();
@@ -83,7 +83,7 @@ std::string text_of(const toml::node& node, std::string_view key) {
   fail<ConfigError>(kWhere, "{} must be text, a number, on/off or a list", key);
 }
 
-// Where the text after the quote at `from` goes on, behind its closing quote.
+// The position after the closing quote of the text that starts at `from`.
 std::size_t behind_quotes(std::string_view toml, std::size_t from) {
   const char quote = toml[from];
   const std::string three(3, quote);
@@ -98,8 +98,8 @@ std::size_t behind_quotes(std::string_view toml, std::size_t from) {
   return toml.size();
 }
 
-// toml++ limits how deep values nest, but not how many dots a key has: the table of a key with a hundred thousand would
-// overflow the stack as it is taken apart.
+// toml++ limits the nesting of values, but not the number of dots in a key: the table of a key with a hundred thousand
+// dots would overflow the stack when it is destroyed.
 bool has_deep_key(std::string_view toml) {
   constexpr int kMostDots = 16;  // no option has more than one
   int dots = 0;

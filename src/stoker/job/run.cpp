@@ -50,7 +50,7 @@ std::string outcome_name(train::LoopEnd end) {
   return "";
 }
 
-// For the report: what data waited for over the whole run.
+// For the report: how long the whole run waited for data.
 void tell_if_starved(const core::Fed& fed, io::EventBus& bus) {
   const observe::Feeding feeding = observe::explain(fed);
   if (feeding.late && !feeding.stage.empty()) {
@@ -109,7 +109,7 @@ Outcome Run::train(const std::string& remark) {
 void Run::announce(const std::string& remark) {
   const train::Plan& plan = setup_.plan;
   const std::int64_t epoch_steps = train::steps_per_epoch(plan, setup_.task->size(tasks::Split::kTrain));
-  const std::int64_t epochs = (last_step_ + epoch_steps - 1) / epoch_steps;  // steps= may overrule epochs=
+  const std::int64_t epochs = (last_step_ + epoch_steps - 1) / epoch_steps;  // steps= may override epochs=
   bus_.emit(core::RunStarted{.folder = folder_.path().native(),
                              .title = run_title(setup_),
                              .plan = plan.rows(),
@@ -129,7 +129,7 @@ void Run::announce(const std::string& remark) {
 // The loop, then the test split with the best weights, unless it was stopped.
 Outcome Run::train_and_test() {
   const train::Progress& progress = session_.progress();
-  const auto source = setup_.training_source(progress.position);  // now that the sinks hear of unreadable samples
+  const auto source = setup_.training_source(progress.position);  // after the sinks, which receive unreadable samples
   train::FeedWatch feed(*source, bus_);
   const train::LoopParts parts{.source = *source,
                                .step = session_.step(),
@@ -168,7 +168,7 @@ void Run::test_best(Outcome& outcome) {
   }
 }
 
-// The run's page, from what the logs have by now. A failure here does not end the run.
+// Writes the run's page from the logs so far. A failure here does not end the run.
 void Run::write_report() {
   try {
     bus_.flush();

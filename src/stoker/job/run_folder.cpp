@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "job.run_folder";
 
-// True if this call made it; false if it was there. IoError if neither.
+// True if this call created it; false if it exists. IoError otherwise.
 bool make_folder(const fs::path& path) {
   std::error_code error;
   if (path.has_parent_path()) {
