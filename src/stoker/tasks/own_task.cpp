@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kWhere = "tasks.own_task";
 constexpr const char* kUsual = "a usual first choice";
 
-// The part of a phase that the program's numbers answer.
+// The part of a phase that depends on the program's numbers.
 template <typename Phase>
 class WithOwn : public Phase {
  public:
@@ -78,7 +78,7 @@ class OpenOwn final : public WithOwn<OpenData> {
     }
     return std::move(rows.rows);
   }
-  // Nothing is known of the model: a batch of one sample is left to it.
+  // The model is unknown: it must handle a batch of one sample.
   [[nodiscard]] bool couples_samples(const std::string&) const override { return false; }
   [[nodiscard]] std::unique_ptr<ReadyTask> settle(const std::string&, const core::TaskValues&) && override {
     return std::make_unique<ReadyOwn>(std::move(own_));

@@ -37,7 +37,7 @@ void relabel(data::ImageSplit& split, const std::vector<std::string>& from, cons
   split.labels = split.labels.renamed(ids);
 }
 
-// A file given as data is a tar file; an image is the likeliest mistake.
+// Data that is a file is a tar file; a single image is the most likely mistake.
 const std::filesystem::path& not_an_image(const std::filesystem::path& path) {
   static constexpr std::array kImages{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".npy", ".tif", ".tiff"};
   std::string ending = path.extension().native();
@@ -50,14 +50,14 @@ const std::filesystem::path& not_an_image(const std::filesystem::path& path) {
   return path;
 }
 
-// Whether the order of the indices is that of the classes, as class folders make it.
+// Whether samples are ordered by class, as in class folders.
 bool class_by_class(const data::ImageFolder& folder) {
   std::size_t runs = 0;
   folder.train.labels.each_run([&](auto, auto, auto) { ++runs; });
   return runs == folder.classes.size();
 }
 
-// Of a run's plan, what decides which images are readable: its model is evaluated on the same.
+// The values of a run's plan that decide which images are readable: its model is evaluated on the same images.
 ImageOptions options_of_evaluation(const core::TaskValues& own) {
   ImageOptions options;
   for (const char* key : {"strict", "on_bad", "bad_budget", "retry_bad"}) {

@@ -19,7 +19,7 @@ std::optional<augment::Interpolation> interpolation_from(std::string_view name) 
 }
 
 augment::Interpolation interpolation_of(const ImageOptions& options) {
-  return interpolation_from(options.interpolation).value();  // the table of options allows these names alone
+  return interpolation_from(options.interpolation).value();  // the table of options allows only these names
 }
 
 bool decodes_fast(const ImageOptions& options) {

@@ -57,7 +57,7 @@ void add_sgd(RecipeRows& rows, const Sgd& values, const char* why) {
   rows.add("warmup", values.warmup, "a share of the run");
 }
 
-// Learning rates of adam and adamw do not carry over from sgd.
+// Learning rates of adam and adamw differ from those of sgd.
 void add_adaptive(RecipeRows& rows, const std::string& optimizer, bool weights) {
   rows.add("optimizer", optimizer, "adaptive steps");
   rows.add("lr", weights ? 1e-4 : 1e-3, weights ? "small steps for fine-tuning" : "usual for adaptive steps");
@@ -68,10 +68,10 @@ void add_adaptive(RecipeRows& rows, const std::string& optimizer, bool weights) 
   rows.add("warmup", 0.05, "a share of the run");
 }
 
-// A quarter of the memory at most: the rest is for the run and for the page cache of what does not fit.
+// A quarter of the memory at most: the rest is for the run and for the page cache of images that do not fit.
 void add_cache(RecipeRows& rows, const ImageRecipeRequest& question, const ImageSetFacts& images, int channels,
                std::int64_t samples) {
-  constexpr double kShare = 0.25, kMegabyte = 1e6, kSpread = 1.25;  // the mean of sizes may lie above their median
+  constexpr double kShare = 0.25, kMegabyte = 1e6, kSpread = 1.25;  // the mean size may be above the median
   if (question.decodes_fast) {
     rows.add("cache", 0, "decode=fast decodes only the crop of each image");
     return;
@@ -84,7 +84,7 @@ void add_cache(RecipeRows& rows, const ImageRecipeRequest& question, const Image
                        bytes / kMegabyte, std::max(room, 0.0) / kMegabyte));
 }
 
-// As many bytes as resident::ResidentSource allows.
+// The limit in bytes of resident::ResidentSource.
 void add_resident(RecipeRows& rows, const ImageRecipeRequest& question, int image_size, int channels,
                   std::int64_t samples) {
   constexpr double kShare = 0.25, kMegabyte = 1e6;
@@ -126,7 +126,7 @@ ImageSetFacts look_at_images(const data::ImageSplit& split) {
       heights.push_back(info.height);
       facts.channels = std::max(facts.channels, info.channels == 1 ? 1 : 3);
     } catch (const DataError& error) {
-      first_error = first_error.empty() ? error.what() : first_error;  // training reports it if the sample is drawn
+      first_error = first_error.empty() ? error.what() : first_error;  // training reports it if the sample is used
     }
   }
   if (widths.empty()) {
@@ -169,7 +169,7 @@ std::vector<core::PlanRow> image_recipe(const ImageRecipeRequest& question, cons
     add_sgd(rows, question.weights ? kResNetFromWeights : kResNet,
             question.weights ? "small steps for fine-tuning" : "He et al. 2016, with cosine decay");
   }
-  const int from_scratch = !is_cnn ? 30 : train_samples >= 20'000 ? 16 : 12;  // cnn: that of small images
+  const int from_scratch = !is_cnn ? 30 : train_samples >= 20'000 ? 16 : 12;  // cnn: for small images
   rows.add("epochs", question.weights ? 10 : from_scratch,
            question.weights ? "fine-tuning needs few epochs" : "long enough for the schedule to reach its end");
   rows.add("label_smoothing", model == "mlp" ? 0.0 : 0.1, "Szegedy et al. 2016, for convolutional networks");

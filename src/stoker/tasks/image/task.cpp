@@ -70,7 +70,7 @@ class ReadyImages final : public WithImages<ReadyTask> {
     data::ImageLoaderOptions options = loader_options(files_.of(split), request);
     options.policy = evaluation_policy(card_.pixels);
     if (options.bad.on_bad == data::OnBad::kReplace) {
-      options.bad.on_bad = data::OnBad::kSkip;  // metrics are of readable images, each once
+      options.bad.on_bad = data::OnBad::kSkip;  // metrics use readable images, each once
     }
     options.batch = std::min(request.batch, options.split.size());
     options.shuffle = false;

@@ -20,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "tasks.table";
-constexpr double kTestShare = 0.2;  // of the rows, where no test file is given
+constexpr double kTestShare = 0.2;  // of the rows, if no test file is given
 
-// A table of one column has no inputs: a separator that was asked for is the wrong one.
+// A table of one column has no inputs: the given separator is wrong.
 void check_separator(const data::TableData& table, const fs::path& path, const TableTaskOptions& given) {
   if (table.columns.size() == 1 && given.sep != "auto") {
     fail<DataError>(kWhere,
@@ -31,7 +31,7 @@ void check_separator(const data::TableData& table, const fs::path& path, const T
   }
 }
 
-// Test rows first, then validation rows of what is left: each cut is the head of a seeded permutation.
+// Test rows first, then validation rows of the rest: each split is the start of a seeded permutation.
 void cut(TableFiles& files, const OpenOptions& options) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(files.table.rows));
   std::iota(rows.begin(), rows.end(), 0);
@@ -137,7 +137,7 @@ class OpenTable final : public WithTable<OpenData> {
 
  private:
   core::TaskValues own_;
-  bool regression_ = false;  // as asked for, else by the target's values
+  bool regression_ = false;  // as set, else by the target's values
 };
 
 }  // namespace

@@ -85,7 +85,7 @@ std::vector<std::string> labels_in(const data::TableColumn& column, const Rows& 
 
 std::string number_text(double value) { return fmt::format("{}", value); }
 
-// A target's labels, also where the column holds numbers (wine's quality, 0 and 1).
+// The labels of a target, also if the column has numbers (wine's quality, 0 and 1).
 data::TableColumn as_labels(const data::TableColumn& column) {
   if (!column.numeric) {
     return column;
@@ -160,7 +160,7 @@ void encode_categories(const data::TableData& table, const TableEncoding& encodi
   auto cells = out.accessor<std::int64_t, 2>();
   for (std::size_t i = 0; i < encoding.categories.size(); ++i) {
     const CategoryColumn& known = encoding.categories[i];
-    // As they are written: a file of its own may hold nothing but "007".
+    // As written: another file may contain only "007".
     const data::TableColumn& column = table.columns[data::find_column(table, known.name)];
     std::vector<std::int64_t> ids;
     for (const std::string& label : column.labels) {

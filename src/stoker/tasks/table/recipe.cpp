@@ -10,18 +10,18 @@
 namespace stoker::tasks {
 namespace {
 
-// Steps that a run of the default length has, about: on the census rows of UCI's adult classes overfit after 1,500, the
-// prices of California's houses still gain at 4,000.
+// Approximate steps of a run of the default length: on the census rows of UCI's adult, classes overfit after 1,500
+// steps; the prices of California's houses still improve at 4,000.
 constexpr std::int64_t kClassSteps = 1500, kNumberSteps = 4000;
 
 }  // namespace
 
 bool holds_numbers(const data::TableColumn& target) {
-  constexpr std::ptrdiff_t kMostClasses = 20;  // of a target that is written in whole numbers
+  constexpr std::ptrdiff_t kMostClasses = 20;  // of a target of integers
   if (!target.numeric) {
     return false;
   }
-  std::vector<double> values;  // without NaN, which has no place in an order
+  std::vector<double> values;  // without NaN, which cannot be sorted
   std::ranges::copy_if(target.numbers, std::back_inserter(values), [](double value) { return !std::isnan(value); });
   std::ranges::sort(values);
   const auto different = std::ranges::unique(values).begin() - values.begin();

@@ -12,7 +12,7 @@
 namespace stoker::tasks {
 namespace {
 
-// Nothing where a model can read the column.
+// Empty if a model can read the column.
 std::optional<ColumnRemark> remark_on(const data::TableColumn& column, const ColumnFacts& facts, std::int64_t present) {
   const std::string name = printable(column.name), leave = fmt::format("set leave_out={}", name);
   const std::string different =

@@ -21,7 +21,7 @@ constexpr std::string_view kWhere = "tasks.text";
 constexpr std::int64_t kMostEvaluated = 65536;  // tokens per batch of an evaluation
 constexpr std::int64_t kRestoredChunk = 1024;   // tokens at a time whose logits a restored model computes
 
-// How many bytes of text each token stands for.
+// The number of bytes of text per token.
 at::Tensor token_bytes(const data::Tokenizer& tokenizer) {
   at::Tensor lengths = at::empty({tokenizer.size()}, at::kDouble);
   for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
@@ -37,7 +37,7 @@ std::unique_ptr<Model> make_text_model(const ModelRequest& request, models::GptO
   return std::make_unique<TextModel>(models::make_gpt(network), TextModelOptions{loss_chunk, token_bytes(tokenizer)});
 }
 
-// What writes text; ConfigError for a model that a derived kind made of something else.
+// The model as a text generator; ConfigError if a derived kind uses another model.
 TextModel& text_model(Model& model) {
   auto* text = dynamic_cast<TextModel*>(&model);
   if (text == nullptr) {
