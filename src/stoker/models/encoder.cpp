@@ -86,7 +86,7 @@ Embedding add_embeddings(NetworkBuilder& builder, const EncoderOptions& options)
   return table;
 }
 
-// Softmax attention of every token over all that are seen.
+// Softmax attention of every token over all unmasked tokens.
 struct SelfAttention {
   std::array<Linear, 3> projections;  // query, key, value
   Dropout dropout;
@@ -152,7 +152,7 @@ void add_row_head(NetworkBuilder& builder, const EncoderOptions& options) {
   builder.end_segment([=](const at::Tensor& x) { return classifier(dropout(pooler(x.select(1, 0)).tanh_())); });
 }
 
-// "" for what is passed over.
+// "" for tensors that are ignored.
 std::string name_here(std::string name, bool classifies) {
   const auto replace_end = [&](std::string_view old, std::string_view now) {
     if (name.ends_with(old)) {

@@ -28,7 +28,7 @@ void check(const GptOptions& options) {
   }
 }
 
-// Softmax attention of every token over itself and those before it.
+// Softmax attention of every token over itself and earlier tokens.
 struct CausalAttention {
   Projection c_attn, c_proj;
   Dropout dropout;
@@ -85,7 +85,7 @@ void add_block(NetworkBuilder& builder, const GptOptions& options, int layer) {
   builder.end_segment_of({{"attention", attend}, {"mlp", mlp}});
 }
 
-// "" for what is passed over.
+// "" for tensors that are ignored.
 std::string name_here(std::string name) {
   constexpr std::string_view kPrefix = "transformer.";
   if (name.starts_with(kPrefix)) {

@@ -15,8 +15,8 @@
 namespace stoker::models {
 namespace {
 
-// An input in the dtype of the weights that meet it first: a half model takes float32 images. Under autocast weights
-// are float32, and the operators themselves cast.
+// Casts an input to the dtype of the first weights: a half-precision model takes float32 images. Under autocast weights
+// are float32, and the operators cast.
 at::Tensor in_dtype_of(const at::Tensor& weight, const at::Tensor& x) {
   const bool same = x.scalar_type() == weight.scalar_type();
   const bool half_in_float32 = weight.scalar_type() == at::kFloat && at::isReducedFloatingType(x.scalar_type());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network::load: weights of a file into a network, and what became of them.
+// Network::load: loads the weights of a file into a network, and reports the result.
 #include <ATen/core/grad_mode.h>
 
 #include <set>
