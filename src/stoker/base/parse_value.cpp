@@ -19,7 +19,7 @@ T parse_number(std::string_view key, std::string_view text, T low, T high, std::
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size() ||
-      !(value >= low && value <= high)) {  // also refuses NaN
+      !(value >= low && value <= high)) {  // also rejects NaN
     refuse_value(key, text, expected);
   }
   return value;

@@ -15,7 +15,7 @@
 namespace stoker::core {
 namespace {
 
-// float64 costs nothing on a handful of numbers.
+// float64 costs nothing for a few numbers.
 struct Quotients {
   std::vector<at::Tensor> gradients;
   at::Tensor parts;
