@@ -5,7 +5,8 @@
 
 namespace stoker::core {
 
-// From this share of sleep in the time of its threads on, a loader uses more threads than cores; the factor.
+// From this share of sleep in the time of its threads on, a loader may use more threads than cores; at most this many
+// more.
 inline constexpr double kSleepWorthReaders = 0.1;
 inline constexpr int kMostReaders = 16;
 

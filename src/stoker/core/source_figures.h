@@ -14,9 +14,9 @@ namespace stoker::core {
 struct StageFigures {
   std::string name;
   double seconds = 0;                // of wall time, summed over threads
-  double probed_seconds = 0;         // of these, the measured ones in detail:
-  double probed_cpu_seconds = 0;     // CPU time of the measured ones
-  double probed_asleep_seconds = 0;  // of the measured ones, blocked in waits of its own: a disk, a network
+  double probed_seconds = 0;         // of these, the part that was measured in detail:
+  double probed_cpu_seconds = 0;     // CPU time of that part
+  double probed_asleep_seconds = 0;  // of that part, waiting for a disk or a network, not for a core
 
   // Of `seconds`, computing; the rest slept, or waited for a core. All, if nothing was measured in detail.
   [[nodiscard]] double cpu_seconds() const {

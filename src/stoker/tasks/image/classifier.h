@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network, a cross-entropy loss and the preprocessing of images, as a Trainable. Made by image_task; used for
+// A network, a cross-entropy loss and the preprocessing of images, as a Trainable. Made by the image task; used for
 // training, eval and predict. Programs with their own loss or metrics derive from it and move the task's model into
 // theirs (derived_task.h). One thread at a time.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images with the predictions of a classifier, for reports: its most confident mistakes, and a few others. Used by
-// image_task. Thread-safe: no state.
+// the image task. Thread-safe: no state.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The preprocessing of a classifier: the crop for training and evaluation, the normalisation. The defaults are in
-// image_recipe.h; crops are drawn and executed in augment/. Used by image_task; no state.
+// image/recipe.h; crops are drawn and executed in augment/. Used by the image task; no state.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tabular task's model: a network on encoded rows, with cross-entropy for classes or squared error for a number.
-// Made by table_task; one thread at a time.
+// Made by the table task; one thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The card of a language model's network, and the same for other programs. Used by text_task. Thread-safe: no state.
+// The card of a language model's network, and the same for other programs. Used by the text task. Thread-safe: no
+// state.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

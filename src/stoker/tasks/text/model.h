@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The language-model task's model: a network that predicts the next token at every position, with cross-entropy. Made
-// by text_task; one thread at a time.
+// by the text task; one thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
