@@ -137,7 +137,7 @@ TEST(Interrupt, DuringValidationItIsDoneOnResume) {
   const Finished again = resumed.finish();
   EXPECT_EQ(again.code, kStopped) << again.all();
   EXPECT_THAT(again.out, AllOf(HasSubstr("stopped: the validation after step " + end["step"].dump() + " is not done"),
-                               HasSubstr("go on with: stoker resume runs/x\n")));
+                               HasSubstr("continue with: stoker resume runs/x\n")));
 }
 
 // Whatever it is stopped in, a run that has a checkpoint can be resumed.
@@ -349,7 +349,7 @@ TEST(Interrupt, ARunWithoutACheckpointSaysHowToStartAgain) {
   fs::remove_all(folder / "early/checkpoints");
   const Finished early = run_stoker({"resume", "early"}, folder.path());
   EXPECT_EQ(early.code, kDataError) << early.all();
-  EXPECT_THAT(early.err, AllOf(HasSubstr("early: has no checkpoint yet"), HasSubstr("--config early/config.toml")));
+  EXPECT_THAT(early.err, AllOf(HasSubstr("early: has no checkpoint"), HasSubstr("--config early/config.toml")));
   const Finished again = run_stoker({"train", "--config", "early/config.toml", "run=again"}, folder.path());
   EXPECT_EQ(again.code, kDone) << again.all();
 }
