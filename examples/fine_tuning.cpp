@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fine-tuning: a network that learnt to tell eight kinds of clothes apart learns two others from 30 images.
+// Fine-tuning: a network trained on eight classes of clothes learns two other classes from 30 images.
 //
 //     fine_tuning [DATA [FOLDER]]     DATA: the Fashion-MNIST sample; FOLDER: where images and runs go, a name
-//                                     (runs/NAME, or NAME-2, ... if that is there) or a path that is not there yet
+//                                     (runs/NAME, or NAME-2, ... if that exists) or a path that does not exist yet
 //
-// weights=RUN starts from a trained run. What fits by name and shape is taken; the head is for other classes, so it
-// starts anew. freeze=N keeps the first N segments as they are. With weights the plan takes small steps by itself,
-// which suits thousands of images; 30 of them are three steps an epoch, so lr= asks for large ones. Prints what
-// became of the weights, and both accuracies on the same 200 test images: from scratch, and fine-tuned.
+// weights=RUN starts from a trained run. Weights that fit by name and shape are copied; the head has other classes, so
+// it starts untrained. freeze=N keeps the first N segments fixed. With weights the plan sets a small learning rate,
+// which suits thousands of images; 30 images are only three steps per epoch, so lr= sets a larger one. Prints the
+// result of loading the weights, and the accuracy on the same 200 test images from scratch and fine-tuned.
 #include <stoker/stoker.h>
 
 #include <fstream>
@@ -17,7 +17,7 @@ namespace {
 using namespace stoker;
 namespace fs = std::filesystem;
 
-// Writes up to so many images of each of the classes to folder/class/0.png, ...
+// Writes at most this many images of each of the classes to folder/class/0.png, ...
 void write_images(const data::ImageFolder& from, const data::ImageSplit& split, bool of_new_classes, int each,
                   const fs::path& folder) {
   std::vector<int> written(from.classes.size());
@@ -34,7 +34,7 @@ void write_images(const data::ImageFolder& from, const data::ImageSplit& split, 
   }
 }
 
-// A run of `model=cnn`; words: what else it is to be.
+// A run of `model=cnn`; words: its other options.
 job::Outcome run_cnn(const fs::path& data, const fs::path& run, std::vector<std::string> words) {
   words.insert(words.end(), {"model=cnn", "data=" + data.native(), "run=" + run.native()});
   job::Job job = job::Job::prepare(job::make_request({}, words), [](const std::string&) {});
@@ -50,7 +50,7 @@ job::Outcome run_cnn(const fs::path& data, const fs::path& run, std::vector<std:
 }  // namespace
 
 int main(int argc, char** argv) try {
-  job::start_process();  // first: brings CUDA in where there is a driver
+  job::start_process();  // first: loads CUDA if there is a driver
   const auto sample = data::open_image_folder(argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar", {.val = 0});
   const fs::path folder = job::RunFolder::create(argc > 2 ? argv[2] : "fine-tuning").path();
   write_images(sample, sample.train, /*of_new_classes=*/false, 200, folder / "eight/train");

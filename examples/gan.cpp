@@ -3,9 +3,9 @@
 //
 //     gan [DATA [STEPS]]      DATA: a folder or tar file of labelled images, such as the demo's sample
 //
-// The generator maps noise to images of 28 x 28 grey pixels, the discriminator tells them from real ones; both losses
-// are sums with the batch's size as normaliser. Prints both losses now and then, and how far the mean generated image
-// is from the mean real one: it falls.
+// The generator maps noise to images of 28 x 28 grey pixels, the discriminator classifies real and generated images;
+// both losses are sums with the batch size as normaliser. Prints both losses now and then, and the distance of the mean
+// generated image from the mean real one: it falls.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/leaky_relu.h>
@@ -24,7 +24,7 @@ namespace {
 using namespace stoker;
 constexpr std::int64_t kNoise = 32, kPixels = 28 * 28, kHidden = 256;
 
-// A network of two linear layers with an activation between and one after.
+// A network of two linear layers, each with an activation.
 std::unique_ptr<models::Network> two_layers(std::uint64_t seed, std::int64_t in, std::int64_t out,
                                             at::Tensor (*between)(const at::Tensor&),
                                             at::Tensor (*after)(const at::Tensor&)) {
@@ -35,7 +35,7 @@ std::unique_ptr<models::Network> two_layers(std::uint64_t seed, std::int64_t in,
   return builder.finish();
 }
 
-// What both players share: parameters of their own network, and one loss term over the samples of the batch.
+// Shared by both players: parameters of their own network, and one loss term over the samples of the batch.
 class Player : public core::Trainable {
  public:
   explicit Player(models::Network& network) : network_(network) {}
@@ -56,7 +56,7 @@ class Player : public core::Trainable {
   models::Network& network_;
 };
 
-// Inputs "real" and "fake" [B, pixels]; real ones should score high.
+// Inputs "real" and "fake" [B, pixels]; real images should get high scores.
 class Discriminator final : public Player {
  public:
   using Player::Player;
@@ -70,7 +70,7 @@ class Discriminator final : public Player {
   }
 };
 
-// Input "noise" [B, kNoise]; its images should score high with the discriminator, whose weights it shares and leaves.
+// Input "noise" [B, kNoise]; its images should get high scores from the discriminator. It trains only its own weights.
 class Generator final : public Player {
  public:
   Generator(models::Network& network, models::Network& judge) : Player(network), judge_(judge) {}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training loop by hand: what job::Job does, in the open, for whoever wants another loop.
+// The training loop by hand: shows what job::Job does, for users who need another loop.
 //
 //     loop_by_hand [DATA [FOLDER [STEPS]]]     DATA: images of 28 x 28 grey pixels; FOLDER: where checkpoints go
 //
 // A step is compute, then commit: compute leaves the gradients of the batch and may throw (out of memory, a bad sample)
-// without a trace, commit takes the step. A checkpoint holds all that influences the next step, so a training that is
-// saved halfway, forgotten and built anew ends in the same weights to the bit as one that ran through: shown here.
+// without side effects, commit updates the weights. A checkpoint holds everything that influences the next step: a
+// training that is saved halfway, destroyed and rebuilt ends with the same weights as an uninterrupted one.
 #include <stoker/stoker.h>
 
 #include <cstdlib>
@@ -43,7 +43,7 @@ struct Training {
     while (number < last) {
       const std::optional<core::Batch> batch = source.next();
       if (!batch) {
-        continue;  // the end of an epoch; the next call begins another
+        continue;  // the end of an epoch; the next call starts another
       }
       step.compute(*batch, number);
       step.commit(optim::lr_at(schedule, number));
@@ -54,7 +54,7 @@ struct Training {
     }
   }
 
-  // Each tensor is checksummed, the folder replaced as a whole or not at all.
+  // Each tensor has a checksum; the folder is replaced completely or not at all.
   void save(io::CheckpointStore& store) const {
     io::Checkpoint checkpoint;
     for (const core::Parameter& parameter : model.parameters()) {
@@ -63,7 +63,7 @@ struct Training {
     for (const core::NamedTensor& buffer : model.buffers()) {
       checkpoint.weights[buffer.name] = buffer.tensor;
     }
-    step.save_state(checkpoint.state);  // momentum among other things
+    step.save_state(checkpoint.state);  // momentum and more
     checkpoint.state.numbers = {{"number", number}, {"epoch", position.epoch}, {"step", position.step}};
     store.save("last", checkpoint);
   }
@@ -102,11 +102,11 @@ int main(int argc, char** argv) try {
     Training half(folder.train, steps);
     half.train_until(steps / 2);
     half.save(store);
-  }  // gone
+  }  // destroyed
   Training resumed(folder.train, steps);
   resumed.load(store);
   resumed.train_until(steps);
-  fmt::print("weights of the resumed training and the one that ran through: {}\n",
+  fmt::print("weights of the resumed and of the uninterrupted training: {}\n",
              equal(resumed, through) ? "equal to the bit" : "different");
   resumed.save(store);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// An augmentation of your own in a whole run: Cutout, a black square somewhere in every training image (DeVries and
+// Your own augmentation in a whole run: Cutout, a black square somewhere in every training image (DeVries and
 // Taylor, "Improved Regularization of Convolutional Neural Networks with Cutout", 2017).
 //
 //     own_augmentation [DATA [RUN]]     DATA: labelled images, a folder or tar file; RUN: a name (runs/NAME, or
-//                                       NAME-2, ... if that is there) or a path
+//                                       NAME-2, ... if that exists) or a path
 //
-// An augmentation is a BatchSource around another one. What it draws follows from seed, epoch and sample alone, so runs
-// repeat to the bit and resume where they stopped, whatever the threads: shown first on white images, where one can
-// count what is black, then in a run.
+// An augmentation is a BatchSource around another one. Its random draws depend only on seed, epoch and sample, so runs
+// repeat to the bit and resume where they stopped, with any number of threads: shown first on white images, where black
+// pixels can be counted, then in a run.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <stoker/stoker.h>
@@ -24,7 +24,7 @@ class Cutout final : public core::BatchSource {
   std::optional<core::Batch> next() override {
     std::optional<core::Batch> batch = images_->next();
     if (batch) {
-      const at::Tensor& images = (*batch)["image"];  // uint8 [B, H, W, C], the batch's own: may be written to
+      const at::Tensor& images = (*batch)["image"];  // uint8 [B, H, W, C], owned by the batch: may be changed
       const auto epoch = static_cast<std::uint32_t>(batch->position().epoch);
       for (std::int64_t i = 0; i < batch->size(); ++i) {
         const auto sample = static_cast<std::uint64_t>(batch->indices()[static_cast<std::size_t>(i)]);
@@ -56,7 +56,7 @@ at::Tensor white_with_squares(std::int64_t epoch, std::uint64_t seed) {
 void show_on_white() {
   const at::Tensor images = white_with_squares(0, 1);
   const at::Tensor black = images.eq(0).sum(at::IntArrayRef{1, 2, 3});
-  fmt::print("black pixels an image: {} to {}\n", black.min().item<std::int64_t>(), black.max().item<std::int64_t>());
+  fmt::print("black pixels per image: {} to {}\n", black.min().item<std::int64_t>(), black.max().item<std::int64_t>());
   fmt::print("pixels of 784 that are black in some image: {}\n", images.eq(0).any(0).sum().item<std::int64_t>());
   const auto equal = [&](const at::Tensor& other) { return images.equal(other) ? "equal" : "different"; };
   fmt::print("the same epoch again: {}; the next epoch: {}; another seed: {}\n", equal(white_with_squares(0, 1)),
@@ -66,7 +66,7 @@ void show_on_white() {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  job::start_process();  // first: brings CUDA in where there is a driver
+  job::start_process();  // first: loads CUDA if there is a driver
   const std::string data = argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar";
   const std::string run = argc > 2 ? argv[2] : "own-augmentation";
   show_on_white();

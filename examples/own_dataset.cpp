@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset of your own as a BatchSource: here images that are drawn when they are needed and stored nowhere.
+// Your own dataset as a BatchSource: here images that are drawn on demand and never stored.
 //
 //     own_dataset [STEPS]
 //
-// A BatchSource hands out the batches of one epoch, then one empty answer, then the next epoch's. If what it makes
-// follows from (seed, epoch, sample) alone, as here through CounterRng, then every run repeats, a resumed run goes on
-// with the very batches it would have had, and no thread or rank changes them. Prints both: that a source which begins
-// in the middle agrees with one that walked there, and how well a network tells images apart that it never saw.
+// A BatchSource returns the batches of one epoch, then an empty result, then the next epoch. If its batches depend only
+// on (seed, epoch, sample), as here with CounterRng, then every run repeats, a resumed run continues with exactly the
+// same batches, and threads and ranks do not change them. Prints whether a source that starts in the middle agrees with
+// one that stepped there, and the accuracy on images that the network never saw.
 #include <ATen/ops/empty.h>
 #include <stoker/stoker.h>
 
@@ -17,9 +17,9 @@ namespace {
 using namespace stoker;
 constexpr int kSide = 20;         // pixels
 constexpr int kClasses = 3;       // disc, square, cross
-constexpr std::uint16_t kOp = 0;  // which of a program's own uses of randomness this is
+constexpr std::uint16_t kOp = 0;  // number of this use of random numbers in the program
 
-// One grey image: a shape of random place and size, in random light, on a noisy ground.
+// One grey image: a shape with random position and size, random brightness, on a noisy background.
 void draw_shape(CounterRng random, int shape, std::uint8_t* pixels) {
   const double radius = random.uniform(4, 7);
   const double x = random.uniform(radius, kSide - radius), y = random.uniform(radius, kSide - radius);
@@ -37,14 +37,14 @@ void draw_shape(CounterRng random, int shape, std::uint8_t* pixels) {
 
 class Shapes final : public core::BatchSource {
  public:
-  // start: the first batch to hand out.
+  // start: the first batch to return.
   Shapes(std::uint64_t seed, std::int64_t batch, std::int64_t steps_per_epoch, core::Position start = {})
       : seed_(seed), batch_(batch), steps_(steps_per_epoch), at_(start) {}
 
   std::optional<core::Batch> next() override {
     if (at_.step == steps_) {
       at_ = {at_.epoch + 1, 0};
-      return std::nullopt;  // the epoch's end
+      return std::nullopt;  // the end of the epoch
     }
     std::vector<std::int64_t> samples;
     at::Tensor images = at::empty({batch_, kSide, kSide, 1}, at::kByte), classes = at::empty({batch_}, at::kLong);
@@ -69,7 +69,7 @@ class Shapes final : public core::BatchSource {
   core::Position at_;
 };
 
-// Whether a source that starts at a position hands out what one that walks there does.
+// Whether a source that starts at a position returns the same batch as one that stepped there.
 bool agrees_at(core::Position there) {
   Shapes walker(1, 32, 10), starter(1, 32, 10, there);
   std::optional<core::Batch> walked;
@@ -84,7 +84,7 @@ bool agrees_at(core::Position there) {
 
 int main(int argc, char** argv) try {
   const std::int64_t steps = argc > 1 ? std::atoll(argv[1]) : 300;
-  fmt::print("a source that starts at epoch 3, step 7 agrees with one that walks there: {}\n",
+  fmt::print("a source that starts at epoch 3, step 7 agrees with one that steps there: {}\n",
              agrees_at({3, 7}) ? "yes" : "no");
 
   tasks::ClassifierOptions options;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model, a data source and a loss of your own in a whole run: plan, timed trials, checkpoints, exact resume, report.
+// Your own model, data source and loss in a whole run: plan, timed trials, checkpoints, exact resume, report.
 //
-//     own_everything [key=value ...]      options as `stoker train` has them; run=NAME: where the run goes
+//     own_everything [key=value ...]      options of `stoker train`; run=NAME: the run folder
 //
-// The model learns y = sin(3 x) from points that are drawn when they are needed. It implements core::Trainable, and the
-// data core::BatchSource; neither knows of runs. What lies between them and a finished run is marked "glue": 12 lines.
+// The model learns y = sin(3 x) from points that are drawn on demand. It implements core::Trainable, the data
+// core::BatchSource; neither knows about runs. The code that connects them is marked "glue": 12 lines.
 #include <ATen/ops/full.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
@@ -46,7 +46,7 @@ class Net final : public core::Trainable {  // [B, 2] → tanh of 32 → [B, 1];
   std::vector<core::NamedTensor> buffers_;
 };
 
-class Points final : public core::BatchSource {  // each follows from (seed, epoch, sample) alone
+class Points final : public core::BatchSource {  // each depends only on (seed, epoch, sample)
  public:
   Points(std::uint64_t seed, std::int64_t samples, const tasks::BatchRequest& request)
       : seed_(seed), samples_(samples), batch_(request.batch), at_(request.start) {}
@@ -61,7 +61,7 @@ class Points final : public core::BatchSource {  // each follows from (seed, epo
     }
     if (indices.empty()) {
       at_ = {at_.epoch + 1, 0};
-      return std::nullopt;  // the epoch's end
+      return std::nullopt;  // the end of the epoch
     }
     core::Batch batch(at_, std::move(indices));
     batch.set("y", (3 * x.slice(1, 0, 1)).sin());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loss of two terms that count different things: few labels and many images, learnt together.
+// A loss of two terms with different normalisers: few labels and many images, trained together.
 //
 //     own_loss [DATA [STEPS]]     DATA: labelled images of 28 x 28 grey pixels, a folder or tar file
 //
-// One image in eight has a label. The network classifies these, and paints every image again from 32 numbers. Each
-// term is a sum, and its normaliser says what it is a mean over: labels for one, pixels for the other. Normalisers are
-// asked of the whole batch before it is cut, so that gradients do not depend on the cut, however uneven the labels
-// fall: the program steps once with whole batches and once with microbatches of 7, and prints how far the weights part.
+// One image in eight has a label. The network classifies these, and reconstructs every image from 32 numbers. Each term
+// is a sum, and its normaliser is a count: labels for one, pixels for the other. Normalisers are computed for the whole
+// batch before it is split, so gradients do not depend on the split, even with uneven labels: the program steps once
+// with whole batches and once with microbatches of 7, and prints the difference of the weights.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mse_loss.h>

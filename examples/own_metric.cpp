@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A metric of your own in a whole run: it is logged, stands in the report, and chooses the best checkpoint.
+// Your own metric in a whole run: it is logged, is shown in the report, and selects the best checkpoint.
 //
 //     own_metric [DATA [RUN]]     DATA: the Fashion-MNIST sample, a folder or tar file; RUN: a name (runs/NAME, or
-//                                 NAME-2, ... if that is there) or a path
+//                                 NAME-2, ... if that exists) or a path
 //
-// A shop wants each piece on the right shelf: a shirt taken for a pullover costs nothing, a shirt among the shoes does.
-// A metric has two halves: evaluate() gives tensors that add up over batches (sums, counts), metrics() says what the
-// totals mean. So it is exact whatever the batches, and nothing waits for the device in between.
+// A shop wants each piece on the right shelf: a shirt predicted as a pullover costs nothing, a shirt among the shoes
+// does. A metric has two parts: evaluate() returns tensors that add up over batches (sums, counts), metrics() computes
+// the metric from the totals. So it is exact for every batch size, and nothing waits for the device in between.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 #include <stoker/stoker.h>
@@ -16,10 +16,10 @@ namespace {
 using namespace stoker;
 
 // Shelf of each class, in the order of their names: ankle_boot, bag, coat, dress, pullover, sandal, shirt, sneaker,
-// t-shirt_top, trouser. Shoes lie on shelf 0, what is worn above on 2.
+// t-shirt_top, trouser. Shoes are on shelf 0, clothes for the upper body on 2.
 constexpr std::int64_t kShelves[] = {0, 1, 2, 3, 2, 0, 2, 0, 2, 4};
 
-// The task's model, but for what it is judged by.
+// The task's model with another metric.
 class ShelfClassifier final : public tasks::ImageClassifier {
  public:
   explicit ShelfClassifier(ImageClassifier&& plain) : ImageClassifier(std::move(plain)) {}
@@ -47,7 +47,7 @@ class ShelfClassifier final : public tasks::ImageClassifier {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  job::start_process();  // first: brings CUDA in where there is a driver
+  job::start_process();  // first: loads CUDA if there is a driver
   const std::string data = argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar";
   const std::string run = argc > 2 ? argv[2] : "own-metric";
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A torch::nn module of your own, trained like every other model: with a plan, checkpoints, logs and a report.
+// Your own torch::nn module, trained like every other model: with a plan, checkpoints, logs and a report.
 //
 //     own_module [DATA [RUN]]     DATA: images of 28 x 28 grey pixels in 10 classes, a folder or tar file;
-//                                 RUN: a name (runs/NAME, or NAME-2, ... if that is there) or a path
+//                                 RUN: a name (runs/NAME, or NAME-2, ... if that exists) or a path
 //
-// What lies between the module and a finished run is marked "glue": 11 lines, and the first of main. Then the proof
-// that it is still your module: another one, which Stoker never saw, takes the checkpoint's weights and says the same
-// by plain torch.
+// The code that connects the module to a run is marked "glue": 11 lines, and the first line of main. The end proves
+// that it is still your module: another instance, unknown to Stoker, loads the checkpoint's weights and predicts the
+// same with plain torch.
 #include <ATen/Context.h>
 #include <ATen/ops/relu.h>
 #include <stoker/stoker.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace stoker;
 
-// The module, as you have it. Nothing in it knows of Stoker.
+// Your module. Nothing in it depends on Stoker.
 struct Net : torch::nn::Module {
   Net(std::int64_t channels, std::int64_t classes)
       : conv1(register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, 16, 3).stride(2)))),
@@ -58,7 +58,7 @@ std::filesystem::path train_net(const std::string& data, const std::string& run)
   return job.run_path();
 }
 
-// Into a module by torch's own means: names are the module's, layouts are torch's.
+// Loads weights into a module with plain torch: names are the module's, layouts are torch's.
 void load(Net& net, const std::map<std::string, at::Tensor>& weights) {
   const at::NoGradGuard no_grad;
   for (auto& parameter : net.named_parameters()) {
@@ -74,7 +74,7 @@ void load(Net& net, const std::map<std::string, at::Tensor>& weights) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  job::start_process();  // first: brings CUDA in where there is a driver
+  job::start_process();  // first: loads CUDA if there is a driver
   const std::string data = argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar";
   const std::filesystem::path run = train_net(data, argc > 2 ? argv[2] : "own-module");
 
@@ -82,7 +82,7 @@ int main(int argc, char** argv) try {
   load(mine, io::load_weights(run / "checkpoints/best").weights);
   mine.eval();
 
-  // The images as the run saw them: the checkpoint knows how they were prepared.
+  // The images as in the run: the checkpoint has their preprocessing.
   const job::LoadedModel trained = job::load_model(run, at::kCPU);
   data::ImageLoaderOptions options;
   options.split = data::open_image_folder(data).test;
@@ -98,7 +98,7 @@ int main(int argc, char** argv) try {
     right += logits.argmax(1).eq((*batch)["target"]).sum().item<std::int64_t>();
     all += batch->size();
   }
-  fmt::print("module: {} of {} test images right by plain torch\n", right, all);
+  fmt::print("module: {} of {} test images correct with plain torch\n", right, all);
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());
   return 1;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event sink of your own: it hears what happens in a run, and here ends it once it is good enough.
+// Your own event sink: it receives the events of a run, and here stops the run when it is good enough.
 //
-//     own_sink [DATA [RUN [ACCURACY]]]     RUN: a name (runs/NAME, or NAME-2, ... if that is there) or a path;
-//                                          ACCURACY: enough is enough
+//     own_sink [DATA [RUN [ACCURACY]]]     RUN: a name (runs/NAME, or NAME-2, ... if that exists) or a path;
+//                                          ACCURACY: where the run stops
 //
-// Events are plain structs. A sink gets them one at a time, in order, on a thread of its own: it may print, write or
-// wait as long as it likes, the loop does not notice. A step's loss may still be on its way from the device when the
-// event comes; read() waits for it. Whoever stops a run sets the flag that train() was given: the run finishes its
-// step, saves its checkpoint and can be resumed.
+// Events are plain structs. A sink receives them one at a time, in order, on its own thread: it may print, write or
+// wait without delaying the loop. A step's loss may still be on its way from the device when the event arrives; read()
+// waits for it. To stop a run, set the flag that was passed to train(): the run finishes its step, saves its checkpoint
+// and can be resumed.
 #include <stoker/stoker.h>
 
 #include <cstdlib>
@@ -37,8 +37,8 @@ class GoodEnough final : public core::EventSink {
       fmt::print("the run ended at step {}: {}\n", finished->step, finished->outcome);
     }
   }
-  // A mean over steps needs them all; a sink that only shows where the run stands leaves this out, and the steps that
-  // it is too slow for are merged into the next one that it gets.
+  // A mean over steps needs all of them. A sink that only shows progress omits this function; steps that arrive while
+  // it is busy are then merged into the next one that it receives.
   [[nodiscard]] bool wants_every_step() const override { return true; }
 
  private:
@@ -51,7 +51,7 @@ class GoodEnough final : public core::EventSink {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  job::start_process();  // first: brings CUDA in where there is a driver
+  job::start_process();  // first: loads CUDA if there is a driver
   const std::string data = argc > 1 ? argv[1] : "examples/data/fashion-mnist-6000.tar";
   const std::string run = argc > 2 ? argv[2] : "own-sink";
   const double wanted = argc > 3 ? std::atof(argv[3]) : 0.74;
@@ -62,7 +62,7 @@ int main(int argc, char** argv) try {
   std::vector<std::unique_ptr<core::EventSink>> sinks;
   sinks.push_back(std::make_unique<GoodEnough>(wanted, stop));
   const job::Outcome outcome = job.train(std::move(sinks), stop);
-  fmt::print("{}\n", outcome.end == train::LoopEnd::kStopped ? "good enough: stopped, `stoker resume` goes on"
+  fmt::print("{}\n", outcome.end == train::LoopEnd::kStopped ? "good enough: stopped, `stoker resume` continues"
                                                              : "never good enough");
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());

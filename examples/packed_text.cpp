@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents of all lengths as batches of full sequences: the paragraphs of texts, packed best fit.
+// Documents of any length as batches of full sequences: the paragraphs of texts, packed by best fit.
 //
 //     packed_text FILE...
 //
-// A plan over the documents' lengths says what lies in which sequence; nothing but (plan, epoch, step) is needed to go
-// on. A packed sequence says where its documents begin, so that attention keeps within them: each token sees what it
-// would see if its document lay alone. Prints how full sequences are, and what that comes to beside length buckets and
-// a sequence for every document.
+// A plan over the documents' lengths assigns documents to sequences; only (plan, epoch, step) are needed to continue. A
+// packed sequence stores where its documents start, so that attention stays within them: each token sees what it would
+// see if its document were alone. Prints how full the sequences are, compared with length buckets and with one sequence
+// per document.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/linspace.h>
@@ -19,11 +19,11 @@ namespace {
 
 using namespace stoker;
 using data::PackingPlan;
-constexpr std::int64_t kLength = 512;  // tokens of a sequence; here a byte is a token
+constexpr std::int64_t kLength = 512;  // tokens per sequence; here a byte is a token
 constexpr std::int64_t kBatch = 8;     // sequences
 constexpr std::int64_t kPadding = 0;
 
-// Adds the bytes of each paragraph, which end with its line's end: what lies between empty lines.
+// Adds the bytes of each paragraph, with its last line end; paragraphs are separated by empty lines.
 void add_paragraphs(const std::string& text, std::vector<std::string>& all) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find("\n\n", begin), text.size() - 1) + 1;
@@ -32,7 +32,7 @@ void add_paragraphs(const std::string& text, std::vector<std::string>& all) {
   }
 }
 
-// The batch at a position: "ids" [B, kLength], and ragged "pieces": where each document of a sequence begins, and where
+// The batch at a position: "ids" [B, kLength], and ragged "pieces": where each document of a sequence starts, and where
 // the last one ends.
 core::Batch packed_batch(const PackingPlan& plan, const data::BatchOrder& order, const std::vector<std::string>& texts,
                          core::Position at) {
@@ -61,7 +61,7 @@ core::Batch packed_batch(const PackingPlan& plan, const data::BatchOrder& order,
   return batch;
 }
 
-// bool [kLength, kLength]: whether a token sees another: one of its own document that comes no later.
+// bool [kLength, kLength]: whether a token sees another: an earlier one of its document, or itself.
 at::Tensor document_mask(const at::Tensor& begins) {
   at::Tensor mask = at::zeros({kLength, kLength}, at::kBool);
   for (std::int64_t i = 0; i + 1 < begins.numel(); ++i) {
@@ -71,10 +71,10 @@ at::Tensor document_mask(const at::Tensor& begins) {
   return mask.tril();
 }
 
-// How far attention over packed documents is from attention over each alone, at most.
+// The largest difference between attention over packed documents and over each document alone.
 double apart(const core::Batch& batch) {
   const at::Tensor one = batch.slice(0, 1)["ids"].to(at::kFloat).div(256).view({1, 1, kLength, 1});
-  const at::Tensor hidden = one * at::linspace(-2, 2, 8);  // stands for what a network makes of the ids
+  const at::Tensor hidden = one * at::linspace(-2, 2, 8);  // replaces the features of a network
   const at::Tensor begins = batch.slice(0, 1)["pieces"];
   const at::Tensor packed = ops::attention(hidden, hidden, hidden, document_mask(begins));
   double most = 0;
@@ -98,7 +98,7 @@ int main(int argc, char** argv) try {
     fail<ConfigError>("packed_text", "there is no text to pack; call packed_text FILE...");
   }
   std::vector<std::int64_t> lengths;
-  std::int64_t alone = 0;  // sequences if every document began one of its own
+  std::int64_t alone = 0;  // sequences if every document had its own
   for (const std::string& text : texts) {
     lengths.push_back(static_cast<std::int64_t>(text.size()));
     alone += (lengths.back() + kLength - 1) / kLength;
@@ -107,7 +107,7 @@ int main(int argc, char** argv) try {
   const PackingPlan plan(lengths, {.length = kLength, .seed = 1});
   fmt::print("{} paragraphs, {} tokens, {} longer than a sequence of {}\n", lengths.size(), plan.tokens(),
              plan.cut_documents(), kLength);
-  fmt::print("a sequence for each: {} sequences, {:.2f} % full\n", alone,
+  fmt::print("one sequence per paragraph: {} sequences, {:.2f} % full\n", alone,
              100.0 * static_cast<double>(plan.tokens()) / static_cast<double>(alone * kLength));
   fmt::print("packed: {} sequences, {:.2f} % full\n", plan.sequences(), 100 * plan.fill());
   const std::int64_t budget = std::max(kBatch * kLength, *std::ranges::max_element(lengths));
@@ -122,8 +122,8 @@ int main(int argc, char** argv) try {
     tokens += batch["ids"].ne(kPadding).sum().item<std::int64_t>();
     documents += batch["pieces"].numel() - batch.size();
   }
-  fmt::print("an epoch: {} steps, {} tokens in {} pieces\n", order.steps_per_epoch(), tokens, documents);
-  fmt::print("attention within documents is at most {:.1e} from each alone\n",
+  fmt::print("one epoch: {} steps, {} tokens in {} pieces\n", order.steps_per_epoch(), tokens, documents);
+  fmt::print("attention within documents differs from each alone by at most {:.1e}\n",
              apart(packed_batch(plan, order, texts, {0, 0})));
   fmt::print("state: plan {:016x}, epoch, step\n", plan.hash());
 } catch (const std::exception& error) {

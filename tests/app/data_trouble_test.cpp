@@ -141,7 +141,7 @@ TEST(DataTrouble, AImageThatCannotBeDecodedIsNamedAndReplacedOrStopsTheRun) {
     const std::string named = "train/down/" + bad[i].first;
     EXPECT_EQ(results[2 * i].code, 0) << bad[i].first << results[2 * i].all();
     EXPECT_THAT(results[2 * i].out, HasSubstr(named));
-    EXPECT_THAT(results[2 * i].out, HasSubstr("stands in for it"));
+    EXPECT_THAT(results[2 * i].out, HasSubstr("; replaced by "));
     EXPECT_THAT(read_text(folder / ("run-" + bad[i].first) / "quarantine.csv"), HasSubstr(named));
     EXPECT_EQ(results[2 * i + 1].code, kDataError) << bad[i].first << results[2 * i + 1].all();
     EXPECT_THAT(results[2 * i + 1].err, HasSubstr(named));

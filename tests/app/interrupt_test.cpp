@@ -128,7 +128,7 @@ TEST(Interrupt, DuringValidationItIsDoneOnResume) {
   EXPECT_THAT(stopped.err, HasSubstr("stopping and saving; press again to stop at once"));
   const nlohmann::json end = nlohmann::json::parse(lines_of(stopped.out).back());
   EXPECT_EQ(end["outcome"], "stopped") << end;
-  EXPECT_EQ(end["text"], "the validation after step " + end["step"].dump() + " is not done, a resume begins with it");
+  EXPECT_EQ(end["text"], "the validation after step " + end["step"].dump() + " is not done; a resume starts with it");
 
   // The run goes on with it, and that can be interrupted as well.
   StokerProcess resumed({"resume", "runs/x"}, folder.path());
@@ -137,7 +137,7 @@ TEST(Interrupt, DuringValidationItIsDoneOnResume) {
   const Finished again = resumed.finish();
   EXPECT_EQ(again.code, kStopped) << again.all();
   EXPECT_THAT(again.out, AllOf(HasSubstr("stopped: the validation after step " + end["step"].dump() + " is not done"),
-                               HasSubstr("go on with: stoker resume runs/x\n")));
+                               HasSubstr("continue with: stoker resume runs/x\n")));
 }
 
 // Whatever it is stopped in, a run that has a checkpoint can be resumed.
@@ -239,7 +239,7 @@ TEST(Interrupt, ARunFolderThatCannotBeWrittenIsNamed) {
   const Finished inside =
       run_stoker(Words{"train", data, "run=closed/run"} + kQuick, folder.path(), without_root_rights);
   EXPECT_EQ(inside.code, kIoError) << inside.all();
-  EXPECT_THAT(inside.err, AllOf(HasSubstr("closed/run: the run folder cannot be made: Permission denied"),
+  EXPECT_THAT(inside.err, AllOf(HasSubstr("closed/run: the run folder cannot be created: Permission denied"),
                                 HasSubstr("set run=PATH")));
   const Finished itself = run_stoker(Words{"train", data, "run=./closed"} + kQuick, folder.path(), without_root_rights);
   EXPECT_EQ(itself.code, kIoError) << itself.all();
@@ -299,7 +299,7 @@ TEST(Interrupt, ARunThatEndsInNaNIsNotDone) {
                                            kShort + Words{"lr=10000", "optimizer=sgd", "steps=8", val},
                                        folder.path());
     EXPECT_EQ(failed.code, 1) << failed.all();
-    EXPECT_THAT(failed.err, AllOf(HasSubstr("the run ends with a loss of nan"), HasSubstr("step 8"),
+    EXPECT_THAT(failed.err, AllOf(HasSubstr("the run ended with a loss of nan"), HasSubstr("step 8"),
                                   HasSubstr("in a row were not finite; the last batch of 16 began with")));
     EXPECT_THAT(read_bytes(folder / "runs" / val / "metrics.jsonl"), HasSubstr("\"outcome\":\"failed\""));
     EXPECT_FALSE(fs::exists(folder / "runs" / val / "checkpoints/best")) << "of weights that give NaN";
@@ -314,7 +314,7 @@ TEST(Interrupt, MoreEpochsOnResumeSayWhatBecomesOfTheLearningRate) {
   const Finished longer = run_stoker({"resume", "run", "epochs=2"}, folder.path());
   EXPECT_EQ(longer.code, kDone) << longer.all();
   EXPECT_THAT(longer.out, AllOf(HasSubstr("schedule had 3 steps and now has 6: at step 4 the learning rate goes from "),
-                                HasSubstr("; schedule_steps=3 keeps it as it was")));
+                                HasSubstr("; schedule_steps=3 keeps the old schedule")));
   const Finished kept = run_stoker({"resume", "kept", "epochs=2", "schedule_steps=3"}, folder.path());
   EXPECT_EQ(kept.code, kDone) << kept.all();
   EXPECT_THAT(kept.out, ::testing::Not(HasSubstr("the learning rate goes from")));
@@ -349,7 +349,7 @@ TEST(Interrupt, ARunWithoutACheckpointSaysHowToStartAgain) {
   fs::remove_all(folder / "early/checkpoints");
   const Finished early = run_stoker({"resume", "early"}, folder.path());
   EXPECT_EQ(early.code, kDataError) << early.all();
-  EXPECT_THAT(early.err, AllOf(HasSubstr("early: has no checkpoint yet"), HasSubstr("--config early/config.toml")));
+  EXPECT_THAT(early.err, AllOf(HasSubstr("early: has no checkpoint"), HasSubstr("--config early/config.toml")));
   const Finished again = run_stoker({"train", "--config", "early/config.toml", "run=again"}, folder.path());
   EXPECT_EQ(again.code, kDone) << again.all();
 }
@@ -362,7 +362,7 @@ TEST(Interrupt, WhatCannotGoOnIsRefused) {
   folder.write("data/train/down/99.png", small_png(99));
   const Finished more = run_stoker({"resume", "runs/x", "epochs=2"}, folder.path());
   EXPECT_EQ(more.code, kDataError) << more.all();
-  EXPECT_THAT(more.err, AllOf(HasSubstr("has 13 training samples now, the run was started with 12"),
+  EXPECT_THAT(more.err, AllOf(HasSubstr("now has 13 training samples, but the run was started with 12"),
                               HasSubstr("weights=runs/x")));
   folder.write("data/train/fourth/0.png", small_png(98));
   const auto results = run_all({{"resume", "runs/x", "epochs=2"},
@@ -371,14 +371,14 @@ TEST(Interrupt, WhatCannotGoOnIsRefused) {
                                 {"resume", "data"}},
                                folder.path());
   EXPECT_EQ(results[0].code, kDataError) << results[0].all();
-  EXPECT_THAT(results[0].err, HasSubstr("has 4 classes now, the run was started with 3"));
+  EXPECT_THAT(results[0].err, HasSubstr("now has 4 classes, but the run was started with 3"));
   EXPECT_EQ(results[1].code, kUsage);
   EXPECT_THAT(
       results[1].err,
       HasSubstr("only epochs, steps, time, eval_every, save_every, early_stop and schedule_steps may change, not lr"));
   EXPECT_EQ(results[2].code, kUsage) << results[2].all();
   EXPECT_EQ(results[3].code, kUsage);
-  EXPECT_THAT(results[3].err, HasSubstr("data: is no run folder"));
+  EXPECT_THAT(results[3].err, HasSubstr("data: is not a run folder"));
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ TEST(PredictTable, WhatIsNoSuchTableIsRefused) {
   const std::vector<std::pair<std::string, Words>> cases = {
       {"bad/missing.csv", {"bad/missing.csv", "no column \"job\""}},
       {"bad/ragged.csv", {"bad/ragged.csv, line 3", "1 fields"}},
-      {"bad/words.csv", {"bad/words.csv", "held numbers in training", "old"}},
+      {"bad/words.csv", {"bad/words.csv", "had numbers in training", "old"}},
       {"bad/empty.csv", {"bad/empty.csv", "is empty"}},
       {"bad/image.png", {"bad/image.png", "is not a table"}},
       {"bad", {"bad", "is not a regular file"}},
@@ -174,7 +174,7 @@ TEST(PredictTable, WhatIsNoSuchTableIsRefused) {
   EXPECT_FALSE(fs::exists(folder / "none.csv"));
   const Finished image_model = run_stoker({"predict", trained_run().run(), folder / "people.csv"}, folder.path());
   EXPECT_EQ(image_model.code, kDataError);
-  EXPECT_THAT(image_model.err, HasSubstr("is no image (it begins with \"age,job"));
+  EXPECT_THAT(image_model.err, HasSubstr("is not an image (it begins with \"age,job"));
 }
 
 // A file without a header is read as training's was, wherever the checkpoint lies.

@@ -61,7 +61,7 @@ TEST(Results, RunsGivenAsDataAreToldFromIt) {
       run_all({{"train", "runs/base"}, {"plan", "runs/base"}, {"train", "runs"}, {"info", "runs"}}, base.folder());
   for (const std::size_t i : {0, 1}) {
     EXPECT_EQ(results[i].code, kDataError) << results[i].all();
-    EXPECT_THAT(results[i].err, AllOf(HasSubstr("runs/base: is a run folder, no data"), HasSubstr("stoker resume")));
+    EXPECT_THAT(results[i].err, AllOf(HasSubstr("runs/base: is a run folder, not data"), HasSubstr("stoker resume")));
   }
   EXPECT_EQ(results[2].code, kDataError) << results[2].all();
   EXPECT_THAT(results[2].err, AllOf(HasSubstr("runs: is a folder of runs"), HasSubstr("stoker info runs")));
@@ -183,7 +183,7 @@ TEST(Results, InfoSaysWhatThingsHold) {
   EXPECT_THAT(results[4].out, AllOf(HasSubstr("cnn"), HasSubstr("resnet50")));
   EXPECT_THAT(results[5].out, AllOf(HasSubstr("torch 2.11"), HasSubstr("cores"), HasSubstr("device ")));
   EXPECT_EQ(results[6].code, kDataError);
-  EXPECT_THAT(results[6].err, HasSubstr("is no run, checkpoint, .safetensors file, table, .tar or data folder"));
+  EXPECT_THAT(results[6].err, HasSubstr("is not a run, checkpoint, .safetensors file, table, .tar or data folder"));
 }
 
 TEST(Results, WeightsThatDoNotFitAreRefusedByNameAndThoseThatDoInPartSaySo) {
@@ -211,9 +211,11 @@ TEST(Results, WeightsThatDoNotFitAreRefusedByNameAndThoseThatDoInPartSaySo) {
   const std::string run = base.run();
   const auto taken = run_all({train(run, "head"), train(run, "wide") + Words{"image_size=16"}}, folder.path());
   EXPECT_EQ(taken[0].code, kDone) << taken[0].all();
-  EXPECT_THAT(taken[0].out, AllOf(HasSubstr("2 of another shape"), HasSubstr("the head is new and starts untrained")));
+  EXPECT_THAT(taken[0].out,
+              AllOf(HasSubstr("2 with a different shape"), HasSubstr("the head is new and starts untrained")));
   EXPECT_EQ(taken[1].code, kDone) << taken[1].all();
-  EXPECT_THAT(taken[1].out, AllOf(HasSubstr("of another shape"), HasSubstr("[256, 432] in the file, [256, 768] here")));
+  EXPECT_THAT(taken[1].out,
+              AllOf(HasSubstr("with a different shape"), HasSubstr("[256, 432] in the file, [256, 768] here")));
 
   // The weights are needed once: a run goes on without the file that it began with.
   fs::copy(run, folder / "gift", fs::copy_options::recursive);

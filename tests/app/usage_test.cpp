@@ -85,11 +85,11 @@ TEST(Usage, WrongCommandsAndFlagsAreRefused) {
                    {{"train", "data", "--label-smoothing=0.1"}, {"without dashes: label_smoothing=0.1"}},
                    {{"eval", "runs/x", "--split=tests"}, {"--split", "tests", "val"}},
                    {{"predict", "runs/x", "data", "--top", "0"}, {"--top"}},
-                   {{"resume", "runs/nope"}, {"runs/nope: there is no such run folder"}},
+                   {{"resume", "runs/nope"}, {"runs/nope: the run folder does not exist"}},
                    {{"train"}, {"no data", "stoker train DATA"}}},
                   kUsage);
-  expect_refusals({{{"eval", "runs/nope"}, {"runs/nope: there is no such run"}},
-                   {{"report", "runs/nope"}, {"runs/nope: there is no such run folder"}},
+  expect_refusals({{{"eval", "runs/nope"}, {"runs/nope: the run or checkpoint folder does not exist"}},
+                   {{"report", "runs/nope"}, {"runs/nope: the run folder does not exist"}},
                    {{"info", "nowhere"}, {"nowhere: does not exist"}}},
                   kDataError);
 }
@@ -110,7 +110,7 @@ TEST(Usage, UnknownKeysComeWithTheNearestName) {
 }
 
 TEST(Usage, BadValuesAreNamedWithWhatIsExpected) {
-  expect_refusals({{{"train", "data", "epochs=0"}, {"epochs must be a whole number in 1", "\"0\"", "set epochs="}},
+  expect_refusals({{{"train", "data", "epochs=0"}, {"epochs must be an integer in 1", "\"0\"", "set epochs="}},
                    {{"train", "data", "epochs=nan"}, {"epochs must be", "\"nan\""}},
                    {{"train", "data", "steps=-1"}, {"steps must be", "\"-1\""}},
                    {{"train", "data", "batch=99999999999999999999"}, {"batch must be", "99999999999999999999"}},
@@ -129,7 +129,7 @@ TEST(Usage, BadValuesAreNamedWithWhatIsExpected) {
                    {{"resume", "data", "epochs=2", "epochs=3"}, {"epochs is given twice"}},
                    {{"train", "data", "data=other"}, {"data is given twice", "data=other and data=data"}},
                    {{"train", "data=data", "data=other"}, {"data is given twice"}},
-                   {{"train", "data", "freeze=1"}, {"freeze=1", "give weights=FILE"}}},
+                   {{"train", "data", "freeze=1"}, {"freeze=1", "set weights=FILE"}}},
                   kUsage);
 }
 

@@ -19,7 +19,7 @@ class ReportCommand(unittest.TestCase):
                 done = stoker("report", *arguments, folder=root)
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (0, page + "\n", ""))
                 self.assertIn("</html>", (pathlib.Path(root) / page).read_text())
-            for arguments, code, word in ((("a", "missing"), 65, "missing: there is no such run folder"), ((), 2, "RUN is required"),
+            for arguments, code, word in ((("a", "missing"), 65, "missing: the run folder does not exist"), ((), 2, "RUN is required"),
                                           (("a", "--out", "no/such/x.html"), 74, "no/such/x.html")):
                 done = stoker("report", *arguments, folder=root)
                 self.assertEqual((done.returncode, done.stdout), (code, ""))

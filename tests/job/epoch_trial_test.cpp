@@ -91,7 +91,7 @@ TEST(EpochTrial, WhereThereIsTimeTheDefaultNetworkGetsWider) {
   EXPECT_EQ(enough.model, "cnn64");
   const train::Plan::Note& note = enough.notes.find("model")->second;
   EXPECT_EQ(note.origin, core::Origin::kMeasured);
-  EXPECT_NE(note.reason.find("time=300s would do for"), std::string::npos) << note.reason;
+  EXPECT_NE(note.reason.find("time=300s allows"), std::string::npos) << note.reason;
   EXPECT_EQ(set_up_in(folder, {"time=5m", "model=cnn"}).plan.model, "cnn") << "it was asked for";
   EXPECT_EQ(set_up_in(folder, {"time=5m", "epochs=2"}).plan.model, "cnn") << "time= does not decide";
   EXPECT_EQ(set_up_in(folder, {"time=0.001s"}).plan.model, "cnn") << "no time for it";
@@ -124,8 +124,7 @@ TEST(WiderModel, IsTheWidestThatADozenEpochsFit) {
 }
 
 TEST(WiderModel, ItsOwnStepsDecide) {
-  tasks::derive_task("slow_when_wide", "image_classification",
-                     {.model = [](std::unique_ptr<tasks::Model> model) {
+  tasks::derive_task("slow_when_wide", "image_classification", {.model = [](std::unique_ptr<tasks::Model> model) {
                        return std::make_unique<SlowWhenWide>(std::move(dynamic_cast<tasks::ImageClassifier&>(*model)));
                      }});
   const TempFolder folder;

@@ -363,9 +363,9 @@ TEST_F(JobTest, ARunOfAnotherProgramsTaskSaysWhoReadsIt) {
     return "";
   };
   EXPECT_THAT(complaint([&] { (void)load_model(run, at::kCPU); }),
-              ::testing::AllOf(HasSubstr("\"shelves\""), HasSubstr("that program reads it")));
+              ::testing::AllOf(HasSubstr("\"shelves\""), HasSubstr("use that program to read it")));
   EXPECT_THAT(complaint([&] { (void)Job::resume(run, {}, kSilent); }),
-              ::testing::AllOf(HasSubstr("\"shelves\""), HasSubstr("that program resumes it")));
+              ::testing::AllOf(HasSubstr("\"shelves\""), HasSubstr("resume it with that program")));
 }
 
 // The console counts epochs from 1, and so do checkpoints: of an epoch's last step before and after its end.
@@ -448,7 +448,7 @@ TEST_F(JobTest, AChangedDataSetCannotGoOn) {
     (void)Job::resume(stopped.folder, {}, kSilent);
     FAIL() << "it went on";
   } catch (const CheckpointError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("has 6 classes now, the run was started with 3"));
+    EXPECT_THAT(error.what(), HasSubstr("now has 6 classes, but the run was started with 3"));
   }
 }
 

@@ -152,7 +152,7 @@ TEST(OwnTask, SaysWhatIsMissing) {
   EXPECT_THAT(refusal([](auto& own) { own.model = nullptr; }), HasSubstr("needs a model"));
   EXPECT_THAT(refusal([](auto& own) { own.train_samples = 0; }), HasSubstr("set train_samples"));
   EXPECT_THAT(refusal([](auto& own) { own.evaluation = nullptr; }), HasSubstr("evaluation batches"));
-  EXPECT_THAT(refusal([](auto& own) { own.name = "tabular"; }), HasSubstr("there is one already"));
+  EXPECT_THAT(refusal([](auto& own) { own.name = "tabular"; }), HasSubstr("it is already in use"));
 }
 
 }  // namespace

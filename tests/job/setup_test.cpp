@@ -23,7 +23,7 @@ TEST(SetUp, IsDescribedWithoutAForwardPass) {
   const Prepared setup = set_up(request, nullptr, [](const std::string&) {});
   EXPECT_GT(setup.sample_flops, 0);
   const testing::DispatchCounter counter;
-  EXPECT_THAT(describe_setup(setup), ::testing::Contains(::testing::HasSubstr("FLOP a sample forward")));
+  EXPECT_THAT(describe_setup(setup), ::testing::Contains(::testing::HasSubstr("FLOP per sample forward")));
   EXPECT_EQ(counter.total(), 0);
 }
 

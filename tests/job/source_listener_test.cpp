@@ -44,7 +44,7 @@ TEST(SourceListener, HearsWhileItLivesAndNoLonger) {
     setup.bad_samples(bad);
     setup.remarks("images stay on the device");
   }
-  EXPECT_EQ(lines, (std::vector<std::string>{"3 a.png: is empty; left out", "4 b.png: is empty; c.png stands in for it",
+  EXPECT_EQ(lines, (std::vector<std::string>{"3 a.png: is empty; skipped", "4 b.png: is empty; replaced by c.png",
                                              "images stay on the device"}));
   EXPECT_FALSE(setup.bad_samples) << "it refers to what is gone";
   EXPECT_FALSE(setup.remarks);

@@ -120,7 +120,7 @@ TEST(SplitReport, BadImagesAreJudgedByTheRunsRules) {
     EXPECT_EQ(judged, 6);
     EXPECT_EQ(report.samples, 6);
     ASSERT_EQ(report.bad.size(), 3U);
-    EXPECT_THAT(report_table(report), AllOf(HasSubstr("test split, 6 samples\n  not judged: "),
+    EXPECT_THAT(report_table(report), AllOf(HasSubstr("test split, 6 samples\n  not evaluated: "),
                                             HasSubstr("test/down/bad.png: "), HasSubstr("test/plain/bad.png: ")));
     const auto json = nlohmann::json::parse(report_json(report));
     EXPECT_EQ(json["samples"], 6);

@@ -160,7 +160,7 @@ TEST(Gpt, ReadsPublishedFiles) {
   const at::NoGradGuard no_grad;
   EXPECT_LT((network->forward(some_tokens()) - source->forward(some_tokens())).abs().max().item<double>(), 1e-3);
   file["transformer.h.0.attn.c_attn.weight"] = file.at("transformer.h.0.attn.c_attn.weight").t().contiguous();
-  EXPECT_THAT(make_gpt(small())->load(file).text(), HasSubstr("of another shape (h.0.attn.c_attn.weight"));
+  EXPECT_THAT(make_gpt(small())->load(file).text(), HasSubstr("with a different shape (h.0.attn.c_attn.weight"));
 }
 
 TEST(Gpt, RefusesWhatMakesNoNetwork) {

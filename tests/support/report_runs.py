@@ -40,7 +40,7 @@ class Run:
         values.update({key: (str(value), "command line", "") for key, value in plan.items()})
         rows = {key: dict(zip(("value", "origin", "reason"), row)) for key, row in values.items()}
         self.write("plan.json", json.dumps({"format": 1, "plan": rows}, indent=2))
-        self.write("config.toml", "# What was asked for; `stoker train --config config.toml` asks again.\ndata = 'fashion'\n")
+        self.write("config.toml", "# The options of this run; `stoker train --config config.toml` uses them again.\ndata = 'fashion'\n")
         self.event("run_started", title=title, scalars=self.scalars, epochs=4, steps_per_epoch=steps // 4, first_step=0, last_step=steps)
 
     def write(self, name, text):
@@ -96,7 +96,7 @@ def train(run, last, seed=1, speed=1.0, level=0.25, metric="accuracy", every=Non
         run.step(step, value, *extra, 1 if step in skipped else 0, seconds=round(0.02 + abs(draw.gauss(0, 0.004)), 6),
                  wait=round(abs(draw.gauss(0.0008, 0.001)), 6), memory=int((170 + 30 * min(1, step / 40)) * (1 << 20)))
         if step in skipped:
-            run.event("fault", step=step, kind="non_finite", text="skipped: its loss or gradients are not finite (1 in a row)")
+            run.event("fault", step=step, kind="non_finite", text="skipped: the loss or gradients are not finite (1 in a row)")
         if step % every == 0:
             shown = level + 0.1 + 2.0 * math.exp(-3.6 * speed * step / run.steps)
             score = 0.93 - 0.5 * math.exp(-4 * speed * step / run.steps) - level / 5 + draw.gauss(0, 0.004)

@@ -113,7 +113,7 @@ TEST(DerivedTask, LeavesOutWhatIsNotChanged) {
 
 TEST(DerivedTask, RefusesNamesThatCannotBe) {
   EXPECT_THAT(error_of([] { derive_task("x", "image_clasification", {}); }), HasSubstr("did you mean"));
-  EXPECT_THAT(error_of([] { derive_task("tabular", "image_classification", {}); }), HasSubstr("there is one already"));
+  EXPECT_THAT(error_of([] { derive_task("tabular", "image_classification", {}); }), HasSubstr("it is already in use"));
   EXPECT_THAT(error_of([] { derive_task("", "image_classification", {}); }), HasSubstr("the name is empty"));
 }
 

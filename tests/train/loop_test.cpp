@@ -296,10 +296,10 @@ TEST(Loop, ARunThatEndsWithALossOfNaNHasFailed) {
   Plan plan = toy_plan();
   plan.skip_limit = 10;
   EXPECT_THAT(complaint(rig, plan, 5),
-              AllOf(HasSubstr("ends with a loss of nan at step 5"), HasSubstr("2 steps in a row were not finite"),
+              AllOf(HasSubstr("ended with a loss of nan at step 5"), HasSubstr("2 steps in a row were not finite"),
                     HasSubstr("began with row 0, row 1, row 2")));
   EXPECT_EQ(rig.log, (Log{"last 4", "rescued 5"}));
-  EXPECT_THAT(complaint(rig, plan, 5), HasSubstr("ends with a loss of nan at step 5")) << "it was left alone since";
+  EXPECT_THAT(complaint(rig, plan, 5), HasSubstr("ended with a loss of nan at step 5")) << "it was left alone since";
 
   Rig broken;  // the model
   broken.val_loss = std::nan("");

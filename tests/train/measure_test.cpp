@@ -94,7 +94,7 @@ TEST(Measure, ADiskIsWaitedForBesideTheStep) {
   EXPECT_EQ(plan.threads, 1);
   EXPECT_EQ(plan.intra_op, 1);
   EXPECT_THAT(plan.notes.at("threads").reason,
-              HasSubstr("1.05e+04 ms, 95 % of them waiting for the disk; with training, on intra_op + threads: "
+              HasSubstr("1.05e+04 ms, 95 % of the time waiting for the disk; with training, for intra_op + threads: "
                         "1.45e+04 ms on 1 + 0, 4e+03 ms on 1 + 1, 7.25e+03 ms on 2 + 0"));
   // 16 threads more than cores, and no more, wait for it at a time: fewer than 64 that load between steps.
   FakeTrials far(64, 128, 1001);

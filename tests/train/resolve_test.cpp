@@ -49,8 +49,8 @@ TEST(Resolve, RefusesContradictions) {
   EXPECT_THAT(refusal(asked({"batch=2000"}), facts_of(1000)),
               HasSubstr("batch 2000 is larger than the 1000 training samples"));
   EXPECT_THAT(refusal(asked({"microbatch=65"}), facts_of(1000)), HasSubstr("microbatch 65 is larger than batch 64"));
-  EXPECT_THAT(refusal(asked({"freeze=2"}), facts_of(1000)), HasSubstr("give weights=FILE"));
-  EXPECT_THAT(refusal(asked({"nvtx=on"}), facts_of(1000)), HasSubstr("leave it out"));
+  EXPECT_THAT(refusal(asked({"freeze=2"}), facts_of(1000)), HasSubstr("set weights=FILE"));
+  EXPECT_THAT(refusal(asked({"nvtx=on"}), facts_of(1000)), HasSubstr("remove it"));
   EXPECT_THAT(refusal(asked({"half_weights=on", "precision=fp32"}), facts_of(1000)), HasSubstr("precision=bf16"));
   EXPECT_THAT(refusal(asked({"batch=1"}), facts_of(1000)), HasSubstr("batch norm"));
   EXPECT_THAT(refusal(asked({"tail=keep"}), facts_of(65)), HasSubstr("set tail=drop"));

@@ -6,8 +6,8 @@
 namespace stoker {
 namespace {
 
-// std::popcount() would be a call, as any processor's instructions are to do: the sums of 2, 4 and 8 bits side by side
-// (Warren, "Hacker's Delight", 2013, 5-1).
+// std::popcount() would be a function call, since the code must run on any processor: the sums of 2, 4 and 8 bits in
+// parallel (Warren, "Hacker's Delight", 2013, 5-1).
 int count_ones(std::uint64_t bits) {
   bits -= bits >> 1 & 0x5555555555555555;
   bits = (bits & 0x3333333333333333) + (bits >> 2 & 0x3333333333333333);

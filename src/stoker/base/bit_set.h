@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of whole numbers below a size in 1.06 bits a number, that tells its k-th member (and its k-th stranger) without
-// walking to it. Used for splits, where a list of 64-bit numbers would take gigabytes. Thread-safe once it is sealed.
+// A set of integers below a size in 1.06 bits per number, with constant-time access to its k-th member and to its k-th
+// non-member. Used for splits, where a list of 64-bit numbers would take gigabytes. Thread-safe after seal().
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class BitSet {
 
   // number: 0 ... size - 1. Before seal() only.
   void insert(std::int64_t number) { words_[static_cast<std::size_t>(number) / kWord] |= bit(number); }
-  // Counts; what follows is good after it.
+  // Counts the members; the functions below need it.
   void seal();
 
   [[nodiscard]] std::int64_t size() const { return size_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bounded hand-over between threads: producers wait while it is full, consumers while it is empty. Used by
-// device::Prefetcher and resident::ResidentRows. It has all its memory from the start, so that a thread that has an
-// error to hand over can. Every member may be called from any thread.
+// A bounded queue between threads: producers wait while it is full, consumers while it is empty. Used by
+// device::Prefetcher and resident::ResidentRows. It allocates all its memory at the start, so that a thread can always
+// hand over an error. Every member may be called from any thread.
 #pragma once
 
 #include <condition_variable>
@@ -24,7 +24,7 @@ class BoundedQueue {
     }
   }
 
-  // False once closed: the value was not taken and stays with the caller.
+  // False after close(): the value was not taken and stays with the caller.
   [[nodiscard]] bool push(T&& value) {
     {
       std::unique_lock lock(mutex_);
@@ -38,7 +38,7 @@ class BoundedQueue {
     return true;
   }
 
-  // Empty once closed and drained.
+  // Empty after close() when nothing is left.
   [[nodiscard]] std::optional<T> pop() {
     std::optional<T> value;
     {
@@ -55,7 +55,7 @@ class BoundedQueue {
     return value;
   }
 
-  // Wakes everyone; what is inside can still be popped.
+  // Wakes all threads; remaining values can still be popped.
   void close() {
     {
       const std::lock_guard lock(mutex_);
@@ -66,7 +66,7 @@ class BoundedQueue {
   }
 
  private:
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable has_room_, has_value_;
   std::vector<std::optional<T>> ring_;
   std::size_t first_ = 0, count_ = 0;

@@ -28,7 +28,7 @@ std::optional<std::string> byte_name_from_text(std::string_view text) {
   if (!text.starts_with(kHex)) {
     return std::string(text);
   }
-  if (text.size() % 2 != 0) {  // as many digits as make whole bytes
+  if (text.size() % 2 != 0) {  // two digits per byte
     return std::nullopt;
   }
   std::string name;

@@ -21,17 +21,17 @@ inline double clock_s(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Seconds that the calling thread has computed so far: what other work on the machine changes least.
+// CPU seconds of the calling thread so far: the time that other work on the machine changes least.
 inline double thread_cpu_s() { return clock_s(CLOCK_THREAD_CPUTIME_ID); }
 
-// Seconds that all threads of this process have computed so far.
+// CPU seconds of all threads of this process so far.
 inline double process_cpu_s() { return clock_s(CLOCK_PROCESS_CPUTIME_ID); }
 
 // Seconds since it was made or last restarted.
 class Stopwatch {
  public:
   [[nodiscard]] double seconds() const { return now_s() - start_; }
-  // The seconds so far; counting begins anew.
+  // The seconds so far; then restarts.
   double restart() {
     const double now = now_s();
     const double elapsed = now - start_;

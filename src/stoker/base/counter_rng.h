@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers addressed by what they are for: (seed, epoch) is the key, (sample, operation, occurrence, draw) the
-// counter. Two threads, two ranks or a resumed run that ask for the same address get the same number.
-// Used by augment and by every seeded choice in data. A CounterRng is a value: copy it freely, one per thread.
+// Random numbers addressed by their purpose: (seed, epoch) is the key, (sample, operation, occurrence, draw) the
+// counter. Two threads, two ranks or a resumed run that use the same address get the same number. Used by augment and
+// by every seeded choice in data. A CounterRng is a value: copy it freely, one per thread.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace stoker {
 
-// Every consumer of randomness has a number of its own here, so that no two ever share a counter.
-// Numbers are part of the reproducibility promise: append, never renumber.
+// Every consumer of random numbers has its own number here, so that no two ever share a counter. Numbers are part of
+// the reproducibility promise: append, never renumber.
 enum class RandomOp : std::uint16_t {
   kSplit = 1,  // which samples become the validation split
   kOrder = 2,  // the sample permutation
@@ -21,22 +21,22 @@ enum class RandomOp : std::uint16_t {
   kMix = 6,
   kInit = 7,    // initial weights
   kImage = 8,   // which images are shown to people
-  kWindow = 9,  // where an epoch's windows of a text begin
+  kWindow = 9,  // the start of an epoch's windows of a text
   kToken = 10,  // the next token of a generated text
   kAffine = 11,
   kGrey = 12,
   kBlur = 13,
   kErase = 14,
   kDraw = 15,     // which sample a draw with replacement gives
-  kDerive = 16,   // seeds that are made from a run's seed
-  kStandIn = 64,  // what stands in for a bad sample
-  kOwn = 0x8000,  // this and every greater number: programs on the library
+  kDerive = 16,   // seeds derived from a run's seed
+  kStandIn = 64,  // the replacement of a bad sample
+  kOwn = 0x8000,  // this and every greater number: programs that use the library
 };
 
 class CounterRng {
  public:
-  // occurrence tells copies of a sample in one epoch apart: 0 where each comes once; where one may come again, the
-  // number of the draw within the epoch, which no two share and which needs no count of what was drawn before.
+  // occurrence distinguishes copies of a sample in one epoch: 0 if each occurs once; if a sample may occur again, the
+  // number of the draw within the epoch, which is unique and needs no count of earlier draws.
   CounterRng(std::uint64_t seed, std::uint32_t epoch, std::uint64_t sample, RandomOp op, std::uint32_t occurrence = 0)
       : key_{static_cast<std::uint32_t>(seed ^ (seed >> 32)), epoch},
         counter_{static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32),
@@ -64,7 +64,7 @@ class CounterRng {
   int used_ = 4;
 };
 
-// A seed of its own for part `number` of what has that seed: without it, two sets of one size had the same order.
+// A separate seed for part `number` of something with this seed: without it, two sets of one size had the same order.
 inline std::uint64_t derived_seed(std::uint64_t seed, std::uint64_t number) {
   CounterRng random(seed, 0, number, RandomOp::kDerive);
   const std::uint64_t high = random.next();

@@ -7,7 +7,7 @@
 
 namespace stoker {
 
-// Quoted where it must be.
+// Quoted if necessary.
 [[nodiscard]] inline std::string csv_cell(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
     return std::string(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The typed errors of every room. A message names where it arose, what came, what was expected and what to do:
+// The typed errors of every room. A message names where it happened, what came, what was expected and what to do:
 //   [data.loader] batch must be positive, got 0; set batch=N
 // Only apps/ turns them into exit codes. Expected outcomes (a skipped step, an empty epoch) are values, not errors.
 #pragma once
@@ -18,12 +18,12 @@ class Error : public std::runtime_error {
   Error(std::string_view where, std::string_view what) : std::runtime_error(fmt::format("[{}] {}", where, what)) {}
 };
 
-// What was asked for cannot be done: an unknown key, a bad value, values that exclude each other. Exit code 2.
+// A request that cannot be done: an unknown key, a bad value, values that contradict each other. Exit code 2.
 class ConfigError : public Error {
  public:
   using Error::Error;
 };
-// A sample, table, archive or folder is not what it should be. Exit code 65.
+// A sample, table, archive or folder is not as expected. Exit code 65.
 class DataError : public Error {
  public:
   using Error::Error;
@@ -38,12 +38,12 @@ class OutOfMemory : public Error {
  public:
   using Error::Error;
 };
-// A checkpoint or weights file is damaged, foreign, or does not fit. Exit code 65.
+// A checkpoint or weights file is damaged, of another program, or does not fit. Exit code 65.
 class CheckpointError : public Error {
  public:
   using Error::Error;
 };
-// The operating system refused a read or a write: no permission, disk full. Exit code 74.
+// The operating system rejected a read or a write: no permission, disk full. Exit code 74.
 class IoError : public Error {
  public:
   using Error::Error;

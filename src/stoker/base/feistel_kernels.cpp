@@ -34,8 +34,8 @@ constexpr hn::FixedTag<std::uint64_t, kBytes / 8> kLongs;
 constexpr hn::Repartition<std::uint32_t, decltype(kLongs)> kWords;
 using Longs = hn::Vec<decltype(kLongs)>;
 
-// Vectors that go through the rounds together: each step waits for the one before it, so several hide the wait, as many
-// as there are registers for. Philox has four words a value.
+// Vectors that are computed together: each step waits for the previous one, so several vectors hide the wait, as many
+// as there are registers for. Philox has four words per value.
 constexpr std::size_t kChains = kBytes >= 64 ? 4 : 2;
 constexpr std::size_t kStep = kChains * kBytes / 8;
 static_assert(kFeistelLanes % kStep == 0);
@@ -44,7 +44,7 @@ HWY_INLINE Longs product(Longs a, std::uint32_t b) {  // of the low words
   return hn::MulEven(hn::BitCast(kWords, a), hn::Set(kWords, b));
 }
 
-// As philox4x32() of (right, tweak, epoch, 0), its first word. A word lies in the low half of a number, whatever is in
+// The first word of philox4x32() of (right, tweak, epoch, 0). A word is in the low half of a number, with any value in
 // the high half.
 HWY_INLINE void one_round(const FeistelKey& key, std::uint32_t tweak, Longs (&left)[kChains], Longs (&right)[kChains]) {
   Longs c0[kChains], c1[kChains], c2[kChains], c3[kChains];

@@ -14,7 +14,7 @@
 namespace stoker {
 namespace {
 
-// Closes a descriptor on every way out.
+// Closes a descriptor on every path.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as people lose them: whole reads with typed errors, and writes that exist wholly or not at all.
-// Used by data, io and job. Thread-safe: no state.
+// Safe files: whole reads with typed errors, and writes that are complete or absent. Used by data, io and job.
+// Thread-safe: no state.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,19 @@ using Bytes = std::span<const std::byte>;
 inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 inline std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-// A path as people may read it in a terminal or a log: bytes that are no UTF-8 and control characters become \xNN.
+// A path as text for a terminal or a log: bytes that are not UTF-8 and control characters become \xNN.
 std::string printable(std::string_view text);
 
-// A regular file, open to be read; refuses folders, FIFOs and devices without opening them for long. DataError if it is
-// missing, not a regular file, or longer than limit bytes.
+// A regular file, open for reading; rejects folders, FIFOs and devices without blocking. DataError if it is missing,
+// not a regular file, or longer than limit bytes.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path, std::size_t limit = std::size_t{1} << 32);
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
   ~InputFile();
-  // All of it, once, replacing the content of buffer; less where it shrinks meanwhile. DataError if that fails.
+  // Reads all of it, once, replacing the content of buffer; less if the file shrinks meanwhile. DataError if that
+  // fails.
   void read(std::vector<std::byte>& buffer) const;
 
  private:
@@ -43,7 +44,7 @@ void read_file(const std::filesystem::path& path, std::vector<std::byte>& buffer
                std::size_t limit = std::size_t{1} << 32);
 std::string read_text(const std::filesystem::path& path, std::size_t limit = std::size_t{1} << 26);
 
-// A sink for the bytes of one file; write() throws IoError when the disk refuses.
+// A sink for the bytes of one file; write() throws IoError if the write fails.
 class FileWriter {
  public:
   explicit FileWriter(int descriptor, std::filesystem::path path) : descriptor_(descriptor), path_(std::move(path)) {}
@@ -57,8 +58,8 @@ class FileWriter {
 };
 
 // Temp file beside path, checked writes, fsync, rename, fsync of the folder: after a crash, a kill or a full disk the
-// file at path is either the old one or the new one, whole. IoError otherwise; the temp file is removed. Every file of
-// a checkpoint goes this way.
+// file at path is either the complete old one or the complete new one. IoError otherwise; the temp file is removed.
+// Every file of a checkpoint is written this way.
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 

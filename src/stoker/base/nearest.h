@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name a person most likely meant: for error messages about unknown keys, models and optimizers. Thread-safe.
+// The name that a person most likely meant: for error messages about unknown keys, models and optimizers. Thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -19,7 +19,7 @@ T parse_number(std::string_view key, std::string_view text, T low, T high, std::
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size() ||
-      !(value >= low && value <= high)) {  // also refuses NaN
+      !(value >= low && value <= high)) {  // also rejects NaN
     refuse_value(key, text, expected);
   }
   return value;
@@ -32,7 +32,7 @@ void refuse_value(std::string_view key, std::string_view text, std::string_view 
 }
 
 std::int64_t parse_whole(std::string_view key, std::string_view text, std::int64_t low, std::int64_t high) {
-  return parse_number(key, text, low, high, fmt::format("a whole number in {} ... {}", low, high));
+  return parse_number(key, text, low, high, fmt::format("an integer in {} ... {}", low, high));
 }
 
 double parse_real(std::string_view key, std::string_view text, double low, double high) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that a person gave for a named value, as what it means. Used by train's and the tasks' settings. ConfigErrors
-// name the value, what was expected and what came. Thread-safe: no state.
+// Parses the text that a person gave for a named value. Used by the options of train and tasks. ConfigErrors name the
+// value, what was expected and what came. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace stoker {
 // ConfigError: "key must be <expected>, got "text"; set key=...".
 [[noreturn]] void refuse_value(std::string_view key, std::string_view text, std::string_view expected);
 
-// The whole text must be the number; NaN and values outside low ... high are refused.
+// The whole text must be the number; NaN and values outside low ... high are rejected.
 [[nodiscard]] std::int64_t parse_whole(std::string_view key, std::string_view text, std::int64_t low,
                                        std::int64_t high);
 [[nodiscard]] double parse_real(std::string_view key, std::string_view text, double low, double high);
@@ -23,7 +23,7 @@ namespace stoker {
 [[nodiscard]] std::string parse_choice(std::string_view key, std::string_view text,
                                        const std::vector<std::string>& names);
 
-// The candidate that was probably meant; empty if none is near.
+// The candidate that was probably meant; empty if none is similar.
 [[nodiscard]] std::string near_name(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace stoker

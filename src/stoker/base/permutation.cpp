@@ -42,7 +42,7 @@ std::uint64_t Permutation::operator()(std::uint64_t position) const {
 void Permutation::fill(std::uint64_t first, std::span<std::int64_t> out) const {
   constexpr std::size_t kIdle = ~std::size_t{0};
   std::array<std::uint64_t, kFeistelLanes> left{}, right{};
-  std::array<std::size_t, kFeistelLanes> place;  // in out, that a lane works for
+  std::array<std::size_t, kFeistelLanes> place;  // position in out of each lane's value
   std::size_t next = 0, working = 0;
   const auto begin = [&](std::size_t lane) {
     place[lane] = next < out.size() ? next++ : kIdle;
@@ -56,7 +56,7 @@ void Permutation::fill(std::uint64_t first, std::span<std::int64_t> out) const {
   for (std::size_t lane = 0; lane < kFeistelLanes; ++lane) {
     begin(lane);
   }
-  while (working > 0) {  // a lane walks its cycle until it lands, then takes the next position
+  while (working > 0) {  // a lane walks its cycle until the value is below size, then takes the next position
     feistel_rounds(key_, left.data(), right.data());
     for (std::size_t lane = 0; lane < kFeistelLanes; ++lane) {
       const std::uint64_t value = (left[lane] << half_bits_) | right[lane];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Philox4x32-10, the counter-based generator of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011):
-// a pure function of (key, counter), so a sample's randomness depends on what it is and never on who draws first.
+// a pure function of (key, counter), so a sample's random numbers depend on the sample and never on the order of draws.
 // Used by CounterRng (augmentation), Permutation (sample order) and tests. Thread-safe: no state.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NaN for people: a NaN with its sign bit set, as x86 makes them, would be printed as "-nan". Used by whatever prints
-// figures.
+// NaN for people: a NaN with its sign bit set, as x86 makes them, would be printed as "-nan". Used by everything that
+// prints figures.
 #pragma once
 
 #include <cmath>

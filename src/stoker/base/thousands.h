@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole numbers as people read them: 1,692. Used by texts of every room. Thread-safe: no state.
+// Integers with thousands separators: 1,692. Used by texts of every room. Thread-safe: no state.
 #pragma once
 
 #include <cstddef>

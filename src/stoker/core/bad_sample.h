@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sample that could not be had, for those who tell people of it. Plain values.
+// An unreadable sample, for reporting it to people. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ struct BadSample {
   std::int64_t epoch = 0, step = 0;  // of the batch it was drawn for
   std::int64_t index = 0;            // in its source
   std::string name;                  // for people: "train/cat/7.jpg", "train-00001.tar: cat/7.jpg"
-  std::string reason;                // what was wrong, with the byte where the decoder knows it
-  std::string replaced_by;           // the name of the sample that stood in; empty: the batch went without
+  std::string reason;                // what is wrong, with the byte if the decoder knows it
+  std::string replaced_by;           // the name of the replacement; empty: skipped
 };
 
-// Called on the thread that takes a source's batches, which may be a prefetcher's, once for each sample of an epoch, in
-// the order of batches and rows. Two sources may call at a time.
+// Called on the thread that takes a source's batches, which may be a prefetcher's, once per sample and epoch, in the
+// order of batches and rows. Two sources may call at the same time.
 using BadSampleListener = std::function<void(const BadSample&)>;
 
 }  // namespace stoker::core

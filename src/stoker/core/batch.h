@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One global batch on its way from the loader to the step: named fields, the dataset indices of its samples, and its
-// position in the run. Any modality: nothing here says "image". Moved from hop to hop, never shared; not thread-safe.
+// position in the run. Works for any modality: nothing here says "image". Moved, never shared; not thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,7 +25,7 @@ struct Field {
   at::Tensor offsets;  // kRagged only: int64 [samples + 1] on the CPU, offsets[0] = 0
 };
 
-// Where in the run a batch stands. step counts within the epoch.
+// The position of a batch in the run. step counts within the epoch.
 struct Position {
   std::int64_t epoch = 0;
   std::int64_t step = 0;
@@ -39,13 +39,13 @@ class Batch {
   Batch(Batch&&) = default;
   Batch& operator=(Batch&&) = default;
 
-  // Adds a field, or replaces the one of that name. DataError if it does not fit size().
+  // Adds a field, or replaces the one with this name. DataError if it does not fit size().
   void set(Field field);
   void set(std::string name, at::Tensor per_sample) {
     set(Field{std::move(name), std::move(per_sample), Layout::kPerSample, {}});
   }
 
-  // The values of a field; DataError that lists what there is if the name is unknown.
+  // The values of a field; DataError that lists the fields if the name is unknown.
   [[nodiscard]] const at::Tensor& operator[](std::string_view name) const;
   [[nodiscard]] const Field* find(std::string_view name) const;
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
@@ -54,11 +54,11 @@ class Batch {
   // Index of each sample in its dataset.
   [[nodiscard]] const std::vector<std::int64_t>& indices() const { return indices_; }
   [[nodiscard]] Position position() const { return position_; }
-  // The place of the first sample in the global batch: not 0 for a slice, or a rank's part.
+  // The position of the first sample in the global batch: not 0 for a slice, or for a rank's part.
   [[nodiscard]] std::int64_t first_row() const { return first_row_; }
 
-  // Samples first ... last-1 as a batch of their own: views of the same storage, exact for every layout. The only
-  // splitter there is: accumulation, out-of-memory recovery and ranks all cut here.
+  // Samples first ... last-1 as a separate batch: views of the same storage, exact for every layout. The only way to
+  // split a batch: accumulation, out-of-memory recovery and ranks all use it.
   [[nodiscard]] Batch slice(std::int64_t first, std::int64_t last) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever hands out batches: the loader, the prefetcher around it, a resident dataset, a test's fake. Sources nest
+// Anything that produces batches: the loader, the prefetcher around it, a resident dataset, a test's fake. Sources nest
 // like decorators. One consumer at a time.
 #pragma once
 
@@ -17,10 +17,10 @@ class BatchSource {
   BatchSource& operator=(const BatchSource&) = delete;
   virtual ~BatchSource() = default;
 
-  // The next batch; empty at the end of the epoch, after which the next call begins the next epoch.
-  // Throws DataError for a sample that cannot be had.
+  // The next batch; empty at the end of the epoch, after which the next call starts the next epoch. DataError for an
+  // unreadable sample.
   [[nodiscard]] virtual std::optional<Batch> next() = 0;
-  // What was spent where so far; empty for a source that has nothing to tell. From any thread.
+  // The time spent so far, by work; empty for a source without figures. From any thread.
   [[nodiscard]] virtual std::optional<SourceFigures> figures() const { return std::nullopt; }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a run as the engine sees them, and the twin for a single one. parallel/ brings the real group. Every
-// rank must make the same calls in the same order, with the same shapes and dtypes. One thread per rank.
+// The ranks of a run as the engine sees them, and an implementation for a single one. parallel/ has the real group.
+// Every rank must make the same calls in the same order, with the same shapes and dtypes. One thread per rank.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,11 +18,11 @@ class Communicator {
   virtual void all_reduce_sum(at::Tensor& tensor) = 0;
   // Replaces tensor by its largest value over ranks, element by element.
   virtual void all_reduce_max(at::Tensor& tensor) = 0;
-  // Replaces tensor by that of one rank.
+  // Replaces tensor by the tensor of one rank.
   virtual void broadcast(at::Tensor& tensor, int from) = 0;
   // Each rank's tensor, by rank.
   [[nodiscard]] virtual std::vector<at::Tensor> all_gather(const at::Tensor& tensor) = 0;
-  // Returns once every rank has called it.
+  // Returns after every rank has called it.
   virtual void barrier() = 0;
 };
 

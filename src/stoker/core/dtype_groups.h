@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors sorted by dtype: what the _foreach and fused operators want to be fast. Used by optim and precision.
+// Tensors grouped by dtype, as the _foreach and fused operators need for speed. Used by optim and precision.
 // Thread-safe: no state.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened, as plain structs. The loop emits them and never prints, formats or waits; sinks read them on threads
-// of their own (io::EventBus). Values that a device still computes travel as a slot of a ScalarRing.
+// Events as plain structs. The loop emits them and never prints, formats or waits; sinks read them on their own threads
+// (io::EventBus). Values that a device still computes are passed as a slot of a ScalarRing.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct RunStarted {
 
 inline constexpr std::size_t kMaxScalars = 16;
 
-// The scalars of one step; a value that the step did not have is absent (NaN is a value).
+// The scalars of one step; a missing value is absent (NaN is a value).
 struct Scalars {
   std::array<float, kMaxScalars> values{};
   std::size_t count = 0;
@@ -63,7 +63,7 @@ struct Evaluated {
   bool best = false;  // the best of this run so far
 };
 
-// How far an evaluation is that takes its time; at most one each kQuietSeconds.
+// The progress of a long evaluation; at most one event per kQuietSeconds.
 struct Evaluating {
   std::int64_t step = 0;
   std::string split;  // "val", "test"
@@ -76,14 +76,14 @@ struct CheckpointSaved {
   std::string kind;  // "last", "best"
 };
 
-// Something went wrong and the run goes on: a skipped step, a replaced sample.
+// A fault that the run survived: a skipped step, a replaced sample.
 struct FaultSurvived {
   std::int64_t step = 0;
   std::string kind;  // "non_finite", ...
   std::string text;
 };
 
-// A remark for people about their job, with what to do.
+// A remark for people about their run, with what to do.
 struct Finding {
   std::string text;
 };
@@ -95,14 +95,14 @@ struct Artifact {
   std::string path;  // relative to the run folder: "artifacts/mistakes.json"
 };
 
-// How the values of a tensor are spread, in bins of the same width.
+// The distribution of a tensor's values, in bins of equal width.
 struct Histogram {
   std::string name;
   double low = 0, high = 0;  // ends of the bins
   std::vector<double> counts;
 };
 
-// The weights at a checkpoint "last", for logs that draw them; where tensorboard=histograms asks for it.
+// The weights at a checkpoint "last", for logs that draw them, if tensorboard=histograms is set.
 struct WeightHistograms {
   std::int64_t step = 0;
   std::vector<Histogram> weights;
@@ -118,7 +118,7 @@ struct RunFinished {
 using Event = std::variant<RunStarted, StepFinished, Fed, Evaluating, Evaluated, CheckpointSaved, FaultSurvived,
                            Finding, Artifact, WeightHistograms, RunFinished>;
 
-// After so long without an event a sink is told to let out what it holds back.
+// After this time without an event, a sink must write its buffered output.
 inline constexpr double kQuietSeconds = 0.1;
 
 // Receives events one at a time, in order, on one thread that is not the loop's.
@@ -126,14 +126,14 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void on(const Event& event) = 0;
-  // What was held back (a buffer, a redraw) goes out now: called on the same thread when no event came for
-  // kQuietSeconds, and before the sink is destroyed.
+  // Writes buffered output (a buffer, a redraw): called on the same thread when no event came for kQuietSeconds, and
+  // before the sink is destroyed.
   virtual void flush() {}
-  // True if steps must not be merged when the sink is slow: a log that has a row for each.
+  // True if steps must not be merged when the sink is slow: a log with a row per step.
   [[nodiscard]] virtual bool wants_every_step() const { return false; }
 };
 
-// Where the loop puts events; returns at once.
+// Receives events from the loop; returns at once.
 class EventEmitter {
  public:
   virtual ~EventEmitter() = default;

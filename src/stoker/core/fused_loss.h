@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// normalise() with one kernel in place of some ten operators on a few numbers. Used by train::Step. Thread-safe: no
+// normalise() with one kernel instead of about ten operators on a few numbers. Used by train::Step. Thread-safe: no
 // state.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace stoker::core {
 // Runs divide_terms() on the device of the work's numbers, in the current stream (device::Backend::divide_terms).
 using DivideTerms = std::function<void(const LossWork& work)>;
 
-// As normalise(); divide: asked where the numbers are not in host memory and all sums are float32.
+// As normalise(); divide: used if the numbers are not in host memory and all sums are float32.
 [[nodiscard]] NormalisedLoss normalise(const LossTerms& terms, const Normalisers& normalisers, const at::Tensor& scale,
                                        const DivideTerms& divide);
 

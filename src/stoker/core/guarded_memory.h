@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that copies to a device use, freed so that a lost device ends no process. Torch's allocators mark streams when
-// such memory is freed, and throw where the device is lost; thrown by a tensor's destructor, that is std::terminate().
-// Used by device, data and libstoker_cuda, which is why everything stands in this header. Thread-safe.
+// Memory used by copies to a device, freed so that a lost device does not end the process. Torch's allocators record
+// streams when such memory is freed, and throw if the device is lost; thrown by a tensor's destructor, that is
+// std::terminate(). Used by device, data and libstoker_cuda, so everything is in this header. Thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,8 +13,8 @@
 
 namespace stoker::core {
 
-// Frees as the allocator would. Memory whose freeing throws stays where it is for good, and after an error of torch,
-// which says that the device is lost, all that is freed later: the device is not asked again.
+// Frees as the allocator does. If freeing throws, the memory is leaked. After an error of torch that means that the
+// device is lost, all memory freed later is leaked too: the device is not used again.
 inline void free_guarded(void* context) noexcept {
   static std::atomic<bool> lost = false;
   const std::unique_ptr<c10::DataPtr> memory(static_cast<c10::DataPtr*>(context));
@@ -27,11 +27,12 @@ inline void free_guarded(void* context) noexcept {
     free(freed);
   } catch (const c10::Error&) {
     lost = true;
-  } catch (...) {  // no memory of the host for the mark
+  } catch (...) {  // no host memory for the mark
   }
 }
 
-// The same tensor, whose memory goes by free_guarded(). fresh: one that nobody else has and that fills its storage.
+// The same tensor, with memory that free_guarded() frees. fresh: a tensor that nothing else uses and that fills its
+// storage.
 [[nodiscard]] inline at::Tensor guarded(const at::Tensor& fresh) {
   auto memory = std::make_unique<c10::DataPtr>(fresh.storage().set_data_ptr(c10::DataPtr()));
   void* const data = memory->get();
@@ -43,7 +44,7 @@ inline void free_guarded(void* context) noexcept {
       .make_tensor();
 }
 
-// What the allocator of a guarded tensor knows its memory by; null for every other tensor.
+// The value by which the allocator of a guarded tensor knows its memory; null for every other tensor.
 [[nodiscard]] inline const c10::DataPtr* guarded_memory(const at::Tensor& tensor) {
   return tensor.storage().data_ptr().cast_context<c10::DataPtr>(&free_guarded);
 }

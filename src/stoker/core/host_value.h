@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that lies in CPU memory as a tensor of one element, read and written where it lies: an operator would take a
-// microsecond for it, and a small step has 200. Used by the step, its loss and the optimizers; elsewhere item() will
-// do. Thread-safe but for OperatorsOnly.
+// A number in CPU memory as a tensor of one element, read and written directly: an operator would take a microsecond
+// for it, and a small step has 200 of them. Used by the step, its loss and the optimizers; elsewhere item() is fast
+// enough. Thread-safe except OperatorsOnly.
 #pragma once
 
 #include <ATen/EmptyTensor.h>
@@ -11,9 +11,9 @@
 
 namespace stoker::core {
 
-// While one lives, on_host() says no: a CPU then runs what a GPU would run, which tests hold against the rest and count
-// for waits. but_kernels: kernels of step_work.h run, too, else operators in their place. For tests;
-// from one thread, none nested.
+// While an object lives, on_host() returns false: a CPU then runs the code of a GPU, which tests compare with the
+// normal code and check for waits. but_kernels: kernels of step_work.h run too, else operators replace them. For tests;
+// from one thread, not nested.
 class OperatorsOnly {
  public:
   explicit OperatorsOnly(bool but_kernels = false) {
@@ -30,7 +30,7 @@ class OperatorsOnly {
   static inline std::atomic<bool> alive_ = false, but_kernels_ = false;
 };
 
-// Whether the tensor's numbers may be read and written where they lie.
+// Whether the tensor's numbers may be read and written directly.
 [[nodiscard]] inline bool on_host(const at::Tensor& tensor) { return tensor.is_cpu() && !OperatorsOnly::alive(); }
 
 // Whether a kernel of step_work.h may work on the tensor's numbers.

@@ -15,7 +15,7 @@
 namespace stoker::core {
 namespace {
 
-// float64 costs nothing on a handful of numbers.
+// float64 costs nothing for a few numbers.
 struct Quotients {
   std::vector<at::Tensor> gradients;
   at::Tensor parts;
@@ -103,7 +103,8 @@ NormalisedLoss normalise(const LossTerms& terms, const Normalisers& normalisers,
 NormalisedLoss normalise(const LossTerms& terms, const Normalisers& normalisers, const at::Tensor& scale,
                          const DivideTerms& divide) {
   if (static_cast<std::int64_t>(terms.size()) != normalisers.numel()) {
-    fail<ConfigError>("core.loss_terms", "{} loss terms came with {} normalisers", terms.size(), normalisers.numel());
+    fail<ConfigError>("core.loss_terms", "the loss has {} terms but {} normalisers; return one per term", terms.size(),
+                      normalisers.numel());
   }
   const at::NoGradGuard no_grad;
   Quotients quotients = divided(terms, normalisers, scale, divide);

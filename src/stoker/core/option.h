@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A knob: what a person can set, its type and range, its default with the reason, and one line of help. The engine
-// lists its own in train/plan_options.cpp, each task in its options.cpp; parsing, help, completion, a plan's rows and
-// its file all read these lists. Values; thread-safe.
+// An option: a value that a person can set, with its type and range, its default with the reason, and one line of help.
+// The engine lists its options in train/plan_options.cpp, each task in its options.cpp; parsing, help, completion, a
+// plan's rows and its file all read these lists. Values; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace stoker::core {
 
-// kBehaviour: changes what the network learns. kPerformance: changes how fast.
+// kBehaviour: changes the result of training. kPerformance: changes only its speed.
 enum class OptionGroup { kBehaviour, kPerformance };
 
-// The types of values, each with the values that it allows.
+// The types of values, with the allowed values.
 struct Whole {
   std::int64_t low, high;
 };
 struct Real {
   double low, high;
 };
-struct Duration {  // "90s", "15m", "1.5h"; held in seconds
+struct Duration {  // "90s", "15m", "1.5h"; stored in seconds
   double high;     // seconds
 };
 struct Flag {};  // on, off
@@ -35,17 +35,17 @@ struct Text {
   std::string expected;  // for help and errors, "a column's name"
   bool (*valid)(std::string_view) = nullptr;
 };
-struct File {                           // the text names a file or folder, unless it is one of the words
+struct File {                           // a file or folder, unless it is one of the words
   std::string expected;                 // for help and errors
   std::vector<std::string> words = {};  // "bytes", "characters"
   bool may_be_empty = true;
 };
 using OptionType = std::variant<Whole, Real, Duration, Flag, Choice, Text, File>;
 
-// The value that an option has where nobody sets it.
+// The value of an option that nobody sets.
 struct Default {
   std::optional<std::string> value;  // the same in every run; none: it depends on model, data or device
-  std::string reason;                // why it is that; or, where it depends, on what, as help shows it
+  std::string reason;                // the reason for the value; or what it depends on, as shown in the help
 };
 // "10", "a loss scaler settles within a few".
 [[nodiscard]] Default always(std::string value, std::string reason);
@@ -58,10 +58,10 @@ struct Option {
   OptionType type;
   Default fallback;
   std::string help;                    // one line
-  std::vector<std::string> also = {};  // what other tools call it, for "did you mean"
+  std::vector<std::string> also = {};  // names in other tools, for "did you mean"
 };
 
-// What may be given, for the help: "1 ... 1048576", "on|off".
+// The allowed values for the help: "1 ... 1048576", "on|off".
 [[nodiscard]] std::string range_text(const OptionType& type);
 // The default for the help: "10 (a loss scaler settles within a few)", "by the model's recipe".
 [[nodiscard]] std::string default_text(const Option& option);
@@ -69,15 +69,15 @@ struct Option {
 using OptionValue = std::variant<std::int64_t, double, bool, std::string>;
 // ConfigError that names key, range and text.
 [[nodiscard]] OptionValue parse_option(const Option& option, std::string_view text);
-// Text that parse_option() takes back exactly.
+// Text that parse_option() reads back exactly.
 [[nodiscard]] std::string option_text(const OptionValue& value);
 
 // Null for an unknown key.
 [[nodiscard]] const Option* find_option(const std::vector<Option>& options, std::string_view key);
-// The key that was probably meant by an unknown one, by its spelling or by another tool's name for it; empty: none.
+// The key probably meant by an unknown one, by its spelling or by another tool's name for it; empty: none.
 [[nodiscard]] std::string near_option(std::string_view key, const std::vector<Option>& options);
 
-// Values of a task's options as checked text, by key: how a plan carries what it does not know.
+// Values of a task's options as checked text, by key: so a plan carries values that it does not know.
 using TaskValues = std::map<std::string, std::string, std::less<>>;
 
 }  // namespace stoker::core

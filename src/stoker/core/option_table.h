@@ -43,7 +43,7 @@ class OptionTable {
     const OptionValue parsed = parse_option(row.option, text);
     std::visit([&]<typename T>(T Values::*field) { values.*field = std::get<T>(parsed); }, row.field);
   }
-  // The field as text that set() takes back exactly.
+  // The field as text that set() reads back exactly.
   [[nodiscard]] std::string text(const Values& values, std::string_view key) const {
     return std::visit([&](auto field) { return option_text(values.*field); }, at(key).field);
   }
@@ -54,7 +54,7 @@ class OptionTable {
       set(values, key, value);
     }
   }
-  // All values, of a plan. ConfigError where one is missing.
+  // All values, from a plan. ConfigError if one is missing.
   [[nodiscard]] Values parse(const TaskValues& given) const {
     Values values;
     for (const Option& option : options_) {

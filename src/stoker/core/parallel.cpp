@@ -3,8 +3,8 @@
 
 #include <ATen/Parallel.h>
 
-// OpenMP's: how many threads the regions that the calling thread begins may have. Declared here because its header
-// belongs to a compiler.
+// From OpenMP: the maximum number of threads of parallel regions started by the calling thread. Declared here because
+// its header belongs to a compiler.
 extern "C" void omp_set_num_threads(int threads);
 
 namespace stoker::core {
@@ -13,7 +13,9 @@ void parallel_for(std::int64_t count, const std::function<void(std::int64_t begi
   at::parallel_for(0, count, /*grain_size=*/1, work);
 }
 
-OneThread::OneThread() : before_(at::get_num_threads()) { omp_set_num_threads(1); }  // asked first: it sets the default
+OneThread::OneThread() : before_(at::get_num_threads()) {
+  omp_set_num_threads(1);
+}  // called first: it sets the default
 
 OneThread::~OneThread() { omp_set_num_threads(before_); }
 

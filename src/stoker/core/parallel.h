@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of ours on the threads that LibTorch's operators use, and operators on one thread where more do not pay.
-// at::parallel_for is a template that runs on one thread, and says nothing, where it is compiled without OpenMP: this
-// is the one unit that is compiled with it, by GNU compilers, whose OpenMP is torch's. Others run it on one thread, of
-// which CMake warns.
+// Our own work on the threads of LibTorch's operators, and operators on one thread where more do not pay off.
+// at::parallel_for is a template that silently runs on one thread if it is compiled without OpenMP. This is the only
+// unit that is compiled with OpenMP, by GNU compilers, whose OpenMP is torch's. Other compilers run it on one thread,
+// and CMake warns.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace stoker::core {
 // begin later.
 inline constexpr std::int64_t kOneThreadBytes = std::int64_t{256} << 10;
 
-// Calls work(begin, end) for ranges that together are 0 ... count - 1, at once on up to at::get_num_threads() threads,
-// the caller's among them, and returns when all are done. Rethrows the first exception that work throws. Inside of
-// another such call, and for a count of 1, on the caller's thread alone.
+// Calls work(begin, end) for ranges that together are 0 ... count - 1, in parallel on up to at::get_num_threads()
+// threads including the caller's, and returns when all are done. Rethrows the first exception of work. Inside another
+// such call, and for a count of 1, only on the caller's thread.
 void parallel_for(std::int64_t count, const std::function<void(std::int64_t begin, std::int64_t end)>& work);
 
-// While one lives, operators that the calling thread starts run on that thread alone. Takes nanoseconds, where
-// at::set_num_threads() would drop oneDNN's kernels.
+// While an object lives, operators started by the calling thread run only on that thread. Takes nanoseconds;
+// at::set_num_threads() would discard oneDNN's kernels.
 class OneThread {
  public:
   OneThread();

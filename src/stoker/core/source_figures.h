@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a source of batches and its consumer have spent where, so that observe can say why data comes late. Counted
-// always; sums since the source was made, of which two are subtracted to look at a stretch of time. Plain values.
+// The time spent by a source of batches and its consumer, so that observe can explain why data is late. Always counted;
+// sums since the source was made. Two are subtracted to get a period of time. Plain values.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,16 @@ namespace stoker::core {
 // One kind of work on a sample: "read", "JPEG decode".
 struct StageFigures {
   std::string name;
-  double seconds = 0;                // of wall time, summed over the threads that did it
-  double probed_seconds = 0;         // of these, those that were looked at more closely:
-  double probed_cpu_seconds = 0;     // the CPU time of these
-  double probed_asleep_seconds = 0;  // of these, waiting for what a thread waits for of itself: a disk, a network
+  double seconds = 0;                // of wall time, summed over threads
+  double probed_seconds = 0;         // of these, the part that was measured in detail:
+  double probed_cpu_seconds = 0;     // CPU time of that part
+  double probed_asleep_seconds = 0;  // of that part, waiting for a disk or a network, not for a core
 
-  // Of `seconds`, computing; the rest slept, or waited for a core. All, where nothing was probed.
+  // Of `seconds`, computing; the rest slept, or waited for a core. All, if nothing was measured in detail.
   [[nodiscard]] double cpu_seconds() const {
     return probed_seconds > 0 ? seconds * std::clamp(probed_cpu_seconds / probed_seconds, 0.0, 1.0) : seconds;
   }
-  // Of `seconds`, asleep; none, where nothing was probed.
+  // Of `seconds`, asleep; none, if nothing was measured in detail.
   [[nodiscard]] double asleep_seconds() const {
     return probed_seconds > 0 ? seconds * std::clamp(probed_asleep_seconds / probed_seconds, 0.0, 1.0) : 0;
   }
@@ -46,29 +46,28 @@ struct SourceFigures {
   double wall_seconds = 0;   // since the source was made
   double wait_seconds = 0;   // of these the consumer waited
   std::int64_t samples = 0;  // that stages worked on
-  int threads = 0;           // at work now; 0: between steps, the consumer's own and up to `cores` of its operators'
-  int cores = 0;             // of these so many compute at a time; 0: all
+  int threads = 0;           // working now; 0: the consumer's thread and up to `cores` operator threads, between steps
+  int cores = 0;             // threads that compute at a time; 0: all
   std::vector<StageFigures> stages;
-  double copy_seconds = 0;     // to the device, beside everything else; 0 where nothing is copied
+  double copy_seconds = 0;     // to the device, in parallel with other work; 0 if nothing is copied
   double slowest_seconds = 0;  // of the slowest sample so far
   std::string slowest;         // its name
 
   [[nodiscard]] double busy_seconds() const { return sum_of(stages).seconds; }
 };
 
-// A stretch of time between batches and what came of it. An event, too: the loop tells at most one each kFedEach
-// seconds.
+// A period of time between batches and its figures. Also an event: the loop emits at most one per kFedEach seconds.
 struct Fed {
   std::int64_t step = 0;
   double seconds = 0;                  // of wall time
-  double waited_seconds = 0;           // of these the thread that takes the batches waited for one
+  double waited_seconds = 0;           // of these the consumer waited for a batch
   SourceFigures source;                // of that time
-  std::vector<StageFigures> consumer;  // what it did in between: "step", "device wait", "log", "checkpoint", ...
+  std::vector<StageFigures> consumer;  // its other work: "step", "device wait", "log", "checkpoint", ...
 };
 inline constexpr double kFedEach = 2;
 
-// What lies between two looks at one source; threads are the later look's. The slowest sample is none where it is one
-// of before: an old one explains nothing that is late now.
+// The difference between two readings of one source; threads are those of the later reading. The slowest sample is
+// empty if it is from before the period: an old one explains nothing about the present.
 [[nodiscard]] inline SourceFigures between(const SourceFigures& earlier, SourceFigures later) {
   later.wall_seconds -= earlier.wall_seconds;
   later.wait_seconds -= earlier.wait_seconds;

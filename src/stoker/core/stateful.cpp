@@ -19,7 +19,7 @@ const at::Tensor& State::tensor(const std::string& name) const {
 std::int64_t State::integer(const std::string& name) const {
   const auto found = numbers.find(name);
   if (found == numbers.end() || !std::holds_alternative<std::int64_t>(found->second)) {
-    fail<CheckpointError>("core.state", "the checkpoint has no whole number \"{}\"", name);
+    fail<CheckpointError>("core.state", "the checkpoint has no integer \"{}\"", name);
   }
   return std::get<std::int64_t>(found->second);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What influences the next step and therefore must survive a restart: parameters, buffers, optimizer moments, scaler,
-// EMA, schedule, generators, position. Checkpoints save it, ranks compare it, A/B windows rewind it.
+// State that influences the next step and therefore must survive a restart: parameters, buffers, optimizer moments,
+// scaler, EMA, schedule, generators, position. Checkpoints save it, ranks compare it, A/B windows rewind it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -33,8 +33,8 @@ class Stateful {
   virtual ~Stateful() = default;
   // Adds its entries; tensors may be the live ones.
   virtual void save_state(State& state) const = 0;
-  // Takes its entries back, in place. CheckpointError if one is missing or does not fit; then nothing promises to be
-  // unchanged, and the caller gives up the object.
+  // Restores its entries, in place. CheckpointError if one is missing or does not fit; then the object may be partly
+  // changed, and the caller must drop it.
   virtual void load_state(const State& state) = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few numbers that a step computes around its loss and before its update, as plain values that a kernel can be
-// given, and the arithmetic on them. The host calls these functions on numbers in its own memory, the kernels of
-// device/step_kernels_cuda.cu call them on the device's: one text for both. Without torch. Thread-safe: no state.
+// The few numbers that a step computes around its loss and before its update, as plain values that can be passed to a
+// kernel, and the arithmetic on them. The host calls these functions on numbers in its own memory, the kernels of
+// device/step_kernels_cuda.cu on the device's: the same code for both. Without torch. Thread-safe: no state.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ inline constexpr int kMostTerms = 14;  // of a loss: kMaxScalars (core/events.h)
 
 template <typename T>
 constexpr bool is_finite(T value) {
-  return value - value == 0;  // which neither NaN nor an infinity is
+  return value - value == 0;  // false for NaN and infinities
 }
 
 // The terms of a microbatch's loss (core/loss_terms.h). Pointers are the device's.
@@ -31,8 +31,7 @@ struct TermQuotients {
   double part = 0, gradient = 0;
 };
 
-// Without any counted element a term is 0, though its sum need not be (label smoothing spreads over classes that nobody
-// has).
+// Without counted elements a term is 0, although its sum may not be (label smoothing includes classes without samples).
 constexpr TermQuotients divide_term(double sum, double weight, double normaliser, double scale) {
   const double factor = normaliser > 0 ? weight / normaliser : 0;
   return {normaliser > 0 ? sum * factor : 0, factor * scale};
@@ -47,7 +46,7 @@ constexpr void divide_terms(const LossWork& work) {
   }
 }
 
-// How much of the weights an exponential average takes up (optim/ema_weight.h). Null pointers: there is no average.
+// The weight of an update in an exponential average (optim/ema_weight.h). Null pointers: there is no average.
 struct EmaWork {
   double decay = 0;
   double* updates = nullptr;
@@ -61,11 +60,11 @@ constexpr void next_weight(const EmaWork& work, bool skipped) {
   *work.rounded = static_cast<float>(*work.weight);
 }
 
-// What a step decides before it moves a weight, and what it reports. Pointers are the device's.
+// The decision of a step before it changes weights, and the values that it reports. Pointers are the device's.
 struct VerdictWork {
   int terms = 0;
   const double* parts = nullptr;  // of the loss
-  const float* norms = nullptr;   // Euclidean, of gradients that are scaled still; together they make one
+  const float* norms = nullptr;   // Euclidean, of gradients that are still scaled; combined into one
   std::int64_t norm_count = 0;
   const float* scale = nullptr;     // that the gradients were multiplied by; null: 1
   const float* reported = nullptr;  // scale to report; null: none
@@ -74,21 +73,21 @@ struct VerdictWork {
   EmaWork ema;
   float* found_inf = nullptr;  // in: 1 if a gradient is not finite; out: 1 if the step changes nothing
   float* skipped = nullptr;    // in and out: steps in a row that changed nothing
-  bool* skip = nullptr;        // out: whether this one does
-  float* scalars = nullptr;    // out: the row that Step::scalar_names() names
-  float* divisor = nullptr;    // out: what the optimizer divides the gradients by
+  bool* skip = nullptr;        // out: whether this step changes nothing
+  float* scalars = nullptr;    // out: the row described by Step::scalar_names()
+  float* divisor = nullptr;    // out: the optimizer's divisor of the gradients
 };
 
 inline constexpr double kNormEps = 1e-6;  // torch.nn.utils.clip_grad_norm_'s
 
-// What to divide gradients of this norm by so that it becomes at most clip: the reciprocal of
-// torch.nn.utils.clip_grad_norm_'s factor. NaN for NaN.
+// The divisor that reduces gradients of this norm to at most clip: the reciprocal of the factor of
+// torch.nn.utils.clip_grad_norm_. NaN for NaN.
 constexpr double clip_divisor(double norm, double clip) {
   const double divisor = (norm + kNormEps) / clip;
   return divisor <= 1 ? 1 : divisor;
 }
 
-// norm: of all gradients together, scaled still. Returns the divisor; writes all outputs but that one.
+// norm: of all gradients together, still scaled. Returns the divisor; writes all other outputs.
 constexpr double judge(const VerdictWork& work, double norm) {
   const auto round = [&](double value) { return work.single ? static_cast<float>(value) : value; };
   double sum = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine trains: parameters, buffers, a chain of segments, and a loss made of sums. A torch::nn module, a
-// TorchScript package or, later, a Python module all come in through here. Implemented in tasks/; driven by train/.
-// One thread at a time.
+// The interface of what the engine trains: parameters, buffers, a chain of segments, and a loss made of sums. A
+// torch::nn module, a TorchScript package or, later, a Python module all implement it. Implemented in tasks/; called by
+// train/. One thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,14 +16,14 @@
 
 namespace stoker::core {
 
-// What a parameter does, so that policies (weight decay, half precision, layout) need not guess from names.
+// The role of a parameter, so that policies (weight decay, half precision, layout) need not guess from names.
 enum class Role { kConv, kLinear, kNorm, kBias, kEmbedding };
 
 struct Parameter {
   std::string name;   // dotted path, as in a Python state_dict
   at::Tensor tensor;  // leaf; requires_grad tells whether it is trained
   Role role = Role::kLinear;
-  std::vector<int> segments = {0};  // of the chain, those that use it; a tied parameter has several
+  std::vector<int> segments = {0};  // segments that use it; a tied parameter has several
 };
 
 struct NamedTensor {
@@ -33,7 +33,7 @@ struct NamedTensor {
 
 using TensorList = std::vector<at::Tensor>;
 
-// A figure for people. The first one of a list selects the best checkpoint.
+// A metric for people. The first one of a list selects the best checkpoint.
 struct MetricValue {
   std::string name;
   double value = 0;  // NaN stays NaN
@@ -45,7 +45,7 @@ class Trainable {
   virtual ~Trainable() = default;
 
   [[nodiscard]] virtual const std::vector<Parameter>& parameters() const = 0;
-  // Persistent tensors that are no parameters (running statistics), in place for the whole run.
+  // Persistent tensors that are not parameters (running statistics), at the same address for the whole run.
   [[nodiscard]] virtual const std::vector<NamedTensor>& buffers() const = 0;
   // The statistics that a forward pass in training mode changes, as few flat tensors as possible (those of buffers()
   // that change are views of them): compute saves and restores these.
@@ -56,7 +56,7 @@ class Trainable {
   // A segment is a block: one residual or transformer block, the stem, the head.
   [[nodiscard]] virtual int segments() const { return 1; }
   [[nodiscard]] virtual std::string segment_name(int segment) const { return "segment " + std::to_string(segment); }
-  // Parts of a segment in order, for finer cuts: "attention", "mlp". Empty: it has none.
+  // Parts of a segment in order, for finer splits: "attention", "mlp". Empty: it has none.
   [[nodiscard]] virtual std::vector<std::string> inner_segments(int segment) const {
     (void)segment;
     return {};
@@ -72,21 +72,22 @@ class Trainable {
     (void)segment;
     return true;
   }
-  // The fold over the segments, and nothing else. before: called ahead of each segment that draws; may be empty.
+  // The fold over the segments, and nothing else. before: called before each segment that draws random numbers; may be
+  // empty.
   [[nodiscard]] TensorList forward(TensorList inputs, const std::function<void(int segment)>& before = {});
 
   // Names of the loss terms, in order.
   [[nodiscard]] virtual std::vector<std::string> loss_names() const = 0;
-  // Asked once for the whole global batch, before it is split; a function of the targets alone.
+  // Called once for the whole global batch, before it is split; depends only on the targets.
   [[nodiscard]] virtual Normalisers normalisers(const Batch& batch) const = 0;
   [[nodiscard]] virtual LossTerms loss(const TensorList& outputs, const Batch& batch) const = 0;
 
   // Metrics as tensors that add up over batches and ranks (sums, counts, confusion matrices) ...
   [[nodiscard]] virtual std::vector<NamedTensor> evaluate(const TensorList& outputs, const Batch& batch) const = 0;
-  // ... and the figures that the totals, by then on the CPU, mean. At least one.
+  // ... and the metrics from the totals, by then on the CPU. At least one.
   [[nodiscard]] virtual std::vector<MetricValue> metrics(const std::vector<NamedTensor>& totals) const = 0;
 
-  // Switches dropout, batch norm and friends.
+  // Switches the mode of dropout, batch norm and similar layers.
   virtual void set_training(bool on) = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The candidates of shell completion: commands, settings and their values. Used by `stoker __complete`, so it starts
+// The candidates of shell completion: commands, options and their values. Used by `stoker __complete`, so it starts
 // nothing and touches no device. Thread-safe: no state.
 #pragma once
 

@@ -22,7 +22,7 @@
 namespace stoker::job {
 namespace {
 
-// A checkpoint is written and synchronised file by file, and read back: measured on a virtual disk of a cloud.
+// A checkpoint is written, synchronised and read back file by file: measured on a virtual disk in a cloud.
 constexpr double kSaveSeconds = 0.03, kSaveBytesASecond = 200e6;
 
 // Seconds of each of three measurements: the first pass, the second and the evaluation.
@@ -43,13 +43,13 @@ class EpochTrial {
     taken_ = compute(*source);
     return epoch(*source, std::numeric_limits<std::int64_t>::max());
   }
-  // Of a later one, from the samples that the first one took: others might have to be decoded.
+  // Of a later one, from the samples of the first one: other samples might have to be decoded.
   double later_epoch() {
     const std::int64_t most = std::exchange(taken_, 0);
     return epoch(*setup_.training_source({}), most);
   }
 
-  // Seconds of a checkpoint, reckoned by its bytes: none is written before there is a run.
+  // Seconds per checkpoint, estimated from its bytes: none is written before there is a run.
   [[nodiscard]] double save() const {
     std::int64_t bytes = optimizer_->state_bytes();
     for (const core::Parameter& parameter : setup_.model->parameters()) {
@@ -58,7 +58,7 @@ class EpochTrial {
     return kSaveSeconds + static_cast<double>(bytes) / kSaveBytesASecond;
   }
 
-  // Seconds of the optimizer's share of a step. Its gradients and its learning rate are 0, so that no weight changes.
+  // Seconds of the optimizer's part of a step. Gradients and learning rate are 0, so that no weight changes.
   double commit() {
     for (const core::Parameter& parameter : setup_.model->parameters()) {
       if (parameter.tensor.requires_grad()) {
@@ -93,7 +93,7 @@ class EpochTrial {
   std::int64_t compute(core::BatchSource& source) {
     std::optional<core::Batch> batch = source.next();
     if (!batch) {
-      batch = source.next();  // a short epoch is over: the next one
+      batch = source.next();  // a short epoch has ended: take the next one
     }
     step_.compute(*batch, 0, setup_.plan.microbatch);
     wait();
@@ -110,7 +110,7 @@ class EpochTrial {
   train::Step step_;
 };
 
-// Seconds of an evaluation of the validation split, from those of its first batches.
+// Seconds of an evaluation of the validation split, estimated from its first batches.
 double time_evaluation(const Setup& setup) {
   const std::int64_t size = setup.task->size(tasks::Split::kVal);
   if (size == 0) {
@@ -128,7 +128,7 @@ double time_evaluation(const Setup& setup) {
     seconds = watch.seconds();
     return seconds < window;
   });
-  // Without a sample, where all are unreadable, nothing takes time.
+  // Without samples, if all are unreadable, it takes no time.
   return samples == 0 ? 0 : seconds / static_cast<double>(samples) * static_cast<double>(size);
 }
 

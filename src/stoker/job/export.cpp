@@ -32,7 +32,7 @@ std::string export_weights(const fs::path& run, const fs::path& out, const std::
   fs::path file = out;
   std::error_code error;
   if (fs::is_directory(out, error) || !out.has_filename()) {
-    fs::create_directories(out, error);  // what is wrong with it, the first write says
+    fs::create_directories(out, error);  // the first write reports errors
     file = out / "model.safetensors";
     read_card(folder, [&] {
       for (const auto& [name, content] : kind.companions(info)) {

@@ -7,9 +7,9 @@
 
 namespace stoker::job {
 
-// Writes the checkpoint's weights to out under torchvision's or GPT-2's names, with model, classes and preprocessing as
-// metadata. Into a folder (one that is there, or a path that ends in '/') they go as model.safetensors, with what other
-// programs expect beside them. Returns a line for people. CheckpointError, IoError.
+// Writes the checkpoint's weights to out under the names of torchvision or GPT-2, with model, classes and preprocessing
+// as metadata. If out is a folder (an existing one, or a path that ends in '/'), it writes model.safetensors there,
+// with the files that other programs expect beside it. Returns a line for people. CheckpointError, IoError.
 std::string export_weights(const std::filesystem::path& run, const std::filesystem::path& out,
                            const std::string& checkpoint);
 

@@ -13,7 +13,7 @@ void generate(LoadedModel& loaded, const tasks::GenerateRequest& request,
               const std::function<bool(std::string_view)>& take) {
   const tasks::TaskKind& kind = tasks::task_kind(loaded.card.task);
   if (!kind.writes_text()) {
-    fail<ConfigError>("job.generate", "{}: is a model for {}, which writes no text",
+    fail<ConfigError>("job.generate", "{}: is a model for {}, which cannot generate text",
                       printable(loaded.checkpoint.native()), loaded.card.task);
   }
   const auto& model = loaded.model;

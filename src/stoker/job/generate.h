@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that a trained model writes. Used by `stoker generate`; one thread at a time.
+// Generates text with a trained model. Used by `stoker generate`; one thread at a time.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace stoker::job {
 
-// Hands what follows the prompt to take, piece by piece, until it says false. ConfigError for a model that writes
-// nothing, DataError for a prompt that it cannot read.
+// Passes the text after the prompt to take, piece by piece, until take returns false. ConfigError for a model that does
+// not generate text, DataError for a prompt that it cannot read.
 void generate(LoadedModel& loaded, const tasks::GenerateRequest& request,
               const std::function<bool(std::string_view)>& take);
 

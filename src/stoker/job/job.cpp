@@ -23,14 +23,14 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "job";
 
-// Makes the folder of a fresh run; the plan is written each time, since a resume may change it.
+// Creates the folder of a new run. The plan is written each time, since a resume may change it.
 const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request, const train::Plan& plan,
                           const tasks::ReadyTask& task) {
   if (!run) {
     run = RunFolder::create(request.run.empty() ? default_run_name(request.data, plan.model) : request.run);
     write_file_atomically(run->config(), request_to_toml(request));
     for (const auto& [name, text] : task.records()) {
-      std::error_code ignored;  // writing says what is wrong
+      std::error_code ignored;  // the write reports errors
       fs::create_directories(run->path() / "artifacts", ignored);
       write_file_atomically(run->path() / "artifacts" / name, text);
     }
@@ -42,12 +42,12 @@ const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request,
 }  // namespace
 
 struct Job::State {
-  precision::ProcessSwitches switches;  // put back when the job goes
+  precision::ProcessSwitches switches;  // restored when the job ends
   Request request;
   Setup setup;
   std::optional<RunFolder> run;
   std::optional<io::Checkpoint> resumed;
-  std::string remark;    // on how the run goes on; empty: nothing to say
+  std::string remark;    // on how the run continues; empty: none
   bool trained = false;  // train() has been called, and has a run folder
 
   void prepare(const Say& say);
@@ -85,7 +85,7 @@ void Job::State::prepare(const Say& say) {
     return;
   }
   if (!request.options.all().empty()) {
-    fail<ConfigError>(kWhere, "plan= repeats a plan as it is; leave out {}=", request.options.all().begin()->first);
+    fail<ConfigError>(kWhere, "plan= repeats a plan unchanged; remove {}=", request.options.all().begin()->first);
   }
   const train::Plan plan = read_plan(request.plan_file);
   setup = set_up(request, &plan, say);
@@ -95,8 +95,8 @@ void Job::State::resume(const fs::path& path, const std::vector<std::string>& ch
   run = RunFolder::open(path);
   try {
     request = make_request(run->config(), {});
-  } catch (const ConfigError& error) {  // a task or a model that is not known here
-    fail<ConfigError>(kWhere, "{}; where a program of its own made this run, that program resumes it", error.what());
+  } catch (const ConfigError& error) {  // a task or a model that is unknown here
+    fail<ConfigError>(kWhere, "{}; if another program made this run, resume it with that program", error.what());
   }
   train::Plan plan = read_plan(run->plan());
   const train::Plan before = plan;
@@ -104,7 +104,7 @@ void Job::State::resume(const fs::path& path, const std::vector<std::string>& ch
     change_plan(plan, change);
   }
   resumed = load_last(*run);
-  const std::string weights = std::exchange(plan.weights, "");  // what became of them is in the checkpoint
+  const std::string weights = std::exchange(plan.weights, "");  // the checkpoint has the result
   setup = set_up(request, &plan, say);
   setup.plan.weights = weights;
   const fs::path last = run->checkpoints() / "last";
@@ -127,7 +127,7 @@ fs::path Job::run_path() const { return state_->run ? state_->run->path() : fs::
 std::vector<std::string> Job::facts() const { return describe_setup(state_->setup); }
 const std::vector<std::string>& Job::findings() const { return state_->setup.task->findings(); }
 
-// A second train() goes on as a resume would.
+// A second train() continues as a resume does.
 void Job::State::take_up() {
   if (std::exchange(trained, true)) {
     resumed = load_last(*run);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole run, wired: data, plan, model, step, sinks. What `stoker train` does, a C++ program does through this class.
-// While it lives, torch's switches are the run's (threads, TF32, determinism, generator); then they are put back.
-// One thread at a time; stop may be set from anywhere. Every error is a stoker::Error: DeviceError where the device
-// failed, OutOfMemory where memory ran out.
+// A whole run with its parts connected: data, plan, model, step, sinks. Does in a C++ program what `stoker train` does.
+// While it lives, torch's global settings are those of the run (threads, TF32, determinism, generator); then they are
+// restored. One thread at a time; stop may be set from any thread. Every error is a stoker::Error: DeviceError if the
+// device failed, OutOfMemory if memory ran out.
 #pragma once
 
 #include <atomic>
@@ -23,19 +23,19 @@ namespace stoker::job {
 struct Outcome {
   train::LoopEnd end = train::LoopEnd::kDone;
   std::int64_t step = 0;
-  double seconds = 0;                   // trained, over all sessions of the run
+  double seconds = 0;                   // training time over all sessions of the run
   std::vector<core::MetricValue> best;  // of the best checkpoint on the validation split; empty: none
   std::vector<core::MetricValue> test;  // of the best checkpoint on the test split; empty: none
-  std::string undone;                   // what a signal interrupted and a resume begins with; empty: nothing
+  std::string undone;                   // what a signal interrupted and a resume starts with; empty: nothing
 };
 
 class Job {
  public:
-  // Looks at the data, decides the plan (with timed trials unless the request has a plan file) and builds the model.
-  // say: told in words what was found (the first of facts() as soon as it is known), and progress of what takes long.
+  // Inspects the data, decides the plan (with timed trials unless the request has a plan file) and builds the model.
+  // say: receives what was found (the first of facts() as soon as it is known), and the progress of long work.
   [[nodiscard]] static Job prepare(Request request, const Say& say);
   // The job of an existing run, with its plan, at its last checkpoint. changes: key=value of epochs, steps, time,
-  // eval_every, save_every, early_stop or schedule_steps, the values that a run may go on with. Where they make the
+  // eval_every, save_every, early_stop or schedule_steps, the values that a resume may change. If they make the
   // learning rate jump, train() emits a Finding.
   [[nodiscard]] static Job resume(const std::filesystem::path& run, const std::vector<std::string>& changes,
                                   const Say& say);
@@ -43,17 +43,17 @@ class Job {
   ~Job();
 
   [[nodiscard]] const train::Plan& plan() const;
-  // What the plan does not say: data, classes, parameters, arithmetic, in lines for people.
+  // Facts that are not in the plan: data, classes, parameters, arithmetic, as lines for people.
   [[nodiscard]] std::vector<std::string> facts() const;
   // Remarks on the data, as train() emits them.
   [[nodiscard]] const std::vector<std::string>& findings() const;
 
-  // Makes the run folder (on a fresh run), trains until done or until the step after stop is set, then evaluates the
-  // best checkpoint on the test split if there is one. sinks: besides the folder's metrics.csv and metrics.jsonl.
-  // Called again, it goes on from the last checkpoint, as after resume(); CheckpointError where the first call ended
-  // before it saved one. An error that ends it leaves the steps so far in the last checkpoint, where they are finite.
+  // Creates the run folder (of a new run), trains until done or until the step after stop is set, then evaluates the
+  // best checkpoint on the test split if there is one. sinks: besides the folder's metrics.csv and metrics.jsonl. A
+  // second call continues from the last checkpoint, as after resume(); CheckpointError if the first call ended before
+  // it saved one. If an error ends it, the last checkpoint has the steps so far, if they are finite.
   Outcome train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop);
-  // Where it went; empty before train() began on a fresh run.
+  // The run folder; empty before train() starts a new run.
   [[nodiscard]] std::filesystem::path run_path() const;
 
  private:

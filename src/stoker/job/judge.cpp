@@ -33,7 +33,7 @@ tasks::Exhibit table_exhibit(const tasks::Table& table, const std::string& note)
   return {table.name, title, json.dump(1), {}};
 }
 
-// The matrix of totals, with the first column of the table of classes as its labels.
+// The confusion matrix of totals, labelled with the first column of the table of classes.
 tasks::Exhibit matrix_exhibit(const at::Tensor& confusion, const tasks::Table& classes, const std::string& note) {
   nlohmann::json values = nlohmann::json::array(), labels = nlohmann::json::array();
   const auto cells = confusion.accessor<std::int64_t, 2>();
@@ -66,9 +66,10 @@ void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path&
       events.emit(core::Artifact{step, exhibit.title, path});
     }
   } catch (const IoError& error) {
-    events.emit(core::Finding{fmt::format("not all of the run's artifacts are written: {}", error.what())});
+    events.emit(core::Finding{fmt::format("not all artifacts of the run could be written: {}", error.what())});
   } catch (const fs::filesystem_error& error) {
-    events.emit(core::Finding{fmt::format("the run's artifacts are not written: {}", error.code().message())});
+    events.emit(
+        core::Finding{fmt::format("the artifacts of the run could not be written: {}", error.code().message())});
   }
 }
 

@@ -31,10 +31,9 @@ void read_card(const fs::path& checkpoint, const std::function<void()>& use) {
     refuse(error.what());
   } catch (const CheckpointError& error) {
     refuse(error.what());
-  } catch (const ConfigError& error) {  // a task or a model that is not known here
-    fail<CheckpointError>(
-        kWhere, "{}: {}; where a program of its own made this checkpoint, that program reads it, stoker cannot",
-        printable((checkpoint / "info.json").native()), error.what());
+  } catch (const ConfigError& error) {  // a task or a model that is unknown here
+    fail<CheckpointError>(kWhere, "{}: {}; if another program made this checkpoint, use that program to read it",
+                          printable((checkpoint / "info.json").native()), error.what());
   }
 }
 
@@ -42,10 +41,10 @@ fs::path find_checkpoint(const fs::path& path, const std::string& which) {
   const std::string name = printable(path.native());
   std::error_code error;
   if (!fs::exists(path, error)) {
-    fail<CheckpointError>(kWhere, "{}: there is no such run or checkpoint folder", name);
+    fail<CheckpointError>(kWhere, "{}: the run or checkpoint folder does not exist", name);
   }
   if (!fs::is_directory(path, error)) {
-    fail<CheckpointError>(kWhere, "{}: is no run or checkpoint folder", name);
+    fail<CheckpointError>(kWhere, "{}: is not a run or checkpoint folder", name);
   }
   if (fs::exists(path / "manifest.json", error) && which.empty()) {
     return path;
@@ -56,7 +55,7 @@ fs::path find_checkpoint(const fs::path& path, const std::string& which) {
       return store.path(each);
     }
   }
-  if (which == "best" && store.has("last")) {  // nothing validated: the last one is the best there is
+  if (which == "best" && store.has("last")) {  // no validation: the last one is the best
     return store.path("last");
   }
   fail<CheckpointError>(kWhere, "{}: has no checkpoint{}{}", name, which.empty() ? "" : " named ", which);
@@ -83,7 +82,7 @@ LoadedModel load_model(const fs::path& path, c10::Device device, const std::stri
 
 LoadedModel open_model(const fs::path& path, const std::string& device, const std::string& which) {
   const c10::Device chosen = device::choose_device(device).device;
-  at::set_num_threads(std::min(at::get_num_threads(), device::cpu_quota().cores));  // OMP_NUM_THREADS may ask for less
+  at::set_num_threads(std::min(at::get_num_threads(), device::cpu_quota().cores));  // OMP_NUM_THREADS may be lower
   return load_model(path, chosen, which);
 }
 

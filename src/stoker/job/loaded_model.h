@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trained model brought back from disk, with all that its card says (classes, preprocessing): what eval, predict and
-// export work on. One thread at a time.
+// A trained model loaded from disk, with everything on its card (classes, preprocessing): used by eval, predict and
+// export. One thread at a time.
 #pragma once
 
 #include <filesystem>
@@ -16,25 +16,24 @@ namespace stoker::job {
 
 struct LoadedModel {
   ModelCard card;
-  io::JsonBox info;                                // the whole card, the task's members included
+  io::JsonBox info;                     // the whole card, with the task's members
   std::unique_ptr<tasks::Model> model;  // in evaluation mode, on the device
-  std::filesystem::path checkpoint;                // the folder it came from
+  std::filesystem::path checkpoint;     // its folder
   [[nodiscard]] c10::Device device() const { return model->parameters().front().tensor.device(); }
 };
 
-// Runs use(), which reads the task's members of a card; what it throws for a damaged one becomes a CheckpointError that
+// Runs use(), which reads the task's members of a card. Its errors for a damaged card become a CheckpointError that
 // names the file.
 void read_card(const std::filesystem::path& checkpoint, const std::function<void()>& use);
 
-// The checkpoint that path means: a checkpoint folder as it is; of a run folder "best", else "last", or the one named
-// ("best" is the last one where nothing was validated).
-// CheckpointError if there is none.
+// The checkpoint at a path: a checkpoint folder itself; of a run folder "best", else "last", or the given one ("best"
+// is "last" if there was no validation). CheckpointError if there is none.
 [[nodiscard]] std::filesystem::path find_checkpoint(const std::filesystem::path& path, const std::string& which = "");
 
 [[nodiscard]] LoadedModel load_model(const std::filesystem::path& path, c10::Device device,
                                      const std::string& which = "");
-// For a process that does nothing else: device "auto", "cpu", "cuda" or "cuda:N" (DeviceError if it is not there), and
-// operators on no more threads than the quota has cores.
+// For a process that does nothing else: device "auto", "cpu", "cuda" or "cuda:N" (DeviceError if it is unavailable),
+// and operators on at most as many threads as the quota has cores.
 [[nodiscard]] LoadedModel open_model(const std::filesystem::path& path, const std::string& device,
                                      const std::string& which = "");
 

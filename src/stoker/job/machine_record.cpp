@@ -19,7 +19,7 @@ void record_machine(const std::filesystem::path& run, c10::Device device, std::i
     const auto before = nlohmann::ordered_json::parse(read_text(file), nullptr, /*allow_exceptions=*/false);
     if (before.is_object() && before.contains("resumed_at")) {
       for (const auto& step : before["resumed_at"]) {
-        if (step.is_number_integer()) {  // nothing else is copied: what was put there may nest without end
+        if (step.is_number_integer()) {  // nothing else is copied: other values may nest without limit
           resumed.push_back(step);
         }
       }

@@ -30,7 +30,7 @@ ModelCard card_from_json(const nlohmann::json& json, const fs::path& checkpoint)
   const std::string where = printable((checkpoint / "info.json").native());
   try {
     if (json.at("format").get<int>() != 1) {
-      fail<CheckpointError>(kWhere, "{}: format {} is not known here", where, json.at("format").dump());
+      fail<CheckpointError>(kWhere, "{}: format {} is not supported", where, json.at("format").dump());
     }
     ModelCard card;
     card.task = json.at("task").get<std::string>();
@@ -47,7 +47,7 @@ ModelCard card_from_json(const nlohmann::json& json, const fs::path& checkpoint)
     }
     return card;
   } catch (const nlohmann::json::exception& error) {
-    fail<CheckpointError>(kWhere, "{}: is not ours: {}", where, error.what());
+    fail<CheckpointError>(kWhere, "{}: is not a model card of Stoker: {}", where, error.what());
   }
 }
 

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "job.setup";
 
-// The kind that is asked for, or else the one that recognises the data.
+// The kind that is set, or else the one that recognises the data.
 const tasks::TaskKind& choose_kind(const Request& request, const train::Plan* saved, std::string& reason) {
   const auto* asked = request.options.find("task");
   if (saved != nullptr || asked != nullptr) {
@@ -31,7 +31,7 @@ const tasks::TaskKind& choose_kind(const Request& request, const train::Plan* sa
   return tasks::recognise_task(request.data);
 }
 
-// Run folders lie beside data, and are easily given in its place.
+// Run folders are often beside data, and are easily given by mistake.
 void refuse_runs(const fs::path& data) {
   const std::string name = printable(data.native());
   if (RunFolder::is_run(data)) {
@@ -46,7 +46,7 @@ void refuse_runs(const fs::path& data) {
 
 std::unique_ptr<tasks::OpenData> open_kind(const tasks::TaskKind& kind, const Request& request,
                                            const train::Plan* saved, bool cuda, const Say& say) {
-  // The split is cut before there is a plan: these two values are known without one.
+  // The split is made before there is a plan: these two values are known without one.
   train::Plan chosen = saved != nullptr ? *saved : train::default_plan();
   for (const char* key : {"val", "seed"}) {
     if (const auto* given = request.options.find(key); given != nullptr && saved == nullptr) {
@@ -61,10 +61,10 @@ std::unique_ptr<tasks::OpenData> open_kind(const tasks::TaskKind& kind, const Re
   options.cuda = cuda;
   options.named = saved != nullptr || request.options.find("task") != nullptr;
   tasks::check_own_values(kind, options.own);
-  double next = now_s() + 1;  // a short look needs no words
+  double next = now_s() + 1;  // a short scan needs no message
   options.progress = [&](std::int64_t files) {
     if (const double now = now_s(); now >= next) {
-      say(fmt::format("looking at {}: {} files so far", printable(request.data.native()), files));
+      say(fmt::format("scanning {}: {} files so far", printable(request.data.native()), files));
       next = now + 1;
     }
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first half of a run's setup: from a request to data and a plan, with nothing measured and no model made. Used by
-// set_up() and by commands that look at data. One thread at a time.
+// The first half of a run's setup: from a request to data and a plan, without measurements and without a model. Used by
+// set_up() and by commands that inspect data. One thread at a time.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -24,7 +24,7 @@ struct OpenedData {
 // saved: the plan to repeat; null: resolve one. ConfigError, DataError.
 [[nodiscard]] OpenedData open_data(const Request& request, const train::Plan* saved, const Say& say);
 
-// The task that the plan makes of the data.
+// The task made from the data with the plan.
 [[nodiscard]] std::unique_ptr<tasks::ReadyTask> settle(OpenedData& opened);
 
 }  // namespace stoker::job

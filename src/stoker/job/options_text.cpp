@@ -11,7 +11,7 @@
 namespace stoker::job {
 
 std::string options_help() {
-  std::string text = "Options (auto takes a value back to its default):\n";
+  std::string text = "Options (auto resets a value to its default):\n";
   const auto add = [&](const core::Option& each) {
     text += fmt::format("    {:<19} {}\n    {:<19}   {}; default: {}\n", each.key, each.help, "",
                         core::range_text(each.type), core::default_text(each));

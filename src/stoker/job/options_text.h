@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options and a plan's values in words: the help of `stoker train`, the table of `stoker plan` and `stoker info`.
+// The options and a plan's values as text: the help of `stoker train`, the table of `stoker plan` and `stoker info`.
 // Thread-safe: no state.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace stoker::job {
 [[nodiscard]] std::string options_help();
 // Whether `stoker train` has an option of that name.
 [[nodiscard]] bool is_option(const std::string& name);
-// Key, value, origin and reason of each row, aligned; what differs from the defaults is marked.
+// Key, value, origin and reason of each row, aligned; values that differ from the defaults are marked.
 [[nodiscard]] std::string plan_table(const train::Plan& plan);
 
 }  // namespace stoker::job

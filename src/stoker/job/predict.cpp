@@ -25,13 +25,13 @@
 namespace stoker::job {
 namespace {
 
-// What a thread of its own reads, a batch or two ahead of the model: decoding and computing go on at the same time.
+// Reads on its own thread, one or two batches ahead of the model: decoding and computing overlap.
 class ReadAhead final : public core::BatchSource {
  public:
   ReadAhead(tasks::UnlabelledSource& source, std::int64_t batch)
       : read_(2), thread_([this, &source, batch] { run(source, batch); }) {}
   ~ReadAhead() override {
-    read_.close();  // the thread ends after the batch that it is at
+    read_.close();  // the thread ends after its current batch
   }
 
   std::optional<core::Batch> next() override {
@@ -46,7 +46,7 @@ class ReadAhead final : public core::BatchSource {
     samples_.push_back(std::move(item->read->samples));
     return std::move(item->read->batch);
   }
-  // Of the oldest batch that next() gave and that nobody has asked for yet. From any thread.
+  // Samples of the oldest batch from next() that were not requested yet. From any thread.
   std::vector<tasks::UnlabelledSample> samples() {
     const std::lock_guard lock(mutex_);
     std::vector<tasks::UnlabelledSample> oldest = std::move(samples_.front());
@@ -79,20 +79,21 @@ class ReadAhead final : public core::BatchSource {
   std::jthread thread_;  // last: it uses the queue
 };
 
-// A batch whose answers are under way from the device to the host.
+// A batch whose answers are being copied from the device to the host.
 struct PendingAnswers {
   std::vector<Prediction> predictions;
-  tasks::Answers answers;  // float64 on the CPU, there once arrived is over
+  tasks::Answers answers;  // float64 on the CPU, complete once arrived has finished
   std::unique_ptr<device::Event> arrived;
 };
 
 PendingAnswers ask(LoadedModel& loaded, const core::Batch& input, std::vector<tasks::UnlabelledSample> samples) {
   PendingAnswers asked{{}, loaded.model->answers(loaded.model->forward(loaded.model->inputs(input))), nullptr};
   if (!asked.answers.values.defined()) {
-    fail<ConfigError>("job.predict", "{}: a model for {} that gives no answers to predict",
+    fail<ConfigError>("job.predict", "{}: is a model for {}, which gives no predictions",
                       printable(loaded.checkpoint.native()), loaded.card.task);
   }
-  const bool copied = !asked.answers.values.is_cpu();  // to page-locked memory, which a lost device must not free
+  const bool copied =
+      !asked.answers.values.is_cpu();  // to page-locked memory, which must not be freed if the device is lost
   asked.answers.values = asked.answers.values.to(at::kCPU, at::kDouble, /*non_blocking=*/true);
   if (copied) {
     asked.answers.values = core::guarded(asked.answers.values);
@@ -132,7 +133,7 @@ std::unique_ptr<tasks::UnlabelledSource> open_unlabelled(const LoadedModel& load
   std::unique_ptr<tasks::UnlabelledSource> source;
   read_card(loaded.checkpoint, [&] { source = kind.open_unlabelled(loaded.info, paths); });
   if (!source) {
-    fail<ConfigError>("job.predict", "{}: is a model for {}, which predicts nothing from files",
+    fail<ConfigError>("job.predict", "{}: is a model for {}, which cannot predict from files",
                       printable(loaded.checkpoint.native()), kind.name());
   }
   return source;
@@ -151,15 +152,15 @@ void predict(LoadedModel& loaded, tasks::UnlabelledSource& source, int top_k, st
     std::ranges::for_each(asked.predictions, take);
   };
   const precision::ProcessSwitches switches;
-  at::set_num_threads(std::max(1, at::get_num_threads() - 1));  // a core for the thread that reads
+  at::set_num_threads(std::max(1, at::get_num_threads() - 1));  // one core for the reading thread
   auto reading = std::make_unique<ReadAhead>(source, batch);
   ReadAhead& read = *reading;
   const auto batches = device::prefetched(std::move(reading), loaded.device(), /*once=*/true);
-  std::optional<PendingAnswers> before;  // while its answers are used, the device has the next batch
+  std::optional<PendingAnswers> before;  // the device computes the next batch while these answers are used
   const auto next = [&] {
     try {
       return batches->next();
-    } catch (...) {  // what was asked before the samples failed is answered
+    } catch (...) {  // batches before the failed samples are answered
       if (before) {
         finish(*before);
       }

@@ -33,7 +33,7 @@ std::string json_line(const Prediction& prediction) {
   return line.dump() + "\n";
 }
 
-// One line a guess.
+// One line per guess.
 std::string csv_lines(const Prediction& prediction) {
   const tasks::UnlabelledSample& sample = prediction.sample;
   std::string begin = csv_cell(printable(sample.file.native()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions as people and programs read them, CSV or JSON lines; docs/formats.md has the columns. Used by
-// `stoker predict`; one thread at a time.
+// Writes predictions as CSV or JSON lines; docs/formats.md has the columns. Used by `stoker predict`; one thread at a
+// time.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace stoker::job {
 
-// To a file, or to standard output for an empty path. IoError when refused.
+// To a file, or to standard output for an empty path. IoError if it cannot be written.
 class PredictionWriter {
  public:
   PredictionWriter(std::string path, bool json) : path_(std::move(path)), json_(json) {}

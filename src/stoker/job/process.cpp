@@ -45,7 +45,7 @@ void with_typed_errors(const std::function<void()>& work) {
                         first_line(error));
     }
     if (device::is_device_fault(error)) {
-      fail<DeviceError>("device", "the device failed ({}); look at `nvidia-smi` and `dmesg`, or set device=cpu",
+      fail<DeviceError>("device", "the device failed ({}); check `nvidia-smi` and `dmesg`, or set device=cpu",
                         first_line(error));
     }
     if (dynamic_cast<const c10::Error*>(&error) != nullptr) {

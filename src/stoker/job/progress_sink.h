@@ -8,7 +8,7 @@
 
 namespace stoker::job {
 
-// On standard output: drawn on a terminal, plain lines in a file, little if quiet, an object an event if json.
+// On standard output: drawn on a terminal, plain lines in a file, little output if quiet, one object per event if json.
 [[nodiscard]] std::unique_ptr<core::EventSink> progress_sink(bool quiet, bool json);
 
 }  // namespace stoker::job

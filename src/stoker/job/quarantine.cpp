@@ -18,14 +18,14 @@ namespace {
 
 constexpr const char* kHeader = "sample,reason,replaced_by,epoch,step\n";
 
-// A run that goes on may name the data by another path than before: "data/a.jpg", "/home/me/data/a.jpg".
+// A resumed run may use another path for the data than before: "data/a.jpg", "/home/me/data/a.jpg".
 std::string one_name(const std::string& name) {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::absolute(name, error);
   return error ? name : path.lexically_normal().native();
 }
 
-// Bytes of text up to the end of its last whole row. A line end within quotes ends no row.
+// Bytes of text up to the end of its last complete row. A line end within quotes does not end a row.
 std::size_t whole_rows(std::string_view text) {
   std::size_t end = 0;
   bool quoted = false;
@@ -50,7 +50,7 @@ Quarantine::Quarantine(const std::filesystem::path& run, Say say)
 
 void Quarantine::read() {
   std::error_code error;
-  whole_ = std::filesystem::file_size(path_, error);  // where it cannot be read, nothing is cut off
+  whole_ = std::filesystem::file_size(path_, error);  // if it cannot be read, nothing is cut off
   try {
     const std::string text = read_text(path_, std::numeric_limits<std::size_t>::max());
     whole_ = whole_rows(text);
@@ -60,7 +60,7 @@ void Quarantine::read() {
       names_.insert(one_name(fields.front()));
     }
   } catch (const DataError& unreadable) {
-    say_(fmt::format("samples that were named before may be named again: {}", unreadable.what()));
+    say_(fmt::format("samples that are already listed may be listed again: {}", unreadable.what()));
   }
 }
 
@@ -77,7 +77,7 @@ bool Quarantine::add(const core::BadSample& bad) {
 void Quarantine::append(const std::string& row) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path_, error);
-  if (error || size < whole_) {  // somebody took rows away, or all of it
+  if (error || size < whole_) {  // rows or the whole file were removed
     whole_ = error ? 0 : size;
   } else if (size > whole_) {  // half a row, left by a full disk or a killed run
     std::filesystem::resize_file(path_, whole_, error);
@@ -89,8 +89,9 @@ void Quarantine::append(const std::string& row) {
   if (file) {
     whole_ += text.size();
   } else if (!std::exchange(refused_, true)) {
-    say_(fmt::format("{} cannot be written, is the disk full? bad samples are named by the events alone until it can",
-                     printable(path_.native())));
+    say_(fmt::format(
+        "{} cannot be written; check whether the disk is full; bad samples are reported only as events until then",
+        printable(path_.native())));
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// quarantine.csv of a run folder: every sample that could not be read, once, with why and what stood in for it. Written
-// as they are met, so that a killed run has named them, too. It is a list for people: a disk that refuses it is said
-// once and ends nothing. Used by Job::train; add() may be called from any thread.
+// quarantine.csv of a run folder: every unreadable sample, once, with the reason and its replacement. Rows are written
+// when the samples are found, so that a killed run has them too. It is a list for people: if the disk fails, it is
+// reported once and ends nothing. Used by Job::train; add() may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace stoker::job {
 
 class Quarantine {
  public:
-  // What an earlier part of the run has named stays, but for a last row that was not wholly written. say is told once
-  // what cannot be read, and once what cannot be written; it may be called from any thread.
+  // Keeps the rows of earlier sessions, except for an incomplete last row. say is called once if it cannot be read, and
+  // once if it cannot be written; from any thread.
   Quarantine(const std::filesystem::path& run, Say say);
 
-  // True if this sample is in it for the first time.
+  // True if this sample is new in the list.
   bool add(const core::BadSample& bad);
 
  private:
@@ -34,7 +34,7 @@ class Quarantine {
   std::mutex mutex_;  // guards the rest and the file
   std::set<std::string> names_;
   std::uintmax_t whole_ = 0;  // bytes of the file that are whole rows
-  bool refused_ = false;      // the disk, and that was said
+  bool refused_ = false;      // a write failed, and it was reported
 };
 
 }  // namespace stoker::job

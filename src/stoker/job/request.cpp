@@ -37,16 +37,16 @@ void apply(Request& request, std::string_view key, const std::string& value, cor
   }
 }
 
-// Bytes of a path that TOML holds as text.
+// The bytes of a path that is stored as text in TOML.
 std::string path_of(std::string_view key, const std::string& text) {
   const std::optional<std::string> bytes = byte_name_from_text(text);
   if (!bytes) {
-    fail<ConfigError>(kWhere, "{} has \"{}\", where hexadecimal digits must follow hex:", key, printable(text));
+    fail<ConfigError>(kWhere, "{} must have hexadecimal digits after hex:, got \"{}\"", key, printable(text));
   }
   return *bytes;
 }
 
-// The options whose text names a file or folder.
+// The options whose value is a file or folder.
 std::vector<core::Option> file_options() {
   std::vector<core::Option> all = train::plan_options().options();
   const std::vector<core::Option> own = tasks::all_task_options();
@@ -80,10 +80,10 @@ std::string text_of(const toml::node& node, std::string_view key) {
     }
     return joined;
   }
-  fail<ConfigError>(kWhere, "{} is neither text, number, on/off nor a list", key);
+  fail<ConfigError>(kWhere, "{} must be text, a number, on/off or a list", key);
 }
 
-// Where the text after the quote at `from` goes on, behind its closing quote.
+// The position after the closing quote of the text that starts at `from`.
 std::size_t behind_quotes(std::string_view toml, std::size_t from) {
   const char quote = toml[from];
   const std::string three(3, quote);
@@ -98,8 +98,8 @@ std::size_t behind_quotes(std::string_view toml, std::size_t from) {
   return toml.size();
 }
 
-// toml++ limits how deep values nest, but not how many dots a key has: the table of a key with a hundred thousand would
-// overflow the stack as it is taken apart.
+// toml++ limits the nesting of values, but not the number of dots in a key: the table of a key with a hundred thousand
+// dots would overflow the stack when it is destroyed.
 bool has_deep_key(std::string_view toml) {
   constexpr int kMostDots = 16;  // no option has more than one
   int dots = 0;
@@ -123,7 +123,7 @@ bool has_deep_key(std::string_view toml) {
 toml::table parse_config(const std::filesystem::path& config, const std::string& name) {
   const std::string text = read_text(config);
   if (has_deep_key(text)) {
-    fail<ConfigError>(kWhere, "{}: has a key with many dots; the keys are those of `stoker train --help`", name);
+    fail<ConfigError>(kWhere, "{}: has a key with too many dots; `stoker train --help` lists the keys", name);
   }
   return toml::parse(text, name);
 }
@@ -177,7 +177,7 @@ void check_given_once(const std::vector<std::string>& assignments) {
   for (const std::string& assignment : assignments) {
     const auto [first, fresh] = seen.emplace(assignment.substr(0, assignment.find('=')), assignment);
     if (!fresh) {
-      fail<ConfigError>(kWhere, "{} is given twice: {} and {}; leave one out", printable(first->first),
+      fail<ConfigError>(kWhere, "{} is given twice: {} and {}; remove one", printable(first->first),
                         printable(first->second), printable(assignment));
     }
   }
@@ -208,7 +208,7 @@ std::string request_to_toml(const Request& request) {
     table.insert(key, byte_name_to_text(asked.value));
   }
   std::ostringstream out;
-  out << "# What was asked for; `stoker train --config config.toml` asks again.\n" << table << "\n";
+  out << "# The options of this run; `stoker train --config config.toml` uses them again.\n" << table << "\n";
   return out.str();
 }
 

@@ -15,7 +15,7 @@ io::Checkpoint load_last(const RunFolder& run) {
   if (!store.has("last")) {
     fail<CheckpointError>(
         "job",
-        "{}: has no checkpoint yet: it ended before the first one was saved (save_every=, or an epoch); "
+        "{}: has no checkpoint: the run ended before the first one was saved (save_every=, or an epoch); "
         "start again with `stoker train --config {}`",
         printable(run.path().native()), printable(run.config().native()));
   }
@@ -30,7 +30,7 @@ void check_same_data(const io::Checkpoint& resumed, const fs::path& checkpoint, 
   if (card.train_samples != task.size(tasks::Split::kTrain)) {
     fail<CheckpointError>(
         "job.resumption",
-        "the data has {} training samples now, the run was started with {}: {} cannot go on; train anew "
+        "the data now has {} training samples, but the run was started with {}; {} cannot continue; train again "
         "with weights={}",
         task.size(tasks::Split::kTrain), card.train_samples, name, name);
   }
@@ -40,10 +40,10 @@ void check_not_passed(const train::Progress& progress, const train::Plan& before
                       std::int64_t train_samples) {
   const std::int64_t end = train::total_steps(plan, train_samples);
   if (end < progress.step && end != train::total_steps(before, train_samples)) {
-    fail<ConfigError>("job.resumption",
-                      "the run is at step {}, and {} ends it at step {}; ask for more, or leave it out", progress.step,
-                      plan.steps > 0 ? fmt::format("steps={}", plan.steps) : fmt::format("epochs={}", plan.epochs),
-                      end);
+    fail<ConfigError>(
+        "job.resumption", "the run is at step {}, but {} ends it at step {}; set a larger value, or remove it",
+        progress.step, plan.steps > 0 ? fmt::format("steps={}", plan.steps) : fmt::format("epochs={}", plan.epochs),
+        end);
   }
 }
 

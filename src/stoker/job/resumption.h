@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a run can go on from its checkpoint, and whether anything is left for it. The part of Job::resume that looks
-// before it leaps. One thread.
+// Checks whether a run can continue from its checkpoint, and whether anything is left to do. The part of Job::resume
+// that checks before it starts. One thread.
 #pragma once
 
 #include <filesystem>
@@ -14,19 +14,18 @@
 
 namespace stoker::job {
 
-// The checkpoint that a run goes on from. CheckpointError that says how to start again where there is none.
+// The checkpoint that a run continues from. CheckpointError that says how to start again if there is none.
 [[nodiscard]] io::Checkpoint load_last(const RunFolder& run);
 
-// CheckpointError where the data is not what it was: the order of samples follows from their number, a class's output
-// from its rank.
+// CheckpointError if the data changed: the order of samples depends on their number, and a class's output on its rank.
 void check_same_data(const io::Checkpoint& resumed, const std::filesystem::path& checkpoint,
                      const tasks::ReadyTask& task, const std::filesystem::path& run);
 
-// ConfigError where the plan, changed since `before`, ends ahead of what is done.
+// ConfigError if the plan, changed since `before`, ends before the current step.
 void check_not_passed(const train::Progress& progress, const train::Plan& before, const train::Plan& plan,
                       std::int64_t train_samples);
 
-// What to ask for where all that was planned is done; empty: something is left.
+// How to train more if everything in the plan is done; empty: something is left.
 [[nodiscard]] std::string nothing_left(const train::Progress& progress, const train::Plan& plan,
                                        std::int64_t train_samples, const std::filesystem::path& run);
 

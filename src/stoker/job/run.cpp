@@ -50,7 +50,7 @@ std::string outcome_name(train::LoopEnd end) {
   return "";
 }
 
-// For the report: what data waited for over the whole run.
+// For the report: how long the whole run waited for data.
 void tell_if_starved(const core::Fed& fed, io::EventBus& bus) {
   const observe::Feeding feeding = observe::explain(fed);
   if (feeding.late && !feeding.stage.empty()) {
@@ -100,7 +100,7 @@ Outcome Run::train(const std::string& remark) {
     throw;
   }
   const std::string text =
-      outcome.undone.empty() ? "" : fmt::format("{} is not done; a resume begins with it", outcome.undone);
+      outcome.undone.empty() ? "" : fmt::format("{} is not done; a resume starts with it", outcome.undone);
   bus_.emit(core::RunFinished{outcome.step, outcome_name(outcome.end), text, outcome.seconds});
   write_report();
   return outcome;
@@ -109,7 +109,7 @@ Outcome Run::train(const std::string& remark) {
 void Run::announce(const std::string& remark) {
   const train::Plan& plan = setup_.plan;
   const std::int64_t epoch_steps = train::steps_per_epoch(plan, setup_.task->size(tasks::Split::kTrain));
-  const std::int64_t epochs = (last_step_ + epoch_steps - 1) / epoch_steps;  // steps= may overrule epochs=
+  const std::int64_t epochs = (last_step_ + epoch_steps - 1) / epoch_steps;  // steps= may override epochs=
   bus_.emit(core::RunStarted{.folder = folder_.path().native(),
                              .title = run_title(setup_),
                              .plan = plan.rows(),
@@ -129,7 +129,7 @@ void Run::announce(const std::string& remark) {
 // The loop, then the test split with the best weights, unless it was stopped.
 Outcome Run::train_and_test() {
   const train::Progress& progress = session_.progress();
-  const auto source = setup_.training_source(progress.position);  // now that the sinks hear of unreadable samples
+  const auto source = setup_.training_source(progress.position);  // after the sinks, which receive unreadable samples
   train::FeedWatch feed(*source, bus_);
   const train::LoopParts parts{.source = *source,
                                .step = session_.step(),
@@ -162,19 +162,19 @@ void Run::test_best(Outcome& outcome) {
     outcome.end = train::LoopEnd::kStopped;
     outcome.undone = "the evaluation of the best checkpoint";
   } else {
-    bus_.emit(
-        core::Finding{fmt::format("time= was up before the best checkpoint was evaluated; `stoker eval {}` does that",
-                                  printable(folder_.path().native()))});
+    bus_.emit(core::Finding{
+        fmt::format("time= ran out before the best checkpoint was evaluated; `stoker eval {}` evaluates it",
+                    printable(folder_.path().native()))});
   }
 }
 
-// The run's page, from what the logs have by now. A failure here does not end the run.
+// Writes the run's page from the logs so far. A failure here does not end the run.
 void Run::write_report() {
   try {
     bus_.flush();
     io::write_report(folder_.path());
   } catch (const Error& error) {
-    bus_.emit(core::Finding{fmt::format("this run has no report.html: {}", error.what())});
+    bus_.emit(core::Finding{fmt::format("report.html could not be written: {}", error.what())});
   }
 }
 

@@ -32,12 +32,12 @@ class Run final : private train::LoopOwner {
   Run(Setup& setup, const RunFolder& folder, std::optional<io::Checkpoint> resumed,
       std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop);
 
-  // Trains to the end, tests, reports. remark: a finding on how the run continues; empty: none. Errors are typed; the
-  // sinks hear of them, and the report is written, before they leave.
+  // Trains to the end, tests, reports. remark: a finding on how the run continues; empty: none. Errors are typed;
+  // before they leave, the sinks receive them and the report is written.
   [[nodiscard]] Outcome train(const std::string& remark);
 
  private:
-  // What the loop asks of it.
+  // Called by the loop.
   double lr(std::int64_t step) override;
   bool validates() const override { return validation_ != nullptr; }
   std::vector<core::MetricValue> evaluate() override;
@@ -53,7 +53,7 @@ class Run final : private train::LoopOwner {
   Outcome train_and_test();
   void test_best(Outcome& outcome);
   void write_report();
-  // Nobody waits for metrics any more: the run was stopped, or its time is up.
+  // Metrics are not needed any more: the run was stopped, or its time is up.
   [[nodiscard]] bool gives_up() const;
 
   Setup& setup_;

@@ -18,7 +18,7 @@
 namespace stoker::job {
 namespace {
 
-// The figure that its card says it is the best by; none without a checkpoint "best", or one that was never evaluated.
+// The metric on the card that made it the best; none without a checkpoint "best", or if it was never evaluated.
 std::optional<core::MetricValue> best_in(const io::CheckpointStore& store) {
   if (!store.has("best")) {
     return std::nullopt;
@@ -30,12 +30,12 @@ std::optional<core::MetricValue> best_in(const io::CheckpointStore& store) {
                                        : std::optional(core::MetricValue{card.metric, card.metric_value});
 }
 
-// Whether a step changes it. What is constant, such as a mask of attention, may hold infinities.
+// Whether a step changes it. Constants, such as an attention mask, may contain infinities.
 bool is_constant(const core::NamedTensor& buffer, const core::TensorList& changing) {
   return std::ranges::none_of(changing, [&](const at::Tensor& flat) { return buffer.tensor.is_alias_of(flat); });
 }
 
-// The first tensor that holds a NaN or, unless it is constant, an infinity; empty: none.
+// The first tensor with a NaN or, unless it is constant, an infinity; empty: none.
 std::string first_broken(const io::Checkpoint& checkpoint, const core::Trainable& model) {
   std::set<std::string> constants;
   for (const core::NamedTensor& buffer : model.buffers()) {
@@ -61,7 +61,7 @@ RunCheckpoints::RunCheckpoints(const RunFolder& run, const Setup& setup, Session
   try {
     best_before_ = best_in(store_);
   } catch (const CheckpointError& error) {
-    bus_.emit(core::Finding{fmt::format("the best checkpoint so far is not counted: {}", error.what())});
+    bus_.emit(core::Finding{fmt::format("the existing best checkpoint is ignored: {}", error.what())});
   }
 }
 
@@ -80,7 +80,7 @@ bool RunCheckpoints::best_is_better() const {
 }
 
 void RunCheckpoints::write(const std::string& kind, const io::Checkpoint& checkpoint) {
-  bus_.flush();  // a kill from here on leaves the rows of every step that the checkpoint has
+  bus_.flush();  // if the run is killed from here on, the logs have the rows of all steps in the checkpoint
   store_.save(kind, checkpoint);
   const std::int64_t step = session_.progress().step;
   bus_.emit(core::CheckpointSaved{step, store_.path(kind).native(), kind});
@@ -97,8 +97,8 @@ void RunCheckpoints::rescue() {
     return;
   }
   write("last", last);
-  bus_.emit(core::Finding{fmt::format("step {} was saved before the error; `stoker resume {}` goes on from there", step,
-                                      printable(run_.path().native()))});
+  bus_.emit(core::Finding{fmt::format("step {} was saved before the error; `stoker resume {}` continues from there",
+                                      step, printable(run_.path().native()))});
 }
 
 std::vector<core::MetricValue> RunCheckpoints::best() const {

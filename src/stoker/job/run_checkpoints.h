@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When and how the checkpoints of a training are written: the rows of the logs first, "best" only where it beats the
-// one that is there, and before an error only what is finite. The part of Job between the loop and the store. One
-// thread.
+// Writes the checkpoints of a training: first the rows of the logs, "best" only if it is better than the existing one,
+// and before an error only finite values. The part of Job between the loop and the store. One thread.
 #pragma once
 
 #include <optional>
@@ -20,13 +19,13 @@ class RunCheckpoints {
  public:
   RunCheckpoints(const RunFolder& run, const Setup& setup, Session& session, io::EventBus& bus);
 
-  // kind: "last" or "best". A "best" that is better than the newest evaluation stays: a run that goes on from an
-  // earlier step than that of its best takes the way there once more, or another one.
+  // kind: "last" or "best". A "best" that is better than the newest evaluation stays: a run that continues from an
+  // earlier step than its best repeats those steps, or takes others.
   void save(const std::string& kind);
-  // "last", before an error ends the run, and a Finding that says so; where a value of it is not finite, a Finding
-  // alone.
+  // Writes "last" before an error ends the run, and a Finding about it; if one of its values is not finite, only a
+  // Finding.
   void rescue();
-  // Of the whole run, on validation; none where nothing was evaluated.
+  // Of the whole run, on the validation split; empty if nothing was evaluated.
   [[nodiscard]] std::vector<core::MetricValue> best() const;
 
  private:
@@ -38,7 +37,7 @@ class RunCheckpoints {
   Session& session_;
   io::EventBus& bus_;
   io::CheckpointStore store_;
-  std::optional<core::MetricValue> best_before_;  // of the checkpoint "best" that a resumed run has already
+  std::optional<core::MetricValue> best_before_;  // of the checkpoint "best" that a resumed run already has
 };
 
 }  // namespace stoker::job

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "job.run_folder";
 
-// True if this call made it; false if it was there. IoError if neither.
+// True if this call created it; false if it exists. IoError otherwise.
 bool make_folder(const fs::path& path) {
   std::error_code error;
   if (path.has_parent_path()) {
@@ -20,7 +20,7 @@ bool make_folder(const fs::path& path) {
   }
   const bool made = !error && fs::create_directory(path, error);
   if (error) {
-    fail<IoError>(kWhere, "{}: the run folder cannot be made: {}; set run=PATH to a place that can be written",
+    fail<IoError>(kWhere, "{}: the run folder cannot be created: {}; set run=PATH to a writable place",
                   printable(path.native()), error.message());
   }
   return made;
@@ -51,10 +51,11 @@ RunFolder RunFolder::create(const std::string& name_or_path, const fs::path& run
 
 RunFolder RunFolder::open(const fs::path& path) {
   if (std::error_code error; !fs::exists(path, error)) {
-    fail<ConfigError>(kWhere, "{}: there is no such run folder", printable(path.native()));
+    fail<ConfigError>(kWhere, "{}: the run folder does not exist", printable(path.native()));
   }
   if (!is_run(path)) {
-    fail<ConfigError>(kWhere, "{}: is no run folder (it lacks plan.json or config.toml)", printable(path.native()));
+    fail<ConfigError>(kWhere, "{}: is not a run folder (plan.json or config.toml is missing)",
+                      printable(path.native()));
   }
   return RunFolder(path);
 }

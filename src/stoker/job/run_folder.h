@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of one run and the files in it: config.toml, plan.json, metrics.csv, metrics.jsonl, checkpoints/.
-// Made once by Job; looked into by resume, eval, predict, export and info.
+// The folder of one run and its files: config.toml, plan.json, metrics.csv, metrics.jsonl, checkpoints/. Created once
+// by Job; read by resume, eval, predict, export and info.
 #pragma once
 
 #include <filesystem>
@@ -11,15 +11,15 @@ namespace stoker::job {
 
 class RunFolder {
  public:
-  // A fresh folder. A name becomes runs/<name>, or runs/<name>-2, -3, ... if that exists; a path (it has a '/') is
-  // taken as it is and must be missing or empty. IoError if it cannot be made, ConfigError if the path is in use.
+  // A new folder. A name becomes runs/<name>, or runs/<name>-2, -3, ... if that exists; a path (with a '/') is used
+  // unchanged and must be missing or empty. IoError if it cannot be created, ConfigError if the path is in use.
   static RunFolder create(const std::string& name_or_path, const std::filesystem::path& runs = "runs");
-  // An existing one; ConfigError if the folder is no run.
+  // An existing one; ConfigError if the folder is not a run.
   static RunFolder open(const std::filesystem::path& path);
 
-  // Whether open() would take it.
+  // Whether open() would accept it.
   [[nodiscard]] static bool is_run(const std::filesystem::path& path);
-  // Names of the runs that lie in a folder, in order; none if it is no folder.
+  // Names of the runs in a folder, in order; empty if it is not a folder.
   [[nodiscard]] static std::vector<std::string> runs_in(const std::filesystem::path& folder);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }

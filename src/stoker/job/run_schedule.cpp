@@ -35,7 +35,7 @@ std::string describe_jump(const train::Plan& before, const train::Plan& now, std
   }
   return fmt::format(
       "the {} schedule had {} steps and now has {}: at step {} the learning rate goes from {:.3g} to {:.3g}; "
-      "schedule_steps={} keeps it as it was, with {:.3g} after its end",
+      "schedule_steps={} keeps the old schedule, with {:.3g} after its end",
       now.schedule, old.total_steps, next.total_steps, step + 1, from, to, old.total_steps,
       optim::lr_at(old, old.total_steps));
 }

@@ -44,8 +44,8 @@ void change_plan(train::Plan& plan, const std::string& change) {
   train::set_value(plan, key, asked->value);
   plan.notes[key] = {core::Origin::kCommandLine, "changed on resume"};
   if (train::Plan::Note& steps = plan.notes["steps"]; key == "epochs" && steps.origin == core::Origin::kMeasured) {
-    plan.steps = 0;  // nobody asked for them: time= had room for less than an epoch
-    steps = {core::Origin::kDefault, "as the epochs make them"};
+    plan.steps = 0;  // not set by the user: time= allowed less than an epoch
+    steps = {core::Origin::kDefault, "epochs decides"};
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan.json brought back, and the few values of it that a resumed run may change. Part of Job. Thread-safe: no state.
+// Reads a plan.json, and changes the few values that a resumed run may change. Part of Job. Thread-safe: no state.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace stoker::job {
 // ConfigError that names the file.
 [[nodiscard]] train::Plan read_plan(const std::filesystem::path& file);
 
-// change: "epochs=20". ConfigError for a value that a run cannot go on with.
+// change: "epochs=20". ConfigError for a value that a run cannot continue with.
 void change_plan(train::Plan& plan, const std::string& change);
 
 }  // namespace stoker::job

@@ -16,7 +16,7 @@
 namespace stoker::job {
 namespace {
 
-// The model's own entries of a State: weights as they are trained, and running statistics.
+// The model's own entries of a State: the trained weights, and running statistics.
 core::State model_state(const core::Trainable& model) {
   core::State state;
   for (const core::Parameter& parameter : model.parameters()) {
@@ -81,14 +81,14 @@ io::Checkpoint Session::checkpoint(const std::string& kind) {
       averages.emplace(*ema_);
     }
     for (auto& [name, tensor] : model_state(*setup_.model).tensors) {
-      // With averages in place, what lies there is theirs only for this scope: copied.
+      // While averages are swapped in, these tensors hold them only for this scope: copied.
       result.weights[name.substr(std::string_view("model.").size())] = ema_ ? tensor.clone() : tensor;
     }
   }
   if (kind == "best") {
     best_ = newest_;
   } else {
-    if (ema_) {  // else they are the weights above
+    if (ema_) {  // else the averages are the weights above
       result.state = model_state(*setup_.model);
     }
     optimizer_->save_state(result.state);
@@ -180,10 +180,10 @@ std::vector<std::string> describe_setup(const Setup& setup) {
   lines.push_back(fmt::format("model: {}, {:.2f} M parameters{}", setup.plan.model,
                               static_cast<double>(core::parameter_count(*setup.model)) / 1e6,
                               setup.sample_flops == 0 ? ""
-                                                      : fmt::format(", {:.3g} GFLOP a sample forward",
+                                                      : fmt::format(", {:.3g} GFLOP per sample forward",
                                                                     static_cast<double>(setup.sample_flops) / 1e9)));
   const device::DeviceFacts facts = device::backend_for(setup.device).describe(setup.device);
-  lines.push_back(fmt::format("device: {} ({}), {}, {} an operator, {}", setup.plan.device, facts.name,
+  lines.push_back(fmt::format("device: {} ({}), {}, {} per operator, {}", setup.plan.device, facts.name,
                               setup.plan.precision, counted(setup.plan.intra_op, "thread"),
                               counted(setup.plan.threads, "loader thread")));
   lines.insert(lines.end(), setup.notes.begin(), setup.notes.end());

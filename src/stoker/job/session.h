@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live objects of one training session: optimizer, scaler, EMA, step, progress, and how they become a checkpoint
-// and come back from one. The part of Job that knows Stateful things. One thread at a time.
+// The live objects of one training session: optimizer, scaler, EMA, step, progress; and how they are saved to a
+// checkpoint and loaded from one. The part of Job that knows Stateful objects. One thread at a time.
 #pragma once
 
 #include <filesystem>
@@ -27,18 +27,17 @@ class Session {
   [[nodiscard]] train::Step& step() { return *step_; }
   [[nodiscard]] train::Progress& progress() { return progress_; }
 
-  // "last" has all that resuming needs; "best" has weights alone.
+  // "last" has everything that resuming needs; "best" has only weights.
   [[nodiscard]] io::Checkpoint checkpoint(const std::string& kind);
   void load(const io::Checkpoint& checkpoint);
 
-  // Metrics on an epoch of a source with the weights that a user would get (EMA if there is one); none if watch gave
-  // up.
+  // Metrics on an epoch of a source with the weights for users (EMA if it is on); empty if watch gave up.
   [[nodiscard]] std::vector<core::MetricValue> evaluate(core::BatchSource& source, train::EvaluationWatch watch);
-  // What the task has to show of these weights.
+  // The task's exhibits for these weights.
   [[nodiscard]] std::vector<tasks::Exhibit> samples();
-  // Of the newest evaluation since the start or the resume; empty before it.
+  // Of the newest evaluation since the start or the resume; empty before the first one.
   [[nodiscard]] const std::vector<core::MetricValue>& newest_metrics() const { return newest_; }
-  // Those of checkpoint "best", if one was made since the start or the resume.
+  // Metrics of checkpoint "best", if one was saved since the start or the resume.
   [[nodiscard]] const std::vector<core::MetricValue>& best_metrics() const { return best_; }
 
  private:
@@ -52,11 +51,11 @@ class Session {
   std::vector<core::MetricValue> newest_, best_;
 };
 
-// Of a plan, what its optimizer needs.
+// The optimizer's part of a plan.
 [[nodiscard]] optim::OptimizerOptions optimizer_options(const train::Plan& plan);
 // "resnet18 on cifar10, cpu, bf16".
 [[nodiscard]] std::string run_title(const Setup& setup);
-// "cnn-cifar10": model and data folder, made of characters that suit a file name.
+// "cnn-cifar10": model and data folder, in characters that are valid in a file name.
 [[nodiscard]] std::string default_run_name(const std::filesystem::path& data, const std::string& model);
 // Data, for people: "data: class folders, 10 classes; train 50000, val 0, test 10000".
 [[nodiscard]] std::string describe_data(const tasks::TaskData& task);

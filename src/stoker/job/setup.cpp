@@ -42,9 +42,9 @@ std::map<std::string, at::Tensor> read_weights(const std::string& path) {
   return io::read_safetensors(path).tensors;
 }
 
-// What became of the weights, in words.
+// The result of loading the weights, as text.
 std::string load_weights(tasks::Model& model, const std::string& path) {
-  const auto weights = read_weights(path);  // its errors name the file
+  const auto weights = read_weights(path);  // errors name the file
   try {
     return model.load(weights).text();
   } catch (const CheckpointError& error) {
@@ -60,11 +60,10 @@ std::unique_ptr<tasks::Model> build_model(Setup& setup) {
   request.channels_last = plan.layout == "channels_last";
   auto model = setup.task->make_model(request);
   if (!plan.weights.empty()) {
-    setup.notes.push_back(
-        fmt::format("weights={}: {}", printable(plan.weights), load_weights(*model, plan.weights)));
+    setup.notes.push_back(fmt::format("weights={}: {}", printable(plan.weights), load_weights(*model, plan.weights)));
   }
   model->set_frozen(static_cast<int>(plan.freeze));
-  setup.sample_flops = setup.task->sample_flops(*model);  // here, not on a GPU, which would search for kernels first
+  setup.sample_flops = setup.task->sample_flops(*model);  // on the CPU, since a GPU would search for kernels first
   model->to(setup.device);
   return model;
 }
@@ -81,11 +80,11 @@ void check_first_batch(const Setup& setup) {
   device::check_batch(*setup.model, *batch, setup.device, facts);
 }
 
-// Precision, layout and threads as the plan has them: of a new run, where nobody asked, by timed trials.
+// Precision, layout and threads of the plan: of a new run by timed trials, unless they are set.
 void settle_speed(Setup& setup, const Request& request, const train::Facts& facts, const train::Plan* saved,
                   const Say& say) {
   if (saved == nullptr) {
-    StepTrials trials(setup, [&] { say("measuring which precision, layout and threads are fastest here ..."); });
+    StepTrials trials(setup, [&] { say("measuring the fastest precision, layout and threads ..."); });
     train::measure(setup.plan, request.options, facts, trials);
     setup.model->set_channels_last(setup.plan.layout == "channels_last");
   }
@@ -95,9 +94,9 @@ void settle_speed(Setup& setup, const Request& request, const train::Facts& fact
   at::set_num_threads(static_cast<int>(setup.plan.intra_op));
 }
 
-// Takes a wider network where time= has epochs for it: FLOPs propose one, and its own steps decide. `unmeasured` is the
-// plan before trials, from which another network starts; `time` that of the network that is there. Returns the time of
-// the one that stays.
+// Takes a wider network if time= allows enough epochs of it: FLOPs propose one, and its own measured steps decide.
+// `unmeasured` is the plan before trials, from which another network starts; `time` belongs to the current network.
+// Returns the time of the network that is kept.
 train::EpochTime take_wider(Setup& setup, const Request& request, const train::Facts& facts,
                             const train::Plan& unmeasured, const train::EpochTime& time, const Say& say) {
   const double epochs = train::epochs_in_time(setup.plan, facts.train_samples, time);
@@ -118,7 +117,7 @@ train::EpochTime take_wider(Setup& setup, const Request& request, const train::F
   setup.model = build_model(setup);
   settle_speed(setup, request, facts, nullptr, say);
   train::EpochTime its_time = time_epoch(setup);
-  // The first trial's images are decoded by now: what they took comes once in this run, too.
+  // The images of the first trial are already decoded: their decoding time occurs once in this run too.
   its_time.first = std::max(its_time.first, its_time.later + time.first - time.later);
   const double fitting = train::epochs_in_time(setup.plan, facts.train_samples, its_time);
   if (fitting < kWidthPays) {
@@ -129,12 +128,12 @@ train::EpochTime take_wider(Setup& setup, const Request& request, const train::F
     return time;
   }
   train::decide(setup.plan, "model", wider, core::Origin::kMeasured,
-                fmt::format("time={}s would do for {:.0f} epochs of {}, for {:.0f} of this wider one", setup.plan.time,
+                fmt::format("time={}s allows {:.0f} epochs of {}, or {:.0f} of this wider model", setup.plan.time,
                             epochs, narrow_plan.model, fitting));
   return its_time;
 }
 
-// What a source needs of the plan.
+// The values of the plan that a source needs.
 tasks::BatchRequest batch_request(const Setup& setup) {
   tasks::BatchRequest request;
   request.seed = static_cast<std::uint64_t>(setup.plan.seed);
@@ -205,7 +204,7 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   if (request.ranks) {
     setup.ranks = request.ranks;
   }
-  say(describe_data(*setup.task));  // what follows may take seconds
+  say(describe_data(*setup.task));  // the next part may take seconds
   precision::apply({setup.plan.tf32, setup.plan.cudnn_benchmark, setup.plan.deterministic});
   setup.model = build_model(setup);
   for (const std::string& holder : device::backend_for(setup.device).busy_processes(setup.device)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a request to everything a run stands on: task, data, plan, model, sources on the device. One thread at a time.
+// Builds everything that a run needs from a request: task, data, plan, model, sources on the device. One thread at a
+// time.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -25,14 +26,14 @@ struct Setup {
   c10::Device device = c10::Device(c10::kCPU);
   std::unique_ptr<tasks::Model> model;
   std::int64_t sample_flops = 0;                    // forward, counted on the CPU; 0: not known
-  std::vector<std::string> notes;                   // what became of given weights, and other remarks for people
+  std::vector<std::string> notes;                   // how the given weights were loaded, and other remarks for people
   core::BadSampleListener bad_samples;              // of the sources below; may be empty
-  std::function<void(const std::string&)> remarks;  // what they have to say to people, from any thread; may be empty
+  std::function<void(const std::string&)> remarks;  // receives their remarks for people, from any thread; may be empty
 
-  // Batches of a split on the device, the training split's beginning at a position.
+  // Batches of a split on the device; the training split starts at a position.
   [[nodiscard]] std::unique_ptr<core::BatchSource> training_source(core::Position start) const;
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_source(tasks::Split split) const;
-  // The dtype that forward passes run in.
+  // The dtype of forward passes.
   [[nodiscard]] at::ScalarType autocast_dtype() const;
   [[nodiscard]] ModelCard card() const;
 };

@@ -9,7 +9,7 @@ namespace stoker::job {
 namespace {
 
 std::string text_of(const core::BadSample& bad) {
-  const std::string instead = bad.replaced_by.empty() ? "left out" : bad.replaced_by + " stands in for it";
+  const std::string instead = bad.replaced_by.empty() ? "skipped" : "replaced by " + bad.replaced_by;
   return fmt::format("{}: {}; {}", bad.name, bad.reason, instead);
 }
 

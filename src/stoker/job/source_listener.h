@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hears what the sources of a training have to say, on their own threads: bad samples go to quarantine.csv and become
+// Receives events of the sources of a training, on their own threads: bad samples go to quarantine.csv and become
 // events, remarks become findings. Part of Job.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace stoker::job {
 
-// Of all sources that the setup makes while it lives; it outlives these sources.
+// Listens to all sources that the setup makes while it lives; it outlives these sources.
 class SourceListener {
  public:
   SourceListener(Setup& setup, const RunFolder& run, io::EventBus& bus, std::int64_t first_step);
@@ -21,7 +21,7 @@ class SourceListener {
   SourceListener(const SourceListener&) = delete;
   SourceListener& operator=(const SourceListener&) = delete;
 
-  // The step that is being taken, for the events.
+  // The current step, for the events.
   void at_step(std::int64_t step) { step_ = step; }
 
  private:

@@ -6,7 +6,8 @@
 namespace stoker::job {
 
 std::vector<core::MetricValue> SplitEvaluation::run(train::EvaluationWatch watch) {
-  auto source = source_ ? std::move(source_) : setup_.evaluation_source(split_);  // gone, unless all goes well
+  auto source =
+      source_ ? std::move(source_) : setup_.evaluation_source(split_);  // dropped unless the evaluation succeeds
   auto metrics = session_.evaluate(*source, std::move(watch));
   if (!metrics.empty()) {
     source_ = std::move(source);

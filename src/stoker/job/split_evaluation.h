@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One evaluation of a split after another, by one loader that stays in between and rests. Made by Job for the
-// validation of a run, after what listens to its sources. One thread at a time.
+// Evaluates a split several times, with one loader that stays idle in between. Made by Job for the validation of a run,
+// after the listener of its sources. One thread at a time.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class SplitEvaluation {
   SplitEvaluation(const Setup& setup, Session& session, tasks::Split split)
       : setup_(setup), session_(session), split_(split) {}
 
-  // Session::evaluate(). After one that was given up, or threw, the next begins with a loader of its own.
+  // Session::evaluate(). After an evaluation that gave up or threw, the next one starts with a new loader.
   [[nodiscard]] std::vector<core::MetricValue> run(train::EvaluationWatch watch);
 
  private:

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "job.eval";
 constexpr std::size_t kBadShown = 10;  // lines
 
-// The splits that a name means; none of them is empty.
+// The splits with a name; none of them is empty.
 std::vector<tasks::Split> choose_splits(const tasks::ReadyTask& task, const std::string& name) {
   std::vector<tasks::Split> chosen;
   for (const tasks::Split each : tasks::kSplits) {
@@ -48,7 +48,8 @@ std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const tasks::Ready
   tasks::BatchRequest request;
   request.bad_samples = [&bad](const core::BadSample& each) { bad.push_back(each); };
   request.batch = batch;
-  request.threads = loaded.device().is_cuda() ? device::cpu_quota().cores : 0;  // a CPU's cores compute in turns
+  request.threads =
+      loaded.device().is_cuda() ? device::cpu_quota().cores : 0;  // on a CPU, loading and computing take turns
   request.cores = loaded.device().is_cuda() ? 0 : at::get_num_threads();
   request.pinned = loaded.device().is_cuda();
   request.once = true;
@@ -56,7 +57,7 @@ std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const tasks::Ready
   return train::evaluate(*loaded.model, *source, precision::autocast_dtype(loaded.card.precision));
 }
 
-// The run folder that a checkpoint lies in, at checkpoints/<name>.
+// The run folder of a checkpoint at checkpoints/<name>.
 fs::path run_of(const fs::path& checkpoint) {
   const fs::path clean = fs::absolute(checkpoint).lexically_normal();  // also of "best" and of "x/best/"
   return (clean.has_filename() ? clean : clean.parent_path()).parent_path().parent_path();
@@ -105,8 +106,7 @@ SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::s
     path = data.empty() ? make_request(origin.config(), {}).data : path;
   }
   if (path.empty()) {
-    fail<ConfigError>(kWhere, "{}: does not lie in a run folder, so its data is not known; give DIR",
-                      printable(run.native()));
+    fail<ConfigError>(kWhere, "{}: is not in a run folder, so its data is unknown; give DIR", printable(run.native()));
   }
   tasks::OpenOptions options;
   options.val = cut.val;
@@ -132,10 +132,10 @@ std::string report_table(const SplitReport& report) {
   std::string text = fmt::format("{} split{}, {}\n", report.split, report.split == "all" ? "s" : "",
                                  counted(report.samples, "sample"));
   for (std::size_t i = 0; i < std::min(report.bad.size(), kBadShown); ++i) {
-    text += fmt::format("  not judged: {}: {}\n", printable(report.bad[i].name), printable(report.bad[i].reason));
+    text += fmt::format("  not evaluated: {}: {}\n", printable(report.bad[i].name), printable(report.bad[i].reason));
   }
   if (report.bad.size() > kBadShown) {
-    text += fmt::format("  and {} more that could not be had\n", report.bad.size() - kBadShown);
+    text += fmt::format("  and {} more that could not be read\n", report.bad.size() - kBadShown);
   }
   for (const core::MetricValue& metric : report.metrics) {
     text += fmt::format("  {:<13} {:.4f}\n", metric.name, plain_nan(metric.value));

@@ -23,10 +23,10 @@ namespace stoker::job {
 namespace {
 
 constexpr std::string_view kChannelsLast = "channels_last";
-// A trial's step, so that a look at all candidates takes about a second; where a step of two samples takes longer, two
-// steps a candidate and the first one, for which kernels are built.
+// Seconds of a trial's step, so that measuring all candidates takes about a second; if a step of two samples takes
+// longer, two steps per candidate besides the first one, which builds kernels.
 constexpr double kLongestStep = 0.1;
-constexpr double kSilence = 0.5;  // seconds before it is said that trials take their time
+constexpr double kSilence = 0.5;  // seconds before a message that trials are running
 
 }  // namespace
 
@@ -35,7 +35,7 @@ StepTrials::StepTrials(Setup& setup, std::function<void()> slow)
 
 void StepTrials::choose_samples() {
   batch_ = setup_.training_source({})->next();
-  // Without a commit nothing asks the optimizer: one that has no state.
+  // Without a commit the optimizer is not used: one without state.
   const optim::OptimizerOptions no_state{.name = "sgd", .momentum = 0};
   optimizer_ =
       optim::make_optimizer(whole_steps_ ? optimizer_options(setup_.plan) : no_state, setup_.model->parameters());
@@ -44,11 +44,11 @@ void StepTrials::choose_samples() {
     samples_ = most;
     return;
   }
-  // As many as a step can afford, at least two (batch norm). Not fewer for the sake of speed: on a few samples, threads
+  // As many samples as a step can afford, at least two (batch norm). Not fewer to save time: on a few samples, threads
   // and half precision hardly help.
   samples_ = std::min<std::int64_t>(2, most);
   seconds_ = usual_seconds(samples_);
-  double growth = 0;  // of a step's seconds by a sample; not known yet
+  double growth = 0;  // seconds of a step per additional sample; unknown so far
   while (samples_ < most) {
     const std::int64_t next = std::min(most, samples_ * 4);
     const auto more = static_cast<double>(next - samples_);
@@ -69,7 +69,7 @@ double StepTrials::usual_seconds(std::int64_t samples) {
   const core::Batch part = batch_->slice(0, samples);
   const std::string& precision = setup_.plan.precision;
   (void)time_step(part, precision);  // kernels are built for new shapes
-  // One slow reading must not make the trials small: the better one of two.
+  // One slow measurement must not make the trials small: the better of two.
   return std::min(time_step(part, precision), time_step(part, precision));
 }
 
@@ -136,7 +136,7 @@ std::vector<double> StepTrials::step_seconds_per_sample(const std::vector<train:
   if (whole_steps_) {
     keep_weights();
   }
-  // On a CPU half precision may take a hundred times as long, where it has no units for it. On a GPU the first step is
+  // On a CPU without half-precision units, half precision may take a hundred times as long. On a GPU the first step is
   // long for other reasons.
   const double too_slow = whole_steps_ ? std::numeric_limits<double>::infinity() : 4 * std::max(seconds_, kLongestStep);
   std::vector<double> seconds = train::take_turns(

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short timed trials on the real model and data, from which measure() chooses precision, layout and threads before
-// step 1. On a CPU a trial's step is forward and backward on as many samples as it can afford; on a GPU, which shows
-// its speed on whole batches only, it is the whole step. Weights and statistics are afterwards what they were, byte by
-// byte, and generators are seeded by each step. Nothing is loaded or timed before the first question. One thread at a
-// time.
+// Short timed trials on the real model and data, from which measure() chooses precision, layout and threads before step
+// 1. On a CPU a trial's step is forward and backward on as many samples as it can afford; on a GPU, which reaches its
+// speed only on whole batches, it is the whole step. Afterwards weights and statistics are the same, byte by byte, and
+// each step seeds the generators. Nothing is loaded or timed before the first call. One thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,13 +24,13 @@ struct Setup;
 
 class StepTrials final : public train::Trials {
  public:
-  // slow: told once, if trials take longer than people like to look at nothing. whole_steps: with commit, as on a GPU.
+  // slow: called once if trials take long enough for a message. whole_steps: with commit, as on a GPU.
   explicit StepTrials(Setup& setup, std::function<void()> slow = {});
   StepTrials(Setup& setup, std::function<void()> slow, bool whole_steps)
       : setup_(setup), slow_(std::move(slow)), whole_steps_(whole_steps) {}
 
-  // True where the whole microbatch is quick enough to be timed: with few samples a step's own costs decide, and they
-  // are others in the two layouts than what samples cost.
+  // True if the whole microbatch is fast enough to be timed: with few samples the fixed cost of a step dominates, and
+  // it differs between the two layouts in another way than the cost per sample.
   bool layouts_can_be_tried() override;
   std::vector<double> step_seconds_per_sample(const std::vector<train::Candidate>& candidates) override;
   core::LoadTime load_time_per_sample() override;
@@ -39,11 +38,11 @@ class StepTrials final : public train::Trials {
  private:
   double time_step(const core::Batch& batch, const std::string& precision);
   double time_candidate(const core::Batch& batch, const train::Candidate& candidate);
-  // Seconds of a step on so many samples, once kernels are built for them.
+  // Seconds of a step on this many samples, after kernels are built for them.
   double usual_seconds(std::int64_t samples);
-  // Loads a batch, finds how many of its samples a trial can afford, and makes what a step needs.
+  // Loads a batch, finds how many of its samples a trial can afford, and makes the objects of a step.
   void choose_samples();
-  // Keeps the weights on the host, and puts them back.
+  // Saves the weights on the host, and restores them.
   void keep_weights();
   void restore_weights();
 

@@ -15,7 +15,7 @@ namespace stoker::models {
 
 NetworkBuilder::NetworkBuilder(std::uint64_t seed) : seed_(seed), network_(new Network) {
   network_->meter_ = std::make_shared<FlopMeter>();
-  // A count of batches, which only PyTorch's momentum=None would read.
+  // A count of batches, which only PyTorch's momentum=None would use.
   network_->read_name_ = [](const std::string& name) { return name.ends_with("num_batches_tracked") ? "" : name; };
 }
 
@@ -29,7 +29,7 @@ void NetworkBuilder::begin_segment(std::string name, std::string group) {
 
 void NetworkBuilder::end_segment(std::function<at::Tensor(const at::Tensor&)> forward) {
   network_->segments_.at(network_->segments() - 1).forward = [forward = std::move(forward)](core::TensorList inputs) {
-    // The list is emptied first, so that a layer's input is freed as soon as nobody needs it.
+    // The list is emptied first, so that a layer's input is freed as soon as it is not needed.
     const at::Tensor x = std::move(inputs.at(0));
     inputs.clear();
     return core::TensorList{forward(x)};
@@ -83,7 +83,7 @@ Conv2d NetworkBuilder::conv(const std::string& name, const ConvShape& shape) {
   at::Tensor weight = at::empty({shape.out, shape.in, shape.kernel, shape.kernel}, at::kFloat);
   const auto fan_out = static_cast<double>(shape.out * shape.kernel * shape.kernel);
   fill_normal(weight, shape.gain * std::sqrt(2 / fan_out), seed_, name + ".weight");
-  // Filled in the order of its elements, then laid out as the convolutions read it.
+  // Filled in the order of its elements, then stored in the memory order of the convolutions.
   weight = weight.contiguous(at::MemoryFormat::ChannelsLast);
   add_parameter(name + ".weight", weight, core::Role::kConv);
   at::Tensor bias;

@@ -11,7 +11,8 @@
 namespace stoker::models {
 namespace {
 
-// Convolution to another width, pooled by 2 before it is normalised: the norm and what follows see a quarter.
+// A convolution to another width, pooled by 2 before the norm: the norm and the following layers see a quarter of the
+// pixels.
 std::function<at::Tensor(const at::Tensor&)> make_widening(NetworkBuilder& builder, const std::string& name,
                                                            std::int64_t in, std::int64_t out, bool bias) {
   const Conv2d conv = builder.conv(name + ".conv", {.in = in, .out = out, .bias = bias});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default for small images (up to 96 pixels): a residual network cut for accuracy per second on a few CPU cores.
-// Called by the registry.
+// The default for small images (up to 96 pixels): a residual network designed for accuracy per second on a few CPU
+// cores. Called by the registry.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace stoker::models {
 
 struct CnnShape {
   std::array<std::int64_t, 3> widths{32, 64, 128};  // channels of stem, layer1, layer2
-  double logit_scale = 0.125;                       // tames the first steps at a high learning rate
+  double logit_scale = 0.125;                       // stabilises the first steps at a high learning rate
 };
 
 inline constexpr CnnShape kCnn48{.widths = {48, 96, 192}};

@@ -28,8 +28,7 @@ void check(const EncoderOptions& options) {
         options.vocabulary, options.context, options.types, options.layers, options.heads, options.width);
   }
   if (options.width % options.heads != 0) {
-    fail<ConfigError>(kWhere, "width {} cannot be shared by {} heads; make it a multiple", options.width,
-                      options.heads);
+    fail<ConfigError>(kWhere, "width {} is not a multiple of {} heads; set a multiple", options.width, options.heads);
   }
   if (options.inner < 0 || options.classes < 0) {
     fail<ConfigError>(kWhere, "inner and classes cannot be negative, got {} and {}", options.inner, options.classes);
@@ -44,7 +43,7 @@ void check_inputs(const core::TensorList& inputs, std::int64_t context) {
     fail<DataError>(kWhere, "tokens must be int64 [N, T], got {}", core::describe(tokens));
   }
   if (tokens.size(1) > context) {
-    fail<DataError>(kWhere, "{} tokens are more than the context of {}", tokens.size(1), context);
+    fail<DataError>(kWhere, "{} tokens exceed the context of {}", tokens.size(1), context);
   }
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     if (inputs[i].defined() && inputs[i].sizes() != tokens.sizes()) {
@@ -87,7 +86,7 @@ Embedding add_embeddings(NetworkBuilder& builder, const EncoderOptions& options)
   return table;
 }
 
-// Softmax attention of every token over all that are seen.
+// Softmax attention of every token over all unmasked tokens.
 struct SelfAttention {
   std::array<Linear, 3> projections;  // query, key, value
   Dropout dropout;
@@ -153,7 +152,7 @@ void add_row_head(NetworkBuilder& builder, const EncoderOptions& options) {
   builder.end_segment([=](const at::Tensor& x) { return classifier(dropout(pooler(x.select(1, 0)).tanh_())); });
 }
 
-// "" for what is passed over.
+// "" for tensors that are ignored.
 std::string name_here(std::string name, bool classifies) {
   const auto replace_end = [&](std::string_view old, std::string_view now) {
     if (name.ends_with(old)) {

@@ -24,12 +24,11 @@ void check(const GptOptions& options) {
                       options.vocabulary, options.context, options.layers, options.heads, options.width);
   }
   if (options.width % options.heads != 0) {
-    fail<ConfigError>(kWhere, "width {} cannot be shared by {} heads; make it a multiple", options.width,
-                      options.heads);
+    fail<ConfigError>(kWhere, "width {} is not a multiple of {} heads; set a multiple", options.width, options.heads);
   }
 }
 
-// Softmax attention of every token over itself and those before it.
+// Softmax attention of every token over itself and earlier tokens.
 struct CausalAttention {
   Projection c_attn, c_proj;
   Dropout dropout;
@@ -56,7 +55,7 @@ void add_embeddings(NetworkBuilder& builder, const GptOptions& options, Embeddin
   const Dropout dropout = builder.dropout(options.dropout);
   builder.end_segment([table, positions, dropout](const at::Tensor& tokens) {
     if (tokens.size(1) > positions.weight.size(0)) {
-      fail<DataError>(kWhere, "{} tokens are more than the context of {}", tokens.size(1), positions.weight.size(0));
+      fail<DataError>(kWhere, "{} tokens exceed the context of {}", tokens.size(1), positions.weight.size(0));
     }
     return dropout(table(tokens) + positions.weight.slice(0, 0, tokens.size(1)));
   });
@@ -86,7 +85,7 @@ void add_block(NetworkBuilder& builder, const GptOptions& options, int layer) {
   builder.end_segment_of({{"attention", attend}, {"mlp", mlp}});
 }
 
-// "" for what is passed over.
+// "" for tensors that are ignored.
 std::string name_here(std::string name) {
   constexpr std::string_view kPrefix = "transformer.";
   if (name.starts_with(kPrefix)) {

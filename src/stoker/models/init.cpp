@@ -31,7 +31,7 @@ void for_each_block(at::Tensor& tensor, std::uint64_t seed, std::string_view nam
   const PhiloxKey key{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
   auto* values = tensor.data_ptr<float>();
   for (std::int64_t i = 0; i < tensor.numel(); i += 4) {
-    // The operation stands where CounterRng has it, so no other consumer of the seed meets these counters.
+    // The operation has the same place as in CounterRng, so no other consumer of the seed uses these counters.
     const PhiloxBlock counter{static_cast<std::uint32_t>(i / 4), static_cast<std::uint32_t>(hash),
                               static_cast<std::uint32_t>(RandomOp::kInit) << 16,
                               static_cast<std::uint32_t>(hash >> 32)};

@@ -15,8 +15,8 @@
 namespace stoker::models {
 namespace {
 
-// An input in the dtype of the weights that meet it first: a half model takes float32 images. Under autocast weights
-// are float32, and the operators themselves cast.
+// Casts an input to the dtype of the first weights: a half-precision model takes float32 images. Under autocast weights
+// are float32, and the operators cast.
 at::Tensor in_dtype_of(const at::Tensor& weight, const at::Tensor& x) {
   const bool same = x.scalar_type() == weight.scalar_type();
   const bool half_in_float32 = weight.scalar_type() == at::kFloat && at::isReducedFloatingType(x.scalar_type());
@@ -70,8 +70,8 @@ at::Tensor BatchNorm2d::operator()(const at::Tensor& x) const {
   const bool by_batch = mode->training && !mode->frozen;
   if (by_batch && x.numel() > 0 && x.numel() == x.size(1)) {
     fail<DataError>("models.batch_norm",
-                    "one value per channel cannot be normalised in training ({}): use batches of at least 2 samples, "
-                    "leave out the last batch if it holds one, or larger images",
+                    "batch norm cannot train on one value per channel ({}); use batches of at least 2 samples, "
+                    "drop a last batch of 1 sample, or use larger images",
                     core::describe(x));
   }
   return at::batch_norm(x, weight, bias, running_mean, running_var, by_batch, momentum, kEps, /*cudnn_enabled=*/true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers that reference networks are made of: values that hold handles to their tensors and can be copied into the
-// closures of a segment. Made by NetworkBuilder; called through Network. One thread at a time.
+// The layers of the reference networks: values that hold handles to their tensors and can be copied into the closures
+// of a segment. Made by NetworkBuilder; called through Network. One thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,13 +10,13 @@
 
 namespace stoker::models {
 
-// How a segment's layers behave; one for all layers of a segment, owned by the Network.
+// The mode of a segment's layers; shared by all layers of a segment, owned by the Network.
 struct SegmentMode {
-  bool training = true;  // batch norm normalises by the batch and updates its running statistics
-  bool frozen = false;   // stays in evaluation mode whatever the network is set to
+  bool training = true;  // batch norm uses batch statistics and updates its running statistics
+  bool frozen = false;   // stays in evaluation mode in every mode of the network
 };
 
-// Counts floating-point operations while it is on: each layer adds what it computes.
+// Counts floating-point operations while it is on: each layer adds its own.
 struct FlopMeter {
   bool on = false;
   std::int64_t flops = 0;  // 2 per multiply-add
@@ -47,8 +47,8 @@ struct Projection {
   [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
 };
 
-// Layer normalisation over the last dimension (Ba et al., 2016). x: floating [..., width]; comes out in the dtype of
-// the weight where that is wider.
+// Layer normalisation over the last dimension (Ba et al., 2016). x: floating [..., width]; the output has the dtype of
+// the weight if that is wider.
 struct LayerNorm {
   static constexpr double kEps = 1e-5;  // PyTorch's
   at::Tensor weight, bias;              // [width]
@@ -62,8 +62,8 @@ struct Embedding {
   [[nodiscard]] at::Tensor operator()(const at::Tensor& ids) const;
 };
 
-// Zeroes each value with this probability in training and scales the others up (Srivastava et al., 2014); nothing in
-// evaluation and in frozen segments.
+// Zeroes each value with this probability in training and scales the others up (Srivastava et al., 2014); does nothing
+// in evaluation and in frozen segments.
 struct Dropout {
   double probability = 0;
   std::shared_ptr<const SegmentMode> mode;
@@ -71,9 +71,9 @@ struct Dropout {
 };
 
 // Batch normalisation (Ioffe and Szegedy, 2015) with PyTorch's eps and momentum. x: floating [N, C, H, W]; its own
-// tensors may be float32 under half inputs. Statistics are views into the network's one flat tensor; there is no count
-// of batches, which only PyTorch's momentum=None would read. DataError in training mode if a channel has one value
-// only.
+// tensors may be float32 with half-precision inputs. Statistics are views into the network's single flat tensor; there
+// is no count of batches, which only PyTorch's momentum=None would use. DataError in training mode if a channel has
+// only one value.
 struct BatchNorm2d {
   static constexpr double kEps = 1e-5;
   at::Tensor weight, bias;               // [C]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network::load: weights of a file into a network, and what became of them.
+// Network::load: loads the weights of a file into a network, and reports the result.
 #include <ATen/core/grad_mode.h>
 
 #include <set>
@@ -69,7 +69,8 @@ LoadReport Network::load(const std::map<std::string, at::Tensor>& file) {
     }
   }
   if (report.loaded.empty()) {
-    fail<CheckpointError>("models.load", "none of the {} weights fits this network: it has \"{}\", the file has \"{}\"",
+    fail<CheckpointError>("models.load",
+                          "none of the {} weights fits this network: it has \"{}\" but the file has \"{}\"",
                           file.size(), parameters_.at(0).name, file.empty() ? "" : file.begin()->first);
   }
   return report;
@@ -81,13 +82,13 @@ std::string LoadReport::text() const {
   }
   std::string line = fmt::format("{} tensors loaded", loaded.size());
   if (!wrong_shape.empty()) {
-    line += fmt::format("; {} of another shape ({})", wrong_shape.size(), listed(wrong_shape));
+    line += fmt::format("; {} with a different shape ({})", wrong_shape.size(), listed(wrong_shape));
   }
   if (!missing.empty()) {
     line += fmt::format("; {} missing ({})", missing.size(), listed(missing));
   }
   if (!foreign.empty()) {
-    line += fmt::format("; {} foreign ({})", foreign.size(), listed(foreign));
+    line += fmt::format("; {} unexpected ({})", foreign.size(), listed(foreign));
   }
   return new_head ? line + "; the head is new and starts untrained" : line;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A perceptron with two hidden layers: the smallest thing that learns. Called by the registry.
+// A perceptron with two hidden layers: the smallest trainable network. Called by the registry.
 #pragma once
 
 #include <cstdint>

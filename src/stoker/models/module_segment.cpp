@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NetworkBuilder::module_segment: the one unit that knows torch::nn.
+// NetworkBuilder::module_segment: the only unit that includes torch::nn.
 #include <torch/nn/module.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
@@ -22,7 +22,7 @@ bool is_any(const torch::nn::Module& module) {
   return ((dynamic_cast<const Kinds*>(&module) != nullptr) || ...);
 }
 
-// Of a parameter that the module holds itself.
+// The role of a parameter that the module owns directly.
 core::Role role_of(const torch::nn::Module& module, const std::string& name, const at::Tensor& tensor) {
   namespace nn = torch::nn;
   if (is_any<nn::BatchNorm1dImpl, nn::BatchNorm2dImpl, nn::BatchNorm3dImpl, nn::InstanceNorm1dImpl,
@@ -33,7 +33,7 @@ core::Role role_of(const torch::nn::Module& module, const std::string& name, con
     return core::Role::kEmbedding;
   }
   if (tensor.dim() <= 1) {
-    return name == "weight" ? core::Role::kNorm : core::Role::kBias;  // a gain, or something that is added
+    return name == "weight" ? core::Role::kNorm : core::Role::kBias;  // a gain, or an offset
   }
   return tensor.dim() >= 3 ? core::Role::kConv : core::Role::kLinear;
 }
@@ -43,7 +43,7 @@ core::Role role_of(const torch::nn::Module& module, const std::string& name, con
 void NetworkBuilder::module_segment(std::string name, std::shared_ptr<torch::nn::Module> module,
                                     std::function<at::Tensor(const at::Tensor&)> forward, const std::string& prefix) {
   begin_segment(std::move(name));
-  segment_draws();  // what a module does, nobody knows
+  segment_draws();  // a module may draw random numbers
   bool has_parameter = false;
   for (const auto& child : module->named_modules()) {
     const std::string path = prefix + (child.key().empty() ? "" : child.key() + ".");
@@ -51,7 +51,7 @@ void NetworkBuilder::module_segment(std::string name, std::shared_ptr<torch::nn:
       has_parameter = true;
       const auto same = [&](const core::Parameter& each) { return each.tensor.is_same(parameter.value()); };
       if (std::ranges::any_of(network_->parameters_, same)) {
-        tie(parameter.value());  // stepped once
+        tie(parameter.value());  // updated once
         continue;
       }
       keep_parameter(path + parameter.key(), parameter.value(),
@@ -62,14 +62,15 @@ void NetworkBuilder::module_segment(std::string name, std::shared_ptr<torch::nn:
         continue;
       }
       if (!buffer.value().is_floating_point()) {
-        fail<ConfigError>(kWhere, "buffer \"{}\" of the module is no floating-point tensor; make it in forward instead",
+        fail<ConfigError>(kWhere,
+                          "buffer \"{}\" of the module is not a floating-point tensor; create it in forward instead",
                           path + buffer.key());
       }
       network_->buffers_.push_back({path + buffer.key(), buffer.value()});
     }
   }
   if (!has_parameter) {
-    fail<ConfigError>(kWhere, "the module of segment \"{}\" has no parameter: register its parts with register_module",
+    fail<ConfigError>(kWhere, "the module of segment \"{}\" has no parameters; register its parts with register_module",
                       network_->segments_.back().name);
   }
   const std::shared_ptr<const SegmentMode> mode = network_->segments_.back().mode;

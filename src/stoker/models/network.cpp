@@ -109,7 +109,8 @@ bool Network::lay_out(at::MemoryFormat format) {
       continue;
     }
     convolutions = true;
-    // A 1 x 1 kernel lies the same way in both orders, but its strides tell the convolution which one is meant.
+    // A 1 x 1 kernel has the same memory order in both layouts, but its strides tell the convolution which one is
+    // meant.
     if (parameter.tensor.suggest_memory_format() != format || !parameter.tensor.is_contiguous(format)) {
       parameter.tensor.mutable_grad().reset();
       parameter.tensor.set_data(parameter.tensor.detach().clone(format));

@@ -29,22 +29,22 @@ struct InnerSegment {
 // A block of the network: a residual or transformer block, the stem, the head.
 struct Segment {
   std::string name;   // "stem", "layer1.0", ..., "head"
-  std::string group;  // what freezes together: "layer1"; neighbours of one group share its name
+  std::string group;  // segments that freeze together: "layer1"; neighbours of one group share its name
   std::shared_ptr<SegmentMode> mode;
-  SegmentForward forward;                // the fold over inner, where there are any
+  SegmentForward forward;                // the fold over inner, if there are any
   std::vector<InnerSegment> inner = {};  // may be empty
   bool draws = false;                    // forward draws random numbers in training
 };
 
-// What became of a map of weights that was loaded: names, in the network's order.
+// The result of loading a map of weights: names, in the network's order.
 struct LoadReport {
   std::vector<std::string> loaded;
-  std::vector<std::string> missing;  // here, not in the map: keeps its initial value
-  std::vector<std::string> foreign;  // in the map, not here
+  std::vector<std::string> missing;  // in the network, not in the map: keeps its initial value
+  std::vector<std::string> foreign;  // in the map, not in the network
   std::vector<std::string>
       wrong_shape;        // "fc.weight: [1000, 512] in the file, [10, 512] here"; keeps its initial value
   bool new_head = false;  // the last segment's weights did not fit: it starts from its initial values
-  // Everything fitted and nothing was left over.
+  // Everything fitted and nothing is left over.
   [[nodiscard]] bool exact() const { return missing.empty() && foreign.empty() && wrong_shape.empty(); }
   // One line for people.
   [[nodiscard]] std::string text() const;
@@ -56,8 +56,8 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   [[nodiscard]] const std::vector<core::Parameter>& parameters() const { return parameters_; }
-  // Running statistics, named as in Python ("bn1.running_mean"): views of norm_buffers(). A buffer that holds an
-  // infinity from the beginning (a mask of attention) is a constant and no view of these.
+  // Running statistics, named as in Python ("bn1.running_mean"): views of norm_buffers(). A buffer that contains an
+  // infinity from the start (an attention mask) is a constant and not a view of norm_buffers().
   [[nodiscard]] const std::vector<core::NamedTensor>& buffers() const { return buffers_; }
   // All running statistics in one flat float32 tensor; empty without batch norm.
   [[nodiscard]] core::TensorList norm_buffers() const;
@@ -68,34 +68,33 @@ class Network {
   // The fold over all segments.
   [[nodiscard]] at::Tensor forward(const at::Tensor& input) const;
 
-  // Batch norm normalises by the batch (on) or by its running statistics (off); frozen segments stay off.
+  // On: batch norm uses batch statistics. Off: it uses its running statistics; frozen segments stay off.
   void set_training(bool on);
   [[nodiscard]] bool training() const { return training_; }
   // The groups of segments that freeze together, in order: "stem", "layer1", ..., "head".
   [[nodiscard]] std::vector<std::string> freeze_groups() const;
-  // The segments of the first groups take no gradients and keep their statistics; the others train, but for parameters
-  // that took no gradient before: who froze them keeps them frozen. A tied parameter goes with its first segment.
-  // ConfigError outside 0 ... the number of groups.
+  // The segments of the first groups take no gradients and keep their statistics; the others are trained, except for
+  // parameters that took no gradient before: the caller froze them, and they stay frozen. A tied parameter follows its
+  // first segment. ConfigError outside 0 ... the number of groups.
   void set_frozen(int first_groups);
 
-  // Moves everything, in place: handles that were given out stay valid, gradients are dropped. Statistics stay float32
-  // unless dtype is float64.
+  // Moves everything, in place: existing handles stay valid, gradients are dropped. Statistics stay float32 unless
+  // dtype is float64.
   void to(at::Device device, at::ScalarType dtype = at::kFloat);
   [[nodiscard]] at::Device device() const;
-  // Lays the weights of the 2-d convolutions out in this order (kContiguous or kChannelsLast), in place: values and
-  // handles stay, gradients are dropped where the order changes. False where there is no such convolution.
+  // Stores the weights of the 2-d convolutions in this memory order (kContiguous or kChannelsLast), in place: values
+  // and handles stay, gradients are dropped if the order changes. False if there is no such convolution.
   bool lay_out(at::MemoryFormat format);
 
-  // Copies what fits by name and shape, in place, any floating dtype or device. What says nothing here
-  // (num_batches_tracked, GPT-2's masks) is passed over.
-  // CheckpointError if nothing fits.
+  // Copies weights that fit by name and shape, in place, from any floating dtype or device. Tensors without meaning
+  // here (num_batches_tracked, GPT-2's masks) are ignored. CheckpointError if none fit.
   LoadReport load(const std::map<std::string, at::Tensor>& file);
 
  private:
   friend class NetworkBuilder;
   friend std::int64_t flops(Network& network, at::IntArrayRef sample_shape);
   Network() = default;
-  // Lays the running statistics out as views of one flat tensor; constants stay on their own.
+  // Makes the running statistics views of one flat tensor; constants stay separate.
   void flatten_statistics(at::Device device, at::ScalarType dtype);
   [[nodiscard]] bool is_head(const std::string& parameter) const;
 
@@ -107,7 +106,7 @@ class Network {
   std::shared_ptr<FlopMeter> meter_;
   std::function<std::string(const std::string& name)> read_name_;  // NetworkBuilder::read_names
   bool training_ = true;
-  std::set<std::string> frozen_here_;  // parameters that trained until set_frozen()
+  std::set<std::string> frozen_here_;  // parameters that were trained until set_frozen()
 };
 
 // Floating-point operations (2 per multiply-add) of convolutions and linear layers for one sample of shape [C, H, W],

@@ -32,13 +32,16 @@ Registry& registry() {
       made.infos.push_back({name, text, wider});
       made.makers.emplace_back(make);
     };
-    add("mlp", "two hidden layers of 256: the smallest, for checks", [](auto& options) { return make_mlp(options); });
+    add("mlp", "two hidden layers of 256 units; the smallest, for quick checks",
+        [](auto& options) { return make_mlp(options); });
     add(
-        "cnn", "small residual network: the default up to 96 pixels", [](auto& o) { return make_cnn(o); }, "cnn48");
+        "cnn", "small residual network; the default for images up to 96 pixels", [](auto& o) { return make_cnn(o); },
+        "cnn48");
     add(
-        "cnn48", "cnn with 48 channels in its stem for 32", [](auto& o) { return make_cnn(o, kCnn48); }, "cnn64");
-    add("cnn64", "cnn with 64 channels in its stem", [](auto& o) { return make_cnn(o, kCnn64); });
-    add("resnet18", "11.7 M parameters: the default for larger images", make_resnet18);
+        "cnn48", "cnn with 48 instead of 32 channels in the stem", [](auto& o) { return make_cnn(o, kCnn48); },
+        "cnn64");
+    add("cnn64", "cnn with 64 channels in the stem", [](auto& o) { return make_cnn(o, kCnn64); });
+    add("resnet18", "11.7 M parameters; the default for larger images", make_resnet18);
     add("resnet34", "21.8 M parameters", make_resnet34);
     add("resnet50", "25.6 M parameters, bottleneck blocks", make_resnet50);
     return made;
@@ -83,7 +86,7 @@ bool is_width_of(const std::string& first, const std::string& name) {
 void add_model(ModelInfo info, std::function<std::unique_ptr<Network>(const ModelOptions&)> make) {
   if (info.name.empty() || registry().find(info.name) < registry().infos.size()) {
     fail<ConfigError>("models.registry", "a model called \"{}\" cannot be added: {}; give it another name",
-                      printable(info.name), info.name.empty() ? "the name is empty" : "there is one already");
+                      printable(info.name), info.name.empty() ? "the name is empty" : "it is already in use");
   }
   registry().infos.push_back(std::move(info));
   registry().makers.push_back(std::move(make));

@@ -16,11 +16,11 @@ namespace {
 
 using Forward = std::function<at::Tensor(const at::Tensor&)>;
 
-// What all convolutions of a network have in common.
+// Settings that all convolutions of a network share.
 struct Style {
   bool norm;
   bool bias;
-  double gain;  // of the convolutions of a block but its last
+  double gain;  // of the convolutions of a block except the last
 };
 
 struct BlockShape {
@@ -33,7 +33,7 @@ Style style_of(const ModelOptions& options, const ResnetShape& shape) {
           shape.norm ? 1 : std::pow(blocks, shape.bottleneck ? -1.0 / 4 : -1.0 / 2)};
 }
 
-// A convolution and the norm behind it, if there is one.
+// A convolution and the norm after it, if there is one.
 Forward make_conv(NetworkBuilder& builder, const Style& style, const std::string& conv_name,
                   const std::string& norm_name, ConvShape shape) {
   shape.bias = style.bias;
@@ -46,7 +46,7 @@ Forward make_conv(NetworkBuilder& builder, const Style& style, const std::string
   return [=](const at::Tensor& x) { return norm(conv(x)); };
 }
 
-// The way around a block: nothing, or a 1x1 convolution where shape changes.
+// The shortcut of a block: the identity, or a 1x1 convolution if the shape changes.
 Forward make_shortcut(NetworkBuilder& builder, const Style& style, const std::string& name, const BlockShape& shape) {
   if (shape.stride == 1 && shape.in == shape.out) {
     return [](const at::Tensor& x) { return x; };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResNet-18, -34 and -50 (He et al., 2015; stride in the 3x3 convolution, as torchvision's v1.5), with torchvision's
-// parameter names and arithmetic, so that weights go both ways; and relatives of them. Called by the registry and
+// ResNet-18, -34 and -50 (He et al., 2015; stride in the 3x3 convolution, as in torchvision's v1.5), with torchvision's
+// parameter names and arithmetic, so that weights can be exchanged; and variants of them. Called by the registry and
 // study/.
 #pragma once
 
@@ -17,13 +17,13 @@ struct ResnetShape {
   bool bottleneck = false;                // 1x1, 3x3, 1x1 to four times the width, instead of 3x3, 3x3
   std::int64_t width = 64;                // channels of the stem and layer1; each further layer doubles them
   bool small_stem = false;  // 3x3 without stride and pooling, for images up to 64 pixels (the paper's 4.2)
-  // false: no batch norm; convolutions have biases and start as Fixup has it (Zhang et al., 2019): biases at zero, the
-  // last weights of a block, too, so that the block is its shortcut, the others scaled by L^(-1/(2m-2)), L blocks of m
-  // convolutions. Left out of Fixup: its scalar multipliers, and its zeros in the last layer.
+  // false: no batch norm; convolutions have biases and start as in Fixup (Zhang et al., 2019): biases at zero, the last
+  // weights of a block at zero too, so that the block is its shortcut, the others scaled by L^(-1/(2m-2)), L blocks of
+  // m convolutions. Not used from Fixup: its scalar multipliers, and its zeros in the last layer.
   bool norm = true;
 };
 
-// Segments stem, layer1 ... layer4, head. ConfigError for a shape that makes no network.
+// Segments stem, layer1 ... layer4, head. ConfigError for an invalid shape.
 [[nodiscard]] std::unique_ptr<Network> make_resnet(const ModelOptions& options, const ResnetShape& shape = {});
 
 [[nodiscard]] std::unique_ptr<Network> make_resnet18(const ModelOptions& options);

@@ -33,7 +33,7 @@ std::unique_ptr<Network> make_tabular_mlp(const TabularMlpOptions& options) {
     width += each;
   }
   if (width < 1) {
-    fail<ConfigError>("models.tabular_mlp", "there is no input: no number and no category");
+    fail<ConfigError>("models.tabular_mlp", "the network has no inputs: numbers is 0 and categories is empty");
   }
   builder.end_list_segment([embeddings](const core::TensorList& inputs) {
     std::vector<at::Tensor> parts = {inputs.at(0)};

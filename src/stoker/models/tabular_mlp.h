@@ -12,7 +12,7 @@ namespace stoker::models {
 
 struct TabularMlpOptions {
   std::int64_t numbers = 0;              // width of the number input
-  std::vector<std::int64_t> categories;  // rows of each category's embedding: its values and one for what is not known
+  std::vector<std::int64_t> categories;  // rows of each category's embedding: its values and one for unknown values
   std::int64_t hidden = 256;
   int layers = 3;      // hidden ones, at least 1
   double dropout = 0;  // after each of them

@@ -88,7 +88,7 @@ std::unique_ptr<Network> make_unet(const UnetOptions& options) {
     add_up(builder, options, level);
   }
   builder.begin_segment("head");
-  // Weights of variance 1/width: Kaiming's fan_out, of a few classes, would start with loud logits.
+  // Weights of variance 1/width: with Kaiming's fan_out and few classes, the logits would start too large.
   const double gain = std::sqrt(static_cast<double>(options.classes) / (2 * static_cast<double>(options.width)));
   const Conv2d head = builder.conv(
       "head", {.in = options.width, .out = options.classes, .kernel = 1, .padding = 0, .bias = true, .gain = gain});

@@ -43,7 +43,7 @@ std::vector<core::OptionRow<ClassOptions>> class_options() {
       {&ClassOptions::class_weights,
        {"class_weights", kBehaviour,
         core::Text{"none, balanced, or one number per class: 1,2.5,1", valid_class_weights},
-        core::always("none", "every sample counts the same"), "weight of each class in the loss"}},
+        core::always("none", "all samples have the same weight"), "weight of each class in the loss"}},
   };
 }
 
@@ -77,7 +77,7 @@ at::Tensor class_weights(const std::string& text, const std::vector<std::int64_t
     start = comma + 1;
   }
   if (listed.size() != counts.size() || std::ranges::none_of(listed, [](double w) { return w > 0; })) {
-    fail<ConfigError>(kWhere, "class_weights has {} numbers for {} classes; give one for each, not all 0",
+    fail<ConfigError>(kWhere, "class_weights has {} numbers for {} classes; give one per class, not all 0",
                       listed.size(), counts.size());
   }
   return at::tensor(listed, at::kDouble).to(at::kFloat);

@@ -9,7 +9,7 @@
 namespace stoker::tasks {
 namespace {
 
-// The base's phase of data, and nothing of its own.
+// The base's phase of data, without changes.
 template <typename Phase>
 class Wrapped : public Phase {
  public:
@@ -36,7 +36,7 @@ class DerivedTask final : public Wrapped<ReadyTask> {
     auto batches = base_->training_batches(request);
     return changes_.training_batches ? changes_.training_batches(std::move(batches), request) : std::move(batches);
   }
-  // A device makes the base's batches: they are not these where the batches are changed.
+  // A device makes the base's batches, which are different if the batches are changed.
   [[nodiscard]] std::shared_ptr<const augment::ResidentImages> resident_images(
       const BatchRequest& request) const override {
     return changes_.training_batches ? nullptr : base_->resident_images(request);
@@ -78,7 +78,7 @@ class DerivedData final : public Wrapped<OpenData> {
   }
 };
 
-// Data is never recognised as it: task=name asks for it.
+// Data is never recognised as this kind: task=name selects it.
 class DerivedKind final : public TaskKind {
  public:
   DerivedKind(TaskInfo info, const TaskKind& base, TaskChanges changes)
@@ -110,7 +110,7 @@ class DerivedKind final : public TaskKind {
   }
 
  private:
-  const TaskKind& base_;  // of the registry, which lets go of nothing
+  const TaskKind& base_;  // of the registry, which never removes a kind
   TaskChanges changes_;
 };
 

@@ -51,7 +51,7 @@ class AnyModel final : public Model {
       }
     }
     if (report.loaded.empty()) {
-      fail<CheckpointError>("tasks.model", "nothing fits: {}", report.text());
+      fail<CheckpointError>("tasks.model", "no weights fit: {}", report.text());
     }
     return report;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run trains and evaluates: a Trainable with what job asks beyond a step (moving it, loading weights, freezing,
-// and what its outputs say to people). Networks come as NetworkTrainable, any other Trainable through as_model(). One
-// thread at a time.
+// The model that a run trains and evaluates: a Trainable with functions that job needs beyond a step (moving it,
+// loading weights, freezing, and results for people). Networks are NetworkTrainable, any other Trainable is wrapped by
+// as_model(). One thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,15 +19,15 @@
 
 namespace stoker::tasks {
 
-// A table for people: `stoker eval` prints it, reports show it, JSON holds each row as an object.
+// A table for people: `stoker eval` prints it, reports show it, JSON has each row as an object.
 struct Table {
-  using Cell = std::variant<std::string, std::int64_t, double>;  // NaN: nothing to say
+  using Cell = std::variant<std::string, std::int64_t, double>;  // NaN: no value
   std::string name;                                              // "classes": its key in JSON
   std::vector<std::string> columns;                              // snake_case
   std::vector<std::vector<Cell>> rows;
 };
 
-// What outputs say of each sample, for people.
+// The predictions for each sample, for people.
 struct Answers {
   at::Tensor values;                     // [B, classes] probabilities, or [B] numbers in the target's unit
   std::span<const std::string> classes;  // the model's names; empty: numbers
@@ -35,45 +35,44 @@ struct Answers {
 
 class Model : public core::Trainable {
  public:
-  // Moves everything, the loss's constants included.
+  // Moves everything, with the loss's constants.
   virtual void to(c10::Device device) = 0;
-  // Copies what fits by name and shape, in place. CheckpointError if nothing fits.
+  // Copies weights that fit by name and shape, in place. CheckpointError if none fit.
   virtual models::LoadReport load(const std::map<std::string, at::Tensor>& weights) = 0;
-  // The first groups of segments keep their weights. ConfigError for more groups than there are.
+  // The first groups of segments keep their weights. ConfigError if there are fewer groups.
   virtual void set_frozen(int first_groups) = 0;
-  // Images and the weights of convolutions in channels_last order or in PyTorch's own, from here on; values stay.
-  // False: there is nothing that the order could speed up.
+  // Images and convolution weights in channels_last order or in PyTorch's default order, from here on; values stay.
+  // False: the order would not speed anything up.
   virtual bool set_channels_last(bool on) {
     (void)on;
     return false;
   }
-  // Floating-point operations of one sample of this shape, forward; 0: not known.
+  // Floating-point operations of one sample of this shape, forward; 0: unknown.
   [[nodiscard]] virtual std::int64_t flops(at::IntArrayRef sample_shape) const {
     (void)sample_shape;
     return 0;
   }
-  // What the totals of an evaluation, by then on the CPU, say beyond metrics().
+  // Tables from the totals of an evaluation, by then on the CPU, besides metrics().
   [[nodiscard]] virtual std::vector<Table> tables(const std::vector<core::NamedTensor>&) const { return {}; }
 
-  // What the model says of each sample of a batch, float32 [B, ...] on its device, for Task::exhibits; undefined:
-  // nothing.
+  // The model's verdict on each sample of a batch, float32 [B, ...] on its device, for Task::exhibits; undefined: none.
   [[nodiscard]] virtual at::Tensor verdicts(const core::TensorList& outputs, const core::Batch& batch) const {
     (void)outputs, (void)batch;
     return {};
   }
 
-  // For kinds of tasks that predict (TaskKind::open_unlabelled); values undefined: no answer.
+  // For kinds of tasks that predict (TaskKind::open_unlabelled); values undefined: no predictions.
   [[nodiscard]] virtual Answers answers(const core::TensorList& outputs) const {
     (void)outputs;
     return {};
   }
 
-  // Whether tables() or verdicts() say anything of a split.
+  // Whether tables() or verdicts() return anything.
   [[nodiscard]] virtual bool shows() const { return true; }
 };
 
-// Any Trainable as a model. It is moved by moving its parameters and buffers in place, which norm_buffers() must be
-// among, and has one group of segments, which cannot be frozen.
+// Any Trainable as a model. It is moved by moving its parameters and buffers in place; norm_buffers() must be among
+// them. It has one group of segments, which cannot be frozen.
 [[nodiscard]] std::unique_ptr<Model> as_model(std::unique_ptr<core::Trainable> trainable);
 
 }  // namespace stoker::tasks

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that an option names, as a path that means the same from every folder. No state.
+// The file named by an option, as a path that means the same in every folder. No state.
 #pragma once
 
 #include <filesystem>
 
 namespace stoker::tasks {
 
-// From the current folder, or, where nothing of that name is there, beside the data.
+// Relative to the current folder or, if nothing exists there, to the folder of the data.
 [[nodiscard]] std::filesystem::path whole_path(const std::filesystem::path& named, const std::filesystem::path& data);
 
 }  // namespace stoker::tasks

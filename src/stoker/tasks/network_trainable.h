@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network as a Trainable, but for what a task adds: inputs, loss, metrics. Each task derives its model from it.
-// One thread at a time.
+// A network as a Trainable, without the parts that a task adds: inputs, loss, metrics. Each task derives its model from
+// it. One thread at a time.
 #pragma once
 
 #include <memory>

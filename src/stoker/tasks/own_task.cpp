@@ -14,9 +14,9 @@ namespace stoker::tasks {
 namespace {
 
 constexpr std::string_view kWhere = "tasks.own_task";
-constexpr const char* kUsual = "the usual first choice";
+constexpr const char* kUsual = "a usual first choice";
 
-// The part of a phase that the program's numbers answer.
+// The part of a phase that depends on the program's numbers.
 template <typename Phase>
 class WithOwn : public Phase {
  public:
@@ -63,7 +63,7 @@ class OpenOwn final : public WithOwn<OpenData> {
   [[nodiscard]] std::vector<core::PlanRow> recipe(const RecipeRequest& request) const override {
     RecipeRows rows;
     const bool sgd = request.optimizer == "sgd";
-    rows.add("model", own_->name, "the program's own");
+    rows.add("model", own_->name, "set by the program");
     rows.add("batch", std::clamp<std::int64_t>(own_->train_samples / 50, 1, 64), "at least 50 steps per epoch");
     rows.add("epochs", 10, kUsual);
     rows.add("optimizer", request.optimizer.empty() ? "adamw" : request.optimizer, "adaptive steps");
@@ -78,7 +78,7 @@ class OpenOwn final : public WithOwn<OpenData> {
     }
     return std::move(rows.rows);
   }
-  // Nothing is known of the model: a batch of one sample is left to it.
+  // The model is unknown: it must handle a batch of one sample.
   [[nodiscard]] bool couples_samples(const std::string&) const override { return false; }
   [[nodiscard]] std::unique_ptr<ReadyTask> settle(const std::string&, const core::TaskValues&) && override {
     return std::make_unique<ReadyOwn>(std::move(own_));
@@ -91,7 +91,7 @@ class OpenOwn final : public WithOwn<OpenData> {
 class OwnKind final : public TaskKind {
  public:
   explicit OwnKind(OwnTask own)
-      : TaskKind({.name = own.name, .help = "a program's own", .options = {}, .models = {own.name}}),
+      : TaskKind({.name = own.name, .help = "defined by a program", .options = {}, .models = {own.name}}),
         own_(std::make_shared<const OwnTask>(std::move(own))) {}
 
   [[nodiscard]] bool recognises(const std::filesystem::path&) const override { return false; }

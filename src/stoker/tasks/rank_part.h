@@ -9,8 +9,7 @@
 
 namespace stoker::tasks {
 
-// Of each global batch of size G the rows rank * G / ranks ... (rank + 1) * G / ranks - 1; the source itself for one
-// rank.
+// Rows rank * G / ranks ... (rank + 1) * G / ranks - 1 of each global batch of size G; the source itself for one rank.
 [[nodiscard]] std::unique_ptr<core::BatchSource> rank_part(std::unique_ptr<core::BatchSource> source,
                                                            const BatchRequest& request);
 

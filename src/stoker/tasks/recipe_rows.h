@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a recipe while it is written: defaults with their reasons, in order. Used by the tasks' recipes.
+// Collects the rows of a recipe: defaults with their reasons, in order. Used by the tasks' recipes.
 #pragma once
 
 #include <string>

@@ -47,7 +47,7 @@ void add_task(std::unique_ptr<TaskKind> kind) {
   const std::string& name = kind->name();
   if (name.empty() || find_kind(name) != nullptr) {
     fail<ConfigError>(kWhere, "a task called \"{}\" cannot be added: {}; give it another name", printable(name),
-                      name.empty() ? "the name is empty" : "there is one already");
+                      name.empty() ? "the name is empty" : "it is already in use");
   }
   registry().insert(registry().begin(), std::move(kind));
 }

@@ -14,8 +14,8 @@ constexpr const char* kBalanced = "balanced";
 
 std::vector<core::OptionRow<OrderOptions>> order_options() {
   return {{&OrderOptions::shuffle,
-           {"shuffle", kBehaviour, core::Flag{}, core::always("on", "costs nothing: no order is stored or read"),
-            "training samples in a new random order each epoch; off: in the order of their indices"}}};
+           {"shuffle", kBehaviour, core::Flag{}, core::always("on", "free: the order is computed, not stored"),
+            "training samples in a new random order each epoch; off: in index order"}}};
 }
 
 std::vector<core::OptionRow<SamplingOptions>> sampling_options() {
@@ -24,14 +24,15 @@ std::vector<core::OptionRow<SamplingOptions>> sampling_options() {
   rows.push_back({&SamplingOptions::sampling,
                   {"sampling", kBehaviour, core::Choice{{"uniform", kBalanced}},
                    core::always("uniform", "each sample once per epoch"),
-                   "uniform: each sample once per epoch; balanced: as many draws, classes equally likely"}});
+                   "uniform: each sample once per epoch; balanced: the same number of draws, classes equally likely"}});
   return rows;
 }
 
 void check_sampling(const SamplingOptions& options) {
   if (!options.shuffle && options.sampling == kBalanced) {
-    fail<ConfigError>("tasks.sampling",
-                      "sampling=balanced draws samples at random, shuffle=off takes them in order; remove one of them");
+    fail<ConfigError>(
+        "tasks.sampling",
+        "sampling=balanced draws samples at random, but shuffle=off takes them in order; remove one of them");
   }
 }
 

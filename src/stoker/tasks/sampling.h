@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of sample order that tasks share: "shuffle" (a new random order each epoch, or the order of indices) and,
-// for data with classes, "sampling" (each sample once per epoch, or classes equally likely). Thread-safe: no state.
+// The options of sample order that tasks share: "shuffle" (a new random order each epoch, or index order) and, for data
+// with classes, "sampling" (each sample once per epoch, or classes equally likely). Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct SamplingOptions : OrderOptions {
 
 // ConfigError for shuffle=off together with sampling=balanced.
 void check_sampling(const SamplingOptions& options);
-// The order of the training samples with these labels: null, each sample once per epoch, for "uniform"; for "balanced"
-// as many draws with replacement, each class with the same chance.
+// The order of the training samples with these labels. "uniform": null, each sample once per epoch; "balanced": the
+// same number of draws with replacement, each class with the same probability.
 [[nodiscard]] std::shared_ptr<const data::BatchOrder> training_order(const SamplingOptions& options,
                                                                      const data::LabelList& labels,
                                                                      const BatchRequest& request);

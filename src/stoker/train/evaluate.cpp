@@ -15,7 +15,7 @@ struct Prepared {
   core::TensorList inputs;
 };
 
-// The next batch and what enters the model, in the dtypes that they have without autocast.
+// The next batch and the model's inputs, in the dtypes that they have without autocast.
 std::optional<Prepared> next(core::Trainable& model, core::BatchSource& source, c10::Device device) {
   const precision::AutocastGuard plain(device.type(), at::kBFloat16, /*enabled=*/false);
   std::optional<core::Batch> batch = source.next();
@@ -32,8 +32,8 @@ std::vector<core::NamedTensor> evaluate(
     core::Trainable& model, core::BatchSource& source, at::ScalarType dtype,
     const std::function<void(const core::TensorList& outputs, const core::Batch&)>& visit,
     const std::function<bool(const core::Batch&)>& go_on) {
-  // Autocast keeps its half copies of the weights until the outermost guard ends: one for all batches. It keeps none in
-  // inference mode, and none of weights that require no gradient.
+  // Autocast caches its half-precision copies of the weights until the outermost guard ends, so one guard covers all
+  // batches. It caches none in inference mode, and none for weights that require no gradient.
   const at::NoGradGuard no_grad;
   const c10::Device device = model.parameters().front().tensor.device();
   const bool mixed = dtype != at::kFloat;
@@ -59,7 +59,7 @@ std::vector<core::NamedTensor> evaluate(
     }
   }
   if (totals.empty()) {
-    fail<DataError>("train.evaluate", "there is nothing to evaluate on");
+    fail<DataError>("train.evaluate", "there are no samples to evaluate");
   }
   for (core::NamedTensor& total : totals) {
     total.tensor = total.tensor.cpu();

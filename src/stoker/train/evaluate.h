@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass over a split without gradients: sums on the device, one copy to the host at the end. Called by the loop
-// after every epoch or eval_every steps and by `stoker eval`.
+// after every epoch or every eval_every steps, and by `stoker eval`.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 
 namespace stoker::train {
 
-// Totals of Trainable::evaluate over all batches of one epoch of source, on the CPU. The model, which must be in
-// evaluation mode, computes without gradients, with autocast to dtype (kFloat: none), which casts each weight once.
-// DataError if the source has no batch.
-// visit: sees the outputs of each batch, still on the device. go_on: asked after each batch; where it says false, what
-// was summed up is dropped and the result is empty.
+// Totals of Trainable::evaluate over all batches of one epoch of source, on the CPU. The model must be in evaluation
+// mode. It computes without gradients, with autocast to dtype (kFloat: none), which casts each weight once. DataError
+// if the source has no batch.
+// visit: receives the outputs of each batch, still on the device. go_on: called after each batch; if it returns false,
+// the sums are dropped and the result is empty.
 [[nodiscard]] std::vector<core::NamedTensor> evaluate(
     core::Trainable& model, core::BatchSource& source, at::ScalarType dtype,
     const std::function<void(const core::TensorList& outputs, const core::Batch&)>& visit = {},

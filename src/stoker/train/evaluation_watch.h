@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks on while a split is evaluated, batch by batch: says how far it is, and whether it may go on. Made by job for
-// each evaluation of a run. One thread.
+// Watches the evaluation of a split, batch by batch: reports its progress and decides whether it may continue. Made by
+// job for each evaluation of a run. One thread.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@ namespace stoker::train {
 
 class EvaluationWatch {
  public:
-  // start: step, split and size. give_up: true once nobody waits for the figures any more.
+  // start: step, split and size. give_up: true once the metrics are no longer needed.
   EvaluationWatch(core::EventEmitter& events, core::Evaluating start, std::function<bool()> give_up)
       : events_(events), state_(std::move(start)), give_up_(std::move(give_up)) {}
 
-  // What train::evaluate asks after each batch.
+  // Called by train::evaluate after each batch.
   [[nodiscard]] bool operator()(const core::Batch& batch) {
     state_.done += batch.size();
     if (said_.seconds() >= core::kQuietSeconds) {
@@ -38,8 +38,9 @@ class EvaluationWatch {
   bool gave_up_ = false;
 };
 
-// Whether a run that has taken so long may evaluate no more. What is judged when time= is up gets a tenth of it, and
-// two seconds, on top: a short run has figures, too, and a long split does not make a run of seconds one of minutes.
+// Whether a run that has taken this long must stop evaluating. The evaluation after time= is up may take a tenth of
+// time= and two seconds more: so a short run also has metrics, and a long split does not turn a run of seconds into one
+// of minutes.
 [[nodiscard]] inline bool too_late_to_evaluate(const Plan& plan, double seconds) {
   return plan.time > 0 && seconds > 1.1 * plan.time + 2;
 }

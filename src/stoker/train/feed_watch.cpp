@@ -8,7 +8,7 @@ namespace stoker::train {
 
 void FeedWatch::start() {
   started_ = clock_();
-  spent_ = {};  // a run that goes on may have had an evaluation to make up for
+  spent_ = {};  // a resumed run may have caught up on an evaluation
   begun_ = source_.figures().value_or(core::SourceFigures{});
   told_ = total(0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of the training loop goes: waiting for data, waiting for the device, logging, saving, evaluating, and
-// what is left, the step. Tells it now and then as an event, and of the whole loop at its end. The loop's clock. Used
-// by run_loop, on its thread.
+// Measures where the time of the training loop goes: waiting for data, waiting for the device, logging, saving,
+// evaluating, and the rest, which is the step. Reports it now and then as an event, and for the whole loop at its end.
+// The clock of the loop. Used by run_loop, on its thread.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace stoker::train {
 
-// kDevice: until the device has done steps that were handed to it; its own work, not the host's.
+// kDevice: waiting until the device has finished earlier steps; work of the device, not of the host.
 enum class LoopWork { kWait, kDevice, kLog, kCheckpoint, kEvaluation };
 inline constexpr std::size_t kLoopWorks = 5;
 
@@ -26,25 +26,25 @@ class FeedWatch {
   FeedWatch(const core::BatchSource& source, core::EventEmitter& events, std::function<double()> clock = now_s)
       : source_(source), events_(events), clock_(std::move(clock)) {}
 
-  // The loop begins: what came before is not counted.
+  // The loop starts: earlier time is not counted.
   void start();
-  // Seconds, on the clock that all times of the loop are taken from.
+  // Seconds, on the clock for all times of the loop.
   [[nodiscard]] double now() const { return clock_(); }
   void add(LoopWork work, double seconds) { spent_[static_cast<std::size_t>(work)] += seconds; }
-  // Does a piece of work, and adds what it takes.
+  // Runs a piece of work and adds its time.
   template <typename Piece>
   void spend(LoopWork work, const Piece& piece) {
     const double began = now();
     piece();
     add(work, now() - began);
   }
-  // After each step; emits core::Fed where it is time for one.
+  // After each step; emits core::Fed if it is due.
   void step_done(std::int64_t step) {
     if (elapsed() - told_.seconds >= core::kFedEach) {
       tell(step);
     }
   }
-  // Since start(); source is empty where the source tells nothing.
+  // Since start(); source is empty if the source has no figures.
   [[nodiscard]] core::Fed total(std::int64_t step) const;
 
  private:

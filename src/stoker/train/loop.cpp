@@ -10,7 +10,7 @@
 namespace stoker::train {
 namespace {
 
-// The loop from its first batch to its end; what a step takes is counted from when the one before it ended.
+// The loop from the first to the last batch. The time of a step is counted from the end of the previous one.
 class Loop {
  public:
   Loop(const LoopParts& parts, const Plan& plan, std::int64_t last_step)
@@ -40,18 +40,18 @@ class Loop {
       const bool to_evaluate = due(plan_.eval_every, stepped), to_save = due(plan_.save_every, stepped);
       end = milestones_.settle(to_evaluate, to_save);
       if (!stepped || to_evaluate || to_save) {
-        step_began_ = parts_.feed.now();  // what an epoch's end, an evaluation or a checkpoint took is no step's time
+        step_began_ = parts_.feed.now();  // the end of an epoch, evaluations and checkpoints are not step time
       }
     }
     return end.value_or(LoopEnd::kDone);
   }
 
-  // Whether what comes each so many steps (0: at an epoch's end) comes now.
+  // Whether something that is due every so many steps (0: at the end of an epoch) is due now.
   [[nodiscard]] bool due(std::int64_t every, bool stepped) const {
     return every > 0 ? stepped && parts_.progress.step % every == 0 : !stepped;
   }
 
-  // A step with the next batch; false where the epoch has ended instead.
+  // A step with the next batch; false if the epoch has ended instead.
   bool take_batch() {
     const double began = parts_.feed.now();
     const std::optional<core::Batch> batch = parts_.source.next();
@@ -65,7 +65,7 @@ class Loop {
     return batch.has_value();
   }
 
-  // One global batch: compute, commit, say so.
+  // One global batch: compute, commit, emit the event.
   void take_step(const core::Batch& batch, double waited) {
     Progress& progress = parts_.progress;
     const double lr = parts_.owner.lr(progress.step);
@@ -86,7 +86,7 @@ class Loop {
     parts_.feed.step_done(progress.step);
   }
 
-  // Only a commit changes parameters: where it fails, they are of no step.
+  // Only a commit changes parameters: if it fails, they belong to no step.
   void commit(double lr) {
     try {
       parts_.step.commit(lr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training loop: batches in, steps, events out. It stands on one page and never prints; evaluation, checkpoints and
-// the rest of a run are its owner's.
+// The training loop: batches in, steps, events out. It fits on one page and never prints. Evaluation, checkpoints and
+// the rest of a run belong to its owner.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,27 @@
 
 namespace stoker::train {
 
-// What the loop leaves to whoever owns the run: job::Run, and tests/support/toy_run.h. Called on the loop's thread.
+// Implemented by the owner of the run: job::Run, and tests/support/toy_run.h. Called on the loop's thread.
 class LoopOwner {
  public:
   virtual ~LoopOwner() = default;
   // Learning rate of step 0, 1, ...
   [[nodiscard]] virtual double lr(std::int64_t step) = 0;
-  // Whether there is a validation split; only then is evaluate() called.
+  // Whether there is a validation split; evaluate() is only called if there is one.
   [[nodiscard]] virtual bool validates() const = 0;
-  // Metrics on validation, the first of which chooses the best checkpoint; none: it was interrupted.
+  // Metrics on the validation split. The first one selects the best checkpoint. Empty: interrupted.
   [[nodiscard]] virtual std::vector<core::MetricValue> evaluate() = 0;
-  // After each evaluation: writes what the model's outputs look like.
+  // After each evaluation: writes examples of the model's outputs.
   virtual void show() {}
   // Writes the checkpoint "last" or "best".
   virtual void save(const char* kind) = 0;
   // Before an error leaves the loop: writes "last" if its values are finite.
   virtual void rescue() {}
-  // Of a dataset index, for messages.
+  // Name of the sample with a dataset index, for messages.
   [[nodiscard]] virtual std::string sample_name(std::int64_t index) const = 0;
   // Held by tensors; -1 if unknown.
   [[nodiscard]] virtual std::int64_t memory_bytes() { return -1; }
-  // From then on the loop finishes the step, saves and returns.
+  // Once true, the loop finishes the step, saves and returns.
   [[nodiscard]] virtual bool stop_requested() const = 0;
 };
 
@@ -55,14 +55,14 @@ struct LoopParts {
 
 enum class LoopEnd { kDone, kStopped, kEarlyStop, kTimeUp };
 
-// Trains until last_step, after the evaluation that was interrupted at progress.step, if one was. Error when more than
-// plan.skip_limit steps in a row were not finite, naming the samples of the last one, and where the run ends with a
-// loss that is not finite: on validation, or without one at the last step. Errors of source, step and evaluation pass
-// through. Before an error leaves, the steps since the last checkpoint go to parts.rescue. An evaluation that is
-// interrupted leaves no trace: the run can go on with it. All times are taken from the clock of parts.feed.
+// Trains until last_step. First repeats an evaluation that was interrupted at progress.step. Throws Error if more than
+// plan.skip_limit steps in a row were not finite, with the samples of the last one, and if the run ends with a loss
+// that is not finite: on the validation split, or at the last step without one. Errors of source, step and evaluation
+// pass through. Before an error leaves, the steps since the last checkpoint go to parts.rescue. An interrupted
+// evaluation leaves no trace: the run can continue with it. All times use the clock of parts.feed.
 LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_step);
 
-// Whether a run that goes on from here was stopped before it had the figures of this step.
+// Whether a run that continues from here was stopped before the evaluation of this step finished.
 [[nodiscard]] bool owes_evaluation(const Progress& progress, const Plan& plan, std::int64_t last_step);
 
 }  // namespace stoker::train

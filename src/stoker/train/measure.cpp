@@ -11,7 +11,7 @@ namespace {
 
 using core::Origin;
 
-// Precision and layout together: the fastest pair of those that nobody fixed.
+// Precision and layout together: the fastest pair of those that are not set.
 class ArithmeticChoice {
  public:
   ArithmeticChoice(std::vector<std::string> precisions, std::vector<std::string> layouts, int intra_op, Trials& trials)
@@ -23,7 +23,8 @@ class ArithmeticChoice {
     }
   }
 
-  // A busy moment misjudges: what is not the simplest must win two looks, or by the medians of three.
+  // A busy machine distorts a measurement: a candidate other than the simplest must win two rounds, or by the medians
+  // of three.
   Candidate choose() {
     const std::vector<double> first = look();
     const std::size_t winner = best_of(first);
@@ -40,7 +41,7 @@ class ArithmeticChoice {
     }
     return candidates_[best_of(seconds_)];
   }
-  // Milliseconds of a sample, as the choice rests on them.
+  // Milliseconds per sample, as used for the choice.
   [[nodiscard]] double ms(const std::string& precision, const std::string& layout) const {
     const auto place = std::ranges::find_if(
         candidates_, [&](const Candidate& each) { return each.precision == precision && each.layout == layout; });
@@ -57,11 +58,11 @@ class ArithmeticChoice {
     return seconds_;
   }
   [[nodiscard]] std::size_t best_of(const std::vector<double>& seconds) const {
-    // Noise does not choose.
+    // Noise must not decide.
     const auto clearly_faster = [&](std::size_t one, std::size_t simpler) {
       return seconds[one] < seconds[simpler] * (1 - kTie);
     };
-    // The better layout of each precision, then the better one of these; the simpler ones stand in front.
+    // The better layout of each precision, then the better precision; the simpler ones come first.
     std::size_t best = 0;
     for (std::size_t precision = 0; precision < precisions_.size(); ++precision) {
       std::size_t pair = precision;
@@ -76,7 +77,7 @@ class ArithmeticChoice {
   std::vector<std::string> precisions_, layouts_;
   Trials& trials_;
   std::vector<Candidate> candidates_;  // all precisions in the first layout, then all in the second
-  std::vector<double> seconds_;        // of a sample, parallel to candidates_
+  std::vector<double> seconds_;        // per sample, parallel to candidates_
 };
 
 void measure_arithmetic(Plan& plan, bool free_precision, bool free_layout, int intra_op, Trials& trials) {
@@ -102,14 +103,14 @@ void measure_arithmetic(Plan& plan, bool free_precision, bool free_layout, int i
   }
 }
 
-// How cores are shared: threads of an operator, and loader threads beside them (0: operators' threads load).
+// How cores are shared: threads per operator, and loader threads (0: the operators' threads load).
 struct Sharing {
   int intra_op = 1, loading = 0;
   bool operator==(const Sharing&) const = default;
 };
 
-// Seconds of a sample. Threads beside the step become more than were planned where a disk is waited for
-// (data::ThreadGovernor), but no more of them compute at a time.
+// Seconds per sample. More loader threads than planned may run while they wait for a disk (data::ThreadGovernor), but
+// no more of them compute at a time.
 double load_and_step(const core::LoadTime& load, double step, const Sharing& sharing) {
   if (sharing.loading == 0) {
     return load.seconds / sharing.intra_op + step;
@@ -118,7 +119,7 @@ double load_and_step(const core::LoadTime& load, double step, const Sharing& sha
   return std::max({(load.seconds - load.asleep) / sharing.loading, load.seconds / most, step});
 }
 
-// Ascending: one thread, two, half of the cores and nearly all of them stand for what lies between.
+// Ascending: one thread, two, half of the cores and nearly all; these represent the values in between.
 std::vector<int> operator_threads(const Plan& plan, bool free, int cores) {
   if (!free) {
     return {static_cast<int>(plan.intra_op)};
@@ -132,7 +133,7 @@ std::vector<int> operator_threads(const Plan& plan, bool free, int cores) {
   return result;
 }
 
-// Loading between steps, or beside them on the cores that operators leave. Fewer threads of operators come first.
+// Loading between steps, or during steps on the cores that operators leave free. Fewer operator threads come first.
 std::vector<Sharing> sharings(const std::vector<int>& operators, const Plan& plan, bool free_threads, bool loads,
                               int cores) {
   std::vector<Sharing> result;
@@ -151,13 +152,13 @@ std::vector<Sharing> sharings(const std::vector<int>& operators, const Plan& pla
   return result;
 }
 
-// Looks at the sharings until their seconds are known well enough to choose one.
+// Measures the sharings until their times are known well enough to choose one.
 class ThreadChoice {
  public:
   ThreadChoice(const Plan& plan, std::vector<int> operators, const core::LoadTime& load, Trials& trials)
       : plan_(plan), operators_(std::move(operators)), load_(load), trials_(trials) {}
 
-  // Several threads are what a busy or a quiet moment misjudges: they must win two looks out of three.
+  // Measurements with several threads depend most on other load: several threads must win two rounds out of three.
   Sharing choose(const std::vector<Sharing>& sharings) {
     std::array<std::size_t, 3> looks{};
     looks[0] = look(sharings);
@@ -172,7 +173,7 @@ class ThreadChoice {
     std::ranges::sort(looks);
     return sharings[looks[1]];
   }
-  // What the last look saw: "7.25 ms on 2 + 0, ...".
+  // Figures of the last round: "7.25 ms on 2 + 0, ...".
   [[nodiscard]] std::string figures() const { return fmt::format("{}", fmt::join(figures_, ", ")); }
 
  private:
@@ -198,7 +199,7 @@ class ThreadChoice {
     }
     return best;
   }
-  // Whether what operators' threads do between two batches is too short for several of them.
+  // Whether the work of the operators between two batches is too short for several threads.
   [[nodiscard]] bool small(double fewest_threads_step, const Sharing& sharing) const {
     const double sample = fewest_threads_step + (sharing.loading == 0 ? load_.seconds : 0);
     return sample * static_cast<double>(plan_.microbatch) < kSmallStep;
@@ -214,11 +215,11 @@ class ThreadChoice {
 std::string loading_time(const core::LoadTime& load) {
   return fmt::format("a sample loads in {:.3g} ms{}", load.seconds * 1e3,
                      load.worth_readers()
-                         ? fmt::format(", {:.0f} % of them waiting for the disk", 100 * load.asleep / load.seconds)
+                         ? fmt::format(", {:.0f} % of the time waiting for the disk", 100 * load.asleep / load.seconds)
                          : "");
 }
 
-// On a CPU: who gets the cores.
+// On a CPU: divides the cores between operators and loaders.
 void measure_threads(Plan& plan, bool free_threads, bool free_intra_op, const Facts& facts, Trials& trials) {
   const core::LoadTime load = trials.load_time_per_sample();
   const std::vector<int> operators = operator_threads(plan, free_intra_op, facts.cores);
@@ -226,7 +227,7 @@ void measure_threads(Plan& plan, bool free_threads, bool free_intra_op, const Fa
   if (ways.size() == 1) {
     if (free_threads) {
       decide(plan, "threads", "0", Origin::kDefault,
-             load.seconds > 0 ? "operators have all cores" : "the samples lie in memory");
+             load.seconds > 0 ? "operators use all cores" : "the samples are in memory");
     }
     return;
   }
@@ -235,30 +236,30 @@ void measure_threads(Plan& plan, bool free_threads, bool free_intra_op, const Fa
   const std::string figures = choice.figures();
   if (free_threads) {
     decide(plan, "threads", std::to_string(best.loading), Origin::kMeasured,
-           load.seconds > 0 ? fmt::format("{}; with training, on intra_op + threads: {}", loading_time(load), figures)
-                            : "the samples lie in memory");
+           load.seconds > 0 ? fmt::format("{}; with training, for intra_op + threads: {}", loading_time(load), figures)
+                            : "the samples are in memory");
   }
   if (free_intra_op) {
     decide(plan, "intra_op", std::to_string(best.intra_op), Origin::kMeasured,
-           fmt::format("a sample takes {}; more threads must gain {:.0f} %, a step under {:.0f} ms has one", figures,
-                       100 * kWorthThreads, kSmallStep * 1e3));
+           fmt::format("a sample takes {}; more threads must be {:.0f} % faster, a step under {:.0f} ms uses one",
+                       figures, 100 * kWorthThreads, kSmallStep * 1e3));
   }
 }
 
-// On a GPU: the step's thread, autograd's and the ones that copy and log sleep most of the time, but are late where
-// loader threads have their cores. So these leave three, unless the GPU would wait for them.
+// On a GPU: the threads of the step, of autograd, of copies and of logs sleep most of the time, but run late if loader
+// threads use their cores. So loader threads leave three cores free, unless the GPU would wait for data.
 void give_cores_to_loading(Plan& plan, const Facts& facts, Trials& trials) {
-  decide(plan, "intra_op", "1", Origin::kDefault, "the GPU computes, the cores load");
+  decide(plan, "intra_op", "1", Origin::kDefault, "the GPU computes, the CPU cores load data");
   const core::LoadTime load = trials.load_time_per_sample();
   if (load.seconds <= 0) {
-    decide(plan, "threads", "0", Origin::kDefault, "the samples lie in memory");
+    decide(plan, "threads", "0", Origin::kDefault, "the samples are in memory");
     return;
   }
   const double step = trials.step_seconds_per_sample({{plan.precision, plan.layout, 1}}).front();
   const Sharing few{1, std::max(1, facts.cores - 3)}, all{1, std::max(1, facts.cores - 1)};
   const bool enough = load_and_step(load, step, all) > load_and_step(load, step, few) * (1 - kTie);
   decide(plan, "threads", std::to_string((enough ? few : all).loading), Origin::kMeasured,
-         fmt::format("{}, the GPU takes {:.3g} ms for it: {} cores are left to the step, copies and logs",
+         fmt::format("{}, the GPU trains on it in {:.3g} ms; {} cores are kept for the step, copies and logs",
                      loading_time(load), step * 1e3, facts.cores - (enough ? few : all).loading));
 }
 

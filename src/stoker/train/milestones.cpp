@@ -18,13 +18,13 @@
 namespace stoker::train {
 namespace {
 
-// What a task calls its loss, or else the metric that it chooses checkpoints by.
+// The metric named "loss", or else the metric that selects checkpoints.
 double loss_of(const std::vector<core::MetricValue>& metrics) {
   const auto loss = std::ranges::find(metrics, "loss", &core::MetricValue::name);
   return (loss == metrics.end() ? metrics.front() : *loss).value;
 }
 
-// A NaN is no gain, and neither is an accuracy beside a loss of NaN.
+// NaN is not an improvement, and neither is an accuracy with a loss of NaN.
 bool is_gain(const core::MetricValue& chosen, double loss, double before) {
   if (std::isnan(chosen.value) || std::isnan(loss)) {
     return false;
@@ -52,7 +52,8 @@ std::optional<LoopEnd> Milestones::begin() {
   if (parts_.owner.validates() && owes_evaluation(parts_.progress, plan_, last_step_)) {
     return settle(/*to_evaluate=*/true, /*to_save=*/true);
   }
-  if (!parts_.owner.validates() && parts_.progress.step >= last_step_) {  // nothing is left, and it did not end well
+  if (!parts_.owner.validates() &&
+      parts_.progress.step >= last_step_) {  // no steps are left, and it ended with a loss that is not finite
     require_finite_loss();
   }
   return time_up() ? std::optional(LoopEnd::kTimeUp) : std::nullopt;
@@ -72,7 +73,7 @@ std::optional<LoopEnd> Milestones::settle(bool to_evaluate, bool to_save) {
     end = now.stopped ? LoopEnd::kStopped : LoopEnd::kTimeUp;
     if (!now.stopped) {
       parts_.events.emit(core::Finding{fmt::format(
-          "time= was up before the validation after step {} was done: it has no figures", parts_.progress.step)});
+          "time= ran out before the validation after step {} finished; it has no metrics", parts_.progress.step)});
     }
   } else if (verdict == AfterEvaluation::kEnough || finished) {
     end = verdict == AfterEvaluation::kEnough ? LoopEnd::kEarlyStop : LoopEnd::kDone;
@@ -92,7 +93,7 @@ std::optional<LoopEnd> Milestones::settle(bool to_evaluate, bool to_save) {
 Milestones::AfterEvaluation Milestones::evaluate() {
   Progress& progress = parts_.progress;
   if (!parts_.owner.validates() ||
-      progress.evaluated_step == progress.step) {  // a finished run that goes on has its figures
+      progress.evaluated_step == progress.step) {  // a finished run that is resumed has its metrics
     return AfterEvaluation::kGoOn;
   }
   const double began = parts_.feed.now();
@@ -116,7 +117,7 @@ Milestones::AfterEvaluation Milestones::evaluate() {
     if (gain) {
       save("best");
     }
-  } catch (...) {  // what is saved now must not name a best that is not there: a resume evaluates once more
+  } catch (...) {  // do not save a best that was not written: a resume evaluates again
     std::tie(progress.evaluated_step, progress.best_metric, progress.evaluations_without_gain) = before;
     throw;
   }
@@ -124,8 +125,8 @@ Milestones::AfterEvaluation Milestones::evaluate() {
   return enough ? AfterEvaluation::kEnough : AfterEvaluation::kGoOn;
 }
 
-// Steps that were skipped in between are survived; a run that ends so is not done. Validation has the last word: it
-// tells a model that is broken from a sample that is.
+// A run survives skipped steps, but a run that ends with one has failed. Validation decides: it tells a broken model
+// from a bad sample.
 void Milestones::require_finite_loss() {
   Progress& progress = parts_.progress;
   skips_.finish();
@@ -135,10 +136,10 @@ void Milestones::require_finite_loss() {
     return;
   }
   if (validated) {
-    progress.evaluated_step = evaluated_before_;  // a resume evaluates once more, and ends alike
+    progress.evaluated_step = evaluated_before_;  // a resume evaluates again, and ends the same way
   }
   const std::string& fault = skips_.last_fault();
-  fail<Error>("train.loop", "the run ends with a loss of {} {} step {}; {}{}{} {}", plain_nan(loss),
+  fail<Error>("train.loop", "the run ended with a loss of {} {} step {}; {}{}{} {}", plain_nan(loss),
               validated ? "on validation after" : "at", progress.step, fault, fault.empty() ? "" : "; ", kFiniteRemedy,
               !fault.empty() ? "these samples"
               : validated    ? "the validation data"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands between the steps of the loop: evaluations, checkpoints, the end of the run, and what is saved before an
-// error ends it. The part of run_loop that is not a step. One thread.
+// What happens between the steps of the loop: evaluations, checkpoints, the end of the run, and the checkpoint before
+// an error. The part of run_loop that is not a step. One thread.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@ class Milestones {
  public:
   Milestones(const LoopParts& parts, const Plan& plan, std::int64_t last_step, SkipWatch& skips);
 
-  // Before the first step: makes up for an evaluation that was interrupted. An end where the time is up already.
+  // Before the first step: repeats an interrupted evaluation. Returns an end if the time is up already.
   [[nodiscard]] std::optional<LoopEnd> begin();
-  // After a step or an epoch's end; the end of the run if it is here. Error where a run ends with a loss that is not
-  // finite, before that is saved.
+  // After a step or the end of an epoch; returns the end of the run if it is reached. Error if a run ends with a loss
+  // that is not finite, before it is saved.
   [[nodiscard]] std::optional<LoopEnd> settle(bool to_evaluate, bool to_save);
 
-  // Parameters belong to no step from here on: nothing is saved any more.
+  // From here on parameters belong to no step: nothing is saved any more.
   void give_up_state() { whole_step_ = false; }
-  // Before an error leaves the loop: saves the steps since the last checkpoint through the owner. Not where the
-  // device has failed, which nothing can be copied from. What goes wrong here is a Finding.
+  // Before an error leaves the loop: saves the steps since the last checkpoint through the owner. Not if the device has
+  // failed, since nothing can be copied from it. Errors in here become a Finding.
   void rescue(const std::exception& error);
 
  private:
   enum class AfterEvaluation { kGoOn, kEnough, kInterrupted };
 
-  // Evaluates, remembers the best, saves it. Enough where early stopping says so.
+  // Evaluates, remembers the best metric, saves it. kEnough if early stopping ends the run.
   [[nodiscard]] AfterEvaluation evaluate();
   void save(const char* kind);
   [[nodiscard]] bool time_up();
-  // Whether the run's time is up and whether it shall stop: where one rank says so, all end after the same step.
+  // Whether the run's time is up and whether it must stop. If one rank says so, all ranks end after the same step.
   struct Ends {
     bool late = false, stopped = false;
   };
@@ -49,7 +49,7 @@ class Milestones {
   double seconds_before_, began_;       // of the run before this session; on the loop's clock
   std::int64_t saved_step_;             // of the newest attempt at a checkpoint "last"
   std::int64_t evaluated_before_ = -1;  // the evaluation before the newest one
-  double newest_loss_ = 0;              // of the newest one in this session; 0: an earlier session went on after it
+  double newest_loss_ = 0;              // of the newest one in this session; 0: an earlier session continued after it
   bool whole_step_ = true;
 };
 

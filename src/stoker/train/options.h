@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was asked for: keys and texts, each checked on entry. Made by the command line, a config file or a program;
-// read by resolve(). A value.
+// The options that were set: keys and texts, each checked on entry. Made by the command line, a config file or a
+// program; read by resolve(). A value.
 #pragma once
 
 #include <map>
@@ -19,22 +19,22 @@ class Options {
     std::string value;
     core::Origin origin = core::Origin::kCommandLine;
   };
-  // own: options of the tasks, besides the engine's. A key may come several times, from tasks that give it different
-  // ranges: then a value is taken that one of them allows.
+  // own: options of the tasks, besides those of the engine. A key may occur several times, from tasks that give it
+  // different ranges: a value is accepted if one of them allows it.
   Options() = default;
   explicit Options(std::vector<core::Option> own) : own_(std::move(own)) {}
 
-  // "auto" takes a value back to its default. Later calls override earlier ones. ConfigError for an unknown key, with
-  // the nearest one, or a bad value.
+  // "auto" resets a value to its default. Later calls override earlier ones. ConfigError for an unknown key, with the
+  // nearest one, or a bad value.
   void set(std::string_view key, std::string_view value, core::Origin origin = core::Origin::kCommandLine);
   // The text of key=value.
   void set_assignment(std::string_view assignment, core::Origin origin = core::Origin::kCommandLine);
 
-  // Null: not asked for.
+  // Null: not set.
   [[nodiscard]] const Given* find(std::string_view key) const;
   [[nodiscard]] std::string text_or(std::string_view key, std::string_view fallback) const;
   [[nodiscard]] const std::map<std::string, Given, std::less<>>& all() const { return given_; }
-  // What was asked of the tasks' own options.
+  // The values that were set of the tasks' own options.
   [[nodiscard]] core::TaskValues own_values() const;
 
  private:

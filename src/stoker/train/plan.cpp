@@ -64,15 +64,15 @@ Plan plan_from_json(const std::string& text) {
   try {
     const auto document = nlohmann::json::parse(text);
     if (const int format = document.at("format").get<int>(); format != kFormat) {
-      fail<ConfigError>(kWhere, "plan format {} is not {}; {}", format, kFormat,
-                        format == 1 ? "Stoker 0.1 reads it" : "a newer Stoker wrote it");
+      fail<ConfigError>(kWhere, "plan format {} is not supported, expected {}; {}", format, kFormat,
+                        format == 1 ? "read it with Stoker 0.1" : "read it with a newer Stoker");
     }
     Plan plan;
     const auto& rows = document.at("plan");
     for (const auto& [key, row] : rows.items()) {
       const std::optional<std::string> value = byte_name_from_text(row.at("value").get<std::string>());
       if (!value) {
-        fail<ConfigError>(kWhere, "{} has no hexadecimal after hex:", key);
+        fail<ConfigError>(kWhere, "{} must have hexadecimal digits after hex:", key);
       }
       set_value(plan, key, *value);
       plan.notes[key] = {origin_from_name(row.at("origin").get<std::string>()), row.at("reason").get<std::string>()};
@@ -84,7 +84,7 @@ Plan plan_from_json(const std::string& text) {
     }
     return plan;
   } catch (const nlohmann::json::exception& error) {
-    fail<ConfigError>(kWhere, "not a plan: {}", error.what());
+    fail<ConfigError>(kWhere, "the file is not a plan: {}", error.what());
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs: every value decided, none optional, each with its origin and reason. Made by resolve() and measure(),
-// printed by `stoker plan`, saved with the run, and read back by plan=FILE: equal plans give equal bytes.
+// The plan of a run: every value is decided, none is optional, each has an origin and a reason. Made by resolve() and
+// measure(), printed by `stoker plan`, saved with the run, and read again by plan=FILE. Equal plans give equal bytes.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 namespace stoker::train {
 
 struct Plan {
-  // behaviour: what is learnt
+  // behaviour: the result of training
   std::string task;  // the kind of task, "image_classification"
   std::string model;
   std::string weights;      // safetensors file or checkpoint to start from; empty: from scratch
-  std::int64_t freeze = 0;  // leading segments kept as they are
+  std::int64_t freeze = 0;  // leading segments that are not trained
   std::int64_t epochs = 0;
-  std::int64_t steps = 0;  // 0: as the epochs make them
+  std::int64_t steps = 0;  // 0: epochs decides
   double time = 0;         // seconds after which training stops; 0: no limit
   std::int64_t batch = 0;  // global batch, samples
   std::int64_t seed = 0;
@@ -33,27 +33,27 @@ struct Plan {
   double beta1 = 0, beta2 = 0, eps = 0;  // adam, adamw
   double weight_decay = 0;
   std::string schedule;
-  std::int64_t schedule_steps = 0;  // its length; 0: the run's, and later steps keep the last value
+  std::int64_t schedule_steps = 0;  // length of the schedule; 0: that of the run; later steps keep the last value
   double warmup = 0;                // below 1: share of all steps; else steps
-  double lr_end = 0;                // cosine, linear: share of the peak that is left at the end
+  double lr_end = 0;                // cosine, linear: final value as a share of the peak
   double ema = 0;                   // decay; 0: off
   double clip = 0;                  // largest gradient norm; 0: off
-  std::int64_t early_stop = 0;      // evaluations without a gain; 0: off
-  std::int64_t eval_every = 0;      // steps; 0: once an epoch
-  std::int64_t save_every = 0;      // steps; 0: once an epoch
-  std::int64_t skip_limit = 0;      // non-finite steps in a row that are skipped before the run stops
-  double val = 0;                   // share of train that validates where there is no validation split
+  std::int64_t early_stop = 0;      // evaluations without improvement; 0: off
+  std::int64_t eval_every = 0;      // steps; 0: once per epoch
+  std::int64_t save_every = 0;      // steps; 0: once per epoch
+  std::int64_t skip_limit = 0;      // non-finite steps in a row to skip before the run stops
+  double val = 0;                   // share of train for validation if there is no validation split
   std::string tail;                 // "keep", "drop": the last, smaller batch of an epoch
 
-  core::TaskValues own;  // behaviour that the task alone knows
+  core::TaskValues own;  // behaviour that only the task knows
 
-  // performance: how fast it is learnt
+  // performance: the speed of training
   std::string device;
   std::string precision;        // "fp32", "bf16", "fp16"
   bool half_weights = false;    // weights in precision's half type, norms in fp32; the optimizer keeps fp32 masters
-  std::int64_t microbatch = 0;  // samples a forward pass
-  std::int64_t threads = 0;     // loader threads; 0: those of an operator load between steps
-  std::int64_t intra_op = 0;    // threads of one operator
+  std::int64_t microbatch = 0;  // samples per forward pass
+  std::int64_t threads = 0;     // loader threads; 0: operator threads load between steps
+  std::int64_t intra_op = 0;    // threads per operator
   std::string layout;           // "channels_last", "contiguous"
   bool tf32 = false;
   bool cudnn_benchmark = false;
@@ -62,21 +62,21 @@ struct Plan {
   std::string tensorboard;  // off, on, histograms: event files in the run folder
   bool nvtx = false;
 
-  // Where each value came from, by key.
+  // Origin and reason of each value, by key.
   struct Note {
     core::Origin origin = core::Origin::kDefault;
     std::string reason;
   };
   std::map<std::string, Note, std::less<>> notes;
 
-  // The learning rate's peak for this batch: lr scaled from lr_batch to batch by lr_scale.
+  // The peak learning rate for this batch: lr scaled from lr_batch to batch by lr_scale.
   [[nodiscard]] double peak_lr() const;
-  // All values in the order of plan_options(), then the task's own.
+  // All values in the order of plan_options(), then those of the task.
   [[nodiscard]] std::vector<core::PlanRow> rows() const;
 };
 
-// The plan as JSON text and back. ConfigError names the key that is unknown, missing or out of range, or the version
-// that reads a plan of an older format.
+// The plan as JSON text and back. ConfigError names the key that is unknown, missing or out of range, or the Stoker
+// version that reads a plan of an older format.
 [[nodiscard]] std::string plan_to_json(const Plan& plan);
 [[nodiscard]] Plan plan_from_json(const std::string& text);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every knob of the engine on one page, plan_options.cpp: key, range, default with its reason, help. Adding an option
-// is one row there and one field in plan.h. What one kind of task alone knows stands in that task's options.cpp.
+// Every option of the engine on one page, plan_options.cpp: key, range, default with its reason, help. A new option is
+// one row there and one field in plan.h. Options of only one kind of task are in that task's options.cpp.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,7 @@ namespace stoker::train {
 
 [[nodiscard]] const core::OptionTable<Plan>& plan_options();
 
-// Parses value into the plan's field; a key that is not the engine's becomes a value of the task, as it is.
+// Parses value into the plan's field. A key that is not the engine's becomes a value of the task, unparsed.
 void set_value(Plan& plan, std::string_view key, std::string_view value);
 
 }  // namespace stoker::train

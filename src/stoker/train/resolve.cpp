@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kWhere = "train.resolve";
 using core::Origin;
 
-// The engine's defaults that depend on data or machine: what depends on the model stands in the task's recipe.
+// The engine's defaults that depend on data or machine; defaults that depend on the model are in the task's recipe.
 void put_defaults_of_facts(Plan& plan, const Facts& facts) {
   const auto put_default = [&](std::string_view key, std::string_view value, std::string reason) {
     decide(plan, key, value, Origin::kDefault, std::move(reason));
@@ -23,8 +23,8 @@ void put_defaults_of_facts(Plan& plan, const Facts& facts) {
   put_default("device", facts.device, facts.device_reason);
   put_default("precision", "fp32", "not measured");
   put_default("threads", "0", "not measured");
-  put_default("intra_op", std::to_string(facts.cores), fmt::format("{} cores, none of them loads data", facts.cores));
-  put_default("layout", "channels_last", "best on GPUs and in long steps; not measured");
+  put_default("intra_op", std::to_string(facts.cores), fmt::format("{} cores, no loader threads", facts.cores));
+  put_default("layout", "channels_last", "best on GPUs and for long steps; not measured");
   put_default("deterministic", cuda ? "off" : "on", cuda ? "atomics are faster" : "costs nothing on the CPU");
 }
 
@@ -43,23 +43,24 @@ void settle_batch(Plan& plan, const Options& options, const Facts& facts) {
     decide(plan, "batch", std::to_string(facts.train_samples), Origin::kDefault, "all training samples");
   }
   if (options.find("microbatch") == nullptr) {
-    decide(plan, "microbatch", std::to_string(plan.batch), Origin::kDefault, "the batch fits as it is");
+    decide(plan, "microbatch", std::to_string(plan.batch), Origin::kDefault, "the whole batch");
   } else if (plan.microbatch > plan.batch) {
     fail<ConfigError>(kWhere, "microbatch {} is larger than batch {}", plan.microbatch, plan.batch);
   }
   if (options.find("lr_scale") == nullptr) {
     const bool sgd = plan.optimizer == "sgd";
-    decide(plan, "lr_scale", sgd ? "linear" : "sqrt", Origin::kDefault, sgd ? "sgd's noise" : "adaptive steps");
+    decide(plan, "lr_scale", sgd ? "linear" : "sqrt", Origin::kDefault,
+           sgd ? "usual for sgd" : "usual for adam and adamw");
   }
 }
 
-// The smallest of the even microbatches that samples are cut into.
+// The size of the smallest microbatch when samples are split evenly.
 std::int64_t smallest_part(std::int64_t samples, std::int64_t microbatch) {
   const std::int64_t parts = (samples + microbatch - 1) / microbatch;
   return samples / parts;
 }
 
-// Batch norm cannot train on one sample alone, neither as a tail nor as a microbatch.
+// Batch norm cannot train on one sample, neither in a last batch nor in a microbatch.
 void settle_tail(Plan& plan, const Options& options, const Facts& facts) {
   if (!facts.couples_samples) {
     return;
@@ -67,7 +68,7 @@ void settle_tail(Plan& plan, const Options& options, const Facts& facts) {
   if (smallest_part(plan.batch, plan.microbatch) < 2) {
     fail<ConfigError>(
         kWhere,
-        "{} has batch norm, which cannot train on 1 sample at a time, as batch={} microbatch={} would; set "
+        "{} has batch norm, which cannot train on 1 sample at a time, but batch={} microbatch={} does so; set "
         "both to 2 or more",
         plan.model, plan.batch, plan.microbatch);
   }
@@ -75,12 +76,13 @@ void settle_tail(Plan& plan, const Options& options, const Facts& facts) {
     return;
   }
   if (options.find("tail") != nullptr) {
-    fail<ConfigError>(kWhere,
-                      "{} samples in batches of {} end in a forward pass of 1 sample, which batch norm cannot train "
-                      "on; set tail=drop",
-                      facts.train_samples, plan.batch);
+    fail<ConfigError>(
+        kWhere,
+        "{} samples in batches of {} leave a last forward pass of 1 sample, which batch norm cannot train "
+        "on; set tail=drop",
+        facts.train_samples, plan.batch);
   }
-  decide(plan, "tail", "drop", Origin::kAdvice, "it would end in a forward pass of 1 sample, too few for batch norm");
+  decide(plan, "tail", "drop", Origin::kAdvice, "the last forward pass would have 1 sample, too few for batch norm");
 }
 
 }  // namespace
@@ -104,7 +106,7 @@ Plan default_plan(const std::vector<core::Option>& task_options) {
 
 Plan resolve(const Options& options, const Facts& facts) {
   if (facts.train_samples < 1) {
-    fail<ConfigError>(kWhere, "there is no training sample");
+    fail<ConfigError>(kWhere, "there are no training samples");
   }
   Plan plan = default_plan(facts.task_options);
   put_defaults_of_facts(plan, facts);
@@ -115,17 +117,17 @@ Plan resolve(const Options& options, const Facts& facts) {
   settle_batch(plan, options, facts);
   settle_tail(plan, options, facts);
   if (plan.freeze > 0 && plan.weights.empty()) {
-    fail<ConfigError>(kWhere, "freeze={} keeps random weights as they are; give weights=FILE too", plan.freeze);
+    fail<ConfigError>(kWhere, "freeze={} would freeze random weights; set weights=FILE too", plan.freeze);
   }
   if (plan.early_stop > 0 && facts.val_samples == 0) {
-    fail<ConfigError>(kWhere, "early_stop={} needs a validation split, and there is none; set val=0.1",
+    fail<ConfigError>(kWhere, "early_stop={} needs a validation split, but there is none; set val=0.1",
                       plan.early_stop);
   }
   if (plan.precision == "fp16" && plan.device == "cpu") {
     plan.notes["precision"].reason += "; warning: most CPUs compute fp16 many times slower than fp32";
   }
   if (plan.nvtx && plan.device == "cpu") {
-    fail<ConfigError>(kWhere, "nvtx=on marks the time line of a GPU, and the device is cpu; leave it out");
+    fail<ConfigError>(kWhere, "nvtx=on marks the timeline of a GPU, but the device is cpu; remove it");
   }
   if (plan.half_weights && options.find("precision") != nullptr && plan.precision == "fp32") {
     fail<ConfigError>(kWhere, "half_weights needs a half precision; set precision=bf16, or half_weights=off");
@@ -133,26 +135,27 @@ Plan resolve(const Options& options, const Facts& facts) {
   if (options.find("intra_op") == nullptr && options.find("threads") != nullptr) {
     const auto left = std::max<std::int64_t>(1, facts.cores - plan.threads);
     decide(plan, "intra_op", std::to_string(left), Origin::kDefault,
-           fmt::format("{} cores less {} loader threads", facts.cores, plan.threads));
+           fmt::format("{} cores minus {} loader threads", facts.cores, plan.threads));
   }
   if (plan.intra_op + plan.threads > facts.cores && plan.device == "cpu" && plan.threads > 0) {
-    plan.notes["threads"].reason += fmt::format("; warning: {} + {} threads on {} cores disturb each other",
-                                                plan.intra_op, plan.threads, facts.cores);
+    plan.notes["threads"].reason +=
+        fmt::format("; warning: {} + {} threads compete for {} cores", plan.intra_op, plan.threads, facts.cores);
   }
   return plan;
 }
 
 void check_repeatable(const Plan& plan, const Facts& facts) {
   if (plan.batch > facts.train_samples) {
-    fail<ConfigError>(kWhere,
-                      "the plan's batch of {} is larger than the {} training samples; plan anew with batch={} or less",
-                      plan.batch, facts.train_samples, facts.train_samples);
+    fail<ConfigError>(
+        kWhere, "the plan's batch of {} is larger than the {} training samples; make a new plan with batch={} or less",
+        plan.batch, facts.train_samples, facts.train_samples);
   }
   if (facts.couples_samples && smallest_pass(plan, facts.train_samples) < 2) {
-    fail<ConfigError>(kWhere,
-                      "the plan's batches of {} in microbatches of {} end in a forward pass of 1 of {} samples, which "
-                      "batch norm cannot train on; plan anew",
-                      plan.batch, plan.microbatch, facts.train_samples);
+    fail<ConfigError>(
+        kWhere,
+        "the plan's batches of {} in microbatches of {} leave a last forward pass of 1 of {} samples, which "
+        "batch norm cannot train on; make a new plan",
+        plan.batch, plan.microbatch, facts.train_samples);
   }
 }
 

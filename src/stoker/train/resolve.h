@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what was asked and what is known to what runs. resolve() is a pure function; measure() (train/measure.h) then
-// replaces the performance values that nobody asked for. Both before step 1; nothing changes later.
+// Turns options and facts into a plan. resolve() is a pure function; measure() (train/measure.h) then replaces the
+// performance values that nobody set. Both run before step 1; nothing changes later.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,35 @@
 
 namespace stoker::train {
 
-// What the data, the model's recipe and the machine say.
+// Facts from the data, the model's recipe and the machine.
 struct Facts {
   std::string task, task_reason;
   std::int64_t train_samples = 0;
   std::int64_t val_samples = 0;
   int cores = 1;               // that this process may use
-  std::string device = "cpu";  // the best one there is
+  std::string device = "cpu";  // the best available one
   std::string device_reason;
-  bool couples_samples = true;             // the model has batch norm: one sample alone cannot train it
-  std::vector<core::Option> task_options;  // those of the task's kind
-  std::vector<core::PlanRow> recipe;       // the task's defaults where they depend on model or data
+  bool couples_samples = true;             // the model has batch norm: it cannot train on one sample
+  std::vector<core::Option> task_options;  // options of the kind of task
+  std::vector<core::PlanRow> recipe;       // the task's defaults that depend on model or data
 };
 
-// ConfigError where values exclude each other or the data. `precision`, `layout`, `threads` and `intra_op` get safe
+// ConfigError if values contradict each other or the data. `precision`, `layout`, `threads` and `intra_op` get safe
 // values that measure() may improve.
 [[nodiscard]] Plan resolve(const Options& options, const Facts& facts);
 
-// The defaults that are the same in every run, of the engine's options and the given ones. For what must be known
-// before there is a plan: val and seed cut the validation split.
+// The defaults that are the same in every run, of the engine's options and the given ones. For values that are needed
+// before there is a plan: val and seed define the validation split.
 [[nodiscard]] Plan default_plan(const std::vector<core::Option>& task_options = {});
 
-// Puts a value into a plan, and why it is that.
+// Sets a value of a plan with its origin and reason.
 void decide(Plan& plan, std::string_view key, std::string_view value, core::Origin origin, std::string reason);
 
-// ConfigError where a plan that was made for other data cannot run on this: a batch beyond it, or a last batch of one
-// sample under batch norm.
+// ConfigError if a plan that was made for other data cannot run on this data: a batch larger than the data, or a last
+// batch of one sample with batch norm.
 void check_repeatable(const Plan& plan, const Facts& facts);
 
-// Samples of the smallest forward pass of an epoch: batches are cut into even microbatches.
+// Samples of the smallest forward pass of an epoch: batches are split into even microbatches.
 [[nodiscard]] std::int64_t smallest_pass(const Plan& plan, std::int64_t train_samples);
 
 // Steps of one epoch, and of the whole run.

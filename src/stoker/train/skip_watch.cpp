@@ -39,7 +39,7 @@ void SkipWatch::check(const Seen& seen, const core::Scalars& scalars) {
     return;
   }
   parts_.events.emit(core::FaultSurvived{
-      seen.step, "non_finite", fmt::format("skipped: its loss or gradients are not finite ({} in a row)", skipped)});
+      seen.step, "non_finite", fmt::format("skipped: the loss or gradients are not finite ({} in a row)", skipped)});
   last_fault_ = fmt::format("{} in a row {} not finite; the last batch of {} began with {}", counted(skipped, "step"),
                             skipped == 1 ? "was" : "were", seen.samples.size(), first_names(seen.samples));
   if (skipped > limit_) {

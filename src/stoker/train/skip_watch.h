@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for steps that were skipped, a few steps late on a GPU so that nothing waits for it. The part of the loop that
-// counts them. One thread.
+// Detects skipped steps, a few steps late on a GPU so that nothing waits for it. The part of the loop that counts them.
+// One thread.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@
 namespace stoker::train {
 
 // What to do about a loss that is not finite.
-inline constexpr const char* kFiniteRemedy = "lower lr, set clip=1 or precision=fp32, or look at";
+inline constexpr const char* kFiniteRemedy = "lower lr, set clip=1 or precision=fp32, or check";
 
 class SkipWatch {
  public:
-  // limit: as many skipped steps in a row are survived. lag: steps that may be under way.
+  // limit: this many skipped steps in a row are survived. lag: steps that may still be running.
   SkipWatch(const LoopParts& parts, std::int64_t limit, std::size_t lag);
 
-  // A FaultSurvived for each skipped step; Error beyond the limit, with the names of the first samples. The
-  // loss goes to the run's progress. What it waits for the device counts as LoopWork::kDevice.
+  // Emits a FaultSurvived for each skipped step. Error beyond the limit, with the names of the first samples. Writes
+  // the loss to the run's progress. Time spent waiting for the device counts as LoopWork::kDevice.
   void watch(std::int64_t step, std::shared_ptr<const core::PendingScalars> scalars, std::vector<std::int64_t> samples);
-  // Before anything that waits for the device anyway: a checkpoint never hides a fault.
+  // Called before anything that waits for the device anyway: a checkpoint never hides a fault.
   void finish() { check_down_to(0); }
 
-  // "3 steps in a row were not finite; ...", with samples, where the newest step was skipped; else empty.
+  // "3 steps in a row were not finite; ...", with samples, if the newest step was skipped; else empty.
   [[nodiscard]] const std::string& last_fault() const { return last_fault_; }
 
  private:

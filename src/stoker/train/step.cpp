@@ -25,9 +25,9 @@
 namespace stoker::train {
 namespace {
 
-constexpr std::uint32_t kNoSegment = 0xFFFFFFFF;  // what is drawn outside of segments
+constexpr std::uint32_t kNoSegment = 0xFFFFFFFF;  // random numbers drawn outside of segments
 
-// The generator that the model draws from, as a function of where we are: nothing to save, nothing to put back.
+// The generator of the model as a function of the position: there is no state to save or restore.
 void seed_generator(c10::Device device, std::uint64_t seed, std::int64_t step, std::int64_t row,
                     std::uint32_t segment) {
   const PhiloxBlock mixed =
@@ -73,7 +73,7 @@ Step::Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOpti
 }
 
 void Step::compute(const core::Batch& batch, std::int64_t number, std::int64_t microbatch) {
-  RECORD_USER_SCOPE("step.compute");  // a name for profilers; nothing without one
+  RECORD_USER_SCOPE("step.compute");  // a name for profilers; no cost without one
   save_norm_buffers();
   try {
     accumulate_gradients(batch, number, microbatch);
@@ -92,11 +92,11 @@ void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, s
   core::Normalisers normalisers = parts_.model.normalisers(batch);
   parts_.ranks.all_reduce_sum(normalisers);
   if (parts == 1) {
-    if (size > 0 || parts_.ranks.size() == 1) {  // a rank may have no sample of a last, smaller batch
+    if (size > 0 || parts_.ranks.size() == 1) {  // a rank may have no samples of a last, smaller batch
       forward_backward(batch, number, normalisers);
     }
   } else {
-    for (std::int64_t part = 0; part < parts; ++part) {  // balanced: sizes differ by one at most
+    for (std::int64_t part = 0; part < parts; ++part) {  // balanced: sizes differ by at most one
       forward_backward(batch.slice(part * size / parts, (part + 1) * size / parts), number, normalisers);
     }
   }
@@ -137,9 +137,9 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
         parts_.model.inputs(part), [&](int segment) { seed(static_cast<std::uint32_t>(segment)); });
     terms = parts_.model.loss(outputs, part);
   }
-  if (terms.size() != terms_) {  // what the verdict reports has a place for each name
-    fail<ConfigError>("train.step", "loss() has {} terms, and loss_names() names {}; they must agree", terms.size(),
-                      terms_);
+  if (terms.size() != terms_) {  // the verdict reports one value per name
+    fail<ConfigError>("train.step", "loss() has {} terms but loss_names() has {} names; return one name per term",
+                      terms.size(), terms_);
   }
   core::DivideTerms divide;
   if (core::takes_kernels(normalisers)) {
@@ -163,7 +163,7 @@ void Step::take() {
   const std::vector<at::Tensor> grads = optim::gradients(parts_.model.parameters());
   const at::Tensor divisor =
       verdict_.judge(loss_parts_, grads, parts_.scaler, parts_.ema != nullptr ? &parts_.ema->weight() : nullptr);
-  keep_norm_buffers_if_skipped();  // before the averages take them up
+  keep_norm_buffers_if_skipped();  // before the averages are updated
   parts_.optimizer.step(parts_.scaler.found_inf(), divisor);
   if (parts_.ema != nullptr) {
     parts_.ema->apply();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One optimizer step: compute, then commit.
 //
-// compute() runs forward and backward over the microbatches of a global batch; it may throw, and may write only
-// gradients, norm buffers and generators: the first two are put back if it does, the last are seeded by every pass.
-// commit() clips, updates weights, moments, scaler and EMA on preallocated memory, or changes nothing where the
+// compute() runs forward and backward over the microbatches of a global batch. It may throw, and may write only
+// gradients, norm buffers and generators: on an error the first two are restored, and every pass seeds the generators.
+// commit() clips, and updates weights, moments, scaler and EMA on preallocated memory, or changes nothing if the
 // gradients are not finite; the host never waits for that verdict. Used by the loop, by trials, and by examples that
 // write the loop by hand.
 #pragma once
@@ -29,11 +29,11 @@ namespace stoker::train {
 struct StepOptions {
   at::ScalarType autocast = at::kFloat;  // kBFloat16 or kHalf: autocast to it
   double clip = 0;                       // largest gradient norm; 0: off
-  std::uint64_t seed = 0;                // of what the model draws (dropout)
+  std::uint64_t seed = 0;                // of the model's random numbers (dropout)
 };
 
-// The objects one step works on; ema may be null. All outlive the Step. The scaler holds the verdict of
-// the one finite check of a step, whether it scales or not.
+// The objects that a step works on; ema may be null. All outlive the Step. The scaler holds the result of the single
+// finite check per step, whether it scales or not.
 struct StepParts {
   core::Trainable& model;
   optim::Optimizer& optimizer;
@@ -46,22 +46,22 @@ class Step final : public core::Stateful {
  public:
   // ConfigError if nothing requires a gradient.
   Step(StepParts parts, StepOptions options);
-  // The same with parts of its own, on one rank and without averages: for loops by hand. Gradients are scaled where
-  // autocast is kHalf. Optimizer and scaler are saved and loaded with the step. The model outlives it.
+  // The same with its own parts, on one rank and without averages: for loops by hand. Gradients are scaled if autocast
+  // is kHalf. Optimizer and scaler are saved and loaded with the step. The model outlives it.
   Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options = {});
 
   // Leaves the gradients of the whole global batch in the parameters, summed over ranks. batch: this rank's part.
-  // number: of the step in the run, from 0. microbatch: samples per forward pass, balanced over the batch; 0: the
-  // batch. What a segment draws follows from (seed, number, the first row of the forward pass in the global batch,
-  // segment): so ranks draw as microbatches do.
+  // number: index of the step in the run, from 0. microbatch: samples per forward pass, balanced over the batch; 0: the
+  // batch. The random numbers of a segment depend on (seed, number, the first row of the forward pass in the global
+  // batch, segment): so ranks draw the same numbers as microbatches.
   void compute(const core::Batch& batch, std::int64_t number, std::int64_t microbatch = 0);
   // Takes the step with this learning rate, and drops the gradients.
   void commit(double lr);
-  // Gives up what compute() did: gradients to none, norm buffers as before.
+  // Undoes compute(): sets gradients to none and restores norm buffers.
   void drop();
 
-  // What commit() reports: float32, 1-dim, on the device, one value per name. "loss" comes first; "skipped" counts the
-  // steps in a row that were not finite and changed nothing.
+  // The values that commit() reports: float32, 1-dim, on the device, one value per name. "loss" comes first; "skipped"
+  // counts the steps in a row that were not finite and changed nothing.
   [[nodiscard]] const std::vector<std::string>& scalar_names() const { return verdict_.names(); }
   [[nodiscard]] const at::Tensor& scalars() const { return verdict_.scalars(); }
 
@@ -75,8 +75,8 @@ class Step final : public core::Stateful {
     precision::GradScaler scaler;
   };
   Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options);
-  // The halves of compute() and commit() that a CUDA graph can hold, where no segment draws: no number comes from the
-  // host, and a batch that stays at one address is all that they read beside the step's own tensors.
+  // The parts of compute() and commit() that a CUDA graph can hold, if no segment draws random numbers: no number comes
+  // from the host, and they read only a batch at a fixed address besides the step's own tensors.
   void accumulate_gradients(const core::Batch& batch, std::int64_t number, std::int64_t microbatch);
   void take();
   void forward_backward(const core::Batch& part, std::int64_t number, const core::Normalisers& normalisers);
@@ -85,7 +85,7 @@ class Step final : public core::Stateful {
   void save_norm_buffers();
   void keep_norm_buffers_if_skipped();
 
-  std::unique_ptr<OwnParts> own_;  // null: parts_ are somebody else's
+  std::unique_ptr<OwnParts> own_;  // null: parts_ belong to the caller
   StepParts parts_;
   StepOptions options_;
   at::Device device_;

@@ -32,7 +32,7 @@ std::vector<double> take_turns(std::size_t count, const std::function<double(std
     for (const std::size_t i : order) {
       spent += seconds[i].emplace_back(time(i));
     }
-    std::ranges::reverse(order);  // there and back: what differs from one to the next changes once a turn
+    std::ranges::reverse(order);  // back and forth: so two neighbours need one switch per turn
   }
   std::vector<double> result;
   for (std::vector<double>& each : seconds) {

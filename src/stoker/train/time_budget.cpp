@@ -16,14 +16,14 @@ void put_measured(Plan& plan, std::string_view key, std::int64_t value, std::str
   plan.notes.insert_or_assign(std::string(key), Plan::Note{core::Origin::kMeasured, std::move(reason)});
 }
 
-// What an epoch spends beside its steps.
+// Time of an epoch besides its steps.
 struct Spending {
   std::int64_t epoch_steps = 0;
   double budget = 0;               // seconds of the run
-  double evaluations = 0;          // in an epoch
-  double judging = 0, saving = 0;  // seconds of them and of its checkpoints
+  double evaluations = 0;          // per epoch
+  double judging = 0, saving = 0;  // seconds for evaluations and checkpoints per epoch
   [[nodiscard]] double beside() const { return judging + saving; }
-  // That something happens in an epoch.
+  // How often something happens per epoch.
   [[nodiscard]] double times(std::int64_t every) const {
     return every > 0 ? static_cast<double>(epoch_steps) / static_cast<double>(every) : 1.0;
   }
@@ -36,7 +36,7 @@ Spending spending_of(const Plan& plan, std::int64_t train_samples, const EpochTi
   spending.evaluations = time.evaluation > 0 ? spending.times(plan.eval_every) : 0;
   spending.judging = spending.evaluations * time.evaluation;
   spending.saving =
-      (spending.times(plan.save_every) + spending.evaluations) * time.save;  // "last", "best" at each gain
+      (spending.times(plan.save_every) + spending.evaluations) * time.save;  // "last", and "best" at each improvement
   return spending;
 }
 
@@ -56,10 +56,10 @@ void fit_time(Plan& plan, std::int64_t train_samples, const EpochTime& time) {
   const Spending spending = spending_of(plan, train_samples, time);
   const double fitting = epochs_in_time(plan, train_samples, time);
   const std::string spent =
-      fmt::format("an epoch of {} steps takes {:.3g} s, evaluations in it {:.3g} s, checkpoints {:.3g} s",
+      fmt::format("an epoch of {} steps takes {:.3g} s, its evaluations {:.3g} s, its checkpoints {:.3g} s",
                   spending.epoch_steps, time.later, spending.judging, spending.saving);
   if (fitting < 1) {
-    // One evaluation at the end; besides, what eval_every and save_every ask for in between.
+    // One evaluation at the end, and those that eval_every and save_every cause in between.
     const double between = (plan.eval_every > 0 ? spending.evaluations * (time.evaluation + time.save) : 0) +
                            (plan.save_every > 0 ? spending.times(plan.save_every) * time.save : 0);
     const double step = (time.first + between) / static_cast<double>(spending.epoch_steps);
@@ -73,8 +73,8 @@ void fit_time(Plan& plan, std::int64_t train_samples, const EpochTime& time) {
   const auto whole = static_cast<std::int64_t>(std::min(fitting, 1e15));
   put_measured(plan, "epochs", std::min(whole, most),
                whole <= most ? fmt::format("the schedule ends within time={}s: {}", plan.time, spent)
-                             : fmt::format("{} times the recipe's {}; time={}s would do for {}", kMostTimes, usual,
-                                           plan.time, whole));
+                             : fmt::format("at most {} times the recipe's {}; time={}s would allow {}", kMostTimes,
+                                           usual, plan.time, whole));
 }
 
 }  // namespace stoker::train

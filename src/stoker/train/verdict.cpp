@@ -36,7 +36,7 @@ Verdict::Verdict(VerdictOptions options, at::Device device) : options_(std::move
     names_.emplace_back("scale");
   }
   if (names_.size() > core::kMaxScalars) {
-    fail<ConfigError>("train.step", "{} values a step are more than the {} that are reported", names_.size(),
+    fail<ConfigError>("train.step", "{} values per step exceed the limit of {}; use fewer loss terms", names_.size(),
                       core::kMaxScalars);
   }
   const auto on_device = at::TensorOptions(at::kFloat).device(device);
@@ -86,7 +86,7 @@ core::VerdictWork Verdict::work_on(const at::Tensor& loss_parts, precision::Grad
   return work;
 }
 
-// The kernel's twin, for float64 gradients and for tests.
+// The CPU twin of the kernel, for float64 gradients and for tests.
 at::Tensor Verdict::by_operators(const at::Tensor& loss_parts, const at::Tensor& norms, precision::GradScaler& scaler,
                                  optim::EmaWeight* averages) {
   at::Tensor& found_inf = scaler.found_inf();

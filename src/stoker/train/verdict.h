@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict on a step before it moves a weight: whether loss and gradients were finite, how many steps in a row were
-// not, what the optimizer divides the gradients by, and the row of values that the step reports. Called by train::Step;
+// The verdict on a step before weights change: whether loss and gradients are finite, how many steps in a row were not,
+// the divisor of the gradients for the optimizer, and the row of values that the step reports. Called by train::Step;
 // one thread.
 #pragma once
 
@@ -19,21 +19,21 @@ struct VerdictWork;
 namespace stoker::train {
 
 struct VerdictOptions {
-  std::vector<std::string> terms;  // names of the loss's
+  std::vector<std::string> terms;  // names of the loss terms
   double clip = 0;                 // largest norm of the gradients; 0: off
   bool reports_scale = false;
 };
 
 class Verdict {
  public:
-  // ConfigError for more terms than are reported.
+  // ConfigError for more terms than a step can report.
   Verdict(VerdictOptions options, at::Device device);
 
-  // loss_parts: float64 [terms]. grads: of the whole global batch, multiplied by the scaler's scale, which they stay.
-  // Raises the scaler's found_inf if the loss as float32, or a gradient, is not finite. Then sets skip(), scalars()
-  // and, unless null, the weight of the averages. On a CPU the few numbers are computed where they are, on a GPU by one
-  // kernel, float64 gradients there by operators; nobody waits.
-  // Returns what Optimizer::step is to divide the gradients by: 0-dim; undefined where that is known to be 1.
+  // loss_parts: float64 [terms]. grads: of the whole global batch, multiplied by the scaler's scale; they stay
+  // scaled. Raises the scaler's found_inf if the loss as float32, or a gradient, is not finite. Then sets skip(),
+  // scalars() and, unless null, the weight of the averages. On a CPU the few numbers are computed on the host, on a GPU
+  // by one kernel (by operators for float64 gradients); nothing waits.
+  // Returns the divisor of the gradients for Optimizer::step: 0-dim; undefined if it is known to be 1.
   at::Tensor judge(const at::Tensor& loss_parts, const std::vector<at::Tensor>& grads, precision::GradScaler& scaler,
                    optim::EmaWeight* averages);
 
@@ -41,10 +41,10 @@ class Verdict {
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] const at::Tensor& scalars() const { return scalars_; }  // float32 [names]
   [[nodiscard]] const at::Tensor& skip() const { return skip_; }        // bool [1]: the step changes nothing
-  [[nodiscard]] const at::Tensor& skipped() const { return skipped_; }  // float32 [1]: so many steps in a row
+  [[nodiscard]] const at::Tensor& skipped() const { return skipped_; }  // float32 [1]: skipped steps in a row
 
  private:
-  // All but the norm.
+  // Everything except the norm.
   [[nodiscard]] core::VerdictWork work_on(const at::Tensor& loss_parts, precision::GradScaler& scaler,
                                           optim::EmaWeight* averages);
   at::Tensor by_operators(const at::Tensor& loss_parts, const at::Tensor& norms, precision::GradScaler& scaler,

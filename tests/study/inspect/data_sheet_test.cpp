@@ -81,7 +81,7 @@ TEST(DataSheet, FindsWhatWasPlantedInATable) {
   const DataSheet sheet = sheet_of(folder / "t.csv", {"target=pay"});
   EXPECT_THAT(ids_of(sheet),
               ElementsAre("tells_target", "free_text", "spoilt_numbers", "gaps", "imbalance", "same", "constant"));
-  EXPECT_THAT(sheet.findings[0].text, HasSubstr("\"paid\" alone tells the target \"pay\""));
+  EXPECT_THAT(sheet.findings[0].text, HasSubstr("\"paid\" alone predicts the target \"pay\""));
   EXPECT_THAT(sheet_text(sheet), HasSubstr("1 thing is wrong, 5 are doubtful in 201 rows"));
   const DataSheet less = sheet_of(folder / "t.csv", {"target=pay", "leave_out=paid,note"});
   EXPECT_THAT(ids_of(less), ElementsAre("spoilt_numbers", "gaps", "imbalance", "same", "constant"));

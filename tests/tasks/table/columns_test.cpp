@@ -139,7 +139,7 @@ TEST(TableRemarks, AFirstRowOfDataIsNamed) {
     (void)data::find_column(table_of(rows), "3");
     FAIL();
   } catch (const DataError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("set header=off: the columns are called 1 to 3 then"));
+    EXPECT_THAT(error.what(), HasSubstr("set header=off; then the columns are named 1 to 3"));
   }
 }
 

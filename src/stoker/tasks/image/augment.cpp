@@ -8,7 +8,7 @@
 namespace stoker::tasks {
 namespace {
 
-// A tenth of the image, as SimCLR has it (Chen et al. 2020), odd, and what the kernel can hold.
+// A tenth of the image, as in SimCLR (Chen et al. 2020), odd, and within the limit of the kernel.
 int blur_kernel(int side) { return std::clamp(side / 20 * 2 + 1, 3, 2 * augment::BlurDraw::kMaxRadius + 1); }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the splits of one source of images share: decoded images, and the list of unreadable ones. Each is made when it
-// is first asked for. Used by the image task. One thread at a time.
+// Shared by the splits of one source of images: decoded images, and the list of unreadable ones. Each is made on first
+// use. Used by the image task. One thread at a time.
 #pragma once
 
 #include <map>
@@ -16,9 +16,9 @@ namespace stoker::tasks {
 class ImageCaches {
  public:
   using Source = std::shared_ptr<const data::ByteSource>;
-  // By the option `cache`; null where it is 0.
+  // Set by the option `cache`; null if it is 0.
   [[nodiscard]] std::shared_ptr<data::PixelStore> store_of(const Source& source, const ImageOptions& wanted);
-  // By the options `retry_bad` and `strict`. channels: of decoded images.
+  // Set by the options `retry_bad` and `strict`. channels: of decoded images.
   [[nodiscard]] std::shared_ptr<data::KnownBad> known_bad_of(const Source& source, const ImageOptions& wanted,
                                                              int channels);
 

@@ -35,7 +35,7 @@ ImageCard image_card(const nlohmann::json& json) {
   if (card.classes.size() < 2 || (channels != 1 && channels != 3) || card.pixels.mean.size() != channels ||
       card.pixels.std.size() != channels || card.pixels.image_size < 1 || card.pixels.resize < card.pixels.image_size ||
       !interpolation) {
-    fail<CheckpointError>(kWhere, "classes or preprocessing contradict themselves");
+    fail<CheckpointError>(kWhere, "the classes or the preprocessing are inconsistent");
   }
   card.pixels.interpolation = *interpolation;
   return card;

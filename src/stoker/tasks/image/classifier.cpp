@@ -38,7 +38,7 @@ core::TensorList ImageClassifier::inputs(const core::Batch& batch) const {
   at::Tensor pixels = batch["image"].permute({0, 3, 1, 2}).to(at::kFloat);  // NHWC memory is channels_last already
   pixels = pixels.sub_(shift_).mul_(scale_);
   if (!options_.channels_last) {
-    // Grey images lie the same way in both orders; strides tell the convolutions which one is meant.
+    // Grey images have the same memory order in both layouts; strides tell the convolutions which one is meant.
     pixels = at::empty(pixels.sizes(), pixels.options()).copy_(pixels);
   }
   return {pixels};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network, a cross-entropy loss and the preprocessing of images, as a Trainable. Made by
-// image_task; used by training, eval, predict; derived from by programs with a loss or metrics of their own, which move
-// the task's model into theirs (derived_task.h). One thread at a time.
+// A network, a cross-entropy loss and the preprocessing of images, as a Trainable. Made by the image task; used for
+// training, eval and predict. Programs with their own loss or metrics derive from it and move the task's model into
+// theirs (derived_task.h). One thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,13 +15,13 @@
 
 namespace stoker::tasks {
 
-// What turns uint8 pixels into the network's input: x / 255, less mean, by std, per channel. Saved with every
-// checkpoint, so that predictions see what training saw.
+// Converts uint8 pixels into the network's input: (x / 255 - mean) / std, per channel. Saved with every checkpoint, so
+// that predictions use the same preprocessing as training.
 struct ImagePreprocessing {
   int channels = 3;
-  int image_size = 224;           // pixels a side that enter the network
+  int image_size = 224;           // pixels per side of the network's input
   int resize = 256;               // short side before the centre crop of evaluation
-  std::vector<double> mean, std;  // one a channel, of values in 0 ... 1
+  std::vector<double> mean, std;  // one per channel, of values in 0 ... 1
   augment::Interpolation interpolation = augment::Interpolation::kBilinear;
 };
 
@@ -40,7 +40,7 @@ class ImageClassifier : public NetworkTrainable {
   void to(c10::Device device) override;
   bool set_channels_last(bool on) override;
 
-  // "image" uint8 [B, H, W, C] to float32 [B, C, H, W]: a view of the same memory order where channels_last is on.
+  // "image" uint8 [B, H, W, C] to float32 [B, C, H, W]: a view in the same memory order if channels_last is on.
   [[nodiscard]] core::TensorList inputs(const core::Batch& batch) const override;
 
   // One term, "cross_entropy", on "target" int64 [B].
@@ -54,7 +54,7 @@ class ImageClassifier : public NetworkTrainable {
   // [B, 3]: target, prediction, its probability.
   [[nodiscard]] at::Tensor verdicts(const core::TensorList& outputs, const core::Batch& batch) const override;
   [[nodiscard]] Answers answers(const core::TensorList& outputs) const override;
-  // "classes": a row each.
+  // "classes": one row per class.
   [[nodiscard]] std::vector<Table> tables(const std::vector<core::NamedTensor>& totals) const override;
 
  private:

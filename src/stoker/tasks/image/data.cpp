@@ -29,7 +29,7 @@ void relabel(data::ImageSplit& split, const std::vector<std::string>& from, cons
       for (const std::string& each : to) {
         known.push_back(printable(each));
       }
-      fail<DataError>(kWhere, "class \"{}\" is unknown to the model, which knows {}", printable(name),
+      fail<DataError>(kWhere, "the model does not know class \"{}\"; it knows {}", printable(name),
                       fmt::join(known, ", "));
     }
     ids.push_back(found - to.begin());
@@ -37,27 +37,27 @@ void relabel(data::ImageSplit& split, const std::vector<std::string>& from, cons
   split.labels = split.labels.renamed(ids);
 }
 
-// A file given as data is a tar file; an image is the likeliest mistake.
+// Data that is a file is a tar file; a single image is the most likely mistake.
 const std::filesystem::path& not_an_image(const std::filesystem::path& path) {
   static constexpr std::array kImages{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".npy", ".tif", ".tiff"};
   std::string ending = path.extension().native();
   std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   std::error_code error;
   if (std::ranges::find(kImages, ending) != kImages.end() && std::filesystem::is_regular_file(path, error)) {
-    fail<DataError>(kWhere, "{}: is a single image; give the folder that has a folder of images for each class",
+    fail<DataError>(kWhere, "{}: is a single image; give the folder that contains one folder of images per class",
                     printable(path.native()));
   }
   return path;
 }
 
-// Whether the order of the indices is that of the classes, as class folders make it.
+// Whether samples are ordered by class, as in class folders.
 bool class_by_class(const data::ImageFolder& folder) {
   std::size_t runs = 0;
   folder.train.labels.each_run([&](auto, auto, auto) { ++runs; });
   return runs == folder.classes.size();
 }
 
-// Of a run's plan, what decides which images are readable: its model is evaluated on the same.
+// The values of a run's plan that decide which images are readable: its model is evaluated on the same images.
 ImageOptions options_of_evaluation(const core::TaskValues& own) {
   ImageOptions options;
   for (const char* key : {"strict", "on_bad", "bad_budget", "retry_bad"}) {
@@ -100,9 +100,9 @@ class OpenImages final : public WithImages<OpenData> {
     check_sampling(options);
     if (!options.shuffle && class_by_class(files_.folder())) {
       files_.folder().findings.emplace_back(
-          "shuffle=off: images come in the order of their paths, which is class by class here; a network forgets a "
-          "class while it sees the others; images of all classes in one folder, with a labels.csv, come in another "
-          "order");
+          "shuffle=off: images are read in path order, which is class by class here; a network forgets a class "
+          "while it trains on the others; for a mixed order put all images in one "
+          "folder with a labels.csv");
     }
     ImageCard card;
     card.classes = files_.folder().classes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of labelled images before there is a plan, and what both of its phases know. Used by the kind of task.
+// A folder of labelled images before there is a plan, and what both of its phases share. Used by the kind of task.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace stoker::tasks {
 
-// The files, and how their images look, which is read once it is asked for.
+// The files, and facts about their images, which are read on first use.
 class ImageFiles {
  public:
   explicit ImageFiles(data::ImageFolder folder) : folder_(std::move(folder)) {}
@@ -30,7 +30,7 @@ class ImageFiles {
   mutable std::optional<ImageSetFacts> facts_;
 };
 
-// The part of a phase that the files answer.
+// The part of a phase that depends on the files.
 template <typename Phase>
 class WithImages : public Phase {
  public:
@@ -44,7 +44,7 @@ class WithImages : public Phase {
   ImageFiles files_;
 };
 
-// DataError for data that is not images in class folders, tar files or a table of labels.
+// DataError if the data is not images in class folders, tar files or a table of labels.
 [[nodiscard]] std::unique_ptr<OpenData> open_images(const std::filesystem::path& path, const OpenOptions& options);
 
 }  // namespace stoker::tasks

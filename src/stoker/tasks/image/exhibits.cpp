@@ -35,7 +35,7 @@ std::vector<EvaluatedImage> read(const at::Tensor& verdicts, std::span<const std
   return all;
 }
 
-// What the network sees of a sample, no larger than kSide.
+// The image of a sample as the network sees it, at most kSide per side.
 std::vector<std::byte> image_of(const data::ImageSplit& split, std::int64_t index, const ImageCard& card) {
   std::vector<std::byte> bytes;
   split.source->read(index, bytes);
@@ -62,13 +62,13 @@ Exhibit gallery(const std::string& name, const std::string& title, const std::ve
     try {
       exhibit.files.emplace_back(file, image_of(split, each.index, card));
     } catch (const DataError&) {
-      continue;  // training has named it
+      continue;  // training has reported it
     }
     const std::string said = printable(card.classes.at(static_cast<std::size_t>(each.predicted)));
     const std::string is = printable(card.classes.at(static_cast<std::size_t>(each.target)));
     items.push_back({{"image", file},
                      {"caption", each.right() ? fmt::format("{} {:.2f}", said, each.probability)
-                                              : fmt::format("{}, taken for {} {:.2f}", is, said, each.probability)},
+                                              : fmt::format("{}, predicted {} {:.2f}", is, said, each.probability)},
                      {"good", each.right()}});
   }
   exhibit.json = nlohmann::json{

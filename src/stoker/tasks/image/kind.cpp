@@ -27,7 +27,7 @@ class ImageKind final : public TaskKind {
  public:
   ImageKind() : TaskKind(tasks::info()) {}
 
-  // Folders and tar files: what the other kinds leave.
+  // Folders and tar files that no other kind recognises.
   [[nodiscard]] bool recognises(const std::filesystem::path&) const override { return true; }
   [[nodiscard]] std::unique_ptr<OpenData> open(const std::filesystem::path& data,
                                                const OpenOptions& options) const override {
@@ -38,8 +38,7 @@ class ImageKind final : public TaskKind {
     return fmt::format("input {} x {} pixels, {} channels\n{}\n", card.pixels.image_size, card.pixels.image_size,
                        card.pixels.channels, class_list(card.classes));
   }
-  [[nodiscard]] std::unique_ptr<Model> restore(const ModelRequest& request,
-                                                          const nlohmann::json& card) const override {
+  [[nodiscard]] std::unique_ptr<Model> restore(const ModelRequest& request, const nlohmann::json& card) const override {
     return make_classifier(request, image_card(card), {});
   }
   [[nodiscard]] std::unique_ptr<UnlabelledSource> open_unlabelled(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every knob of image classification, on one page with options.cpp: parsed once, then read as plain fields.
+// All options of image classification, on one page with options.cpp: parsed once, then read as plain fields. Initial
+// values are used if a checkpoint is evaluated without a run: its card has no plan.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct ImageOptions : ClassOptions, SamplingOptions {
   // Reading.
   std::int64_t image_size = 0;  // pixels per side; 0: not set
   std::string interpolation = "bilinear";
-  bool strict = true;            // what a decoder warns of is an unreadable image
+  bool strict = true;            // an image with a decoder warning is unreadable
   std::string decode = "exact";  // or "fast"
   std::string on_bad = "replace";
   double bad_budget = 0.001;  // share of a split

@@ -27,7 +27,7 @@ class UnlabelledImages final : public UnlabelledSource {
       find(path);
     }
     if (files_.empty()) {
-      fail<DataError>(kWhere, "there is no image (.jpg, .jpeg, .jpe, .jfif, .png, .webp, .npy) in what was given");
+      fail<DataError>(kWhere, "the given paths contain no image (.jpg, .jpeg, .jpe, .jfif, .png, .webp, .npy)");
     }
   }
 

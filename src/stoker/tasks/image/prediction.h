@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images to predict from: files as given, folders searched as training does it. Used by the image task's kind.
+// Images for predictions: given files, and folders searched as in training. Used by the image task's kind.
 #pragma once
 
 #include <filesystem>
@@ -11,9 +11,9 @@
 
 namespace stoker::tasks {
 
-// Cut and scaled as evaluation does it. Hidden files and those of other kinds in folders are passed over, which are
+// Cropped and scaled as in evaluation. Hidden files and other kinds of files in folders are skipped, which are
 // findings; an image that cannot be decoded is a sample with an error. DataError for a path that does not exist, or if
-// there is no image at all.
+// there are no images.
 [[nodiscard]] std::unique_ptr<UnlabelledSource> unlabelled_images(const nlohmann::json& card,
                                                                   const std::vector<std::filesystem::path>& paths);
 

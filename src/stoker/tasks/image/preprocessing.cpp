@@ -13,7 +13,7 @@ augment::ImagePolicy training_policy(const std::string& augment, const ImagePrep
   policy.crop = augment.starts_with("resized_crop") ? augment::Crop::kRandomResized
                 : augment.starts_with("pad_crop")   ? augment::Crop::kPad
                                                     : augment::Crop::kResizeCentre;
-  policy.pad = std::max(1, pixels.image_size / 16);  // the setting crop_pad comes first
+  policy.pad = std::max(1, pixels.image_size / 16);  // the option crop_pad has priority
   policy.min_scale = 0.08;                           // Szegedy et al. 2014, and torchvision
   return policy;
 }
@@ -24,7 +24,7 @@ ImagePreprocessing preprocessing(int image_size, int channels) {
   ImagePreprocessing result;
   result.channels = channels;
   result.image_size = image_size;
-  // 256 for 224 is torchvision's evaluation margin; small images are seen whole.
+  // 256 for 224 is torchvision's evaluation margin; small images are used whole.
   result.resize = image_size <= kSmallImage ? image_size : (image_size * 8 + 6) / 7;
   if (channels == 1) {
     result.mean = {0.449};  // the mean of ImageNet's three

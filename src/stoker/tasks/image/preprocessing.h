@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a classifier sees images: which crop for training and evaluation, the normalisation.
-// The defaults stand in image_recipe.h; how a crop is drawn and carried out, in augment/. Used by image_task; no state.
+// The preprocessing of a classifier: the crop for training and evaluation, the normalisation. The defaults are in
+// image/recipe.h; crops are drawn and executed in augment/. Used by the image task; no state.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace stoker::tasks {
 
-// Up to this side, in pixels, a network sees images in their own size by default, and evaluation sees them whole.
+// Up to this side, in pixels, a network gets images at their own size by default, and evaluation uses whole images.
 inline constexpr int kSmallImage = 96;
 
-// How training images are changed, by the name of plan.augment, and how evaluation sees them.
+// The changes to training images, by the name of plan.augment, and the preprocessing of evaluation.
 [[nodiscard]] augment::ImagePolicy training_policy(const std::string& augment, const ImagePreprocessing& pixels);
 [[nodiscard]] augment::ImagePolicy evaluation_policy(const ImagePreprocessing& pixels);
 // Size, margin and normalisation for a network input of image_size pixels.

@@ -19,14 +19,14 @@ std::optional<augment::Interpolation> interpolation_from(std::string_view name) 
 }
 
 augment::Interpolation interpolation_of(const ImageOptions& options) {
-  return interpolation_from(options.interpolation).value();  // the table of options allows these names alone
+  return interpolation_from(options.interpolation).value();  // the table of options allows only these names
 }
 
 bool decodes_fast(const ImageOptions& options) {
   const bool fast = options.decode == "fast";
   if (fast && options.cache > 0) {
     fail<ConfigError>("tasks.image",
-                      "decode=fast decodes an image for its crop alone, cache={} keeps whole images; set cache=0 or "
+                      "decode=fast decodes only the crop of an image, but cache={} keeps whole images; set cache=0 or "
                       "decode=exact",
                       options.cache);
   }

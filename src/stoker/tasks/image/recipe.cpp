@@ -57,11 +57,10 @@ void add_sgd(RecipeRows& rows, const Sgd& values, const char* why) {
   rows.add("warmup", values.warmup, "a share of the run");
 }
 
-// Learning rates of adam and adamw do not carry over from sgd.
+// Learning rates of adam and adamw differ from those of sgd.
 void add_adaptive(RecipeRows& rows, const std::string& optimizer, bool weights) {
   rows.add("optimizer", optimizer, "adaptive steps");
-  rows.add("lr", weights ? 1e-4 : 1e-3,
-           weights ? "small steps from given weights" : "the usual first choice for adaptive steps");
+  rows.add("lr", weights ? 1e-4 : 1e-3, weights ? "small steps for fine-tuning" : "usual for adaptive steps");
   rows.add("lr_batch", 64, "the batch that lr is stated for");
   rows.add("weight_decay", optimizer == "adamw" ? 0.01 : 0.0,
            optimizer == "adamw" ? "decoupled" : "L2 distorts adaptive steps");
@@ -69,23 +68,23 @@ void add_adaptive(RecipeRows& rows, const std::string& optimizer, bool weights) 
   rows.add("warmup", 0.05, "a share of the run");
 }
 
-// A quarter of the memory at most: the rest is for the run and for the page cache of what does not fit.
+// A quarter of the memory at most: the rest is for the run and for the page cache of images that do not fit.
 void add_cache(RecipeRows& rows, const ImageRecipeRequest& question, const ImageSetFacts& images, int channels,
                std::int64_t samples) {
-  constexpr double kShare = 0.25, kMegabyte = 1e6, kSpread = 1.25;  // the mean of sizes may lie above their median
+  constexpr double kShare = 0.25, kMegabyte = 1e6, kSpread = 1.25;  // the mean size may be above the median
   if (question.decodes_fast) {
-    rows.add("cache", 0, "decode=fast decodes each image for its crop alone");
+    rows.add("cache", 0, "decode=fast decodes only the crop of each image");
     return;
   }
   const double bytes = kSpread * static_cast<double>(samples) * images.width * images.height * channels;
   const double room = kShare * static_cast<double>(question.memory);
   const bool fits = bytes <= room;
   rows.add("cache", fits ? static_cast<std::int64_t>(std::ceil(bytes / kMegabyte)) : 0,
-           fmt::format("all images decoded take about {:.0f} MB; a quarter of the free memory is {:.0f}",
+           fmt::format("all decoded images take about {:.0f} MB; a quarter of the free memory is {:.0f} MB",
                        bytes / kMegabyte, std::max(room, 0.0) / kMegabyte));
 }
 
-// As many bytes as resident::ResidentSource allows.
+// The limit in bytes of resident::ResidentSource.
 void add_resident(RecipeRows& rows, const ImageRecipeRequest& question, int image_size, int channels,
                   std::int64_t samples) {
   constexpr double kShare = 0.25, kMegabyte = 1e6;
@@ -104,7 +103,7 @@ void add_resident(RecipeRows& rows, const ImageRecipeRequest& question, int imag
   const double bytes = static_cast<double>(samples) * image_size * image_size * channels;
   const double room = kShare * static_cast<double>(question.device_memory);
   rows.add("resident", bytes <= room ? "auto" : "off",
-           fmt::format("training images take {:.0f} MB on the GPU; a quarter of its free memory is {:.0f}",
+           fmt::format("training images take {:.0f} MB on the GPU; a quarter of its free memory is {:.0f} MB",
                        bytes / kMegabyte, room / kMegabyte));
 }
 
@@ -127,11 +126,11 @@ ImageSetFacts look_at_images(const data::ImageSplit& split) {
       heights.push_back(info.height);
       facts.channels = std::max(facts.channels, info.channels == 1 ? 1 : 3);
     } catch (const DataError& error) {
-      first_error = first_error.empty() ? error.what() : first_error;  // training reports it if the sample is drawn
+      first_error = first_error.empty() ? error.what() : first_error;  // training reports it if the sample is used
     }
   }
   if (widths.empty()) {
-    fail<DataError>(kWhere, "none of {} images looked at can be read; the first: {}", looks, first_error);
+    fail<DataError>(kWhere, "none of {} checked images can be read; the first error: {}", looks, first_error);
   }
   std::ranges::nth_element(widths, widths.begin() + static_cast<std::ptrdiff_t>(widths.size() / 2));
   std::ranges::nth_element(heights, heights.begin() + static_cast<std::ptrdiff_t>(heights.size() / 2));
@@ -151,7 +150,7 @@ std::vector<core::PlanRow> image_recipe(const ImageRecipeRequest& question, cons
   rows.add("image_size", image_size,
            fmt::format("the images are {} x {} pixels (median)", images.width, images.height));
   rows.add("augment", default_augment(images, image_size),
-           images.channels == 1 && small ? "grey images may be characters, which must not be mirrored"
+           images.channels == 1 && small ? "grey images may be characters, which must not be flipped"
                                          : "usual for such images");
   add_cache(rows, question, images, network_channels(model, images), train_samples + val_samples);
   add_resident(rows, question, image_size, network_channels(model, images), train_samples);
@@ -165,12 +164,12 @@ std::vector<core::PlanRow> image_recipe(const ImageRecipeRequest& question, cons
   if (adaptive) {
     add_adaptive(rows, question.optimizer.empty() ? "adamw" : question.optimizer, question.weights);
   } else if (is_cnn) {
-    add_sgd(rows, question.weights ? kCnnFromWeights : kCnn, "found on CIFAR-10");
+    add_sgd(rows, question.weights ? kCnnFromWeights : kCnn, "tuned on CIFAR-10");
   } else {
     add_sgd(rows, question.weights ? kResNetFromWeights : kResNet,
-            question.weights ? "small steps from given weights" : "He et al. 2016, with cosine decay");
+            question.weights ? "small steps for fine-tuning" : "He et al. 2016, with cosine decay");
   }
-  const int from_scratch = !is_cnn ? 30 : train_samples >= 20'000 ? 16 : 12;  // cnn: that of small images
+  const int from_scratch = !is_cnn ? 30 : train_samples >= 20'000 ? 16 : 12;  // cnn: for small images
   rows.add("epochs", question.weights ? 10 : from_scratch,
            question.weights ? "fine-tuning needs few epochs" : "long enough for the schedule to reach its end");
   rows.add("label_smoothing", model == "mlp" ? 0.0 : 0.1, "Szegedy et al. 2016, for convolutional networks");

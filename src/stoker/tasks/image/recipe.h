@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The defaults of image classification that depend on the model and on how the images look, each with its reason.
+// The defaults of image classification that depend on the model and on the images, each with its reason.
 // train::resolve() puts them over the defaults that are the same in every run. No state.
 #pragma once
 
@@ -12,34 +12,34 @@
 
 namespace stoker::tasks {
 
-// What the images look like, from the headers of a few spread over the training split.
+// Facts about the images, from the headers of a few samples spread over the training split.
 struct ImageSetFacts {
   int width = 0, height = 0;  // median, pixels
-  int channels = 3;           // 1 if every image looked at is grey
+  int channels = 3;           // 1 if all checked images are grey
 };
-// DataError if none of them can be read.
+// DataError if none of the checked images can be read.
 [[nodiscard]] ImageSetFacts look_at_images(const data::ImageSplit& split);
 
-// What was asked for that decides the recipe; empty: not asked.
+// The set options that decide the recipe; empty: not set.
 struct ImageRecipeRequest {
   std::string model, optimizer;
-  int image_size = 0;  // 0: not asked
+  int image_size = 0;  // 0: not set
   std::int64_t batch = 0;
   bool weights = false;  // fine-tuning
   bool cuda = false;
   bool decodes_fast = false;
   std::int64_t memory = 0;         // bytes of free RAM
-  std::int64_t device_memory = 0;  // with cuda: bytes of the GPU's that are free for data; 0: none
+  std::int64_t device_memory = 0;  // with cuda: bytes of GPU memory that are free for data; 0: none
 };
 // Defaults with reasons: model, image_size, augment, batch, epochs, optimizer, lr, schedule, ...
 [[nodiscard]] std::vector<core::PlanRow> image_recipe(const ImageRecipeRequest& question, const ImageSetFacts& images,
                                                       std::int64_t train_samples, std::int64_t val_samples = 0);
 
-// Whether a model of that name has batch norm, and so couples the samples of a batch.
+// Whether the model with this name has batch norm, and so couples the samples of a batch.
 [[nodiscard]] bool couples_samples(const std::string& model);
 
-// 1 or 3: what the network's first layer takes. ResNets take colour always, so that published weights fit grey
-// images.
+// 1 or 3: the input channels of the network's first layer. ResNets always take colour, so that published weights fit
+// grey images.
 [[nodiscard]] int network_channels(const std::string& model, const ImageSetFacts& images);
 
 }  // namespace stoker::tasks

@@ -43,11 +43,11 @@ class ReadyImages final : public WithImages<ReadyTask> {
   void check_same(const nlohmann::json& card, const std::string& run) const override {
     const std::vector<std::string> classes = image_card(card).classes;
     if (classes != files_.folder().classes) {
-      fail<CheckpointError>(
-          kWhere,
-          "the data has {} classes now, the run was started with {}{}: {} cannot go on; train anew with weights={}",
-          files_.folder().classes.size(), classes.size(),
-          classes.size() == files_.folder().classes.size() ? " of other names" : "", run, run);
+      fail<CheckpointError>(kWhere,
+                            "the data now has {} classes, but the run was started with {}{}; {} cannot continue; train "
+                            "again with weights={}",
+                            files_.folder().classes.size(), classes.size(),
+                            classes.size() == files_.folder().classes.size() ? " with other names" : "", run, run);
     }
   }
 
@@ -70,7 +70,7 @@ class ReadyImages final : public WithImages<ReadyTask> {
     data::ImageLoaderOptions options = loader_options(files_.of(split), request);
     options.policy = evaluation_policy(card_.pixels);
     if (options.bad.on_bad == data::OnBad::kReplace) {
-      options.bad.on_bad = data::OnBad::kSkip;  // metrics are of readable images, each once
+      options.bad.on_bad = data::OnBad::kSkip;  // metrics use readable images, each once
     }
     options.batch = std::min(request.batch, options.split.size());
     options.shuffle = false;
@@ -139,7 +139,7 @@ std::unique_ptr<ReadyTask> ready_images(ImageFiles files, ImageOptions options, 
 }
 
 std::unique_ptr<Model> make_classifier(const ModelRequest& request, const ImageCard& card,
-                                                  ClassifierOptions classifier) {
+                                       ClassifierOptions classifier) {
   models::ModelOptions options;
   options.classes = static_cast<int>(card.classes.size());
   options.channels = card.pixels.channels;

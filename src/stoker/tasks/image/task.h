@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labelled images with a plan's options, or a trained model's card: what trains and evaluates image classifiers. Made
+// Labelled images with a plan's options, or with a trained model's card: trains and evaluates image classifiers. Made
 // by the kind of task.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace stoker::tasks {
 
 [[nodiscard]] std::unique_ptr<ReadyTask> ready_images(ImageFiles files, ImageOptions options, ImageCard card);
 
-// The network of that name for a card's classes and preprocessing.
+// The network with this name for a card's classes and preprocessing.
 [[nodiscard]] std::unique_ptr<Model> make_classifier(const ModelRequest& request, const ImageCard& card,
-                                                                ClassifierOptions classifier);
+                                                     ClassifierOptions classifier);
 
 }  // namespace stoker::tasks

@@ -55,7 +55,7 @@ std::vector<core::NamedTensor> classification_totals(const at::Tensor& logits, c
   const at::Tensor scores = logits.to(at::kFloat);
   const at::Tensor predicted = scores.argmax(1);
   const at::Tensor ones = at::ones_like(target);
-  // Not bincount: it would read its largest value on the host.
+  // Not bincount, which would read its largest value on the host.
   const auto count = [&](std::int64_t bins, const at::Tensor& bin, const at::Tensor& weight) {
     return at::zeros({bins}, target.options()).scatter_add_(0, bin, weight);
   };

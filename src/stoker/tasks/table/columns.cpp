@@ -12,14 +12,14 @@ namespace stoker::tasks {
 namespace {
 
 using Rows = std::vector<std::int64_t>;
-constexpr std::int64_t kFewRows = 20;  // below, that all values differ says nothing
+constexpr std::int64_t kFewRows = 20;  // with fewer rows, different values mean nothing
 
 template <typename T>
 T at_row(const std::vector<T>& values, std::int64_t row) {
   return values[static_cast<std::size_t>(row)];
 }
 
-// Whole numbers, each another, at most every second one missing between the least and the most.
+// Integers, all different, with at most every second one missing between the smallest and the largest.
 bool counts_rows(const data::TableColumn& column, const Rows& rows) {
   double least = std::numeric_limits<double>::infinity(), most = -least, present = 0;
   for (const std::int64_t row : rows) {
@@ -55,10 +55,10 @@ bool is_spoilt(const data::TableColumn& column) {
 
 enum class Half { kKnown, kAsked };
 
-// About every second row, but in no period that rows may have, too: Fibonacci hashing (Knuth, TAOCP 3, 6.4).
+// About every second row, but without any period that rows may have: Fibonacci hashing (Knuth, TAOCP 3, 6.4).
 Half half_of_row(std::size_t i) { return (i * 0x9E3779B97F4A7C15U) >> 63 == 0 ? Half::kKnown : Half::kAsked; }
 
-// A missing value is one of its own, below all others.
+// A missing value counts as a value, below all others.
 std::vector<Pair> half_of(const data::TableColumn& column, const std::vector<double>& targets, const Rows& rows,
                           Half half) {
   std::vector<Pair> pairs;
@@ -74,7 +74,7 @@ std::vector<Pair> half_of(const data::TableColumn& column, const std::vector<dou
   return pairs;
 }
 
-// The mean target of pairs, or the most frequent. They are sorted.
+// The mean target of sorted pairs, or the most frequent one.
 double answer_of(std::span<const Pair> pairs, bool regression) {
   double best = 0, most = 0, sum = 0;
   for (std::size_t i = 0, start = 0; i < pairs.size(); ++i) {
@@ -88,7 +88,7 @@ double answer_of(std::span<const Pair> pairs, bool regression) {
   return regression ? sum / static_cast<double>(pairs.size()) : best;
 }
 
-// For each different value, sorted, its answer.
+// The answer for each different value, sorted.
 std::vector<Pair> answers_of(std::vector<Pair> pairs, bool regression) {
   std::ranges::sort(pairs);
   std::vector<Pair> answers;
@@ -186,7 +186,7 @@ std::vector<std::size_t> columns_that_tell(const data::TableData& table, const R
     return telling;
   }
   std::vector<Pair> blind =
-      half_of(truth, targets, asked, Half::kKnown);  // every pair of one value: the best guess without any
+      half_of(truth, targets, asked, Half::kKnown);  // all pairs have the same value: the best guess without the column
   std::ranges::for_each(blind, [](Pair& pair) { pair.first = 0; });
   const double guess = answers_of(std::move(blind), regression).front().second;
   const auto borders = static_cast<double>(truth.labels.size()) - 1;

@@ -20,17 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "tasks.table";
-constexpr double kTestShare = 0.2;  // of the rows, where no test file is given
+constexpr double kTestShare = 0.2;  // of the rows, if no test file is given
 
-// A table of one column has no inputs: a separator that was asked for is the wrong one.
+// A table of one column has no inputs: the given separator is wrong.
 void check_separator(const data::TableData& table, const fs::path& path, const TableTaskOptions& given) {
   if (table.columns.size() == 1 && given.sep != "auto") {
-    fail<DataError>(kWhere, "{}: has one column with sep={}, \"{}\"; remove sep=, or name what separates its columns",
+    fail<DataError>(kWhere,
+                    "{}: has only one column with sep={}: \"{}\"; remove sep=, or set the separator of its columns",
                     printable(path.native()), printable(given.sep), printable(table.columns.front().name));
   }
 }
 
-// Test rows first, then validation rows of what is left: each cut is the head of a seeded permutation.
+// Test rows first, then validation rows of the rest: each split is the start of a seeded permutation.
 void cut(TableFiles& files, const OpenOptions& options) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(files.table.rows));
   std::iota(rows.begin(), rows.end(), 0);
@@ -99,7 +100,7 @@ class OpenTable final : public WithTable<OpenData> {
       for (const data::TableColumn& column : files_.table.columns) {
         names.push_back(printable(column.name));
       }
-      fail<ConfigError>(kWhere, "{}: which column is to be predicted? set target=NAME, one of {}",
+      fail<ConfigError>(kWhere, "{}: the column to predict is not set; set target=NAME, one of {}",
                         printable(files_.path.native()), fmt::join(names, ", "));
     }
     return table_recipe({files_.target, regression_, size(Split::kTrain)}, request.optimizer);
@@ -110,7 +111,7 @@ class OpenTable final : public WithTable<OpenData> {
     const TableTaskOptions options = table_options().parse(own);
     check_sampling(options);
     if (options.regression && options.sampling != "uniform") {
-      fail<ConfigError>(kWhere, "sampling=balanced needs classes, {} is a number; remove it",
+      fail<ConfigError>(kWhere, "sampling=balanced needs classes, but {} is a number; remove it",
                         printable(options.target));
     }
     LearnOptions learn;
@@ -136,7 +137,7 @@ class OpenTable final : public WithTable<OpenData> {
 
  private:
   core::TaskValues own_;
-  bool regression_ = false;  // as asked for, else by the target's values
+  bool regression_ = false;  // as set, else by the target's values
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table before there is a plan, and what both of its phases know: its rows, and which split each belongs to. Used by
-// the kind of task.
+// A table before there is a plan, and what both of its phases share: its rows, and the split of each row. Used by the
+// kind of task.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace stoker::tasks {
 
-// Which rows a split has, and of which file.
+// The rows of a split, and their file.
 struct SplitRows {
   std::vector<std::int64_t> rows;
   bool test_file = false;
@@ -22,7 +22,7 @@ struct SplitRows {
 
 struct TableFiles {
   std::filesystem::path path;
-  data::TableData table, test_table;  // test_table: without rows where no test= was given
+  data::TableData table, test_table;  // test_table: without rows if test= is not set
   SplitRows train, val, test;
   std::string target;  // empty: not set
   std::vector<std::string> findings;
@@ -34,7 +34,7 @@ struct TableFiles {
   [[nodiscard]] std::string details() const;
 };
 
-// The part of a phase that the files answer.
+// The part of a phase that depends on the files.
 template <typename Phase>
 class WithTable : public Phase {
  public:
@@ -50,7 +50,7 @@ class WithTable : public Phase {
   TableFiles files_;
 };
 
-// DataError for what is not a table.
+// DataError if it is not a table.
 [[nodiscard]] std::unique_ptr<OpenData> open_table(const std::filesystem::path& path, const OpenOptions& options);
 
 }  // namespace stoker::tasks

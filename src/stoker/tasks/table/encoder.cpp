@@ -85,7 +85,7 @@ std::vector<std::string> labels_in(const data::TableColumn& column, const Rows& 
 
 std::string number_text(double value) { return fmt::format("{}", value); }
 
-// A target's labels, also where the column holds numbers (wine's quality, 0 and 1).
+// The labels of a target, also if the column has numbers (wine's quality, 0 and 1).
 data::TableColumn as_labels(const data::TableColumn& column) {
   if (!column.numeric) {
     return column;
@@ -111,7 +111,7 @@ void learn_target(const data::TableColumn& column, const Rows& rows, const Learn
   const std::string name = printable(column.name);
   if (options.regression && !column.numeric) {
     fail<DataError>(kWhere,
-                    "target \"{}\" holds text such as \"{}\", and regression needs numbers; leave out regression=on",
+                    "target \"{}\" contains text such as \"{}\", but regression needs numbers; remove regression=on",
                     name, printable(column.labels.front()));
   }
   if (options.regression) {
@@ -119,7 +119,7 @@ void learn_target(const data::TableColumn& column, const Rows& rows, const Learn
     encoding.target_mean = moments.mean;
     encoding.target_deviation = moments.deviation;
     if (moments.deviation == 0) {
-      fail<DataError>(kWhere, "target \"{}\" has one value only in the training rows: there is nothing to learn", name);
+      fail<DataError>(kWhere, "target \"{}\" has only one value in the training rows; there is nothing to learn", name);
     }
     return;
   }
@@ -129,7 +129,7 @@ void learn_target(const data::TableColumn& column, const Rows& rows, const Learn
   std::ranges::sort(encoding.classes);
   encoding.classes.erase(std::ranges::unique(encoding.classes).begin(), encoding.classes.end());
   if (encoding.classes.size() < 2) {
-    fail<DataError>(kWhere, "target \"{}\" has one value only in the training rows: there is nothing to learn", name);
+    fail<DataError>(kWhere, "target \"{}\" has only one value in the training rows; there is nothing to learn", name);
   }
 }
 
@@ -140,7 +140,7 @@ void encode_numbers(const data::TableData& table, const TableEncoding& encoding,
     const NumberColumn& known = encoding.numbers[i];
     const data::TableColumn& column = table.columns[data::find_column(table, known.name)];
     if (!column.numeric) {
-      fail<DataError>(kWhere, "column \"{}\" held numbers in training and holds text here, such as \"{}\"",
+      fail<DataError>(kWhere, "column \"{}\" had numbers in training but has text here, such as \"{}\"",
                       printable(known.name), printable(column.labels.front()));
     }
     for (std::int64_t row = 0; row < table.rows; ++row) {
@@ -160,7 +160,7 @@ void encode_categories(const data::TableData& table, const TableEncoding& encodi
   auto cells = out.accessor<std::int64_t, 2>();
   for (std::size_t i = 0; i < encoding.categories.size(); ++i) {
     const CategoryColumn& known = encoding.categories[i];
-    // As they are written: a file of its own may hold nothing but "007".
+    // As written: another file may contain only "007".
     const data::TableColumn& column = table.columns[data::find_column(table, known.name)];
     std::vector<std::int64_t> ids;
     for (const std::string& label : column.labels) {
@@ -178,11 +178,11 @@ void encode_categories(const data::TableData& table, const TableEncoding& encodi
   std::string hint;
   for (const std::string& known : encoding.classes) {
     if (label.size() > known.size() && label.starts_with(known)) {
-      hint = fmt::format("; it is \"{}\" with \"{}\" behind it: set label_strip={}", printable(known),
+      hint = fmt::format("; it is \"{}\" followed by \"{}\"; set label_strip={}", printable(known),
                          printable(label.substr(known.size())), printable(label.substr(known.size())));
     }
   }
-  fail<DataError>(kWhere, "target \"{}\" has the value \"{}\", which training has not ({}){}",
+  fail<DataError>(kWhere, "target \"{}\" has the value \"{}\", which is not in the training data ({}){}",
                   printable(encoding.target), printable(label),
                   printable(fmt::format("{}", fmt::join(encoding.classes, ", "))), hint);
 }
@@ -190,7 +190,7 @@ void encode_categories(const data::TableData& table, const TableEncoding& encodi
 at::Tensor encode_target(const data::TableData& table, const TableEncoding& encoding, const std::string& strip) {
   const data::TableColumn& column = table.columns[data::find_column(table, encoding.target)];
   const auto refuse_missing = [&](std::int64_t row) {
-    fail<DataError>(kWhere, "row {} has no value in the target \"{}\"; leave such rows out", row + 1,
+    fail<DataError>(kWhere, "row {} has no value in the target \"{}\"; remove such rows", row + 1,
                     printable(encoding.target));
   };
   if (encoding.regression()) {
@@ -243,8 +243,7 @@ TableEncoding learn_encoding(const data::TableData& table, const Rows& rows, con
     unread[data::find_column(table, name)] = true;
   }
   if (unread[target]) {
-    fail<ConfigError>(kWhere, "leave_out names the target \"{}\"; leave it out of leave_out",
-                      printable(options.target));
+    fail<ConfigError>(kWhere, "leave_out names the target \"{}\"; remove it from leave_out", printable(options.target));
   }
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     const data::TableColumn& column = table.columns[i];
@@ -254,7 +253,7 @@ TableEncoding learn_encoding(const data::TableData& table, const Rows& rows, con
     const Moments moments = column.numeric ? moments_of(column.numbers, rows) : Moments();
     const std::vector<std::string> labels = column.numeric ? std::vector<std::string>() : labels_in(column, rows);
     if (column.numeric ? moments.deviation == 0 : labels.size() < 2) {
-      findings.push_back(fmt::format("column \"{}\" has one value or none in the training rows: it is left out",
+      findings.push_back(fmt::format("column \"{}\" has at most one value in the training rows and is not used",
                                      printable(column.name)));
     } else if (column.numeric) {
       encoding.numbers.push_back({column.name, moments.mean, moments.deviation, moments.missing > 0,
@@ -264,7 +263,7 @@ TableEncoding learn_encoding(const data::TableData& table, const Rows& rows, con
     }
   }
   if (encoding.numbers.empty() && encoding.categories.empty()) {
-    fail<DataError>(kWhere, "no column but the target says anything: there is nothing to learn from");
+    fail<DataError>(kWhere, "no column except the target has more than one value; there is nothing to learn from");
   }
   return encoding;
 }
@@ -295,9 +294,9 @@ std::vector<std::string> unseen_categories(const data::TableData& table, const T
       }
     }
     if (!unseen.empty()) {
-      findings.push_back(fmt::format("column \"{}\" has {} value{} that training has not seen, such as \"{}\": missing",
-                                     printable(known.name), unseen.size(), unseen.size() == 1 ? "" : "s",
-                                     printable(unseen.front())));
+      findings.push_back(
+          fmt::format("column \"{}\" has {} value{} not seen in training, such as \"{}\"; treated as missing",
+                      printable(known.name), unseen.size(), unseen.size() == 1 ? "" : "s", printable(unseen.front())));
     }
   }
   return findings;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the columns of a table to what a network takes: numbers standardised on the training rows, categories as
+// Encodes the columns of a table as inputs of a network: numbers standardised with the training rows, categories as
 // indices, the target as classes or a standardised number. Used by the tabular task. Thread-safe: no state.
 #pragma once
 
@@ -17,14 +17,14 @@ namespace stoker::tasks {
 struct LearnOptions {
   std::string target;
   bool regression = false;
-  std::string strip = {};                   // characters taken off both ends of the target's labels
-  int bins = 32;                            // a number column at most
-  std::vector<std::string> leave_out = {};  // columns that are not read
+  std::string strip = {};                   // characters removed from both ends of the target's labels
+  int bins = 32;                            // at most, per number column
+  std::vector<std::string> leave_out = {};  // columns that are not used
 };
 
-// Learnt from the given rows. Columns that say nothing (one value, or none) are left out, aloud. DataError for a target
-// that is missing in a row, has one value only, or is no number where one is needed, and for a column to leave out that
-// is not there; ConfigError where that is the target.
+// Learns the encoding from the given rows. Columns without information (at most one value) are not used, which is a
+// finding. DataError for a target that is missing in a row, has only one value, or is not a number if one is needed,
+// and for a column in leave_out that does not exist; ConfigError if that column is the target.
 [[nodiscard]] TableEncoding learn_encoding(const data::TableData& table, const std::vector<std::int64_t>& rows,
                                            const LearnOptions& options, std::vector<std::string>& findings);
 
@@ -34,17 +34,17 @@ struct EncodedTable {
   at::Tensor target;      // int64 [rows], or float32 [rows] standardised; undefined: not encoded
 };
 
-// strip: characters taken off both ends of target labels. DataError for a column that is not there, text among
-// numbers, and a target label that training has not seen; the last suggests label_strip where that would help.
+// strip: characters removed from both ends of target labels. DataError for a missing column, text among numbers, and a
+// target label not seen in training; the last one suggests label_strip if it would help.
 [[nodiscard]] EncodedTable encode_table(const data::TableData& table, const TableEncoding& encoding,
                                         const std::string& strip);
 
-// The same without a target, which need not be there.
+// The same without a target, which may be missing.
 [[nodiscard]] EncodedTable encode_inputs(const data::TableData& table, const TableEncoding& encoding);
-// The categories that training has not seen and that count as missing, a sentence a column.
+// The categories not seen in training, which count as missing, one sentence per column.
 [[nodiscard]] std::vector<std::string> unseen_categories(const data::TableData& table, const TableEncoding& encoding);
 
-// text without the characters at its ends.
+// text without these characters at its ends.
 [[nodiscard]] std::string stripped(const std::string& text, const std::string& characters);
 
 }  // namespace stoker::tasks

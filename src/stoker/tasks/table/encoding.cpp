@@ -68,7 +68,7 @@ TableEncoding encoding_from_json(const nlohmann::json& json) {
     encoding.target_deviation = json.at("target_deviation").get<double>();
   }
   if (encoding.numbers.empty() && encoding.categories.empty()) {
-    fail<CheckpointError>("tasks.table", "names no column to learn from");
+    fail<CheckpointError>("tasks.table", "has no columns to learn from");
   }
   return encoding;
 }

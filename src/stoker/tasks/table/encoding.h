@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tabular model knows of its columns, learnt from the training rows: kept in the model's card. Values.
+// The encoding of a tabular model's columns, learned from the training rows: kept in the model's card. Values.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,13 +11,13 @@ namespace stoker::tasks {
 struct NumberColumn {
   std::string name;
   double mean = 0, deviation = 1;  // of the training rows
-  bool has_missing = false;        // a missing value becomes the mean, and says so in a column of its own
+  bool has_missing = false;        // a missing value becomes the mean, and is marked in an extra column
   std::vector<double> edges;       // of the bins, standardised, rising; see piecewise()
 };
 
 struct CategoryColumn {
   std::string name;
-  std::vector<std::string> labels;  // index 1, 2, ...; 0 is missing or never seen
+  std::vector<std::string> labels;  // index 1, 2, ...; 0 is missing or not seen in training
 };
 
 struct TableEncoding {
@@ -31,7 +31,7 @@ struct TableEncoding {
 
 // As members of a card.
 [[nodiscard]] nlohmann::json to_json(const TableEncoding& encoding);
-// CheckpointError, or nlohmann::json::exception, for a card that does not hold together.
+// CheckpointError, or nlohmann::json::exception, for an inconsistent card.
 [[nodiscard]] TableEncoding encoding_from_json(const nlohmann::json& json);
 
 }  // namespace stoker::tasks

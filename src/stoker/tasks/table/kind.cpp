@@ -26,7 +26,7 @@ class TableKind final : public TaskKind {
                   .models = {"tabular_mlp"}}) {}
 
   [[nodiscard]] bool recognises(const fs::path& path) const override {
-    // Some are recognised so that they are refused by name, with how to convert them.
+    // Some formats are recognised so that the error can name them and how to convert them.
     constexpr std::array packed = {".gz", ".zst", ".bz2", ".xz", ".lz4"};
     constexpr std::array tables = {".csv",  ".tsv", ".parquet", ".feather", ".arrow",
                                    ".xlsx", ".xls", ".ods",     ".sqlite"};
@@ -44,8 +44,7 @@ class TableKind final : public TaskKind {
                        encoding.numbers.size(), encoding.categories.size(),
                        encoding.regression() ? "a number" : class_list(encoding.classes));
   }
-  [[nodiscard]] std::unique_ptr<Model> restore(const ModelRequest& request,
-                                                          const nlohmann::json& card) const override {
+  [[nodiscard]] std::unique_ptr<Model> restore(const ModelRequest& request, const nlohmann::json& card) const override {
     return make_table_model(request, encoding_from_json(card), card.at("network"), {});
   }
   [[nodiscard]] std::unique_ptr<UnlabelledSource> open_unlabelled(const nlohmann::json& card,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tabular task's model: a network on encoded rows, with cross-entropy for classes or squared error for a number.
-// Made by table_task; one thread at a time.
+// Made by the table task; one thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -29,8 +29,8 @@ class TableModel final : public NetworkTrainable {
 
   void to(c10::Device device) override;
 
-  // "numbers" float32 [B, N] and "categories" int64 [B, C] to [B, number_width] and [B, C]: each number as it is and
-  // cut into the bins of its column, where bin t holds clamp((x - edge[t]) / (edge[t+1] - edge[t]), 0, 1): the
+  // "numbers" float32 [B, N] and "categories" int64 [B, C] to [B, number_width] and [B, C]: each number unchanged, and
+  // split into the bins of its column, where bin t holds clamp((x - edge[t]) / (edge[t+1] - edge[t]), 0, 1): the
   // piecewise linear encoding of Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning"
   // (2022).
   [[nodiscard]] core::TensorList inputs(const core::Batch& batch) const override;
@@ -50,7 +50,7 @@ class TableModel final : public NetworkTrainable {
 
  private:
   TableModelOptions options_;
-  at::Tensor low_, width_;  // float32 [1, number columns, bins]; width is infinite where a column has fewer bins
+  at::Tensor low_, width_;  // float32 [1, number columns, bins]; width is infinite if a column has fewer bins
 };
 
 }  // namespace stoker::tasks

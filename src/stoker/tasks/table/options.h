@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every knob of the tabular task, on one page with options.cpp: parsed once, then read as plain fields.
+// All options of the tabular task, on one page with options.cpp: parsed once, then read as plain fields.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct TableTaskOptions : ClassOptions, SamplingOptions {
   std::string test;    // a table; empty: none
   std::string sep = "auto";
   bool header = true;
-  bool regression = false;  // by the target's values where it is not asked for
+  bool regression = false;  // by the target's values if it is not set
   std::string leave_out;    // names, separated by commas
   std::string label_strip;  // characters
   std::int64_t bins = 32;
@@ -29,7 +29,7 @@ struct TableTaskOptions : ClassOptions, SamplingOptions {
 
 [[nodiscard]] const core::OptionTable<TableTaskOptions>& table_options();
 
-// What `sep` and `header` mean to the reader.
+// `sep` and `header` as options of the reader.
 [[nodiscard]] data::TableOptions reading_options(const TableTaskOptions& options);
 // The names in `leave_out`.
 [[nodiscard]] std::vector<std::string> columns_left_out(const TableTaskOptions& options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables to predict from: the columns that a model learnt from, in files of rows. Used by the tabular task's kind.
+// Tables for predictions: the columns that a model was trained on, in files of rows. Used by the tabular task's kind.
 #pragma once
 
 #include <filesystem>
@@ -11,9 +11,9 @@
 
 namespace stoker::tasks {
 
-// The rows of all files, in order. The target and columns that training left out need not be there; categories that
-// training has not seen are findings and count as missing. DataError for a file that is no table, or lacks a column, or
-// holds text where training had numbers.
+// The rows of all files, in order. The target and columns that training did not use may be missing; categories not seen
+// in training are findings and count as missing. DataError for a file that is not a table, lacks a column, or has text
+// where training had numbers.
 [[nodiscard]] std::unique_ptr<UnlabelledSource> unlabelled_tables(const nlohmann::json& card,
                                                                   const std::vector<std::filesystem::path>& files);
 

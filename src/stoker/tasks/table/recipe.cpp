@@ -10,18 +10,18 @@
 namespace stoker::tasks {
 namespace {
 
-// Steps that a run of the default length has, about: on the census rows of UCI's adult classes overfit after 1,500, the
-// prices of California's houses still gain at 4,000.
+// Approximate steps of a run of the default length: on the census rows of UCI's adult, classes overfit after 1,500
+// steps; the prices of California's houses still improve at 4,000.
 constexpr std::int64_t kClassSteps = 1500, kNumberSteps = 4000;
 
 }  // namespace
 
 bool holds_numbers(const data::TableColumn& target) {
-  constexpr std::ptrdiff_t kMostClasses = 20;  // of a target that is written in whole numbers
+  constexpr std::ptrdiff_t kMostClasses = 20;  // of a target of integers
   if (!target.numeric) {
     return false;
   }
-  std::vector<double> values;  // without NaN, which has no place in an order
+  std::vector<double> values;  // without NaN, which cannot be sorted
   std::ranges::copy_if(target.numbers, std::back_inserter(values), [](double value) { return !std::isnan(value); });
   std::ranges::sort(values);
   const auto different = std::ranges::unique(values).begin() - values.begin();
@@ -32,11 +32,11 @@ std::vector<core::PlanRow> table_recipe(const TableFacts& facts, const std::stri
   const std::int64_t batch = std::clamp<std::int64_t>(facts.train_rows / 50, 16, 256);
   const std::int64_t epoch_steps = std::max<std::int64_t>(1, facts.train_rows / batch);
   const std::int64_t steps = facts.regression ? kNumberSteps : kClassSteps;
-  const char* const overfits = "without it a small table is memorised";
+  const char* const overfits = "avoids overfitting on small tables";
   RecipeRows plan;
   plan.add("model", "tabular_mlp", "embedded categories, numbers in bins, hidden layers");
   plan.add("optimizer", optimizer.empty() ? "adamw" : optimizer, "adaptive steps");
-  plan.add("lr", optimizer == "sgd" ? 0.05 : 1e-3, "the usual first choice");
+  plan.add("lr", optimizer == "sgd" ? 0.05 : 1e-3, "a usual first choice");
   plan.add("lr_batch", batch, "the batch that lr is stated for");
   plan.add("weight_decay", optimizer == "sgd" ? 1e-4 : 0.02, overfits);
   plan.add("schedule", "cosine", "down to 0 at the end");
@@ -48,7 +48,7 @@ std::vector<core::PlanRow> table_recipe(const TableFacts& facts, const std::stri
   plan.add("target", facts.target, "asked for");
   plan.add("regression", facts.regression ? "on" : "off",
            facts.regression ? "the target holds many different numbers" : "the target holds classes");
-  plan.add("label_smoothing", "0", "the probabilities matter");
+  plan.add("label_smoothing", "0", "smoothing would change the probabilities");
   return std::move(plan.rows);
 }
 

@@ -12,8 +12,8 @@
 
 namespace stoker::tasks {
 
-// Whether a target like this is a number rather than a class: fractions, or more than 20 different values. Missing
-// values say nothing.
+// Whether such a target is a number rather than a class: fractions, or more than 20 different values. Missing values
+// are ignored.
 [[nodiscard]] bool holds_numbers(const data::TableColumn& target);
 
 struct TableFacts {
@@ -21,7 +21,7 @@ struct TableFacts {
   bool regression = false;
   std::int64_t train_rows = 0;
 };
-// Defaults with reasons: model, batch, epochs, ..., target, regression. optimizer: asked for, or empty.
+// Defaults with reasons: model, batch, epochs, ..., target, regression. optimizer: as set, or empty.
 [[nodiscard]] std::vector<core::PlanRow> table_recipe(const TableFacts& facts, const std::string& optimizer);
 
 }  // namespace stoker::tasks

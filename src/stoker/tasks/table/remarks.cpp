@@ -12,7 +12,7 @@
 namespace stoker::tasks {
 namespace {
 
-// Nothing where a model can read the column.
+// Empty if a model can read the column.
 std::optional<ColumnRemark> remark_on(const data::TableColumn& column, const ColumnFacts& facts, std::int64_t present) {
   const std::string name = printable(column.name), leave = fmt::format("set leave_out={}", name);
   const std::string different =
@@ -22,13 +22,13 @@ std::optional<ColumnRemark> remark_on(const data::TableColumn& column, const Col
       return ColumnRemark{
           "free_text", fmt::format("column \"{}\" is free text ({}, {:.0f} words each)", name, different, facts.words),
           fmt::format(
-              "a model of tables takes each different text for a name and does not read its words; {}, and give "
-              "what matters in it as columns of its own",
+              "a tabular model treats each different text as a category and does not read its words; {}, and add "
+              "what matters in it as separate columns",
               leave)};
     case ColumnNature::kAllOther:
       return ColumnRemark{"all_other",
                           fmt::format("column \"{}\" is different in nearly every row ({})", name, different),
-                          fmt::format("nothing repeats that could be learned; {}", leave)};
+                          fmt::format("a model cannot learn from values that do not repeat; {}", leave)};
     case ColumnNature::kRowNumbers:
       return ColumnRemark{"row_numbers", fmt::format("column \"{}\" seems to number the rows ({})", name, different),
                           fmt::format("new rows have numbers that training never saw; {}", leave)};
@@ -36,9 +36,10 @@ std::optional<ColumnRemark> remark_on(const data::TableColumn& column, const Col
       const std::vector<std::string> texts = texts_among_numbers(column);
       return ColumnRemark{
           "spoilt_numbers",
-          fmt::format("column \"{}\" holds numbers, but for {} other value{} such as \"{}\", and is read as categories",
-                      name, texts.size(), texts.size() == 1 ? "" : "s", printable(texts.front())),
-          "write numbers with a decimal point and without thousands separators, and leave missing ones empty"};
+          fmt::format(
+              "column \"{}\" contains numbers except for {} other value{} such as \"{}\", and is read as categories",
+              name, texts.size(), texts.size() == 1 ? "" : "s", printable(texts.front())),
+          "write numbers with a decimal point and without thousands separators, and leave missing values empty"};
     }
     default: return std::nullopt;
   }
@@ -46,8 +47,8 @@ std::optional<ColumnRemark> remark_on(const data::TableColumn& column, const Col
 
 ColumnRemark telling_remark(const std::string& name, const std::string& target) {
   return {"tells_target",
-          fmt::format("column \"{}\" alone tells the target \"{}\"", printable(name), printable(target)),
-          fmt::format("if it is not known before the target is, every score is too good to be true: set leave_out={}",
+          fmt::format("column \"{}\" alone predicts the target \"{}\"", printable(name), printable(target)),
+          fmt::format("if it is not known before the target, all scores are too good to be true; set leave_out={}",
                       printable(name))};
 }
 
@@ -58,7 +59,7 @@ std::vector<ColumnRemark> remarks_on(const data::TableData& table, const std::ve
   std::vector<ColumnRemark> remarks;
   if (const data::TableColumn* number = data::named_by_a_number(table); number != nullptr) {
     remarks.push_back({"header", fmt::format("a column is called {}: is the first row data?", printable(number->name)),
-                       "set header=off if the table has no row of names"});
+                       "set header=off if the table has no header row"});
   }
   const std::size_t target = options.target.empty() ? table.columns.size() : data::find_column(table, options.target);
   std::vector<std::size_t> telling;
@@ -83,7 +84,7 @@ std::vector<ColumnRemark> remarks_on(const data::TableData& table, const std::ve
     }
   }
   if (any && !readable) {
-    remarks.push_back({"nothing_left", "no column is left that a model of tables can learn from",
+    remarks.push_back({"nothing_left", "no column is left that a tabular model can learn from",
                        "expect scores no better than chance; add columns of numbers or of values that repeat"});
   }
   return remarks;

@@ -72,7 +72,7 @@ class ReadyTable final : public WithTable<ReadyTask> {
   [[nodiscard]] std::string sample_name(std::int64_t index) const override {
     return fmt::format("{}, row {}", printable(files_.path.filename().native()), index + 1);
   }
-  // split.csv: of each row of the table, in order, the split that it belongs to.
+  // split.csv: the split of each row of the table, in order.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> records() const override {
     std::vector<Split> splits(static_cast<std::size_t>(files_.table.rows));
     for (const Split split : kSplits) {
@@ -128,7 +128,7 @@ std::unique_ptr<ReadyTask> ready_table(TableFiles files, TableTaskOptions option
 }
 
 std::unique_ptr<Model> make_table_model(const ModelRequest& request, const TableEncoding& encoding,
-                                                   const nlohmann::json& network_card, TableModelOptions options) {
+                                        const nlohmann::json& network_card, TableModelOptions options) {
   models::TabularMlpOptions network;
   network.numbers = number_width(encoding);
   for (const CategoryColumn& each : encoding.categories) {

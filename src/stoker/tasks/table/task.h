@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table with a plan's options, or a trained model's card: what trains and evaluates on its rows. Made by the kind of
-// task.
+// A table with a plan's options, or with a trained model's card: trains and evaluates on its rows. Made by the kind of
+// task. network: "hidden", "layers", "dropout", as on the card.
 #pragma once
 
 #include <memory>
@@ -18,9 +18,7 @@ namespace stoker::tasks {
                                                      nlohmann::json network);
 
 // The network for an encoding.
-[[nodiscard]] std::unique_ptr<Model> make_table_model(const ModelRequest& request,
-                                                                 const TableEncoding& encoding,
-                                                                 const nlohmann::json& network,
-                                                                 TableModelOptions options);
+[[nodiscard]] std::unique_ptr<Model> make_table_model(const ModelRequest& request, const TableEncoding& encoding,
+                                                      const nlohmann::json& network, TableModelOptions options);
 
 }  // namespace stoker::tasks

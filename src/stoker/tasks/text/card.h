@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a language model's checkpoint says of its network, and the same for other programs. Used by text_task.
-// Thread-safe: no state.
+// The card of a language model's network, and the same for other programs. Used by the text task. Thread-safe: no
+// state.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,8 +16,8 @@ namespace stoker::tasks {
 [[nodiscard]] nlohmann::json to_json(const models::GptOptions& network);
 [[nodiscard]] models::GptOptions network_of(const nlohmann::json& card);
 
-// Files, name and content, with which Hugging Face's GPT2LMHeadModel.from_pretrained() reads the weights, and its
-// AutoTokenizer the tokenizer where it is a tokenizer.json.
+// Files, name and content, for loading the weights with Hugging Face's GPT2LMHeadModel.from_pretrained(), and the
+// tokenizer with its AutoTokenizer if it is a tokenizer.json.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> hugging_face_files(const nlohmann::json& card);
 
 }  // namespace stoker::tasks

@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "tasks.text";
-constexpr std::int64_t kMostCharacters = 256;  // different ones that a text may have to become characters unasked
+constexpr std::int64_t kMostCharacters =
+    256;  // different characters in a text that is split into characters by default
 
 struct ChosenTokenizer {
   std::shared_ptr<const data::Tokenizer> tokenizer;
@@ -99,7 +100,7 @@ class OpenText final : public WithText<OpenData> {
     const std::int64_t vocabulary = files_.network.vocabulary;
     files_.network = text_network(options);
     files_.network.vocabulary = vocabulary;
-    (void)files_.tokenizer->encode(options.sample_prompt);  // refused now, not at the first evaluation
+    (void)files_.tokenizer->encode(options.sample_prompt);  // an error now, not at the first evaluation
     return ready_text(std::move(files_), options);
   }
   [[nodiscard]] std::unique_ptr<ReadyTask> adopt(const nlohmann::json& card) && override {
@@ -152,7 +153,7 @@ std::string TextFiles::describe() const {
 }
 
 std::string TextFiles::details() const {
-  return fmt::format("{} files, {} bytes; as {} {} tokens to train on, {} to validate\nwindows of {} tokens\n",
+  return fmt::format("{} files, {} bytes; {}: {} training tokens, {} validation tokens\nwindows of {} tokens\n",
                      text.files.size(), text.bytes.size(), tokenizer->describe(), train.numel(),
                      val.defined() ? val.numel() : 0, network.context);
 }

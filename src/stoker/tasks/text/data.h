@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text before there is a plan, and what both of its phases know: its tokens, cut into training and validation. Used
-// by the kind of task.
+// A text before there is a plan, and what both of its phases share: its tokens, split into training and validation.
+// Used by the kind of task.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,11 +24,11 @@ struct TextFiles {
   data::Text text;
   std::size_t train_bytes = 0;
   std::shared_ptr<const data::Tokenizer> tokenizer;
-  at::Tensor train, val;       // int32 tokens; val undefined: there is none
+  at::Tensor train, val;       // int32 tokens; val undefined: no validation split
   models::GptOptions network;  // with its vocabulary
   std::vector<std::string> findings;
 
-  // Cuts the text into tokens, and the tail that validates. A tail without a token to predict is none.
+  // Splits the text into tokens, and the end off for validation. An end without a token to predict counts as none.
   void cut(std::shared_ptr<const data::Tokenizer> with);
   [[nodiscard]] const at::Tensor& of(Split split) const;
   [[nodiscard]] std::int64_t size(Split split) const;  // windows
@@ -36,7 +36,7 @@ struct TextFiles {
   [[nodiscard]] std::string details() const;
 };
 
-// The part of a phase that the files answer.
+// The part of a phase that depends on the files.
 template <typename Phase>
 class WithText : public Phase {
  public:
@@ -50,7 +50,7 @@ class WithText : public Phase {
   TextFiles files_;
 };
 
-// DataError for what is not text.
+// DataError if it is not text.
 [[nodiscard]] std::unique_ptr<OpenData> open_text(const std::filesystem::path& path, const OpenOptions& options);
 
 }  // namespace stoker::tasks

@@ -14,7 +14,7 @@
 namespace stoker::tasks {
 namespace {
 
-// "" begins a text: after a line end where there is one, else after the first token.
+// "" starts a text: after a line end if the tokenizer has one, else after the first token.
 std::vector<std::int32_t> encode_prompt(const data::Tokenizer& tokenizer, const std::string& prompt) {
   std::vector<std::int32_t> ids;
   if (!prompt.empty()) {
@@ -25,7 +25,7 @@ std::vector<std::int32_t> encode_prompt(const data::Tokenizer& tokenizer, const 
     } catch (const DataError&) {  // characters of a text of one line
     }
   }
-  if (ids.empty()) {  // also where a tokenizer drops white space
+  if (ids.empty()) {  // also if a tokenizer drops white space
     ids.push_back(0);
   }
   return ids;

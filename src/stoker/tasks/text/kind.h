@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Language models as a kind of task: the next token of a text. Used by the registry.
+// Language models as a kind of task: predict the next token of a text. Used by the registry.
 #pragma once
 
 #include <memory>

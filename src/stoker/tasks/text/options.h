@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every knob of the language model, on one page with options.cpp: parsed once, then read as plain fields.
+// All options of the language model, on one page with options.cpp: parsed once, then read as plain fields.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct TextTaskOptions : OrderOptions {
   std::int64_t width = 0;
   double dropout = 0;
   std::int64_t loss_chunk = 0;     // tokens; 0: all
-  std::int64_t sample_tokens = 0;  // 0: write no samples
+  std::int64_t sample_tokens = 0;  // 0: no samples
   std::string sample_prompt;
   double sample_temperature = 0.8;
   std::int64_t sample_top_k = 200;

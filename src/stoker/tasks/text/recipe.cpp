@@ -8,8 +8,8 @@
 namespace stoker::tasks {
 namespace {
 
-// A network and how it is trained. The first two are nanoGPT's settings for characters of Shakespeare, on a CPU and on
-// a GPU (github.com/karpathy/nanoGPT, README); the third is the smallest GPT-2 with the values of its train_gpt2.py.
+// A network and its training. The first two are nanoGPT's settings for characters of Shakespeare, on a CPU and on a GPU
+// (github.com/karpathy/nanoGPT, README); the third is the smallest GPT-2 with the values of its train_gpt2.py.
 struct Preset {
   std::int64_t context;
   int layers, heads;
@@ -32,13 +32,13 @@ std::int64_t default_loss_chunk(std::int64_t tokens, std::int64_t vocabulary) {
   return tokens * row <= kSmall ? 0 : std::max<std::int64_t>(1, kPiece / row);
 }
 
-// A sample's tokens each cost a forward pass: a second or two all together where they are not the least.
+// Each token of a sample costs a forward pass: a second or two in total, unless they are at the minimum.
 std::int64_t default_sample_tokens(const models::GptOptions& network, bool cuda) {
   constexpr std::int64_t kMost = 300, kLeast = 20, kCpuBudget = 50'000'000'000, kGpuBudget = 100'000'000'000'000;
   return std::clamp((cuda ? kGpuBudget : kCpuBudget) / models::gpt_flops(network), kLeast, kMost);
 }
 
-// A forward pass costs a third of a step: all evaluations together at most a tenth of the run.
+// A forward pass costs a third of a step: all evaluations together take at most a tenth of the run.
 std::int64_t default_eval_every(std::int64_t val_windows, std::int64_t batch) {
   const std::int64_t steps = (10 * val_windows / 3 + batch - 1) / batch;
   return std::max<std::int64_t>(500, (steps + 99) / 100 * 100);
@@ -51,7 +51,7 @@ void add_training(RecipeRows& rows, const TextFacts& facts, const Preset& values
            sgd             ? 0.1
            : facts.weights ? 5e-5
                            : values.lr,
-           facts.weights ? "small steps from given weights" : values.why);
+           facts.weights ? "small steps for fine-tuning" : values.why);
   rows.add("lr_batch", values.batch, "the batch that lr is stated for");
   rows.add("optimizer.beta2", values.beta2, "nanoGPT: few tokens per step");
   rows.add("weight_decay", sgd ? 1e-4 : 0.1, "Brown et al. 2020");
@@ -107,7 +107,7 @@ std::vector<core::PlanRow> text_recipe(const TextFacts& facts) {
   rows.add("dropout", network.dropout, values.why);
   const std::int64_t chunk = default_loss_chunk(batch * network.context, network.vocabulary);
   rows.add("loss_chunk", chunk, chunk == 0 ? "the logits are small" : "all logits at once would be over 256 MiB");
-  rows.add("sample_tokens", default_sample_tokens(network, facts.cuda), "a short look at each evaluation");
+  rows.add("sample_tokens", default_sample_tokens(network, facts.cuda), "a short text at each evaluation");
   return std::move(rows.rows);
 }
 

@@ -14,17 +14,17 @@ namespace stoker::tasks {
 
 // The network's defaults for a model ("gpt", "gpt2"; empty: "gpt"), with the given values over them.
 [[nodiscard]] TextTaskOptions with_defaults(const std::string& model, bool cuda, const core::TaskValues& given);
-// The network that they describe; its vocabulary and seed are still missing.
+// The network of these values; its vocabulary and seed are still missing.
 [[nodiscard]] models::GptOptions text_network(const TextTaskOptions& options);
 
 struct TextFacts {
-  std::string model;      // asked for, or empty
+  std::string model;      // as set, or empty
   std::string optimizer;  // likewise
-  std::string tokenizer;  // asked for or chosen, and why
+  std::string tokenizer;  // set or chosen, and the reason
   std::string tokenizer_reason;
   models::GptOptions network;  // text_network(), with its vocabulary
   std::int64_t train_windows = 0, val_windows = 0;
-  std::int64_t batch = 0;  // asked for; 0: not
+  std::int64_t batch = 0;  // as set; 0: not set
   bool weights = false;    // fine-tuning
   bool cuda = false;
 };

@@ -21,7 +21,7 @@ constexpr std::string_view kWhere = "tasks.text";
 constexpr std::int64_t kMostEvaluated = 65536;  // tokens per batch of an evaluation
 constexpr std::int64_t kRestoredChunk = 1024;   // tokens at a time whose logits a restored model computes
 
-// How many bytes of text each token stands for.
+// The number of bytes of text per token.
 at::Tensor token_bytes(const data::Tokenizer& tokenizer) {
   at::Tensor lengths = at::empty({tokenizer.size()}, at::kDouble);
   for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
@@ -30,18 +30,19 @@ at::Tensor token_bytes(const data::Tokenizer& tokenizer) {
   return lengths;
 }
 
-std::unique_ptr<Model> make_text_model(const ModelRequest& request, models::GptOptions network,
-                                                  std::int64_t loss_chunk, const data::Tokenizer& tokenizer) {
+std::unique_ptr<Model> make_text_model(const ModelRequest& request, models::GptOptions network, std::int64_t loss_chunk,
+                                       const data::Tokenizer& tokenizer) {
   network.seed = request.seed;
   network.open_head = loss_chunk > 0;
   return std::make_unique<TextModel>(models::make_gpt(network), TextModelOptions{loss_chunk, token_bytes(tokenizer)});
 }
 
-// What writes text; ConfigError for a model that a derived kind made of something else.
+// The model as a text generator; ConfigError if a derived kind uses another model.
 TextModel& text_model(Model& model) {
   auto* text = dynamic_cast<TextModel*>(&model);
   if (text == nullptr) {
-    fail<ConfigError>(kWhere, "a language model that writes must derive from tasks::TextModel; set sample_tokens=0");
+    fail<ConfigError>(kWhere,
+                      "a language model that generates text must derive from tasks::TextModel; set sample_tokens=0");
   }
   return *text;
 }
@@ -52,7 +53,8 @@ class ReadyText final : public WithText<ReadyTask> {
 
   void check_same(const nlohmann::json& card, const std::string& run) const override {
     if (card.at("tokenizer") != files_.tokenizer->to_json() || card.at("train_tokens") != files_.train.numel()) {
-      fail<CheckpointError>(kWhere, "the text, or how it is cut, changed since {} was started; train again", run);
+      fail<CheckpointError>(
+          kWhere, "the text, its tokenizer or the validation split changed since {} was started; train again", run);
     }
   }
   [[nodiscard]] std::unique_ptr<Model> make_model(const ModelRequest& request) const override {
@@ -61,9 +63,7 @@ class ReadyText final : public WithText<ReadyTask> {
   [[nodiscard]] BatchChecks checks() const override {
     return {.input = "ids", .target = "target", .classes = files_.network.vocabulary};
   }
-  [[nodiscard]] std::int64_t sample_flops(const Model&) const override {
-    return models::gpt_flops(files_.network);
-  }
+  [[nodiscard]] std::int64_t sample_flops(const Model&) const override { return models::gpt_flops(files_.network); }
 
   [[nodiscard]] std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const override {
     data::TokenWindowsOptions options = windows(files_.train, request);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text with a plan's options, or a trained model's card: what trains and evaluates language models. Made by the kind
+// A text with a plan's options, or with a trained model's card: trains and evaluates language models. Made by the kind
 // of task.
 #pragma once
 
@@ -13,10 +13,9 @@ namespace stoker::tasks {
 
 [[nodiscard]] std::unique_ptr<ReadyTask> ready_text(TextFiles files, TextTaskOptions options);
 
-// The model that a card describes, with initial weights.
-[[nodiscard]] std::unique_ptr<Model> restore_text_model(const ModelRequest& request,
-                                                                   const nlohmann::json& card);
-// Writes text with the model of a card. ConfigError for a model that a derived kind made of something else.
+// The model described by a card, with initial weights.
+[[nodiscard]] std::unique_ptr<Model> restore_text_model(const ModelRequest& request, const nlohmann::json& card);
+// Generates text with the model of a card. ConfigError if a derived kind uses another model.
 void generate_from_card(Model& model, const nlohmann::json& card, const GenerateRequest& request,
                         const std::function<bool(std::string_view)>& take);
 
