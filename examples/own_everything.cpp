@@ -5,6 +5,7 @@
 //
 // The model learns y = sin(3 x) from points that are drawn on demand. It implements core::Trainable, the data
 // core::BatchSource; neither knows about runs. The code that connects them is marked "glue": 12 lines.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>

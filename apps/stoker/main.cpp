@@ -31,8 +31,9 @@ void check_command(const CLI::App& app, std::span<char*> words, const std::strin
       names.push_back(each->get_name());
     }
   }
-  fail<ConfigError>("stoker", "there is no command \"{}\", did you mean \"{}\"? `{} --help` lists them",
-                    printable(words[0]), nearest(words[0], names), said);
+  fail<ConfigError>(
+      "stoker", "{}",
+      unknown_name("command", words[0], nearest(words[0], names), fmt::format("`{} --help` lists them", said)));
 }
 
 // Helps when somebody writes `--epochs 3` instead of epochs=3.

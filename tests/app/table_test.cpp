@@ -182,7 +182,7 @@ TEST(Table, WhatCannotBeIsRefused) {
   };
   const std::vector<Case> cases = {
       {{"train", "people.csv"}, kUsage, {"set target=NAME", "age, job, same, pay"}},
-      {{"train", "people.csv", "target=pai"}, kDataError, {"no column \"pai\"", "did you mean \"pay\"?"}},
+      {{"train", "people.csv", "target=pai"}, kDataError, {"unknown column \"pai\"", "did you mean \"pay\"?"}},
       {{"train", "people.csv", "target=pay", "image_size=32"},
        kUsage,
        {"task tabular has no option image_size", "image_classification has"}},

@@ -153,7 +153,7 @@ TEST(Plan, OfAnOlderFormatNamesTheVersionThatReadsIt) {
     (void)plan_from_json(older.dump());
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("read it with Stoker 0.1"));
+    EXPECT_THAT(error.what(), HasSubstr("Stoker 0.1 reads it"));
   }
 }
 

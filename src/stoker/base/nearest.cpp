@@ -6,9 +6,13 @@
 
 namespace stoker {
 
+std::string unknown_name(std::string_view what, std::string_view name, std::string_view near, std::string_view rest) {
+  return fmt::format("unknown {} \"{}\"; {}{}", what, printable(name),
+                     near.empty() ? "" : fmt::format("did you mean \"{}\"? ", printable(near)), rest);
+}
+
 std::string unknown_name(std::string_view what, std::string_view name, const std::vector<std::string>& known) {
-  return fmt::format("there is no {} \"{}\"; did you mean \"{}\"? known: {}", what, printable(name),
-                     nearest(name, known), fmt::join(known, ", "));
+  return unknown_name(what, name, nearest(name, known), fmt::format("known: {}", fmt::join(known, ", ")));
 }
 
 }  // namespace stoker

@@ -36,7 +36,10 @@ inline std::string nearest(std::string_view word, const std::vector<std::string>
   return found == names.end() ? "" : *found;
 }
 
-// there is no model "rensnet18"; did you mean "resnet18"? known: cnn, resnet18
+// unknown command "trian"; did you mean "train"? <rest>. Without the question if `near` is empty.
+[[nodiscard]] std::string unknown_name(std::string_view what, std::string_view name, std::string_view near,
+                                       std::string_view rest);
+// unknown model "rensnet18"; did you mean "resnet18"? known: cnn, resnet18
 [[nodiscard]] std::string unknown_name(std::string_view what, std::string_view name,
                                        const std::vector<std::string>& known);
 

@@ -38,8 +38,7 @@ const std::vector<std::string>& known_optimizers() {
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
                                           const std::vector<core::Parameter>& parameters) {
   if (std::ranges::count(known_optimizers(), options.name) == 0) {
-    fail<ConfigError>("optim.optimizer", "unknown optimizer \"{}\"; did you mean \"{}\"? known: {}", options.name,
-                      nearest(options.name, known_optimizers()), fmt::join(known_optimizers(), ", "));
+    fail<ConfigError>("optim.optimizer", "{}", unknown_name("optimizer", options.name, known_optimizers()));
   }
   check(options);
   return std::make_unique<FusedOptimizer>(options, parameters);

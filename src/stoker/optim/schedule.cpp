@@ -59,8 +59,7 @@ ScheduleKind schedule_kind(const std::string& name) {
   const auto& names = known_schedules();
   const auto found = std::ranges::find(names, name);
   if (found == names.end()) {
-    fail<ConfigError>("optim.schedule", "unknown schedule \"{}\"; did you mean \"{}\"? known: {}", name,
-                      nearest(name, names), fmt::join(names, ", "));
+    fail<ConfigError>("optim.schedule", "{}", unknown_name("schedule", name, names));
   }
   return static_cast<ScheduleKind>(found - names.begin());
 }

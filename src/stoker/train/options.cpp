@@ -22,9 +22,8 @@ void Options::check(std::string_view key, std::string_view value) const {
     }
   }
   if (named.empty()) {
-    const std::string near = core::near_option(key, all);
-    fail<ConfigError>(kWhere, "unknown option \"{}\"{}; `stoker train --help` lists them", printable(key),
-                      near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near));
+    fail<ConfigError>(kWhere, "{}",
+                      unknown_name("option", key, core::near_option(key, all), "`stoker train --help` lists them"));
   }
   for (std::size_t i = 0; i < named.size() && value != "auto"; ++i) {
     try {

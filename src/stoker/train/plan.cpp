@@ -65,7 +65,7 @@ Plan plan_from_json(const std::string& text) {
     const auto document = nlohmann::json::parse(text);
     if (const int format = document.at("format").get<int>(); format != kFormat) {
       fail<ConfigError>(kWhere, "plan format {} is not supported, expected {}; {}", format, kFormat,
-                        format == 1 ? "read it with Stoker 0.1" : "read it with a newer Stoker");
+                        format == 1 ? "Stoker 0.1 reads it" : "a newer Stoker wrote it");
     }
     Plan plan;
     const auto& rows = document.at("plan");

@@ -186,12 +186,11 @@ std::size_t find_column(const TableData& table, const std::string& name) {
     const std::string columns = printable(fmt::format("{}", fmt::join(names, ", ")));
     if (named_by_a_number(table) != nullptr) {
       fail<DataError>(kWhere,
-                      "there is no column \"{}\"; the columns are {}. If this row is data, set header=off; then the "
+                      "unknown column \"{}\"; the columns are {}. If this row is data, set header=off; then the "
                       "columns are named 1 to {}",
                       printable(name), columns, names.size());
     }
-    fail<DataError>(kWhere, "there is no column \"{}\"; did you mean \"{}\"? the columns are {}", printable(name),
-                    printable(nearest(name, names)), columns);
+    fail<DataError>(kWhere, "{}", unknown_name("column", name, nearest(name, names), "the columns are " + columns));
   }
   return static_cast<std::size_t>(found - table.columns.begin());
 }

@@ -174,8 +174,7 @@ const Entry& entry(const std::string& name) {
   if (found == entries().end()) {
     std::vector<std::string> names;
     std::ranges::transform(bench_models(), std::back_inserter(names), &BenchModelInfo::name);
-    fail<ConfigError>("study.bench_model", "unknown model \"{}\"; did you mean \"{}\"? known: {}", printable(name),
-                      nearest(name, names), fmt::join(names, ", "));
+    fail<ConfigError>("study.bench_model", "{}", unknown_name("model", name, names));
   }
   return *found;
 }

@@ -35,8 +35,7 @@ std::string why_not(const Tip& tip, c10::Device on, bool cpu_time) {
 void check_names(const std::vector<std::string>& chosen, const std::vector<std::string>& known, const char* what) {
   for (const std::string& name : chosen) {
     if (std::ranges::find(known, name) == known.end()) {
-      fail<ConfigError>("study.tips", "unknown {} \"{}\"; did you mean \"{}\"? known: {}", what, printable(name),
-                        nearest(name, known), fmt::join(known, ", "));
+      fail<ConfigError>("study.tips", "{}", unknown_name(what, name, known));
     }
   }
 }
