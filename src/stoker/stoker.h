@@ -84,6 +84,7 @@
 #include "stoker/tasks/network_trainable.h"
 #include "stoker/tasks/own_task.h"
 #include "stoker/tasks/registry.h"
+#include "stoker/tasks/sample_source.h"
 #include "stoker/tasks/table/model.h"
 #include "stoker/tasks/task.h"
 #include "stoker/tasks/text/model.h"

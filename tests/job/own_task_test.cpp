@@ -150,6 +150,9 @@ TEST(OwnTask, SaysWhatIsMissing) {
     return std::string();
   };
   EXPECT_THAT(refusal([](auto& own) { own.model = nullptr; }), HasSubstr("needs a model"));
+  EXPECT_THAT(refusal([](auto& own) { own.training = nullptr; }), HasSubstr("either samples or a source"));
+  EXPECT_THAT(refusal([](auto& own) { own.sample = [](auto...) { return std::vector<core::NamedTensor>(); }; }),
+              HasSubstr("either samples or a source"));
   EXPECT_THAT(refusal([](auto& own) { own.train_samples = 0; }), HasSubstr("set train_samples"));
   EXPECT_THAT(refusal([](auto& own) { own.evaluation = nullptr; }), HasSubstr("evaluation batches"));
   EXPECT_THAT(refusal([](auto& own) { own.name = "tabular"; }), HasSubstr("it is already in use"));

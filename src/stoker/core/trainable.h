@@ -46,7 +46,8 @@ class Trainable {
 
   [[nodiscard]] virtual const std::vector<Parameter>& parameters() const = 0;
   // Persistent tensors that are not parameters (running statistics), at the same address for the whole run.
-  [[nodiscard]] virtual const std::vector<NamedTensor>& buffers() const = 0;
+  // By default there are none.
+  [[nodiscard]] virtual const std::vector<NamedTensor>& buffers() const;
   // The statistics that a forward pass in training mode changes, as few flat tensors as possible (those of buffers()
   // that change are views of them): compute saves and restores these.
   [[nodiscard]] virtual TensorList norm_buffers() const { return {}; }
@@ -76,19 +77,21 @@ class Trainable {
   // empty.
   [[nodiscard]] TensorList forward(TensorList inputs, const std::function<void(int segment)>& before = {});
 
-  // Names of the loss terms, in order.
-  [[nodiscard]] virtual std::vector<std::string> loss_names() const = 0;
-  // Called once for the whole global batch, before it is split; depends only on the targets.
-  [[nodiscard]] virtual Normalisers normalisers(const Batch& batch) const = 0;
+  // Names of the loss terms, in order. By default one, "loss".
+  [[nodiscard]] virtual std::vector<std::string> loss_names() const { return {"loss"}; }
+  // Called once for the whole global batch, before it is split; depends only on the targets. By default the number of
+  // samples: the loss is a mean over them.
+  [[nodiscard]] virtual Normalisers normalisers(const Batch& batch) const;
   [[nodiscard]] virtual LossTerms loss(const TensorList& outputs, const Batch& batch) const = 0;
 
   // Metrics as tensors that add up over batches and ranks (sums, counts, confusion matrices) ...
-  [[nodiscard]] virtual std::vector<NamedTensor> evaluate(const TensorList& outputs, const Batch& batch) const = 0;
-  // ... and the metrics from the totals, by then on the CPU. At least one.
-  [[nodiscard]] virtual std::vector<MetricValue> metrics(const std::vector<NamedTensor>& totals) const = 0;
+  [[nodiscard]] virtual std::vector<NamedTensor> evaluate(const TensorList& outputs, const Batch& batch) const;
+  // ... and the metrics from the totals, by then on the CPU. At least one. By default the loss is the only metric; a
+  // class that overrides one of the two overrides both.
+  [[nodiscard]] virtual std::vector<MetricValue> metrics(const std::vector<NamedTensor>& totals) const;
 
   // Switches the mode of dropout, batch norm and similar layers.
-  virtual void set_training(bool on) = 0;
+  virtual void set_training(bool on) { (void)on; }
 };
 
 // Number of elements of all parameters.

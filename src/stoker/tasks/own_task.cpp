@@ -107,15 +107,31 @@ class OwnKind final : public TaskKind {
   std::shared_ptr<const OwnTask> own_;
 };
 
+void by_sample(OwnTask& own) {
+  own.training = [sample = own.sample, size = own.train_samples](const BatchRequest& request) {
+    return sample_source(sample, Split::kTrain, size, request);
+  };
+  if (own.val_samples > 0 || own.test_samples > 0) {
+    own.evaluation = [sample = own.sample, val = own.val_samples, test = own.test_samples](
+                         Split split, const BatchRequest& request) {
+      return sample_source(sample, split, split == Split::kVal ? val : test, request);
+    };
+  }
+}
+
 }  // namespace
 
 void add_own_task(OwnTask own) {
-  if (!own.model || !own.training) {
-    fail<ConfigError>(kWhere, "task {} needs a model and a source of training batches", printable(own.name));
+  if (!own.model || bool(own.sample) == bool(own.training)) {
+    fail<ConfigError>(kWhere, "task {} needs a model, and either samples or a source of training batches",
+                      printable(own.name));
   }
   if (own.train_samples < 1) {
     fail<ConfigError>(kWhere, "task {} has {} training samples; set train_samples", printable(own.name),
                       own.train_samples);
+  }
+  if (own.sample && !own.evaluation) {
+    by_sample(own);
   }
   if (own.val_samples < 0 || own.test_samples < 0 || (own.val_samples + own.test_samples > 0) != bool(own.evaluation)) {
     fail<ConfigError>(kWhere, "task {} needs val_samples or test_samples and a source of evaluation batches, or none",

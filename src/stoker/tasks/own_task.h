@@ -12,6 +12,7 @@
 
 #include "stoker/core/batch_source.h"
 #include "stoker/core/trainable.h"
+#include "stoker/tasks/sample_source.h"
 #include "stoker/tasks/task.h"
 
 namespace stoker::tasks {
@@ -20,10 +21,13 @@ struct OwnTask {
   std::string name;  // selected by task=name; also the name of its only model
   // Equal seeds give equal weights.
   std::function<std::unique_ptr<core::Trainable>(std::uint64_t seed)> model;
+  // The data by sample, or else by batch with the two functions below. By sample, it is made on one thread, ahead of the
+  // steps.
+  SampleFunction sample = {};
   // The batches of the training split, of request.batch samples, from request.start on, epoch after epoch. Order and
   // random draws must depend only on the request's seed and the position: then runs repeat, and resume where they
   // stopped.
-  std::function<std::unique_ptr<core::BatchSource>(const BatchRequest& request)> training;
+  std::function<std::unique_ptr<core::BatchSource>(const BatchRequest& request)> training = {};
   // One epoch of another split, in batches of at most request.batch samples. Empty if there is no other split.
   std::function<std::unique_ptr<core::BatchSource>(Split split, const BatchRequest& request)> evaluation = {};
   std::int64_t train_samples = 0, val_samples = 0, test_samples = 0;

@@ -3,6 +3,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/nearest.h"
 #include "stoker/train/plan_options.h"
 
 namespace stoker::train {
