@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // stoker bench: measures this machine: tips for faster training, and how fast it loads data.
-#include <unistd.h>
-
 #include <cstdio>
 #include <memory>
 #include <optional>
 
 #include "commands.h"
+#include "status_line.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/job/process.h"
@@ -23,19 +22,6 @@ struct TipsWords {
   std::string json, html, data;
   std::int64_t images = 5000;
 };
-
-// On a terminal one line that is overwritten; elsewhere one line per call.
-void show_progress(const std::string& text) {
-  const bool terminal = isatty(STDERR_FILENO) == 1;
-  std::fputs((terminal ? "\r\x1b[K" + text : text + "\n").c_str(), stderr);
-  std::fflush(stderr);
-}
-
-void hide_progress() {
-  if (isatty(STDERR_FILENO) == 1) {
-    std::fputs("\r\x1b[K", stderr);
-  }
-}
 
 void write_files(const TipsWords& words, const study::TipsTable& table) {
   if (!words.json.empty()) {
@@ -60,24 +46,25 @@ int run_tips(TipsWords& words) {
     images = study::accuracy_images(words.data, words.images);
   }
   const std::atomic<bool>& stop = stop_on_signal("stopping after this pair or step; press again to stop at once");
-  words.options.progress = [](const study::TipsProgress& progress) {
-    show_progress(fmt::format("{} of {}: {}, {}; {:.0f} s left", progress.cell, progress.cells, progress.tip->id,
-                              progress.model, progress.seconds_left));
+  StatusLine line;
+  words.options.progress = [&line](const study::TipsProgress& progress) {
+    line.show(fmt::format("{} of {}: {}, {}; {:.0f} s left", progress.cell, progress.cells, progress.tip->id,
+                          progress.model, progress.seconds_left));
   };
   words.options.stop = [&stop] { return stop.load(); };
   study::TipsTable table = study::measure_tips(study::known_tips(), words.options);
-  hide_progress();
+  line.hide();
   fmt::print("{}", study::tips_text(table));
   std::fflush(stdout);
   write_files(words, table);
   if (images && !table.stopped) {
     words.accuracy.device = study::device_asked(words.options);
     words.accuracy.intra_op = table.intra_op;
-    words.accuracy.say = show_progress;
+    words.accuracy.say = [&line](const std::string& text) { line.show(text); };
     words.accuracy.stop = words.options.stop;
     table.accuracies = study::accumulation_accuracy(*images, words.accuracy);
     table.stopped = stop.load();
-    hide_progress();
+    line.hide();
     fmt::print("{}{}", study::accuracy_text(table.accuracies), table.stopped ? "Stopped before its end.\n" : "");
     write_files(words, table);
   }
@@ -125,10 +112,11 @@ int run_data(DataWords& words) {
   words.options.request = request_of(words.training);
   job::start_process();
   const std::atomic<bool>& stop = stop_on_signal("stopping after this batch; press again to stop at once");
-  words.options.say = show_progress;
+  StatusLine line;
+  words.options.say = [&line](const std::string& text) { line.show(text); };
   words.options.stop = [&stop] { return stop.load(); };
   const study::DataBench bench = study::bench_data(words.options);
-  hide_progress();
+  line.hide();
   fmt::print("{}", study::data_bench_text(bench));
   std::fflush(stdout);
   if (!words.json.empty()) {

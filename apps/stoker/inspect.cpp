@@ -2,8 +2,6 @@
 // stoker inspect: checks the data. Reads every image, row or line once.
 #include "stoker/study/inspect/inspect.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -12,7 +10,7 @@
 #include <vector>
 
 #include "commands.h"
-#include "stoker/base/clock.h"
+#include "status_line.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/thousands.h"
@@ -28,33 +26,11 @@ struct InspectWords {
   study::InspectOptions options;
 };
 
-// On a terminal one line that is overwritten; elsewhere a line every ten seconds.
-class InspectLine {
- public:
-  void show(const study::InspectProgress& progress) {
-    if (!terminal_ && since_.seconds() < kSeconds) {
-      return;
-    }
-    since_.restart();
-    std::string text = fmt::format("{} files found", thousands(progress.files));
-    if (progress.of > 0) {
-      text = fmt::format("{} of {} images, {:.0f} per second, {:.0f} s left", thousands(progress.looked),
-                         thousands(progress.of), progress.a_second, progress.seconds_left);
-    }
-    std::fputs((terminal_ ? "\r\x1b[K" + text : text + "\n").c_str(), stderr);
-    std::fflush(stderr);
-  }
-  void hide() const {
-    if (terminal_) {
-      std::fputs("\r\x1b[K", stderr);
-    }
-  }
-
- private:
-  static constexpr double kSeconds = 10;
-  bool terminal_ = isatty(STDERR_FILENO) == 1;
-  Stopwatch since_;
-};
+std::string status(const study::InspectProgress& progress) {
+  return progress.of > 0 ? fmt::format("{} of {} images, {:.0f} per second, {:.0f} s left", thousands(progress.looked),
+                                       thousands(progress.of), progress.a_second, progress.seconds_left)
+                         : fmt::format("{} files found", thousands(progress.files));
+}
 
 // Prints the text, then writes the requested files.
 void hand_out(const InspectWords& words, const std::string& text, const std::function<std::string()>& json,
@@ -83,8 +59,8 @@ int run_inspect(InspectWords& words) {
     return kDone;
   }
   const std::atomic<bool>& stop = stop_on_signal("stopping; the results so far follow. Press again to stop at once");
-  InspectLine line;
-  words.options.progress = [&line](const study::InspectProgress& progress) { line.show(progress); };
+  StatusLine line(/*apart=*/10);
+  words.options.progress = [&line](const study::InspectProgress& progress) { line.show(status(progress)); };
   words.options.stop = [&stop] { return stop.load(); };
   const study::InspectReport report(study::inspect_images(words.data, words.options));
   line.hide();

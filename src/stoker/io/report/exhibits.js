@@ -3,13 +3,6 @@
 // as text, never as HTML.
 "use strict";
 
-function el(tag, properties, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  if (properties.style) element.setAttribute("style", properties.style);
-  element.append(...children);
-  return element;
-}
-
 const Exhibits = (() => {
   const cellText = (value) => value === null ? "" : typeof value === "number"
     ? (Number.isInteger(value) ? Format.count(value) : Format.plain(value)) : typeof value === "object" ? JSON.stringify(value) : String(value);

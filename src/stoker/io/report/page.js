@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds report.html from its JSON block: header, time line, curves, exhibits, plan, commands; the theme.
+// Builds report.html from its JSON block: header, time line, curves, exhibits, plan, commands.
 "use strict";
 
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
   const runs = data.runs, single = runs.length === 1;
-  const $ = (id) => document.getElementById(id);
   const names = runs.map((run) => runs.filter((other) => other.name === run.name).length > 1 ? run.path : run.name);
 
   function show(id, ...content) {
@@ -16,14 +14,7 @@
   // "nan" stands for NaN, which JSON lacks.
   const values = (list) => list?.map((value) => value === "nan" ? NaN : value);
 
-  function theme(name) {
-    document.documentElement.dataset.theme = name;
-    Charts.redraw();
-  }
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
-  dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
-  $("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+  addEventListener("theme", () => Charts.redraw());
 
   function header() {
     $("kind").textContent = single ? "run report" : "run comparison";
@@ -228,14 +219,14 @@
   // For printing: light theme and the width of the paper.
   let before = null;
   addEventListener("beforeprint", () => {
-    before = document.documentElement.dataset.theme;
+    before = Theme.name();
     document.body.classList.add("printing");
-    theme("light");
+    Theme.set("light");
     Charts.resize();
   });
   addEventListener("afterprint", () => {
     document.body.classList.remove("printing");
-    theme(before);
+    Theme.set(before);
     Charts.resize();
   });
 })();

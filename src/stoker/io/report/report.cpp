@@ -83,13 +83,13 @@ std::string report_page(const std::vector<std::filesystem::path>& runs) {
   }
   if (all.size() > 1) {
     data["differences"] = plan_differences(all);
-    return page(fmt::format("{} runs compared", all.size()), "", data);
+    return report_page(fmt::format("{} runs compared", all.size()), "", data);
   }
   ReportedRun& run = all.front();
   data["artifacts"] = read_artifacts(runs.front() / "artifacts", run.log.unread);
   data["runs"][0]["unread"] = run.log.unread;
   data["runs"][0]["config"] = run.log.config;
-  return page(run.log.name, run.verdict.text(), data);
+  return report_page(run.log.name, run.verdict.text(), data);
 }
 
 std::filesystem::path write_report(const std::filesystem::path& run) {

@@ -2,15 +2,13 @@
 #include "stoker/study/inspect/data_sheet.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/file.h"
 #include "stoker/base/thousands.h"
 #include "stoker/base/utc.h"
 #include "stoker/base/version.h"
-#include "stoker/io/report/fill_page.h"
-#include "stoker/io/report/page.h"
+#include "stoker/io/report/page_frame.h"
 #include "stoker/job/table_text.h"
 #include "stoker/study/inspect/parts.h"
 #include "stoker/study/page_files.h"
@@ -80,15 +78,15 @@ std::string sheet_json(const DataSheet& sheet) { return members_of(sheet).dump(1
 
 std::string sheet_page(const DataSheet& sheet) {
   using namespace page_files;
-  const std::array<std::pair<std::string_view, std::string>, 6> parts{{
-      {"title", io::html_text(printable(sheet.path.native()))},
-      {"verdict", io::html_text(verdict_of(sheet.findings, sheet.looked_at) + ".")},
-      {"sections", std::string(kSheetSections)},
-      {"style", std::string(io::page_files::kPageCss) + std::string(kInspectCss)},
-      {"program", std::string(kInspectPartsJs) + std::string(kSheetJs)},
-      {"data", io::script_json(members_of(sheet))},
-  }};
-  return io::fill_page(kInspectHtml, parts);
+  const std::string path = printable(sheet.path.native());
+  const std::string verdict = verdict_of(sheet.findings, sheet.looked_at) + ".";
+  return io::make_page({.title = path,
+                        .kind = "inspect",
+                        .verdict = verdict,
+                        .style = kInspectCss,
+                        .body = kSheetSections,
+                        .scripts = {kInspectPartsJs, kSheetJs}},
+                       members_of(sheet));
 }
 
 }  // namespace stoker::study

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stoker/io/report/page.h"
-
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <utility>
 
 #include "stoker/base/file.h"
-#include "stoker/io/report/fill_page.h"
+#include "stoker/io/report/page_frame.h"
 #include "stoker/study/inspect/report.h"
 #include "stoker/study/inspect/sheet.h"
 #include "stoker/study/page_files.h"
@@ -72,15 +68,14 @@ std::string inspect_page(const InspectReport& report) {
     data["sheet"].push_back({{"class", row.label}, {"images", images}});
   }
   const std::string path = printable(found.path.native());
-  const std::array<std::pair<std::string_view, std::string>, 6> parts{{
-      {"title", io::html_text(path)},
-      {"verdict", io::html_text(inspect_verdict(report) + ".")},
-      {"sections", std::string(kInspectSections)},
-      {"style", std::string(io::page_files::kPageCss) + std::string(kInspectCss)},
-      {"program", std::string(kInspectPartsJs) + std::string(kInspectJs)},
-      {"data", io::script_json(data)},
-  }};
-  return io::fill_page(kInspectHtml, parts);
+  const std::string verdict = inspect_verdict(report) + ".";
+  return io::make_page({.title = path,
+                        .kind = "inspect",
+                        .verdict = verdict,
+                        .style = kInspectCss,
+                        .body = kInspectSections,
+                        .scripts = {kInspectPartsJs, kInspectJs}},
+                       data);
 }
 
 }  // namespace stoker::study

@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the pages for images, tables and texts: the JSON block, elements, the theme, findings, histograms and
-// tables. Names are inserted only as text, never as HTML.
+// Shared by the pages for images, tables and texts: findings, histograms and tables.
 "use strict";
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const $ = (id) => document.getElementById(id);
-const el = (tag, properties, ...content) => {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...content);
-  return made;
-};
 const number = (value) => Math.round(value).toLocaleString("en-US");
 const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 const megabytes = (bytes) => bytes >= 1e9 ? (bytes / 1e9).toFixed(2) + " GB" : bytes >= 1e6 ? (bytes / 1e6).toFixed(1) + " MB" : bytes >= 1e3 ? (bytes / 1e3).toFixed(1) + " kB" : number(bytes) + " B";
-
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const theme = (name) => { document.documentElement.dataset.theme = name; };
-theme(dark.matches ? "dark" : "light");
-dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
-$("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 
 function table(head, rows) {
   return el("div", {className: "scroll"}, el("table", {}, el("thead", {}, el("tr", {}, ...head.map((text) => el("th", {}, text)))), el("tbody", {}, ...rows)));

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stoker/io/report/page.h"
-
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "stoker/base/fmt.h"
-#include "stoker/io/report/fill_page.h"
+#include "stoker/io/report/page_frame.h"
 #include "stoker/study/page_files.h"
 #include "stoker/study/tips/report.h"
 
@@ -38,13 +34,14 @@ std::string verdict(const TipsTable& table) {
 
 std::string tips_page(const TipsTable& table) {
   using namespace page_files;
-  const std::array<std::pair<std::string_view, std::string>, 4> parts{{
-      {"verdict", io::html_text(verdict(table))},
-      {"style", std::string(io::page_files::kPageCss) + std::string(kTipsCss)},
-      {"program", std::string(kTipsJs)},
-      {"data", io::script_json(nlohmann::ordered_json::parse(tips_json(table)))},
-  }};
-  return io::fill_page(kTipsHtml, parts);
+  const std::string text = verdict(table);
+  return io::make_page({.title = "What helps on this machine",
+                        .kind = "bench tips",
+                        .verdict = text,
+                        .style = kTipsCss,
+                        .body = kTipsHtml,
+                        .scripts = {kTipsJs}},
+                       nlohmann::ordered_json::parse(tips_json(table)));
 }
 
 }  // namespace stoker::study

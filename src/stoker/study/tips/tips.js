@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the tips page from its JSON block: counts, a bar for each cell, mixed precision, the machine; the theme.
+// Builds the tips page from its JSON block: counts, a bar for each cell, mixed precision, the machine.
 "use strict";
 
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const $ = (id) => document.getElementById(id);
-  const el = (tag, properties, ...content) => {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.append(...content);
-    return made;
-  };
   const kinds = {"helps": "helps", "helps (memory)": "memory", "no difference": "same", "hurts here": "hurts"};
   const cells = data.tips.flatMap((tip) => tip.cells.map((cell) => ({...cell, tip})));
   const measured = cells.filter((cell) => cell.ratio != null);
-
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const theme = (name) => { document.documentElement.dataset.theme = name; };
-  theme(dark.matches ? "dark" : "light");
-  dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
-  $("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 
   // Three significant digits.
   function figure(value) {

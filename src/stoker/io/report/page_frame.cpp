@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stoker/io/report/fill_page.h"
+#include "stoker/io/report/page_frame.h"
 
+#include <array>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
 
 #include "stoker/base/error.h"
+#include "stoker/base/fmt.h"
 
 namespace stoker::io {
+namespace {
 
 std::string html_text(std::string_view text) {
   std::string result;
@@ -21,7 +26,7 @@ std::string html_text(std::string_view text) {
   return result;
 }
 
-// Escapes the characters that are special in HTML; they occur only in strings.
+// Cannot end its script element: escapes the characters that are special in HTML; they occur only in strings.
 std::string script_json(const nlohmann::ordered_json& data) {
   using Json = nlohmann::ordered_json;
   std::string result;
@@ -36,7 +41,8 @@ std::string script_json(const nlohmann::ordered_json& data) {
   return result;
 }
 
-std::string fill_page(std::string_view frame, std::span<const std::pair<std::string_view, std::string>> parts) {
+// frame with each {{name}} replaced; inserted text is not searched.
+std::string fill(std::string_view frame, std::span<const std::pair<std::string_view, std::string>> parts) {
   constexpr std::string_view kOpen = "{{", kClose = "}}";
   std::string result;
   std::size_t at = 0;
@@ -52,11 +58,31 @@ std::string fill_page(std::string_view frame, std::span<const std::pair<std::str
       }
     }
     if (!known || close == frame.npos) {
-      fail<IoError>("io.report", "the page has no part \"{}\"", name);
+      fail<IoError>("io.page_frame", "the frame has an unknown part \"{}\"", name);
     }
     at = close + kClose.size();
   }
   return result.append(frame.substr(at));
+}
+
+}  // namespace
+
+std::string make_page(const PageParts& parts, const nlohmann::ordered_json& data) {
+  using namespace page_files;
+  std::string scripts = fmt::format("<script>{}</script>", kFrameJs);
+  for (const std::string_view each : parts.scripts) {
+    scripts += fmt::format("\n<script>{}</script>", each);
+  }
+  const std::array<std::pair<std::string_view, std::string>, 7> values{{
+      {"title", html_text(parts.title)},
+      {"kind", html_text(parts.kind)},
+      {"verdict", html_text(parts.verdict)},
+      {"style", fmt::format("{}{}", kFrameCss, parts.style)},
+      {"body", std::string(parts.body)},
+      {"data", script_json(data)},
+      {"scripts", std::move(scripts)},
+  }};
+  return fill(kFrameHtml, values);
 }
 
 }  // namespace stoker::io
