@@ -73,17 +73,17 @@ class Discriminator final : public Player {
 // Input "noise" [B, kNoise]; its images should get high scores from the discriminator. It trains only its own weights.
 class Generator final : public Player {
  public:
-  Generator(models::Network& network, models::Network& judge) : Player(network), judge_(judge) {}
+  Generator(models::Network& network, models::Network& critic) : Player(network), critic_(critic) {}
   core::TensorList inputs(const core::Batch& batch) const override { return {batch["noise"]}; }
   core::TensorList forward_segment(int, core::TensorList x) override {
-    return {judge_.forward(network_.forward(x[0]))};
+    return {critic_.forward(network_.forward(x[0]))};
   }
   core::LossTerms loss(const core::TensorList& logits, const core::Batch&) const override {
     return {{"adversarial", 1, cross_entropy(logits[0], at::ones_like(logits[0]))}};
   }
 
  private:
-  models::Network& judge_;
+  models::Network& critic_;
 };
 
 }  // namespace
@@ -98,12 +98,12 @@ int main(int argc, char** argv) try {
   data::ImageLoader source(options);
 
   const auto make = two_layers(1, kNoise, kPixels, at::relu, at::tanh);
-  const auto judge = two_layers(
+  const auto critic = two_layers(
       2, kPixels, 1, [](const at::Tensor& x) { return at::leaky_relu(x, 0.2); }, [](const at::Tensor& x) { return x; });
-  Generator generator(*make, *judge);
-  Discriminator discriminator(*judge);
+  Generator generator(*make, *critic);
+  Discriminator discriminator(*critic);
   const optim::OptimizerOptions adam{.name = "adam", .weight_decay = 0, .beta1 = 0.5};
-  train::Step makes(generator, adam), judges(discriminator, adam);
+  train::Step generator_step(generator, adam), critic_step(discriminator, adam);
   double distance = 0;
   for (std::int64_t number = 0; number < steps;) {
     std::optional<core::Batch> batch = source.next();
@@ -113,14 +113,14 @@ int main(int argc, char** argv) try {
     batch->set("real", (*batch)["image"].reshape({batch->size(), kPixels}).to(at::kFloat) / 127.5 - 1);
     batch->set("noise", at::randn({batch->size(), kNoise}));
     batch->set("fake", make->forward((*batch)["noise"]).detach());
-    for (train::Step* player : {&judges, &makes}) {
+    for (train::Step* player : {&critic_step, &generator_step}) {
       player->compute(*batch, number);
       player->commit(/*lr=*/2e-4);
     }
     distance = ((*batch)["real"].mean(0) - (*batch)["fake"].mean(0)).abs().mean().item<double>();
     if (++number % 100 == 0 || number == 1) {
       fmt::print("step {:4}  discriminator {:.3f}  generator {:.3f}  distance of means {:.3f}\n", number,
-                 judges.scalars()[0].item<float>(), makes.scalars()[0].item<float>(), distance);
+                 critic_step.scalars()[0].item<float>(), generator_step.scalars()[0].item<float>(), distance);
     }
   }
 } catch (const std::exception& error) {

@@ -267,7 +267,7 @@ TEST(Interrupt, TheBestIsThatOfTheWholeRunAfterAResume) {
   const Finished second = run_stoker({"resume", "runs/x", "epochs=16"}, folder.path());
   EXPECT_EQ(second.code, kDone) << second.all();
   EXPECT_EQ(best(second), best(first)) << second.out;
-  // Nothing is judged twice: one evaluation an epoch.
+  // Nothing is evaluated twice: one evaluation an epoch.
   const Words events = lines_of(read_bytes(folder / "runs/x/metrics.jsonl"));
   EXPECT_EQ(std::count_if(events.begin(), events.end(),
                           [](const std::string& line) { return line.find("accuracy") != std::string::npos; }),

@@ -75,7 +75,7 @@ TEST(PredictTable, ClassesGiveEvalsAccuracy) {
   EXPECT_EQ(last.at("guesses").at(0).at("label"), rows[479].at(3));
 }
 
-// The rows that split.csv names are those that eval judges: sizes and accuracy of each split, from the file alone.
+// The rows that split.csv names are those that eval uses: sizes and accuracy of each split, from the file alone.
 TEST(PredictTable, TheSplitFileTellsEvalsRows) {
   const TempFolder& folder = classes_run();
   const auto rows = cells_of(read_bytes(folder / "runs/pay/artifacts/split.csv"));

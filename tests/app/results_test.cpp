@@ -30,7 +30,7 @@ std::map<std::string, std::string> tensors_of(const std::string& file) {
   return tensors;
 }
 
-TEST(Results, EvalJudgesASplitAndEveryClass) {
+TEST(Results, EvalReportsASplitAndEveryClass) {
   const TrainedRun& base = trained_run();
   const auto results = run_all({{"eval", "runs/base"},
                                 {"eval", "runs/base", "--json", "--split", "val", "--checkpoint", "last"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line on tables: trained, judged, resumed to the same bytes, and refused in words that help.
+// The command line on tables: trained, evaluated, resumed to the same bytes, and refused in words that help.
 #include "app/people_table.h"
 #include "app/trained_run.h"
 #include "support/guessing.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line on text: trained, judged, resumed to the same bytes, made to write, and refused in words that help.
+// The command line on text: trained, evaluated, resumed to the same bytes, made to write, and refused in words that
+// help.
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>

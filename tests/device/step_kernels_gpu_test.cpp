@@ -40,7 +40,7 @@ at::Tensor divided(c10::Device device) {
   return at::cat({parts.cpu(), gradients.cpu().to(at::kDouble)});
 }
 
-at::Tensor judged(c10::Device device, const at::Tensor& norms, double loss) {
+at::Tensor decided(c10::Device device, const at::Tensor& norms, double loss) {
   const at::Tensor there = norms.to(device), parts = at::full({1}, loss, at::kDouble).to(device);
   const at::Tensor scale = at::full({}, 512.0F).to(device);
   const at::Tensor floats = at::zeros({8}).to(device), doubles = at::zeros({2}, at::kDouble).to(device);
@@ -59,7 +59,7 @@ at::Tensor judged(c10::Device device, const at::Tensor& norms, double loss) {
   work.divisor = out + 3;
   work.scalars = out + 4;  // loss, norm, skipped, scale
   work.skip = skip.mutable_data_ptr<bool>();
-  backend_for(device).judge(work, device);
+  backend_for(device).decide(work, device);
   return at::cat({floats.cpu().to(at::kDouble), doubles.cpu(), skip.cpu().to(at::kDouble)});
 }
 
@@ -69,11 +69,11 @@ TEST(GpuStepKernels, AreTheirTwins) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const std::int64_t count : {0, 1, 255, 256, 1000}) {
     const at::Tensor norms = at::arange(count, at::kFloat).sin().abs();
-    EXPECT_TRUE(at::allclose(judged(kGpu, norms, 1.5), judged(kHost, norms, 1.5), 1e-6, 0)) << count;
+    EXPECT_TRUE(at::allclose(decided(kGpu, norms, 1.5), decided(kHost, norms, 1.5), 1e-6, 0)) << count;
   }
   for (const auto& [norm, loss] : {std::pair{kInf, 1.0F}, {1.0F, -kInf}, {1.0F, std::nanf("")}}) {
     const at::Tensor norms = at::full({3}, norm);
-    EXPECT_TRUE(at::allclose(judged(kGpu, norms, loss), judged(kHost, norms, loss), 1e-6, 0, /*equal_nan=*/true));
+    EXPECT_TRUE(at::allclose(decided(kGpu, norms, loss), decided(kHost, norms, loss), 1e-6, 0, /*equal_nan=*/true));
   }
 }
 

@@ -133,9 +133,9 @@ TEST(ProgressLine, ANanHasNoSign) {
   Screen screen(ProgressMode::kTerminal);
   screen.line->on(start());
   screen.line->on(step(1, -std::numeric_limits<float>::quiet_NaN()));
-  Evaluated judged = evaluated();
-  judged.metrics = {{"loss", -std::numeric_limits<double>::quiet_NaN(), false}};
-  screen.line->on(judged);
+  Evaluated not_finite = evaluated();
+  not_finite.metrics = {{"loss", -std::numeric_limits<double>::quiet_NaN(), false}};
+  screen.line->on(not_finite);
   EXPECT_THAT(screen.take(),
               ::testing::AllOf(HasSubstr("loss nan"), HasSubstr("val loss nan"), ::testing::Not(HasSubstr("-nan"))));
 }

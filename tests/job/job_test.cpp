@@ -144,7 +144,7 @@ TEST_F(JobTest, LearnsAndLeavesARunFolder) {
   EXPECT_DOUBLE_EQ(report.metrics.front().value, ran.outcome.test.front().value);
 }
 
-// What reports show: the judged split as a table, a matrix, and images that lie beside their gallery.
+// What reports show: the evaluated split as a table, a matrix, and images that lie beside their gallery.
 TEST_F(JobTest, LeavesThingsToLookAt) {
   const Ran ran = train(request("run", {"lr=1e-9", "ema=0"}));  // learns nothing: there are mistakes
   const auto artifact = [&](const std::string& name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trained model judged: on one split and on all of them as one set, on no more threads than the quota allows.
+// A trained model evaluated: on one split and on all of them as one set, on no more threads than the quota allows.
 #include "stoker/job/split_report.h"
 
 #include <ATen/Parallel.h>
@@ -77,23 +77,23 @@ TEST(SplitReport, OtherDataThanTheRunsIsNotCut) {
   request.run = (folder / "run").native();
   const std::atomic<bool> stop = false;
   Job::prepare(request, [](const std::string&) {}).train({}, stop);
-  const auto judged = [&](const char* data, const char* split = "") {
+  const auto evaluated = [&](const char* data, const char* split = "") {
     const SplitReport report = evaluate_run(folder / "run", data[0] == 0 ? "" : folder / data, split, "", "cpu");
     return report.split + " " + std::to_string(report.samples);
   };
-  const std::string own = judged("");
+  const std::string own = evaluated("");
   EXPECT_THAT(own, ::testing::StartsWith("val "));
-  EXPECT_EQ(judged("data"), own);
+  EXPECT_EQ(evaluated("data"), own);
   std::filesystem::copy(folder / "data", folder / "moved", std::filesystem::copy_options::recursive);
-  EXPECT_EQ(judged("moved"), own) << "the run's data in another place: a training sample must not count";
-  EXPECT_EQ(judged("other"), "all 12");
-  EXPECT_EQ(judged("other", "train"), "train 12");
-  EXPECT_THROW((void)judged("other", "val"), DataError);
-  EXPECT_EQ(judged("parted"), "test 6");
+  EXPECT_EQ(evaluated("moved"), own) << "the run's data in another place: a training sample must not count";
+  EXPECT_EQ(evaluated("other"), "all 12");
+  EXPECT_EQ(evaluated("other", "train"), "train 12");
+  EXPECT_THROW((void)evaluated("other", "val"), DataError);
+  EXPECT_EQ(evaluated("parted"), "test 6");
 }
 
-// The run's own rules say how many images may be bad, also when its model is judged.
-TEST(SplitReport, BadImagesAreJudgedByTheRunsRules) {
+// The run's own rules say how many images may be bad, also when its model is evaluated.
+TEST(SplitReport, BadImagesAreEvaluatedByTheRunsRules) {
   const TempFolder folder;
   write_striped_set(folder, "data/train/", 6);
   write_striped_set(folder, "data/val/", 3, 100);
@@ -113,20 +113,20 @@ TEST(SplitReport, BadImagesAreJudgedByTheRunsRules) {
   };
   for (const std::string on_bad : {"replace", "skip"}) {
     const SplitReport report = evaluate_run(run_with(on_bad, {"on_bad=" + on_bad}), {}, "test", "best", "cpu");
-    std::int64_t judged = 0;
+    std::int64_t evaluated = 0;
     for (const auto& row : report.tables.front().rows) {
-      judged += std::get<std::int64_t>(row.at(1));
+      evaluated += std::get<std::int64_t>(row.at(1));
     }
-    EXPECT_EQ(judged, 6);
+    EXPECT_EQ(evaluated, 6);
     EXPECT_EQ(report.samples, 6);
     ASSERT_EQ(report.bad.size(), 3U);
     EXPECT_THAT(report_table(report), AllOf(HasSubstr("test split, 6 samples\n  not evaluated: "),
                                             HasSubstr("test/down/bad.png: "), HasSubstr("test/plain/bad.png: ")));
     const auto json = nlohmann::json::parse(report_json(report));
     EXPECT_EQ(json["samples"], 6);
-    ASSERT_EQ(json["not_judged"].size(), 3U);
-    EXPECT_THAT(json["not_judged"][0]["name"].get<std::string>(), HasSubstr("test/across/bad.png"));
-    EXPECT_FALSE(json["not_judged"][0]["reason"].get<std::string>().empty());
+    ASSERT_EQ(json["not_evaluated"].size(), 3U);
+    EXPECT_THAT(json["not_evaluated"][0]["name"].get<std::string>(), HasSubstr("test/across/bad.png"));
+    EXPECT_FALSE(json["not_evaluated"][0]["reason"].get<std::string>().empty());
   }
   SplitReport many{"test", 1, {}, {}, {}};
   many.bad.resize(12);

@@ -382,7 +382,7 @@ TEST(EvaluationWatch, GivesUpBetweenBatchesAndSaysHowFarItIs) {
   Emitted events;
   ToyTrainable model(at::kFloat);
   int asked = 0;
-  const auto judge = [&](int give_up_after) {
+  const auto evaluate_until = [&](int give_up_after) {
     asked = 0;
     ToySource source({});
     EvaluationWatch watch(events, {7, "val", 0, 12}, [&] {
@@ -395,9 +395,9 @@ TEST(EvaluationWatch, GivesUpBetweenBatchesAndSaysHowFarItIs) {
     EXPECT_EQ(watch.gave_up(), totals.empty());
     return totals;
   };
-  EXPECT_TRUE(judge(1).empty());
+  EXPECT_TRUE(evaluate_until(1).empty());
   EXPECT_EQ(asked, 2);
-  const auto totals = judge(100);
+  const auto totals = evaluate_until(100);
   ASSERT_FALSE(totals.empty());
   EXPECT_EQ(totals[1].tensor.item<std::int64_t>(), 12);
   EXPECT_EQ(asked, 4);

@@ -60,9 +60,9 @@ TEST(TimeBudget, WhereNoEpochFitsItDecidesTheSteps) {
   Plan short_one = plan_for(0.001);
   fit_time(short_one, kSamples, time);
   EXPECT_EQ(short_one.steps, 1);
-  Plan judged = plan_for(50);  // an evaluation that alone takes longer leaves half of the time
-  fit_time(judged, kSamples, {.first = 100, .later = 90, .evaluation = 500});
-  EXPECT_EQ(judged.steps, 23);
+  Plan evaluated = plan_for(50);  // an evaluation that alone takes longer leaves half of the time
+  fit_time(evaluated, kSamples, {.first = 100, .later = 90, .evaluation = 500});
+  EXPECT_EQ(evaluated.steps, 23);
 }
 
 TEST(TimeBudget, TheStepsOfAnEpochThatDoesNotFitAreItsStepsAtMost) {

@@ -88,7 +88,7 @@ constexpr double clip_divisor(double norm, double clip) {
 }
 
 // norm: of all gradients together, still scaled. Returns the divisor; writes all other outputs.
-constexpr double judge(const VerdictWork& work, double norm) {
+constexpr double decide(const VerdictWork& work, double norm) {
   const auto round = [&](double value) { return work.single ? static_cast<float>(value) : value; };
   double sum = 0;
   for (int k = 0; k < work.terms; ++k) {

@@ -75,10 +75,10 @@ class Backend {
   // A handle to the device's stream for copies in parallel with the current stream. All handles share the stream and
   // its memory. Null for a CPU, where nothing is copied.
   [[nodiscard]] virtual std::unique_ptr<CopyStream> make_copy_stream(c10::Device device) const = 0;
-  // core::divide_terms() and core::judge() for numbers on the device, one kernel each in its current stream. judge()
+  // core::divide_terms() and core::decide() for numbers on the device, one kernel each in its current stream. decide()
   // also sets the divisor.
   virtual void divide_terms(const core::LossWork& work, c10::Device device) const = 0;
-  virtual void judge(const core::VerdictWork& work, c10::Device device) const = 0;
+  virtual void decide(const core::VerdictWork& work, c10::Device device) const = 0;
   [[nodiscard]] virtual DeviceFacts describe(c10::Device device) const = 0;
   // Other processes on the device, as "pid 4711 (python3) holds 40.1 GiB"; empty if none or unknown.
   [[nodiscard]] virtual std::vector<std::string> busy_processes(c10::Device device) const = 0;

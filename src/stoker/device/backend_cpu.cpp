@@ -66,10 +66,10 @@ class CpuBackend final : public Backend {
   std::unique_ptr<CopyStream> make_copy_stream(c10::Device) const override { return nullptr; }
 
   void divide_terms(const core::LossWork& work, c10::Device) const override { core::divide_terms(work); }
-  void judge(const core::VerdictWork& work, c10::Device) const override {
+  void decide(const core::VerdictWork& work, c10::Device) const override {
     const double squares = std::accumulate(work.norms, work.norms + work.norm_count, 0.0,
                                            [](double sum, double norm) { return sum + norm * norm; });
-    *work.divisor = static_cast<float>(core::judge(work, static_cast<float>(std::sqrt(squares))));
+    *work.divisor = static_cast<float>(core::decide(work, static_cast<float>(std::sqrt(squares))));
   }
 
   DeviceFacts describe(c10::Device) const override {

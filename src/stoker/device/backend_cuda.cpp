@@ -161,9 +161,9 @@ class CudaBackend final : public Backend {
     const c10::cuda::CUDAGuard guard(resolved(device));
     check(static_cast<cudaError_t>(launch_divide_terms(work, stream(device))), "starting the loss kernel");
   }
-  void judge(const core::VerdictWork& work, c10::Device device) const override {
+  void decide(const core::VerdictWork& work, c10::Device device) const override {
     const c10::cuda::CUDAGuard guard(resolved(device));
-    check(static_cast<cudaError_t>(launch_judge(work, stream(device))), "starting the verdict kernel");
+    check(static_cast<cudaError_t>(launch_verdict(work, stream(device))), "starting the verdict kernel");
   }
 
   DeviceFacts describe(c10::Device device) const override {

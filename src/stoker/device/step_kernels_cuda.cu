@@ -15,7 +15,7 @@ constexpr int kThreads = 256;
 __global__ void divide_terms_kernel(core::LossWork work) { core::divide_terms(work); }
 
 // One block: its threads sum the squares of the norms, always in the same order; the first thread makes the verdict.
-__global__ void judge_kernel(core::VerdictWork work) {
+__global__ void verdict_kernel(core::VerdictWork work) {
   __shared__ double squares[kThreads];
   double sum = 0;
   for (std::int64_t i = threadIdx.x; i < work.norm_count; i += kThreads) {
@@ -30,7 +30,7 @@ __global__ void judge_kernel(core::VerdictWork work) {
     __syncthreads();
   }
   if (threadIdx.x == 0) {
-    *work.divisor = static_cast<float>(core::judge(work, static_cast<float>(sqrt(squares[0]))));
+    *work.divisor = static_cast<float>(core::decide(work, static_cast<float>(sqrt(squares[0]))));
   }
 }
 
@@ -41,8 +41,8 @@ int launch_divide_terms(const core::LossWork& work, void* stream) {
   return cudaGetLastError();
 }
 
-int launch_judge(const core::VerdictWork& work, void* stream) {
-  judge_kernel<<<1, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(work);
+int launch_verdict(const core::VerdictWork& work, void* stream) {
+  verdict_kernel<<<1, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(work);
   return cudaGetLastError();
 }
 

@@ -8,6 +8,6 @@ namespace stoker::device {
 
 // Each starts its kernel on a cudaStream_t of the current device and returns a cudaError_t.
 int launch_divide_terms(const core::LossWork& work, void* stream);
-int launch_judge(const core::VerdictWork& work, void* stream);
+int launch_verdict(const core::VerdictWork& work, void* stream);
 
 }  // namespace stoker::device

@@ -12,7 +12,7 @@
 #include "stoker/io/loggers/metrics_jsonl.h"
 #include "stoker/io/loggers/tensorboard.h"
 #include "stoker/io/report/report.h"
-#include "stoker/job/judge.h"
+#include "stoker/job/evaluate_best.h"
 #include "stoker/job/machine_record.h"
 #include "stoker/job/process.h"
 #include "stoker/job/run_schedule.h"
@@ -155,7 +155,7 @@ Outcome Run::train_and_test() {
 
 // An interruption leaves the run where it can be resumed.
 void Run::test_best(Outcome& outcome) {
-  auto metrics = judge_best(folder_.path(), setup_, session_.progress(), bus_, [this] { return gives_up(); });
+  auto metrics = evaluate_best(folder_.path(), setup_, session_.progress(), bus_, [this] { return gives_up(); });
   if (metrics) {
     outcome.test = std::move(*metrics);
   } else if (stop_) {

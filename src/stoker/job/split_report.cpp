@@ -149,7 +149,7 @@ std::string report_table(const SplitReport& report) {
 std::string report_json(const SplitReport& report) {
   nlohmann::ordered_json json = {{"split", report.split}, {"samples", report.samples}};
   for (const core::BadSample& bad : report.bad) {
-    json["not_judged"].push_back({{"name", printable(bad.name)}, {"reason", printable(bad.reason)}});
+    json["not_evaluated"].push_back({{"name", printable(bad.name)}, {"reason", printable(bad.reason)}});
   }
   for (const core::MetricValue& metric : report.metrics) {
     json["metrics"][metric.name] = metric.value;  // not finite: null

@@ -162,7 +162,7 @@ void Step::take() {
   const at::NoGradGuard no_grad;
   const std::vector<at::Tensor> grads = optim::gradients(parts_.model.parameters());
   const at::Tensor divisor =
-      verdict_.judge(loss_parts_, grads, parts_.scaler, parts_.ema != nullptr ? &parts_.ema->weight() : nullptr);
+      verdict_.decide(loss_parts_, grads, parts_.scaler, parts_.ema != nullptr ? &parts_.ema->weight() : nullptr);
   keep_norm_buffers_if_skipped();  // before the averages are updated
   parts_.optimizer.step(parts_.scaler.found_inf(), divisor);
   if (parts_.ema != nullptr) {

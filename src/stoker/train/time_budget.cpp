@@ -19,10 +19,10 @@ void put_measured(Plan& plan, std::string_view key, std::int64_t value, std::str
 // Time of an epoch besides its steps.
 struct Spending {
   std::int64_t epoch_steps = 0;
-  double budget = 0;               // seconds of the run
-  double evaluations = 0;          // per epoch
-  double judging = 0, saving = 0;  // seconds for evaluations and checkpoints per epoch
-  [[nodiscard]] double beside() const { return judging + saving; }
+  double budget = 0;                  // seconds of the run
+  double evaluations = 0;             // per epoch
+  double evaluating = 0, saving = 0;  // seconds for evaluations and checkpoints per epoch
+  [[nodiscard]] double beside() const { return evaluating + saving; }
   // How often something happens per epoch.
   [[nodiscard]] double times(std::int64_t every) const {
     return every > 0 ? static_cast<double>(epoch_steps) / static_cast<double>(every) : 1.0;
@@ -34,7 +34,7 @@ Spending spending_of(const Plan& plan, std::int64_t train_samples, const EpochTi
   spending.epoch_steps = steps_per_epoch(plan, train_samples);
   spending.budget = kBudgetShare * plan.time;
   spending.evaluations = time.evaluation > 0 ? spending.times(plan.eval_every) : 0;
-  spending.judging = spending.evaluations * time.evaluation;
+  spending.evaluating = spending.evaluations * time.evaluation;
   spending.saving =
       (spending.times(plan.save_every) + spending.evaluations) * time.save;  // "last", and "best" at each improvement
   return spending;
@@ -57,7 +57,7 @@ void fit_time(Plan& plan, std::int64_t train_samples, const EpochTime& time) {
   const double fitting = epochs_in_time(plan, train_samples, time);
   const std::string spent =
       fmt::format("an epoch of {} steps takes {:.3g} s, its evaluations {:.3g} s, its checkpoints {:.3g} s",
-                  spending.epoch_steps, time.later, spending.judging, spending.saving);
+                  spending.epoch_steps, time.later, spending.evaluating, spending.saving);
   if (fitting < 1) {
     // One evaluation at the end, and those that eval_every and save_every cause in between.
     const double between = (plan.eval_every > 0 ? spending.evaluations * (time.evaluation + time.save) : 0) +

@@ -46,8 +46,8 @@ Verdict::Verdict(VerdictOptions options, at::Device device) : options_(std::move
   divisor_ = at::empty({}, on_device);
 }
 
-at::Tensor Verdict::judge(const at::Tensor& loss_parts, const std::vector<at::Tensor>& grads,
-                          precision::GradScaler& scaler, optim::EmaWeight* averages) {
+at::Tensor Verdict::decide(const at::Tensor& loss_parts, const std::vector<at::Tensor>& grads,
+                           precision::GradScaler& scaler, optim::EmaWeight* averages) {
   const bool clips = options_.clip > 0;
   if (!clips) {
     scaler.check(grads);
@@ -56,7 +56,7 @@ at::Tensor Verdict::judge(const at::Tensor& loss_parts, const std::vector<at::Te
   if (core::on_host(skipped_)) {
     const at::Tensor norm = clips ? optim::gradient_norm(grads) : core::host_tensor(0, at::kFloat);
     work.single = norm.scalar_type() == at::kFloat;
-    const double divisor = core::judge(work, core::host_value(norm));
+    const double divisor = core::decide(work, core::host_value(norm));
     return divisor == 1 ? at::Tensor() : core::host_tensor(divisor, norm.scalar_type());
   }
   const at::Tensor norms = clips && !grads.empty() ? optim::gradient_norms(grads) : at::Tensor();
@@ -65,7 +65,7 @@ at::Tensor Verdict::judge(const at::Tensor& loss_parts, const std::vector<at::Te
   }
   work.norms = data_or_null(norms);
   work.norm_count = norms.defined() ? norms.numel() : 0;
-  device::backend_for(skipped_.device()).judge(work, skipped_.device());
+  device::backend_for(skipped_.device()).decide(work, skipped_.device());
   return clips || scaler.scaling() ? divisor_ : at::Tensor();
 }
 

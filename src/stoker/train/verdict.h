@@ -34,8 +34,8 @@ class Verdict {
   // scalars() and, unless null, the weight of the averages. On a CPU the few numbers are computed on the host, on a GPU
   // by one kernel (by operators for float64 gradients); nothing waits.
   // Returns the divisor of the gradients for Optimizer::step: 0-dim; undefined if it is known to be 1.
-  at::Tensor judge(const at::Tensor& loss_parts, const std::vector<at::Tensor>& grads, precision::GradScaler& scaler,
-                   optim::EmaWeight* averages);
+  at::Tensor decide(const at::Tensor& loss_parts, const std::vector<at::Tensor>& grads, precision::GradScaler& scaler,
+                    optim::EmaWeight* averages);
 
   // All on the device. names: "loss"; the terms if they are several; "grad_norm"; "skipped"; "scale".
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }

@@ -100,7 +100,7 @@ TEST(ThreadGovernor, GoesBackWhereMoreGainNothing) {
     longest = std::max(longest, now);
   }
   EXPECT_EQ(threads, 1);
-  EXPECT_LE(longest, 20);  // looks: a window to settle, one to judge
+  EXPECT_LE(longest, 20);  // looks: a window to settle, one to measure
 }
 
 // From a cold disk to a warm page cache: threads that no longer sleep are no more than the cores.

@@ -40,14 +40,14 @@ class Reader {
 }  // namespace
 
 void find_same_files(const ImageFolder& folder, std::vector<std::string>& findings) {
-  const std::int64_t judged = folder.val.size() + folder.test.size();
-  if (judged == 0) {
+  const std::int64_t evaluated = folder.val.size() + folder.test.size();
+  if (evaluated == 0) {
     return;
   }
   const auto not_looked = [&] {
     findings.push_back("did not check whether images of train are also in val or test: the data is too large");
   };
-  if (folder.train.size() + judged > kMaxSamples) {
+  if (folder.train.size() + evaluated > kMaxSamples) {
     return not_looked();
   }
   Reader reader;

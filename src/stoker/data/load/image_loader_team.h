@@ -8,7 +8,7 @@
 namespace stoker::data {
 
 // Distributes rows over at most `most` of the caller's intra-op threads. Uses only the caller's thread if a batch is
-// too small, judging by the previous batch or the very first row. One thread calls the returned function.
+// too small, measured by the previous batch or the very first row. One thread calls the returned function.
 [[nodiscard]] RowPool::ShareOut on_operator_threads(int most);
 
 }  // namespace stoker::data

@@ -33,7 +33,7 @@ int ThreadGovernor::look(const core::SourceFigures& now) {
                     static_cast<double>(window.samples) / window.wall_seconds, busy / window.wall_seconds,
                     busy > 0 ? std::min(spent.asleep_seconds / busy, 1.0) : 0};
   if (before_ > 0) {
-    judge(seen);
+    assess(seen);
     return threads_;
   }
   if (hold_ > 0) {
@@ -49,7 +49,7 @@ void ThreadGovernor::consumer_was_away(const core::SourceFigures& now) {
 }
 
 // Decides whether a change stays. If the consumer still waits, fewer threads may be equally fast.
-void ThreadGovernor::judge(const Window& seen) {
+void ThreadGovernor::assess(const Window& seen) {
   const double wanted = threads_ > before_ ? kGain : 1 / kGain;
   const bool good = seen.starved <= kStarved || (before_starved_ && seen.rate >= wanted * rate_before_);
   if (!good) {

@@ -36,7 +36,7 @@ class ThreadGovernor {
   };
   [[nodiscard]] int more(const Window& seen) const;
   [[nodiscard]] int fewer(const Window& seen) const;
-  void judge(const Window& seen);
+  void assess(const Window& seen);
   int change_to(int threads, const Window& seen);
 
   ThreadLimits limits_;

@@ -22,10 +22,10 @@ void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const std::file
 // Metrics of the best checkpoint on the test split, also as an Evaluated event; no metrics without a test split.
 // Tables, the confusion matrix and the task's exhibits of that split (of the validation split if there is no test
 // split) are written as in write_exhibits(). Returns empty and writes nothing if give_up became true in between.
-[[nodiscard]] std::optional<std::vector<core::MetricValue>> judge_best(const std::filesystem::path& run,
-                                                                       const Setup& setup,
-                                                                       const train::Progress& progress,
-                                                                       core::EventEmitter& events,
-                                                                       const std::function<bool()>& give_up);
+[[nodiscard]] std::optional<std::vector<core::MetricValue>> evaluate_best(const std::filesystem::path& run,
+                                                                          const Setup& setup,
+                                                                          const train::Progress& progress,
+                                                                          core::EventEmitter& events,
+                                                                          const std::function<bool()>& give_up);
 
 }  // namespace stoker::job

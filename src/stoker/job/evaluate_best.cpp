@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stoker/job/judge.h"
+#include "stoker/job/evaluate_best.h"
 
 #include <ATen/ops/cat.h>
 
@@ -73,9 +73,9 @@ void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path&
   }
 }
 
-std::optional<std::vector<core::MetricValue>> judge_best(const fs::path& run, const Setup& setup,
-                                                         const train::Progress& progress, core::EventEmitter& events,
-                                                         const std::function<bool()>& give_up) {
+std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run, const Setup& setup,
+                                                            const train::Progress& progress, core::EventEmitter& events,
+                                                            const std::function<bool()>& give_up) {
   const Stopwatch watch;
   const bool test = setup.task->size(tasks::Split::kTest) > 0;
   const tasks::Split split = test ? tasks::Split::kTest : tasks::Split::kVal;
