@@ -46,7 +46,7 @@ class Loop {
     return end.value_or(LoopEnd::kDone);
   }
 
-  // Whether something that is due every so many steps (0: at the end of an epoch) is due now.
+  // Whether something that is due every N steps (0: at the end of an epoch) is due now.
   [[nodiscard]] bool due(std::int64_t every, bool stepped) const {
     return every > 0 ? stepped && parts_.progress.step % every == 0 : !stepped;
   }
