@@ -82,7 +82,8 @@ TEST(SampleSource, EvaluationIsInOrderAlwaysTheSameAndApartFromTraining) {
 }
 
 TEST(SampleSource, ATailIsDroppedWhereItIsAskedFor) {
-  const auto dropping = sample_source(draw, Split::kTrain, kSamples, {.batch = 4, .seed = 7, .drop_tail = true});
+  const auto dropping =
+      sample_source(draw, Split::kTrain, kSamples, {.batch = 4, .seed = 7, .drop_tail = true, .start = {}});
   EXPECT_EQ(read(*dropping).order.size(), 8U);
 }
 
@@ -92,7 +93,7 @@ TEST(SampleSource, NamesASampleThatDiffers) {
       return index == 5 ? odd : draw(split, index, random);
     };
     try {
-      (void)read(*sample_source(odd_at_5, Split::kVal, kSamples, {.batch = 4}));
+      (void)read(*sample_source(odd_at_5, Split::kVal, kSamples, {.batch = 4, .start = {}}));
     } catch (const DataError& error) {
       return std::string(error.what());
     }
