@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <optional>
 #include <string>
 
 #include "stoker/base/clock.h"
@@ -15,25 +14,26 @@ namespace stoker::app {
 
 class StatusLine {
  public:
-  // apart: seconds between two lines where there is no terminal.
-  explicit StatusLine(double apart = 0) : apart_(apart) {}
+  // apart: without a terminal, seconds until the first line and between lines.
+  explicit StatusLine(double apart = 0) : apart_(apart), shown_at_(now_s()) {}
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
   ~StatusLine() { hide(); }
 
   void show(const std::string& text) {
-    if (!terminal_ && shown_at_ && now_s() - *shown_at_ < apart_) {
+    if (!terminal_ && now_s() - shown_at_ < apart_) {
       return;
     }
     shown_at_ = now_s();
+    shown_ = true;
     std::fputs((terminal_ ? kErase + text : text + "\n").c_str(), stderr);
     std::fflush(stderr);
   }
   void hide() {
-    if (terminal_ && shown_at_) {
+    if (terminal_ && shown_) {
       std::fputs(kErase, stderr);
     }
-    shown_at_.reset();
+    shown_ = false;
   }
 
  private:
@@ -41,7 +41,8 @@ class StatusLine {
 
   double apart_;
   bool terminal_ = isatty(STDERR_FILENO) == 1;
-  std::optional<double> shown_at_;
+  double shown_at_;
+  bool shown_ = false;
 };
 
 }  // namespace stoker::app

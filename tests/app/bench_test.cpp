@@ -27,7 +27,8 @@ TEST(Bench, WordsThatNobodyUnderstandsAreRefusedAtOnce) {
       {{"bench", "--quick", "tips"}, {"--quick"}},
       {{"bench", "tips", "--images", "10"}, {"--images", "--accuracy"}},
       {{"bench", "tips", "--cpu-time", "--intra-op", "2"}, {"one thread"}},
-      {{"bench", "tips", "--tips", "fused-attention", "--models", "cnn"}, {"nothing to measure on cnn", "bert, gpt"}}};
+      {{"bench", "tips", "--tips", "fused-attention", "--models", "cnn"},
+       {"no selected tip applies to cnn", "bert, gpt"}}};
   std::vector<Words> commands;
   for (const auto& [words, says] : refusals) {
     commands.push_back(words);

@@ -35,10 +35,10 @@ TEST(DataTrouble, FoldersThatCannotBeTrainedOnAreRefusedByName) {
   const std::vector<std::pair<std::string, Words>> cases = {
       {"empty", {"empty: no training images with a class"}},
       {"one", {"only one class, \"across\"", "at least two"}},
-      {"words", {"no training images with a class", "no images"}},
+      {"words", {"no training images with a class"}},
       {"nowhere", {"nowhere: does not exist"}},
       {"text.tar", {"text.tar"}},
-      {"one/across/0.PNG", {"one/across/0.PNG: is a single image", "one subfolder of images per class"}},
+      {"one/across/0.PNG", {"one/across/0.PNG: is a single image", "one folder of images per class"}},
       {"extra", {"class \"plain\" of the val split does not occur in train"}},
       {"missing", {"labels.csv, line 3: \"gone.png\" is not one of the 6 images"}},
       {"column", {"labels.csv, line 1: unknown column \"colour\"", "filename, label and optionally split"}}};

@@ -283,7 +283,8 @@ TEST(Interrupt, ARunThatFailsCanBeResumed) {
   EXPECT_EQ(failed.code, 1) << failed.all();
   EXPECT_THAT(failed.err, HasSubstr("3 steps in a row were not finite"));
   const std::string step = number_after(failed.out, "note: step ");
-  EXPECT_THAT(failed.out, HasSubstr("step " + step + " was saved before the error; `stoker resume runs/x` goes on"));
+  EXPECT_THAT(failed.out,
+              HasSubstr("step " + step + " was saved before the error; `stoker resume runs/x` continues from there"));
   EXPECT_THAT(run_stoker({"info", "runs/x"}, folder.path()).out, HasSubstr("at step " + step));
   const Finished resumed = run_stoker({"resume", "runs/x"}, folder.path());
   EXPECT_EQ(resumed.code, 1) << resumed.all();

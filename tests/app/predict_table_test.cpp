@@ -152,7 +152,7 @@ TEST(PredictTable, WhatIsNoSuchTableIsRefused) {
   folder.write("bad/empty.csv", "");
   folder.write("bad/image.png", small_png(1));
   const std::vector<std::pair<std::string, Words>> cases = {
-      {"bad/missing.csv", {"bad/missing.csv", "no column \"job\""}},
+      {"bad/missing.csv", {"bad/missing.csv", "unknown column \"job\""}},
       {"bad/ragged.csv", {"bad/ragged.csv, line 3", "1 fields"}},
       {"bad/words.csv", {"bad/words.csv", "had numbers in training", "old"}},
       {"bad/empty.csv", {"bad/empty.csv", "is empty"}},

@@ -57,7 +57,8 @@ void expect_refusals(const std::vector<Refusal>& refusals, int code) {
   write_striped_set(folder, "data/", 2);
   folder.write("wrong.toml", "epochs = 1\n[optimizer]\nmomentun = 0.9\n");
   folder.write("damaged.json", "{\"format\": 1, \"plan\": {\"epochs\"");
-  folder.write("short.json", "{\"format\": 1, \"plan\": {}}");
+  folder.write("short.json", "{\"format\": 2, \"plan\": {}}");
+  folder.write("old.json", "{\"format\": 1, \"plan\": {}}");
   std::vector<Words> commands;
   for (const Refusal& each : refusals) {
     commands.push_back(each.words);
@@ -104,8 +105,9 @@ TEST(Usage, UnknownKeysComeWithTheNearestName) {
        {{"train", "data", "--config", "missing.toml"}, {"missing.toml", "No such file"}},
        {{"train", "data", "plan=damaged.json"}, {"damaged.json", "not a plan"}},
        {{"train", "data", "plan=short.json"}, {"short.json", "the plan lacks \"task\""}},
+       {{"train", "data", "plan=old.json"}, {"old.json", "plan format 1", "Stoker 0.1 reads it"}},
        {{"train", "data", "plan=missing.json"}, {"missing.json", "No such file"}},
-       {{"train", "data", "plan=short.json", "lr=1"}, {"leave out lr="}}},
+       {{"train", "data", "plan=short.json", "lr=1"}, {"remove lr="}}},
       kUsage);
 }
 

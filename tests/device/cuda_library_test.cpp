@@ -137,9 +137,9 @@ TEST(CudaLibraryDeathTest, DriversThatDoNotServeSayWhy) {
   const std::string saved = before == nullptr ? "" : before;
   ::setenv("LD_LIBRARY_PATH", fmt::format("{}:{}", driver.native(), saved).c_str(), 1);
   ::setenv("FAKE_CUINIT", "0", 1);
-  EXPECT_EXIT(print_reason(), ::testing::ExitedWithCode(0), "loaded=false the driver is there but sees no GPU");
+  EXPECT_EXIT(print_reason(), ::testing::ExitedWithCode(0), "loaded=false the driver works but finds no GPU");
   ::setenv("FAKE_CUINIT", "100", 1);
-  EXPECT_EXIT(print_reason(), ::testing::ExitedWithCode(0), "loaded=false the driver is there but sees no GPU");
+  EXPECT_EXIT(print_reason(), ::testing::ExitedWithCode(0), "loaded=false the driver works but finds no GPU");
   ::setenv("FAKE_CUINIT", "803", 1);
   EXPECT_EXIT(print_reason(), ::testing::ExitedWithCode(0), "loaded=false the driver does not start .*error 803");
   ::unsetenv("FAKE_CUINIT");

@@ -136,7 +136,7 @@ class InspectPage(PageTest):
 
     def test_names_are_text_and_nothing_else(self):
         self.open(self.path)
-        self.assertEqual(self.ask("document.querySelectorAll('script').length"), 2)
+        self.assertEqual(self.ask("document.querySelectorAll('script').length"), 4)
         self.assertEqual(self.ask("[...document.images].filter(e => !e.src.startsWith('data:')).length"), 0)
         self.assertTrue(any(HOSTILE_FILE in each for each in self.texts("figcaption")))
         self.assertIn(HOSTILE_CLASS, self.texts(".row b"))
@@ -175,7 +175,7 @@ class InspectPage(PageTest):
         self.assertEqual(self.texts(".finding h3"), [each["grade"] + each["text"] for each in data["findings"]])
         self.assertEqual(self.texts("#table-columns td:first-child"), ["age", HOSTILE_FILE, "id", "pay"])
         self.assertEqual(self.texts(".plots figcaption"), [each["of"] + f"median {each['median']:g}" for each in data["distributions"]])
-        self.assertEqual(self.ask("document.querySelectorAll('script').length"), 2)
+        self.assertEqual(self.ask("document.querySelectorAll('script').length"), 4)
         self.assertIn("300", self.ask("document.getElementById('tiles').textContent"))
 
     def test_a_text_has_a_page(self):

@@ -60,7 +60,7 @@ def test_pages(folder):
     pages = folder / "html"
     batch = (pages / "classstoker_1_1core_1_1Batch.html").read_text(encoding="utf-8")
     for words in ("One global batch on its way from the loader to the step", "own_dataset.cpp",
-                  "Samples first ... last-1 as a batch of their own"):
+                  "Samples first ... last-1 as a separate batch"):
         assert words in batch, f"the page of Batch does not say: {words}"
     layout = (pages / "namespacestoker_1_1core.html").read_text(encoding="utf-8")
     assert "values of all samples end to end" in layout, "comments behind enumerators are missing"

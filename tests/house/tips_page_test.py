@@ -39,7 +39,7 @@ class TipsCommand(unittest.TestCase):
             process.send_signal(signal.SIGINT)
             text, _ = process.communicate(timeout=120)
             self.assertEqual(process.returncode, 75)
-            self.assertIn("Stopped before its end", text)
+            self.assertIn("Stopped early", text)
             cells = [cell for tip in json.loads(path.read_text())["tips"] for cell in tip["cells"]]
             self.assertIn("ratio", cells[0])
             self.assertIn("stopped", cells[-1]["note"])

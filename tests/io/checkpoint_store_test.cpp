@@ -266,7 +266,7 @@ TEST(CheckpointStore, DeepNestingIsRefused) {
   store.save("last", made_of(1));
   temp.write("last/manifest.json",
              R"({"body": {"format": 3, "files": {}, "tensors": {}, "more": )" + deep + R"(}, "checksum": ""})");
-  EXPECT_THAT(damage(temp / "last"), AllOf(HasSubstr("manifest.json"), HasSubstr("nests")));
+  EXPECT_THAT(damage(temp / "last"), AllOf(HasSubstr("manifest.json"), HasSubstr("nested deeper")));
 
   for (const char* name : {"info.json", "state.json"}) {  // with the right checksums
     store.save("last", made_of(1));
@@ -275,7 +275,7 @@ TEST(CheckpointStore, DeepNestingIsRefused) {
     Manifest manifest = read_manifest(temp / "last");
     manifest.files[name] = {text.size(), checksum_of(as_bytes(text))};
     write_manifest(temp / "last", manifest);
-    EXPECT_THAT(damage(temp / "last"), AllOf(HasSubstr(name), HasSubstr("nests")));
+    EXPECT_THAT(damage(temp / "last"), AllOf(HasSubstr(name), HasSubstr("nested deeper")));
   }
 }
 

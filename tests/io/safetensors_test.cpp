@@ -178,7 +178,7 @@ TEST(Safetensors, RefusesHeadersThatHideSomething) {
       {fine + "{}", "JSON"},
       {R"({"__metadata__":{"k":"1","k":"2"},)" + fine.substr(1), "twice"},
       {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2],"dtype":"I8"}})", "twice"},
-      {R"({"a":{"dtype":"U8","shape":[2]}})", "lacks"},
+      {R"({"a":{"dtype":"U8","shape":[2]}})", "has no dtype, shape or data_offsets"},
       {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0]}})", "two data_offsets"},
       {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2,2]}})", "is not allowed"},
       {R"({"a":{"dtype":"u8","shape":[2],"data_offsets":[0,2]}})", "unknown dtype"},

@@ -135,7 +135,7 @@ TEST_F(GoingOn, AnEndThatHasBeenPassedIsRefused) {
       (void)Job::resume(ran.folder, {change}, kSilent);
       FAIL() << change;
     } catch (const ConfigError& error) {
-      EXPECT_THAT(error.what(), HasSubstr(std::string("the run is at step 12, and ") + change + " ends it at step "));
+      EXPECT_THAT(error.what(), HasSubstr(std::string("the run is at step 12, but ") + change + " ends it at step "));
     }
   }
   EXPECT_EQ(read_text(ran.folder / "plan.json"), plan);

@@ -243,7 +243,7 @@ TEST(Loop, StopsWithTheSamplesNamesAfterTooManySkippedSteps) {
     rig.run(source, events, 40);
     FAIL() << "it went on";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("began with 7, 8, 9"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("began with row 7, row 8, row 9"), std::string::npos) << error.what();
   }
   EXPECT_EQ(rig.progress.step, 3 + 11);  // skip_limit 10: the eleventh in a row ends the run
 }

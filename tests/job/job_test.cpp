@@ -223,30 +223,6 @@ TEST_F(JobTest, ResumesAtTwentyStepsToTheSameBytes) {
   }
 }
 
-// Format 1 held the model among the state too, also where weights.safetensors already had it.
-TEST_F(JobTest, ACheckpointOfFormat1GoesOnToTheSameBytes) {
-  const std::vector<std::string> words = {"ema=0", "optimizer=adamw"};
-  const Ran straight = train(request("straight", words));
-  const Ran stopped = train(request("stopped", words), 4);
-  io::CheckpointStore store(stopped.folder / "checkpoints");
-  io::Checkpoint last = store.load("last");
-  for (const auto& [name, tensor] : last.weights) {
-    EXPECT_TRUE(last.state.tensors.emplace("model." + name, tensor).second) << name;
-  }
-  store.save("last", last);
-  const fs::path path = store.path("last") / "manifest.json";
-  nlohmann::json manifest = nlohmann::json::parse(file_bytes(path));
-  manifest["body"]["format"] = 1;
-  const std::string body = manifest["body"].dump();
-  manifest["checksum"] = io::checksum_of(std::as_bytes(std::span(body)));
-  write_file_atomically(path, manifest.dump(1) + "\n");
-
-  std::atomic<bool> never{false};
-  (void)Job::resume(stopped.folder, {}, kSilent).train({}, never);
-  EXPECT_EQ(weights(stopped.folder), weights(straight.folder));
-  EXPECT_EQ(state(stopped.folder), state(straight.folder));
-}
-
 // Convolutions and the head in bfloat16 with float32 masters, norms in float32: it learns, resumes, and evaluates.
 TEST_F(JobTest, HalfWeightsLearnAndResumeToTheSameBytes) {
   const std::vector<std::string> words = {"epochs=12", "label_smoothing=0", "precision=bf16", "half_weights=on"};

@@ -53,14 +53,15 @@ class SeededToy final : public ToyTrainable {
 
 class ToyRows final : public core::BatchSource {
  public:
-  ToyRows(const tasks::BatchRequest& request, bool once) : batch_(request.batch), at_(request.start), once_(once) {}
+  ToyRows(const tasks::BatchRequest& request, bool training)
+      : batch_(request.batch), at_(request.start), training_(training) {}
   [[nodiscard]] std::optional<core::Batch> next() override {
     const std::int64_t first = at_.step * batch_, rows = std::min(batch_, kSamples - first);
     if (rows <= 0) {
-      at_ = {once_ ? at_.epoch : at_.epoch + 1, once_ ? at_.step : 0};
+      at_ = {at_.epoch + 1, 0};
       return std::nullopt;
     }
-    const core::Batch made = toy_batch(rows, at::kFloat, 1000 * at_.epoch + first);
+    const core::Batch made = toy_batch(rows, at::kFloat, first + (training_ ? 1000 * at_.epoch : 0));
     core::Batch batch(at_, made.indices());
     for (const char* field : {"x", "y", "mask"}) {
       batch.set(field, made[field]);
@@ -72,16 +73,16 @@ class ToyRows final : public core::BatchSource {
  private:
   std::int64_t batch_;
   core::Position at_;
-  bool once_;
+  bool training_;
 };
 
 tasks::OwnTask toy(const std::string& name) {
   tasks::OwnTask own;
   own.name = name;
   own.model = [](std::uint64_t seed) { return std::make_unique<SeededToy>(seed); };
-  own.training = [](const tasks::BatchRequest& request) { return std::make_unique<ToyRows>(request, false); };
+  own.training = [](const tasks::BatchRequest& request) { return std::make_unique<ToyRows>(request, true); };
   own.evaluation = [](tasks::Split, const tasks::BatchRequest& request) {
-    return std::make_unique<ToyRows>(request, true);
+    return std::make_unique<ToyRows>(request, false);
   };
   own.train_samples = own.val_samples = own.test_samples = kSamples;
   own.defaults = {{"lr", "0.02"}, {"schedule", "constant"}, {"warmup", "0"}};

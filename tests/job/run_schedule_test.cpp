@@ -42,7 +42,7 @@ TEST(RunSchedule, MoreEpochsAreSaidToMakeTheRateJump) {
   // Half of the longer cosine: 0.5; the end of the shorter one: (1 + cos(19/20 pi)) / 2 = 0.00616.
   EXPECT_THAT(describe_jump(before, now, 100, 20),
               AllOf(HasSubstr("had 20 steps and now has 40"), HasSubstr("at step 21"),
-                    HasSubstr("goes from 0.00616 to 0.5;"), HasSubstr("schedule_steps=20 keeps it")));
+                    HasSubstr("goes from 0.00616 to 0.5;"), HasSubstr("schedule_steps=20 keeps the old schedule")));
   EXPECT_THAT(describe_jump(now, before, 100, 10), HasSubstr("goes from 0.854 to 0.5;"));
   now.schedule_steps = 20;
   EXPECT_EQ(describe_jump(before, now, 100, 20), "");

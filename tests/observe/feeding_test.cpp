@@ -98,7 +98,7 @@ TEST(Feeding, WhatCostsMoreThanWaitingIsNamed) {
   const Feeding feeding = explain(fed);
   EXPECT_EQ(feeding.stage, "checkpoint");
   EXPECT_FALSE(feeding.late);  // data is not to blame
-  EXPECT_NE(feeding.words.find("sometimes late (20.0 %"), std::string::npos) << feeding.words;
+  EXPECT_NE(feeding.words.find("sometimes late (waiting 20.0 %"), std::string::npos) << feeding.words;
 }
 
 // A loop that waits for its device waits for steps, not for anything that keeps it from them.

@@ -71,9 +71,11 @@ TEST(SampleSource, AStartInTheMiddleAgreesWithOneThatWalkedThere) {
 
 TEST(SampleSource, EvaluationIsInOrderAlwaysTheSameAndApartFromTraining) {
   const auto validation = source(Split::kVal, 4);
-  const Epoch first = read(*validation), again = read(*source(Split::kVal, 4));
+  const Epoch first = read(*validation), second = read(*validation), other = read(*source(Split::kVal, 4));
+  EXPECT_EQ(first.noise.size(), kSamples);
   EXPECT_TRUE(std::ranges::is_sorted(first.order));
-  EXPECT_EQ(first.noise, again.noise);
+  EXPECT_EQ(first.noise, second.noise);
+  EXPECT_EQ(first.noise, other.noise);
   const Epoch training = read(*source(Split::kTrain, 4)), test = read(*source(Split::kTest, 4));
   for (std::int64_t i = 0; i < kSamples; ++i) {
     EXPECT_NE(first.noise.at(i), training.noise.at(i));
@@ -99,7 +101,7 @@ TEST(SampleSource, NamesASampleThatDiffers) {
     }
     return std::string();
   };
-  const at::Tensor whole = at::tensor({std::int64_t{1}}), real = at::tensor({0.5});
+  const at::Tensor whole = at::tensor({std::int64_t{5}}), real = at::tensor({0.5});
   EXPECT_EQ(refusal({{"index", whole}, {"noise", real}}), "");
   EXPECT_THAT(refusal({{"index", whole}}), HasSubstr("sample 5"));
   EXPECT_THAT(refusal({{"index", whole}, {"sound", real}}), HasSubstr("sample 5"));

@@ -69,8 +69,6 @@ Run::Run(Setup& setup, const RunFolder& folder, std::optional<io::Checkpoint> re
       last_step_(begin(std::move(resumed))),
       schedule_(schedule_of(setup.plan, last_step_)),
       ring_(setup.device, session_.step().scalar_names().size()),
-      checkpoints_(folder, setup, session_, bus_),
-      listener_(setup, folder, bus_, session_.progress().step),
       memory_bytes_(device::throttled_memory(setup.device)),
       seconds_before_(session_.progress().seconds) {
   add_sinks(bus_, std::move(sinks), folder, setup.plan);
@@ -91,6 +89,8 @@ std::int64_t Run::begin(std::optional<io::Checkpoint> resumed) {
 
 Outcome Run::train(const std::string& remark) {
   announce(remark);
+  checkpoints_.emplace(folder_, setup_, session_, bus_);
+  listener_.emplace(setup_, folder_, bus_, session_.progress().step);
   Outcome outcome;
   try {
     outcome = typed([&] { return train_and_test(); });
@@ -142,7 +142,7 @@ Outcome Run::train_and_test() {
   Outcome outcome;
   outcome.end = train::run_loop(parts, setup_.plan, last_step_);
   tell_if_starved(feed.total(progress.step), bus_);
-  outcome.best = checkpoints_.best();
+  outcome.best = checkpoints_->best();
   if (outcome.end != train::LoopEnd::kStopped) {
     test_best(outcome);
   } else if (validates() && train::owes_evaluation(progress, setup_.plan, last_step_)) {
@@ -179,7 +179,7 @@ void Run::write_report() {
 }
 
 double Run::lr(std::int64_t step) {
-  listener_.at_step(step);
+  listener_->at_step(step);
   return optim::lr_at(schedule_, step);
 }
 

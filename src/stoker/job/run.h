@@ -42,8 +42,8 @@ class Run final : private train::LoopOwner {
   bool validates() const override { return validation_ != nullptr; }
   std::vector<core::MetricValue> evaluate() override;
   void show() override;
-  void save(const char* kind) override { checkpoints_.save(kind); }
-  void rescue() override { checkpoints_.rescue(); }
+  void save(const char* kind) override { checkpoints_->save(kind); }
+  void rescue() override { checkpoints_->rescue(); }
   std::string sample_name(std::int64_t index) const override { return setup_.task->sample_name(index); }
   std::int64_t memory_bytes() override { return memory_bytes_(); }
   bool stop_requested() const override { return stop_; }
@@ -64,8 +64,8 @@ class Run final : private train::LoopOwner {
   optim::ScheduleOptions schedule_;
   device::ScalarRing ring_;
   io::EventBus bus_;
-  RunCheckpoints checkpoints_;
-  SourceListener listener_;
+  std::optional<RunCheckpoints> checkpoints_;  // these two report, so they begin after the sinks know the run
+  std::optional<SourceListener> listener_;
   std::unique_ptr<SplitEvaluation> validation_;  // null: no validation split
   std::function<std::int64_t()> memory_bytes_;
   Stopwatch watch_;

@@ -21,14 +21,15 @@ struct OwnTask {
   std::string name;  // selected by task=name; also the name of its only model
   // Equal seeds give equal weights.
   std::function<std::unique_ptr<core::Trainable>(std::uint64_t seed)> model;
-  // The data by sample, or else by batch with the two functions below. By sample, it is made on one thread, ahead of the
-  // steps.
+  // The data by sample, or else by batch with the two functions below. By sample, it is made on one thread, ahead of
+  // the steps.
   SampleFunction sample = {};
   // The batches of the training split, of request.batch samples, from request.start on, epoch after epoch. Order and
   // random draws must depend only on the request's seed and the position: then runs repeat, and resume where they
   // stopped.
   std::function<std::unique_ptr<core::BatchSource>(const BatchRequest& request)> training = {};
-  // One epoch of another split, in batches of at most request.batch samples. Empty if there is no other split.
+  // The batches of another split, of at most request.batch samples, the same in each epoch. Empty if there is no other
+  // split.
   std::function<std::unique_ptr<core::BatchSource>(Split split, const BatchRequest& request)> evaluation = {};
   std::int64_t train_samples = 0, val_samples = 0, test_samples = 0;
   // Defaults of the engine's options that replace the usual ones: {"lr", "0.1"}.

@@ -26,9 +26,7 @@ class SampleSource final : public core::BatchSource {
 
   [[nodiscard]] std::optional<core::Batch> next() override {
     if (at_.step >= steps_) {
-      if (split_ == Split::kTrain) {
-        at_ = {at_.epoch + 1, 0};
-      }
+      at_ = {at_.epoch + 1, 0};
       return std::nullopt;
     }
     const std::int64_t first = at_.step * batch_;
@@ -53,7 +51,10 @@ class SampleSource final : public core::BatchSource {
     std::vector<at::Tensor> rows;
   };
 
-  [[nodiscard]] std::uint32_t epoch() const { return static_cast<std::uint32_t>(at_.epoch); }
+  // Of the order and the draws.
+  [[nodiscard]] std::uint32_t epoch() const {
+    return split_ == Split::kTrain ? static_cast<std::uint32_t>(at_.epoch) : 0;
+  }
 
   [[nodiscard]] std::vector<Column> collect(const std::vector<std::int64_t>& indices) const {
     std::vector<Column> columns;

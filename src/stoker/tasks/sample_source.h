@@ -15,12 +15,13 @@
 namespace stoker::tasks {
 
 // The fields of sample `index` (0 ... samples-1) of a split, on the CPU; each field has one shape and dtype in all
-// samples. `random` depends on (seed, split, epoch, sample), in evaluation not on the epoch. Called on one thread at a time.
+// samples. `random` depends on (seed, split, epoch, sample), in evaluation not on the epoch. Called on one thread at a
+// time.
 using SampleFunction =
     std::function<std::vector<core::NamedTensor>(Split split, std::int64_t index, CounterRng random)>;
 
-// The samples of a split in batches, stacked; the training split in a new order in each epoch, epoch after epoch, the
-// others in their own order, once. DataError, at a batch, for a sample whose fields differ from those of its first.
+// The samples of a split in batches, stacked, epoch after epoch: the training split in a new order in each epoch, the
+// others always the same. DataError, at a batch, for a sample whose fields differ from those of its first.
 [[nodiscard]] std::unique_ptr<core::BatchSource> sample_source(SampleFunction sample, Split split, std::int64_t samples,
                                                                const BatchRequest& request);
 

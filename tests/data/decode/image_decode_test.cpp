@@ -56,7 +56,7 @@ TEST(ImageDecode, SixteenBitsKeepTheHighByte) {
 
 TEST(ImageDecode, NamesWhatItCannotRead) {
   EXPECT_THAT(error_of({}), HasSubstr("x.jpg: is empty"));
-  EXPECT_THAT(error_of(as_bytes("hello, world")), HasSubstr("is no image (it begins with \"hello, world\")"));
+  EXPECT_THAT(error_of(as_bytes("hello, world")), HasSubstr("is not an image (it begins with \"hello, world\")"));
   EXPECT_THAT(error_of(as_bytes("RIFF\x10\x01\x01\x01WEBPVP8 ")), HasSubstr("damaged or unsupported WebP"));
   EXPECT_THAT(error_of(as_bytes("GIF89a..........")), HasSubstr("unsupported format (GIF)"));
   EXPECT_THAT(error_of(image("made_here/hopper_cut_3000.jpg")), HasSubstr("damaged or unsupported JPEG at byte"));

@@ -61,8 +61,8 @@ TEST(NpyDecode, ArraysThatAreNoImagesAreRefusedWithWhatToDo) {
   EXPECT_THAT(error_of(array("|b1", "(4, 5)", 20)), HasSubstr("numpy.uint8"));
   EXPECT_THAT(error_of(array("|u1", "(3, 4, 5)", 60)), AllOf(HasSubstr("[3, 4, 5]"), HasSubstr("transpose(1, 2, 0)")));
   EXPECT_THAT(error_of(array("|u1", "(9, 4, 5, 3)", 540)), HasSubstr("one image per file"));
-  EXPECT_THAT(error_of(array("|u1", "(9,)", 9)), HasSubstr("its shape is [9]"));
-  EXPECT_THAT(error_of(array("|u1", "()", 1)), HasSubstr("its shape is []"));
+  EXPECT_THAT(error_of(array("|u1", "(9,)", 9)), HasSubstr("the shape is [9]"));
+  EXPECT_THAT(error_of(array("|u1", "()", 1)), HasSubstr("the shape is []"));
   EXPECT_THAT(error_of(array("|u1", "(4, 5, 2)", 40)), HasSubstr("[4, 5, 2]"));
   EXPECT_THAT(error_of(array("|u1", "(4, 5)", 20, "True")), HasSubstr("numpy.ascontiguousarray"));
   EXPECT_THAT(error_of(array("|u1", "(0, 5)", 0)), HasSubstr("5 x 0 pixels"));

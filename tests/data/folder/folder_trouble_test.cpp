@@ -47,14 +47,14 @@ TEST(FolderTrouble, RefusesFoldersThatCannotBeTrainedOn) {
   no_images.write("b/x.gif", "GIF89a");
   EXPECT_THAT(error_of(no_images.path()),
               AllOf(HasSubstr("files that are not images ignored: 1, for example a/notes.txt"),
-                    HasSubstr("not supported (gif)")));
+                    HasSubstr("unsupported format (gif)")));
   one_class.write("a/1.png", small_png(1));
   one_class.write("a/2.png", small_png(2));
   EXPECT_THAT(error_of(one_class.path()), HasSubstr("only one class, \"a\"; classification needs at least two"));
   loose.write("1.png", small_png(1));
   EXPECT_THAT(error_of(loose.path()), HasSubstr("images outside class folders ignored: 1, for example 1.png"));
   write_two_classes(no_train, "test/");
-  EXPECT_THAT(error_of(no_train.path()), HasSubstr("there is a folder \"test\" but none for training"));
+  EXPECT_THAT(error_of(no_train.path()), HasSubstr("there is a folder \"test\" but no training folder"));
   write_two_classes(twice, "train/");
   write_two_classes(twice, "val/");
   write_two_classes(twice, "valid/");

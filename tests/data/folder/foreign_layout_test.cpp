@@ -138,9 +138,8 @@ TEST(ForeignLayout, RefusesPascalVoc) {
   write_all(folder, "VOCdevkit/VOC2007/Annotations/{}.xml", [](int) { return kVoc; });
   write_all(folder, "VOCdevkit/VOC2012/JPEGImages/{}.png", any_image);
   folder.write("VOCdevkit/VOC2007/ImageSets/Main/train.txt", "0\n1\n");
-  EXPECT_THAT(error_of(folder.path()),
-              AllOf(HasSubstr("looks like data for detection"), HasSubstr("Pascal VOC's format"),
-                    HasSubstr("set task=image_classification")));
+  EXPECT_THAT(error_of(folder.path()), AllOf(HasSubstr("looks like data for detection"), HasSubstr("Pascal VOC format"),
+                                             HasSubstr("set task=image_classification")));
 }
 
 TEST(ForeignLayout, RefusesCoco) {
@@ -157,7 +156,7 @@ TEST(ForeignLayout, RefusesCoco) {
   folder.write("annotations/instances_train2017.json",
                "{\"info\": {}, \"images\": [" + images + "], \"annotations\": [{\"image_id\": 0, \"category_id\": 1, " +
                    "\"bbox\": [1, 2, 3, 4]}], \"categories\": [{\"id\": 1, \"name\": \"dog\"}]}");
-  EXPECT_THAT(error_of(folder.path()), AllOf(HasSubstr("looks like data for detection"), HasSubstr("COCO's format"),
+  EXPECT_THAT(error_of(folder.path()), AllOf(HasSubstr("looks like data for detection"), HasSubstr("COCO format"),
                                              HasSubstr("annotations/instances_train2017.json")));
 }
 
@@ -170,7 +169,7 @@ TEST(ForeignLayout, RefusesYolo) {
     });
   }
   folder.write("data.yaml", "train: images/train\nval: images/val\nnames: [dog]\n");
-  EXPECT_THAT(error_of(folder.path()), AllOf(HasSubstr("looks like data for detection"), HasSubstr("YOLO's format")));
+  EXPECT_THAT(error_of(folder.path()), AllOf(HasSubstr("looks like data for detection"), HasSubstr("YOLO format")));
   write_all(roboflow, "train/images/{}.png", any_image);
   write_all(roboflow, "train/labels/{}.txt", [](int) { return "3 0.5 0.5 0.25 0.25"; });
   EXPECT_THAT(error_of(roboflow.path()), HasSubstr("looks like data for detection"));

@@ -226,7 +226,7 @@ TEST(ImageFolder, SaysWhichImagesAreInTrainToo) {
   write(folder, "val/", images({"a", "b"}, 3, 50));
   folder.write("val/a/copy.png", small_png(1));
   EXPECT_THAT(open_image_folder(folder.path()).findings,
-              Contains(::testing::AllOf(HasSubstr("1 of the 7 images of val are in train too"),
+              Contains(::testing::AllOf(HasSubstr("1 of the 7 images of val are also in train"),
                                         HasSubstr("val/a/copy.png is "))));
 }
 

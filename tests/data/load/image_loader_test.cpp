@@ -155,7 +155,7 @@ TEST_F(ImageLoaderTest, ABadSampleComesAtItsBatchAndTheRestGoesOn) {
         EXPECT_EQ(batch->position(), (core::Position{0, step}));
         ++batches;
       } catch (const DataError& error) {
-        EXPECT_THAT(error.what(), ::testing::HasSubstr("b/13.png: is no image"));
+        EXPECT_THAT(error.what(), ::testing::HasSubstr("b/13.png: is not an image"));
         ++errors;
       }
     }
@@ -217,7 +217,7 @@ TEST_F(BadImagesTest, OthersStandInOnAnyThreadsAndAfterAResume) {
   const auto expected = run(options_, 14);
   const std::vector<std::string> told = told_;
   ASSERT_GE(told.size(), 4u);  // two epochs, and what the third has begun with
-  EXPECT_THAT(told[0], ::testing::AnyOf(HasSubstr("4.png: damaged"), HasSubstr("9.png: is no image (it begins")));
+  EXPECT_THAT(told[0], ::testing::AnyOf(HasSubstr("4.png: damaged"), HasSubstr("9.png: is not an image (it begins")));
   std::int64_t samples = 0;
   for (std::size_t call = 0; call < 5; ++call) {
     const core::Batch& batch = *expected[call];
@@ -311,7 +311,7 @@ TEST_F(BadImagesTest, OverTheBudgetTheRunEndsAtTheSameBatch) {
       FAIL() << "no error";
     } catch (const DataError& error) {
       EXPECT_THAT(error.what(), HasSubstr("2 of 23 samples are unreadable so far, 1 is allowed"));
-      EXPECT_THAT(error.what(), HasSubstr("a/9.png: is no image"));
+      EXPECT_THAT(error.what(), HasSubstr("a/9.png: is not an image"));
       EXPECT_THAT(error.what(), HasSubstr("b/4.png: damaged"));
       const std::string here = fmt::format("{}", loader.position().step);
       EXPECT_TRUE(where.empty() || where == here);

@@ -73,7 +73,7 @@ TEST(SampleReader, NamesABadSample) {
     }
     return "";
   };
-  EXPECT_THAT(error_of(0), ::testing::HasSubstr("a/0.png: is no image"));
+  EXPECT_THAT(error_of(0), ::testing::HasSubstr("a/0.png: is not an image"));
   EXPECT_THAT(error_of(1), ::testing::HasSubstr("a/10.png: is empty"));
   EXPECT_EQ(error_of(2), "");
   EXPECT_THAT(error_of(kSamples), ::testing::HasSubstr("out of range; the source has 40 samples"));

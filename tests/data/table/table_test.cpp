@@ -89,7 +89,7 @@ TEST(Table, RefusesWhatIsNoTable) {
   EXPECT_THAT(refusal("\n\n"), HasSubstr("is empty"));
   EXPECT_THAT(refusal("a,b\n"), HasSubstr("no row"));
   EXPECT_THAT(refusal("a,b\n1,2\n1,2,3\n"), AllOf(HasSubstr("line 3"), HasSubstr("3 fields"), HasSubstr("separator")));
-  EXPECT_THAT(refusal("a,a\n1,2\n"), HasSubstr("two columns are called \"a\""));
+  EXPECT_THAT(refusal("a,a\n1,2\n"), HasSubstr("two columns are named \"a\""));
   EXPECT_THAT(refusal("a,\n1,2\n"), AllOf(HasSubstr("column 2 has no name"), HasSubstr("header=off")));
   EXPECT_THAT(refusal("a,b\n1,\"2\n"), AllOf(HasSubstr("line 2"), HasSubstr("never closed")));
   EXPECT_THAT(refusal("a,b\n1,\"2\"x\n"), HasSubstr("after a closing quote"));

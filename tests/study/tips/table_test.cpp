@@ -233,8 +233,8 @@ TEST(TipsTable, StoppingKeepsWhatWasMeasured) {
   EXPECT_TRUE(table.stopped);
   EXPECT_EQ(text_of(table.cells.at(0).word), "helps");
   EXPECT_THAT(table.cells.at(1).note, HasSubstr("before enough pairs were measured"));
-  EXPECT_THAT(table.cells.at(2).note, HasSubstr("stopped before"));
-  EXPECT_THAT(tips_text(table), HasSubstr("Stopped before its end"));
+  EXPECT_THAT(table.cells.at(2).note, HasSubstr("stopped before it was measured"));
+  EXPECT_THAT(tips_text(table), HasSubstr("Stopped early"));
 }
 
 TEST(TipsTable, NamesAreChosenAndUnknownOnesMeetTheNearest) {

@@ -144,7 +144,7 @@ TEST(TableEncoder, SaysWhatIsWrongAndWhatToDo) {
   EXPECT_THAT(refusal(good, "x,y\n1,a.\n2,b.\n", y), AllOf(HasSubstr("\"a.\""), HasSubstr("set label_strip=.")));
   EXPECT_EQ(refusal(good, "x,y\n1,a.\n2,b.\n", {.target = "y", .strip = "."}), "");
   EXPECT_THAT(refusal(good, "x,y\n1,c\n", y), AllOf(HasSubstr("\"c\""), ::testing::Not(HasSubstr("label_strip"))));
-  EXPECT_THAT(refusal(good, "z,y\n1,a\n", y), HasSubstr("no column \"x\""));
+  EXPECT_THAT(refusal(good, "z,y\n1,a\n", y), HasSubstr("unknown column \"x\""));
   EXPECT_THAT(refusal(good, "x,y\nblue,a\n", y), HasSubstr("had numbers in training"));
   EXPECT_THAT(refusal(good, "x,y\n1,?\n", y), AllOf(HasSubstr("row 1"), HasSubstr("no value in the target")));
   EXPECT_THAT(refusal(good, good, {.target = "yy"}), HasSubstr("did you mean \"y\"?"));

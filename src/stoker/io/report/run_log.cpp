@@ -217,7 +217,7 @@ nlohmann::ordered_json parse_any_json(std::string_view text) {
 RunLog read_run_log(const std::filesystem::path& folder) {
   std::error_code error;
   if (!fs::exists(folder, error)) {
-    fail<DataError>("io.report", "{}: there is no such run folder", printable(folder.native()));
+    fail<DataError>("io.report", "{}: the run folder does not exist", printable(folder.native()));
   }
   if (!fs::is_regular_file(folder / "plan.json", error)) {
     fail<DataError>("io.report", "{}: is not a run folder (it has no plan.json); give a folder made by `stoker train`",

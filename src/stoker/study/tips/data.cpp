@@ -156,15 +156,14 @@ Tip created_on_device() {
 }
 
 Tip loader_threads(int threads) {
-  return {
-      .id = threads == 1 ? "loader-1-thread" : "loader-" + std::to_string(threads) + "-threads",
-      .title = threads == 1 ? "1 loader thread" : std::to_string(threads) + " loader threads",
-      .without = "0 threads load, all compute",
-      .with = fmt::format("{} thread{}, the rest compute (at least 1)", threads, threads == 1 ? " loads" : "s load"),
-      .models = {"cnn"},
-      .make = [threads](const TipCase& tip_case,
-                        bool on) { return loading_way(tip_case, {.threads = on ? threads : 0}); },
-      .own_threads = true};
+  return {.id = threads == 1 ? "loader-1-thread" : "loader-" + std::to_string(threads) + "-threads",
+          .title = threads == 1 ? "1 loader thread" : std::to_string(threads) + " loader threads",
+          .without = "all threads compute",
+          .with = fmt::format("{} load{}, the rest compute (at least 1)", threads, threads == 1 ? "s" : ""),
+          .models = {"cnn"},
+          .make = [threads](const TipCase& tip_case,
+                            bool on) { return loading_way(tip_case, {.threads = on ? threads : 0}); },
+          .own_threads = true};
 }
 
 Tip shuffled_order() {

@@ -182,7 +182,7 @@ class Measurer {
   double one(TipCell& cell, std::size_t left) {
     if (options_.stop && options_.stop()) {
       table_.stopped = true;
-      cell.note = "the table was stopped earlier";
+      cell.note = "stopped before it was measured";
       return 0;
     }
     if (seconds_taken() > kMostOver * options_.seconds) {

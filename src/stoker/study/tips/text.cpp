@@ -42,7 +42,7 @@ std::string head_text(const TipsTable& table) {
   text += table.cpu_time ? "CPU time of one thread, not wall time.\n" : "";
   text +=
       "ms: median time per call, measured in turns. ratio: without / with; above 1 the tip helps. interval:\n"
-      "95 %, of n pairs (or the range of 3 pairs if one way takes 10 times as long). MB: peak of tensor memory\n"
+      "95 %, of n pairs (range of 3 pairs if one way takes 10 times as long). MB: peak of tensor memory\n"
       "during a call.\n";
   text += table.stopped ? "Stopped early: only the results so far are shown.\n" : "";
   return text + fmt::format("\n  {:<21} {:>7} {:>7}   {:>5} {:<12} {:>3}  {:>6} {:>6}\n", "", "ms", "with", "ratio",
