@@ -227,7 +227,7 @@ TEST(ImageFolder, SaysWhichImagesAreInTrainToo) {
   folder.write("val/a/copy.png", small_png(1));
   EXPECT_THAT(open_image_folder(folder.path()).findings,
               Contains(::testing::AllOf(HasSubstr("1 of the 7 images of val are also in train"),
-                                        HasSubstr("val/a/copy.png is "))));
+                                        HasSubstr("val/a/copy.png = "))));
 }
 
 TEST(ImageFolder, TheSamePathInTwoShardsIsTwoSamples) {
