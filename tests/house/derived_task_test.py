@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A derived task hands every question of Task on to its base: also those that Task answers itself by default, which no
-compiler misses."""
+"""A derived task forwards every virtual function of Task to its base, also those with a default in Task, which the
+compiler does not report."""
 import pathlib
 import re
 import sys
@@ -17,7 +17,7 @@ def main():
     source = (ROOT / "derived_task.cpp").read_text(encoding="utf-8")
     missing = [name for name in names if f"base_->{name}(" not in source]
     assert len(names) >= 18, f"found only {names}"
-    assert not missing, f"DerivedTask does not hand on {', '.join(missing)}: add it to src/stoker/tasks/derived_task.cpp"
+    assert not missing, f"DerivedTask does not forward {', '.join(missing)}: add it to src/stoker/tasks/derived_task.cpp"
     return 0
 
 
