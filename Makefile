@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# One job per core, or fewer if memory is short: a unit that includes torch takes up to 2.5 GiB. make JOBS=n overrides.
+# One job per core, fewer if memory is short: a unit with torch takes up to 2.5 GiB. make JOBS=n overrides.
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ { n = int($$2 / 2621440); \
   print n < 1 ? 1 : n < cores ? n : cores }' /proc/meminfo)
 # Ubuntu 22.04's g++ is version 11; bootstrap installs g++-12 too.

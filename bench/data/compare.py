@@ -271,7 +271,7 @@ def starved_for_data(bench, rows):
     """The share of a run's time spent waiting for data."""
     bench.ours("copies", seconds=0.1)  # stop here without a GPU
     if bench.cores < 16:
-        raise Missing(f"SKIPPED: needs 16 cores, here are {bench.cores}")
+        raise Missing(f"SKIPPED: needs 16 cores, this machine has {bench.cores}")
     images = bench.folder("imagenet-sample")
 
     def waited():

@@ -177,7 +177,7 @@ Json far(const Words& words) {
   const std::optional<core::Batch> batch = source.next();
   const double seconds = watch.seconds();
   if (!batch || batch->position().step != words.number("step", 1'000'000)) {
-    fail<ConfigError>("bench.loader_bench", "the source did not start where it was told to");
+    fail<ConfigError>("bench.loader_bench", "the source did not start at the given step");
   }
   return {{"seconds", seconds}};
 }

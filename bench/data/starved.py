@@ -33,8 +33,8 @@ def waited(stoker, photographs, folder, steps, words=()):
     images = len(list(photographs.glob("*/*")))
     links = max(1, -(-20 * batch // images))  # an epoch of 20 batches
     data = measure.linked_photographs(photographs, folder / "photographs", links)
-    asked = {word.partition("=")[0] for word in words}
-    usual = [word for word in USUAL if word.partition("=")[0] not in asked]
+    given = {word.partition("=")[0] for word in words}
+    usual = [word for word in USUAL if word.partition("=")[0] not in given]
     child = measure.run_child([*stoker, "train", data, *usual, *words, f"steps={WARM_UP + steps}", "--json", f"run={folder / 'run'}"])
     events = [json.loads(line) for _, line in child.lines if line.startswith("{")]
     late = [event for event in events if event["event"] == "step"][WARM_UP:]

@@ -15,7 +15,7 @@ BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 class Record(unittest.TestCase):
     def setUp(self):
         if shutil.which("git") is None:
-            self.skipTest("there is no git")
+            self.skipTest("git is missing")
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name).resolve() / "clone"
