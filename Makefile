@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# The commands of this house. Each one installs what it needs first (tools/bootstrap), then uses a CMake preset.
+# The commands of this repository. Each one first installs what it needs (tools/bootstrap), then uses a CMake preset.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# One job a core, but a unit that includes torch takes up to 2.5 GiB: fewer where memory is short. make JOBS=n overrides.
+# One job per core, fewer if memory is short: a unit with torch takes up to 2.5 GiB. make JOBS=n overrides.
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemAvailable/ { n = int($$2 / 2621440); \
   print n < 1 ? 1 : n < cores ? n : cores }' /proc/meminfo)
-# Ubuntu 22.04's own g++ is 11; bootstrap puts g++-12 beside it.
+# Ubuntu 22.04's g++ is version 11; bootstrap installs g++-12 too.
 ifeq ($(origin CXX),default)
   CXX := $(shell g++ -dumpversion 2>/dev/null | awk '$$1 < 12 { print "g++-12"; old = 1 } END { if (!old) print "g++" }')
 endif
@@ -21,10 +21,10 @@ DEMO_DATA := build/demo-data/fashion
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-bootstrap: ## Install compiler, libraries and torch where they are missing
+bootstrap: ## Install missing packages: compiler, libraries and torch
 	@tools/bootstrap
 
-# $(call configure,preset) writes build/preset/ once; ninja itself notices later changes of the CMake files.
+# $(call configure,preset) writes build/preset/ once; ninja notices later changes of the CMake files.
 configure = [ -f build/$(1)/build.ninja ] || cmake --preset $(1)
 # $(call ninja,preset,targets)
 ninja = ninja -C build/$(1) -j $(JOBS) $(2)
@@ -38,44 +38,44 @@ demo: bootstrap ## Train on the embedded Fashion-MNIST sample and print the accu
 	@$(call ninja,release,stoker)
 	@tools/demo $(STOKER) $(DEMO_DATA)
 
-test: ## Build and run all tests but the long ones
+test: ## Build and run all tests except the long ones
 	@tools/bootstrap doxygen
 	@$(call configure,release)
 	@$(call ninja,release,all headers benches)
 	@ctest --preset release -j 2
 
-test-cpus: build ## Run what learns or computes as 9 other kinds of CPU would, and beside busy neighbours: an hour
+test-cpus: build ## Run training and arithmetic tests like 9 other kinds of CPU, and with all cores busy: an hour
 	@tools/test_cpus $(RELEASE) $(TESTS)
 
-bench-peers: bootstrap ## Measure beside Python PyTorch, accelerate, Lightning: 40 minutes; QUICK=1: that it runs
+bench-peers: bootstrap ## Compare with Python PyTorch, accelerate, Lightning: 40 minutes; QUICK=1: a check that it runs
 	@$(call configure,release)
 	@$(call ninja,release,stoker step_worker)
 	@tools/demo_data $(DEMO_DATA)
 	@bench/peers/run $(RELEASE) $(DEMO_DATA) $(if $(QUICK),--quick)
 
-bench-data: ## Measure the loader beside DataLoader and FFCV: 25 minutes; QUICK=1: that it runs
-	@tools/bootstrap libopencv-dev libturbojpeg0-dev || tools/bootstrap  # without them FFCV is left out
+bench-data: ## Compare the loader with DataLoader and FFCV: 25 minutes; QUICK=1: a check that it runs
+	@tools/bootstrap libopencv-dev libturbojpeg0-dev || tools/bootstrap  # without them FFCV is skipped
 	@$(call configure,release)
 	@$(call ninja,release,stoker loader_bench)
 	@$(if $(QUICK),,bench/record data-$$(bench/cpu)) bench/data/run $(RELEASE) $(if $(QUICK),--quick)
 
-bench-learning: bootstrap ## Compare where seeds of Stoker and of Python PyTorch end: 20 minutes; QUICK=1: that it runs
+bench-learning: bootstrap ## Compare final results with Python PyTorch's: 20 minutes; QUICK=1: a check that it runs
 	@$(call configure,release)
 	@$(call ninja,release,stoker)
 	@bench/peers/learn $(STOKER) $(if $(QUICK),--quick)
 
 install: build ## Install program, library and CMake package into PREFIX (default /usr/local)
 	@cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local) >/dev/null
-	@echo "Installed into $(or $(PREFIX),/usr/local); a CMake project there says find_package(stoker 0.2 REQUIRED)"
+	@echo "Installed into $(or $(PREFIX),/usr/local); CMake projects use it with find_package(stoker 0.2 REQUIRED)"
 
 test-long: build ## Run the tests that take minutes, then 10,000,000 executions of each fuzz target: 80 minutes more
 	@ctest --preset long
 	@$(MAKE) fuzz RUNS=10000000
 
-goldens: bootstrap ## Make what tests compare with anew, by Python PyTorch, and say what changed
+goldens: bootstrap ## Rebuild the golden files with Python PyTorch and show what changed
 	@python3 tests/golden/remake.py
 
-dev: bootstrap ## Build and run all tests as daily work does: -O1 -g1
+dev: bootstrap ## Build and run all tests with the preset for daily work: -O1 -g1
 	@$(call configure,dev)
 	@$(call ninja,dev)
 	@ctest --preset dev
@@ -90,13 +90,13 @@ tsan: bootstrap ## Run the torch-free tests with the thread sanitizer
 	@$(call ninja,tsan,torch_free_tests)
 	@ctest --preset tsan
 
-fuzz: ## Fuzz the readers of files: SECONDS=15 each, or RUNS=n executions of each
-	@tools/bootstrap clang-14 libclang-rt-14-dev || tools/bootstrap clang-14  # Ubuntu 22.04 has the second in the first
+fuzz: ## Fuzz the file readers: SECONDS=15 each, or RUNS=n executions each
+	@tools/bootstrap clang-14 libclang-rt-14-dev || tools/bootstrap clang-14  # in Ubuntu 22.04 clang-14 contains both
 	@$(call configure,fuzz)
 	@$(call ninja,fuzz,fuzzers)
 	@tests/fuzz/run build/fuzz $(if $(RUNS),-runs=$(RUNS),-max_total_time=$(or $(SECONDS),15))
 
-tidy: ## Check our code with clang-tidy; FILES=REGEX: only these
+tidy: ## Check our code with clang-tidy; FILES=REGEX: only these files
 	@tools/bootstrap clang-tidy-14
 	@$(call configure,tidy)
 	@run-clang-tidy-14 -quiet -p build/tidy -j $(JOBS) '$(or $(FILES),/(src/stoker|apps|tests|bench|examples)/)'
@@ -110,7 +110,7 @@ docs: ## Write the library's reference to build/docs/html/index.html
 	@mkdir -p build/docs
 	@doxygen Doxyfile
 
-bench: bootstrap ## Measure the engine and keep what comes out in bench/results/ (15 minutes of a quiet machine)
+bench: bootstrap ## Measure the engine and write the results to bench/results/ (15 minutes on a quiet machine)
 	@$(call configure,release)
 	@$(call ninja,release,stoker benches)
 	@bench/record sinks $(RELEASE)/bench/sinks_bench 60
@@ -120,11 +120,11 @@ bench: bootstrap ## Measure the engine and keep what comes out in bench/results/
 	@bench/record optim-threads $(RELEASE)/bench/fused_bench 30 intra_op=$$(nproc)
 	@bench/record threads bench/train/threads_bench.py $(STOKER)
 
-bundle: build ## Pack program, tests and benches into build/bundle/, to run on another Linux beside its torch 2.11
+bundle: build ## Pack program, tests and benchmarks into build/bundle/, for another Linux that has torch 2.11
 	@$(call ninja,release,benches)
 	@tools/bundle $(RELEASE) build/bundle
 
-gpu-pack: build ## Pack the same with some data for ./gpu-run, which measures all of it on a GPU machine in 9 minutes
+gpu-pack: build ## Pack the same with some data; ./gpu-run in it tests and measures on a GPU machine in 9 minutes
 	@$(call ninja,release,benches)
 	@tools/bundle $(RELEASE) build/gpu-pack $(or $(STOKER_DATA),../shared/data)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What Debian has and we do not write ourselves; docs/decisions/ says why each one. What a program on the installed
-# library links, too, is in linked.cmake; the rest is used inside a room or by tests alone.
+# Libraries from Debian; docs/decisions/ says why we use each one. Libraries that programs on Stoker also link are in
+# linked.cmake; the others are used only inside a room or by tests.
 include(linked)
 find_package(GTest REQUIRED)
 find_path(STOKER_TOMLPP_INCLUDE toml++/toml.h REQUIRED)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Text files of ours and of libraries as strings of a program, so that they can be edited as what they are.
+# Embeds text files (ours and libraries') into a program as strings, so that they stay ordinary files.
 #
 #   stoker_embed(<target> <header> <namespace> [<constant> <file>]...)
 #
-# gives the target a source that defines `const std::string_view <constant>` as declared in <header>; a file that changes
-# makes it anew. The same file, run as a script by the build, does that.
+# adds a source to the target that defines `const std::string_view <constant>` as declared in <header>. A changed file
+# rebuilds the source. The build does this by running this file as a script.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(text "// Made by cmake/embed.cmake.\n#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n")
   string(REPLACE "|" ";" PAIRS "${PAIRS}")
@@ -15,11 +15,11 @@ if(CMAKE_SCRIPT_MODE_FILE)
     list(GET PAIRS ${i} constant)
     list(GET PAIRS ${j} file)
     file(READ ${file} content)
-    # Maps for debuggers would be fetched from beside the page, where they are not.
+    # Browsers would look for the source maps next to the page, where they do not exist.
     string(REGEX REPLACE "//# sourceMappingURL=[^\n]*" "" content "${content}")
     string(FIND "${content}" ")embedded\"" clash)
     if(NOT clash EQUAL -1)
-      message(FATAL_ERROR "${file}: holds the end of the C++ string it is to become: )embedded\"")
+      message(FATAL_ERROR "${file}: contains )embedded\", the end of the C++ string that would hold the file")
     endif()
     string(APPEND text "const std::string_view ${constant} = R\"embedded(${content})embedded\";\n")
   endforeach()

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Fuzz targets: tests/fuzz/<name>_fuzz.cpp, a function that takes any bytes and ends the process if they do harm. Built
-# without clang it is a test that gives it the committed inputs of tests/fuzz/corpus/<name>, by the program
-# fuzz_<name>_replay, which takes their folder: not <room>_tests, as make bundle looks for these. In the preset fuzz, with
-# STOKER_FUZZ, libFuzzer drives it, and the build target fuzzers makes them all.
+# Fuzz targets: tests/fuzz/<name>_fuzz.cpp, a function that takes any bytes and ends the process on an error. Without
+# STOKER_FUZZ the program fuzz_<name>_replay is a test that runs it on the committed inputs of tests/fuzz/corpus/<name>
+# (its name does not end in _tests, because make bundle packs those). In the preset fuzz, with STOKER_FUZZ, libFuzzer
+# runs it, and the build target fuzzers builds them all.
 #
-#   stoker_fuzz_targets(<name>... LINK target...)     in tests/CMakeLists.txt; what is linked needs no torch
+#   stoker_fuzz_targets(<name>... LINK target...)     in tests/CMakeLists.txt; the linked targets need no torch
 option(STOKER_FUZZ "Build the fuzz targets for libFuzzer (clang)" OFF)
 function(stoker_fuzz_targets)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
   add_custom_target(fuzzers)
   foreach(name ${arg_UNPARSED_ARGUMENTS})
-    set(target fuzz_${name}_tests)  # as stoker_label_torch_free_tests() expects of the test fuzz_<name>
+    set(target fuzz_${name}_tests)  # the name that stoker_label_torch_free_tests() expects for the test fuzz_<name>
     add_executable(${target} fuzz/${name}_fuzz.cpp)
     target_link_libraries(${target} PRIVATE ${arg_LINK} stoker_flags)
     add_dependencies(fuzzers ${target})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Checks of the house itself: layers, headers that stand alone, and which tests need no torch.
+# Checks of the repository: layers, headers that compile alone, and which tests need no torch.
 
-# stoker_needs_torch(<variable> <target>): whether torch is among all that target links.
+# stoker_needs_torch(<variable> <target>): whether the target links torch, directly or indirectly.
 function(stoker_needs_torch variable target)
   set(queue ${target})
   set(seen "")
@@ -32,8 +32,8 @@ function(stoker_needs_torch variable target)
   endwhile()
 endfunction()
 
-# Call at the end of tests/CMakeLists.txt. Gives tests named after their target <room>_tests the label torch_free where
-# that holds, and makes the build target torch_free_tests of them: what the thread sanitizer runs.
+# Call at the end of tests/CMakeLists.txt. Labels a test <room> torch_free if its target <room>_tests does not link
+# torch. The build target torch_free_tests builds these tests, for the thread sanitizer.
 function(stoker_label_torch_free_tests)
   add_custom_target(torch_free_tests)
   get_property(tests DIRECTORY PROPERTY TESTS)
@@ -48,8 +48,8 @@ function(stoker_label_torch_free_tests)
   endforeach()
 endfunction()
 
-# The build target headers: every header of ours compiles alone, and without the precompiled ones, which would hide a
-# missing #include from the .cpp beside it.
+# The build target headers: each of our headers compiles alone. It does not use the precompiled headers, because they
+# hide a missing #include.
 function(stoker_header_check)
   set(source ${PROJECT_SOURCE_DIR}/src)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${source} ${source}/stoker/*.h)
@@ -66,7 +66,7 @@ function(stoker_header_check)
   target_link_libraries(headers PRIVATE stoker_flags stoker_torch_cpu stoker_fmt)
 endfunction()
 
-# Call in tests/CMakeLists.txt: the checks written in Python.
+# Call in tests/CMakeLists.txt: adds the checks written in Python.
 function(stoker_house_tests)
   find_package(Python3 COMPONENTS Interpreter REQUIRED)
   add_test(NAME layers COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/check_layers.py)

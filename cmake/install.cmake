@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install build/release --prefix P` puts into P, which can be moved afterwards: bin/stoker, lib/ with the
-# rooms and libstoker_cuda, include/stoker/, and lib/cmake/stoker/ for find_package(stoker); see stoker-config.cmake.in.
+# The files of `cmake --install build/release --prefix P`: bin/stoker, lib/ with the rooms and libstoker_cuda,
+# include/stoker/, and lib/cmake/stoker/ for find_package(stoker) (see stoker-config.cmake.in). P can be moved later.
 include(CMakePackageConfigHelpers)
 get_property(rooms GLOBAL PROPERTY STOKER_ROOMS)
 add_library(stoker_library INTERFACE)
 add_library(stoker::stoker ALIAS stoker_library)
 set_target_properties(stoker_library PROPERTIES EXPORT_NAME stoker)
 target_link_libraries(stoker_library INTERFACE ${rooms})
-# So that device::load_cuda() finds libstoker_cuda.so from a program that lies anywhere.
+# So that device::load_cuda() finds libstoker_cuda.so from a program in any folder.
 target_link_options(stoker_library INTERFACE "$<INSTALL_INTERFACE:-Wl,-rpath,$<INSTALL_PREFIX>/lib>")
 
 set(exported ${rooms} stoker_library)

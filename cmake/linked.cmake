@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Libraries of the system that a program on Stoker links, for our own build and, installed, for our users'. On Debian:
+# System libraries that a program on Stoker links. Used by our own build and, when installed, by our users'. On Debian:
 # libjpeg62-turbo-dev, libspng-dev, libwebp-dev, libhwy-dev, libonig-dev, zlib1g-dev, libzstd-dev, nlohmann-json3-dev,
 # pkg-config.
 set(stoker_required REQUIRED)
-if(CMAKE_FIND_PACKAGE_NAME STREQUAL "stoker")  # says by itself what is missing
+if(CMAKE_FIND_PACKAGE_NAME STREQUAL "stoker")  # prints its own message about what is missing
   set(stoker_required QUIET)
 endif()
 find_package(Threads ${stoker_required})

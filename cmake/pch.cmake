@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two precompiled headers, one for the rooms with torch, one for their tests: what most units include of torch, fmt and
-# JSON (docs/decisions/precompiled-headers.md). They hold headers of libraries alone, so that no change of ours makes them
-# anew; that our headers include what they use is proved without them (stoker_header_check in house.cmake).
+# Two precompiled headers, one for the rooms with torch and one for their tests: the headers of torch, fmt and JSON that
+# most units include (docs/decisions/precompiled-headers.md). They contain only library headers, so our changes do not
+# rebuild them. stoker_header_check (house.cmake) compiles our headers without them, to find missing includes.
 #
-#   stoker_use_pch(<target> room_pch|test_pch)     does nothing where STOKER_PCH is off (clang-tidy cannot read GCC's)
-option(STOKER_PCH "Compile units with torch by precompiled headers" ON)
+#   stoker_use_pch(<target> room_pch|test_pch)     does nothing if STOKER_PCH is off (clang-tidy cannot read GCC's)
+option(STOKER_PCH "Compile units with torch using precompiled headers" ON)
 function(stoker_use_pch target pch)
   if(STOKER_PCH)
     target_precompile_headers(${target} REUSE_FROM ${pch})
@@ -28,6 +28,6 @@ function(stoker_pch name)
 endfunction()
 
 stoker_pch(room_pch)
-# Programs are compiled with -fPIE, libraries with -fPIC, and a precompiled header serves only one of them.
+# Programs are compiled with -fPIE and libraries with -fPIC; a precompiled header works with only one of them.
 stoker_pch(test_pch LINK GTest::gtest GTest::gmock HEADERS <gtest/gtest.h> <gmock/gmock.h> OPTIONS -fPIE)
 set_target_properties(test_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# A room is one static library, stoker_<room>, of the .cpp files under src/stoker/<room>/, and one test binary,
-# <room>_tests, of the files under tests/<room>/. Files are found by name: adding one needs no edit here.
+# A room is one static library, stoker_<room>, from the .cpp files under src/stoker/<room>/, and one test binary,
+# <room>_tests, from the files under tests/<room>/. Files are found by name: a new file needs no edit here.
 #
 #   stoker_room(<room> [TORCH] [LINK target...] [ROOMS room...] [part])
-#   stoker_room_tests(<room> [LINK target...] [part])     LINK alone, where tests/<room>/ belongs to no room
+#   stoker_room_tests(<room> [LINK target...] [part])     only LINK is linked if tests/<room>/ belongs to no room
 #
 # part, for a room that is built as two libraries (with torch and without): FOLDER <folder>, and ONLY <regex> or
-# EXCEPT <regex> to choose among its files.
-set(STOKER_DATA_WITH_TORCH "image_loader|tensor_source|token_windows")  # files of data/; the others do without
+# EXCEPT <regex> to select its files.
+set(STOKER_DATA_WITH_TORCH "image_loader|tensor_source|token_windows")  # files of data/ that need torch
 
 function(stoker_choose_files variable only except)
   if(only)
@@ -59,7 +59,7 @@ function(stoker_room_tests room)
   add_executable(${room}_tests ${sources})
   target_include_directories(${room}_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${room}_tests PRIVATE ${own} ${arg_LINK} own_cache stoker_flags GTest::gtest GTest::gmock GTest::gtest_main)
-  target_compile_options(${room}_tests PRIVATE $<$<CONFIG:Release>:-O1>)  # a fifth less to compile; they are run once
+  target_compile_options(${room}_tests PRIVATE $<$<CONFIG:Release>:-O1>)  # compiles a fifth faster; tests run only once
   stoker_needs_torch(needs_torch ${room}_tests)
   if(needs_torch)
     stoker_use_pch(${room}_tests test_pch)

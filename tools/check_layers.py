@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the house's table of rooms (docs/design.md, section 2) and checks the tree against it; `ctest -R layers` runs it.
+"""The table of rooms (docs/design.md, section 2) and a check of the source tree against it; `ctest -R layers` runs it.
 
-    tools/check_layers.py [ROOT]      prints one line a violation and exits 1; files and functions to review exit 0
+    tools/check_layers.py [ROOT]      prints one line per violation and exits with 1; files to review do not fail
 """
 import pathlib
 import re
@@ -43,7 +43,7 @@ NEVER = re.compile(r"^torch/(torch|all|extension)\.h$")
 NN = re.compile(r"^torch/nn(/|\.h$)")
 NN_ROOMS = ["models", "tasks"]
 SLOW_IN_HEADERS = re.compile(r"^(ATen/ATen\.h|torch/types\.h|torch/csrc/autograd/custom_function\.h)$")
-HIDDEN_IN_HEADERS = re.compile(  # one .cpp each hides these
+HIDDEN_IN_HEADERS = re.compile(  # each is hidden in one .cpp
     r"^(torch/csrc/(distributed|profiler|autograd/profiler)\S*|jpeglib\.h|turbojpeg\.h|spng\.h|png\.h|webp/\S*|xxhash\.h|oniguruma\.h|zlib\.h|zstd\.h"
     r"|protozero/\S*|nlohmann/json\.hpp|toml\+\+/\S*|CLI/\S*|benchmark/\S*)$")
 BANNED_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
@@ -76,13 +76,13 @@ def floor_of(path_in_room):
 
 
 def check_floor(report, path, line, room, target):
-    """An include of a file of the same room, where that room has floors."""
+    """An include of a file of the same room, if the room has floors."""
     own, other = floor_of("/".join(path.parts[3:])), floor_of(target.split("/", 2)[2])
     allowed = FLOORS[room].get(own)
     if allowed is None:
-        report.error(path, line, f"room {room} has no floor {own or 'of files beside the floors'}")
+        report.error(path, line, f"room {room} has no floor {own}" if own else f"room {room} may only have files in its floors")
     elif other != own and other not in allowed:
-        names = ", ".join(each or "files beside the floors" for each in allowed) or "none"
+        names = ", ".join(each or "files outside the floors" for each in allowed) or "none"
         report.error(path, line, f"floor {room}/{own} may not include {target}; floors that it may include: {names}")
 
 
@@ -104,7 +104,7 @@ def check_outside_include(report, path, line, room, target):
     """An include of a library's header."""
     header = path.suffix in {".h", ".cuh"}
     if NEVER.match(target):
-        report.error(path, line, f"includes {target} (20 s a unit): include ATen/core/Tensor.h and ATen/ops/x.h")
+        report.error(path, line, f"includes {target} (20 s per unit): include ATen/core/Tensor.h and ATen/ops/x.h")
     if room is None:
         return
     if room in TORCH_FREE_ROOMS and TORCH.match(target):
@@ -135,12 +135,12 @@ def check_includes(report, root, path, lines):
             check_outside_include(report, path, number, room, target)
     own = path.with_suffix(".h")
     if path.parts[0] == "src" and path.suffix == ".cpp" and (root / own).is_file():
-        if first != own.relative_to("src").as_posix():  # with the target headers, what keeps a header standing alone
+        if first != own.relative_to("src").as_posix():  # with the target headers, this proves that a header compiles alone
             report.error(path, 1, f"must include its own header first, {own.relative_to('src')}")
 
 
 def check_functions(report, path, lines):
-    """Blocks at column 0 in clang-format's layout: all functions but those inside a class."""
+    """Blocks at column 0 in clang-format's layout: all functions except those inside a class."""
     start = None
     for number, text in enumerate(lines, 1):
         opens = text.endswith("{") and not text.startswith((" ", "}", "/", "#"))
@@ -161,12 +161,12 @@ def check_text(report, path, lines):
         if re.match(r"\s*#\s*(if|ifdef|ifndef|elif)\b(?! HWY_(ONCE|TARGET)\b)", text):  # docs/decisions/highway.md
             report.error(path, number, "preprocessor condition: choose by file or by interface instead")
         if re.search(r"\b(TODO|FIXME|XXX)\b", text):
-            report.error(path, number, "a note to do later: do it, or take it out")
+            report.error(path, number, "a note to do later: do it or remove the note")
     if path.suffix in {".h", ".cuh"}:
         if "#pragma once" not in lines:
-            report.error(path, 1, "a header without #pragma once")
+            report.error(path, 1, "header without #pragma once")
         if len(lines) < 2 or not lines[1].startswith("// "):
-            report.error(path, 2, "a header opens with one to three sentences: what it is, who calls it, thread-safety")
+            report.error(path, 2, "a header must open with one to three sentences: what it is, who calls it, thread-safety")
     if path.parts[0] == "src" and room is not None:
         if room not in MAY_IMPORT:
             report.error(path, 1, f"room {room} is not in the table of rooms")
@@ -184,7 +184,7 @@ def check_file(report, root, path):
     if not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:2]):
         report.error(path, 1, "the first line must be the SPDX licence line")
     if len(lines) >= MOST_LINES:
-        report.error(path, 1, f"{len(lines)} lines, the end is {MOST_LINES}: split it by concept")
+        report.error(path, 1, f"{len(lines)} lines, the limit is {MOST_LINES}: split it by concept")
     elif len(lines) >= REVIEW_LINES:
         report.reviews.append(f"{path}: {len(lines)} lines")
     if path.suffix in CODE:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of images twice, whole and with one in a hundred damaged, for the row `corrupt` of beside.py."""
+"""Two folders of the same images, one undamaged and one with every hundredth image damaged, for the row `corrupt` of compare.py."""
 import pathlib
 
 COMMITTED = pathlib.Path(__file__).resolve().parents[2] / "tests/data/broken-images/valid_but_unusual"
@@ -10,7 +10,7 @@ def truncated(jpeg):
 
 
 def flipped(jpeg):
-    at = jpeg.rfind(b"\xff\xda") + 30  # behind a thumbnail's
+    at = jpeg.rfind(b"\xff\xda") + 30  # the last scan: an earlier one may be a thumbnail's
     return jpeg[:at] + bytes(byte ^ (1 << i % 8 if i % 40 == 0 else 0) for i, byte in enumerate(jpeg[at:]))
 
 
@@ -42,21 +42,21 @@ def wrong_extension(_):
     return (COMMITTED / "pngsuite_basn2c16.png").read_bytes()
 
 
-# What loader_bench does itself, once it has opened the folder and read all of it: its words for that.
+# What loader_bench does itself, after it has opened the folder and read all of it: its names for that.
 MISSING, UNREADABLE = "remove", "block"
 WAYS = (MISSING, UNREADABLE, zeroed, swapped, huge, empty, many_scans, truncated, flipped, wrong_extension)
-SURE = WAYS[:7]  # bad whatever part of the image is wanted; of the next two only what a crop touches is decoded
-GOOD = WAYS[9:]  # an image all the same
+SURE = WAYS[:7]  # bad for every crop; the next two are bad only if the crop needs the damaged part
+GOOD = WAYS[9:]  # still a good image
 
 
 def bad_among(count):
-    """Of so many images, with damage: the least and the most that a loader may find bad."""
+    """The least and the most images that a loader may find bad, in a damaged folder of count images."""
     ways = [way for _, way in damaged(count)]
     return sum(way in SURE for way in ways), sum(way not in GOOD for way in ways)
 
 
 def damaged(count):
-    """The numbers of the damaged ones of so many images, and the way of each."""
+    """The numbers of the damaged images of a folder of count images, each with its kind of damage."""
     return [(number, WAYS[number // 100 % len(WAYS)]) for number in range(50, count, 100)]
 
 
@@ -79,7 +79,7 @@ def image_files(images):
 
 
 def make(images, folder, count, damage):
-    """count links to the images of images, in two classes; with damage, each hundredth a file that is damaged, one way after another."""
+    """Makes count links to the files of images, in two classes. With damage, every hundredth is a damaged file; the kinds alternate."""
     sources, ways = image_files(images), dict(damaged(count)) if damage else {}
     for number in range(count):
         path, way = link(sources, folder, number), ways.get(number)
@@ -91,7 +91,7 @@ def make(images, folder, count, damage):
 
 
 def mend(images, folder, count):
-    """What loader_bench took away is there again. The words with which it takes it away."""
+    """Puts back what loader_bench removed. Returns the arguments that make it remove the same again."""
     sources, words = image_files(images), {}
     for number, way in damaged(count):
         if not callable(way):

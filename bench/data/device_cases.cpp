@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::int64_t kBatchBytes = std::int64_t{256} * 224 * 224 * 3;
 
-// Why this machine cannot measure it; empty if it can.
+// Why this machine cannot measure; empty if it can.
 std::string without_device() {
   return device::find_backend(c10::kCUDA) != nullptr ? std::string() : "no CUDA: " + device::missing_reason(c10::kCUDA);
 }
 
-// CIFAR-10's training images, padded, cropped and mirrored, which stay decoded.
+// CIFAR-10's training images, kept decoded; padded, cropped and mirrored.
 data::ImageLoaderOptions cifar10(const Words& words) {
   data::ImageLoaderOptions options;
   options.split = data::open_image_folder(words.text("data"), {.val = 0}).train;
@@ -37,7 +37,7 @@ data::ImageLoaderOptions cifar10(const Words& words) {
   return options;
 }
 
-// Samples of the next 64 batches, once they are made.
+// Takes 64 batches, waits for the device, and returns the number of their samples.
 std::int64_t batches(core::BatchSource& source, c10::Device device) {
   std::int64_t samples = 0;
   for (int i = 0; i < 64; ++i) {
@@ -50,7 +50,7 @@ std::int64_t batches(core::BatchSource& source, c10::Device device) {
 
 }  // namespace
 
-// GB/s of copies of a batch, from page-locked memory to the device, and from memory to memory by one thread.
+// GB/s of copying a batch from page-locked memory to the device, and from memory to memory on one thread.
 Json copies(const Words& words) {
   if (const std::string why = without_device(); !why.empty()) {
     return {{"skipped", why}};
@@ -71,8 +71,8 @@ Json copies(const Words& words) {
           {"memcpy_gb_per_second", 1e-9 * kBatchBytes / paired.second_seconds}};
 }
 
-// Crop, mirror and normalise of whole batches whose draws lie on the device, as they do when a chunk has arrived; and
-// what ResidentSource hands out, draws worked out by its thread included.
+// Crops, mirrors and normalises whole batches; their draws are on the device already, as after a chunk has arrived.
+// "source_per_second" is the rate of ResidentSource, including its thread's draws.
 Json resident(const Words& words) {
   if (const std::string why = without_device(); !why.empty()) {
     return {{"skipped", why}};
@@ -113,13 +113,13 @@ Json resident(const Words& words) {
   return json;
 }
 
-// The CPU twin of the above beside ImageLoader with the same images in memory, both on the caller's thread.
+// The CPU twin of the above, and ImageLoader with the same images in memory, both on the caller's thread.
 Json twin(const Words& words) {
   at::set_num_threads(1);
   const c10::Device cpu(c10::kCPU);
   const data::ImageLoaderOptions options = cifar10(words);
   data::ImageLoader loader(options);
-  while (loader.next()) {  // an epoch that decodes
+  while (loader.next()) {  // the first epoch decodes
   }
   resident::ResidentSource source(nullptr, std::make_shared<data::ResidentSplit>(options), cpu, {});
   (void)rate_of(0.1, [&] { return batches(loader, cpu); });

@@ -33,7 +33,7 @@ data::ImageLoaderOptions options_for(data::ImageSplit split, const Words& words)
 
 data::ImageSplit opened(const Words& words) { return data::open_image_folder(words.text("data"), {.val = 0}).train; }
 
-// Every file once, so that the page cache is warm; and for decode(), which wants them in memory.
+// Reads every file once, which warms the page cache. decode() uses the bytes.
 std::vector<std::vector<std::byte>> read_all(const data::ImageSplit& split) {
   std::vector<std::vector<std::byte>> files(static_cast<std::size_t>(split.size()));
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -42,7 +42,7 @@ std::vector<std::vector<std::byte>> read_all(const data::ImageSplit& split) {
   return files;
 }
 
-// Files of the folder that cannot be had from now on: one is gone, a folder lies in the place of the other.
+// Makes two files of the folder unreadable: removes one and replaces the other by a folder.
 void take_away(const Words& words) {
   const std::filesystem::path folder = words.text("data");
   if (words.has("remove")) {
@@ -54,21 +54,21 @@ void take_away(const Words& words) {
   }
 }
 
-// The next batch, whatever epoch it is of.
+// The next batch, also across the end of an epoch.
 core::Batch take(data::ImageLoader& loader) {
   std::optional<core::Batch> batch = loader.next();
   if (!batch) {
     batch = loader.next();
   }
   if (!batch || (*batch)["image"].size(1) != kSide) {
-    fail<ConfigError>("bench.loader_bench", "the loader gave no image");
+    fail<ConfigError>("bench.loader_bench", "the loader returned no image");
   }
   return std::move(*batch);
 }
 
 }  // namespace
 
-// With replace=1 whole epochs, so that each has its share of the damage; "bad": how many images were found bad.
+// With replace=1 it runs whole epochs, so that each contains all of the damage. "bad": the number of images found bad.
 Json loader(const Words& words) {
   data::ImageSplit split = opened(words);
   (void)read_all(split);
@@ -114,13 +114,13 @@ Json decode(const Words& words) {
   return rate_of(words.seconds(), pass);  // whole passes: images differ in size
 }
 
-// Of a folder that was looked through before: what was found then lies in cache=FOLDER.
+// Opens a folder that was scanned before: its index is in cache=FOLDER.
 Json first(const Words& words) {
   const data::IndexOptions index{.cache = words.text("cache"), .from_files = 1};
   const auto open = [&] { return data::open_image_folder(words.text("data"), {.val = 0}, {}, index).train; };
   (void)read_all(open());
   if (!data::find_known(words.text("data"), index)) {
-    fail<ConfigError>("bench.loader_bench", "nothing is kept of {} in {}", words.text("data"), words.text("cache"));
+    fail<ConfigError>("bench.loader_bench", "{} has no index in {}", words.text("data"), words.text("cache"));
   }
   const Stopwatch watch;
   data::ImageSplit split = open();
@@ -130,8 +130,8 @@ Json first(const Words& words) {
   return {{"seconds", watch.seconds()}, {"of_these_opening", opening}};
 }
 
-// How much longer than usual the consumer waits for the first batch of an epoch, if it takes batches as fast as they
-// come: in units of the usual time. Small batches, so that there are many; all of one size.
+// How much longer than usual the consumer waits for the first batch of an epoch, in units of the usual time. It takes
+// batches as fast as they come. Batches are small, so that there are many, and all of one size.
 Json boundary(const Words& words) {
   data::ImageSplit split = opened(words);
   (void)read_all(split);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stoker's side of bench/data: one process is one measurement, its last line of output the figures in JSON.
+// Stoker's side of bench/data: one measurement per process, the last line of its output has the figures in JSON.
 //     loader_bench mode=NAME [KEY=VALUE...]
-// Modes and their words: measure_cases.h. Run by bench/data/run, in turns with others.
+// Modes and their arguments: measure_cases.h. Run by bench/data/run, in turns with other systems.
 #include <cstdio>
 #include <exception>
 
@@ -19,7 +19,7 @@ using Mode = Json (*)(const Words&);
 const std::map<std::string, Mode> kModes = {
     {"loader", loader},     {"decode", decode},   {"first", first},       {"boundary", boundary}, {"resize", resize},
     {"ram", ram},           {"table", table},     {"far", far},           {"memory", memory},     {"copies", copies},
-    {"resident", resident}, {"verdict", verdict}, {"foretell", foretell}, {"autotune", autotune}, {"twin", twin}};
+    {"resident", resident}, {"verdict", verdict}, {"forecast", forecast}, {"autotune", autotune}, {"twin", twin}};
 
 int run(int argc, char** argv) {
   const Words words(argc, argv);
@@ -29,10 +29,10 @@ int run(int argc, char** argv) {
     for (const auto& [name, ignored] : kModes) {
       known += " " + name;
     }
-    fail<ConfigError>("bench.loader_bench", "no mode \"{}\"; there are:{}", words.text("mode"), known);
+    fail<ConfigError>("bench.loader_bench", "no mode \"{}\"; the modes are:{}", words.text("mode"), known);
   }
   if (mode->first == "copies" || mode->first == "resident") {
-    job::start_process();  // brings CUDA in, if there is a driver
+    job::start_process();  // loads CUDA if there is a driver
   }
   fmt::print("{}\n", mode->second(words).dump());
   return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loader_bench measures, a function a mode, and the words it is asked with. Each function is one measurement and
-// answers with a JSON object: figures by name; or "waits": which part of the engine is not there yet; or "skipped":
-// what this machine lacks.
+// The modes of loader_bench, one function per mode, and its arguments. Each function makes one measurement and returns
+// a JSON object: figures by name; or "waits": the part of the engine that does not exist yet; or "skipped": what this
+// machine lacks.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace stoker::bench {
 
-// The words KEY=VALUE of the command line; asking for one that is needed and not there is a ConfigError.
+// The arguments KEY=VALUE of the command line. text() of a missing key throws ConfigError.
 class Words {
  public:
   Words(int argc, char** argv);
@@ -27,42 +27,44 @@ class Words {
 
 using Json = nlohmann::json;
 
-// Calls take(), which answers how many samples it made, until so many seconds have passed. Wall and CPU time, the
-// latter of all threads of this process.
+// Calls take(), which returns the number of samples it made, until `seconds` have passed. Returns rates per second of
+// wall time and per second of CPU time, the latter of all threads of this process.
 [[nodiscard]] Json rate_of(double seconds, const std::function<std::int64_t()>& take);
 
 // Images: data=FOLDER. image_cases.cpp
-// threads=N seconds=S: ImageLoader at work, crops of 224; ms. With replace=1 bad images are replaced and counted; the
-// files remove=KEY and block=KEY (a folder comes into its place) of FOLDER cannot be had once it is opened.
+// threads=N seconds=S: ImageLoader with crops of 224, and its stages in ms. With replace=1 bad images are replaced and
+// counted. After FOLDER is opened, the file remove=KEY is removed and the file block=KEY is replaced by a folder.
 [[nodiscard]] Json loader(const Words& words);
-[[nodiscard]] Json decode(const Words& words);  // seconds=S: bytes in memory to whole images, nothing else
-[[nodiscard]] Json first(const Words& words);   // cache=FOLDER threads=N: opening it with an index in that cache to the
-                                                // first batch, in seconds
-[[nodiscard]] Json boundary(const Words& words);  // threads=N seconds=S: what an epoch's end costs, in batches
+// seconds=S: decodes files in memory to whole images, nothing else
+[[nodiscard]] Json decode(const Words& words);
+// cache=FOLDER threads=N: seconds from opening the folder, with an index in that cache, to the first batch
+[[nodiscard]] Json first(const Words& words);
+// threads=N seconds=S: the cost of an epoch's end, in batches
+[[nodiscard]] Json boundary(const Words& words);
 
-// Whether the loader knows itself: data=FOLDER. watch_cases.cpp
-[[nodiscard]] Json verdict(const Words& words);  // png=FOLDER threads=N seconds=S: slow-downs that it names, of 12; and
-                                                 // of a few where two stages are slowed down at once
+// The loader's statements about itself: data=FOLDER. watch_cases.cpp
+// png=FOLDER threads=N seconds=S: how many of 12 slow-downs it names; also a few cases with two slowed-down stages
+[[nodiscard]] Json verdict(const Words& words);
 
-// Whether it knows what threads are worth: data=FOLDER. threads_cases.cpp
-// seconds=S: how far off it foretells 2 cores, and 8 sleeping threads
-[[nodiscard]] Json foretell(const Words& words);
-// load=cheap|decode|disk|consumer cores=N turns=N seconds=S: what it makes of the best fixed number of threads, a turn
-// each; the 20 s that it searches come first
+// The loader's statements about threads: data=FOLDER. threads_cases.cpp
+// seconds=S: relative error of its forecasts for 2 cores and for 8 sleeping threads
+[[nodiscard]] Json forecast(const Words& words);
+// load=cheap|decode|disk|consumer cores=N turns=N seconds=S: its rate as a share of the best fixed number of threads,
+// one figure per turn; searches for 20 s first
 [[nodiscard]] Json autotune(const Words& words);
 
-// resize_case.cpp: pixels=N of the source's sides: one output of 224 x 224, and the plain twin in floats.
+// resize_case.cpp: pixels=N, the source's width and height: one output of 224 x 224, and the plain twin in floats.
 [[nodiscard]] Json resize(const Words& words);
 
 // Sources in memory. memory_cases.cpp
 [[nodiscard]] Json ram(const Words& words);     // data=CIFAR10 seconds=S limit=N: images in memory, and a bare gather
 [[nodiscard]] Json table(const Words& words);   // rows=N batch=N seconds=S
 [[nodiscard]] Json far(const Words& words);     // a source of 10^9 samples constructed at step 10^6, in seconds
-[[nodiscard]] Json memory(const Words& words);  // data=FOLDER entries=N: MB that a loader of so many samples takes
+[[nodiscard]] Json memory(const Words& words);  // data=FOLDER entries=N: MB that a loader of N samples takes
 
 // device_cases.cpp: the first two are skipped without a GPU.
-[[nodiscard]] Json copies(const Words& words);    // seconds=S: pinned batches to the device, beside a plain memcpy
+[[nodiscard]] Json copies(const Words& words);    // seconds=S: pinned batches to the device, and a plain memcpy
 [[nodiscard]] Json resident(const Words& words);  // data=CIFAR10 batch=N seconds=S: CIFAR-10 on the device
-[[nodiscard]] Json twin(const Words& words);      // data=CIFAR10 seconds=S: the same on the CPU, beside ImageLoader
+[[nodiscard]] Json twin(const Words& words);      // data=CIFAR10 seconds=S: the same on the CPU, and ImageLoader
 
 }  // namespace stoker::bench

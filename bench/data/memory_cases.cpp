@@ -25,9 +25,9 @@
 namespace stoker::bench {
 namespace {
 
-constexpr std::int64_t kRowsABatch = 512, kCifarSide = 32;
+constexpr std::int64_t kRowsPerBatch = 512, kCifarSide = 32;
 
-// The next batch's samples, whatever epoch it is of.
+// The number of samples of the next batch, also across the end of an epoch.
 std::int64_t take(core::BatchSource& source) {
   std::optional<core::Batch> batch = source.next();
   if (!batch) {
@@ -48,14 +48,14 @@ at::Tensor decoded(const data::ImageSplit& split, std::int64_t limit) {
     split.source->read(sample, bytes);
     data::decode_image(bytes, 3, {}, image, split.source->name(sample));
     if (image.width != kCifarSide || image.height != kCifarSide) {
-      fail<DataError>("bench.loader_bench", "{} is no image of CIFAR-10", split.source->name(sample));
+      fail<DataError>("bench.loader_bench", "{} is not an image of CIFAR-10", split.source->name(sample));
     }
     out = std::copy(image.pixels.begin(), image.pixels.end(), out);
   }
   return images;
 }
 
-// The numbers below `most`, of `size`.
+// The set {0, ..., most - 1}, out of `size` numbers.
 std::shared_ptr<const BitSet> first_of(std::int64_t size, std::int64_t most) {
   const auto set = std::make_shared<BitSet>(size);
   for (std::int64_t i = 0; i < most; ++i) {
@@ -65,7 +65,7 @@ std::shared_ptr<const BitSet> first_of(std::int64_t size, std::int64_t most) {
   return set;
 }
 
-// The floor: rows of the sampler's order copied together, nothing drawn, nothing changed.
+// The lower limit: copies rows into a batch in the sampler's order, without draws or augmentation.
 std::int64_t gather(const at::Tensor& images, const data::Sampler& sampler, core::Position& at,
                     std::vector<std::int64_t>& rows) {
   if (at.step == sampler.steps_per_epoch()) {
@@ -93,10 +93,10 @@ double anonymous_mb() {
       return kilobytes * 1024e-6;
     }
   }
-  fail<IoError>("bench.loader_bench", "/proc/self/status does not tell RssAnon");
+  fail<IoError>("bench.loader_bench", "/proc/self/status has no RssAnon");
 }
 
-// As many samples as one likes, all of the same bytes.
+// Any number of samples, all with the same bytes.
 class OneImage final : public data::ByteSource {
  public:
   OneImage(std::int64_t size, std::vector<std::byte> file) : size_(size), file_(std::move(file)) {}
@@ -112,8 +112,8 @@ class OneImage final : public data::ByteSource {
 
 }  // namespace
 
-// Images that stay decoded, cropped with padding and mirrored, on the caller's thread; and a bare gather, in short
-// blocks that take turns. Medians of a batch.
+// Images that stay decoded, cropped with padding and mirrored, on the caller's thread; and a bare gather. Short blocks
+// take turns. Medians per batch.
 Json ram(const Words& words) {
   at::set_num_threads(1);
   data::ImageSplit split = data::open_image_folder(words.text("data"), {.val = 0}).train;
@@ -125,31 +125,31 @@ Json ram(const Words& words) {
   data::ImageLoaderOptions options;
   options.split = split;
   options.policy = {.crop = augment::Crop::kPad, .out_width = kCifarSide, .out_height = kCifarSide, .flip = true};
-  options.batch = kRowsABatch;
+  options.batch = kRowsPerBatch;
   options.drop_tail = true;
   options.threads = 0;
   options.depth = 1;
   options.store = std::make_shared<data::PixelStore>(split.source->size(), std::int64_t{1} << 30);
   data::ImageLoader loader(options);
-  while (loader.next()) {  // an epoch that decodes
+  while (loader.next()) {  // the first epoch decodes
   }
-  const data::Sampler sampler({.samples = limit, .batch = kRowsABatch, .drop_tail = true});
+  const data::Sampler sampler({.samples = limit, .batch = kRowsPerBatch, .drop_tail = true});
   core::Position position;
   std::vector<std::int64_t> rows;
   study::PairingOptions pairing;
   pairing.seconds = 2 * words.seconds();
   pairing.least_pairs = 3, pairing.most_pairs = 10'000;
   pairing.block_seconds = 0.02;
-  pairing.clock = study::Clock::kThreadCpu;  // both work on this thread alone
+  pairing.clock = study::Clock::kThreadCpu;  // both work on this thread only
   const study::Paired paired = study::time_in_turns({[&] { (void)gather(images, sampler, position, rows); }},
                                                     {[&] { (void)take(loader); }}, pairing);
-  constexpr auto kRows = static_cast<double>(kRowsABatch);
+  constexpr auto kRows = static_cast<double>(kRowsPerBatch);
   return {{"per_cpu_second", kRows / paired.second_seconds},
           {"gather_per_cpu_second", kRows / paired.first_seconds},
           {"pairs", paired.ratio.pairs}};
 }
 
-// Columns as adult's: 6 numbers, 8 categories, a class.
+// Columns like adult's: 6 numbers, 8 categories, a class.
 Json table(const Words& words) {
   at::set_num_threads(1);
   const std::int64_t rows = words.number("rows", 48'842);
@@ -157,13 +157,13 @@ Json table(const Words& words) {
   options.fields = {{"numbers", at::randn({rows, 6})},
                     {"categories", at::randint(40, {rows, 8}, at::kLong)},
                     {"target", at::randint(2, {rows}, at::kLong)}};
-  options.batch = words.number("batch", kRowsABatch);
+  options.batch = words.number("batch", kRowsPerBatch);
   data::TensorSource source(std::move(options));
   (void)rate_of(0.1, [&] { return take(source); });
   return rate_of(words.seconds(), [&] { return take(source); });
 }
 
-// 10^9 rows in one byte: dimension 0 of stride 0. Another source has warmed up the operators that a batch is made by.
+// 10^9 rows in one byte: dimension 0 has stride 0. Another source has warmed up the operators that make a batch.
 Json far(const Words& words) {
   at::set_num_threads(1);
   data::TensorSourceOptions options;
@@ -177,13 +177,13 @@ Json far(const Words& words) {
   const std::optional<core::Batch> batch = source.next();
   const double seconds = watch.seconds();
   if (!batch || batch->position().step != words.number("step", 1'000'000)) {
-    fail<ConfigError>("bench.loader_bench", "the source did not start where it was told to");
+    fail<ConfigError>("bench.loader_bench", "the source did not start at the given step");
   }
   return {{"seconds", seconds}};
 }
 
-// From before the lists of samples and labels are made, which are part of what a loader takes: a tenth of each of 1,000
-// classes validates, as it is carved off class folders. One image, read before.
+// Counts from before the lists of samples and labels are made, because they are part of a loader's memory. A tenth of
+// each of 1,000 classes is for validation, as for class folders. There is one image, read before.
 Json memory(const Words& words) {
   constexpr std::int64_t kClasses = 1000;
   const data::ImageFolder given = data::open_image_folder(words.text("data"), {.val = 0});
@@ -204,9 +204,9 @@ Json memory(const Words& words) {
   options.split = folder.train;
   options.policy = {.crop = augment::Crop::kRandomResized, .flip = true};
   options.threads = static_cast<int>(words.number("threads", 1));
-  options.depth = 4;  // as it is chosen for such batches
+  options.depth = 4;  // the default for such batches
   const double row = 3.0 * options.policy.out_width * options.policy.out_height;
-  const double ring = row * static_cast<double>(options.batch) * (options.depth + 1) * 1e-6;  // and the consumer's
+  const double ring = row * static_cast<double>(options.batch) * (options.depth + 1) * 1e-6;  // + 1: the consumer's
   data::ImageLoader loader(std::move(options));
   double most = 0;
   for (int i = 0; i < 6; ++i) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The others of bench/data, as their users write them: one process is one measurement, its last line the figures in JSON.
+"""The other systems of bench/data, as their users write them: one measurement per process, the last line has the figures in JSON.
 
     peers.py pil|tensor|ffcv --images FOLDER [--workers N] [--seconds S] [--formats FOLDER]
     peers.py first --images FOLDER [--workers N]
@@ -8,10 +8,10 @@
     peers.py resume
 
 pil, tensor: DataLoader over files; each decodes, draws a rectangle (8 to 100 % of the area, 3:4 to 4:3), scales it to 224 x 224
-with antialias, mirrors every second one, and collates 64 as uint8. ffcv: the same from FFCV's own file, which it writes into --formats
-once and re-encodes (quality 90). cifar: DataLoader over a TensorDataset of that size, no augmentation. table: DataLoader over a
-Dataset that reads rows of a DataFrame. first: seconds from ImageFolder to the first batch, imports left out. resume: seconds that
-StatefulDataLoader takes to go on after 1,500 batches.
+with antialias, mirrors half of the images, and collates 64 as uint8. ffcv: the same from FFCV's own file, which it writes once to
+--formats and re-encodes (quality 90). cifar: DataLoader over a TensorDataset of that size, no augmentation. table: DataLoader over a
+Dataset that reads rows of a DataFrame. first: seconds from ImageFolder to the first batch, without imports. resume: seconds that
+StatefulDataLoader takes to resume after 1,500 batches.
 """
 import argparse
 import itertools
@@ -27,13 +27,13 @@ import numpy
 import psutil
 import torch
 
-SIZE, BATCH, ROWS_A_BATCH = 224, 64, 512
+SIZE, BATCH, ROWS_PER_BATCH = 224, 64, 512
 CIFAR = 50_000
 ROWS, NUMBERS, CATEGORIES = 48_842, 6, 8  # adult's
 
 
 class Endless(torch.utils.data.Sampler):
-    """Permutation after permutation: no end of an epoch is timed."""
+    """Endless permutations: no end of an epoch is timed."""
 
     def __init__(self, count):
         self.count, self.random = count, random.Random(1)
@@ -94,14 +94,14 @@ def ffcv(arguments):
     from ffcv.transforms import RandomHorizontalFlip, ToTensor
     images, file = Images(arguments.images, opened), pathlib.Path(arguments.formats) / "images.beton"
     if not file.exists():
-        if os.fork() == 0:  # in a process of its own: the one that measures starts as fresh as later ones
+        if os.fork() == 0:  # in a child process, so that the measuring process is as fresh as in later turns
             write_ffcv(f"{file}.part", images, RGBImageField("jpg", jpeg_quality=90), IntField())
             os._exit(0)
         if os.wait()[1] != 0:
             sys.exit("peers.py: FFCV could not write its file")
         pathlib.Path(f"{file}.part").replace(file)
     loader = Loader(str(file), batch_size=BATCH, num_workers=max(1, arguments.workers), os_cache=True, order=OrderOption.RANDOM,
-                    drop_last=True, indices=numpy.tile(numpy.arange(len(images)), 64),  # epochs so long that none ends
+                    drop_last=True, indices=numpy.tile(numpy.arange(len(images)), 64),  # an epoch too long to end
                     pipelines={"image": [RandomResizedCropRGBImageDecoder((SIZE, SIZE)), RandomHorizontalFlip(), ToTensor()],
                                "label": [IntDecoder(), ToTensor()]})
     return rate(itertools.chain.from_iterable(iter(loader) for _ in itertools.count()), arguments, "ffcv", "numba")
@@ -116,7 +116,7 @@ def write_ffcv(file, images, image, label):
 def cifar(arguments):
     pixels, labels = torch.randint(0, 256, (CIFAR, 3, 32, 32), dtype=torch.uint8), torch.randint(0, 10, (CIFAR,))
     data = torch.utils.data.TensorDataset(pixels, labels)
-    return rate(epochs(torch.utils.data.DataLoader(data, batch_size=ROWS_A_BATCH, shuffle=True, drop_last=True)), arguments)
+    return rate(epochs(torch.utils.data.DataLoader(data, batch_size=ROWS_PER_BATCH, shuffle=True, drop_last=True)), arguments)
 
 
 def table(arguments):
@@ -138,7 +138,7 @@ def table(arguments):
         def __getitem__(self, index):
             return (torch.from_numpy(self.numbers.iloc[index].to_numpy()), torch.from_numpy(self.categories.iloc[index].to_numpy()),
                     self.target.iloc[index])
-    return rate(epochs(torch.utils.data.DataLoader(Rows(), batch_size=ROWS_A_BATCH, shuffle=True, drop_last=True)), arguments, "pandas")
+    return rate(epochs(torch.utils.data.DataLoader(Rows(), batch_size=ROWS_PER_BATCH, shuffle=True, drop_last=True)), arguments, "pandas")
 
 
 def epochs(loader):
@@ -182,7 +182,7 @@ def resume(_):
     found = next(iter(again))
     seconds = time.perf_counter() - begin
     if not torch.equal(found, wanted):
-        sys.exit("peers.py: StatefulDataLoader went on elsewhere")
+        sys.exit("peers.py: StatefulDataLoader resumed at another batch")
     return {"seconds": seconds} | versions("torchdata")
 
 
@@ -191,13 +191,13 @@ def versions(*packages):
 
 
 def cpu_seconds():
-    """Of this process, the ones it has started, and theirs that have ended."""
+    """CPU time of this process and its children, including children that have ended."""
     me = psutil.Process()
     return sum(sum(each.cpu_times()[:4]) for each in [me, *me.children(recursive=True)])
 
 
 def rate(batches, arguments, *packages):
-    """Samples a second and a CPU-second. Workers take turns to deliver: begin and end are at a full round."""
+    """Samples per second and per CPU-second. Workers deliver in turn, so the window is a whole number of rounds."""
     round_ = max(1, arguments.workers)
 
     def take():
@@ -205,7 +205,7 @@ def rate(batches, arguments, *packages):
         for batch in itertools.islice(batches, round_):
             count += len(batch[0])
         return count
-    for _ in range(4):  # beyond what workers have made ahead
+    for _ in range(4):  # more than workers prepare ahead
         take()
     samples, cpu, begin, seconds = 0, cpu_seconds(), time.perf_counter(), 0
     while seconds < arguments.seconds:
@@ -231,7 +231,7 @@ def main():
     print(json.dumps(figures), flush=True)
     for child in psutil.Process().children(recursive=True):
         child.kill()
-    os._exit(0)  # how the loaders end is not measured
+    os._exit(0)  # the shutdown of the loaders is not measured
 
 
 if __name__ == "__main__":

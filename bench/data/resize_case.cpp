@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kSide = 224, kChannels = 3;
 
-// The twin: the same filter (a triangle as wide as the scale, at least one pixel to either side; weights of sum 1) in
-// floats, along x and then along y, as one would write it down; compiled as the kernels are, for any x86-64.
+// The twin: the same filter (a triangle as wide as the scale, at least one pixel to either side; weights add up to 1)
+// in plain float loops, along x and then along y, compiled like the kernels for any x86-64.
 class FloatTwin {
  public:
   explicit FloatTwin(const augment::Image& source) : source_(source) {}
@@ -85,7 +85,7 @@ class FloatTwin {
 
   const augment::Image& source_;
   int taps_ = 0;
-  std::vector<std::pair<int, int>> first_;  // of each output the first source pixel and how many
+  std::vector<std::pair<int, int>> first_;  // per output: first source pixel, count
   std::vector<float> weights_, rows_, sums_;
 };
 
@@ -114,7 +114,7 @@ Json resize(const Words& words) {
     most = std::max(most, std::abs(ours[i] - theirs[i]));
   }
   if (most > 1) {
-    fail<DataError>("bench.loader_bench", "the twin's pixels are up to {} levels away: not the same work", most);
+    fail<DataError>("bench.loader_bench", "the twin's pixels differ by up to {} grey levels: not the same work", most);
   }
   study::PairingOptions options;
   options.seconds = words.seconds();

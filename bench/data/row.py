@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line of the table that beside.py prints: paired figures, what is asked of them, and whether that holds."""
+"""A row of the table that compare.py prints: paired figures, their target, and whether they meet it."""
 import dataclasses
 import pathlib
 import statistics
@@ -11,10 +11,10 @@ import measure  # noqa: E402
 
 @dataclasses.dataclass
 class Row:
-    """A line of the table. What is judged is ours / theirs for rates, theirs / ours for times; where alone is set, ours."""
+    """A row of the table. Compared with the target: ours / theirs for rates, theirs / ours for times; ours if alone is set."""
     name: str
     work: str
-    asked: float
+    target: float
     stretch: float | None = None
     unit: str = "images/CPU-s"
     times: bool = False    # less is better
@@ -28,23 +28,23 @@ class Row:
         pairs = zip(self.theirs, self.ours) if self.times else zip(self.ours, self.theirs)
         return [a / b if b else float("inf") for a, b in pairs]
 
-    def judged(self):
+    def evaluated(self):
         return self.ours if self.alone else self.ratios()
 
     def at_most(self):
         return self.alone and self.times
 
-    def keeps(self, value, limit):
+    def meets(self, value, limit):
         return value <= limit if self.at_most() else value >= limit
 
     def verdict(self):
-        low, high = measure.median_interval(self.judged())
-        far = high if self.at_most() else low
-        if not self.keeps(statistics.median(self.judged()), self.asked):
-            return "FALLS SHORT"
-        if not self.keeps(far, self.asked):
-            return "holds by its median, not by the interval's far end"
-        return "holds, the stretch too" if self.stretch is not None and self.keeps(far, self.stretch) else "holds"
+        low, high = measure.median_interval(self.evaluated())
+        worst = high if self.at_most() else low
+        if not self.meets(statistics.median(self.evaluated()), self.target):
+            return "MISSED"
+        if not self.meets(worst, self.target):
+            return "met by the median, not by the whole interval"
+        return "met, stretch too" if self.stretch is not None and self.meets(worst, self.stretch) else "met"
 
     def limit(self, value):
         return "-" if value is None else f"{'<=' if self.at_most() else '>='} {value:g}{'' if self.alone else 'x'}"
@@ -52,19 +52,19 @@ class Row:
     def markdown(self):
         work = f"{self.work}, {self.note}" if self.note else self.work
         if self.missing:
-            return f"| {work} | - | - | - | - | {self.limit(self.asked)} | {self.limit(self.stretch)} | {self.missing} |"
+            return f"| {work} | - | - | - | - | {self.limit(self.target)} | {self.limit(self.stretch)} | {self.missing} |"
         ratio = "-"
         if self.theirs:
             low, high = measure.median_interval(self.ratios())
             ratio = f"{statistics.median(self.ratios()):.2f} ({low:.2f} to {high:.2f})"
         return (f"| {work} | {figure(self.ours)} {self.unit} | {f'{figure(self.theirs)} {self.unit}' if self.theirs else '-'} | {ratio} | "
-                f"{len(self.judged())} | {self.limit(self.asked)} | {self.limit(self.stretch)} | {self.verdict()} |")
+                f"{len(self.evaluated())} | {self.limit(self.target)} | {self.limit(self.stretch)} | {self.verdict()} |")
 
 
 HEAD = "| work | ours | theirs | ratio | turns | at least / at most | stretch | |\n|---|---|---|---|---|---|---|---|"
 
 
 def figure(values):
-    """The median, and where it is all there is to judge, its interval."""
+    """The median and its interval."""
     low, high = measure.median_interval(values)
     return f"{statistics.median(values):.4g} ({low:.4g} to {high:.4g})"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader of watch_cases.cpp and threads_cases.cpp: small crops of a folder's images, a little of every stage's
-// work.
+// The loader of watch_cases.cpp and threads_cases.cpp: small crops of a folder's images, with some work for every
+// stage.
 #pragma once
 
 #include <chrono>

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long a training waits for data: the share of its time behind the first steps, by its own log. Photographs are decoded in
+"""How long a run waits for data: the share of the time after the first steps, from its own log. Photographs are decoded in
 every epoch.
 
     starved.py PHOTOGRAPHS [--stoker COMMAND] [--steps N] [KEY=VALUE...]
 
-PHOTOGRAPHS: a folder of class folders; each image is taken several times, by links. COMMAND: of the command line, default
-build/release/apps/stoker/stoker. KEY=VALUE: for `stoker train`, over model=resnet50 precision=bf16 batch=128 device=cuda and the
-like. The last line is the figures in JSON. Ends with 77 where there is no such device. Used by beside.py and, in a bundle, alone.
+PHOTOGRAPHS: a folder of class folders; each image is used several times, through links. COMMAND: starts the command line, default
+build/release/apps/stoker/stoker. KEY=VALUE: options of `stoker train` that replace or add to model=resnet50 precision=bf16 batch=128
+device=cuda and the others of USUAL. The last line has the figures in JSON. Exits with 77 without the device. Used by compare.py and, in
+a bundle, alone.
 """
 import argparse
 import json
@@ -23,17 +24,17 @@ import measure  # noqa: E402
 
 USUAL = ("model=resnet50", "precision=bf16", "batch=128", "device=cuda", "val=0", "cache=0", "save_every=1000000")
 WARM_UP = 20  # steps
-DEVICE, SKIPPED = 71, 77  # exit codes: stoker's without the device, ours
+SKIPPED = 77  # exit code
 
 
 def waited(stoker, photographs, folder, steps, words=()):
-    """{"percent" of the time that steps waited, "steps", "samples_per_second"}, of one run."""
+    """{"percent" of the steps' time spent waiting, "steps", "samples_per_second"}, of one run."""
     batch = next(int(word.partition("=")[2]) for word in (*words, *USUAL) if word.startswith("batch="))
     images = len(list(photographs.glob("*/*")))
     links = max(1, -(-20 * batch // images))  # an epoch of 20 batches
     data = measure.linked_photographs(photographs, folder / "photographs", links)
-    asked = {word.partition("=")[0] for word in words}
-    usual = [word for word in USUAL if word.partition("=")[0] not in asked]
+    given = {word.partition("=")[0] for word in words}
+    usual = [word for word in USUAL if word.partition("=")[0] not in given]
     child = measure.run_child([*stoker, "train", data, *usual, *words, f"steps={WARM_UP + steps}", "--json", f"run={folder / 'run'}"])
     events = [json.loads(line) for _, line in child.lines if line.startswith("{")]
     late = [event for event in events if event["event"] == "step"][WARM_UP:]

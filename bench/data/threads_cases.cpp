@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the loader knows what threads are worth: does it foretell what more of them bring, and does it find as many
-// as the best fixed number.
+// The loader's statements about threads: how far off are its forecasts for more threads, and how does the number of
+// threads that it finds compare with the best fixed number.
 #include <sched.h>
 
 #include <algorithm>
@@ -20,10 +20,10 @@ namespace {
 
 using data::Stage;
 
-constexpr double kSearchSeconds = 20;  // that a loader has to find its number of threads
-constexpr double kRunInSeconds = 1.5;  // after a pause, which looks to it like a slow consumer: five of its windows
+constexpr double kSearchSeconds = 20;  // for a loader to find its number of threads
+constexpr double kRunInSeconds = 1.5;  // five of its windows, after a pause that looks to it like a slow consumer
 
-// So many of the cores that the process began with, for threads that are made from here on.
+// Limits threads made from now on to the first `cores` of the cores that the process started with.
 void use_cores(int cores) {
   static const cpu_set_t all = [] {
     cpu_set_t begun;
@@ -46,9 +46,9 @@ core::Batch take(core::BatchSource& source) {
   return batch ? std::move(*batch) : std::move(source.next().value());
 }
 
-// Samples a second, and what was spent.
+// Samples per second, and the loader's figures for that time.
 std::pair<double, core::SourceFigures> run_for(core::BatchSource& source, double seconds, double consumer_ms) {
-  for (int i = 0; i < 4; ++i) {  // made ahead
+  for (int i = 0; i < 4; ++i) {  // prepared ahead
     (void)take(source);
   }
   const core::SourceFigures before = source.figures().value();
@@ -63,12 +63,12 @@ std::pair<double, core::SourceFigures> run_for(core::BatchSource& source, double
   return {static_cast<double>(samples) / watch.seconds(), core::between(before, source.figures().value())};
 }
 
-// A work load of autotune's.
+// A load of autotune().
 struct Load {
   std::string name;
-  bool kept = false;       // images that stay decoded
-  double read_ms = 0;      // that each read sleeps
-  double consumer_ms = 0;  // a batch
+  bool kept = false;       // images stay decoded
+  double read_ms = 0;      // sleep of each read
+  double consumer_ms = 0;  // per batch
 };
 const std::vector<Load> kLoads = {{.name = "cheap", .kept = true},
                                   {.name = "decode"},
@@ -78,7 +78,7 @@ const std::vector<Load> kLoads = {{.name = "cheap", .kept = true},
 const Load& load_called(const std::string& name) {
   const auto found = std::ranges::find(kLoads, name, &Load::name);
   if (found == kLoads.end()) {
-    fail<ConfigError>("bench.loader_bench", "no load \"{}\"; there are cheap, decode, disk and consumer", name);
+    fail<ConfigError>("bench.loader_bench", "no load \"{}\"; the loads are cheap, decode, disk and consumer", name);
   }
   return *found;
 }
@@ -103,10 +103,10 @@ struct Way {
   std::string name;
   std::unique_ptr<data::ImageLoader> loader;
   bool searches = false;
-  std::vector<double> rates = {};  // samples a second, a turn each
+  std::vector<double> rates = {};  // samples per second, one per turn
 };
 
-// The fixed ways, and last the one that searches. Images that stay decoded are decoded once for all of them.
+// The fixed ways, and at the end the one that searches. All share one store of decoded images.
 std::vector<Way> ways_of(const Load& load, const Words& words) {
   const int cores = static_cast<int>(words.number("cores", 2));
   const data::ImageSplit split = opened(words);
@@ -123,7 +123,7 @@ std::vector<Way> ways_of(const Load& load, const Words& words) {
   };
   for (const int threads : {1, 2, 4, 8, 16}) {
     if (threads > cores && load.read_ms == 0) {
-      continue;  // auto may not
+      continue;  // auto may not use more than the cores
     }
     for (const int depth : {2, 4}) {
       add(fmt::format("{} threads, depth {}", threads, depth), threads, depth, 0);
@@ -133,7 +133,7 @@ std::vector<Way> ways_of(const Load& load, const Words& words) {
   return ways;
 }
 
-// One turn of all ways. While one is measured the others' threads wait: what they made ahead was not taken.
+// One turn of all ways. While one is measured, the threads of the others wait with full queues.
 void run_turn(std::vector<Way>& ways, const Load& load, double seconds, bool backwards) {
   for (std::size_t i = 0; i < ways.size(); ++i) {
     Way& way = ways[backwards ? ways.size() - 1 - i : i];
@@ -146,8 +146,8 @@ void run_turn(std::vector<Way>& ways, const Load& load, double seconds, bool bac
 
 }  // namespace
 
-Json foretell(const Words& words) {
-  const auto error = [](double foretold, double seen) { return foretold / seen - 1; };
+Json forecast(const Words& words) {
+  const auto error = [](double expected, double measured) { return expected / measured - 1; };
   Json figures;
   const double seconds = words.seconds();
   const data::ImageSplit split = opened(words);
@@ -174,7 +174,7 @@ Json foretell(const Words& words) {
   return figures;
 }
 
-// The best fixed way is that of the highest median; a turn's figure is the ratio to the same turn's of that way.
+// The best fixed way has the highest median. The figure of a turn is the ratio to that way's rate in the same turn.
 Json autotune(const Words& words) {
   const Load& load = load_called(words.text("load"));
   std::vector<Way> ways = ways_of(load, words);

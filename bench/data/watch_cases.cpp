@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the loader knows itself: does it name the stage that was slowed down.
+// Does the loader name the stage that was slowed down?
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -24,11 +24,11 @@ namespace {
 
 using data::Stage;
 
-constexpr double kSleepMs = 4;      // a slowed stage, per sample: several times what all others take together
-constexpr double kHalfSleepMs = 2;  // one that is slowed, too, and less
+constexpr double kSleepMs = 4;      // a slowed-down stage, per sample: several times the time of all other stages
+constexpr double kHalfSleepMs = 2;  // a second stage, slowed down by half as much
 constexpr double kStepMs = 20;      // the consumer's step, per batch
 
-// A few of the images as PNG, two classes of them.
+// Writes a few of the images as PNG, in two classes.
 void write_pngs(const std::string& from, const std::filesystem::path& to) {
   if (std::filesystem::exists(to)) {
     return;
@@ -47,7 +47,7 @@ void write_pngs(const std::string& from, const std::filesystem::path& to) {
   }
 }
 
-// A device of which copies take their time, on a thread of its own.
+// A device with slow copies, on a thread of its own.
 class SlowCopies final : public device::CopyStream {
  public:
   explicit SlowCopies(double ms) : ms_(ms) {}
@@ -78,11 +78,11 @@ class Nobody final : public core::EventEmitter {
 
 // What is slowed down, and by how much.
 struct Slow {
-  std::string name;                                                      // of the stage that has to be named
-  std::optional<Stage> stage = {};                                       // of the loader, each sample
-  std::optional<Stage> less = {};                                        // another one, by half as much
-  std::int64_t one_sample = -1;                                          // that stage of this sample alone, for seconds
-  double copy_ms = 0, step_ms = kStepMs, log_ms = 0, checkpoint_ms = 0;  // each batch; a checkpoint each tenth
+  std::string name;                                                      // of the stage that the loader should name
+  std::optional<Stage> stage = {};                                       // of the loader, for each sample
+  std::optional<Stage> less = {};                                        // another one, slowed down by half as much
+  std::int64_t one_sample = -1;                                          // slow down only this sample, by 1.5 s
+  double copy_ms = 0, step_ms = kStepMs, log_ms = 0, checkpoint_ms = 0;  // per batch; a checkpoint every tenth
   bool png = false;
 };
 
@@ -101,10 +101,10 @@ std::vector<Slow> slow_downs() {
           {.name = "one sample", .stage = Stage::kRead, .one_sample = 40}};
 }
 
-// Two at once. Right is the longer stage of the station that holds the others up: with two threads a stage that is
-// slowed down takes 64 ms a batch.
+// Two stages at once. The right answer is the longer stage of the part (loader, copy or step) that makes the others
+// wait: with two threads a slowed-down stage takes 64 ms per batch.
 struct SlowPair {
-  std::string other;  // what is slowed down beside slow.name
+  std::string other;  // slowed down together with slow.name
   Slow slow;
 };
 
@@ -116,7 +116,7 @@ std::vector<SlowPair> slow_pairs() {
           {"read", {.name = "copy", .stage = Stage::kRead, .copy_ms = 150}}};
 }
 
-// The training loop's calls around a source, with sleep for work.
+// The calls that the training loop makes around a source; sleeps stand for the work.
 observe::Feeding watched(const Slow& slow, const Words& words, int threads) {
   const std::string folder = words.text(slow.png ? "png" : "data");
   data::ImageLoaderOptions options = small_images(data::open_image_folder(folder, {.val = 0}).train, threads);

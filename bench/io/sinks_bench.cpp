@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What logging costs the training loop:     sinks_bench [PAIRS]
-// Tens of 2 ms steps with and without a bus full of sinks take turns, 25 turns a pair; what counts is the CPU time of
-// the loop's own thread, which other work on the machine changes least. Then the same with a sink that sleeps 1 s over
-// each event.
+// The cost of logging for the training loop:     sinks_bench [PAIRS]
+// Blocks of ten 2 ms steps with and without a bus and all its sinks take turns, 25 turns per pair. It measures the CPU
+// time of the loop's own thread, which other work on the machine changes least. Then the same with a sink that sleeps
+// 1 s per event.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -33,11 +33,11 @@ namespace {
 using namespace stoker;
 using namespace stoker::core;
 
-constexpr int kSteps = 10;  // a block
+constexpr int kSteps = 10;  // per block
 constexpr int kTurns = 25;  // blocks of each kind in a pair
 constexpr double kStepSeconds = 0.002;
 
-// Work of a fixed size that the caches matter for: passes over 128 KiB.
+// A fixed amount of work that depends on the caches: passes over 128 KiB.
 class Work {
  public:
   Work() {
@@ -69,7 +69,7 @@ class Known final : public PendingScalars {
   Scalars scalars_;
 };
 
-// Takes 1 s over each event until it is told that training is over, and counts.
+// Counts events; takes 1 s for each one until `over` is set.
 class Sleeper final : public EventSink {
  public:
   struct Seen {
@@ -93,7 +93,7 @@ class Sleeper final : public EventSink {
   Seen& seen_;
 };
 
-// The loop: works, and says so to the bus if there is one.
+// The loop: works, and emits events if there is a bus.
 class Loop {
  public:
   Loop() : scalars_(std::make_shared<Known>()) {}
@@ -111,7 +111,7 @@ class Loop {
   }
   [[nodiscard]] std::int64_t steps() const { return step_; }
   [[nodiscard]] std::int64_t others() const { return others_; }
-  [[nodiscard]] double emit_seconds() const { return emit_seconds_; }  // of this thread's CPU, so far
+  [[nodiscard]] double emit_seconds() const { return emit_seconds_; }  // CPU time of this thread, so far
   [[nodiscard]] float result() const { return work_.result(); }
 
  private:
@@ -150,15 +150,15 @@ RunStarted start(const std::string& folder) {
   return event;
 }
 
-// A ratio less what is expected of it, in per cent: median and 95 % interval.
+// A ratio minus its expected value, in per cent: median and 95 % interval.
 std::string spread(const study::Ratio& ratio, double expected) {
   return fmt::format("{:+.2f} %, 95 % interval {:+.2f} to {:+.2f} %", 100 * (ratio.median - expected),
                      100 * (ratio.low - expected), 100 * (ratio.high - expected));
 }
 
-// Blocks with and without the bus in turn, which of them first in turn as well.
+// Blocks with and without the bus take turns; the order alternates.
 void compare(const std::string& title, Loop& loop, io::EventBus& bus, int pairs) {
-  std::vector<double> withs, withouts, emits;  // seconds of CPU, a pair each
+  std::vector<double> withs, withouts, emits;  // seconds of CPU, one per pair
   for (int pair = 0; pair < pairs; ++pair) {
     double with = 0, without = 0;
     const double emitted = loop.emit_seconds();
@@ -173,7 +173,7 @@ void compare(const std::string& title, Loop& loop, io::EventBus& bus, int pairs)
   }
   fmt::print(
       "{}: {} pairs of {} steps, each {:.3f} ms of CPU\n  steps with against without: {}\n"
-      "  emit() alone, of a step:    {}\n",
+      "  emit() as part of a step:   {}\n",
       title, pairs, kSteps * kTurns, 1000 * study::median_of(withouts) / kSteps / kTurns,
       spread(study::ratio_of(withs, withouts), 1), spread(study::ratio_of(emits, withouts), 0));
   if (std::isnan(loop.result())) {  // so that the work is not optimised away
@@ -185,7 +185,7 @@ void compare(const std::string& title, Loop& loop, io::EventBus& bus, int pairs)
 void all_sinks(int pairs) {
   std::string folder = (std::filesystem::temp_directory_path() / "sinks-bench-XXXXXX").native();
   if (::mkdtemp(folder.data()) == nullptr) {
-    throw std::runtime_error("no temp folder can be made");
+    throw std::runtime_error("cannot create a temporary folder");
   }
   std::ofstream nowhere("/dev/null");
   io::ProgressOptions progress;
@@ -211,7 +211,7 @@ void sleeping_sink(int pairs) {
     io::EventBus bus;
     bus.add(std::make_unique<Sleeper>(seen));
     bus.emit(start(""));
-    compare("a sink that sleeps 1 s over each event", loop, bus, pairs);
+    compare("a sink that sleeps 1 s per event", loop, bus, pairs);
     seen.over = true;
   }
   fmt::print("  {} steps sent: {} delivered, {} merged into later ones; {} other events sent, {} delivered\n",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stoker's optimizer step, averages and clipping beside LibTorch's C++ ones, which take each tensor by itself:
+// Compares Stoker's optimizer step, averages and clipping with LibTorch's C++ ones, which handle one tensor at a time:
 //     fused_bench [PAIRS] [device=cpu|cuda] [intra_op=N]
-// Ratios of interleaved turns: of thread CPU time on one thread of a CPU, else of wall time. How many times as long
-// LibTorch takes; and how fast the bytes moved that must move, beside a plain copy of 256 MiB.
+// The sides take turns. Ratios are of thread CPU time on one thread of a CPU, otherwise of wall time. Prints how many
+// times as long LibTorch takes, and the GB/s of the necessary bytes; a plain copy of 256 MiB gives the scale.
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/randn.h>
@@ -30,7 +30,7 @@
 namespace stoker::bench {
 namespace {
 
-constexpr int kSkipped = 77;  // exit code of a measurement that this machine has no device for
+constexpr int kSkipped = 77;  // exit code if this machine lacks the device
 
 using Shape = std::vector<std::int64_t>;
 
@@ -40,7 +40,7 @@ struct Shapes {
   void add(std::initializer_list<Shape> more) { all.insert(all.end(), more); }
 };
 
-// Ten perceptrons for tables, with norms: so small that a call costs more than its arithmetic.
+// Perceptrons for tables, with norms: so small that a call costs more than its arithmetic.
 Shapes perceptrons() {
   Shapes shapes{"200 tensors of table networks (width 32)", {}};
   for (int i = 0; i < 50; ++i) {
@@ -49,7 +49,7 @@ Shapes perceptrons() {
   return shapes;
 }
 
-// 66 convolutions of 32 channels with their norms, and a head.
+// 66 convolutions with 32 channels and their norms, and a head.
 Shapes residual_blocks() {
   Shapes shapes{"200 tensors of a narrow ResNet (width 32)", {}};
   for (int block = 0; block < 66; ++block) {
@@ -99,9 +99,9 @@ std::vector<at::Tensor> tensors_of(const std::vector<core::Parameter>& parameter
   return tensors;
 }
 
-// Gradients and a limit that each clipping finds a hundredth below their norm: both sides clip every time, as an even
-// norm would let Stoker leave it out. Anew from a copy long before numbers get too small, which costs one copy in
-// a thousand calls.
+// Gradients, and a limit that is 1 % below their norm in each call, so that both sides clip every time (within the
+// limit Stoker would skip the division). The gradients are restored from a copy every thousand calls, long before the
+// numbers get too small.
 class Shrinking {
  public:
   explicit Shrinking(std::vector<at::Tensor> grads)
@@ -145,8 +145,8 @@ class Bench {
     fmt::print("{}, {:.2f} million numbers\n", shapes.name, static_cast<double>(numbers_) * 1e-6);
   }
 
-  // Steps, and with clipping: then the norm and the factor come first; Stoker's kernel applies it, LibTorch multiplies
-  // the gradients before its own.
+  // Steps without and with clipping. Stoker's kernel applies the factor; LibTorch multiplies the gradients in an extra
+  // pass before its kernel.
   void adamw() {
     const auto fused = optim::make_optimizer({.name = "adamw", .weight_decay = 0.01}, ours_);
     torch::optim::AdamW plain(tensors_of(theirs_), torch::optim::AdamWOptions(1e-6).weight_decay(0.01));
@@ -195,7 +195,7 @@ class Bench {
     traffic.reads_one = true;
     compare("  clipped", traffic, clipped, plain_clipped);
     const double ours = added(clipped, bare), theirs = added(plain_clipped, plain_bare);
-    fmt::print("    which adds   {:9.1f} us, LibTorch {:9.1f} us: {:5.2f} times\n", ours * 1e6, theirs * 1e6,
+    fmt::print("    clipping adds {:8.1f} us, LibTorch {:9.1f} us: {:5.2f} times\n", ours * 1e6, theirs * 1e6,
                theirs / ours);
   }
 
@@ -207,7 +207,7 @@ class Bench {
     options.clock = clock_for(device_);
     return study::time_in_turns({first, finish}, {second, finish}, options);
   }
-  // Seconds that the first takes longer than the second.
+  // By how many seconds the first takes longer than the second.
   [[nodiscard]] double added(const Call& first, const Call& second) const {
     const study::Paired paired = in_turns(first, second);
     return paired.first_seconds - paired.second_seconds;
@@ -222,9 +222,9 @@ class Bench {
                1e-9 * bytes * static_cast<double>(numbers_) / paired.second_seconds);
     if (device_.is_cpu() && at::get_num_threads() == 1) {
       Stream stream(numbers_, traffic);
-      const study::Paired beside = in_turns(ours, [&] { stream.run(); });
-      fmt::print(", {:.2f} ({:.2f} to {:.2f}) of a plain loop's time", beside.ratio.median, beside.ratio.low,
-                 beside.ratio.high);
+      const study::Paired limit = in_turns(ours, [&] { stream.run(); });
+      fmt::print(", {:.2f} ({:.2f} to {:.2f}) of a plain loop's time", limit.ratio.median, limit.ratio.low,
+                 limit.ratio.high);
     }
     fmt::print("\n");
     std::fflush(stdout);
@@ -236,7 +236,7 @@ class Bench {
   std::vector<core::Parameter> ours_, theirs_;
 };
 
-// GB/s, bytes read and written, of copies of 256 MiB, which no cache holds; on the clock of the others.
+// GB/s (bytes read and written) of copies of 256 MiB, larger than any cache; by the same clock as the other figures.
 double copy_speed(c10::Device device) {
   constexpr std::int64_t kNumbers = 64 << 20;
   const at::Tensor from = at::randn({kNumbers}).to(device);
@@ -266,8 +266,8 @@ int run(int argc, char** argv) {
   }
   at::set_num_threads(threads);
   fmt::print(
-      "Stoker beside torch::optim, torch::nn::utils::clip_grad_norm_ and a loop of lerp_, {}, {} intra-op threads.\n"
-      "In brackets: holds the median with 95 %. A copy of 256 MiB moves {:.1f} GB/s.\n\n",
+      "Stoker against torch::optim, torch::nn::utils::clip_grad_norm_ and a loop of lerp_, {}, {} intra-op threads.\n"
+      "In brackets: 95 % interval of the median. A copy of 256 MiB moves {:.1f} GB/s.\n\n",
       device.str(), threads, copy_speed(device));
   for (const Shapes& shapes : {perceptrons(), residual_blocks(), transformer(), resnet50()}) {
     Bench bench(shapes, device, pairs);

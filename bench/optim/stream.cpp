@@ -8,7 +8,7 @@
 namespace stoker::bench {
 namespace {
 
-// Each array's new value is the mean of all: as good as no arithmetic, and numbers stay what they are.
+// Each array's new value is the mean of all: almost no arithmetic, and the numbers do not change.
 void two(float* __restrict__ a, const float* __restrict__ b, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     a[i] = 0.5F * (a[i] + b[i]);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What half precision does to a run: the same seeds in fp32, in bf16 and in fp16 with a gradient scaler, by Stoker and by its PyTorch
-twin (twins.py), for the CNN on the demo sample and for a GPT on tinyshakespeare.
+"""What half precision changes in a run: the same seeds in fp32, in bf16 and in fp16 with a gradient scaler, by Stoker and by its
+PyTorch twin (twins.py), for the CNN on the demo sample and for a GPT on tinyshakespeare.
 
     bench/peers/amp.py STOKER [--data DIR] [--quick] [--seeds 3] [--threads N] [--twins fp32,bf16]
 
-DIR (default: STOKER_DATA): a folder with tinyshakespeare/; without it the GPT is left out aloud. Networks and runs are small, for fp16
-on a CPU without its instructions takes 10 to 30 times as long as fp32; for that reason the twin runs in fp16 only where --twins says so.
-Needs what learning.py needs.
+DIR (default: STOKER_DATA): a folder with tinyshakespeare/; without it the GPT prints a skip message. Networks and runs are small, because
+fp16 on a CPU without fp16 instructions takes 10 to 30 times as long as fp32. For the same reason the twin runs in fp16 only if --twins
+says so. Needs the same packages as learning.py.
 
 Differences are paired: weights, order and augmentation of a seed are the same in each precision. Verdict: the mean held-out loss
 differs from fp32's by no more than seeds alone explain (learning.py's test). Exit code 1: a verdict failed.
@@ -46,7 +46,7 @@ HEAD = ("| run | system | precision | held-out loss | to fp32, by seed | seeds e
 
 
 def ends_of(open_run, arguments, work):
-    """By system and precision, the ends of the seeds."""
+    """The ends of all seeds, by system and precision."""
     work.mkdir()
     data, words, twin = open_run(work, arguments.data, arguments.quick)
     words += ["device=cpu", "threads=0", f"intra_op={arguments.threads}", "tensorboard=off"]
@@ -63,18 +63,18 @@ def ends_of(open_run, arguments, work):
 
 
 def row(name, system, precision, ends):
-    """A line of the table, and whether its verdict holds."""
+    """A row of the table, and whether its verdict is good."""
     def losses(of):
         return [each.figures["loss"] for each in ends[system, of]]
     mine, accuracy = losses(precision), [each.figures.get("accuracy") for each in ends[system, precision]]
     cells = [name, system, precision, f"{statistics.mean(mine):.4f} ± {statistics.stdev(mine):.4f}"]
-    holds = True
+    within = True
     if precision == "fp32":
         cells += ["-", "-"]
     else:
         differences = [half - full for half, full in zip(mine, losses("fp32"))]
         allowed = learning.allowance(mine, losses("fp32"))
-        holds = abs(statistics.mean(differences)) <= allowed  # not so for NaN
+        within = abs(statistics.mean(differences)) <= allowed  # False for NaN
         cells += [f"{statistics.mean(differences):+.4f} ± {statistics.stdev(differences):.4f}", f"{allowed:.4f}"]
     cells.append("-" if None in accuracy else f"{100 * statistics.mean(accuracy):.2f} %")
     if precision == "fp16":
@@ -82,37 +82,37 @@ def row(name, system, precision, ends):
                   ", ".join(f"{each.scale:g}" for each in ends[system, precision])]
     else:
         cells += ["-", "-"]
-    cells.append("" if precision == "fp32" else "holds" if holds else "OUTSIDE")
-    return f"| {' | '.join(cells)} |", holds
+    cells.append("" if precision == "fp32" else "within" if within else "OUTSIDE")
+    return f"| {' | '.join(cells)} |", within
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stoker", type=pathlib.Path)
     parser.add_argument("--data", type=pathlib.Path, default=os.environ.get("STOKER_DATA"))
-    parser.add_argument("--quick", action="store_true", help="shorter runs: shows that the bench works")
+    parser.add_argument("--quick", action="store_true", help="shorter runs: checks that the benchmark works")
     parser.add_argument("--seeds", type=int, default=3, choices=range(2, 11))
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--twins", default="fp32,bf16", help="precisions that PyTorch runs in too")
+    parser.add_argument("--twins", default="fp32,bf16", help="precisions that PyTorch also runs in")
     arguments = parser.parse_args()
     arguments.stoker, arguments.twins = arguments.stoker.absolute(), arguments.twins.split(",")
     torch.set_num_threads(arguments.threads)
     measure.tell_machine(arguments.stoker, ["torch", "torchvision"])
     print(f"{arguments.threads} threads, {arguments.seeds} seeds{', --quick' if arguments.quick else ''}; mean ± standard deviation "
           f"over seeds\n\n{HEAD}", flush=True)
-    held, begin = [], time.perf_counter()
+    verdicts, begin = [], time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         for name, open_run in RUNS.items():
             if open_run is gpt and not (arguments.data and (arguments.data / "tinyshakespeare").is_dir()):
-                print(f"{name}: left out, for want of tinyshakespeare/ in --data DIR or STOKER_DATA")
+                print(f"SKIPPED: {name}: no tinyshakespeare/ in --data DIR or STOKER_DATA")
                 continue
             ends = ends_of(open_run, arguments, pathlib.Path(folder) / open_run.__name__)
             for system, precision in sorted(ends, key=lambda key: (key[0] != "stoker", PRECISIONS.index(key[1]))):
-                line, holds = row(name, system, precision, ends)
-                held.append(holds)
+                line, within = row(name, system, precision, ends)
+                verdicts.append(within)
                 print(line, flush=True)
     print(f"\n{time.perf_counter() - begin:.0f} s, {measure.load()} at the end")
-    sys.exit(0 if all(held) else 1)
+    sys.exit(0 if all(verdicts) else 1)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A training step on a GPU beside Python PyTorch: eager, torch.compile, and torch.compile with CUDA graphs (reduce-overhead).
+"""A training step on a GPU against Python PyTorch: eager, torch.compile, and torch.compile with CUDA graphs (reduce-overhead).
 
     gpu.py MODEL [--worker COMMAND] [--device cuda|cpu] [--batch N] [--size N] [--precision bf16] [--turns N] [--seconds S]
 
-COMMAND starts step_worker (default build/release/bench/step_worker). All sides are made at the same time, then take turns on
-equal batches. A side that fails, or that is not ready in time (--patience), is left out aloud: torch.compile needs a C compiler.
-Ends with 77 where there is no such device. Imports no torch: see measure.py.
+COMMAND starts step_worker (default build/release/bench/step_worker). All sides start at the same time, then take turns on equal
+batches. A side that fails or is not ready in time (--patience) prints a skip message: torch.compile needs a C compiler. Exits with
+77 without the device. Does not import torch: see measure.py.
 """
 import argparse
 import contextlib
@@ -21,7 +21,7 @@ import measure
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ("pytorch-fused", "compile", "reduce-overhead")
-# Batch and size: all five sides lie on the device at the same time.
+# Batch and size: all five sides are on the device at the same time.
 USUAL = {"resnet50": (64, 224), "gpt2": (4, 1024), "cnn": (128, 32), "gpt": (12, 64)}
 SKIPPED = 77
 
@@ -29,11 +29,11 @@ SKIPPED = 77
 def last_line(file):
     file.seek(0)
     lines = [line.strip() for line in file if line.strip()]
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "no output"
 
 
 def started(ends, arguments, case):
-    """{side: (worker, what it says on standard error)}"""
+    """{side: (worker, file with its standard error)}"""
     ours = shlex.split(arguments.worker)
     commands = {side: [*ours, side, *case] for side in ("stoker", "bare")}
     commands |= {side: [sys.executable, HERE / "step_peer.py", side + (f":{arguments.backend}" if arguments.backend and side != PEERS[0]
@@ -46,7 +46,7 @@ def started(ends, arguments, case):
 
 
 def ready(workers, steps, patience):
-    """Those that took their first steps; the others are ended, and the reason is said."""
+    """The workers that took their first steps; the others are killed, with a message that gives the reason."""
     deadline = time.monotonic() + patience
     for worker, _ in workers.values():
         worker.begin(steps=steps)
@@ -70,13 +70,13 @@ def compare(arguments, case):
         steps = max(3, round(1000 * arguments.seconds / probe))
         found = measure.in_turns({side: lambda worker=worker: worker.ask(steps=steps)["wall"] for side, worker in sides.items()},
                                  arguments.turns, arguments.model)
-        what = f"a step of {arguments.model}, batch {case[1]}, size {case[2]}, {case[3]}, {arguments.device}"
+        what = f"step of {arguments.model}, batch {case[1]}, size {case[2]}, {case[3]}, {arguments.device}"
         for side in [each for each in found if each != "stoker"]:
             print(measure.Row("gpu", what, side, "theirs / ours", None, found["stoker"], found[side]).text(), flush=True)
         rate = 1000 * int(case[1]) / statistics.median(found["stoker"])
         print(f"{what}: Stoker takes {measure.quantity(found['stoker'], 'ms')}, {rate:.0f} samples/s", flush=True)
-        held = {side: sides[side].ask(bytes=True)["bytes"] / 2 ** 20 for side in ("stoker", "pytorch-fused") if side in sides}
-        print(f"{what}: most bytes of tensors, MiB: " + ", ".join(f"{side} {value:.0f}" for side, value in held.items()))
+        peaks = {side: sides[side].ask(bytes=True)["bytes"] / 2 ** 20 for side in ("stoker", "pytorch-fused") if side in sides}
+        print(f"{what}: peak tensor memory, MiB: " + ", ".join(f"{side} {value:.0f}" for side, value in peaks.items()))
     return 0
 
 
@@ -89,9 +89,9 @@ def main():
     parser.add_argument("--size", type=int)
     parser.add_argument("--precision", default="bf16", choices=("fp32", "bf16"))
     parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=0.7, help="of a turn")
+    parser.add_argument("--seconds", type=float, default=0.7, help="length of a turn")
     parser.add_argument("--patience", type=float, default=75, help="seconds until a side must have taken its first steps")
-    parser.add_argument("--backend", help="of torch.compile, default inductor, which needs a compiler; eager needs none")
+    parser.add_argument("--backend", help="backend of torch.compile, default inductor, which needs a compiler; eager needs none")
     arguments = parser.parse_args()
     batch, size = USUAL[arguments.model]
     case = (arguments.model, arguments.batch or batch, arguments.size or size, arguments.precision, 1, arguments.device)

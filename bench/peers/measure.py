@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the scripts of this folder measure: sides that take turns, the ratio's median and spread, child processes with their
-peak memory, and what is printed. Without torch, and without packages of others: a child's peak memory counts what its
-parent held when it began, so a parent that measures stays small.
+"""How the scripts of this folder measure: sides that take turns, median and spread of the ratio, child processes with their
+peak memory, and the tables. Imports neither torch nor other packages: a child's peak memory starts with the memory of its
+parent, so the measuring parent must stay small.
 """
 import collections
 import contextlib
@@ -22,8 +22,8 @@ import time
 
 
 def median_interval(values):
-    """Lowest and highest value between which the true median lies with 95 % certainty (sign test; Conover, "Practical
-    Nonparametric Statistics", section 3.2). Below 6 values: the whole range, which is less certain."""
+    """The 95 % interval of the median (sign test; Conover, "Practical Nonparametric Statistics", section 3.2). Below 6 values:
+    the whole range, which is less certain."""
     ordered, n = sorted(values), len(values)
     cut, below, probability = 0, 0.0, 0.5 ** n
     for k in range(n // 2):
@@ -37,21 +37,21 @@ def median_interval(values):
 
 @dataclasses.dataclass
 class Row:
-    """A promise and the paired figures that tell whether it holds. One line of the table at the end."""
-    group: str     # which part of the bench
+    """A promise and the paired figures that show whether it is met. One row of the table at the end."""
+    group: str     # part of the benchmark
     what: str      # the work
-    peer: str      # who else did it
-    figure: str    # what is divided by what: "theirs / ours" or "ours / theirs"
-    promise: float | None  # at least, or at most, by figure; None: shown without a promise
-    ours: list     # one figure a turn
+    peer: str      # the other system
+    figure: str    # the ratio: "theirs / ours" or "ours / theirs"
+    promise: float | None  # for theirs / ours at least this, for ours / theirs at most; None: no promise
+    ours: list     # one figure per turn
     theirs: list
     unit: str = "ms"
     note: str = ""   # how the peer was set up here
-    short: str = ""  # the work's name in the short table; empty: the row is not in it
-    commit: str = ""  # what was measured
+    short: str = ""  # the work's name in the short table; empty: not in the short table
+    commit: str = ""  # the measured commit
 
     def key(self):
-        """The same for what is measured anew."""
+        """The same if the same work is measured again."""
         return self.group, self.what, self.peer
 
     def against(self):
@@ -69,10 +69,10 @@ class Row:
             return "no promise"
         sign = 1 if self.at_least() else -1
         low, high = median_interval(self.ratios())
-        far = low if self.at_least() else high
+        worst = low if self.at_least() else high
         if sign * statistics.median(self.ratios()) < sign * self.promise:
-            return "FALLS SHORT"
-        return "holds" if sign * far >= sign * self.promise else "holds by its median, not by the interval's far end"
+            return "MISSED"
+        return "met" if sign * worst >= sign * self.promise else "met by the median, not by the whole interval"
 
     def promised(self):
         return "-" if self.promise is None else f"{'>=' if self.at_least() else '<='} {self.promise:g}"
@@ -93,13 +93,13 @@ class Row:
                 f"{self.spread()} | {self.promised()} | {self.verdict()} |")
 
     def short_markdown(self):
-        """Whatever the row's figure is: theirs / ours. What does not hold is said."""
+        """Always theirs / ours. Adds the promise if it is not met."""
         faster = dataclasses.replace(self, figure="theirs / ours")
         low, high = median_interval(faster.ratios())
-        held = "" if self.promise is None or self.verdict() == "holds" else (
+        promise = "" if self.promise is None or self.verdict() == "met" else (
             f"; promised {self.promise if self.at_least() else 1 / self.promise:.3g}")
         return (f"| {self.short} | {rounded(self.ours, self.unit)} | {PEERS[self.peer]} {rounded(self.theirs, self.unit)} | "
-                f"{statistics.median(faster.ratios()):.2f} ({low:.2f} to {high:.2f}){held} |")
+                f"{statistics.median(faster.ratios()):.2f} ({low:.2f} to {high:.2f}){promise} |")
 
 
 PEERS = {"pytorch": "PyTorch", "pytorch-fused": "PyTorch", "accelerate": "accelerate", "lightning": "Lightning",
@@ -119,7 +119,7 @@ def quantity(values, unit):
 
 
 def tell(row, into=None):
-    """Prints a row; where into is a file, puts it there for the table at the end, in place of an earlier one of the same work."""
+    """Prints a row. into: a file that keeps the rows for the table; the row replaces an earlier one of the same work."""
     print(row.text(), flush=True)
     if into:
         rows = {each.key(): each for each in kept_rows(into)} | {row.key(): row}
@@ -134,21 +134,21 @@ def kept_rows(path):
 
 
 def table(path):
-    """The rows that tell() put into a file, in Markdown: a few of them in short, then all."""
+    """The rows that tell() wrote to a file, in Markdown: the short table, then all rows."""
     rows = kept_rows(path)
     commits = collections.Counter(row.commit for row in rows)
-    said = f"All of commit {rows[0].commit}." if len(commits) == 1 else (
+    origin = f"All of commit {rows[0].commit}." if len(commits) == 1 else (
         "NOT ONE MEASUREMENT: " + ", ".join(f"{count} rows of commit {name}" for name, count in commits.items()))
-    return "\n".join([said, "", SHORT_HEAD, *(row.short_markdown() for row in rows if row.short), "",
+    return "\n".join([origin, "", SHORT_HEAD, *(row.short_markdown() for row in rows if row.short), "",
                       HEAD, *(row.markdown() for row in rows)])
 
 
 def in_turns(sides, pairs, doing=""):
-    """sides: {name: callable that measures once}. All are called once a turn, the order turning round from one turn to the
-    next; what they return is collected by name."""
+    """sides: {name: callable that measures once}. All are called once per turn, and the order alternates. Returns {name: list
+    of what the calls returned}."""
     found = {name: [] for name in sides}
     for turn in range(pairs):
-        if sys.stderr.isatty():  # not into a record
+        if sys.stderr.isatty():  # keeps progress out of recorded output
             print(f"\r{doing} {turn + 1}/{pairs} ", end="\n" if turn == pairs - 1 else "", file=sys.stderr, flush=True)
         for name in list(sides) if turn % 2 == 0 else list(sides)[::-1]:
             found[name].append(sides[name]())
@@ -157,18 +157,18 @@ def in_turns(sides, pairs, doing=""):
 
 @dataclasses.dataclass
 class Child:
-    """What a child process did."""
+    """The figures of a child process."""
     seconds: float   # from before exec to its end
-    cpu: float       # seconds of CPU time, of processes that it waited for too
-    resident: int | None  # its peak, bytes; of processes that it started only the largest counts; None if it cannot be told
+    cpu: float       # seconds of CPU time, including processes that it waited for
+    resident: int | None  # peak in bytes, of the largest process among it and its children; None if unknown
     lines: list      # (seconds since before exec, line) of its standard output
 
 
 def run_child(command, environment=None, folder=None):
-    """Runs a command to its end. RuntimeError, with what it said, if it fails."""
+    """Runs a command to its end. RuntimeError with its error output if it fails."""
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # the kernel counts it as the child's until it calls exec
     begin = time.perf_counter()
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:  # a pipe would fill up: nobody reads it meanwhile
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:  # a pipe would fill up: nobody reads it before the end
         with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=said, text=True, cwd=folder,
                               env=environment) as process:
             lines = [(time.perf_counter() - begin, line.rstrip("\n")) for line in process.stdout]
@@ -182,7 +182,7 @@ def run_child(command, environment=None, folder=None):
 
 
 class Worker:
-    """A process that measures on demand: a line of JSON in, a line out. It sleeps while others take their turn."""
+    """A process that measures on demand: one line of JSON in, one line out. It sleeps while others take their turn."""
 
     def __init__(self, command, environment=None, said=None):
         """said: a file for its standard error."""
@@ -191,14 +191,14 @@ class Worker:
                                         env=environment, stderr=said)
 
     def begin(self, **question):
-        """Asks without waiting, so that others can work at the same time; answer() has the answer."""
+        """Asks without waiting, so that others can work at the same time; answer() returns the answer."""
         try:
             print(json.dumps(question), file=self.process.stdin, flush=True)
-        except BrokenPipeError:  # it ended: answer() says so
+        except BrokenPipeError:  # it ended: answer() raises the error
             pass
 
     def answer(self, patience=None):
-        """RuntimeError if it ended, or did not answer within so many seconds."""
+        """RuntimeError if it ended, or did not answer within patience (seconds)."""
         if not select.select([self.process.stdout], [], [], patience)[0]:
             raise RuntimeError(f"{self.command} did not answer in {patience:.0f} s")
         line = self.process.stdout.readline()
@@ -220,7 +220,7 @@ class Worker:
 
 
 def linked_photographs(photographs, folder, links=4, classes=10):
-    """The photographs of a folder of class folders, each several times by links, in a few made-up classes of a new folder."""
+    """Makes a folder with several links to each photograph of a folder of class folders, in a few made-up classes."""
     for number, image in enumerate(sorted(photographs.glob("*/*"))):
         into = folder / f"class{number % classes}"
         into.mkdir(parents=True, exist_ok=True)
@@ -234,13 +234,13 @@ def load():
 
 
 def commit():
-    """What is measured: the commit, with -dirty where it was changed."""
+    """The measured commit, with -dirty if it was changed."""
     program = pathlib.Path(__file__).resolve().parents[1] / "commit"
     return subprocess.run([program], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def tell_machine(program, packages=()):
-    """The machine and the versions of all that is measured, without importing any of it."""
+    """Prints the machine and the versions of all measured systems, without importing them."""
     from importlib import metadata
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         cpu = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown processor")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The networks that Stoker is measured against, written as plain Python PyTorch: the same layers, parameter names and initial
-distributions as Stoker's own, in PyTorch's usual words. Imported by the scripts of this folder.
+"""The networks that Stoker is measured against, in plain Python PyTorch: the same layers, parameter names and initial
+distributions as Stoker's own. Imported by the scripts of this folder.
 """
 import math
 
@@ -32,7 +32,7 @@ class Widening(nn.Module):
 
 
 class Residual(nn.Module):
-    """x + f(x), f being two convolutions at the same width."""
+    """x + f(x); f: two convolutions at the same width."""
 
     def __init__(self, width):
         super().__init__()
@@ -45,7 +45,7 @@ class Residual(nn.Module):
 
 
 class Cnn(nn.Module):
-    """src/stoker/models/cnn.cpp, the default for small images. State names are those of `stoker export`."""
+    """src/stoker/models/cnn.cpp, the default for small images. State names equal those of `stoker export`."""
 
     def __init__(self, classes=10, channels=3, widths=(32, 64, 128), logit_scale=0.125):
         super().__init__()
@@ -65,7 +65,7 @@ class Cnn(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """He et al., 2015: two convolutions of 3 x 3, or with expansion 4 a bottleneck whose middle one strides."""
+    """He et al., 2015: two convolutions of 3 x 3, or with expansion 4 a bottleneck with the stride in the middle one."""
 
     def __init__(self, inputs, width, stride, expansion):
         super().__init__()
@@ -87,7 +87,7 @@ class ResidualBlock(nn.Module):
 
 
 class ResNet(nn.Module):
-    """The layers, names and initial distributions of torchvision's, which a machine with torch alone lacks."""
+    """torchvision's layers, names and initial distributions, for machines that only have torch."""
 
     def __init__(self, blocks, expansion, classes):
         super().__init__()
@@ -160,7 +160,7 @@ def gpt2(context=1024):
 
 
 def decay_groups(model, weight_decay):
-    """For torch.optim: as in Stoker, norms and biases (what has one dimension) are never decayed."""
+    """For torch.optim: as in Stoker, norms and biases (tensors of one dimension) have no weight decay."""
     parameters = list(model.parameters())
     return [{"params": [each for each in parameters if each.dim() > 1], "weight_decay": weight_decay},
             {"params": [each for each in parameters if each.dim() < 2], "weight_decay": 0.0}]

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Speed and memory of Stoker beside Python PyTorch, accelerate and Lightning on the same work, in turns.
+"""Compares speed and memory of Stoker with Python PyTorch, accelerate and Lightning on the same work, in turns.
 
     bench/peers/speed.py BUILD DEMO [--data FOLDER] [--only GROUP] [--into FILE] [--quick]
     bench/peers/speed.py --table FILE
 
 BUILD: a build folder with the command line and step_worker. DEMO: the unpacked sample (tools/demo_data). --data: a folder with
-cifar10/ (tar shards of images) and tinyshakespeare/input.txt; rows that need what is not there are skipped aloud. Groups: step,
-eager, files, memory, start. --into puts the rows into a file, in place of earlier ones of the same work; --table prints such a file
-in Markdown: a short table for the README, then all rows. Run by `make bench-peers`, which sees to the packages of requirements.txt.
+cifar10/ (tar shards of images) and tinyshakespeare/input.txt; rows without their data print a skip message. Groups: step, eager,
+files, memory, start. --into writes the rows to a file and replaces earlier rows of the same work; --table prints such a file in
+Markdown: a short table for the README, then all rows. Run by `make bench-peers`, which installs the packages of requirements.txt.
 Nothing here imports torch: see measure.py.
 """
 import argparse
@@ -49,10 +49,10 @@ class Bench:
         measure.tell(Row(*columns, **more, commit=self.commit), self.into)
 
     def given(self, name):
-        """A file or folder of --data; None, said aloud, if it is not there."""
+        """A file or folder of --data; None, with a message, if it is not there."""
         if self.data and (self.data / name).exists():
             return self.data / name
-        print(f"SKIPPED: rows that need {name}: give --data, a folder that has it", flush=True)
+        print(f"SKIPPED: rows that need {name}: set --data to a folder that has it", flush=True)
         return None
 
     def step_worker(self, *case):
@@ -60,12 +60,12 @@ class Bench:
 
     @staticmethod
     def step_peer(system, *case):
-        """system: as step_peer.py has it; with "+kept" in an environment that keeps freed memory."""
+        """system: a SYSTEM of step_peer.py; with "+kept" in an environment that keeps freed memory."""
         name, _, kept = system.partition("+")
         return measure.Worker([sys.executable, HERE / "step_peer.py", name, *case], os.environ | KEPT if kept else None)
 
     def steps_in_turns(self, case, steps, systems, turns):
-        """{"stoker" and each system: {"wall" and "cpu": [ms of a step, a turn each]}}."""
+        """{"stoker" and each system: {"wall" and "cpu": [ms per step, one per turn]}}."""
         with contextlib.ExitStack() as ends:
             workers = {"stoker": ends.enter_context(self.step_worker(*case))}
             workers |= {each: ends.enter_context(self.step_peer(each, *case)) for each in systems}
@@ -77,19 +77,19 @@ class Bench:
 
 
 def step(bench):
-    """What a system costs where the work is next to nothing."""
+    """The overhead of a system: a step with next to no work."""
     promises = {"pytorch": 1.8, "pytorch-fused": None, "accelerate": 3, "lightning": 4.5}
     found = bench.steps_in_turns(("mlp", 32, 64, "fp32", 1), 300 if bench.quick else 2000, promises, bench.turns(15))
     for clock, name in (("wall", ""), ("cpu", ", CPU time of its thread")):
         for system, promise in promises.items():
             wall = clock == "wall"
-            bench.tell("step", f"a step of 64-64-64-10, batch 32, SGD, 1 thread{name}", system, FASTER, promise if wall else None,
+            bench.tell("step", f"step of 64-64-64-10, batch 32, SGD, 1 thread{name}", system, FASTER, promise if wall else None,
                        found["stoker"][clock], found[system][clock], short="step of a small MLP, 1 thread" if wall and promise else "")
 
 
 def eager(bench):
-    """The same maths where kernels dominate: nothing is lost. CPU time where one thread does all. Promised against PyTorch as it is;
-    beside it PyTorch whose C library keeps freed memory as Stoker's does, which shows what of the ratio is that."""
+    """Steps dominated by kernels: no slower than PyTorch. CPU time if one thread does all work. The promise is against PyTorch as it is;
+    PyTorch with freed memory kept, as in Stoker, shows the share of the ratio that comes from this setting."""
     peers = {"pytorch": "pytorch-fused", "pytorch, freed memory kept": "pytorch-fused+kept"}
     for model, batch, size, steps in (("cnn", 128, 32, 4), ("resnet18", 64, 64, 2)):
         for precision in ("fp32", "bf16"):
@@ -100,13 +100,13 @@ def eager(bench):
                     plain = peer == "pytorch"
                     short = f"step of {model} ({batch} x {size} px), {precision}{'' if plain else ', both keep freed memory'}"
                     shown = threads == bench.cores and (plain or precision == "fp32")
-                    bench.tell("eager", f"a step of {model}, {size} px, batch {batch}, {precision}, "
+                    bench.tell("eager", f"step of {model}, {size} px, batch {batch}, {precision}, "
                                f"{'CPU time of 1 thread' if threads == 1 else f'{threads} threads'}", peer, FASTER, 0.98 if plain else None,
                                found["stoker"][clock], found[system][clock], short=short if shown else "")
 
 
 def when(child, wanted):
-    """Seconds from before exec to the last event of which wanted(event) holds."""
+    """Seconds from before exec to the last event for which wanted(event) is true."""
     return [at for at, line in child.lines if line.startswith("{") and wanted(json.loads(line))][-1]
 
 
@@ -128,16 +128,16 @@ def files_pytorch(bench, folder, words, shares):
             "accuracy": json.loads(child.lines[-1][1])["accuracy"]}
 
 
-def files_case(bench, name, short, ours, theirs, epochs, asked=1.0):
-    """ours, theirs: (folder, words). How the peer shares the cores best is found first, with an epoch each; Stoker finds its
-    own way as it always does."""
-    ways = [(0, bench.cores), (1, bench.cores), (2, bench.cores), (1, max(1, bench.cores - 1))]  # workers, threads of an operator
+def files_case(bench, name, short, ours, theirs, epochs, promise=1.0):
+    """ours, theirs: (folder, words). First finds the peer's best workers and threads, with one epoch for each choice. Stoker
+    finds its threads itself, as always."""
+    ways = [(0, bench.cores), (1, bench.cores), (2, bench.cores), (1, max(1, bench.cores - 1))]  # workers, threads per operator
     looks = measure.in_turns({way: lambda way=way: files_pytorch(bench, theirs[0], [*theirs[1], "--epochs", 1], way)["training"]
                               for way in (ways[-1:] if bench.quick else ways)}, 1 if bench.quick else 2, f"{name}: workers")
     best = min(looks, key=lambda way: min(looks[way]))
     print(f"{name}: an epoch of PyTorch: " + ", ".join(f"{min(s):.1f} s with {workers} workers and {threads} threads"
                                                        for (workers, threads), s in looks.items()))
-    our_seeds, their_seeds = itertools.count(1), itertools.count(1)  # a turn's own, the same on both sides
+    our_seeds, their_seeds = itertools.count(1), itertools.count(1)  # another seed per turn, the same on both sides
     sides = {"stoker": lambda: files_stoker(bench, ours[0], [*ours[1], f"epochs={epochs}", "precision=fp32", f"seed={next(our_seeds)}"]),
              "pytorch": lambda: files_pytorch(bench, theirs[0], [*theirs[1], "--epochs", epochs, "--seed", next(their_seeds)], best)}
     found = measure.in_turns(sides, bench.turns(7), name)
@@ -146,8 +146,8 @@ def files_case(bench, name, short, ours, theirs, epochs, asked=1.0):
           + ", ".join(f"{side} {measure.quantity(values, '')}" for side, values in zip(sides, part["accuracy"])))
     peer, note = "pytorch", f"{best[0]} workers, {best[1]} threads"
     trained = f"{name}, {epochs} epochs"
-    bench.tell("files", f"{trained}: first batch to weights", peer, FASTER, asked, *part["training"], unit="s", note=note)
-    bench.tell("files", f"{trained}: process start to weights", peer, FASTER, asked, *part["whole"], unit="s", note=note,
+    bench.tell("files", f"{trained}: first batch to weights", peer, FASTER, promise, *part["training"], unit="s", note=note)
+    bench.tell("files", f"{trained}: process start to weights", peer, FASTER, promise, *part["whole"], unit="s", note=note,
                short=f"{short}, {epochs} epochs from files, start to weights")
     bench.tell("files", f"{trained}: CPU time of the whole process", peer, FASTER, None, *part["cpu"], unit="s", note=note)
     bench.tell("files", f"{name}: peak resident memory", peer, SMALLER, 0.6, *part["resident"], unit="MiB", note=note,
@@ -155,7 +155,7 @@ def files_case(bench, name, short, ours, theirs, epochs, asked=1.0):
 
 
 def cifar_folders(bench, shards, images=5000):
-    """The first so many images of the training shards, in class folders."""
+    """Class folders of the first images of the training shards."""
     folder = bench.work / "cifar"
     left = images
     for shard in sorted(shards.glob("train-*.tar")):
@@ -182,17 +182,17 @@ def files(bench):
         for model in ("cnn", "resnet18"):
             files_case(bench, f"1,000 JPEG of ImageNet at 64 px, {model}", f"1,000 ImageNet JPEG at 64 px, {model}",
                        (folder, [f"model={model}", "image_size=64", "augment=resized_crop_flip", "batch=64", "cache=0"]),
-                       (folder, ["--photographs", "--model", model, "--size", 64, "--batch", 64]), epochs, asked=1.3)
+                       (folder, ["--photographs", "--model", model, "--size", 64, "--batch", 64]), epochs, promise=1.3)
 
 
 def memory(bench):
-    """Bytes of tensors in a step; resident memory of a language model's run."""
+    """Tensor bytes of a step; resident memory of a language-model run."""
     for name, case in (("cnn at 28 px, batch 32", ("cnn", 32, 28)), ("cnn at 32 px, batch 64", ("cnn", 64, 32)),
                        ("resnet18 at 64 px, batch 64", ("resnet18", 64, 64)), ("gpt, batch 12 x 64", ("gpt", 12, 64))):
         for precision in ("fp32", "bf16"):
             with bench.step_worker(*case, precision, 1) as ours, bench.step_peer("pytorch-fused", *case, precision, 1) as theirs:
                 bytes_ = [[worker.ask(bytes=True)["bytes"] / 2 ** 20] for worker in (ours, theirs)]
-            bench.tell("memory", f"most tensor bytes: {name}, {precision}", "pytorch", SMALLER, 1.02, *bytes_, unit="MiB")
+            bench.tell("memory", f"peak tensor bytes: {name}, {precision}", "pytorch", SMALLER, 1.02, *bytes_, unit="MiB")
     if text := bench.given("tinyshakespeare/input.txt"):
         steps = 30 if bench.quick else 200
         sides = {"stoker": lambda: measure.run_child(
@@ -206,7 +206,7 @@ def memory(bench):
 
 
 def start(bench):
-    """From process start until the first optimizer step is done, on the sample. Ours, by default, with its timed trials."""
+    """From process start until the first optimizer step is done, on the sample. Ours includes its timed trials."""
     def ours():
         child = measure.run_child([bench.program, "train", bench.demo, "steps=1", "device=cpu", f"run={next(bench.runs)}", "--json"])
         return when(child, lambda e: e["event"] == "step")
@@ -231,7 +231,7 @@ def main():
     parser.add_argument("--only", choices=GROUPS, action="append")
     parser.add_argument("--into", type=pathlib.Path)
     parser.add_argument("--table", type=pathlib.Path)
-    parser.add_argument("--quick", action="store_true", help="2 turns and less work: shows that it runs, proves nothing")
+    parser.add_argument("--quick", action="store_true", help="2 turns and less work: checks that it runs, proves nothing")
     arguments = parser.parse_args()
     if arguments.table:
         print(measure.table(arguments.table))

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """One training step on a ready-made batch, as users of Python PyTorch, accelerate and Lightning write it. A worker of speed.py
-and gpu.py (see measure.Worker): it times so many steps at each request.
+and gpu.py (see measure.Worker): each request times some steps.
 
     step_peer.py SYSTEM MODEL BATCH SIZE PRECISION THREADS [DEVICE]
 
-SYSTEM: pytorch, accelerate or lightning, with the optimizer as it is by default; pytorch-fused; or pytorch-fused through
-torch.compile: compile, and reduce-overhead, that mode with CUDA graphs; with ":BACKEND" another one than inductor, which needs a
-compiler. MODEL: mlp, cnn, resnet18, resnet50, gpt, gpt2. SIZE: pixels, for a gpt the context. PRECISION: fp32 or bf16 (autocast).
-DEVICE: cpu, cuda (pytorch and torch.compile alone). Requests: {"steps": N} answers with the milliseconds of a step ("wall": the
-median on a CPU, the mean on a GPU, which is waited for at the end) and the mean of the thread's CPU time ("cpu"); {"bytes": true}
-with the most bytes that tensors held.
+SYSTEM: pytorch, accelerate or lightning, with the default optimizer; pytorch-fused; or pytorch-fused through torch.compile: compile,
+or reduce-overhead (with CUDA graphs). ":BACKEND" after these two selects another backend than inductor, which needs a compiler.
+MODEL: mlp, cnn, resnet18, resnet50, gpt, gpt2. SIZE: pixels, for a gpt the context. PRECISION: fp32 or bf16 (autocast). DEVICE: cpu,
+cuda (only pytorch and torch.compile). Requests: {"steps": N} returns the milliseconds per step ("wall": the median on a CPU; on a
+GPU the mean, after a final synchronize) and the mean CPU time of the thread ("cpu"); {"bytes": true} returns the peak tensor bytes.
 """
 import contextlib
 import itertools
@@ -21,7 +20,7 @@ import sys
 import time
 import warnings
 
-os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # the profiler calls it an error that there is no GPU
+os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # without a GPU the profiler prints an error
 import torch
 from torch import profiler
 from torch.nn import functional as F
@@ -30,7 +29,7 @@ import networks
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 VOCABULARIES = {"gpt": 65, "gpt2": 50257}  # tinyshakespeare's characters; GPT-2's tokens
-RATE = 1e-6  # as in step_bench: the weights go nowhere, however long it is measured
+RATE = 1e-6  # as in step_bench: the weights hardly change in a long measurement
 
 
 def ready_batch(model, batch, size):
@@ -44,7 +43,7 @@ def ready_batch(model, batch, size):
 
 
 class Training(torch.nn.Module):
-    """A network with what it does to a batch: forward() is the loss."""
+    """A network with its preprocessing and loss: forward() returns the loss."""
 
     def __init__(self, model, size, fused):
         super().__init__()
@@ -77,7 +76,7 @@ def optimizer_of(training):
 
 
 class Repeated:
-    """The same batch so many times: data that cost nothing."""
+    """The same batch in every step: data that cost nothing."""
 
     def __init__(self, batch, steps):
         self.batch, self.steps = batch, steps
@@ -105,13 +104,13 @@ class Bare:
         self.optimizer.step()
 
     def times(self, steps):
-        """The moments between so many steps (a GPU's: all together), and the seconds of CPU time that this thread spent on them."""
+        """The times before and after each step (on a GPU evenly spaced), and the CPU seconds of this thread."""
         ends, begin = [time.perf_counter()], time.thread_time()
         for _ in range(steps):
             self.step()
             ends.append(time.perf_counter())
         spent = time.thread_time() - begin
-        if self.device == "cuda":  # the moments are those when the work was queued
+        if self.device == "cuda":  # the times are those when the work was queued
             torch.cuda.synchronize()
             each = (time.perf_counter() - ends[0]) / steps
             ends = [ends[0] + number * each for number in range(steps + 1)]
@@ -119,7 +118,7 @@ class Bare:
 
 
 class Compiled(Bare):
-    """The same by torch.compile: the model with its loss, as its users do."""
+    """The same with torch.compile: the model with its loss, as its users do."""
 
     def __init__(self, training, batch, precision, device, mode, backend):
         super().__init__(training, batch, precision, device)
@@ -181,13 +180,13 @@ class Lightning:
 
 
 def peak_bytes(make, device):
-    """The most that tensors held at once, from the making of model and batch through three steps. The profiler tells of every
-    allocation and every end of one, as torch's allocator tells Stoker's own meter (src/stoker/device/tensor_bytes.h)."""
+    """The peak of the tensor bytes, from making model and batch through three steps. The profiler reports every allocation and
+    every free, as torch's allocator reports them to Stoker's own meter (src/stoker/device/tensor_bytes.h)."""
     if device == "cuda":
-        held = torch.cuda.memory_allocated()
+        before = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
         run_three(make)
-        return torch.cuda.max_memory_allocated() - held
+        return torch.cuda.max_memory_allocated() - before
     with profiler.profile(activities=[profiler.ProfilerActivity.CPU], profile_memory=True, acc_events=True) as seen:
         run_three(make)
     changes = (event.nbytes() for event in seen.profiler.kineto_results.events() if event.name() == "[memory]")
@@ -213,7 +212,7 @@ def main():
     warnings.filterwarnings("ignore")
     torch.set_num_threads(int(threads))
     torch.manual_seed(1)
-    if device == "cuda":  # TF32 and cuDNN's search, as Stoker's plans have them
+    if device == "cuda":  # TF32 and cuDNN's search, as in Stoker's plans
         torch.set_float32_matmul_precision("high")
         torch.backends.cudnn.benchmark = True
     size = int(size)

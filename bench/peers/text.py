@@ -6,8 +6,8 @@ setting for a CPU (4 layers, 4 heads, width 128, context 64, batch 12, 2,000 ste
     bench/peers/text.py STOKER TEXT [--seeds 3] [--steps 2000] [--threads N]
 
 STOKER: the command line's binary. TEXT: tinyshakespeare's input.txt. Needs torch on PYTHONPATH (as `make bench-peers` sets it). The
-two run one after the other, seed by seed in turns, on as many threads. Both validate over the whole last tenth in windows that do not
-overlap. Prints one line a system and seed, then means, and the median of the paired ratios of training time.
+two take turns, seed by seed, on the same number of threads. Both validate over the whole last tenth in windows that do not overlap.
+Prints one line per system and seed, then means, and the median of the paired ratios of training time.
 """
 import argparse
 import json
@@ -83,7 +83,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--alone", action="store_true", help="only PyTorch's run, and nothing printed: for a look at its memory")
+    parser.add_argument("--alone", action="store_true", help="only PyTorch's run, without output: to measure its memory")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     if arguments.alone:
@@ -92,7 +92,7 @@ def main():
     version = subprocess.run([arguments.stoker, "--version"], check=True, capture_output=True, text=True).stdout.strip()
     print(version.splitlines()[0])
     print(f"python {platform.python_version()}, torch {torch.__version__}, {arguments.threads} threads, fp32, "
-          f"{arguments.steps} steps; seconds of the steps alone, of Stoker's whole run in brackets")
+          f"{arguments.steps} steps; seconds of the steps only, in brackets of Stoker's whole run")
     text = arguments.text.read_text(encoding="utf-8")
     ours, theirs = [], []
     with tempfile.TemporaryDirectory() as folder:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """From image files to weights as users of PyTorch write it: ImageFolder, v2 transforms, DataLoader, eager training, an evaluation
-and a state_dict after each epoch. The same work as `stoker train`; run by speed.py as a process of its own.
+and a state_dict after each epoch. The same work as `stoker train`; speed.py runs it as a child process.
 
     train_peer.py DIR --out FILE [--workers N] [--steps N] ...
 
-DIR: class folders. Prints a line of JSON as things happen: "ready" (before the first batch), "step" (the first step is done),
-"weights" (the last state_dict is on the disk, with the accuracy on what was held out).
+DIR: class folders. Prints one line of JSON per event: "ready" (before the first batch), "step" (the first step is done), "weights"
+(the last state_dict is on the disk; with the accuracy on the held-out images).
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ import networks
 
 COLOUR = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 GREY = ((0.449,), (0.226,))
-SEEN_WHOLE = 96  # pixels: up to this size Stoker evaluates without a margin around the crop, and so do we
+SEEN_WHOLE = 96  # pixels: up to this size Stoker evaluates without a margin around the crop; so does this peer
 
 
 def tell(event, **more):
@@ -37,7 +37,7 @@ def open_as(mode):
 
 
 def loaders(arguments):
-    """Training and held-out images, uint8: they are normalised a batch at a time."""
+    """Training and held-out images as uint8; they are normalised per batch."""
     pad_crop = v2.RandomCrop(arguments.size, padding=max(1, arguments.size // 16))
     crop = [v2.RandomResizedCrop(arguments.size, antialias=True)] if arguments.photographs else [pad_crop]
     margin = arguments.size if arguments.size <= SEEN_WHOLE else (arguments.size * 8 + 6) // 7
@@ -117,7 +117,7 @@ def main():
     parser.add_argument("--steps", type=int, default=0, help="overrides epochs")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=0, help="of an operator; by default as torch finds right")
+    parser.add_argument("--threads", type=int, default=0, help="threads per operator; default: torch's")
     arguments = parser.parse_args()
     if arguments.threads > 0:
         torch.set_num_threads(arguments.threads)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of `stoker train` and their twins: the same training written in plain PyTorch, torchvision and pandas, from the values that
-the run's plan.json states. Used by learning.py and amp.py, which compare where both end.
+"""Runs of `stoker train` and their twins: the same training in plain PyTorch, torchvision and pandas, with the values of the run's
+plan.json. Used by learning.py and amp.py, which compare the final results.
 """
 import copy
 import csv
@@ -25,11 +25,11 @@ DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 @dataclasses.dataclass
 class End:
-    """Where a run ended."""
-    figures: dict      # by name: "train loss" (mean of the last quarter of the steps), "loss" and "accuracy" held out
+    """The final results of a run."""
+    figures: dict      # by name: "train loss" (mean of the last quarter of the steps), "loss" and "accuracy" on held-out data
     rates: list        # learning rate of each step
-    skipped: int = 0   # steps that a scaler left out
-    scale: float = 1   # that the last step was taken with
+    skipped: int = 0   # steps that the scaler skipped
+    scale: float = 1   # scale of the last step
 
 
 def last_quarter(losses):
@@ -40,7 +40,7 @@ def last_quarter(losses):
 
 
 def stoker(program, data, run, words):
-    """Trains and evaluates the last weights; where it ended, and the values of its plan."""
+    """Trains, and evaluates the last weights. Returns the End and the values of the plan."""
     subprocess.run([program, "train", data, f"run={run}", *words, "--quiet"], check=True, stdout=subprocess.DEVNULL)
     done = subprocess.run([program, "eval", run, "--checkpoint", "last", "--json"], check=True, capture_output=True, text=True)
     with open(run / "metrics.csv", encoding="utf-8") as file:
@@ -48,29 +48,29 @@ def stoker(program, data, run, words):
     figures = {"train loss": last_quarter([float(row["loss"]) for row in steps])}
     figures |= {name: value for name, value in json.loads(done.stdout)["metrics"].items() if name in ("loss", "accuracy")}
     plan = json.loads((run / "plan.json").read_text(encoding="utf-8"))["plan"]
-    skipped = sum(float(row["skipped"]) > 0 for row in steps)  # the column counts those in a row
+    skipped = sum(float(row["skipped"]) > 0 for row in steps)  # the column counts consecutive ones
     end = End(figures, [float(row["lr"]) for row in steps], skipped, float(steps[-1].get("scale", 1)))
     return end, {key: row["value"] for key, row in plan.items()}
 
 
-# ---- Data: each gives a model, a function that yields an epoch's batches, their number, and what is held out -------------
+# ---- Data: each function returns a model, a function that yields an epoch's batches, their number, and held-out data ----
 
 
 @dataclasses.dataclass
 class Twin:
     model: nn.Module
     epoch: object    # () -> batches of (inputs, target) in a new order
-    batches: int     # of an epoch
+    batches: int     # per epoch
     held_out: list   # batches
 
 
 def shuffled(count, batch):
-    """The last batch may be smaller."""
+    """Batches of row numbers in random order; the last batch may be smaller."""
     return torch.randperm(count).split(batch)
 
 
 class Normalised(nn.Module):
-    """ImageNet's mean and deviation, or of grey images their means; in channels_last."""
+    """Normalises by ImageNet's mean and deviation (grey images: their average over channels); channels_last."""
 
     def __init__(self, model, grey):
         super().__init__()
@@ -117,7 +117,7 @@ def text(file, plan):
     ids = torch.tensor([known[each] for each in written])
     cut, context, batch = len(ids) - int(float(plan["val"]) * len(ids)), int(plan["context"]), int(plan["batch"])
     train, held_out = ids[:cut], ids[cut:]
-    windows = (len(train) - context) // context  # next to each other, all shifted by the same draw in an epoch
+    windows = (len(train) - context) // context  # adjacent windows; one random shift per epoch for all
 
     def epoch():
         shift = torch.randint(min(context, len(train) - windows * context), ()).item()
@@ -163,8 +163,8 @@ def quantiles(values, bins):
 
 
 def table(train_file, test_file, plan):
-    """Numbers standardised by the training rows, a missing one being their mean and marked; categories by their place among those of
-    the training rows, 0 for the others. Inputs are one float tensor: numbers first, then categories."""
+    """Standardises numbers by the training rows; a missing number becomes their mean and is marked. A category becomes its position in
+    the sorted categories of the training rows, 0 if it is not there. Inputs are one float tensor: numbers first, then categories."""
     frames = [pandas.read_csv(file, header=None, skipinitialspace=True, na_values="?") for file in (train_file, test_file)]
     names, target = frames[0].columns[:-1], frames[0].columns[-1]
     numbers = [each for each in names if pandas.api.types.is_numeric_dtype(frames[0][each])]
@@ -192,7 +192,7 @@ def table(train_file, test_file, plan):
     return Twin(model, epoch, math.ceil(len(train) / batch), list(zip(test.split(1024), test_labels.split(1024))))
 
 
-# ---- Training as a plan states it ---------------------------------------------------------------------------------------
+# ---- Training as the plan says ------------------------------------------------------------------------------------------
 
 
 def peak_rate(plan):
@@ -227,7 +227,7 @@ def make_schedule(optimizer, plan, steps):
 
 
 class Average:
-    """The moving average of the weights that is evaluated, with the slow start of tf.train.ExponentialMovingAverage."""
+    """The moving average of the weights, for evaluation, with the slow start of tf.train.ExponentialMovingAverage."""
 
     def __init__(self, model, decay):
         self.model, self.decay, self.updates = copy.deepcopy(model), decay, 0
@@ -263,7 +263,7 @@ def endless(epoch):
 
 
 def train(twin, plan):
-    """Trains as the plan states and evaluates what is held out."""
+    """Trains as the plan says and evaluates on the held-out data."""
     model, precision, clip, decay = twin.model, plan["precision"], float(plan["clip"]), float(plan["ema"])
     steps = int(plan["steps"]) or int(plan["epochs"]) * twin.batches
     optimizer = make_optimizer(model, plan)

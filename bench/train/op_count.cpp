@@ -15,7 +15,7 @@ struct Counts {
   std::map<std::string, int> calls;
 };
 
-// Of the process: torch's callbacks are plain functions, and another thread may still be in one when work is done.
+// Global: torch's callbacks are plain functions, and another thread may still be in one after the work is done.
 Counts& counts() {
   static Counts here;
   return here;
@@ -27,7 +27,7 @@ std::unique_ptr<at::ObserverContext> see(const at::RecordFunction& call) {
   return nullptr;
 }
 
-// Counts as long as it lives, whatever work throws.
+// Counts during its lifetime, also if the work throws.
 class Counting {
  public:
   Counting()
@@ -50,7 +50,7 @@ std::map<std::string, int> take() {
 }  // namespace
 
 std::map<std::string, int> count_operators(const std::function<void()>& work) {
-  (void)take();  // what was counted before something threw
+  (void)take();  // drops counts from before an exception
   {
     const Counting counting;
     work();

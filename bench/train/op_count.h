@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts torch's operators while work runs, autograd's nodes included: a figure that no other work on the machine
-// changes. Used by step_bench. One at a time.
+// Counts torch's operators, including autograd's nodes, while `work` runs. Other work on the machine does not change
+// this figure. Used by step_bench. Only one count at a time.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace stoker::bench {
 
-// Calls by operator, "aten::mul", of all threads.
+// Calls per operator ("aten::mul"), of all threads.
 [[nodiscard]] std::map<std::string, int> count_operators(const std::function<void()>& work);
 
 }  // namespace stoker::bench

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training step of Stoker costs beside a bare LibTorch loop with the same model and the same fused kernel:
+// Compares a training step of Stoker with a bare LibTorch loop with the same model and the same fused kernel:
 //     step_bench one [loop=stoker|bare] [model=mlp|cnn|resnet18|resnet34|resnet50|gpt|gpt2] [batch=N] [size=N]
 //                    [precision=fp32|bf16|fp16] [layout=channels_last|contiguous] [intra_op=N] [steps=N] [seconds=S]
 //                    [device=cpu|cuda]
-// one configuration on a ready-made batch, one line of JSON; for tables beside other systems.
+// times one configuration on a ready-made batch and prints one line of JSON.
 //     step_bench pairs [PAIRS] [device=cpu|cuda]
-// both loops in turns in one process: what a step of 0.2 ms and one of 2 ms pay for Stoker, logging on.
+// runs both loops in turns in one process: the overhead of Stoker, with logging on, in a step of 0.2 ms and of 2 ms.
 //     step_bench operators [model=...] [precision=...]
-// the operators of one step that only one of the loops calls: what no noise changes.
+// counts the operators of one step that only one of the loops calls; noise does not change this.
 #include <ATen/Parallel.h>
 
 #include <charconv>
@@ -32,9 +32,9 @@ namespace stoker::bench {
 namespace {
 
 constexpr std::string_view kWhere = "bench.step";
-constexpr int kSkipped = 77;  // exit code of a measurement that this machine has no device for
+constexpr int kSkipped = 77;  // exit code if this machine lacks the device
 
-// key=value arguments; each is asked for once, and none may be left over.
+// key=value arguments; each is read once, and none may be left over.
 class Arguments {
  public:
   Arguments(int first, int argc, char** argv) {
@@ -42,7 +42,7 @@ class Arguments {
       const std::string text = argv[i];
       const auto cut = text.find('=');
       if (cut == std::string::npos) {
-        fail<ConfigError>(kWhere, "\"{}\" is no key=value", text);
+        fail<ConfigError>(kWhere, "\"{}\" is not key=value", text);
       }
       values_[text.substr(0, cut)] = text.substr(cut + 1);
     }
@@ -55,7 +55,7 @@ class Arguments {
     const std::string value = text(key, "");
     double result = usual;
     if (!value.empty() && std::from_chars(value.data(), value.data() + value.size(), result).ec != std::errc()) {
-      fail<ConfigError>(kWhere, "{}={} is no number", key, value);
+      fail<ConfigError>(kWhere, "{}={} is not a number", key, value);
     }
     return result;
   }
@@ -64,7 +64,7 @@ class Arguments {
   }
   void finish() const {
     if (!values_.empty()) {
-      fail<ConfigError>(kWhere, "there is no {}=; see the head of step_bench.cpp", values_.begin()->first);
+      fail<ConfigError>(kWhere, "{}= is unknown; see the comment at the top of step_bench.cpp", values_.begin()->first);
     }
   }
 
@@ -79,13 +79,13 @@ std::unique_ptr<Loop> make_loop(const std::string& kind, StepCase& made) {
   return kind == "stoker" ? make_stoker_loop(made) : make_bare_loop(made);
 }
 
-// Milliseconds of steps: a figure a step on a CPU, of several in a row on a GPU, which then waits for the last of them.
+// Milliseconds per step: one figure per step on a CPU; on a GPU one per several steps, with a wait after the last.
 class StepTimes {
  public:
   StepTimes(c10::Device device, std::int64_t steps, double seconds)
       : device_(device), together_(device.is_cpu() ? 1 : 10), steps_(steps), seconds_(seconds) {}
 
-  // Called before each step; false: enough.
+  // Called before each step; false ends the measurement.
   bool before_step() {
     if (taken_ % together_ == 0) {
       device::backend_for(device_).synchronize(device_);
@@ -126,7 +126,7 @@ void one(const CaseOptions& options, Arguments arguments) {
   std::unique_ptr<Loop> loop;
   std::int64_t tensor_bytes = 0;
   {
-    device::TensorBytes bytes(device);  // not while steps are timed: each allocation would pay for it
+    device::TensorBytes bytes(device);  // not while steps are timed: it slows down each allocation
     made = make_case(options);
     loop = make_loop(kind, made);
     loop->run(5);
@@ -161,7 +161,7 @@ void one(const CaseOptions& options, Arguments arguments) {
   fmt::print("{}\n", line.dump());
 }
 
-// Both loops of a case, and what one step of each pays.
+// Both loops of a case, and the time of their steps.
 class Pair {
  public:
   explicit Pair(const CaseOptions& options) : device_(options.device), cases_{make_case(options), make_case(options)} {
@@ -172,8 +172,8 @@ class Pair {
     finish();
   }
 
-  // Milliseconds of a bare step, of the thread's CPU where it does the work itself: the quickest of a few looks, since
-  // others on the machine can only slow one down.
+  // Milliseconds of a bare step (on a CPU: CPU time of the thread): the fastest of a few measurements, because other
+  // work on the machine can only slow one down.
   double bare_ms() {
     constexpr int kLooks = 8, kSteps = 10;
     double best = 0;
@@ -187,9 +187,9 @@ class Pair {
     return best;
   }
 
-  // Turns of 0.1 s. Prints Stoker's step beside the bare one, and what it adds, with the interval of the ratio.
+  // Turns of 0.1 s. Prints the bare step and what Stoker's step adds to it, with the interval of the ratio.
   void compare(const std::string& title, int pairs) {
-    const auto run = static_cast<std::int64_t>(std::max(1.0, 25 / bare_ms()));  // steps that a call takes: 25 ms
+    const auto run = static_cast<std::int64_t>(std::max(1.0, 25 / bare_ms()));  // steps per call: 25 ms
     const auto side = [&](Loop& loop) { return study::Side{[&loop, run] { loop.run(run); }, [this] { finish(); }}; };
     study::PairingOptions options;
     options.least_pairs = options.most_pairs = pairs;
@@ -198,7 +198,7 @@ class Pair {
     for (const auto& [clock, name] : {std::pair{study::Clock::kThreadCpu, "CPU of the thread"},
                                       std::pair{study::Clock::kWall, "wall time        "}}) {
       if (clock == study::Clock::kThreadCpu && !device_.is_cpu()) {
-        continue;  // it would tell when the host has queued the work, not when it is done
+        continue;  // it would measure queueing the work, not doing it
       }
       options.clock = clock;
       const study::Paired paired = study::time_in_turns(side(*stoker_), side(*bare_), options);
@@ -221,7 +221,7 @@ class Pair {
   std::unique_ptr<Loop> stoker_, bare_;
 };
 
-// The batch for which a bare step takes about ms, found in a few looks: time grows slower than the batch.
+// The batch for which a bare step takes about `ms`. It takes a few tries, because time grows slower than the batch.
 CaseOptions sized_to(CaseOptions options, double ms) {
   for (int look = 0; look < 4; ++look) {
     const double now = Pair(options).bare_ms();
@@ -233,9 +233,9 @@ CaseOptions sized_to(CaseOptions options, double ms) {
 void pairs(int count, c10::Device device) {
   at::set_num_threads(1);
   fmt::print(
-      "A step of Stoker (run_loop with metrics.csv, metrics.jsonl, TensorBoard and progress line) beside a bare "
-      "LibTorch loop,\nturns of 0.1 s in one process, 1 intra-op thread, {}. In brackets: holds the median with 95 "
-      "%.\n\n",
+      "A step of Stoker (run_loop with metrics.csv, metrics.jsonl, TensorBoard and progress line) against a bare "
+      "LibTorch loop,\nturns of 0.1 s in one process, 1 intra-op thread, {}. In brackets: 95 % interval of the median."
+      "\n\n",
       device.str());
   CaseOptions tiny;
   tiny.device = device;
@@ -257,7 +257,7 @@ void operators(CaseOptions options) {
   StepCase cases[2] = {make_case(options), make_case(options)};
   const auto stoker = make_stoker_loop(cases[0]);
   const auto bare = make_bare_loop(cases[1]);
-  constexpr int kSteps = 10;  // so that what a run does once falls out of the whole-numbered division
+  constexpr int kSteps = 10;  // integer division removes what a run does once
   std::map<std::string, int> calls[2];
   for (const int side : {0, 1}) {
     Loop& loop = side == 0 ? *stoker : *bare;
@@ -267,7 +267,7 @@ void operators(CaseOptions options) {
   std::map<std::string, int> all = calls[0];
   all.insert(calls[1].begin(), calls[1].end());
   int sums[2] = {0, 0};
-  fmt::print("operators of a step, {} {}: Stoker's, the bare loop's, where they differ\n", options.model,
+  fmt::print("operators per step, {} {}: Stoker's, the bare loop's, if they differ\n", options.model,
              options.precision);
   for (const auto& [name, ignored] : all) {
     const int ours = calls[0][name] / kSteps, bares = calls[1][name] / kSteps;
@@ -320,7 +320,7 @@ int run(int argc, char** argv) {
     arguments.finish();
     pairs(count, device);
   } else {
-    fail<ConfigError>(kWhere, "uses are one, pairs and operators, got {}", use);
+    fail<ConfigError>(kWhere, "the uses are one, pairs and operators, got {}", use);
   }
   return 0;
 }

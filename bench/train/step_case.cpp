@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kClasses = 10;
 
-// An mlp on numbers: what a program's own Trainable would be.
+// An mlp on numbers, like the Trainable of a user's program.
 class VectorClassifier final : public tasks::NetworkTrainable {
  public:
   using NetworkTrainable::NetworkTrainable;
@@ -53,7 +53,7 @@ void make_mlp(StepCase& made) {
   CaseOptions& o = made.options;
   put_default(o.batch, 32);
   put_default(o.size, 64);
-  // Its options know images: one pixel of so many channels.
+  // Its options describe images: one pixel with `size` channels.
   const models::ModelOptions shape{
       .classes = kClasses, .channels = static_cast<int>(o.size), .image_size = 1, .seed = 1};
   made.model = std::make_unique<VectorClassifier>(models::make_mlp(shape, o.width));

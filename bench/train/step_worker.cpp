@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stoker's training step, or the bare LibTorch loop's, measured on demand: what bench/peers/speed.py lets take turns
-// with Python systems, whose twin of this program is bench/peers/step_peer.py.
+// Measures the training step of Stoker or of the bare LibTorch loop on demand. bench/peers/speed.py runs it in turns
+// with bench/peers/step_peer.py, its counterpart for Python systems.
 //     step_worker stoker|bare MODEL BATCH SIZE PRECISION THREADS [DEVICE]
-// Each line of standard input is a request in JSON, answered by a line: {"steps": N} by the milliseconds of a step (the
-// median on a CPU, the mean on a GPU, which is waited for at the end) and the mean of the thread's CPU time, {"bytes":
-// true} by the most bytes that tensors held from the making of model and batch through three steps. Ends with 77 where
-// there is no such device.
+// Each line of standard input is a request in JSON, answered by one line. {"steps": N}: the milliseconds per step (the
+// median on a CPU; on a GPU the mean, after a final synchronize) and the mean CPU time of the thread. {"bytes": true}:
+// the peak tensor bytes, from making model and batch through three steps. Exits with 77 without the device.
 #include <ATen/Parallel.h>
 
 #include <iostream>
@@ -23,7 +22,7 @@
 namespace stoker::bench {
 namespace {
 
-// A loop with the case that it trains.
+// A loop and its case.
 class Measured {
  public:
   Measured(const CaseOptions& options, bool bare)
@@ -31,7 +30,7 @@ class Measured {
 
   void run(std::int64_t steps) { loop_->run(steps); }
 
-  // Milliseconds of a step: from one's beginning to the next one's, and the mean that this thread computes.
+  // Milliseconds per step: from the start of a step to the start of the next, and the mean CPU time of this thread.
   nlohmann::json times(std::int64_t steps) {
     std::vector<double> begun, wall;
     const double cpu = thread_cpu_s();
@@ -41,7 +40,7 @@ class Measured {
     });
     const double spent = 1e3 * (thread_cpu_s() - cpu);
     const auto count = static_cast<double>(steps);
-    if (!case_.options.device.is_cpu()) {  // a step began when its work was queued
+    if (!case_.options.device.is_cpu()) {  // the starts are those when the work was queued
       device::backend_for(case_.options.device).synchronize(case_.options.device);
       return {{"wall", (1e3 * now_s() - begun.front()) / count}, {"cpu", spent / count}};
     }
@@ -65,7 +64,8 @@ std::int64_t peak_bytes(const CaseOptions& options, bool bare) {
 
 int serve(int argc, char** argv) {
   if (argc != 7 && argc != 8) {
-    fail<ConfigError>("bench.step_worker", "six or seven words are needed; see the head of step_worker.cpp");
+    fail<ConfigError>("bench.step_worker",
+                      "expected six or seven arguments; see the comment at the top of step_worker.cpp");
   }
   job::start_process();
   const bool bare = std::string_view(argv[1]) == "bare";

@@ -21,7 +21,7 @@
 namespace stoker::bench {
 namespace {
 
-// The case's batch again and again: a new Batch around the same tensors, as a loader would hand one out.
+// Returns the case's batch again and again: a new Batch around the same tensors, like a loader's.
 class RepeatingSource final : public core::BatchSource {
  public:
   explicit RepeatingSource(const core::Batch& batch) : batch_(batch) {}
@@ -48,7 +48,7 @@ class TempFolder {
  public:
   TempFolder() : path_((std::filesystem::temp_directory_path() / "step-bench-XXXXXX").native()) {
     if (::mkdtemp(path_.data()) == nullptr) {
-      fail<IoError>("bench.step", "no temporary folder can be made");
+      fail<IoError>("bench.step", "cannot create a temporary folder");
     }
   }
   ~TempFolder() {
@@ -63,7 +63,7 @@ class TempFolder {
   std::string path_;
 };
 
-// Of a run without evaluations, whose checkpoints write nothing.
+// The owner of a run without evaluations; save() does nothing.
 class Owner final : public train::LoopOwner {
  public:
   Owner(double lr, c10::Device device) : lr_(lr), memory_bytes_(device::throttled_memory(device)) {}
@@ -144,7 +144,7 @@ class StokerLoop final : public Loop {
   device::ScalarRing ring_;
   train::Plan plan_;
   RepeatingSource source_;
-  io::EventBus bus_;  // its sinks use what stands above
+  io::EventBus bus_;  // its sinks use the members above
   train::FeedWatch feed_;
   Owner owner_;
   train::LoopParts parts_;

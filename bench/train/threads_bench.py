@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The thread budget on the demo's sample with model cnn: images a second for {1, 2} threads an operator times {0, 1, 2}
-loader threads, and for what `stoker train` chooses by itself. Runs take turns, so that a busy minute hits all of them; ratios
-are those of a turn, with the interval that holds their median with 95 % certainty.
+"""The thread budget on the demo's sample with model cnn: images per second for {1, 2} threads per operator times {0, 1, 2}
+loader threads, and for the budget that `stoker train` chooses. Runs take turns, so that a busy minute affects all of them. Ratios
+are per turn, with the 95 % interval of their median.
 
     bench/train/threads_bench.py [STOKER [TURNS [STEPS]]]     default build/release/apps/stoker/stoker, 9, 50: 4 minutes
 """
@@ -26,7 +26,7 @@ WARM = 10  # steps that do not count
 
 
 def train(stoker, data, run, steps, settings):
-    """Images a second of a run, the threads it had (operator, loader), and its memory layout."""
+    """Images per second of a run, its threads (operator, loader), and its memory layout."""
     command = [stoker, "train", data, "model=cnn", "precision=fp32", "val=0", f"steps={steps}", "tensorboard=off",
                f"run={run}", "--quiet", *settings]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -40,7 +40,7 @@ def train(stoker, data, run, steps, settings):
 
 
 def take_turns(stoker, turns, steps):
-    """What train() gave, a turn each, by budget; None: the default."""
+    """{budget: results of train(), one per turn}; None: the default budget."""
     found = {budget: [] for budget in [*BUDGETS, None]}
     with tempfile.TemporaryDirectory(prefix="stoker-bench-") as root:
         root = pathlib.Path(root)
@@ -58,7 +58,7 @@ def spread(values):
 
 
 def ratio(mine, theirs):
-    """Of paired figures."""
+    """Median ratio of paired figures, with its interval."""
     ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
     low, high = measure.median_interval(ratios)
     return f"{statistics.median(ratios):.2f} [{low:.2f} to {high:.2f}]"
@@ -72,18 +72,18 @@ def main():
     rates = {budget: [rate for rate, *_ in runs] for budget, runs in found.items()}
     best = max(BUDGETS, key=lambda budget: statistics.median(rates[budget]))
     print(f"cnn on the demo's sample, fp32, {steps} steps of 32 images, {turns} turns\n"
-          "images a second: median (range); of the best: median ratio of a turn [holds it with 95 %]")
+          "images per second: median (range); of the best: median ratio per turn [95 % interval]")
     for budget in BUDGETS:
-        of_best = ratio(rates[budget], rates[best]) if budget != best else "the best by its median, which these turns flatter"
-        print(f"  {budget[0]} threads an operator, {budget[1]} loading: {spread(rates[budget])}, {of_best}")
-    print(f"  the default:                    {spread(rates[None])}, {ratio(rates[None], rates[best])}")
+        of_best = ratio(rates[budget], rates[best]) if budget != best else "the best by its median, chosen in these turns"
+        print(f"  {budget[0]} threads per operator, {budget[1]} loading: {spread(rates[budget])}, {of_best}")
+    print(f"  the default:                     {spread(rates[None])}, {ratio(rates[None], rates[best])}")
     known = [(rate, rates[threads][turn]) for turn, (rate, threads, _) in enumerate(found[None]) if threads in rates]
     if known:
-        print(f"    against the same budget, asked for, in the turns that chose it: {ratio(*zip(*known))}, {len(known)} turns")
+        print(f"    against the same budget as a setting, in the turns that chose it: {ratio(*zip(*known))}, {len(known)} turns")
     for ((intra_op, threads), layout), count in sorted(collections.Counter(each[1:] for each in found[None]).items()):
         print(f"    it chose {intra_op} and {threads}, {layout}, in {count} of {turns} runs")
     layouts = collections.Counter(layout for budget in BUDGETS for *_, layout in found[budget])
-    print(f"  the budgets asked for ran in {', '.join(f'{layout} {count} times' for layout, count in sorted(layouts.items()))}")
+    print(f"  the fixed budgets ran in {', '.join(f'{layout} {count} times' for layout, count in sorted(layouts.items()))}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one example in a folder of its own and checks what it prints against what can be known without it.
+"""Runs one example in a folder of its own and checks its output against independent results.
 
     run.py NAME PROGRAM
 """
@@ -17,7 +17,7 @@ import tempfile
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "examples/data/fashion-mnist-6000.tar"
 TEXTS = sorted((DATA.parents[2] / "docs").rglob("*.md"))
-ENOUGH = 0.5  # of own_sink: five times what guessing gives, and 40 epochs to reach it in
+ENOUGH = 0.5  # the accuracy at which own_sink stops: five times guessing; it has 40 epochs to reach it
 NUMBER = r"(-?\d+(?:\.\d+)?(?:e[-+]\d+)?)"
 
 
@@ -25,13 +25,13 @@ class Wrong(Exception):
     pass
 
 
-def check(holds, text):
-    if not holds:
+def check(condition, text):
+    if not condition:
         raise Wrong(text)
 
 
 def figures(text, pattern):
-    """The numbers of the one line that the pattern, where # stands for a number, matches; fails without it."""
+    """The numbers of the only line that matches the pattern; # matches a number. Fails without such a line."""
     found = re.findall("^" + re.escape(pattern).replace(r"\#", NUMBER).replace("#", NUMBER) + "$", text, re.MULTILINE)
     check(len(found) == 1, f"expected one line like: {pattern}")
     return [float(each) for each in ([found[0]] if isinstance(found[0], str) else found[0])]
@@ -42,11 +42,11 @@ def within(value, low, high, what):
 
 
 def beats_guessing(accuracy, classes, images):
-    """Whoever guesses is right in one of the classes, give or take the binomial's standard deviation. Ten of these are
-    out of reach for a guess, and far below what the examples end at, which differs between kinds of CPU."""
+    """The limit is the accuracy of guessing plus ten standard deviations of the binomial distribution. Guessing cannot
+    reach it. The examples' accuracies differ between kinds of CPU, but are far above it."""
     guess = 1 / classes
     limit = guess + 10 * math.sqrt(guess * (1 - guess) / images)
-    check(limit < accuracy <= 1, f"accuracy is {accuracy}; guessing gives {guess:.3f}, and never more than {limit:.3f}")
+    check(limit < accuracy <= 1, f"accuracy is {accuracy}; guessing gives {guess:.3f} and never exceeds {limit:.3f}")
 
 
 def metrics(run):
@@ -64,13 +64,13 @@ def own_module(text, folder):
     accuracy, _ = figures(text, "run: accuracy # on the test images after # steps")
     right, images = figures(text, "module: # of # test images correct with plain torch")
     check(images == 1000, "the sample has 1000 test images")
-    # In other batches a sum may round otherwise, which may turn a close call.
-    within(right - accuracy * images, -1.5, 1.5, "images that the module by itself has right, less the run's")
+    # With other batches sums round differently, which may change a close decision.
+    within(right - accuracy * images, -1.5, 1.5, "images that the module alone classifies correctly, minus the run's")
     beats_guessing(accuracy, 10, 1000)
     source = (DATA.parents[1] / "own_module.cpp").read_text(encoding="utf-8")
     glue = source.split("// glue begins\n")[1].split("  // glue ends\n")[0].splitlines()
     said = int(re.search(r'marked "glue": (\d+) lines', source)[1])
-    check(len(glue) == said < 15, f"the glue has {len(glue)} lines, the example says {said}")
+    check(len(glue) == said < 15, f"the glue has {len(glue)} lines, the example says {said} (less than 15 allowed)")
 
 
 def own_dataset(text, folder):
@@ -80,7 +80,7 @@ def own_dataset(text, folder):
 
 def own_everything(text, folder):
     loss, steps = figures(text, "loss # after # steps")
-    check(loss < 0.1, f"the mean square is {loss}; whoever always says the mean has 0.5")
+    check(loss < 0.1, f"the mean square is {loss}; always predicting the mean gives 0.5")
     run = folder / "runs/own-everything"
     for name in ("plan.json", "report.html", "metrics.csv", "checkpoints/best/weights.safetensors"):
         check((run / name).is_file(), f"the run has no {name}")
@@ -95,7 +95,7 @@ def own_loss(text, folder):
     within(apart, 0, 2e-6, "what microbatches change")  # rounding of float32 sums; weights are around 0.05
     for step in (100, 200, 300, 400, 500):
         loss, labels, pixels = figures(text, f"step {step}: loss # = cross_entropy # + repainting #")
-        within(loss - labels - pixels, -2e-4, 2e-4, "the loss less its terms")
+        within(loss - labels - pixels, -2e-4, 2e-4, "the loss minus its terms")
     beats_guessing(figures(text, "accuracy on 1000 test images: #")[0], 10, 1000)
 
 
@@ -107,9 +107,9 @@ def own_metric(text, folder):
     labels = [shelf.get(name, name) for name in confusion["labels"]]
     cells = [(labels[i] == labels[j], count) for i, row in enumerate(confusion["values"]) for j, count in enumerate(row)]
     truth = sum(count for right, count in cells if right) / sum(count for _, count in cells)
-    within(shown - truth, -5e-5, 5e-5, "the shelf accuracy less that of the confusion matrix")
+    within(shown - truth, -5e-5, 5e-5, "the shelf accuracy minus that of the confusion matrix")
     check(abs(test_metric(folder / "run", "shelf_accuracy") - truth) < 1e-9, "metrics.csv has another shelf accuracy")
-    check(truth > figures(text, "test accuracy #")[0], "a shelf is easier to tell than a class")
+    check(truth > figures(text, "test accuracy #")[0], "a shelf should be easier to predict than a class")
     chosen = json.loads((folder / "run/checkpoints/best/info.json").read_text(encoding="utf-8"))["metric"]
     check("shelf_accuracy" in json.dumps(chosen), f"the best checkpoint was chosen by {chosen}")
 
@@ -117,12 +117,12 @@ def own_metric(text, folder):
 def own_sink(text, folder):
     rows = metrics(folder / "run")
     lines = re.findall(rf"^after step (\d+): mean loss of (\d+) steps {NUMBER}, accuracy {NUMBER}$", text, re.MULTILINE)
-    check(len(lines) >= 1, "the sink never heard of an evaluation")
+    check(len(lines) >= 1, "the sink got no evaluation")
     first = 0
     for step, steps, mean, accuracy in lines:
         losses = [float(row["loss"]) for row in rows if row["kind"] == "step" and first < int(row["step"]) <= int(step)]
-        check(len(losses) == int(steps), f"{steps} steps heard up to step {step}, metrics.csv has {len(losses)}")
-        within(float(mean) - sum(losses) / len(losses), -2e-6, 2e-6, "the mean loss less that of metrics.csv")
+        check(len(losses) == int(steps), f"the sink got {steps} steps up to step {step}, metrics.csv has {len(losses)}")
+        within(float(mean) - sum(losses) / len(losses), -2e-6, 2e-6, "the mean loss minus that of metrics.csv")
         first = int(step)
     accuracies = [float(accuracy) for *_, accuracy in lines]
     check(accuracies[-1] >= ENOUGH > max(accuracies[:-1], default=0), f"stopped at the wrong accuracy: {accuracies}")
@@ -132,13 +132,13 @@ def own_sink(text, folder):
 
 
 def own_augmentation(text, folder):
-    check(figures(text, "black pixels per image: # to #") == [64, 64], "a square of 8 x 8 pixels lies within each image")
-    # 100 squares leave a pixel of the middle white with probability (1 - 64/441)^100; corners are rarely hit.
-    within(figures(text, "pixels of 784 that are black in some image: #")[0], 600, 783, "places of squares")
+    check(figures(text, "black pixels per image: # to #") == [64, 64], "each image must have a square of 8 x 8 pixels")
+    # 100 squares leave a pixel in the middle white with probability (1 - 64/441)^100; corners are rarely covered.
+    within(figures(text, "pixels of 784 that are black in some image: #")[0], 600, 783, "pixels covered by squares")
     check("the same epoch again: equal; the next epoch: different; another seed: different" in text, "draws")
     shown = figures(text, "test accuracy #")[0]
     beats_guessing(shown, 10, 1000)
-    within(shown - test_metric(folder / "run", "accuracy"), -5e-5, 5e-5, "accuracy less that of metrics.csv")
+    within(shown - test_metric(folder / "run", "accuracy"), -5e-5, 5e-5, "accuracy minus that of metrics.csv")
 
 
 def loop_by_hand(text, folder):
@@ -152,7 +152,7 @@ def loop_by_hand(text, folder):
 
 
 def fine_tuning(text, folder):
-    check("the head is new and starts untrained" in text, "what became of the weights")
+    check("the head is new and starts untrained" in text, "the message about the weights")
     scratch = figures(text, "from scratch: test accuracy #")[0]
     tuned = figures(text, "fine-tuned: test accuracy #")[0]
     check(tuned == round(test_metric(folder / "run/tuned", "accuracy"), 3), "metrics.csv has another accuracy")
@@ -163,11 +163,11 @@ def gan(text, folder):
     lines = re.findall(rf"^step +(\d+) .* distance of means {NUMBER}$", text, re.MULTILINE)
     check([int(step) for step, _ in lines] == [1, 100, 200, 300, 400, 500, 600], f"steps shown: {lines}")
     first, last = float(lines[0][1]), float(lines[-1][1])
-    check(last < 0.6 * first, f"generated images must come nearer: {first} at first, {last} at last")
+    check(last < 0.6 * first, f"generated images must get closer: {first} at first, {last} at last")
 
 
 def packed_text(text, folder):
-    lengths = []  # a paragraph has its last line's end, not the empty lines behind it
+    lengths = []  # a paragraph includes the end of its last line, but not the empty lines after it
     for file in TEXTS:
         parts = re.split(b"\n\n+", file.read_bytes())
         lengths += [len(part) + 1 for part in parts[:-1]] + [len(parts[-1])]
@@ -177,19 +177,19 @@ def packed_text(text, folder):
     alone, _ = figures(text, "one sequence per paragraph: # sequences, # % full")
     check(alone == sum(-(-each // length) for each in lengths), "sequences without packing")
     packed, full = figures(text, "packed: # sequences, # % full")
-    check(full >= 99, "packed sequences are nearly full")
-    within(full - 100 * sum(lengths) / (packed * length), -0.006, 0.006, "the fill less that of the figures")
+    check(full >= 99, "packed sequences must be nearly full")
+    within(full - 100 * sum(lengths) / (packed * length), -0.006, 0.006, "the fill minus the computed fill")
     batches, budget, padding = figures(text, "in length buckets: # batches of at most # tokens, # % of them padding")
     check(batches * budget >= sum(lengths), "too few batches for all tokens")
     within(padding, 0, 40, "padding")
     _, once, pieces = figures(text, "one epoch: # steps, # tokens in # pieces")
-    check(once == sum(lengths) and pieces == sum(-(-each // length) for each in lengths), "every token once an epoch")
+    check(once == sum(lengths) and pieces == sum(-(-each // length) for each in lengths), "every token once per epoch")
     apart = figures(text, "attention within documents differs from each alone by at most #")[0]
     within(apart, 0, 1e-5, "what packing changes")
 
 
 def page(name):
-    """An example is a page, and the table of examples says how long it is."""
+    """An example has at most 150 lines, and the table of examples gives its length."""
     lines = len((DATA.parents[1] / f"{name}.cpp").read_text(encoding="utf-8").splitlines())
     check(lines <= 150, f"{name}.cpp has {lines} lines, at most 150")
     table = (DATA.parents[1] / "README.md").read_text(encoding="utf-8")
@@ -198,10 +198,10 @@ def page(name):
 
 
 def refuse_missing_data(program, folder):
-    """Data that is not there ends an example by a message and an exit code, not by a core dump."""
+    """With missing data an example ends with a message and an exit code, not with a core dump."""
     ran = subprocess.run([program, folder / "nowhere"], cwd=folder, stderr=subprocess.PIPE, text=True, check=False)
     check(ran.returncode == 1 and "nowhere" in ran.stderr and "terminate" not in ran.stderr,
-          f"with data that is missing it ended with {ran.returncode}: {ran.stderr}")
+          f"with missing data it exited with {ran.returncode}: {ran.stderr}")
 
 
 def main():
@@ -211,7 +211,7 @@ def main():
         folder = pathlib.Path(temporary)
         words = {"own_dataset": [], "own_everything": [], "own_loss": [DATA], "gan": [DATA], "packed_text": TEXTS,
                  "own_sink": [DATA, folder / "run", ENOUGH]}.get(name, [DATA, folder / "run"])
-        # More threads wait for each other where a core is busy elsewhere.
+        # With more threads, they wait for each other if a core is busy.
         environment = os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "STOKER_CACHE": str(folder / "cache")}
         ran = subprocess.run([program, *map(str, words)], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True,
                              check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes numbers from Python as a C++ header of constants. Used by the make_*.py beside it."""
+"""Writes numbers from Python as a C++ header of constants. Used by the make_*.py in this folder."""
 import pathlib
 
 import versions

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs and weights of the goldens as functions of (seed, name, element) alone: Philox4x32-10 (Salmon et al., 2011), so
-that no file carries them. draws.h is the same in C++. Used by the make_*.py beside it."""
+"""Inputs and weights of the goldens as functions of only (seed, name, element): Philox4x32-10 (Salmon et al., 2011), so
+that no file needs to store them. draws.h is the same in C++. Used by the make_*.py in this folder."""
 import numpy
 import torch
 
@@ -43,7 +43,7 @@ def bits(name, count):
 
 
 def uniform(name, shape, low, high):
-    """float64, every value one of float32's, so that networks of both types hold equal weights."""
+    """float64 values that float32 can represent, so that networks of both types have equal weights."""
     unit = (bits(name, int(numpy.prod(shape, dtype=numpy.int64))) >> numpy.uint64(8)).astype(numpy.float64) * 2.0**-24
     values = (low + (high - low) * unit).astype(numpy.float32).astype(numpy.float64)
     return torch.from_numpy(values.reshape(shape))
@@ -56,7 +56,7 @@ def below(name, shape, n):
 
 
 def weight(name, shape):
-    """What a network's tensor of this name starts from: matrices by their fan-in, norms near 1 and 0."""
+    """Initial values of the network's tensor of this name: matrices by their fan-in, norms near 1 and 0."""
     if len(shape) > 1:
         fan_in = float(numpy.prod(shape[1:], dtype=numpy.int64))
         bound = (6 / fan_in) ** 0.5
@@ -67,6 +67,6 @@ def weight(name, shape):
 
 
 def sample(name, tensor):
-    """What is kept of a large tensor: its norm, its largest magnitude, and four elements."""
+    """The stored part of a large tensor: its norm, its largest magnitude, and four elements."""
     flat = tensor.detach().double().flatten()
     return torch.cat([flat.norm().reshape(1), flat.abs().max().reshape(1), flat[below("at " + name, (4,), flat.numel())]])

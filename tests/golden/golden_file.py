@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes float64 tensors from Python as a .safetensors file that golden_file.h reads: by hand, since the library's own
-writer puts metadata in another order each time. Used by the make_*.py beside it."""
+"""Writes float64 tensors from Python as a .safetensors file that golden_file.h reads. It does not use the library's
+writer, which changes the order of metadata each time. Used by the make_*.py in this folder."""
 import json
 import pathlib
 

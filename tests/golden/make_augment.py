@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes augment.tsv: what torchvision's transforms (v2, on uint8 tensors) make of a computed image.
+"""Writes augment.tsv: the results of torchvision's transforms (v2, on uint8 tensors) on a computed image.
 
-The whole result is stored, two capital hexadecimal digits a byte, HWC: ours may differ by one grey level, since theirs
-computes in float32 and ours in integers. Affine without a fill colour: with one, torchvision weighs the pixels at the
-border with what of them lies inside twice (mask * (sample - fill) + fill, where sample is faded already); we do it once.
+The whole result is stored, two capital hexadecimal digits per byte, HWC. Ours may differ by one grey level, because
+torchvision computes in float32 and we compute in integers. Affine has no fill colour: with one, torchvision applies the
+inside weight of border pixels twice (mask * (sample - fill) + fill, but sample is faded already); we apply it once.
 """
 import pathlib
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dtype that comes out of each operator of our networks under torch.autocast on the CPU: make_autocast.py writes
-autocast.tsv. autocast_test.cpp holds the same list of operators."""
+"""The output dtype of each operator of our networks under torch.autocast on the CPU: make_autocast.py writes
+autocast.tsv. autocast_test.cpp has the same list of operators."""
 import pathlib
 
 import torch
@@ -10,7 +10,7 @@ import versions
 
 torch.set_num_threads(1)
 INDEX = torch.tensor([0, 1])
-# Of v(shape): a new tensor; the first one that is asked for may have another dtype than the rest.
+# v(shape) makes a new tensor; the first one may have another dtype than the rest.
 OPERATORS = {
     "conv2d": lambda v: F.conv2d(v(2, 3, 4, 4), v(4, 3, 3, 3)),
     "conv_transpose2d": lambda v: F.conv_transpose2d(v(2, 3, 4, 4), v(3, 4, 2, 2)),

@@ -13,7 +13,7 @@ ROWS, TOKENS = 2, 7
 config = transformers.BertConfig(vocab_size=13, max_position_embeddings=9, hidden_size=8, num_hidden_layers=2,
                                  num_attention_heads=2, intermediate_size=20, num_labels=3, hidden_dropout_prob=0,
                                  attention_probs_dropout_prob=0,
-                                 pad_token_id=None)  # else token 0 gets no gradient where it is read
+                                 pad_token_id=None)  # otherwise token 0 gets no gradient
 tokens = (torch.arange(ROWS * TOKENS) * 5 % 13).reshape(ROWS, TOKENS)
 seen = torch.ones_like(tokens)
 seen[1, 5:] = 0

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes small WebP, JPEG and .npy files to tests/data/formats/ and to formats.tsv what Pillow and numpy make of them.
+"""Writes small WebP, JPEG and .npy files to tests/data/formats/, and the pixels that Pillow and numpy decode to formats.tsv.
 
-Run with Pillow and numpy (last made with Pillow 13.0.0):  python3 tests/golden/make_formats.py
-Pixels are stored as their 64-bit FNV-1a hash, since ours are meant to be equal, bit for bit. A file that is there is
-left as it is: another encoder would make other bytes of the same image. lossy_simple_filter.webp, which Pillow cannot
-write, is cwebp's: cwebp -nostrong -f 60 -q 40 hopper.jpg -crop 20 10 101 107.
+Run with Pillow and numpy (last run with Pillow 13.0.0):  python3 tests/golden/make_formats.py
+Pixels are stored as their 64-bit FNV-1a hash, because ours must be equal to the bit. Existing files do not change: another
+encoder would write other bytes for the same image. Pillow cannot write lossy_simple_filter.webp, so cwebp did:
+cwebp -nostrong -f 60 -q 40 hopper.jpg -crop 20 10 101 107.
 """
 import pathlib
 
@@ -26,14 +26,14 @@ def exif(orientation):
 
 
 def animation(first, path):
-    """Frames of which the first is all of the canvas."""
+    """Two frames; the first fills the canvas."""
     second = first.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     first.save(path, save_all=True, append_images=[second], duration=40, lossless=True)
 
 
 def small_first_frame(frame, path):
-    """A first frame of 20 x 14 at (6, 4) of a canvas of 40 x 30: Pillow's encoder makes no such file, so its chunks are
-    put together here (RIFF container of the WebP specification)."""
+    """A first frame of 20 x 14 at (6, 4) of a canvas of 40 x 30. Pillow's encoder cannot write this, so the chunks are
+    assembled here (RIFF container of the WebP specification)."""
     import io
     def number(value, size):
         return value.to_bytes(size, "little")
@@ -69,7 +69,7 @@ def webp_files():
 
 
 def npy_files():
-    """Arrays, and what is seen of them: 8 bits, HWC."""
+    """{file: (array, visible pixels)}; pixels: 8 bits, HWC."""
     colour = numpy.asarray(computed(23, 17, 3))
     grey = numpy.asarray(computed(23, 17, 1))
     alpha = numpy.concatenate([colour, grey[:, :, None]], 2)
@@ -83,7 +83,7 @@ def npy_files():
 
 
 def jpeg_files():
-    """Slowly changing colours, of which a place can be told to a fraction of a pixel."""
+    """Slowly changing colours, which show a position to a fraction of a pixel."""
     def smooth(width, height):
         y, x = numpy.mgrid[0:height, 0:width]
         planes = [x * 255 / width, y * 255 / height, 127 + 80 * numpy.sin(x / 40) * numpy.cos(y / 30)]

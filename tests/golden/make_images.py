@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes images.tsv, resize.tsv, resize_bicubic.tsv and centre_crop.tsv: what Pillow makes of the committed images and of a computed one.
+"""Writes images.tsv, resize.tsv, resize_bicubic.tsv and centre_crop.tsv: Pillow's pixels of the committed images and of a computed one.
 
-Run with Pillow and numpy (last made with Pillow 13.0.0):  python3 tests/golden/make_images.py
-Pixels are stored as their 64-bit FNV-1a hash, since ours are meant to be equal, bit for bit.
+Run with Pillow and numpy (last run with Pillow 13.0.0):  python3 tests/golden/make_images.py
+Pixels are stored as their 64-bit FNV-1a hash, because ours must be equal to the bit.
 """
 import pathlib
 
@@ -19,7 +19,7 @@ exif/hopper_orientation_2.jpg exif/hopper_orientation_3.jpg exif/hopper_orientat
 exif/hopper_orientation_6.jpg exif/hopper_orientation_7.jpg exif/hopper_orientation_8.jpg valid_but_unusual/p_16.png
 valid_but_unusual/input_bw_one_band.png valid_but_unusual/l_trns.png valid_but_unusual/rgb_trns.png
 valid_but_unusual/p_trns_single.png valid_but_unusual/pngsuite_basi2c08_interlaced.png""".split()
-# One channel: PNG, and JPEG that is grey in the file. (From a colour JPEG ours takes the stored luma, Pillow computes it.)
+# One channel: PNG, and JPEG files that are grey. (From a colour JPEG we take the stored luma; Pillow computes it.)
 GREY = """valid_but_unusual/hopper_gray.jpg valid_but_unusual/input_bw_one_band.png valid_but_unusual/rgb_trns.png
 valid_but_unusual/p_16.png valid_but_unusual/l_trns.png""".split()
 

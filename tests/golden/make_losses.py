@@ -26,7 +26,7 @@ def cross_entropy(tensors):
 
 
 def mixed(tensors):
-    """Rows of two classes each: shares as probabilities."""
+    """Rows with two classes each, with shares as probabilities."""
     own, other = draws.below("own", (9,), 4), draws.below("other", (9,), 4)
     share = draws.uniform("share", (9,), 0, 1).float().double()
     share[3], share[4] = 0, 1
@@ -41,7 +41,7 @@ def mixed(tensors):
 
 
 def chunked(tensors):
-    """What linear_cross_entropy_sum computes in pieces, whole."""
+    """linear_cross_entropy_sum computes this in pieces; here it is computed at once."""
     target = draws.below("row", (11,), 13)
     target[4] = target[10] = -100
     hidden, table = leaf("hidden", (11, 6), -2, 2), leaf("table", (13, 6), -2, 2)
@@ -51,8 +51,8 @@ def chunked(tensors):
 
 
 def batch_norm(tensors):
-    """Twelve values a channel, so that the unbiased running variance shows; the last channel varies so little that eps
-    does."""
+    """Twelve values per channel, so that the unbiased running variance matters. The last channel varies so little that eps
+    matters."""
     layer = torch.nn.BatchNorm2d(3).double()
     with torch.no_grad():
         for name, tensor in layer.state_dict().items():
@@ -74,7 +74,7 @@ def batch_norm(tensors):
 
 
 def layer_norm(tensors):
-    """The last row varies so little that eps shows."""
+    """The last row varies so little that eps matters."""
     weight, bias = leaf("ln.weight", (6,), 0.5, 1.5), leaf("ln.bias", (6,), -0.25, 0.25)
     scale = torch.tensor([1.0, 5.0, 0.005], dtype=torch.float64).reshape(3, 1)
     x = (draws.uniform("ln x", (3, 6), -1, 2) * scale).requires_grad_()

@@ -2,11 +2,11 @@
 """Names, shapes, logits, losses, gradients and running statistics of torchvision's ResNet-18, -34 and -50 and of
 transformers' GPT-2, in float64: make_networks.py writes networks.safetensors.
 
-Of each ResNet two sets of weights. "loud" has every ReLU at work: for float64. "calm" has them far from their kinks,
-where one unit in the last place would switch a gradient on or off: in float32 a deep ResNet's gradients are chaotic
-otherwise (PyTorch's own differ by up to 0.2 of the largest from its float64 ones). Its gradients are those of
-evaluation mode, since in training mode without kinks most biases cancel out. That each set is well conditioned is
-checked here: the same sums in another order must agree twice as closely as the tests ask."""
+Each ResNet has two sets of weights. "loud", for float64, uses both sides of every ReLU. "calm", for float32, keeps inputs
+far from the kink, because there one unit in the last place switches a gradient on or off and a deep ResNet's float32
+gradients become chaotic (PyTorch's own differ from its float64 ones by up to 0.2 of the largest). The gradients of "calm"
+are from evaluation mode: in training mode without kinks most biases cancel out. This script checks that each set is well
+conditioned: the same sums in another order must agree twice as closely as the tests require."""
 import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -24,7 +24,7 @@ SAFE = {torch.float64: 5e-13, torch.float32: 5e-6}
 
 
 def norm_weight(name, shape, calm, last):
-    """Of a batch norm's weight and bias; last: the one before an addition."""
+    """Values for a batch norm's weight or bias; last: it is the norm before an addition."""
     if name.endswith("weight"):
         low, high = (0.15, 0.3) if calm else (0.1, 0.3) if last else (0.5, 1.0)
         return draws.uniform(name, shape, low, high)
@@ -49,7 +49,7 @@ def fill(network, manner, bottleneck):
 
 
 def passes(name, manner, dtype, layout):
-    """Every number of one network, whole."""
+    """All results of one network, in full."""
     network = getattr(torchvision.models, name)(num_classes=CLASSES).to(dtype=dtype, memory_format=layout)
     fill(network, manner, name == "resnet50")
     pixels = draws.uniform("pixels", (BATCH, 3, SIZE, SIZE), -2, 2).to(dtype).contiguous(memory_format=layout)
@@ -85,9 +85,9 @@ def resnets(tensors, metadata):
             values = passes(name, manner, torch.float64, torch.contiguous_format)
             check_condition(name, manner, values)
             for key, value in values.items():
-                whose = key.removeprefix("after.").split(".grad.")[-1]
+                tensor_name = key.removeprefix("after.").split(".grad.")[-1]
                 small = key.endswith(("logits", "loss"))
-                tensors[f"{name}.{manner}.{key}"] = value if small else draws.sample(whose, value)
+                tensors[f"{name}.{manner}.{key}"] = value if small else draws.sample(tensor_name, value)
 
 
 def gpt(tensors, metadata):

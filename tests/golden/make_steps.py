@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole training steps of PyTorch in float64: make_steps.py writes steps.safetensors.
 
-A small network with batch norm, a weighted and smoothed loss with a second term, clipping, a schedule and averages: 10 steps with each
-optimizer and schedule; the same with accumulation; AdamW and Adam from a warm second moment (a cold one divides by
-nearly nothing, which no float32 result survives); and GradScaler with injected overflows. What torch.amp leaves to its
-caller is done here as Stoker does it: a skipped step puts running statistics back and leaves the averages alone."""
+A small network with batch norm, a weighted and smoothed loss with a second term, clipping, a schedule and averages: 10
+steps with each optimizer and schedule; the same with accumulation; AdamW and Adam with a warm second moment (a cold one
+divides by nearly zero, too inexact for float32); and GradScaler with injected overflows. torch.amp leaves some things to
+its caller; here they are done like in Stoker: a skipped step restores running statistics and does not update the
+averages."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -72,7 +73,7 @@ class Training:
         self.schedule = SCHEDULES[schedule](self.optimizer) if schedule else None
         self.microbatch, self.scaler = microbatch, scaler
         self.averages = swa_utils.AveragedModel(self.network, use_buffers=True)
-        self.averages.n_averaged.fill_(1)  # begin as a copy, and go on from it
+        self.averages.n_averaged.fill_(1)  # start as a copy of the weights
         self.updates = 0
         self.losses, self.norms = [], []
 
@@ -90,7 +91,7 @@ class Training:
             loss = entropy / CLASS_WEIGHTS[y].sum() + TERM_WEIGHT * squares / (y > 0).sum()
             (self.scaler.scale(loss) if self.scaler else loss).backward()
             total += loss.item()
-        if parts == 1:  # the sum by the weights is PyTorch's mean
+        if parts == 1:  # sum / weights must equal PyTorch's mean
             mean = F.cross_entropy(logits, y, CLASS_WEIGHTS, label_smoothing=0.1)
             assert abs(mean.item() - (entropy / CLASS_WEIGHTS[y].sum()).item()) < 1e-14
         self.losses.append(total)
@@ -152,11 +153,11 @@ def runs(tensors):
         tensors[f"{name}.grad_norm"] = torch.tensor(training.norms)
         clipped += [norm > CLIP for norm in training.norms]
     print(f"clipped {sum(clipped)} of {len(clipped)} steps")
-    assert any(clipped) and not all(clipped), "clipping must show, and must not always"
+    assert any(clipped) and not all(clipped), "some steps must clip and some must not"
 
 
 def warm(tensors):
-    """Twenty steps, then everything rounded to float32, then the steps that are compared."""
+    """Twenty steps, then everything is rounded to float32, then the compared steps."""
     for optimizer in ("adamw", "adam"):
         training = Training(optimizer)
         for number in range(20):
@@ -191,7 +192,7 @@ def scaled(tensors):
 
 
 def half(tensors):
-    """float16 autocast whose gradients overflow by themselves: how the scale moves, step by step."""
+    """float16 autocast with gradients that overflow by themselves: the scale after each step."""
     def run(nudge):
         fc1, fc2 = nn.Linear(12, 16, dtype=torch.float32), nn.Linear(16, 3, dtype=torch.float32)
         with torch.no_grad():
@@ -214,7 +215,7 @@ def half(tensors):
         return torch.tensor(rows), torch.cat([p.detach().flatten() for p in (*fc1.parameters(), *fc2.parameters())])
     scales, weights = run(1)
     for nudge in (0.98, 1.02):
-        assert run(nudge)[0].equal(scales), "an overflow hangs by a hair: change the scale"
+        assert run(nudge)[0].equal(scales), "an overflow is too close to the limit: change the scale"
     falls = (scales[1:, 0] < scales[:-1, 0]).sum().item()
     rises = (scales[1:, 0] > scales[:-1, 0]).sum().item()
     print(f"float16: the scale falls {falls + (scales[0, 0] < 2**24).item()} times and rises {rises} times")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tokens.json: a small trained tokenizer.json, texts, and their ids by the library `tokenizers`, for several ways
-of cutting text.
+"""Writes tokens.json: a small trained tokenizer.json, texts, and their ids from the library `tokenizers`, for several
+pre-tokenizers.
 
-Run with tokenizers (last made with 0.23.3):  PYTHONPATH=$(tools/python_packages) python3 tests/golden/make_tokens.py
+Run with tokenizers (last run with 0.23.3):  PYTHONPATH=$(tools/python_packages) python3 tests/golden/make_tokens.py
 """
 import copy
 import json

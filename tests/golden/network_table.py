@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goldens of a network share: its names and shapes, weights by formula, gradients in few numbers. Used by make_unet.py
-and make_encoder.py; tests/support/golden_network.h is its other half."""
+"""Shared by the goldens of networks: names and shapes, weights from a formula, gradients in few numbers. Used by make_unet.py
+and make_encoder.py; tests/support/golden_network.h is the C++ counterpart."""
 import textwrap
 
 import torch
@@ -9,13 +9,13 @@ INCLUDES = ("cstdint", "string", "utility", "vector")
 
 
 def wave(shape, phase=0.0):
-    """A wave that quickens: of a steady one, a matrix would have rank 2, and most of a network's ReLUs be dead."""
+    """A wave with rising frequency: with a constant one a matrix would have rank 2, and most of a network's ReLUs would be dead."""
     i = torch.arange(torch.Size(shape).numel(), dtype=torch.float64)
     return torch.sin(i * (0.7 + 0.013 * i) + phase).reshape(shape)
 
 
 def state_of(network):
-    """Tensors under their names, those that are the same tensor under the first one."""
+    """(name, tensor) of all tensors; a shared tensor only under its first name."""
     seen, state = set(), []
     for name, tensor in network.state_dict(keep_vars=True).items():
         if tensor.is_floating_point() and id(tensor) not in seen:
@@ -25,7 +25,7 @@ def state_of(network):
 
 
 def fill(state):
-    """Every tensor a formula of its place in the list, so that both sides have equal weights without a file."""
+    """Fills every tensor from a formula of its position in the list, so that both sides have equal weights without a file."""
     with torch.no_grad():
         for place, (name, tensor) in enumerate(state):
             value = wave(tensor.shape, place)
@@ -45,5 +45,5 @@ def state_lines(name, state):
 
 
 def gradient_sums(network):
-    """For every parameter in turn the sum of its gradient's products with a wave, which no transposition survives."""
+    """For each parameter the sum of gradient * wave, which a transposed gradient would change."""
     return [(p.grad * wave(p.shape, 1.0)).sum() for _, p in network.named_parameters()]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plants errors in a copy of the sources, one by one, and demands that a golden test turns red for each.
+"""Plants errors in a copy of the sources, one by one, and checks that a golden test fails for each.
 
     tests/golden/plant_errors.py [--only WORD]... [--list]     the copy and its build: build/planted/
-A golden that lets an error through is worth nothing. Rebuilds what an error touches and two test binaries, nothing else; runs
-fast tests first and stops at the first red one. Exits 1 if an error was not caught, or if a place to plant it in is not
-there any more (then mend PLANTS below). Run by `make test-long`.
+A golden that misses an error is worth nothing. Rebuilds only the changed file and two test binaries, runs fast tests first and
+stops at the first failure. Exits with 1 if an error was not caught, or if the code to change does not exist any more (then fix
+PLANTS below). Run by `make test-long`.
 """
 import argparse
 import os
@@ -24,7 +24,7 @@ SUITES = (("golden_tests", "GoldenLosses.*"), ("golden_tests", "GoldenNetworks.G
           ("models_tests", "Encoder.EqualsTransformersBert:Unet.EqualsAPlainOneInPyTorch"), ("golden_tests", "GoldenScaler.*"),
           ("golden_tests", "GoldenSteps.*"), ("golden_tests", "GoldenNetworks.Resnet*"), ("golden_tests", "GoldenAutocast.*"))
 SOURCE = "src/stoker/"
-# What goes wrong, file, and (what stands there once, what is planted) ...
+# (error, file, (code that occurs once, its replacement), ...)
 PLANTS = [
     ("batch norm: eps doubled", "models/layers.cpp", ("by_batch, momentum, kEps", "by_batch, momentum, 2 * kEps")),
     ("batch norm: statistics not updated", "models/layers.cpp", ("by_batch, momentum, kEps", "by_batch, 0, kEps")),
@@ -47,49 +47,50 @@ PLANTS = [
      ("decays ? options_.weight_decay : 0", "decays || true ? options_.weight_decay : 0")),
     ("schedule: body one step early", "optim/schedule.cpp", ("at - o.warmup_steps;", "at - o.warmup_steps + 1;")),
     ("schedule: one cycle's top one step late", "optim/schedule.cpp", ("top = rise - 1,", "top = rise,")),
-    ("clipping: eps left out", "optim/clip.cpp", ("kNormEps = 1e-6", "kNormEps = 0")),
-    ("clipping: small norms raised to the limit", "optim/clip.cpp",
-     ("return divisor <= 1 ? at::Tensor() :", "return")),
-    ("clipping: left out", "train/step.cpp", (".step(lr, found_inf, grad_scale);", ".step(lr, found_inf, {});")),
-    ("clipping: norm of the scaled gradients", "train/step.cpp", ("norm = norm / scale;", "")),
+    ("clipping: eps left out", "core/step_work.h", ("kNormEps = 1e-6", "kNormEps = 0")),
+    ("clipping: small norms raised to the limit", "core/step_work.h",
+     ("return divisor <= 1 ? 1 : divisor;", "return divisor;")),
+    ("clipping: left out", "train/step.cpp", ("found_inf(), divisor);", "found_inf(), {});")),
+    ("clipping: norm of the scaled gradients", "core/step_work.h", ("round(norm / scale)", "round(norm)")),
     ("clipping: sum of magnitudes as norm", "optim/clip.cpp",
      ("at::_foreach_norm(group, 2,", "at::_foreach_norm(group, 1,"),
      ("squares += sum_of_squares(grad);", "squares += std::pow(grad.abs().sum().item<double>(), 2);")),
-    ("averages: decay off", "optim/ema_weight.cpp", ("update), 1 - decay_)", "update), 1.1 * (1 - decay_))")),
-    ("averages: warm-up off", "optim/ema_weight.cpp", ("std::max(9 /", "std::max(8 /")),
-    ("averages: taken up from a skipped step", "optim/ema_weight.cpp",
-     ("const double weight = skipped ? 0 : std", "const double weight = std")),
-    ("loss: weights of the terms ignored", "core/loss_terms.cpp", ("terms[k].weight / counts[k]", "1 / counts[k]")),
-    ("loss: backward is not scaled", "core/loss_terms.cpp", ("host_tensor(factor * times,", "host_tensor(factor * times / times,")),
+    ("averages: decay off", "core/step_work.h", ("1 - work.decay)", "1.1 * (1 - work.decay))")),
+    ("averages: warm-up off", "core/step_work.h", ("std::max(9 /", "std::max(8 /")),
+    ("averages: updated by a skipped step", "core/step_work.h",
+     ("*work.weight = skipped ? 0 : std", "*work.weight = std")),
+    ("loss: weights of the terms ignored", "core/step_work.h", ("? weight / normaliser :", "? 1 / normaliser :")),
+    ("loss: backward is not scaled", "core/loss_terms.cpp", ("host_tensor(term.gradient,", "host_tensor(term.gradient / times,")),
     ("loss: mean instead of sum", "ops/cross_entropy.cpp", ("at::Reduction::Sum", "at::Reduction::Mean")),
     ("loss: label smoothing halved", "ops/cross_entropy.cpp",
      ("kNoIgnoredClass, label_smoothing", "kNoIgnoredClass, label_smoothing / 2")),
     ("loss: class weights not in the normaliser", "ops/cross_entropy.cpp", (".index_select(0, target).sum()", ".sum()")),
     ("mixed loss: shares of the wrong row", "ops/cross_entropy.cpp", ("at::lerp(other, own,", "at::lerp(own, other,")),
     ("chunked loss: ignored targets count", "ops/linear_cross_entropy.cpp", ("target.ge(0)", "target.ge(-100)")),
-    ("chunked loss: gradient of the last piece alone", "ops/linear_cross_entropy.cpp",
+    ("chunked loss: gradient of the last piece only", "ops/linear_cross_entropy.cpp",
      ("table_gradient += at::mm", "table_gradient = at::mm")),
     ("accumulation: each microbatch by its own mean", "train/step.cpp",
-     ("forward_backward(batch.slice(part * size / parts, (part + 1) * size / parts), normalisers);",
+     ("forward_backward(batch.slice(part * size / parts, (part + 1) * size / parts), number, normalisers);",
       "const core::Batch piece = batch.slice(part * size / parts, (part + 1) * size / parts);\n"
-      "forward_backward(piece, parts_.model.normalisers(piece) * parts);")),
+      "forward_backward(piece, number, parts_.model.normalisers(piece) * parts);")),
     ("accumulation: sizes not balanced", "train/step.cpp",
      ("batch.slice(part * size / parts, (part + 1) * size / parts)",
       "batch.slice(part * largest, std::min((part + 1) * largest, size))")),
     ("skipped step: optimizer steps", "train/step.cpp",
-     ("optimizer.step(lr, found_inf, grad_scale)", "optimizer.step(lr, {}, grad_scale)")),
+     ("step(parts_.scaler.found_inf(), divisor)", "step({}, divisor)")),
     ("skipped step: statistics stay", "train/step.cpp",
      ("  keep_norm_buffers_if_skipped();  // before", "  // before")),
     ("scaler: does not back off", "precision/grad_scaler.cpp",
      ("options_.growth_factor, options_.backoff_factor,\n", "options_.growth_factor, 1.0,\n")),
     ("scaler: grows a step late", "precision/grad_scaler.cpp",
      ("options_.growth_interval);", "options_.growth_interval + 1);")),
-    ("scaler: gradients stay scaled", "precision/grad_scaler.cpp", ("scale_.to(at::kDouble).reciprocal()", "one_.to(at::kDouble)")),
+    ("scaler: gradients stay scaled", "core/step_work.h",
+     ("clip_divisor(true_norm, work.clip) : 1) * scale);", "clip_divisor(true_norm, work.clip) : 1));")),
     ("autocast: never on", "precision/autocast.cpp", ("set_autocast_enabled(device, enabled)", "set_autocast_enabled(device, enabled && false)")),
-    ("autocast: bfloat16 whatever was asked", "precision/autocast.cpp",
+    ("autocast: bfloat16 for every setting", "precision/autocast.cpp",
      ("set_autocast_dtype(device, dtype)", "set_autocast_dtype(device, at::kBFloat16)")),
     ("gpt: exact GELU", "models/gpt.cpp", ('"tanh"', '"none"')),
-    ("gpt: sees what follows", "models/gpt.cpp", (".causal = true", ".causal = false")),
+    ("gpt: sees later tokens", "models/gpt.cpp", (".causal = true", ".causal = false")),
     ("gpt: queries and keys swapped", "models/gpt.cpp",
      ("by_head(parts[0]), by_head(parts[1])", "by_head(parts[1]), by_head(parts[0])")),
     ("gpt: norm after the block", "models/gpt.cpp", ("x + attention(ln_1(x))", "ln_1(x + attention(x))")),
@@ -115,12 +116,12 @@ def run(*words, **options):
 
 
 def make_copy():
-    """Every file that git knows or would take and no other; changed ones alone are written, so that ninja rebuilds little."""
+    """Copies exactly the files that git knows or would add. Writes only changed ones, so that ninja rebuilds little."""
     listed = run("git", "-C", HOUSE, "ls-files", "-z", "-co", "--exclude-standard").stdout.split("\0")
     names = {name for name in listed if name and (HOUSE / name).is_file()}
     for left in COPY.rglob("*"):
         if left.is_file() and COPY / "build" not in left.parents and str(left.relative_to(COPY)) not in names:
-            left.unlink()  # CMake would find it by its name and build it
+            left.unlink()  # CMake would find it and build it
     for name in names:
         source, target = HOUSE / name, COPY / name
         if target.is_file() and target.read_bytes() == source.read_bytes():
@@ -138,23 +139,23 @@ def build():
     return "" if done.returncode == 0 else done.stdout[-3000:]
 
 
-def first_red():
+def first_failure():
     """The first test that fails, or None."""
     variables = os.environ | {"STOKER_SOURCE": str(HOUSE)}
     for binary, suite in SUITES:
         done = run(BUILD / "tests" / binary, f"--gtest_filter={suite}", "--gtest_fail_fast", env=variables)
         if done.returncode != 0:
             failed = re.search(r"\[  FAILED  \] (\S+)", done.stdout)
-            return failed.group(1) if failed else f"{suite}: ended with {done.returncode}"
+            return failed.group(1) if failed else f"{suite}: exit code {done.returncode}"
     return None
 
 
 def planted(name, changes):
-    """The file's text with the error in it."""
+    """The file's text with the error."""
     text = (HOUSE / SOURCE / name).read_text()
     for there, wrong in changes:
         if text.count(there) != 1:
-            sys.exit(f"plant_errors: {there!r} stands {text.count(there)} times in {SOURCE}{name}; mend PLANTS")
+            sys.exit(f"plant_errors: {there!r} occurs {text.count(there)} times in {SOURCE}{name}; fix PLANTS")
         text = text.replace(there, wrong)
     return text
 
@@ -162,9 +163,9 @@ def planted(name, changes):
 def main():
     global JOBS
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--only", action="append", default=[], metavar="WORD", help="errors whose name holds it")
-    parser.add_argument("--list", action="store_true", help="print the errors and see that each can be planted")
-    parser.add_argument("--jobs", help="of ninja")
+    parser.add_argument("--only", action="append", default=[], metavar="WORD", help="only errors with WORD in the name")
+    parser.add_argument("--list", action="store_true", help="print the errors and check that each can be planted")
+    parser.add_argument("--jobs", help="jobs of ninja")
     arguments = parser.parse_args()
     JOBS = ["-j", arguments.jobs] if arguments.jobs else []
     chosen = [p for p in PLANTS if not arguments.only or any(word in p[0] for word in arguments.only)]
@@ -175,21 +176,21 @@ def main():
     make_copy()
     if failure := build():
         sys.exit(failure)
-    if red := first_red():
-        sys.exit(f"plant_errors: {red} is red without any planted error")
+    if failed := first_failure():
+        sys.exit(f"plant_errors: {failed} fails without a planted error")
     missed = []
     for (what, name, *_), text in zip(chosen, texts):
         start = time.monotonic()
         file = COPY / SOURCE / name
         file.write_text(text)
         failure = build()
-        red = None if failure else first_red()
+        failed = None if failure else first_failure()
         shutil.copyfile(HOUSE / SOURCE / name, file)
-        said = f"does not compile: {failure}" if failure else red or "NOT CAUGHT"
-        print(f"{what:48} {said:58} {time.monotonic() - start:4.0f} s", flush=True)
-        if not red:
+        verdict = f"does not compile: {failure}" if failure else failed or "NOT CAUGHT"
+        print(f"{what:48} {verdict:58} {time.monotonic() - start:4.0f} s", flush=True)
+        if not failed:
             missed.append(what)
-    print(f"{len(chosen) - len(missed)} of {len(chosen)} planted errors turned a golden test red")
+    print(f"{len(chosen) - len(missed)} of {len(chosen)} planted errors made a golden test fail")
     sys.exit(1 if missed else 0)
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes every golden anew and says which came out another (`make goldens`).
+"""Rebuilds every golden and prints which ones changed (`make goldens`).
 
-Runs each make_*.py beside it with the pinned packages of tests/requirements.txt, then the folder that holds the pinned
-torch, and no other packages of this machine (python3 -S), on one thread. A file whose numbers differ by rounding alone
-is left as it was: another processor adds in another order.
+Runs each make_*.py of this folder on one thread, with the pinned packages of tests/requirements.txt and the pinned torch,
+and no other packages of this machine (python3 -S). A file stays as it was if its numbers differ only by rounding: another
+processor adds in another order.
 """
 import json
 import os
@@ -17,7 +17,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 HOUSE = HERE.parents[1]
-ROUNDING = 1e-13  # of the largest value of a tensor, or of a line of text: a tenth of what the tests allow
+ROUNDING = 1e-13  # relative to the largest value of a tensor or text line: a tenth of the tests' tolerance
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
 KINDS = {".h", ".tsv", ".json", ".safetensors"}
 
@@ -38,7 +38,7 @@ def goldens():
 
 
 def tensors(data):
-    """{name: values}, and the rest of the header, of a .safetensors file of float64 tensors."""
+    """{name: values} and the rest of the header of a .safetensors file of float64 tensors."""
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8:8 + size])
     metadata = header.pop("__metadata__")
@@ -49,7 +49,7 @@ def tensors(data):
 
 
 def largest_difference(path, old, new):
-    """Relative; None where more than numbers changed."""
+    """The largest relative difference; None if more than numbers changed."""
     if path.suffix == ".safetensors":
         (before, rest), (after, new_rest) = tensors(old), tensors(new)
     else:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that tokenizers fall over, and the ways of cutting text that tokenizer.json files have. Used by make_tokens.py
-and tests/house/tokenizer_test.py."""
+"""Difficult texts for tokenizers, and the pre-tokenizers of tokenizer.json files. Used by make_tokens.py and
+tests/house/tokenizer_test.py."""
 import json
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -36,8 +36,8 @@ TEXTS = [
 
 
 def train(pieces, vocabulary=500):
-    """The tokenizer.json of byte-level BPE, trained on whole lines, so that tokens reach across words and every cut decides
-    ids; with a token more that no merges lead to."""
+    """The tokenizer.json of byte-level BPE, trained on whole lines, so that tokens span words and every cut affects ids. It has
+    one more token that no merges produce."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     made.decoder = decoders.ByteLevel()
@@ -83,7 +83,7 @@ def added(token, text, normalized, special):
 
 
 def with_added(file):
-    """The file with tokens that overlap, of both kinds, one of them the model's own."""
+    """Adds overlapping tokens of both kinds to the file; one of them is in the model's vocabulary."""
     size = len(file["model"]["vocab"])
     more = [("<s>", False, True), ("<s><|pad|>", True, False), ("<|pad|>", True, False), ("<|pad|>x", True, False),
             ("<mask>", False, False), ("\u00e9\u00e9", True, False)]

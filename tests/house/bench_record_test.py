@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/record in a repository of its own: what replaces the last result and what does not, that nothing said is lost, and no
-folder of the machine is kept."""
+"""bench/record in a repository of its own: when it replaces the last result, that it keeps the whole output, and that it removes
+folders of the machine."""
 import os
 import pathlib
 import shutil
@@ -15,7 +15,7 @@ BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 class Record(unittest.TestCase):
     def setUp(self):
         if shutil.which("git") is None:
-            self.skipTest("there is no git")
+            self.skipTest("git is missing")
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name).resolve() / "clone"
@@ -34,7 +34,7 @@ class Record(unittest.TestCase):
         self.git("commit", "-q", "-m", "all")
 
     def record(self, program, *words, **variables):
-        """Runs a Python program; exit code and what was shown."""
+        """Runs a Python program; returns exit code and output."""
         done = subprocess.run([self.root / "bench" / "record", "speed", sys.executable, "-c", program, *words],
                               env=os.environ | variables, capture_output=True, text=True)
         return done.returncode, done.stdout
@@ -42,13 +42,13 @@ class Record(unittest.TestCase):
     def kept(self):
         return self.result.read_text() if self.result.exists() else None
 
-    def test_keeps_all_that_a_good_one_says(self):
+    def test_keeps_the_whole_output_of_a_success(self):
         code, shown = self.record("import sys; print('figures', flush=True); print('a warning', file=sys.stderr)")
         self.assertEqual(code, 0)
         self.assertIn("\nfigures\na warning\n", shown)
         self.assertEqual(self.kept(), shown)
 
-    def test_what_fails_or_is_skipped_leaves_the_last_good_one_and_its_code(self):
+    def test_a_failure_or_skip_keeps_the_last_good_result_and_returns_its_code(self):
         self.record("print('good')")
         good = self.kept()
         for wanted in (1, 77, 3):
@@ -56,13 +56,13 @@ class Record(unittest.TestCase):
             self.assertEqual(code, wanted)
             self.assertIn("half a table", shown)
             self.assertEqual(self.kept(), good)
-            beside = self.result.with_name("speed.failed.txt")
-            self.assertEqual(beside.read_text() if beside.exists() else None, None if wanted == 77 else shown)
+            failed = self.result.with_name("speed.failed.txt")
+            self.assertEqual(failed.read_text() if failed.exists() else None, None if wanted == 77 else shown)
             self.record("print('good again')")
             self.assertEqual([each.name for each in self.result.parent.iterdir()], ["speed.txt"])
             good = self.kept()
 
-    def test_its_own_results_and_texts_do_not_make_a_commit_dirty_but_code_does(self):
+    def test_results_and_documents_do_not_make_a_commit_dirty_but_code_does(self):
         self.record("print(1)")
         self.commit()
         (self.root / "README.md").write_text("text")
@@ -86,7 +86,7 @@ class Record(unittest.TestCase):
 
 
 class Cpu(unittest.TestCase):
-    """bench/cpu: what results of one kind of CPU are called."""
+    """bench/cpu: the name for results of one kind of CPU."""
 
     def kind(self, text):
         with tempfile.NamedTemporaryFile("w") as file:
@@ -94,7 +94,7 @@ class Cpu(unittest.TestCase):
             file.flush()
             return subprocess.run([BENCH / "cpu", file.name], check=True, capture_output=True, text=True).stdout.strip()
 
-    def test_tells_families_and_instructions_apart(self):
+    def test_names_families_and_instructions(self):
         def info(model, flags):
             return f"processor\t: 0\nmodel name\t: {model}\nflags\t\t: fpu {flags} sse2\nprocessor\t: 1\nmodel name\t: other\n"
         xeon, wide = "Intel(R) Xeon(R) Processor", "avx2 avx512f avx512bw avx512_vnni"

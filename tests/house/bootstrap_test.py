@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bootstrap and the bundle's launcher with a stand-in for python3: torch arrives wholly or not at all, the right one is
-found, and a wrong one is refused with words that help. Needs no network."""
+"""bootstrap and the bundle's launcher with a fake python3: torch is installed completely or not at all, the right one is
+found, and a wrong one is refused with a helpful message. Needs no network."""
 import os
 import pathlib
 import shutil
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# pip's --target argument is filled as the real wheel would; other calls of python3 (find_torch's) find no torch.
+# Fills pip's --target folder like the real wheel; other calls of python3 (find_torch's) find no torch.
 PIP = """#!/bin/sh
 case "$*" in
   *"-m pip install"*) ;;
@@ -46,11 +46,11 @@ class Bootstrap(unittest.TestCase):
         command = command or (ROOT / "tools" / "bootstrap",)
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
-    def test_torch_is_put_in_place_once(self):
+    def test_torch_is_installed_once(self):
         done = self.run_tool(":")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([each.name for each in self.cache.iterdir()], ["torch-2.11.0"])
-        again = self.run_tool("exit 1")  # would fail if it were asked again
+        again = self.run_tool("exit 1")  # pip would fail if it were called again
         self.assertEqual((again.returncode, again.stderr), (0, ""))
 
     def test_a_failed_download_leaves_nothing(self):
@@ -61,7 +61,7 @@ class Bootstrap(unittest.TestCase):
         self.assertIn("could not install torch==2.11.0", self.run_tool("exit 1").stderr)
 
     def toolkit(self, release):
-        """A CUDA_HOME whose nvcc is of that release."""
+        """A CUDA_HOME with an nvcc of that release."""
         folder = self.folder / f"cuda-{release}"
         (folder / "include" / "crt").mkdir(parents=True)
         (folder / "include" / "crt" / "host_config.h").touch()
@@ -70,12 +70,12 @@ class Bootstrap(unittest.TestCase):
         (folder / "bin" / "nvcc").chmod(0o755)
         return folder
 
-    def test_nvcc_is_fetched_once_where_no_toolkit_fits(self):
+    def test_nvcc_is_downloaded_once_if_no_toolkit_fits(self):
         with_cuda = 'mkdir -p "$2/nvidia/cu13/include"; touch "$2/nvidia/cu13/include/cuda_runtime.h"'
         nowhere = {"CUDA_HOME": "/nowhere", "PATH": f"{self.folder}:/usr/bin:/bin"}
         missing = self.run_tool("exit 1", ROOT / "tools" / "find_nvcc", **nowhere)
         self.assertEqual((missing.returncode, missing.stdout), (1, ""))
-        self.assertIn("no nvcc of CUDA 13 found", missing.stderr)
+        self.assertIn("no nvcc for CUDA 13 found", missing.stderr)
         done = self.run_tool(with_cuda, **nowhere)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted(each.name for each in self.cache.iterdir()), ["cuda-nvcc-13.0.88", "torch-2.11.0"])
@@ -84,9 +84,9 @@ class Bootstrap(unittest.TestCase):
         again = self.run_tool("exit 1", **nowhere)
         self.assertEqual((again.returncode, again.stderr), (0, ""))
         shutil.rmtree(self.cache / "cuda-nvcc-13.0.88")
-        old = self.toolkit("12.9")  # does not serve
+        old = self.toolkit("12.9")  # the wrong version
         refused = self.run_tool("exit 1", ROOT / "tools" / "find_nvcc", **nowhere | {"CUDA_HOME": str(old)})
-        self.assertIn(f"{old}/bin/nvcc is of CUDA 12.9", refused.stderr)
+        self.assertIn(f"{old}/bin/nvcc is for CUDA 12.9", refused.stderr)
         fits = self.toolkit("13.2")
         self.assertEqual(self.run_tool("exit 1", **nowhere | {"CUDA_HOME": str(fits)}).stderr, "")
         self.assertFalse((self.cache / "cuda-nvcc-13.0.88").exists())
@@ -100,13 +100,13 @@ class Bootstrap(unittest.TestCase):
         (folder / "version.py").write_text(f"__version__ = '{version}'\n", encoding="utf-8")
         return folder
 
-    def test_a_wrong_wish_is_refused_before_any_download(self):
+    def test_a_wrong_setting_is_refused_before_any_download(self):
         cached, wrong = self.torch("cache/torch-2.11.0", "2.11.0"), self.torch("wrong", "2.1.0")
         called = self.folder / "called"
         before = cached.stat().st_ino
-        for wish, words in ((wrong, f"STOKER_TORCH={wrong} is torch 2.1.0, torch 2.11.0 is needed"),
-                            (self.folder, f"STOKER_TORCH={self.folder} holds no torch")):
-            done = self.run_tool(f"touch {called}", STOKER_TORCH=str(wish))
+        for setting, words in ((wrong, f"STOKER_TORCH={wrong} is torch 2.1.0, torch 2.11.0 is needed"),
+                               (self.folder, f"STOKER_TORCH={self.folder} contains no torch")):
+            done = self.run_tool(f"touch {called}", STOKER_TORCH=str(setting))
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"bootstrap: error: {words}", done.stderr)
         self.assertFalse(called.exists(), "pip was called")
@@ -120,14 +120,14 @@ class Bootstrap(unittest.TestCase):
             shutil.copy(ROOT / "tools" / tool, bundle)
         return self.run_tool("exit 1", bundle / "launch", "/bin/sh", "-c", 'echo "$LD_LIBRARY_PATH"', **more)
 
-    def test_the_launcher_takes_the_right_torch(self):
+    def test_the_launcher_uses_the_right_torch(self):
         right, wrong = self.torch("right", "2.11.0+cu130"), self.torch("wrong", "2.1.0")
         self.assertIn(f":{right}/lib", self.launch(STOKER_TORCH=str(right)).stdout)
         refused = self.launch(STOKER_TORCH=str(wrong))
         self.assertEqual(refused.returncode, 71)
         self.assertIn(f"STOKER_TORCH={wrong} is torch 2.1.0, torch 2.11.0 is needed", refused.stderr)
         nothing = self.launch(STOKER_TORCH=str(self.folder))
-        self.assertIn("holds no torch", nothing.stderr)
+        self.assertIn("contains no torch", nothing.stderr)
         nowhere = self.launch()
         self.assertEqual(nowhere.returncode, 71)
         self.assertIn("stoker: no torch 2.11.0 found: pip install torch==2.11.0", nowhere.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""build_times adds up the latest build of each unit and turns red beyond its budget."""
+"""build_times adds up the latest build of each unit and fails over its budget."""
 import pathlib
 import subprocess
 import tempfile
@@ -28,7 +28,7 @@ class BuildTimes(unittest.TestCase):
         self.assertEqual(lines[0].split(), ["3.0", "s", "a/x.dir/slow.cpp"])
         self.assertIn("5.0 s  in 2 units, within", lines[-1])
 
-    def test_red_beyond_the_budget_and_without_a_log(self):
+    def test_fails_over_the_budget_and_without_a_log(self):
         self.assertEqual(self.run_tool(LOG, "--budget", "4.9").returncode, 1)
         self.assertEqual(self.run_tool(LOG, "--budget", "5").returncode, 0)
         self.assertNotEqual(self.run_tool(None).returncode, 0)

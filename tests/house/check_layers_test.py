@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checker checked: a small correct tree is green, and each planted violation turns it red with its own message."""
+"""tools/check_layers.py: a small correct tree passes, and each planted violation fails with its own message."""
 import pathlib
 import shutil
 import subprocess
@@ -53,7 +53,7 @@ class CheckLayers(unittest.TestCase):
         self.assertIn(path, output)
         self.assertIn("1 violations", output)
 
-    def test_floors_import_downward(self):
+    def test_floors_include_downward(self):
         self.write("src/stoker/data/order/sampler.h", header("::data"))
         self.write("src/stoker/data/load/team.h", header("::data", includes=('"stoker/data/order/sampler.h"',)))
         code, output = self.check()
@@ -61,16 +61,16 @@ class CheckLayers(unittest.TestCase):
         self.expect("src/stoker/data/decode/png.h", header("::data", includes=('"stoker/data/order/sampler.h"',)),
                     "floor data/decode may not include stoker/data/order/sampler.h")
 
-    def test_a_room_with_floors_has_no_files_beside_them(self):
+    def test_a_room_with_floors_has_no_other_files(self):
         self.expect("src/stoker/data/png.h", header("::data", includes=('"stoker/data/load/loader.h"',)),
-                    "room data has no floor of files beside the floors")
+                    "room data may only have files in its floors")
 
-    def test_a_correct_tree_is_green(self):
+    def test_a_correct_tree_passes(self):
         code, output = self.check()
         self.assertEqual(code, 0, output)
         self.assertIn("0 violations", output)
 
-    def test_an_empty_tree_is_no_success(self):
+    def test_an_empty_tree_fails(self):
         shutil.rmtree(self.root / "src")
         shutil.rmtree(self.root / "apps")
         self.assertEqual(self.check()[0], 1)
@@ -78,7 +78,7 @@ class CheckLayers(unittest.TestCase):
     def test_wrong_room(self):
         self.expect("src/stoker/core/x.cpp", source("::core", ('"stoker/data/load/loader.h"',)), "room core may not include")
 
-    def test_apps_reach_only_through_job(self):
+    def test_apps_use_only_job(self):
         self.expect("apps/stoker/train.cpp", SPDX + '#include "stoker/core/batch.h"\n', "room apps may not include")
 
     def test_train_sees_checkpoints_but_not_the_rest_of_io(self):
@@ -91,7 +91,7 @@ class CheckLayers(unittest.TestCase):
         self.expect("src/stoker/data/x.cpp", source("::data", ('"stoker/data/gone.h"',)), "does not exist")
         self.expect("src/stoker/data/x.cpp", source("::data", ('"loader.h"',)), "paths start at src/")
 
-    def test_the_umbrella_stays_outside(self):
+    def test_the_umbrella_header_is_for_users(self):
         self.expect("src/stoker/data/x.cpp", source("::data", ('"stoker/stoker.h"',)), "umbrella")
 
     def test_torch_in_base(self):
@@ -119,14 +119,14 @@ class CheckLayers(unittest.TestCase):
 
     def test_header_opening(self):
         self.expect("src/stoker/data/x.h", header("::data").replace("#pragma once\n", ""), "without #pragma once")
-        self.expect("src/stoker/data/x.h", header("::data").replace("// What it is.\n", ""), "opens with")
+        self.expect("src/stoker/data/x.h", header("::data").replace("// What it is.\n", ""), "must open with")
 
     def test_conditions_and_notes(self):
         self.expect("src/stoker/data/x.cpp", source("::data", body="#ifdef X\n#endif\n"), "preprocessor condition")
         self.expect("src/stoker/data/x.cpp", source("::data", body="// TO" "DO later\n"), "a note to do later")
 
     def test_lengths(self):
-        self.expect("src/stoker/data/x.cpp", source("::data", body="int x;\n" * 497), "500 lines, the end is 500")
+        self.expect("src/stoker/data/x.cpp", source("::data", body="int x;\n" * 497), "500 lines, the limit is 500")
         long = "void f() {\n" + "  g();\n" * 51 + "}\n"
         self.expect("src/stoker/data/x.cpp", source("::data", body=long), "function of 51 lines")
         self.write("src/stoker/data/x.cpp", source("::data", body=long.replace("  g();\n", "", 1)))

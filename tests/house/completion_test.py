@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/stoker.bash-completion in a real bash: what a person who presses the tabulator gets."""
+"""tools/stoker.bash-completion in a real bash: the candidates after a press of the tab key."""
 import os
 import pathlib
 import re
@@ -32,7 +32,7 @@ class Completion(unittest.TestCase):
     def test_options_of_inspect(self):
         self.assertEqual(candidates("stoker insp"), ["inspect"])
         self.assertEqual(candidates("stoker inspect data --ima"), ["--images"])
-        self.assertEqual(candidates("stoker inspect da"), [])  # files are bash's
+        self.assertEqual(candidates("stoker inspect da"), [])  # bash completes files
 
     def test_benches(self):
         self.assertEqual(candidates("stoker bench t"), ["tips"])

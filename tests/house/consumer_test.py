@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed library: `cmake --install` into a prefix that is then moved; the command line runs from there, and a
-program of somebody else (tests/consumer) is configured, built and trained on it. Its weights are compared with the same
-descent in plain Python. Reads STOKER_BUILD, the build folder."""
+"""The installed library: `cmake --install` into a prefix that is then moved. The command line runs from there, and a
+user's program (tests/consumer) is configured, built and run with it. Its weights are compared with the same descent in
+plain Python. Reads STOKER_BUILD, the build folder."""
 import csv
 import os
 import pathlib
@@ -86,17 +86,17 @@ class Consumer(unittest.TestCase):
         place = pathlib.Path(self.temporary.name)
         with tarfile.open(ROOT / "examples" / "data" / "fashion-mnist-6000.tar") as sample:
             sample.extractall(place / "photos", [each for each in sample if re.search(r"/\d*[05]0\.png$", each.name)])
-        self.run_tool(programs[0], "photos", cwd=place, STOKER_CACHE=str(place / "cache"))  # what docs/api.md shows
+        self.run_tool(programs[0], "photos", cwd=place, STOKER_CACHE=str(place / "cache"))  # the code in docs/api.md
         run, = (place / "runs").iterdir()
         with open(run / "metrics.csv", newline="", encoding="utf-8") as table:
             rows = list(csv.DictReader(table))
         self.assertEqual({row["epoch"] for row in rows if row["kind"] == "step"}, {"0", "1", "2", "3", "4"})
 
-    def test_a_wrong_torch_is_refused_in_words(self):
+    def test_a_wrong_torch_is_refused_with_a_message(self):
         folder = pathlib.Path(self.temporary.name) / "old"
         folder.mkdir()
         (folder / "version.py").write_text("__version__ = '2.1.0+cpu'\n", encoding="utf-8")
-        self.configure(folder / "build")  # the environment goes before what this one found
+        self.configure(folder / "build")  # the environment overrides the torch that this one found
         said = " ".join(self.configure(folder / "build", fails=True, STOKER_TORCH=str(folder)).split())
         self.assertIn(f"STOKER_TORCH={folder} is torch 2.1.0, torch 2.11.0 is needed", said)
         self.configure(folder / "build")

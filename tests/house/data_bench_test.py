@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/data/run with sides that only say figures: the table has each row with its verdict, what is not there is said, and a side that
-dies or says nothing fails the run by name. And how a row judges its figures, worked out by hand."""
+"""bench/data/run with sides that only print figures: the table has every row with its verdict, a missing part is reported, and a side
+that dies or prints nothing fails the run by name. Also the verdicts of a row, worked out by hand."""
 import os
 import pathlib
 import shutil
@@ -11,7 +11,7 @@ import unittest
 
 HOME = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(HOME / "bench" / "data"))
-import beside  # noqa: E402
+import compare  # noqa: E402
 from row import Row  # noqa: E402
 
 OURS = """#!/bin/sh
@@ -37,7 +37,7 @@ case "$*" in
   mode=boundary*) echo '{"batches": -0.1}' ;;
   mode=verdict*) echo '{"right": '${FAKE_RIGHT:-12}', "of": 12, "named": {"open": "data-starved 74 %: open"},
     "two_at_once": {"right": 4, "of": 5, "named": {"read, and step": "data-starved 37 %: read"}}}' | tr -d '\n' ;;
-  mode=foretell*) echo '{"cores_off": 0.01, "sleeping_off": -0.08}' ;;
+  mode=forecast*) echo '{"cores_off": 0.01, "sleeping_off": -0.08}' ;;
   mode=autotune*load=cheap*turns=5*) echo '{"shares": [0.94, 0.97, 0.98, 0.99, 1.01], "auto": 98, "best": 100, "threads": 2, "way": "w"}' ;;
   mode=autotune*load=decode*) echo '{"shares": [0.96, 0.97, 0.98, 0.99, 1.01], "auto": 98, "best": 100, "threads": 2, "way": "w"}' ;;
   mode=autotune*load=disk*) echo '{"shares": [0.9, 0.92, 0.93, 0.99, 1.01], "auto": 93, "best": 100, "threads": 18, "way": "w"}' ;;
@@ -53,7 +53,7 @@ if peer == os.environ.get("FAKE_DIES"):
 if peer == "ffcv" and os.environ["PYTHONPATH"] != "packages-of-bench/data/requirements-ffcv.txt:site":
     sys.exit("not FFCV's environment: " + os.environ["PYTHONPATH"])
 seconds = '"seconds": 0.4'
-print("a word before")
+print("a line before")
 print("{" + (f'"per_cpu_second": {rates[peer]}' if peer in rates else seconds) + ', "versions": {"torch": "2.11.0"}}')
 """
 PROGRAMS = {
@@ -65,7 +65,7 @@ PROGRAMS = {
     "tools/python_packages": "#!/bin/sh\n[ \"$1\" != \"$FAKE_DIES\" ] || exit 1\necho packages-of-$1\n",
     "bin/pkg-config": "#!/bin/sh\nexit ${FAKE_NO_OPENCV:-0}\n",
 }
-COPIED = ("bench/data/run", "bench/data/beside.py", "bench/data/row.py", "bench/data/damage.py", "bench/data/starved.py", "bench/peers/measure.py",
+COPIED = ("bench/data/run", "bench/data/compare.py", "bench/data/row.py", "bench/data/damage.py", "bench/data/starved.py", "bench/peers/measure.py",
           *(f"tests/data/broken-images/valid_but_unusual/{name}" for name in ("progressive_test.jpg", "pngsuite_basn2c16.png")))
 
 
@@ -86,7 +86,7 @@ class Run(unittest.TestCase):
         (self.root / "data" / "imagenet-sample" / "1.jpg").write_bytes(b"\xff\xd8\xff\xc0 size \xff\xda pixels")
 
     def bench(self, *words, quick=True, **variables):
-        """Exit code, the columns of the last table by work, and all that was said."""
+        """Exit code, the columns of the last table by work, and the whole output."""
         environment = os.environ | {"STOKER_DATA": str(self.root / "data"), "PYTHON": sys.executable,
                                     "PATH": f"{self.root / 'bin'}:{os.environ['PATH']}"} | variables
         done = subprocess.run([self.root / "bench/data/run", "build", *(["--quick"] if quick else []), *words], env=environment,
@@ -102,58 +102,58 @@ class Run(unittest.TestCase):
         code, rows, said = self.bench()
         self.assertEqual(code, 0, said)
         self.assertIn("commit abc123; QUICK", said)
-        self.assertIn("Beside torch 2.11.0.", said)
-        self.assertIn("our loader, ms an image: read 0.100, decode 2.000, augment 0.400", said)
-        self.assertEqual(len(rows), len(beside.NAMES), said)
+        self.assertIn("Compared with torch 2.11.0.", said)
+        self.assertIn("our loader, ms per image: read 0.100, decode 2.000, augment 0.400", said)
+        self.assertEqual(len(rows), len(compare.NAMES), said)
         wanted = {  # ratio, verdict
-            "JPEG files against DataLoader + PIL": ("3.00 (3.00 to 3.00)", "holds, the stretch too"),
-            "JPEG files against DataLoader + tensor operations": ("1.50 (1.50 to 1.50)", "FALLS SHORT"),
-            "JPEG files against FFCV's JPEG mode (its own file)": ("1.30 (1.30 to 1.30)", "holds"),
-            "JPEG files against a bare full decode in our own process": ("1.20 (1.20 to 1.20)", "FALLS SHORT"),
-            "one 320 x 320 image to 224 x 224 against a plain float twin": ("8.00 (8.00 to 8.00)", "holds, the stretch too"),
-            "CIFAR-10 in RAM": ("8.50 (8.50 to 8.50)", "holds"),
-            "the same against a bare memcpy gather": ("0.85 (0.85 to 0.85)", "holds"),
-            "1 % of the JPEG files damaged against none": ("0.99 (0.99 to 0.99)", "holds"),
-            "table of 48k rows": ("300.00 (300.00 to 300.00)", "holds"),
-            "first batch from an indexed folder": ("4.00 (4.00 to 4.00)", "holds"),
-            "anonymous memory beyond the ring": ("-", "FALLS SHORT"),
-            "epoch boundary beyond a usual batch": ("-", "holds, the stretch too"),
+            "JPEG files against DataLoader + PIL": ("3.00 (3.00 to 3.00)", "met, stretch too"),
+            "JPEG files against DataLoader + tensor operations": ("1.50 (1.50 to 1.50)", "MISSED"),
+            "JPEG files against FFCV's JPEG mode (its own file)": ("1.30 (1.30 to 1.30)", "met"),
+            "JPEG files against a bare full decode in our own process": ("1.20 (1.20 to 1.20)", "MISSED"),
+            "one 320 x 320 image to 224 x 224 against a plain float twin": ("8.00 (8.00 to 8.00)", "met, stretch too"),
+            "CIFAR-10 in RAM": ("8.50 (8.50 to 8.50)", "met"),
+            "the same against a bare memcpy gather": ("0.85 (0.85 to 0.85)", "met"),
+            "1 % of the JPEG files damaged against none": ("0.99 (0.99 to 0.99)", "met"),
+            "table of 48k rows": ("300.00 (300.00 to 300.00)", "met"),
+            "first batch from an indexed folder": ("4.00 (4.00 to 4.00)", "met"),
+            "anonymous memory beyond the ring": ("-", "MISSED"),
+            "epoch boundary beyond a usual batch": ("-", "met, stretch too"),
         }
         if len(os.sched_getaffinity(0)) > 1:
-            wanted["two loader threads against one"] = ("1.90 (1.90 to 1.90)", "holds")
+            wanted["two loader threads against one"] = ("1.90 (1.90 to 1.90)", "met")
         for work, (ratio, verdict) in wanted.items():
             self.assertEqual((rows[work][2], rows[work][-1]), (ratio, verdict), work)
         for work in ("pinned copies to a GPU against plain memcpy", "CIFAR-10 on the GPU: crop", "ResNet-50 bf16 waiting for data"):
             self.assertEqual(rows[work][0], "-")
             self.assertEqual(rows[work][-1], "SKIPPED: no CUDA")
 
-    def test_what_the_loader_says_of_itself_is_judged_turn_by_turn(self):
-        code, rows, said = self.bench("verdict", "foretell", "autotune", quick=False)
+    def test_the_loaders_statements_are_evaluated_per_turn(self):
+        code, rows, said = self.bench("verdict", "forecast", "autotune", quick=False)
         self.assertEqual(code, 1, said)  # a load gave too few turns
         best = "threads it finds by itself against the best fixed: "
         several = len(os.sched_getaffinity(0)) > 1
         wanted = {  # ours, turns, verdict
-            "slowed-down stages that it names": ("12 (12 to 12) stages", "2", "holds"),
-            "samples/s foretold for 2 cores and 8 sleeping threads": ("8 (8 to 8) %", "5", "holds") if several else
+            "slowed-down stages that it names": ("12 (12 to 12) stages", "2", "met"),
+            "samples/s forecast for 2 cores and 8 sleeping threads": ("8 (8 to 8) %", "5", "met") if several else
                                                                      ("-", "-", "SKIPPED: needs 2 cores"),
-            best + "images kept decoded": ("0.98 (0.94 to 1.01) of the best", "5", "holds by its median, not by the interval's far end"),
-            best + "JPEG files": ("0.98 (0.96 to 1.01) of the best", "5", "holds"),
-            best + "reads that sleep 10 ms": ("0.93 (0.9 to 1.01) of the best", "5", "FALLS SHORT"),
-            best + "a consumer of 30 ms a batch": ("-", "-", "FAILED"),
+            best + "images kept decoded": ("0.98 (0.94 to 1.01) of the best", "5", "met by the median, not by the whole interval"),
+            best + "JPEG files": ("0.98 (0.96 to 1.01) of the best", "5", "met"),
+            best + "reads that sleep 10 ms": ("0.93 (0.9 to 1.01) of the best", "5", "MISSED"),
+            best + "a consumer of 30 ms per batch": ("-", "-", "FAILED"),
         }
         self.assertEqual(len(rows), len(wanted))
         for work, (ours, turns, verdict) in wanted.items():
             self.assertEqual((rows[work][0], rows[work][3], rows[work][-1]), (ours, turns, verdict), work)
         self.assertRegex(said, r"FAILED: autotune-consumer: .*2 turns instead of 5")
         self.assertIn("two slowed down: read, and step: data-starved 37 %: read", said)
-        self.assertIn("two slowed down at once: named the first in 4 of 5", said)
-        self.assertIn("Medians of as many turns as the row says", said)
+        self.assertIn("two slowed down at once: right in 4 of 5", said)
+        self.assertIn("Medians; the column turns says of how many", said)
 
-    def test_a_stage_that_is_not_named_falls_short(self):
+    def test_a_stage_that_is_not_named_misses_the_target(self):
         _, rows, said = self.bench("verdict", FAKE_RIGHT="11")
-        self.assertEqual(rows["slowed-down stages that it names"][-1], "FALLS SHORT", said)
+        self.assertEqual(rows["slowed-down stages that it names"][-1], "MISSED", said)
 
-    def test_damage_is_met_in_one_folder_alone_over_31_turns(self):
+    def test_damage_must_be_found_in_one_folder_only_over_31_turns(self):
         work = "1 % of the JPEG files damaged against none"
         code, rows, said = self.bench("corrupt", quick=False, FAKE_BAD="7")
         self.assertEqual((code, rows[work][2:4]), (0, ["0.99 (0.99 to 0.99)", "31"]), said)
@@ -163,18 +163,18 @@ class Run(unittest.TestCase):
             self.assertEqual((code, rows[work][-1]), (1, "FAILED"))
             self.assertIn(error, said)
 
-    def test_what_is_not_there_yet_waits_without_a_figure(self):
+    def test_a_missing_part_waits_without_a_figure(self):
         code, rows, said = self.bench("gather", "ram", "far", FAKE_WAITS="1")
         self.assertEqual(code, 0, said)
         self.assertEqual(len(rows), 3)
         self.assertEqual([column for column in rows["CIFAR-10 in RAM"] if column != "-"], [">= 7x", ">= 12x", "waits: nobody wrote it"])
 
-    def test_without_data_or_opencv_rows_are_skipped_aloud(self):
+    def test_without_data_or_opencv_rows_print_a_skip_message(self):
         code, rows, said = self.bench("pil", "ram", "table", STOKER_DATA="nowhere")
         self.assertEqual(code, 0, said)
         self.assertIn("SKIPPED: needs imagenet-sample", rows["JPEG files against DataLoader + PIL"][-1])
         self.assertIn("SKIPPED: needs cifar10", rows["CIFAR-10 in RAM"][-1])
-        self.assertEqual(rows["table of 48k rows"][-1], "holds")
+        self.assertEqual(rows["table of 48k rows"][-1], "met")
         for words in ({"FAKE_NO_OPENCV": "1"}, {"FAKE_DIES": "bench/data/requirements-ffcv.txt"}):
             code, rows, said = self.bench("ffcv", **words)
             self.assertEqual(code, 0, said)
@@ -189,44 +189,44 @@ class Run(unittest.TestCase):
             code, rows, said = self.bench("pil", "ffcv", "resize", "table", "first", "far", FAKE_DIES=dead)
             self.assertEqual(code, 1, said)
             self.assertEqual(rows[lost][-1], "FAILED")
-            self.assertIn("holds", rows[kept][-1])
+            self.assertIn("met", rows[kept][-1])
             self.assertRegex(said, "bench/data: FAILED: .* ended with [13]")
             self.assertRegex(said, "alas|peer gone")
 
-    def test_a_side_that_says_no_figures_fails_the_run(self):
+    def test_a_side_without_figures_fails_the_run(self):
         code, rows, said = self.bench("far", "table", FAKE_MUTE="far")
         self.assertEqual(code, 1)
-        self.assertEqual(rows["table of 48k rows"][-1], "holds")
+        self.assertEqual(rows["table of 48k rows"][-1], "met")
         self.assertRegex(said, "FAILED: far: .*gave no figures")
 
-    def test_a_row_that_is_none_is_an_error(self):
+    def test_an_unknown_row_is_an_error(self):
         code, _, said = self.bench("jpeg")
         self.assertEqual(code, 2)
-        self.assertIn("no row jpeg; there are pil, tensor", said)
+        self.assertIn("no row jpeg; the rows are pil, tensor", said)
 
 
-class Judged(unittest.TestCase):
+class Verdict(unittest.TestCase):
     def test_rates_are_ours_over_theirs_and_times_theirs_over_ours(self):
         rates = Row("r", "work", 2, 3, ours=[4.0] * 7, theirs=[2.0] * 7)
         times = Row("t", "work", 2, 3, times=True, ours=[2.0] * 7, theirs=[4.0] * 7)
         for row in (rates, times):
-            self.assertEqual((row.ratios(), row.verdict()), ([2.0] * 7, "holds"))
+            self.assertEqual((row.ratios(), row.verdict()), ([2.0] * 7, "met"))
 
-    def test_at_least_must_hold_at_the_intervals_low_end(self):
+    def test_at_least_must_be_met_at_the_intervals_low_end(self):
         row = Row("r", "work", 2, 3, ours=[1.9, 1.9, 2.5, 2.5, 2.5, 2.5, 2.5], theirs=[1.0] * 7)
-        self.assertIn("by its median", row.verdict())
+        self.assertIn("by the median", row.verdict())
         row.ours = [1.9] * 4 + [9.0] * 3
-        self.assertEqual(row.verdict(), "FALLS SHORT")
+        self.assertEqual(row.verdict(), "MISSED")
         row.ours = [3.0] * 7
-        self.assertEqual(row.verdict(), "holds, the stretch too")
+        self.assertEqual(row.verdict(), "met, stretch too")
 
-    def test_at_most_must_hold_at_its_high_end(self):
+    def test_at_most_must_be_met_at_its_high_end(self):
         row = Row("r", "work", 1, 0.1, times=True, alone=True, ours=[0.5] * 6 + [1.2])
-        self.assertIn("by its median", row.verdict())
+        self.assertIn("by the median", row.verdict())
         row.ours = [0.5] * 7
-        self.assertEqual(row.verdict(), "holds")
+        self.assertEqual(row.verdict(), "met")
         row.ours = [1.2] * 4 + [0.5] * 3
-        self.assertEqual(row.verdict(), "FALLS SHORT")
+        self.assertEqual(row.verdict(), "MISSED")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/bundle_files/gpu-run. In a pack whose programs only say what they were called with: what fails, takes too long or lacks its
-data is named, all is in the results file, and nothing stays behind. And the real pack, without a compiler: ./gpu-run --dry."""
+"""tools/bundle_files/gpu-run. First with programs that only print their arguments: parts that fail, take too long or lack data are
+named, the results file has everything, and no process stays behind. Then the real pack without a compiler: ./gpu-run --dry."""
 import os
 import pathlib
 import shutil
@@ -20,7 +20,7 @@ TORCH = """import os
 __version__ = "2.11.0"
 class cuda:
     is_available = staticmethod(lambda: bool(os.environ.get("FAKE_GPU")))
-    get_device_properties = staticmethod(lambda _: "a made-up GPU")
+    get_device_properties = staticmethod(lambda _: "a fake GPU")
 """
 
 
@@ -30,7 +30,7 @@ def write(path, text):
     path.chmod(0o755)
 
 
-class MadeUpPack(unittest.TestCase):
+class FakePack(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -38,7 +38,7 @@ class MadeUpPack(unittest.TestCase):
         programs = {"find_torch": f'#!/bin/sh\necho "{self.pack}/site/torch"\n', "launch": '#!/bin/sh\nexec "$@"\n', "stoker": SAYS,
                     "bin/job_tests": '#!/bin/sh\necho "[  SKIPPED ] 3 tests, listed below:"\n', "bin/loader_bench": SAYS,
                     "bin/device_tests": '#!/bin/sh\n[ -z "$FAKE_SLEEPS" ] || sleep 600\nexit ${FAKE_FAILS:-0}\n',
-                    "bench/peers/gpu.py": 'print("theirs / ours 1.5")\nprint("that was it")\n', "bench/data/starved.py": "",
+                    "bench/peers/gpu.py": 'print("theirs / ours 1.5")\nprint("the last line")\n', "bench/data/starved.py": "",
                     "gpu-tests": "device_tests\njob_tests\n", "site/torch/__init__.py": TORCH}
         for name, text in programs.items():
             write(self.pack / name, text)
@@ -49,7 +49,7 @@ class MadeUpPack(unittest.TestCase):
         shutil.copy(HOME / "tools" / "bundle_files" / "gpu-run", self.pack)
 
     def run_all(self, *words, **variables):
-        """The exit code, {part: what is said of it}, and the results file."""
+        """The exit code, {part: its line of output}, and the results file."""
         results = self.pack / "results.txt"
         done = subprocess.run([self.pack / "gpu-run", results, *words], env=os.environ | variables, capture_output=True, text=True)
         self.assertEqual(done.stderr, "")
@@ -66,10 +66,10 @@ class MadeUpPack(unittest.TestCase):
             self.assertIn("skipped", parts[name])
         self.assertIn("SKIPPED: the pack has no cifar10", results)
         self.assertEqual(results.count("theirs / ours 1.5"), 4)  # both parts, and the summary again
-        self.assertEqual(results.count("that was it"), 2)
+        self.assertEqual(results.count("the last line"), 2)
         self.assertIn("stoker bench tips --device cuda", results)
 
-    def test_without_a_gpu_it_asks_for_dry(self):
+    def test_without_a_gpu_it_suggests_dry(self):
         code, parts, _ = self.run_all()
         self.assertEqual((code, [*parts][:1]), (71, ["machine"]))
         self.assertNotIn("device_tests", parts)
@@ -77,14 +77,14 @@ class MadeUpPack(unittest.TestCase):
         self.assertEqual(code, 0, results)
         self.assertIn("steps gpt", parts)
 
-    def test_what_fails_is_named_and_the_rest_goes_on(self):
+    def test_a_failed_part_is_named_and_the_rest_runs(self):
         code, parts, results = self.run_all(FAKE_GPU="1", FAKE_FAILS="3")
         self.assertEqual(code, 1)
         self.assertIn("FAILED (3)", parts["device_tests"])
         self.assertIn("passed", parts["tips"])
         self.assertTrue(results.endswith("FAILED: device_tests\n"), results[-200:])
 
-    def test_what_takes_too_long_is_ended_and_there_is_an_end(self):
+    def test_a_part_that_takes_too_long_is_stopped(self):
         code, parts, results = self.run_all("--minutes", "0.3", FAKE_GPU="1", FAKE_SLEEPS="1")
         self.assertEqual(code, 1)
         self.assertIn("TIMED OUT", parts["device_tests"])
@@ -97,8 +97,8 @@ class MadeUpPack(unittest.TestCase):
                 pass
 
 
-def made_up_data(folder):
-    """Of the sample: a shard, photographs, a text."""
+def fake_data(folder):
+    """A shard, photographs and a text, made from the sample."""
     with tarfile.open(SAMPLE) as tar:
         images = [each for each in tar if each.isfile() and each.name.lstrip("./").startswith("train/")][:700]
         for each in images:
@@ -119,10 +119,10 @@ class RealPack(unittest.TestCase):
     def test_dry_without_a_compiler(self):
         build = pathlib.Path(os.environ.get("STOKER_BUILD", HOME / "build" / "release"))
         if not (build / "bench" / "step_worker").exists():
-            self.skipTest("needs the benches: ninja benches")
+            self.skipTest("needs the benchmarks: ninja benches")
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            made_up_data(folder / "data")
+            fake_data(folder / "data")
             subprocess.run([HOME / "tools" / "bundle", build, folder / "packed", folder / "data"], check=True, capture_output=True,
                            env=own_cache.OUTSIDE)
             tarball = next((folder / "packed").glob("stoker-gpu-*.tar.gz"))

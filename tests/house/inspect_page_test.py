@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stoker inspect as people meet it: what it prints and writes, Ctrl-C, and its page in a headless Chromium, in both themes, on a
-narrow screen, with names that would be HTML. STOKER_SCREENSHOTS=FOLDER keeps images of the page."""
+"""stoker inspect from a user's view: its output and files, Ctrl-C, and its page in a headless Chromium, in both themes, on a narrow
+screen, with names that contain HTML. STOKER_SCREENSHOTS=FOLDER keeps screenshots of the page."""
 import csv
 import json
 import os
@@ -16,12 +16,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from page_test import PageTest, stoker
 import report_runs
 
-# What ran would be an error on the console.
+# If these ran as code, the console would show an error.
 HOSTILE_CLASS, HOSTILE_FILE = '"><img src=x onerror=nobody()>', "<script>nobody()<!--.png"
 
 
 def image(number, width=24, height=18):
-    """Squares of 3 pixels, every number other ones."""
+    """Squares of 3 pixels in random shades, different for each number."""
     draw = random.Random(number)
     shades = [[draw.randrange(256) for _ in range(8)] for _ in range(6)]
     return report_runs.png(width, height, lambda x, y: shades[y // 3][x // 3])
@@ -49,7 +49,7 @@ class InspectCommand(unittest.TestCase):
         self.addCleanup(self.temporary.cleanup)
         self.root = pathlib.Path(self.temporary.name)
 
-    def test_what_is_refused_before_anything_is_read(self):
+    def test_wrong_arguments_are_refused_before_reading(self):
         (self.root / "empty").mkdir()
         (self.root / "people.csv").write_text("age,pay\n1,2\n")
         fill(self.root / "images", 2)
@@ -61,7 +61,7 @@ class InspectCommand(unittest.TestCase):
             self.assertIn(text, done.stderr)
             self.assertFalse((self.root / "inspect.html").exists())
 
-    def test_files_are_chosen(self):
+    def test_output_files_can_be_chosen(self):
         fill(self.root / "images", 2)
         done = stoker("inspect", "images", "--html", "", "--json", "x.json", "--images", "5", folder=self.root)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -71,14 +71,14 @@ class InspectCommand(unittest.TestCase):
         self.assertEqual(stoker("inspect", "images", folder=self.root).returncode, 0)
         self.assertTrue((self.root / "inspect.html").exists())
 
-    def test_interrupt_keeps_what_was_seen(self):
+    def test_interrupt_keeps_the_results_so_far(self):
         fill(self.root / "images", 2)
         large = report_runs.png(900, 900, lambda x, y: x * y)
         for i in range(400):
             (self.root / "images" / "train" / "cat" / f"large{i}.png").write_bytes(large)
         process = subprocess.Popen([os.environ["STOKER_BIN"] + "/stoker", "inspect", "images", "--threads", "1", "--json", "x.json"], cwd=self.root,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while True:  # its handler is there once SIGINT is among the signals caught
+        while True:  # the handler is installed when SIGINT is among the caught signals
             caught = next(line for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
             if int(caught.split()[1], 16) & 1 << (signal.SIGINT - 1):
                 break
@@ -118,7 +118,7 @@ class InspectPage(PageTest):
             if folder := os.environ.get("STOKER_SCREENSHOTS"):
                 self.browser.image(pathlib.Path(folder, f"inspect-{theme}-{width}.png"))
 
-    def test_page_says_what_was_found(self):
+    def test_page_shows_the_findings(self):
         self.open(self.path)
         shown = self.texts(".finding h3")
         self.assertEqual(len(shown), len(self.data["findings"]))
@@ -134,7 +134,7 @@ class InspectPage(PageTest):
         self.assertEqual(self.texts("#finding-bad td.file"), [each["file"] for each in bad["images"]])
         self.assertIn("2 things are wrong", self.verdict())
 
-    def test_names_are_text_and_nothing_else(self):
+    def test_names_are_shown_as_text(self):
         self.open(self.path)
         self.assertEqual(self.ask("document.querySelectorAll('script').length"), 4)
         self.assertEqual(self.ask("[...document.images].filter(e => !e.src.startsWith('data:')).length"), 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of stoker inspect equal those of Pillow and numpy: on Fashion-MNIST's sample, which is committed, on a set of every
-kind of image, and on real photographs where there are any."""
+"""The numbers of stoker inspect equal those of Pillow and numpy: on the committed Fashion-MNIST sample, on every kind of image, and on
+real photographs if STOKER_DATA has them."""
 import io
 import json
 import os
@@ -21,7 +21,7 @@ HOUSE = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Truth:
-    """What Pillow and numpy say of files."""
+    """The figures of Pillow and numpy for the files."""
 
     def __init__(self, files):
         self.sum, self.squares, self.pixels = numpy.zeros(3, object), numpy.zeros(3, object), 0
@@ -64,7 +64,7 @@ class InspectStatistics(unittest.TestCase):
             got = [of[each] for each in ("least", "low", "median", "high", "most")]
             numpy.testing.assert_allclose([got[0], got[4]], [expected[0], expected[4]])
             ordered = sorted(values)
-            for share, value in zip((0.05, 0.5, 0.95), got[1:4]):  # of two neighbours either will do
+            for share, value in zip((0.05, 0.5, 0.95), got[1:4]):  # either of the two nearest values is correct
                 at = share * (len(values) - 1)
                 self.assertTrue(ordered[int(numpy.floor(at))] <= value <= ordered[int(numpy.ceil(at))], (name, share))
             self.assertEqual(sum(each["count"] for each in of["bins"]), len(values))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights that go to torchvision and to transformers and come back: the same files, the same figures."""
+"""Weights to torchvision and transformers and back: the same files give the same figures."""
 import json
 import os
 import pathlib
@@ -13,9 +13,9 @@ from own_cache import OUTSIDE
 HOUSE = pathlib.Path(__file__).resolve().parents[2]
 _torch = subprocess.run([HOUSE / "tools" / "find_torch"], capture_output=True, text=True, env=OUTSIDE)
 if _torch.returncode != 0:
-    print("SKIPPED: there is no torch of the pinned version for Python")
+    print("SKIPPED: Python has no torch of the pinned version")
     sys.exit(SKIPPED)
-sys.path.append(str(pathlib.Path(_torch.stdout.strip()).parent))  # behind the pinned packages
+sys.path.append(str(pathlib.Path(_torch.stdout.strip()).parent))  # after the pinned packages
 os.environ["HF_HUB_OFFLINE"] = "1"
 import numpy
 import torch
@@ -49,7 +49,7 @@ class Gpt2(unittest.TestCase):
                "width=32", "precision=fp32", "sample_tokens=0", "--quiet", *words)
 
     def loss_of(self, model):
-        """Mean loss over the last tenth in windows that do not overlap, as the task validates."""
+        """Mean loss over the last tenth in windows that do not overlap, like the task's validation."""
         model.eval()
         held_out = self.text[len(self.text) - int(0.1 * len(self.text)):]
         while held_out[0] & 0xC0 == 0x80:
@@ -73,7 +73,7 @@ class Gpt2(unittest.TestCase):
         for problem in ("missing_keys", "unexpected_keys", "mismatched_keys"):
             self.assertFalse(report[problem], problem)
         ours = self.our_loss("ours")
-        self.assertLess(ours, 4)  # learnt: ln 256 is 5.5
+        self.assertLess(ours, 4)  # trained; guessing gives ln 256 = 5.5
         self.assertAlmostEqual(self.loss_of(model), ours, delta=1e-5 * ours)
         written = stoker(self.root, "generate", "runs/ours", "--prompt", "The ", "--tokens", 20, "--temperature", 0)
         theirs = model.generate(torch.tensor([list(b"The ")]), attention_mask=torch.ones(1, 4), max_new_tokens=20,
@@ -86,14 +86,14 @@ class Gpt2(unittest.TestCase):
                                          bos_token_id=None, eos_token_id=None)
         model = transformers.GPT2LMHeadModel(config)
         with torch.no_grad():
-            for parameter in model.parameters():  # loud enough that every tensor counts
+            for parameter in model.parameters():  # large enough that every tensor matters
                 parameter.add_(0.3 * torch.randn_like(parameter))
         model.save_pretrained(self.root / "theirs")
         names = load_file(self.root / "theirs" / "model.safetensors").keys()
         self.assertIn("transformer.h.1.attn.c_attn.weight", names)
         self.train("theirs", "weights=theirs/model.safetensors", "steps=1", "lr=1e-12")
         loss = self.loss_of(model)
-        self.assertGreater(loss, 6)  # worse than guessing: no other weights do that
+        self.assertGreater(loss, 6)  # worse than guessing, so these weights were loaded
         self.assertAlmostEqual(self.our_loss("theirs"), loss, delta=1e-5 * loss)
 
 
@@ -133,15 +133,15 @@ class ResNet(unittest.TestCase):
         for line, expected in zip(said, theirs, strict=True):
             for guess in json.loads(line)["guesses"]:
                 self.assertAlmostEqual(guess["probability"], expected[classes.index(guess["label"])].item(), delta=1e-4)
-        self.assertGreater(theirs[:, 0].std(), 1e-3)  # not the same answer to every image
+        self.assertGreater(theirs[:, 0].std(), 1e-3)  # the output differs between images
 
     def both_ways(self, name):
-        self.train("ours", name, "steps=4", "lr=0.001")  # at more, a ResNet-50 gives every image the same answer
+        self.train("ours", name, "steps=4", "lr=0.001")  # at a larger lr a ResNet-50 gives the same output for every image
         stoker(self.root, "export", "runs/ours", "ours.safetensors")
         with safe_open(self.root / "ours.safetensors", "pt") as file:
             metadata = file.metadata()
         model = getattr(torchvision.models, name)(num_classes=2)
-        # Statistics that momentum moved four times have counts, which only momentum=None would read.
+        # num_batches_tracked, which only momentum=None would use.
         counts = {name: value for name, value in model.state_dict().items() if name.endswith("num_batches_tracked")}
         model.load_state_dict(load_file(self.root / "ours.safetensors") | counts, strict=True)
         self.compare(model, "ours", metadata)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line is linked with: torch's CPU half alone, so that it starts fast and runs without a GPU or Python;
-libstoker_cuda brings the other half at run time. Reads STOKER_BIN, the folder of the built program."""
+"""The libraries of the command line: only torch's CPU part, so that it starts fast and runs without a GPU or Python;
+libstoker_cuda loads the CUDA part at run time. Reads STOKER_BIN, the folder of the built program."""
 import os
 import pathlib
 import re
@@ -22,7 +22,7 @@ class LinkedLibraries(unittest.TestCase):
         wrong = [name for name in needed if re.match(r"libtorch\.so|lib(torch|c10)_cuda|libcud|libpython|libtorch_python", name)]
         self.assertEqual(wrong, [])
 
-    def test_looks_for_libraries_beside_itself(self):  # make bundle moves it
+    def test_finds_libraries_relative_to_itself(self):  # make bundle moves it
         paths = re.findall(r"\(RUNPATH\).*\[(.+)\]", dynamic_section())
         self.assertTrue(paths and "$ORIGIN/../lib" in paths[0].split(":"), paths)
         self.assertNotIn("", paths[0].split(":"), "an empty entry is the current folder")

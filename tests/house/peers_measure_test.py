@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/peers/measure.py: the interval against a count over all outcomes, verdicts at and around a promise, the tables, whose
-turn it is, what a child's peak memory counts, and that a child is read while it runs."""
+"""bench/peers/measure.py: the interval against a count over all outcomes, verdicts at and around a promise, the tables, the order
+of turns, a child's peak memory, and that a child's output is read while it runs."""
 import contextlib
 import io
 import itertools
@@ -20,7 +20,7 @@ def row(ours, theirs, promise, figure="theirs / ours", what="w", **more):
 
 class Interval(unittest.TestCase):
     def test_covers_the_median_in_95_of_100_outcomes_and_is_the_narrowest_that_does(self):
-        # Each value lies below or above the true median by the toss of a coin: all 2^n outcomes are counted.
+        # Each value is below or above the true median with probability 1/2: count all 2^n outcomes.
         for n in range(6, 15):
             low, high = measure.median_interval(range(1, n + 1))
             self.assertEqual(low + high, n + 1)
@@ -36,14 +36,14 @@ class Interval(unittest.TestCase):
 
 class Verdict(unittest.TestCase):
     def test_at_least(self):
-        self.assertEqual(row([1.0] * 7, [2.0] * 7, 2).verdict(), "holds")
-        self.assertEqual(row([1.0] * 7, [1.9] * 7, 2).verdict(), "FALLS SHORT")
-        self.assertIn("by its median", row([1.0] * 7, [1.9] + [2.1] * 6, 2).verdict())
+        self.assertEqual(row([1.0] * 7, [2.0] * 7, 2).verdict(), "met")
+        self.assertEqual(row([1.0] * 7, [1.9] * 7, 2).verdict(), "MISSED")
+        self.assertIn("by the median", row([1.0] * 7, [1.9] + [2.1] * 6, 2).verdict())
         self.assertEqual(row([1.0], [1.0], None).verdict(), "no promise")
 
     def test_at_most(self):
-        self.assertEqual(row([1.0] * 7, [2.0] * 7, 0.5, "ours / theirs").verdict(), "holds")
-        self.assertEqual(row([1.1] * 7, [2.0] * 7, 0.5, "ours / theirs").verdict(), "FALLS SHORT")
+        self.assertEqual(row([1.0] * 7, [2.0] * 7, 0.5, "ours / theirs").verdict(), "met")
+        self.assertEqual(row([1.1] * 7, [2.0] * 7, 0.5, "ours / theirs").verdict(), "MISSED")
 
 
 class Tables(unittest.TestCase):
@@ -55,24 +55,24 @@ class Tables(unittest.TestCase):
                     measure.tell(each, path)
             return measure.table(path).splitlines()
 
-    def test_has_what_was_told(self):
+    def test_has_the_given_rows(self):
         lines = self.table_of(row([1.0] * 7, [3.0] * 7, 2, what="first", commit="abc"), row([1.0] * 7, [1.0] * 7, 2, commit="abc"))
         self.assertEqual(lines[0], "All of commit abc.")
         self.assertIn("| first | pytorch |", lines[-2])
-        self.assertIn("| 3.00 | 3.000 to 3.000 | >= 2 | holds |", lines[-2])
-        self.assertIn("FALLS SHORT", lines[-1])
+        self.assertIn("| 3.00 | 3.000 to 3.000 | >= 2 | met |", lines[-2])
+        self.assertIn("MISSED", lines[-1])
 
-    def test_work_measured_anew_replaces_the_earlier_row(self):
+    def test_work_measured_again_replaces_the_earlier_row(self):
         lines = self.table_of(row([1.0], [3.0], None, note="0 workers"), row([1.0], [5.0], None, what="other"),
                               row([1.0], [4.0], None, note="2 workers"))
         self.assertEqual([line.split(" | ")[5] for line in lines[-2:]], ["4.00", "5.00"])
         self.assertFalse(any("3.00" in line for line in lines))
 
-    def test_names_the_commits_where_they_differ(self):
+    def test_names_the_commits_if_they_differ(self):
         lines = self.table_of(*(row([1.0], [1.0], None, what=what, commit=what[0]) for what in ("a1", "a2", "b")))
         self.assertEqual(lines[0], "NOT ONE MEASUREMENT: 2 rows of commit a, 1 rows of commit b")
 
-    def test_the_short_one_has_theirs_over_ours_and_says_what_does_not_hold(self):
+    def test_the_short_table_has_theirs_over_ours_and_names_missed_promises(self):
         lines = self.table_of(row([0.12345] * 7, [0.2469] * 7, 1.8, short="fast"), row([1.0], [1.0], None, what="not in it"),
                               row([186.7] * 7, [797.1] * 7, 0.6, "ours / theirs", "lean", unit="MiB", short="lean"),
                               row([1234.5] * 7, [1234.5] * 7, 0.5, "ours / theirs", "fat", short="fat"))
@@ -83,7 +83,7 @@ class Tables(unittest.TestCase):
 
 
 class Turns(unittest.TestCase):
-    def test_the_order_turns_round(self):
+    def test_the_order_alternates(self):
         called = []
         with contextlib.redirect_stderr(io.StringIO()):
             found = measure.in_turns({name: lambda name=name: called.append(name) or len(called) for name in "ab"}, 3)
@@ -92,7 +92,7 @@ class Turns(unittest.TestCase):
 
 
 class Children(unittest.TestCase):
-    def test_peak_memory_is_the_childs_or_not_told(self):
+    def test_peak_memory_is_the_childs_or_unknown(self):
         def child(mebibytes):
             return measure.run_child([sys.executable, "-c", f"x = bytearray(b'x') * ({mebibytes} << 20)"]).resident
         small, large = child(60), child(160)
@@ -102,8 +102,8 @@ class Children(unittest.TestCase):
         self.assertIsNone(child(160))
         self.assertEqual(len(held), 200 << 20)
 
-    def test_a_line_gets_its_moment_when_it_comes(self):
-        # The child says "b" only after the clock was read for "a". The clock counts how often it was read.
+    def test_a_line_gets_its_time_when_it_arrives(self):
+        # The child prints "b" only after the clock was read for "a". The clock counts its readings.
         with tempfile.TemporaryDirectory() as folder:
             seen, ticks = pathlib.Path(folder) / "seen", itertools.count()
 
@@ -119,11 +119,11 @@ class Children(unittest.TestCase):
         self.assertEqual(child.lines, [(1, "a"), (2, "b")])
         self.assertEqual(child.seconds, 3)
 
-    def test_a_child_may_complain_at_length(self):
+    def test_a_child_may_print_long_errors(self):
         child = measure.run_child([sys.executable, "-c", "import sys; sys.stderr.write('x' * 1000000); print('done')"])
         self.assertEqual([line for _, line in child.lines], ["done"])
 
-    def test_a_child_that_fails_is_an_error_with_its_words(self):
+    def test_a_child_that_fails_is_an_error_with_its_output(self):
         with self.assertRaisesRegex(RuntimeError, "ended with 3(.|\n)*alas"):
             measure.run_child([sys.executable, "-c", "import sys; sys.stderr.write('alas'); sys.exit(3)"])
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reports of real runs of every kind, and of one that was killed, in a headless Chromium, in both themes and on a narrow
-screen. STOKER_SCREENSHOTS=FOLDER keeps images of them."""
+"""The reports of real runs of every kind, and of a killed run, in a headless Chromium, in both themes and on a narrow screen.
+STOKER_SCREENSHOTS=FOLDER keeps screenshots."""
 import os
 import pathlib
 import signal
@@ -47,7 +47,7 @@ class RealRuns(PageTest):
         return self.root / run
 
     def look(self, page):
-        """Both themes, and a narrow screen: curves are drawn in all of them, and nothing sticks out."""
+        """Both themes and a narrow screen: curves are drawn in all of them, and nothing overflows."""
         for name, width, theme in (("light", 1280, "light"), ("dark", 1280, "dark"), ("narrow", 400, "light")):
             self.open(page, width=width, theme=theme)
             for title, pixels in self.drawn().items():
@@ -81,7 +81,7 @@ class RealRuns(PageTest):
         self.assertEqual(self.ask("document.getElementById('state').textContent"), "finished")
         self.assertEqual(self.ask("document.querySelectorAll('.confusion td').length"), 4)
 
-    def test_a_run_that_was_killed(self):
+    def test_a_killed_run(self):
         data, *options = text(self.root)
         options.remove("steps=60")
         words = ["train", data, "run=runs/killed", *options, "steps=100000", "save_every=20", *QUICK]
@@ -95,7 +95,7 @@ class RealRuns(PageTest):
             run.send_signal(signal.SIGKILL)
             run.wait()
         an_hour_ago = time.time() - 3600
-        for file in (self.root / "runs" / "killed").iterdir():  # a run whose files have just been written may go on
+        for file in (self.root / "runs" / "killed").iterdir():  # with recent files the run would count as running
             os.utime(file, (an_hour_ago, an_hour_ago))
         page = self.report(self.root / "runs" / "killed")
         self.look(page)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The library's reference (Doxyfile): builds without a warning, and its pages say what the headers say.
+"""The library's reference (Doxyfile) builds without a warning, and its pages have the text of the headers.
 
-What the filter does to a header, and the code on the main page, are tested without doxygen; the rest skips aloud where there is none.
+The filter and the code on the main page are tested without doxygen; the rest prints a skip message without it.
 """
 import pathlib
 import re
@@ -39,7 +39,7 @@ def test_filter():
 
 
 def test_snippet():
-    """What docs/api.md shows is compiled and run as a part of tests/consumer."""
+    """The code in docs/api.md is compiled and run as a part of tests/consumer."""
     shown = re.search(r"```cpp\n(.*?)```", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.DOTALL)[1]
     include, lines = shown.split("\n\n", 1)
     program = (ROOT / "tests/consumer/main.cpp").read_text(encoding="utf-8")
@@ -56,19 +56,19 @@ def doxygen(changes):
 
 def test_pages(folder):
     code, said = doxygen(f"OUTPUT_DIRECTORY = {folder}")
-    assert code == 0 and said.strip() == "", f"doxygen ended with {code}:\n{said}"
+    assert code == 0 and said.strip() == "", f"doxygen exited with {code}:\n{said}"
     pages = folder / "html"
     batch = (pages / "classstoker_1_1core_1_1Batch.html").read_text(encoding="utf-8")
     for words in ("One global batch on its way from the loader to the step", "own_dataset.cpp",
                   "Samples first ... last-1 as a separate batch"):
-        assert words in batch, f"the page of Batch does not say: {words}"
+        assert words in batch, f"the page of Batch lacks: {words}"
     layout = (pages / "namespacestoker_1_1core.html").read_text(encoding="utf-8")
-    assert "values of all samples end to end" in layout, "comments behind enumerators are missing"
+    assert "values of all samples end to end" in layout, "comments after enumerators are missing"
     main = (pages / "index.html").read_text(encoding="utf-8")
     for example in sorted(each.name for each in (ROOT / "examples").glob("*.cpp")):
         page = example.replace(".cpp", "_8cpp-example.html")
         assert (pages / page).is_file(), f"{example} has no page: add it to docs/api.dox"
-        assert page in main, f"the main page leads to no {example}: add it to docs/api.md"
+        assert page in main, f"the main page does not link to {example}: add it to docs/api.md"
 
 
 def test_a_warning_fails(folder):
@@ -82,7 +82,7 @@ def main():
     test_filter()
     test_snippet()
     if shutil.which("doxygen") is None:
-        print("SKIPPED: no doxygen here (tools/bootstrap doxygen installs it); the filter and the code shown alone were tested")
+        print("SKIPPED: doxygen is missing (tools/bootstrap doxygen installs it); only the filter and the code shown were tested")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         test_pages(pathlib.Path(folder))

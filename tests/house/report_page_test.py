@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report.html in a real, headless Chromium: it draws, in both themes and on a narrow screen, answers the mouse, says nothing
-on the console, asks no network, and shows hostile names as text."""
+"""report.html in a real, headless Chromium: it draws charts in both themes and on a narrow screen, reacts to the mouse, prints
+nothing on the console, makes no network requests, and shows hostile names as text."""
 import pathlib
 import sys
 import tempfile
@@ -11,7 +11,7 @@ import report_runs
 from page_test import BLUE, BLUE_OF_DARK, ORANGE, PageTest, stoker
 
 class ReportCommand(unittest.TestCase):
-    def test_where_pages_go_and_what_is_refused(self):
+    def test_output_paths_and_errors(self):
         with tempfile.TemporaryDirectory(prefix="stoker-report-") as root:
             report_runs.running(pathlib.Path(root) / "a")
             report_runs.nothing(pathlib.Path(root) / "b")
@@ -28,7 +28,7 @@ class ReportCommand(unittest.TestCase):
 
 class ReportPage(PageTest):
     def page(self, kind):
-        """The page of a run of that kind; made once."""
+        """The page of a run of that kind; created once."""
         if kind not in self.pages:
             folder = getattr(report_runs, kind)(self.root / kind)
             self.pages[kind] = self.report(folder)
@@ -61,7 +61,7 @@ class ReportPage(PageTest):
         self.assertIn("stoker generate", self.ask("document.getElementById('commands').textContent"))
         self.assertGreater(self.drawn()["grad_norm"], 2000)
 
-    def test_crashed_run_marks_what_was_not_finite(self):
+    def test_crashed_run_marks_values_that_are_not_finite(self):
         self.open(self.page("crashed"))
         self.assertEqual(self.ask("document.getElementById('state').textContent"), "failed")
         self.assertIn("3 steps in a row were not finite", self.verdict())
@@ -71,7 +71,7 @@ class ReportPage(PageTest):
         self.assertIn("stoker resume", self.ask("document.getElementById('commands').textContent"))
         self.assertEqual(self.ask("document.querySelectorAll('.gallery').length"), 0)
 
-    def test_run_in_progress_and_runs_that_hardly_began(self):
+    def test_running_runs_and_runs_with_few_steps(self):
         self.open(self.page("running"))
         self.assertEqual(self.ask("document.getElementById('state').textContent"), "running")
         self.assertIn("step 277 of 600 (46 %)", self.verdict())
@@ -83,7 +83,7 @@ class ReportPage(PageTest):
         self.assertEqual(self.ask("document.getElementById('state').textContent"), "lost")
         self.assertIn("No curves", self.ask("document.getElementById('charts').textContent"))
 
-    def test_a_spike_of_one_step_is_seen_among_twenty_thousand(self):
+    def test_a_spike_of_one_step_in_twenty_thousand_is_visible(self):
         folder = report_runs.long(self.root / "long", 20_000)
         self.open(self.report(folder))
         seen = self.ask("""(chart => {
@@ -110,7 +110,7 @@ class ReportPage(PageTest):
             self.open(self.page(kind), width=400)
             self.assertTrue(self.fits(), kind)
             self.assertGreater(min(self.drawn().values()), 500)
-            # One chart a row, and none wider than the screen.
+            # One chart per row, and none wider than the screen.
             self.assertEqual(self.ask("[...document.querySelectorAll('.plot')].filter(e => e.clientWidth < 300 || e.clientWidth > 400).length"), 0)
 
     def test_zoom_hover_smoothing_and_axis(self):
@@ -131,7 +131,7 @@ class ReportPage(PageTest):
         self.assertLess(self.ask("Charts.all[3].graph.xAxisRange()[0]"), 60)
         rough = self.ask("Charts.all[0].graph.numColumns()")
         self.ask("(s => { s.value = 90; s.dispatchEvent(new Event('input')); })(document.getElementById('smoothing'))")
-        self.assertEqual(self.ask("Charts.all[0].graph.numColumns()"), rough + 1)  # the rough line stays, faint
+        self.assertEqual(self.ask("Charts.all[0].graph.numColumns()"), rough + 1)  # the unsmoothed line stays, faint
         self.ask("(s => { s.value = 't'; s.dispatchEvent(new Event('change')); })(document.getElementById('axis'))")
         self.assertLess(self.ask("Charts.all[0].graph.xAxisRange()[1]"), 20)  # 600 steps take 14 s
         self.ask("document.getElementById('log').click()")
@@ -160,12 +160,12 @@ class ReportPage(PageTest):
             self.assertTrue(self.fits())
         self.assertEqual(self.ask("document.querySelectorAll('#differences tbody tr').length"), 1)
         self.assertEqual(self.ask("[...document.querySelectorAll('#differences td')].map(e => e.textContent)"), ["lr", "0.1", "0.3", "50"])
-        self.assertEqual(self.ask("Charts.all[0].lines.length"), 6)  # training and validation of three
+        self.assertEqual(self.ask("Charts.all[0].lines.length"), 6)  # training and validation of three runs
         before = self.ask("Charts.all[0].graph.numColumns()")
         self.ask("document.querySelector('#runs input').click()")
         self.assertEqual(self.ask("Charts.all[0].graph.numColumns()"), before - 2)
 
-    def test_paper(self):
+    def test_printing(self):
         self.open(self.page("image"), theme="dark")
         target = self.root / "report.pdf"
         self.browser.paper(target)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/bundle_files/run-benches, with programs that only print what they were called with and end as a real one does: without
-the device everything that needs it is skipped aloud, and what fails is named."""
+"""tools/bundle_files/run-benches, with programs that only print their arguments and use the exit codes of the real ones: without
+the device everything that needs it prints a skip message, and failed programs are named."""
 import os
 import pathlib
 import shutil
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "bundle_files" / "run-benches"
-# step_bench and its like end with 77 where there is no CUDA, the command line with 71; FAKE_* say what this machine has.
+# Without CUDA, step_bench and the like exit with 77, the command line with 71. FAKE_* describe the machine.
 BENCH = """#!/bin/sh
 echo "$(basename "$0") $*"
 case "$*" in *device=cuda*) [ -n "$FAKE_GPU" ] || { echo "SKIPPED: no CUDA"; exit 77; } ;; esac
@@ -48,7 +48,7 @@ class RunBenches(unittest.TestCase):
             (self.bundle / name).chmod(0o755)
 
     def run_benches(self, *words, **variables):
-        """Exit code, the last line, and what each bench left."""
+        """Exit code, the last line, and the output file of each benchmark."""
         environment = {key: value for key, value in os.environ.items() if key != "STOKER_DATA"} | variables
         done = subprocess.run([self.bundle / "run-benches", self.bundle / "results", *words], env=environment, capture_output=True,
                               text=True)
@@ -56,7 +56,7 @@ class RunBenches(unittest.TestCase):
         return done.returncode, done.stdout.splitlines()[-1], {
             file.stem: file.read_text() for file in (self.bundle / "results").glob("*.txt")}
 
-    def test_without_the_device_all_that_needs_it_is_skipped(self):
+    def test_without_the_device_everything_that_needs_it_is_skipped(self):
         code, said, left = self.run_benches()
         self.assertEqual(code, 0, said)
         need_none = {"step-operators", "sinks"}
@@ -68,7 +68,7 @@ class RunBenches(unittest.TestCase):
             self.assertIn("exit code: 0", left[name])
         self.assertIn("step_bench operators device=cpu", left["step-operators"])
 
-    def test_with_the_device_nothing_is(self):
+    def test_with_the_device_nothing_is_skipped(self):
         code, said, left = self.run_benches(FAKE_GPU="1")
         self.assertEqual((code, said), (0, f"run-benches: results in {self.bundle / 'results'}"))
         self.assertIn("step_bench operators device=cuda", left["step-operators"])
@@ -76,7 +76,7 @@ class RunBenches(unittest.TestCase):
         self.assertIn(f"loader_bench mode=resident data={self.bundle}/data/cifar10 batch=8192", left["resident"])
         self.assertIn("device=cuda", left["starved"])
 
-    def test_on_a_cpu_nothing_is(self):
+    def test_on_a_cpu_nothing_is_skipped(self):
         code, said, left = self.run_benches("cpu")
         self.assertEqual((code, said), (0, f"run-benches: results in {self.bundle / 'results'}"))
         self.assertIn("--device cpu", left["tips"])
@@ -85,14 +85,14 @@ class RunBenches(unittest.TestCase):
         self.assertIn("device=cpu", left["starved"])
         shutil.rmtree(self.bundle / "data")
         shutil.rmtree(self.bundle / "results")
-        _, _, left = self.run_benches("cpu")  # nothing to measure with
+        _, _, left = self.run_benches("cpu")  # without data
         self.assertEqual(left.keys() & {"resident", "starved"}, set())
 
-    def test_what_fails_is_named(self):
+    def test_failures_are_named(self):
         code, said, _ = self.run_benches(FAKE_FAILS="sinks_bench")
         self.assertEqual(code, 1)
         self.assertTrue(said.endswith("FAILED: sinks"), said)
-        code, said, _ = self.run_benches(FAKE_GPU="1", FAKE_FAILS="stoker")  # 71, and the device is there
+        code, said, _ = self.run_benches(FAKE_GPU="1", FAKE_FAILS="stoker")  # 71 although the device exists
         self.assertEqual(code, 1)
         self.assertTrue(said.endswith("FAILED: tips"), said)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the TensorBoard sink writes, read back by TensorBoard's own reader, and by TensorBoard itself, started on the run
-folder while the run goes on, through the HTTP interface that its page uses."""
+"""The files of the TensorBoard sink, read by TensorBoard's own reader during the run, and by TensorBoard itself through the
+HTTP interface that its page uses."""
 import json
 import math
 import os
@@ -33,8 +33,8 @@ def make_artifacts(run):
 
 
 def series(run):
-    """{tag: {step: value}} of the run's scalars, every point of them, as TensorBoard's reader in Python has them; a step
-    that it has twice is an error."""
+    """{tag: {step: value}} of all points of the run's scalars, from TensorBoard's reader in Python; a step that occurs
+    twice is an error."""
     reader = plugin_event_accumulator.EventAccumulator(str(run / "tensorboard"), size_guidance={"tensors": 0})
     reader.Reload()
     found = {}
@@ -51,7 +51,7 @@ class Reader(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.run_folder = pathlib.Path(self.folder.name)
 
-    def test_reads_scalars_while_the_run_goes_on(self):
+    def test_reads_scalars_during_the_run(self):
         session = WrittenRun(self.run_folder, 0, 300)
         found = series(self.run_folder)
         session.end()
@@ -65,11 +65,11 @@ class Reader(unittest.TestCase):
         self.assertEqual(set(found["memory/device_bytes"].values()), {2**20})
         self.assertAlmostEqual(found["optimizer/lr"][300], 0.1)
 
-    def test_reads_a_run_that_was_killed_and_resumed_as_one(self):
+    def test_reads_a_killed_and_resumed_run_as_one(self):
         WrittenRun(self.run_folder, 0, 250, 400).kill()   # its last checkpoint was at step 120
         WrittenRun(self.run_folder, 120, 200, 400).kill()
         found = series(self.run_folder)
-        self.assertEqual(list(found["train/loss"]), list(range(1, 201)))  # nothing beyond 200 is left of the first
+        self.assertEqual(list(found["train/loss"]), list(range(1, 201)))  # the first session's steps after 200 are gone
         self.assertEqual(list(found["val/accuracy"]), [100, 200])
         WrittenRun(self.run_folder, 180, 400).end()
         self.assertEqual(list(series(self.run_folder)["train/loss"]), list(range(1, 401)))
@@ -83,7 +83,7 @@ class Reader(unittest.TestCase):
         self.assertEqual(tensor_util.make_ndarray(point.tensor_proto).tolist(), [[-1, 0, 5], [0, 1, 7]])
         self.assertEqual(set(reader.PluginTagToContent("histograms")), {"weights/größe.weight", "weights/bias"})
 
-    def test_reads_what_a_kill_left_of_a_record(self):
+    def test_reads_a_file_with_a_cut_record(self):
         WrittenRun(self.run_folder, 0, 50).kill()
         file, = (self.run_folder / "tensorboard").iterdir()
         whole = len(list(event_file_loader.EventFileLoader(str(file)).Load()))
@@ -92,7 +92,7 @@ class Reader(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    """TensorBoard with its default options, the fast reader among them."""
+    """TensorBoard with its default options, including the fast reader."""
 
     @classmethod
     def setUpClass(cls):
@@ -112,7 +112,7 @@ class Page(unittest.TestCase):
                 raise RuntimeError(f"TensorBoard did not start:\n{said}")
             said += line
         cls.url = found[1] + "data/plugin/"
-        for _ in range(600):  # it reads the folder on a thread of its own
+        for _ in range(600):  # TensorBoard reads the folder on another thread
             if cls.get("scalars/tags").get("first/tensorboard"):
                 break
             time.sleep(0.1)
@@ -157,7 +157,7 @@ class Page(unittest.TestCase):
             image, = self.of_tag("images/images", "Most confident mistakes", sample=sample)
             self.assertEqual(image["step"], 300)
             self.assertEqual(self.fetch("images/individualImage?" + image["query"]), png(8, 5, grey))
-        self.assertIn("a", tags)  # a PNG that is an artifact itself
+        self.assertIn("a", tags)  # a PNG that is itself an artifact
 
     def test_shows_text(self):
         self.assertLessEqual({"Samples", "Most confident mistakes/captions", "notes/findings", "notes/faults"},
@@ -190,7 +190,7 @@ class Page(unittest.TestCase):
         values = {each["name"]["tag"]: each["value"] for each in group["metricValues"]}
         self.assertEqual(values["val/accuracy"], 300 / 1024)
 
-    def test_then_sees_the_end(self):  # by its name the last of these tests
+    def test_then_sees_the_end(self):  # its name makes it run last
         self.session.end()
         for _ in range(300):
             if "notes/outcome" in self.get("text/tags")["first/tensorboard"]:

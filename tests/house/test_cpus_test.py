@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/test_cpus: its rows are pairwise, the environment reaches the tests, and a failure in one row is named and kept."""
+"""tools/test_cpus: its rows cover all pairs, the environment reaches the tests, and a failure in one row is named and kept."""
 import itertools
 import pathlib
 import runpy
@@ -16,7 +16,7 @@ VALUES = {"ONEDNN_MAX_CPU_ISA": (None, "AVX512_CORE", "AVX2"), "ATEN_CPU_CAPABIL
 
 class TestCpus(unittest.TestCase):
     def run_on(self, script, *names):
-        """On a build folder of two tests that are this shell script."""
+        """Runs the tool on a build folder with two tests; the numeric one is this shell script."""
         with tempfile.TemporaryDirectory() as folder:
             build = pathlib.Path(folder)
             (build / "CTestTestfile.cmake").write_text(
@@ -24,7 +24,7 @@ class TestCpus(unittest.TestCase):
                 "add_test(other sh -c false)\n")
             return subprocess.run([TOOL, build, *names], text=True, stdout=subprocess.PIPE, check=False)
 
-    def test_every_two_values_meet(self):
+    def test_every_pair_of_values_occurs(self):
         rows = [environment for environment, _ in runpy.run_path(str(TOOL))["rows"]()]
         for (one, ones), (two, twos) in itertools.combinations(VALUES.items(), 2):
             for pair in itertools.product(ones, twos):

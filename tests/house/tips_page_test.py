@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stoker bench tips: its JSON in Python, its page in a headless Chromium, Ctrl-C, and names that there are not."""
+"""stoker bench tips: its JSON in Python, its page in a headless Chromium, Ctrl-C, and unknown names."""
 import json
 import os
 import pathlib
@@ -17,23 +17,23 @@ WORDS = {"helps", "helps (memory)", "no difference", "hurts here", "not measured
 
 
 class TipsCommand(unittest.TestCase):
-    def test_what_there_is(self):
+    def test_lists_the_benchmarks(self):
         done = stoker("bench")
         self.assertEqual(done.returncode, 0)
         self.assertIn("stoker bench tips", done.stdout)
 
-    def test_names_that_there_are_not(self):
+    def test_unknown_names(self):
         for arguments, hint in ((["tip"], "tips"), (["tips", "--models", "resnet19"], "resnet18"), (["tips", "--tips", "tf31"], "tf32")):
             done = stoker("bench", *arguments)
             self.assertEqual(done.returncode, 2)
             self.assertIn(f'did you mean "{hint}"', done.stderr)
 
-    def test_interrupt_shows_what_was_measured(self):
+    def test_interrupt_shows_the_results_so_far(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "tips.json")
             process = subprocess.Popen([os.environ["STOKER_BIN"] + "/stoker", "bench", "tips", "--models", "mlp", "--seconds", "600", "--intra-op", "1",
                                         "--json", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for line in process.stderr:  # the second cell has begun
+            for line in process.stderr:  # until the second cell starts
                 if line.startswith("2 of"):
                     break
             process.send_signal(signal.SIGINT)
@@ -65,9 +65,9 @@ class TipsPage(PageTest):
         self.assertLessEqual(cell["low"], cell["ratio"])
         self.assertLessEqual(cell["ratio"], cell["high"])
         self.assertEqual(cell["pairs"], 6)
-        self.assertGreater(cell["bytes_without"], cell["bytes_with"])  # gradients that are kept
+        self.assertGreater(cell["bytes_without"], cell["bytes_with"])  # gradients are kept
         self.assertIn("needs a GPU", self.done.stdout)
-        self.assertLessEqual(max(map(len, self.done.stdout.partition("gradients set to none")[2].splitlines())), 100)  # the machine's name apart
+        self.assertLessEqual(max(map(len, self.done.stdout.partition("gradients set to none")[2].splitlines())), 100)  # without the machine's name
 
     def test_page_in_both_themes_and_on_a_narrow_screen(self):
         for theme, width in (("light", 1280), ("dark", 1280), ("light", 400), ("dark", 400)):
@@ -75,11 +75,11 @@ class TipsPage(PageTest):
             self.assertTrue(self.fits(), (theme, width))
             bars = self.ask("[...document.querySelectorAll('.cell .plotted i')].map(e => [e.getBoundingClientRect().width, getComputedStyle(e).backgroundColor])")
             self.assertEqual(len(bars), 3)
-            self.assertGreater(self.ask("document.querySelector('#anomaly-mode-off i').getBoundingClientRect().width"), 40)  # it costs a lot
+            self.assertGreater(self.ask("document.querySelector('#anomaly-mode-off i').getBoundingClientRect().width"), 40)  # a large effect
             colour = {"light": "rgb(21, 138, 74)", "dark": "rgb(88, 201, 138)"}[theme]
             self.assertEqual(self.ask("getComputedStyle(document.querySelector('#anomaly-mode-off i')).backgroundColor"), colour)
 
-    def test_page_holds_what_was_measured(self):
+    def test_page_has_the_measured_values(self):
         self.open(self.path)
         rows = self.ask("[...document.querySelectorAll('.cell[data-model]')].map(e => e.textContent)")
         cells = [cell for tip in self.data["tips"] for cell in tip["cells"]]
@@ -98,8 +98,8 @@ class TipsPage(PageTest):
             self.assertAlmostEqual(left, self.ask(f"{place}({cell['low']})"), delta=0.01)
             self.assertAlmostEqual(left + span, self.ask(f"{place}({cell['high']})"), delta=0.01)
 
-    def test_what_is_unknown_says_so(self):
-        """The same page with figures that this machine happens to have taken out."""
+    def test_unknown_values_are_shown_as_unknown(self):
+        """The same page without some figures that this machine happens to have."""
         head, mark, rest = self.path.read_text().partition('<script id="data" type="application/json">')
         block, end, tail = rest.partition("</script>")
         data = json.loads(block)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ids of byte-level BPE against those of `tokenizers`, with a vocabulary trained here on tinyshakespeare (or, without
-it, on the house's own pages) and with every way of cutting text that a tokenizer.json may ask for."""
+"""The ids of byte-level BPE against those of `tokenizers`, with a vocabulary trained here on tinyshakespeare (without it, on
+this repository's documents) and with every pre-tokenizer that a tokenizer.json may have."""
 import copy
 import json
 import os
@@ -24,12 +24,12 @@ def corpus():
     shakespeare = pathlib.Path(os.environ.get("STOKER_DATA", "")) / "tinyshakespeare" / "input.txt"
     if shakespeare.is_file():
         return shakespeare.read_text(encoding="utf-8")
-    print("tinyshakespeare is not there: trained on the house's own pages", file=sys.stderr)
+    print("no tinyshakespeare: trained on this repository's documents", file=sys.stderr)
     return "".join(each.read_text(encoding="utf-8") for each in sorted((HOUSE / "docs").rglob("*.md")))
 
 
 def ours(file, texts):
-    """Our answers for texts with a tokenizer.json given as an object: ids and whether they decode to the text."""
+    """Our results for texts with a tokenizer.json, given as an object: ids, and whether they decode to the text."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "tokenizer.json"
         path.write_text(json.dumps(file), encoding="utf-8")
@@ -43,7 +43,7 @@ class Ids(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.corpus = corpus()
-        words = ["the", "th", "he", "in"] * 1000  # test_every_character needs them, whatever the corpus has
+        words = ["the", "th", "he", "in"] * 1000  # test_every_character needs them, with any corpus
         cls.trained = token_texts.train([cls.corpus, *words, *token_texts.TEXTS[2:15]], 2000)
 
     def compare(self, file, texts):
@@ -55,7 +55,7 @@ class Ids(unittest.TestCase):
             self.assertEqual(answer.get("ids"), expected, f"{text[:80]!r}: {answer.get('error')}")
             self.assertEqual(answer["same"], theirs.decode(expected, skip_special_tokens=False) == text, repr(text[:80]))
 
-    def test_every_way_of_cutting(self):
+    def test_every_pre_tokenizer(self):
         pieces = [self.corpus[:30000], *token_texts.TEXTS]
         for name, cut in token_texts.CUTS.items():
             for ignore_merges in (False, True):
@@ -80,9 +80,9 @@ class Ids(unittest.TestCase):
             self.compare(file, token_texts.TEXTS)
 
     def test_every_character(self):
-        """Each code point (of private planes a few), with an expression by which its kind decides whether "the" and "in"
-        beside it stay whole, and so the ids. These are right or there are none: what our Unicode tables are too old for is
-        refused, and no character that they have."""
+        """Each code point (a few of the private planes). With this expression the kind of the character decides whether the
+        words "the" and "in" next to it stay whole, and so the ids. The ids must be right, or the character is refused
+        because our Unicode tables are too old; a character in the tables is never refused."""
         file = copy.deepcopy(self.trained)
         self.assertTrue({"the", "th", "he", "in"} <= file["model"]["vocab"].keys())
         file["pre_tokenizer"] = token_texts.sequence(token_texts.split(r"\p{L}t|\p{N}th|\si"), token_texts.byte_level())
@@ -94,7 +94,7 @@ class Ids(unittest.TestCase):
         wrong = [hex(c) for c, answer, ids in zip(points, answers, expected) if answer.get("ids", ids) != ids]
         self.assertEqual(wrong, [])
         refused = [hex(c) for c, answer in zip(points, answers) if "error" in answer and unicodedata.category(chr(c)) != "Cn"]
-        known = unicodedata.unidata_version.partition(".")[0]  # Python's tables may be newer than ours, which Debian 12 has
+        known = unicodedata.unidata_version.partition(".")[0]  # Python's tables may be newer than ours, which are Debian 12's
         self.assertLess(len(refused), 1 if int(known) <= 14 else 11000, refused[:5])
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run folder written by the sinks themselves (tests/io/written_run.cpp), for tests that read it back with the libraries
-people use. Import it before those libraries: it puts them on the path, or skips the test aloud."""
+"""A run folder written by the sinks themselves (tests/io/written_run.cpp), for tests that read it with the libraries people
+use. Import it before those libraries: it puts them on the path, or skips the test with a message."""
 import os
 import struct
 import subprocess
@@ -12,7 +12,7 @@ WRITER = os.environ["STOKER_WRITTEN_RUN"]
 
 
 class WrittenRun:
-    """One session; the constructor returns when its steps are on record and the writer waits."""
+    """One session; the constructor returns when its steps are written and the writer waits."""
 
     def __init__(self, folder, first, last, total=None):
         numbers = [str(number) for number in (first, last, total or last)]
@@ -31,7 +31,7 @@ class WrittenRun:
 
 
 def png(width, height, grey):
-    """An image of one grey, in the few chunks that a PNG needs."""
+    """An image of one grey value, with the few chunks that a PNG needs."""
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     rows = (b"\0" + bytes([grey]) * width) * height

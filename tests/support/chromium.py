@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A headless Chromium over a pipe, by its DevTools protocol: open a page, ask it things, press things, take images.
-Used by the tests and measurements of the report. No port is opened, nothing but Python's own library is needed."""
+"""A headless Chromium over a pipe, with its DevTools protocol: open a page, evaluate expressions, use the mouse, take
+screenshots. Used by the report's tests and benchmark. Opens no port and needs only Python's own library."""
 import base64
 import json
 import os
@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-HOW_TO_INSTALL = "no Chromium: `apt-get install chromium` or `chromium-headless-shell`, or set STOKER_CHROMIUM to one"
+HOW_TO_INSTALL = "no Chromium: `apt-get install chromium` or `chromium-headless-shell`, or set STOKER_CHROMIUM to its path"
 
 
 def find():
@@ -43,7 +43,7 @@ class Browser:
             self.send(domain + ".enable")
 
     def close(self):
-        self.writer.close()  # a browser whose pipe is closed ends by itself
+        self.writer.close()  # closing the pipe ends the browser
         try:
             self.process.wait(20)
         except subprocess.TimeoutExpired:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives what a test starts a fresh cache folder in place of the person's own. OUTSIDE is the environment for tools that look
-for torch and packages in that one."""
+"""Gives the programs that a test starts a fresh cache folder instead of the user's. OUTSIDE is the environment for tools that
+look for torch and packages in the user's cache."""
 import atexit
 import os
 import tempfile

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of report.html in a headless Chromium share: the page of a run, opened, with nothing said on the console and no
-network asked, and what is drawn on it."""
+"""Shared by the page tests in a headless Chromium: opens the page of a run, checks that the console stays empty and no
+network request is made, and counts what is drawn."""
 import os
 import pathlib
 import subprocess
@@ -10,7 +10,7 @@ import unittest
 import chromium
 import own_cache  # noqa: F401
 
-# Painted pixels of a chart's canvas, and whether a colour is among them.
+# Painted pixels of a chart's canvas: all, and those of a colour.
 PAINTED = """(plot => [...plot.querySelectorAll("canvas")].reduce((sum, canvas) => {
   if (!canvas.width) return sum;
   const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;

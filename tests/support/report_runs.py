@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run folders for tests and measurements of the report, written as docs/formats.md describes them and not by Stoker.
+"""Run folders for tests and benchmarks of the report, written from docs/formats.md and not by Stoker.
 
     report_runs.py KIND FOLDER [STEPS]     KIND: image, text, crashed, running, first_step, nothing, ugly, long
 """
@@ -27,15 +27,15 @@ def png(width, height, pixel):
 
 
 class Run:
-    """Writes one run folder bit by bit."""
+    """Writes one run folder step by step."""
 
     def __init__(self, folder, steps=600, title="cnn at 28 pixels, 10 classes, cpu, bf16", scalars=("loss", "skipped"), **plan):
         self.folder = pathlib.Path(folder)
         (self.folder / "artifacts").mkdir(parents=True, exist_ok=True)
         self.steps, self.scalars = steps, list(scalars)
         self.csv, self.events = [COLUMNS + "".join("," + name for name in scalars)], []
-        values = {"model": ("cnn", "default", "small images"), "epochs": ("12", "default", ""), "batch": ("32", "default", "at least 100 steps an epoch"),
-                  "lr": ("0.2", "default", "found on CIFAR-10"), "precision": ("bf16", "measured", "4.1 ms a step, fp32 6.3 ms"),
+        values = {"model": ("cnn", "default", "small images"), "epochs": ("12", "default", ""), "batch": ("32", "default", "at least 100 steps per epoch"),
+                  "lr": ("0.2", "default", "found on CIFAR-10"), "precision": ("bf16", "measured", "4.1 ms per step, fp32 6.3 ms"),
                   "threads": ("2", "measured", "fastest of 1 and 2"), "seed": ("1", "default", ""), "label_smoothing": ("0", "default", "")}
         values.update({key: (str(value), "command line", "") for key, value in plan.items()})
         rows = {key: dict(zip(("value", "origin", "reason"), row)) for key, row in values.items()}
@@ -179,7 +179,7 @@ def nothing(folder, steps=600):
 
 
 def ugly(folder, steps=60):
-    """Names as an enemy would choose them."""
+    """Names as an attacker would choose them."""
     hostile = "</script><img src=x onerror=\"window.pwned=1\">"
     run = Run(folder, steps, title=hostile, scalars=("loss", "train/größe 損失", hostile.replace(",", "")), lr=hostile)
     for step in range(1, steps + 1):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes golden.safetensors with the reference implementation (safetensors 0.8.0, torch 2.11).
 
-tests/io/safetensors_test.cpp builds the same tensors and wants the same bytes. Run: python3 make_golden.py
+tests/io/safetensors_test.cpp builds the same tensors and expects the same bytes. Run: python3 make_golden.py
 """
 import pathlib
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stoker's loader beside the others, in turns: one table of the work, ours, theirs, their ratio and what was asked.
+"""Compares Stoker's loader with other systems, in turns: one table of the work, our figure, theirs, the ratio and the target.
 
-    bench/data/beside.py BUILD [--data FOLDER] [--ffcv PATH] [--quick] [ROW...]
+    bench/data/compare.py BUILD [--data FOLDER] [--ffcv PATH] [--quick] [ROW...]
 
-BUILD: a build folder with loader_bench and the command line. --data: a folder with imagenet-sample/ and cifar10/; rows that need what is
-not there are skipped aloud. --ffcv: PYTHONPATH of FFCV's own environment. ROW: only these. Started by bench/data/run. A side that dies
-fails its rows and the whole run, which still measures the rest. Nothing here imports torch: see ../peers/measure.py.
+BUILD: a build folder with loader_bench and the command line. --data: a folder with imagenet-sample/ and cifar10/; rows without their data
+print a skip message. --ffcv: PYTHONPATH of FFCV's own environment. ROW: only these rows. Started by bench/data/run. If a side dies, its
+rows and the run fail, but the other rows are still measured. Nothing here imports torch: see ../peers/measure.py.
 """
 import argparse
 import json
@@ -28,7 +28,7 @@ PER_CPU = "per_cpu_second"
 
 
 class Missing(Exception):
-    """A side has no figure to give, for a reason that is no failure."""
+    """A side has no figure, for a reason that is not a failure."""
 
 
 class Bench:
@@ -46,7 +46,7 @@ class Bench:
         print(f"FAILED: {self.died[-1]}", flush=True)
 
     def ours(self, mode, **words):
-        """What loader_bench says; Missing where it has a reason instead of figures."""
+        """The figures of loader_bench; Missing if it gives a reason instead."""
         return self.answer([self.build / "bench" / "loader_bench", f"mode={mode}", *(f"{key}={value}" for key, value in words.items())])
 
     def theirs(self, peer, **options):
@@ -74,11 +74,11 @@ class Bench:
         raise Missing(f"SKIPPED: needs {name} (STOKER_DATA=FOLDER that has it)")
 
 
-def part(found, key):
-    """One figure of all turns; a side that has none, or no number, has failed."""
+def figures_of(found, key):
+    """One figure per turn; an error if a turn lacks it or it is not a finite number."""
     values = [each[key] for each in found]
     if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in values):
-        raise RuntimeError(f"{key} is no number: {values}")
+        raise RuntimeError(f"{key} is not a number: {values}")
     return values
 
 
@@ -90,7 +90,7 @@ def loader_rate(bench, images, name, count, seconds):
 
 
 def best_ways(bench, rows, images):
-    """With how many threads or workers each does best per CPU-second; of a peer that dies the row fails."""
+    """The number of threads or workers with the best rate per CPU-second, of each system. If a peer dies, its row fails."""
     ways = {"loader": sorted({1, bench.cores})} | {name: (1, 2) if name == "ffcv" else (0, 1, 2)
                                                    for name in ("pil", "tensor", "ffcv") if name in rows}
     best = {}
@@ -104,22 +104,22 @@ def best_ways(bench, rows, images):
             bench.fails(rows.pop(name), error)
             continue
         best[name] = max(rates, key=rates.get)
-        print(f"looked up: {name}, images a CPU-second: " + ", ".join(f"{rate:.0f} with {n}" for n, rate in rates.items()), flush=True)
+        print(f"tried: {name}, images per CPU-second: " + ", ".join(f"{rate:.0f} with {n}" for n, rate in rates.items()), flush=True)
     return best
 
 
-def tell_stages(turns):
-    """Where our time goes: of wall time on our threads, so of use on a quiet machine alone."""
+def print_stages(turns):
+    """Where our threads spend their wall time; only useful on a quiet machine."""
     names = list(dict.fromkeys(name for turn in turns for name in turn["stage_ms"]))
     stages = {name: statistics.median(turn["stage_ms"].get(name, 0) for turn in turns) for name in names}
-    print("our loader, ms an image: " + ", ".join(f"{name} {value:.3f}" for name, value in stages.items()), flush=True)
+    print("our loader, ms per image: " + ", ".join(f"{name} {value:.3f}" for name, value in stages.items()), flush=True)
 
 
 def images(bench, rows):
-    """JPEG files to batches."""
+    """From JPEG files to batches."""
     images = bench.folder("imagenet-sample")
     if "ffcv" in rows and not bench.ffcv_path:
-        rows.pop("ffcv").missing = "SKIPPED: FFCV is not there: see above"
+        rows.pop("ffcv").missing = "SKIPPED: FFCV is not installed: see above"
     if "threads" in rows and bench.cores < 2:
         rows.pop("threads").missing = "SKIPPED: needs 2 cores"
     if not rows:
@@ -130,14 +130,14 @@ def images(bench, rows):
     if "decode" in rows:
         sides["decode"] = lambda: bench.ours("decode", data=images, seconds=bench.seconds)
     found = measure.in_turns(sides, bench.pairs, "images")
-    tell_stages(found["loader", best["loader"]])
+    print_stages(found["loader", best["loader"]])
     for name in rows.keys() - {"threads"}:
         theirs = "decode" if name == "decode" else (name, best[name])
-        rows[name].ours, rows[name].theirs = part(found["loader", best["loader"]], PER_CPU), part(found[theirs], PER_CPU)
+        rows[name].ours, rows[name].theirs = figures_of(found["loader", best["loader"]], PER_CPU), figures_of(found[theirs], PER_CPU)
         rows[name].note = f"our threads: {best['loader']}" + (
             "" if name == "decode" else f", their {'threads' if name == 'ffcv' else 'workers'}: {best[name]}")
     if "threads" in rows:
-        rows["threads"].ours, rows["threads"].theirs = (part(found["loader", count], "per_second") for count in (2, 1))
+        rows["threads"].ours, rows["threads"].theirs = (figures_of(found["loader", count], "per_second") for count in (2, 1))
 
 
 def resize(bench, rows):
@@ -146,49 +146,49 @@ def resize(bench, rows):
         flags = next((set(line.split()) for line in file if line.startswith("flags")), set())
     row = rows["resize"]
     if not {"avx512vbmi", "avx512_vnni"} <= flags:
-        row.asked, row.stretch, row.note = 3.4, 4.5, "no AVX-512 VBMI and VNNI here: asked of AVX2"
+        row.target, row.stretch, row.note = 3.4, 4.5, "no AVX-512 VBMI and VNNI here: AVX2's target"
     found = [bench.ours("resize", seconds=bench.seconds / 2) for _ in range(bench.pairs)]
-    row.ours, row.theirs = part(found, "ms"), part(found, "twin_ms")
+    row.ours, row.theirs = figures_of(found, "ms"), figures_of(found, "twin_ms")
 
 
 def ram(bench, rows):
-    """Images that lie in memory: ours with crop and flip, theirs without, and a bare gather in our process."""
+    """Images in memory: ours with crop and flip, theirs without, and a bare gather in our process."""
     words = {"data": bench.folder("cifar10"), "seconds": bench.seconds / 2} | ({"limit": 2000} if bench.quick else {})
-    bench.ours("ram", **words | {"limit": 512, "seconds": 0.1})  # whether there is such a source, before the others are asked
+    bench.ours("ram", **words | {"limit": 512, "seconds": 0.1})  # stop here if this build has no such source
     sides = {"ours": lambda: bench.ours("ram", **words)}
     if "ram" in rows:
         sides["theirs"] = lambda: bench.theirs("cifar", seconds=bench.seconds)
     found = measure.in_turns(sides, bench.pairs, "ram")
-    for name, theirs in (("ram", part(found.get("theirs", []), PER_CPU)), ("gather", part(found["ours"], "gather_per_cpu_second"))):
+    for name, theirs in (("ram", figures_of(found.get("theirs", []), PER_CPU)), ("gather", figures_of(found["ours"], "gather_per_cpu_second"))):
         if name in rows:
-            rows[name].ours, rows[name].theirs = part(found["ours"], PER_CPU), theirs
+            rows[name].ours, rows[name].theirs = figures_of(found["ours"], PER_CPU), theirs
 
 
 def both(bench, row, key, ours, theirs=None):
     found = measure.in_turns({"ours": ours} | ({"theirs": theirs} if theirs else {}), bench.pairs, row.name)
-    row.ours, row.theirs = part(found["ours"], key), part(found.get("theirs", []), "seconds" if row.unit == "s" else key)
+    row.ours, row.theirs = figures_of(found["ours"], key), figures_of(found.get("theirs", []), "seconds" if row.unit == "s" else key)
 
 
 def table(bench, rows):
-    """Rows that lie in memory; one thread on both sides."""
+    """Table rows in memory; one thread on both sides."""
     both(bench, rows["table"], PER_CPU, lambda: bench.ours("table", seconds=bench.seconds / 2),
          lambda: bench.theirs("table", seconds=bench.seconds))
 
 
 def first(bench, rows):
-    """Opening the folder, of which an index is kept, to the first batch; theirs without their imports."""
+    """From opening the folder, which has an index, to the first batch; theirs without imports."""
     images = bench.folder("imagenet-sample")
     both(bench, rows["first"], "seconds", lambda: bench.ours("first", data=images, cache=bench.work / "cache", threads=bench.cores),
          lambda: bench.theirs("first", images=images))
 
 
 def far(bench, rows):
-    """Theirs goes on after 1,500 batches of a million samples."""
+    """Theirs resumes after 1,500 batches of a million samples."""
     both(bench, rows["far"], "seconds", lambda: bench.ours("far"), lambda: bench.theirs("resume"))
 
 
 def memory(bench, rows):
-    """The list of samples counts, too."""
+    """Includes the list of samples."""
     words = {"entries": 10 ** 6} if bench.quick else {}
     both(bench, rows["memory"], "mb", lambda: bench.ours("memory", data=bench.folder("imagenet-sample"), **words))
     if bench.quick:
@@ -196,13 +196,13 @@ def memory(bench, rows):
 
 
 def boundary(bench, rows):
-    """How much longer the first batch of an epoch takes than others do."""
+    """How much longer the first batch of an epoch takes than other batches."""
     images = bench.folder("imagenet-sample")
     both(bench, rows["boundary"], "batches", lambda: bench.ours("boundary", data=images, threads=bench.cores, seconds=bench.seconds))
 
 
 def verdict(bench, rows):
-    """What the loader says of slowed-down stages; its words go to the log, and so does what it made of two at once."""
+    """Whether the loader names slowed-down stages. Its sentences are printed, also those for two stages slowed down at once."""
     images, seconds = bench.folder("imagenet-sample"), 0.3 if bench.quick else 3
     turns = [bench.ours("verdict", data=images, png=bench.work / "png", seconds=seconds) for _ in range(1 if bench.quick else 2)]
     for turn in turns:
@@ -211,23 +211,23 @@ def verdict(bench, rows):
         two = turn["two_at_once"]
         for stages, words in two["named"].items():
             print(f"two slowed down: {stages}: {words}", flush=True)
-        print(f"two slowed down at once: named the first in {two['right']} of {two['of']}", flush=True)
-    rows["verdict"].ours = part(turns, "right")
+        print(f"two slowed down at once: right in {two['right']} of {two['of']}", flush=True)
+    rows["verdict"].ours = figures_of(turns, "right")
 
 
-def foretell(bench, rows):
-    """What the loader says more cores or threads would bring."""
+def forecast(bench, rows):
+    """How far the loader's forecasts of the rate with more cores or threads are off."""
     if bench.cores < 2:
         raise Missing("SKIPPED: needs 2 cores")
     images, seconds = bench.folder("imagenet-sample"), 0.3 if bench.quick else 3
-    turns = [bench.ours("foretell", data=images, seconds=seconds) for _ in range(1 if bench.quick else 5)]
-    print("foretold and seen differ by", ", ".join(f"{100 * t['cores_off']:+.0f} % (cores) {100 * t['sleeping_off']:+.0f} % (sleeping)" for t in turns))
-    off = (part(turns, "cores_off"), part(turns, "sleeping_off"))
-    rows["foretell"].ours = [100 * max(abs(cores), abs(sleeping)) for cores, sleeping in zip(*off)]
+    turns = [bench.ours("forecast", data=images, seconds=seconds) for _ in range(1 if bench.quick else 5)]
+    print("forecast against measured:", ", ".join(f"{100 * t['cores_off']:+.0f} % (cores) {100 * t['sleeping_off']:+.0f} % (sleeping)" for t in turns))
+    off = (figures_of(turns, "cores_off"), figures_of(turns, "sleeping_off"))
+    rows["forecast"].ours = [100 * max(abs(cores), abs(sleeping)) for cores, sleeping in zip(*off)]
 
 
 def autotune(bench, rows):
-    """How many threads the loader finds by itself; the turns are taken in one process, which has searched before."""
+    """How the number of threads that the loader finds compares with the best fixed number. One process searches, then takes all turns."""
     if bench.quick:
         raise Missing("SKIPPED: QUICK (it searches for 20 s)")
     for row in rows.values():
@@ -236,11 +236,11 @@ def autotune(bench, rows):
         print(f"autotune, {load}: {found['auto']:.0f} samples/s on {found['threads']} threads; best {found['best']:.0f} with {found['way']}", flush=True)
         if len(found["shares"]) != turns:
             raise RuntimeError(f"{len(found['shares'])} turns instead of {turns}")
-        row.ours = part([{"share": share} for share in found["shares"]], "share")
+        row.ours = figures_of([{"share": share} for share in found["shares"]], "share")
 
 
 def corrupt(bench, rows):
-    """The same images, whole and with 1 % damaged. The loader has to have met the damage, and none where there is none."""
+    """The same images, undamaged and with 1 % damaged. Fails if the loader missed the damage, or found some in the undamaged folder."""
     images, count = bench.folder("imagenet-sample"), 200 if bench.quick else 1000
     folders = {name: damage.make(images, bench.work / name, count, name == "damaged") for name in ("damaged", "whole")}
     bounds = {"damaged": damage.bad_among(count), "whole": (0, 0)}
@@ -253,25 +253,25 @@ def corrupt(bench, rows):
             raise RuntimeError(f"{found['bad']} bad images in the {name} folder, not {least} to {most}")
         return found
     found = measure.in_turns({name: lambda name=name: measured(name) for name in folders}, 2 if bench.quick else 31, "corrupt")
-    rows["corrupt"].ours, rows["corrupt"].theirs = part(found["damaged"], PER_CPU), part(found["whole"], PER_CPU)
+    rows["corrupt"].ours, rows["corrupt"].theirs = figures_of(found["damaged"], PER_CPU), figures_of(found["whole"], PER_CPU)
 
 
 def copies(bench, rows):
     """Both sides in one process."""
     found = [bench.ours("copies", seconds=bench.seconds / 2) for _ in range(bench.pairs)]
-    rows["copies"].ours, rows["copies"].theirs = part(found, "gb_per_second"), part(found, "memcpy_gb_per_second")
+    rows["copies"].ours, rows["copies"].theirs = figures_of(found, "gb_per_second"), figures_of(found, "memcpy_gb_per_second")
 
 
 def resident(bench, rows):
-    """Samples a second from a data set that lies on the device."""
+    """Samples per second from a data set on the device."""
     both(bench, rows["resident"], "per_second", lambda: bench.ours("resident", data=bench.folder("cifar10"), seconds=bench.seconds))
 
 
 def starved_for_data(bench, rows):
-    """The share of a training's time that it waits for data."""
-    bench.ours("copies", seconds=0.1)  # whether there is a GPU
+    """The share of a run's time spent waiting for data."""
+    bench.ours("copies", seconds=0.1)  # stop here without a GPU
     if bench.cores < 16:
-        raise Missing(f"SKIPPED: needs 16 cores, here are {bench.cores}")
+        raise Missing(f"SKIPPED: needs 16 cores, this machine has {bench.cores}")
     images = bench.folder("imagenet-sample")
 
     def waited():
@@ -280,7 +280,7 @@ def starved_for_data(bench, rows):
     both(bench, rows["starved"], "percent", waited)
 
 
-# Groups of rows that are measured together, and what is asked of each.
+# Groups of rows that are measured together, with the target of each row.
 GROUPS = (
     (images, [Row("pil", "JPEG files against DataLoader + PIL", 2.5, 3.0),
                 Row("tensor", "JPEG files against DataLoader + tensor operations", 1.8, 2.1),
@@ -296,10 +296,10 @@ GROUPS = (
     (far, [Row("far", "starting at step 1e6 of 1e9 samples (theirs: after 1,500 batches)", 0.1, 0.001, "s", times=True, alone=True)]),
     (boundary, [Row("boundary", "epoch boundary beyond a usual batch", 1, 0.05, "batches", times=True, alone=True)]),
     (verdict, [Row("verdict", "slowed-down stages that it names, of 12", 12, None, "stages", alone=True)]),
-    (foretell, [Row("foretell", "samples/s foretold for 2 cores and 8 sleeping threads, off by", 20, None, "%", times=True, alone=True)]),
+    (forecast, [Row("forecast", "samples/s forecast for 2 cores and 8 sleeping threads, off by", 20, None, "%", times=True, alone=True)]),
     *((autotune, [Row(f"autotune-{load}", f"threads it finds by itself against the best fixed: {what}", 0.95, None, "of the best", alone=True)])
       for load, what in (("cheap", "images kept decoded"), ("decode", "JPEG files"), ("disk", "reads that sleep 10 ms"),
-                         ("consumer", "a consumer of 30 ms a batch"))),
+                         ("consumer", "a consumer of 30 ms per batch"))),
     (corrupt, [Row("corrupt", "1 % of the JPEG files damaged against none", 0.98)]),
     (copies, [Row("copies", "pinned copies to a GPU against plain memcpy", 0.8, None, "GB/s")]),
     (resident, [Row("resident", "CIFAR-10 on the GPU: crop, flip, normalise", 1e8, None, "samples/s", alone=True)]),
@@ -309,24 +309,24 @@ NAMES = [row.name for _, rows in GROUPS for row in rows]
 
 
 def measured(bench):
-    """The rows of the table, each told as soon as it is there."""
+    """The rows of the table; each is printed as soon as it is measured."""
     shown = []
     for group, rows in GROUPS:
-        asked = {row.name: row for row in rows if row.name in bench.rows}
-        if not asked:
+        wanted = {row.name: row for row in rows if row.name in bench.rows}
+        if not wanted:
             continue
         try:
-            group(bench, dict(asked))
+            group(bench, dict(wanted))
         except Missing as missing:
-            for row in asked.values():
+            for row in wanted.values():
                 row.missing = row.missing or str(missing)
         except (RuntimeError, OSError, LookupError) as error:
-            for row in asked.values():
+            for row in wanted.values():
                 if not row.missing:
                     bench.fails(row, f"{type(error).__name__}: {error}")
-        for row in asked.values():
+        for row in wanted.values():
             print(row.markdown(), flush=True)
-        shown += asked.values()
+        shown += wanted.values()
     return shown
 
 
@@ -336,19 +336,19 @@ def main():
     parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(NAMES))
     parser.add_argument("--data")
     parser.add_argument("--ffcv", default="", metavar="PATH")
-    parser.add_argument("--quick", action="store_true", help="2 turns and less work: shows that it runs, proves nothing")
+    parser.add_argument("--quick", action="store_true", help="2 turns and less work: checks that it runs, proves nothing")
     arguments = parser.parse_intermixed_args()
     groups = {name.partition("-")[0] for name in NAMES}
     if unknown := set(arguments.rows) - set(NAMES) - groups:
-        parser.error(f"no row {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+        parser.error(f"no row {', '.join(sorted(unknown))}; the rows are {', '.join(NAMES)}")
     arguments.rows = [name for name in NAMES if {name, name.partition("-")[0]} & set(arguments.rows)] if arguments.rows else NAMES
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(arguments, pathlib.Path(folder))
         measure.tell_machine(bench.build / "apps" / "stoker" / "stoker")
-        print(f"commit {measure.commit()}{'; QUICK: shows that it runs, proves nothing' if bench.quick else ''}\n", flush=True)
+        print(f"commit {measure.commit()}{'; QUICK: checks that it runs, proves nothing' if bench.quick else ''}\n", flush=True)
         shown = measured(bench)
-    print(f"\nBeside {', '.join(f'{name} {version}' for name, version in sorted(bench.versions.items())) or 'nobody'}. Medians of as many "
-          f"turns as the row says; in brackets what holds the median with 95 % (below 6 turns: all). {measure.load()} at the end\n\n{HEAD}")
+    print(f"\nCompared with {', '.join(f'{name} {version}' for name, version in sorted(bench.versions.items())) or 'nobody'}. Medians; the "
+          f"column turns says of how many. In brackets the 95 % interval (below 6 turns: the range). {measure.load()} at the end\n\n{HEAD}")
     print("\n".join(row.markdown() for row in shown), flush=True)
     if bench.died:
         sys.exit("bench/data: FAILED: " + "; ".join(bench.died))
