@@ -28,7 +28,7 @@ struct InspectWords {
 
 std::string status(const study::InspectProgress& progress) {
   return progress.of > 0 ? fmt::format("{} of {} images, {:.0f} per second, {:.0f} s left", thousands(progress.looked),
-                                       thousands(progress.of), progress.a_second, progress.seconds_left)
+                                       thousands(progress.of), progress.rate, progress.seconds_left)
                          : fmt::format("{} files found", thousands(progress.files));
 }
 

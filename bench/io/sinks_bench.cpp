@@ -128,7 +128,11 @@ class Loop {
     event.scalars = scalars_;
     bus.emit(std::move(event));
     if (step_ % 100 == 0) {
-      bus.emit(Evaluated{{0, step_}, step_, "val", {{"accuracy", 0.5, true}, {"loss", 1, false}}, 1, false});
+      bus.emit(Evaluated{.position = {0, step_},
+                         .step = step_,
+                         .split = "val",
+                         .metrics = {{"accuracy", 0.5, true}, {"loss", 1, false}},
+                         .seconds = 1});
       ++others_;
     }
     emit_seconds_ += thread_cpu_s() - begun;

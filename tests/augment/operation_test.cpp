@@ -123,7 +123,8 @@ TEST(Erase, PaintsItsRectangleAlone) {
   for (const int channels : {1, 3}) {
     const Image before = computed_image(20, 12, channels);
     Image image = before;
-    execute(EraseDraw{5, 3, 7, 4, {1, 2, 3}}, {image.pixels.data(), 20, 12, channels});
+    execute(EraseDraw{.left = 5, .top = 3, .width = 7, .height = 4, .value = {1, 2, 3}},
+            {image.pixels.data(), 20, 12, channels});
     for (int i = 0; i < 20 * 12 * channels; ++i) {
       const int c = i % channels, x = i / channels % 20, y = i / channels / 20;
       const bool inside = x >= 5 && x < 12 && y >= 3 && y < 7;

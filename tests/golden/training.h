@@ -108,7 +108,7 @@ struct Training {
         optimizer(optim::make_optimizer(optimizer_options(name), model.parameters())),
         scaler(scaling, at::kCPU),
         ema(model.parameters(), model.norm_buffers(), kEmaDecay),
-        step({model, *optimizer, scaler, ranks, &ema}, {.clip = kClip}),
+        step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks, .ema = &ema}, {.clip = kClip}),
         microbatch(its_microbatch) {}
 
   void compute(const core::Batch& batch, std::int64_t number) { step.compute(batch, number, microbatch); }

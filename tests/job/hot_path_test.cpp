@@ -66,7 +66,7 @@ std::unique_ptr<tasks::ImageClassifier> small_classifier() {
   options.classes = 3;
   options.image_size = 8;
   tasks::ClassifierOptions classifier;
-  classifier.preprocessing = {3, 8, 8, {0.5, 0.5, 0.5}, {0.25, 0.25, 0.25}};
+  classifier.preprocessing = {.image_size = 8, .resize = 8, .mean = {0.5, 0.5, 0.5}, .std = {0.25, 0.25, 0.25}};
   classifier.label_smoothing = 0.1;
   return std::make_unique<tasks::ImageClassifier>(models::make_network("cnn", options), classifier);
 }
@@ -83,7 +83,7 @@ struct Rig {
       : optimizer(optim::make_optimizer({.name = rule}, model.parameters())),
         scaler({.scaling = false}, at::kCPU),
         ema(model.parameters(), model.norm_buffers(), 0.9),
-        step({model, *optimizer, scaler, ranks, &ema}, options),
+        step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks, .ema = &ema}, options),
         ring(at::kCPU, step.scalar_names().size()) {}
 
   LoopEnd run(core::BatchSource& source, core::EventEmitter& events, std::int64_t steps) {

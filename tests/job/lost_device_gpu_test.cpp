@@ -77,7 +77,10 @@ class OutOfMemoryIn : public stoker::testing::OnDevice {
     options.classes = 3;
     options.image_size = on_gpu() ? 64 : 8;
     tasks::ClassifierOptions classifier;
-    classifier.preprocessing = {3, options.image_size, options.image_size, {0.5, 0.5, 0.5}, {0.25, 0.25, 0.25}};
+    classifier.preprocessing = {.image_size = options.image_size,
+                                .resize = options.image_size,
+                                .mean = {0.5, 0.5, 0.5},
+                                .std = {0.25, 0.25, 0.25}};
     tasks::ImageClassifier model(models::make_network("cnn", options), classifier);
     model.to(device());
     train::Step step(model, {.name = "adamw"});

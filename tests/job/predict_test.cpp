@@ -24,7 +24,7 @@ LoadedModel classifier() {
   options.classes = 3;
   options.image_size = 8;
   tasks::ClassifierOptions classifier;
-  classifier.preprocessing = {3, 8, 8, {0.5, 0.5, 0.5}, {0.25, 0.25, 0.25}};
+  classifier.preprocessing = {.image_size = 8, .resize = 8, .mean = {0.5, 0.5, 0.5}, .std = {0.25, 0.25, 0.25}};
   classifier.classes = {"a", "b", "c"};
   LoadedModel loaded;
   loaded.card.precision = "bf16";

@@ -33,8 +33,13 @@ const Say kSilent = [](const std::string&) {};
 
 TEST(Quarantine, NamesEachSampleOnceAcrossPartsOfARun) {
   const testing::TempFolder run;
-  const core::BadSample first{0, 3, 17, "a/odd, \"name\".jpg", "damaged at byte 7 of 9: cut", "b/2.jpg"};
-  const core::BadSample second{1, 0, 4, "b/empty.png", "is empty (0 bytes)", ""};
+  const core::BadSample first{.step = 3,
+                              .index = 17,
+                              .name = "a/odd, \"name\".jpg",
+                              .reason = "damaged at byte 7 of 9: cut",
+                              .replaced_by = "b/2.jpg"};
+  const core::BadSample second{
+      .epoch = 1, .index = 4, .name = "b/empty.png", .reason = "is empty (0 bytes)", .replaced_by = ""};
   {
     Quarantine quarantine(run.path(), kSilent);
     EXPECT_FALSE(std::filesystem::exists(run.path() / "quarantine.csv")) << "nothing was bad yet";
@@ -60,7 +65,7 @@ TEST(Quarantine, AFullDiskIsSaidOnceAndEndsNothing) {
   const int code = testing::as_nobody([&] {
     std::vector<std::string> said;
     Quarantine quarantine(run.path(), [&](const std::string& words) { said.push_back(words); });
-    if (!quarantine.add({0, 0, 0, "a.png", "is empty", ""})) {
+    if (!quarantine.add({.name = "a.png", .reason = "is empty", .replaced_by = ""})) {
       return 1;
     }
     const auto full = static_cast<rlim_t>(std::filesystem::file_size(run / "quarantine.csv") + 8);
@@ -70,7 +75,8 @@ TEST(Quarantine, AFullDiskIsSaidOnceAndEndsNothing) {
     const rlim_t before = std::exchange(limit.rlim_cur, full);
     ::setrlimit(RLIMIT_FSIZE, &limit);
     for (const char* name : {"b.png", "c.png"}) {
-      if (!quarantine.add({0, 0, 0, name, "is empty", ""}) || quarantine.add({0, 0, 0, name, "is empty", ""})) {
+      if (!quarantine.add({.name = name, .reason = "is empty", .replaced_by = ""}) ||
+          quarantine.add({.name = name, .reason = "is empty", .replaced_by = ""})) {
         return 2;
       }
     }
@@ -79,7 +85,7 @@ TEST(Quarantine, AFullDiskIsSaidOnceAndEndsNothing) {
     }
     limit.rlim_cur = before;  // there is room again
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    return quarantine.add({0, 0, 0, "d.png", "is empty", ""}) ? 0 : 4;
+    return quarantine.add({.name = "d.png", .reason = "is empty", .replaced_by = ""}) ? 0 : 4;
   });
   ASSERT_EQ(code, 0);
   const auto rows = rows_of(run / "quarantine.csv");
@@ -91,8 +97,13 @@ TEST(Quarantine, AFullDiskIsSaidOnceAndEndsNothing) {
 // What a power cut may leave: each beginning of the file. A resumed run keeps the whole rows and goes on after them.
 TEST(Quarantine, ATornLastRowIsDropped) {
   const testing::TempFolder run;
-  const core::BadSample first{0, 3, 17, "a/odd, \"name\"\nof two lines.jpg", "damaged", "b/2.jpg"};
-  const core::BadSample second{1, 0, 4, "b/empty.png", "is \"empty\"", ""};
+  const core::BadSample first{.step = 3,
+                              .index = 17,
+                              .name = "a/odd, \"name\"\nof two lines.jpg",
+                              .reason = "damaged",
+                              .replaced_by = "b/2.jpg"};
+  const core::BadSample second{
+      .epoch = 1, .index = 4, .name = "b/empty.png", .reason = "is \"empty\"", .replaced_by = ""};
   {
     Quarantine quarantine(run.path(), kSilent);
     EXPECT_TRUE(quarantine.add(first));
@@ -116,15 +127,15 @@ TEST(Quarantine, WhatIsNoQuarantineEndsNothing) {
   run.write("quarantine.csv", "sample,reason\n\"a.png\" and more,x\nb.png,y\n");
   {
     Quarantine quarantine(run.path(), listen);
-    EXPECT_TRUE(quarantine.add({0, 0, 0, "c.png", "is empty", ""}));
+    EXPECT_TRUE(quarantine.add({.name = "c.png", .reason = "is empty", .replaced_by = ""}));
   }
   EXPECT_EQ(said.size(), 1U);
   EXPECT_NE(read_text(run / "quarantine.csv").find("b.png,y\nc.png,"), std::string::npos) << "nothing is lost";
   std::filesystem::remove(run / "quarantine.csv");
   std::filesystem::create_directory(run / "quarantine.csv");
   Quarantine quarantine(run.path(), listen);
-  EXPECT_TRUE(quarantine.add({0, 0, 0, "a.png", "is empty", ""}));
-  EXPECT_FALSE(quarantine.add({0, 0, 0, "a.png", "is empty", ""}));
+  EXPECT_TRUE(quarantine.add({.name = "a.png", .reason = "is empty", .replaced_by = ""}));
+  EXPECT_FALSE(quarantine.add({.name = "a.png", .reason = "is empty", .replaced_by = ""}));
   EXPECT_EQ(said.size(), 3U) << "it can be neither read nor written";
 }
 

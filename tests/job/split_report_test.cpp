@@ -128,7 +128,9 @@ TEST(SplitReport, BadImagesAreEvaluatedByTheRunsRules) {
     EXPECT_THAT(json["not_evaluated"][0]["name"].get<std::string>(), HasSubstr("test/across/bad.png"));
     EXPECT_FALSE(json["not_evaluated"][0]["reason"].get<std::string>().empty());
   }
-  SplitReport many{"test", 1, {}, {}, {}};
+  SplitReport many;
+  many.split = "test";
+  many.samples = 1;
   many.bad.resize(12);
   EXPECT_THAT(report_table(many), AllOf(HasSubstr("test split, 1 sample\n"), HasSubstr("and 2 more")));
 
@@ -151,7 +153,8 @@ TEST(SplitReport, CellsAsJson) {
   EXPECT_EQ(cell_json(0.25).dump(), "0.25");
   EXPECT_EQ(cell_json(std::int64_t{7}).dump(), "7");
   EXPECT_EQ(cell_json(std::string("a\xFF\"")).dump(), R"("a\\xff\"")");
-  SplitReport report{"test", 1, {}, {{"auc", std::nan(""), true}}, {}};
+  SplitReport report;
+  report.metrics = {{"auc", std::nan(""), true}};
   EXPECT_THAT(report_json(report), HasSubstr("\"auc\": null"));
 }
 

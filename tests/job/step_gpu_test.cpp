@@ -30,7 +30,7 @@ Trained train(c10::Device device, at::ScalarType autocast) {
   options.classes = 3;
   options.image_size = 8;
   tasks::ClassifierOptions classifier;
-  classifier.preprocessing = {3, 8, 8, {0.5, 0.5, 0.5}, {0.25, 0.25, 0.25}};
+  classifier.preprocessing = {.image_size = 8, .resize = 8, .mean = {0.5, 0.5, 0.5}, .std = {0.25, 0.25, 0.25}};
   tasks::ImageClassifier model(models::make_network("cnn", options), classifier);
   model.to(device);
   core::SingleRank ranks;
@@ -40,7 +40,7 @@ Trained train(c10::Device device, at::ScalarType autocast) {
   StepOptions step_options;
   step_options.clip = 1;
   step_options.autocast = autocast;
-  Step step({model, *optimizer, scaler, ranks, &ema}, step_options);
+  Step step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks, .ema = &ema}, step_options);
 
   Trained result;
   for (int number = 0; number < 6; ++number) {

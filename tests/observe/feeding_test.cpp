@@ -46,8 +46,13 @@ TEST(Feeding, NamesTheLongestStageAndTheCoresThatWouldFeed) {
 }
 
 TEST(Feeding, SleepingStagesNeedThreadsNotCores) {
-  const Feeding feeding =
-      explain(pipeline(1e-3, 2, {{"read", 9e-3, 9e-3, 1e-4, 8.9e-3}, {"JPEG decode", 1e-3, 1e-3, 1e-3}}));
+  const Feeding feeding = explain(pipeline(1e-3, 2,
+                                           {{.name = "read",
+                                             .seconds = 9e-3,
+                                             .probed_seconds = 9e-3,
+                                             .probed_cpu_seconds = 1e-4,
+                                             .probed_asleep_seconds = 8.9e-3},
+                                            {"JPEG decode", 1e-3, 1e-3, 1e-3}}));
   EXPECT_EQ(feeding.stage, "read");
   EXPECT_EQ(feeding.more_cores, 0);
   EXPECT_EQ(feeding.more_threads, 8);

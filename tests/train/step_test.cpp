@@ -34,7 +34,9 @@ struct Rig {
     if (ema_decay > 0) {
       ema = std::make_unique<optim::Ema>(model.parameters(), model.norm_buffers(), ema_decay);
     }
-    step = std::make_unique<Step>(StepParts{model, *optimizer, scaler, ranks, ema.get()}, options);
+    step = std::make_unique<Step>(
+        StepParts{.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks, .ema = ema.get()},
+        options);
   }
   [[nodiscard]] std::vector<at::Tensor> gradients() const {
     std::vector<at::Tensor> result;
@@ -300,7 +302,7 @@ TEST(Step, ASkippedStepRuinsNeitherRunningStatisticsNorTheirAverage) {
   const auto optimizer = optim::make_optimizer({.name = "sgd"}, model.parameters());
   precision::GradScaler scaler({.scaling = false}, at::kCPU);
   optim::Ema ema(model.parameters(), model.norm_buffers(), 0.9);
-  Step step({model, *optimizer, scaler, ranks, &ema}, {});
+  Step step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks, .ema = &ema}, {});
   step.compute(normed_batch(), 0);
   step.commit(0.01);
   const at::Tensor before = model.norm_buffers().front().clone();
@@ -322,7 +324,7 @@ TEST(Step, CommitsWithFewKernels) {
   const auto optimizer = optim::make_optimizer({.name = "sgd"}, model.parameters());
   precision::GradScaler scaler({.scaling = true}, at::kCPU);
   optim::Ema ema(model.parameters(), model.norm_buffers(), 0.9);
-  Step step({model, *optimizer, scaler, ranks, &ema}, {.clip = 1});
+  Step step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks, .ema = &ema}, {.clip = 1});
   const core::OperatorsOnly as_on_a_gpu(/*but_kernels=*/true);
   step.compute(normed_batch(), 0);
   const stoker::testing::DispatchCounter counter;

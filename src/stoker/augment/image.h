@@ -29,13 +29,21 @@ struct ImageView {
   [[nodiscard]] const std::uint8_t* row(int y) const { return pixels + y * stride; }
   // The rectangle of width x height pixels with top left corner (left, top); must be inside the image.
   [[nodiscard]] ImageView part(int left, int top, int part_width, int part_height) const {
-    return {row(top) + static_cast<std::ptrdiff_t>(left) * channels, part_width, part_height, channels, stride};
+    return {.pixels = row(top) + static_cast<std::ptrdiff_t>(left) * channels,
+            .width = part_width,
+            .height = part_height,
+            .channels = channels,
+            .stride = stride};
   }
   // The whole image that has this view as its rectangle at (left, top); no other pixel may be read.
   [[nodiscard]] ImageView as_part_of(int whole_width, int whole_height, int left, int top) const {
     const auto before = static_cast<std::uintptr_t>(top * stride + static_cast<std::ptrdiff_t>(left) * channels);
     const auto address = reinterpret_cast<std::uintptr_t>(pixels) - before;  // may not be valid memory
-    return {reinterpret_cast<const std::uint8_t*>(address), whole_width, whole_height, channels, stride};
+    return {.pixels = reinterpret_cast<const std::uint8_t*>(address),
+            .width = whole_width,
+            .height = whole_height,
+            .channels = channels,
+            .stride = stride};
   }
 };
 
@@ -54,7 +62,11 @@ struct Image {
                   slack);
   }
   [[nodiscard]] ImageView view() const {
-    return {pixels.data(), width, height, channels, static_cast<std::ptrdiff_t>(width) * channels};
+    return {.pixels = pixels.data(),
+            .width = width,
+            .height = height,
+            .channels = channels,
+            .stride = static_cast<std::ptrdiff_t>(width) * channels};
   }
 };
 

@@ -213,7 +213,9 @@ void crop(const ImagePolicy& policy, const ImageDraw& drawn, ImageView source, s
   if (same_size(drawn)) {
     const ImageView wanted = source.part(drawn.left + window.left, drawn.top + window.top, window.width, window.height);
     const PixelKernels& kernels = scratch.kernels != nullptr ? *scratch.kernels : fastest_kernels();
-    kernels.place_rows(wanted, drawn.flipped, {out.data(), stride, policy.out_height, above, before});
+    kernels.place_rows(
+        wanted, drawn.flipped,
+        {.pixels = out.data(), .stride = stride, .rows = policy.out_height, .above = above, .before = before});
     return;
   }
   if (window.width < policy.out_width || window.height < policy.out_height) {

@@ -62,7 +62,12 @@ void place_rows(ImageView source, bool mirrored, const Placing& out) {
 }  // namespace
 
 const PixelKernels& plain_kernels() {
-  static constexpr PixelKernels kKernels{"plain", nothing_across, nothing_down, scale_rows, mix_rows, place_rows};
+  static constexpr PixelKernels kKernels{.name = "plain",
+                                         .prepare_across = nothing_across,
+                                         .prepare_down = nothing_down,
+                                         .scale_rows = scale_rows,
+                                         .mix_rows = mix_rows,
+                                         .place_rows = place_rows};
   return kKernels;
 }
 

@@ -293,7 +293,12 @@ HWY_POP_ATTRIBUTES
 namespace stoker::augment {
 
 const PixelKernels* quad_kernels() {
-  static const PixelKernels kKernels{"quad", prepare_across, split, scale_rows, mix_rows, vector_kernels().place_rows};
+  static const PixelKernels kKernels{.name = "quad",
+                                     .prepare_across = prepare_across,
+                                     .prepare_down = split,
+                                     .scale_rows = scale_rows,
+                                     .mix_rows = mix_rows,
+                                     .place_rows = vector_kernels().place_rows};
   static const bool there = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
                             __builtin_cpu_supports("avx512vnni");

@@ -378,7 +378,12 @@ void place_rows(ImageView source, bool mirrored, const Placing& out) {
 }  // namespace
 
 const PixelKernels* kernels() {
-  static constexpr PixelKernels kKernels{"vector", pair_up_across, pair_up, scale_rows, mix_rows, place_rows};
+  static constexpr PixelKernels kKernels{.name = "vector",
+                                         .prepare_across = pair_up_across,
+                                         .prepare_down = pair_up,
+                                         .scale_rows = scale_rows,
+                                         .mix_rows = mix_rows,
+                                         .place_rows = place_rows};
   return &kKernels;
 }
 

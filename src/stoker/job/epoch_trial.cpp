@@ -23,7 +23,7 @@ namespace stoker::job {
 namespace {
 
 // A checkpoint is written, synchronised and read back file by file: measured on a virtual disk in a cloud.
-constexpr double kSaveSeconds = 0.03, kSaveBytesASecond = 200e6;
+constexpr double kSaveSeconds = 0.03, kSaveBytesPerSecond = 200e6;
 
 // Seconds of each of three measurements: the first pass, the second and the evaluation.
 double window_of(const train::Plan& plan) { return std::clamp(0.004 * plan.time, 0.4, 4.0); }
@@ -55,7 +55,7 @@ class EpochTrial {
     for (const core::Parameter& parameter : setup_.model->parameters()) {
       bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
     }
-    return kSaveSeconds + static_cast<double>(bytes) / kSaveBytesASecond;
+    return kSaveSeconds + static_cast<double>(bytes) / kSaveBytesPerSecond;
   }
 
   // Seconds of the optimizer's part of a step. Gradients and learning rate are 0, so that no weight changes.

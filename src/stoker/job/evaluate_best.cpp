@@ -101,7 +101,11 @@ std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run,
   std::vector<core::MetricValue> metrics;
   if (test) {
     metrics = best.model->metrics(totals);
-    events.emit(core::Evaluated{progress.position, progress.step, "test", metrics, watch.seconds(), false});
+    events.emit(core::Evaluated{.position = progress.position,
+                                .step = progress.step,
+                                .split = "test",
+                                .metrics = metrics,
+                                .seconds = watch.seconds()});
   }
   const std::string note = fmt::format("of the {} split, by the best checkpoint", tasks::split_name(split));
   std::vector<tasks::Exhibit> exhibits;

@@ -68,8 +68,10 @@ Session::Session(Setup& setup) : setup_(setup) {
   options.autocast = setup.autocast_dtype();
   options.clip = plan.clip;
   options.seed = static_cast<std::uint64_t>(plan.seed);
-  step_ =
-      std::make_unique<train::Step>(train::StepParts{model, *optimizer_, *scaler_, *setup.ranks, ema_.get()}, options);
+  step_ = std::make_unique<train::Step>(
+      train::StepParts{
+          .model = model, .optimizer = *optimizer_, .scaler = *scaler_, .ranks = *setup.ranks, .ema = ema_.get()},
+      options);
 }
 
 io::Checkpoint Session::checkpoint(const std::string& kind) {

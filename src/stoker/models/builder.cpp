@@ -95,7 +95,7 @@ Conv2d NetworkBuilder::conv(const std::string& name, const ConvShape& shape) {
     }
     add_parameter(name + ".bias", bias, core::Role::kBias);
   }
-  return {weight, bias, shape.stride, shape.padding, network_->meter_};
+  return {.weight = weight, .bias = bias, .stride = shape.stride, .padding = shape.padding, .meter = network_->meter_};
 }
 
 Linear NetworkBuilder::linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias) {

@@ -73,7 +73,8 @@ void add_block(NetworkBuilder& builder, const GptOptions& options, int layer) {
   const LayerNorm ln_2 = builder.layer_norm(name + ".ln_2", width);
   const Projection up = builder.projection(name + ".mlp.c_fc", width, 4 * width, kDeviation);
   const Projection down = builder.projection(name + ".mlp.c_proj", 4 * width, width, residual);
-  const CausalAttention attention{c_attn, c_proj, dropout, options.heads, options.attention};
+  const CausalAttention attention{
+      .c_attn = c_attn, .c_proj = c_proj, .dropout = dropout, .heads = options.heads, .kind = options.attention};
   const auto attend = [=](const core::TensorList& values) {
     const at::Tensor& x = values.at(0);
     return core::TensorList{x + attention(ln_1(x))};

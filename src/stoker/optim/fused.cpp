@@ -69,7 +69,8 @@ FusedOptimizer::FusedOptimizer(const OptimizerOptions& options, const std::vecto
 
 void FusedOptimizer::add(const core::Parameter& parameter) {
   const at::NoGradGuard no_grad;
-  Slot slot{parameter.name, parameter.tensor, parameter.tensor, {}, {}};
+  Slot slot{
+      .name = parameter.name, .parameter = parameter.tensor, .value = parameter.tensor, .first = {}, .second = {}};
   if (at::isReducedFloatingType(parameter.tensor.scalar_type())) {
     slot.value = parameter.tensor.detach().to(at::kFloat);
     parameter.tensor.mutable_grad().reset();
@@ -108,8 +109,16 @@ FusedOptimizer::TensorGroup& FusedOptimizer::group_for(const Slot& slot, double 
     ones_.push_back(at::ones_like(*counter));
   }
   const at::Tensor lr = at::zeros({}, counter->options().dtype(value.is_cpu() ? at::kDouble : at::kFloat));
-  groups_.push_back(
-      {value.device(), value.scalar_type(), weight_decay, lr_factor, one_thread, lr, *counter, {}, {}, {}});
+  groups_.push_back({.device = value.device(),
+                     .dtype = value.scalar_type(),
+                     .weight_decay = weight_decay,
+                     .lr_factor = lr_factor,
+                     .one_thread = one_thread,
+                     .lr = lr,
+                     .steps = *counter,
+                     .slots = {},
+                     .halves = {},
+                     .masters = {}});
   return groups_.back();
 }
 

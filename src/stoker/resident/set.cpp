@@ -60,7 +60,11 @@ at::Tensor ResidentSet::make_batch(const at::Tensor& windows) const {
       at::empty({rows, shape_.height, shape_.width, shape_.channels}, at::TensorOptions(at::kByte).device(device_));
   const auto* drawn = static_cast<const augment::WindowDraw*>(windows.const_data_ptr());
   if (rows > 0) {
-    gather_({shape_, pixels_.const_data_ptr<std::uint8_t>(), drawn, rows, out.mutable_data_ptr<std::uint8_t>()},
+    gather_({.shape = shape_,
+             .pixels = pixels_.const_data_ptr<std::uint8_t>(),
+             .windows = drawn,
+             .rows = rows,
+             .out = out.mutable_data_ptr<std::uint8_t>()},
             device_);
   }
   return out;

@@ -78,8 +78,14 @@ class Loop {
     parts_.feed.spend(LoopWork::kLog, [&] {
       scalars = parts_.scalars.write(parts_.step.scalars());
       const double now = parts_.feed.now();
-      parts_.events.emit(core::StepFinished{batch.position(), progress.step, batch.size(), now - step_began_, waited,
-                                            lr, parts_.owner.memory_bytes(), scalars, 0});
+      parts_.events.emit(core::StepFinished{.position = batch.position(),
+                                            .step = progress.step,
+                                            .samples = batch.size(),
+                                            .seconds = now - step_began_,
+                                            .data_wait_seconds = waited,
+                                            .lr = lr,
+                                            .memory_bytes = parts_.owner.memory_bytes(),
+                                            .scalars = scalars});
       step_began_ = now;
     });
     skips_.watch(progress.step, std::move(scalars), batch.indices());

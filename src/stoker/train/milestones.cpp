@@ -97,7 +97,8 @@ Milestones::AfterEvaluation Milestones::evaluate() {
     return AfterEvaluation::kGoOn;
   }
   const double began = parts_.feed.now();
-  core::Evaluated event{progress.position, progress.step, "val", parts_.owner.evaluate(), 0, false};
+  core::Evaluated event{
+      .position = progress.position, .step = progress.step, .split = "val", .metrics = parts_.owner.evaluate()};
   event.seconds = parts_.feed.now() - began;
   if (event.metrics.empty()) {
     return AfterEvaluation::kInterrupted;

@@ -134,11 +134,14 @@ TEST(StageLaps, TwoLooksAreSubtracted) {
   core::SourceFigures first, second;
   first.wall_seconds = 2;
   first.samples = 10;
-  first.stages = {{"read", 100, 10, 9, 0.5}};
+  first.stages = {
+      {.name = "read", .seconds = 100, .probed_seconds = 10, .probed_cpu_seconds = 9, .probed_asleep_seconds = 0.5}};
   second.wall_seconds = 5;
   second.samples = 30;
   second.threads = 3;
-  second.stages = {{"read", 103, 12, 9.5, 1.5}, {"resize", 2}};
+  second.stages = {
+      {.name = "read", .seconds = 103, .probed_seconds = 12, .probed_cpu_seconds = 9.5, .probed_asleep_seconds = 1.5},
+      {"resize", 2}};
   const core::SourceFigures both = core::between(first, second);
   EXPECT_EQ(both.wall_seconds, 3);
   EXPECT_EQ(both.samples, 20);

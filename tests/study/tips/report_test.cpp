@@ -28,7 +28,8 @@ TipsTable table_of(const std::vector<Tip>& tips, const Ratio& ratio = {2, 1.5, 2
   TipsTable table;
   for (const Tip& tip : tips) {
     for (const std::string& model : tip.models) {
-      table.cells.push_back({&tip, model, Word::kHelps, "", 2, 1, -1, -1, ratio});
+      table.cells.push_back(
+          {.tip = &tip, .model = model, .word = Word::kHelps, .seconds_without = 2, .seconds_with = 1, .ratio = ratio});
     }
     if (tip.models.empty()) {
       table.cells.push_back({.tip = &tip, .model = "", .note = "needs a GPU"});
@@ -89,8 +90,14 @@ TEST(TipsReport, EveryKnownTipFitsATerminal) {
   TipsTable table;
   for (const Tip& tip : known_tips()) {
     for (const std::string& model : tip.models) {
-      table.cells.push_back(
-          {&tip, model, Word::kHelpsMemory, "", 1.234, 1.235, 123'000'000, 123'000'000, {1, 1, 1, 31}});
+      table.cells.push_back({.tip = &tip,
+                             .model = model,
+                             .word = Word::kHelpsMemory,
+                             .seconds_without = 1.234,
+                             .seconds_with = 1.235,
+                             .bytes_without = 123'000'000,
+                             .bytes_with = 123'000'000,
+                             .ratio = {1, 1, 1, 31}});
     }
     table.cells.push_back({.tip = &tip, .model = "", .note = "needs a GPU: this CPU does not compute in float16"});
   }

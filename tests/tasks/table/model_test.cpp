@@ -22,7 +22,8 @@ namespace {
 
 TableEncoding two_numbers() {
   TableEncoding encoding;
-  encoding.numbers = {{"a", 0, 1, false, {-1, 0, 2}}, {"b", 0, 1, true, {-3, 3}}};
+  encoding.numbers = {{.name = "a", .mean = 0, .deviation = 1, .has_missing = false, .edges = {-1, 0, 2}},
+                      {.name = "b", .mean = 0, .deviation = 1, .has_missing = true, .edges = {-3, 3}}};
   encoding.categories = {{"c", {"x", "y"}}};
   encoding.target = "t";
   encoding.target_mean = 5;

@@ -241,8 +241,11 @@ augment::ImageView JpegDecoder::decode(const augment::Region& region, int channe
   reader.rows = pixels_.data() + ((kRowUnit - address % kRowUnit) % kRowUnit + kRowOffset);
   reader.cmyk.resize(four ? std::size_t{reader.width} * 4 : 0);
   run(reader, step_rows, name);
-  const augment::ImageView decoded{reader.rows, static_cast<int>(reader.width), region.height, made,
-                                   static_cast<std::ptrdiff_t>(reader.stride)};
+  const augment::ImageView decoded{.pixels = reader.rows,
+                                   .width = static_cast<int>(reader.width),
+                                   .height = region.height,
+                                   .channels = made,
+                                   .stride = static_cast<std::ptrdiff_t>(reader.stride)};
   return decoded.as_part_of(static_cast<int>(info.output_width), static_cast<int>(info.output_height),
                             static_cast<int>(reader.left), region.top);
 }

@@ -138,7 +138,11 @@ augment::ImageView WebpDecoder::decode(const augment::Region& region, const Deco
   if (status != VP8_STATUS_OK) {
     fail_damaged(name, words_of(status));
   }
-  const augment::ImageView decoded{pixels_.data(), part.width, part.height, 3, static_cast<std::ptrdiff_t>(stride)};
+  const augment::ImageView decoded{.pixels = pixels_.data(),
+                                   .width = part.width,
+                                   .height = part.height,
+                                   .channels = 3,
+                                   .stride = static_cast<std::ptrdiff_t>(stride)};
   return decoded.as_part_of(width_, height_, part.left, part.top);
 }
 

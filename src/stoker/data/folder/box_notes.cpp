@@ -114,9 +114,15 @@ struct Notes {
 };
 constexpr std::int64_t kWhole = 1 << 20;
 const std::array kFormats = {
-    Notes{"xml", "Pascal VOC", true, kWhole, 0, is_voc},
-    Notes{"txt", "YOLO", true, kWhole, 0, [](const std::string& text) { return is_yolo(text); }},
-    Notes{"json", "COCO", false, kWhole, kWhole, is_coco},
+    Notes{.ending = "xml", .format = "Pascal VOC", .named_as_images = true, .head = kWhole, .tail = 0, .fits = is_voc},
+    Notes{.ending = "txt",
+          .format = "YOLO",
+          .named_as_images = true,
+          .head = kWhole,
+          .tail = 0,
+          .fits = [](const std::string& text) { return is_yolo(text); }},
+    Notes{
+        .ending = "json", .format = "COCO", .named_as_images = false, .head = kWhole, .tail = kWhole, .fits = is_coco},
 };
 
 std::optional<ForeignLayout> find_format(const FolderScan& scan, const Notes& format) {

@@ -101,8 +101,11 @@ core::SourceFigures sum(std::span<const StageLaps* const> threads, std::int64_t&
       asleep += time.asleep.value.load(std::memory_order_relaxed);
     }
     if (wall > 0) {
-      figures.stages.push_back(
-          {std::string(kStageNames[stage]), seconds(wall), seconds(probed), seconds(cpu), seconds(asleep)});
+      figures.stages.push_back({.name = std::string(kStageNames[stage]),
+                                .seconds = seconds(wall),
+                                .probed_seconds = seconds(probed),
+                                .probed_cpu_seconds = seconds(cpu),
+                                .probed_asleep_seconds = seconds(asleep)});
     }
   }
   for (const StageLaps* thread : threads) {

@@ -130,8 +130,11 @@ int ImageLoader::most_threads() const {
 
 ImageSlotShape ImageLoader::shape() const {
   const augment::ImagePolicy& policy = options_.policy;
-  return {(options_.batch + options_.ranks - 1) / options_.ranks, policy.out_height, policy.out_width,
-          options_.channels, options_.mix.on()};
+  return {.rows = (options_.batch + options_.ranks - 1) / options_.ranks,
+          .height = policy.out_height,
+          .width = policy.out_width,
+          .channels = options_.channels,
+          .mixed = options_.mix.on()};
 }
 
 // Submits batches for all free slots, also of the next epoch unless `once` is set.
@@ -203,7 +206,11 @@ void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
     if (ledger_.on_bad() == OnBad::kRaise) {
       throw;
     }
-    ImageSlot::Bad bad{{slot.position.epoch, slot.position.step, index, reader_.name(index), {}, {}}};
+    ImageSlot::Bad bad;
+    bad.sample.epoch = slot.position.epoch;
+    bad.sample.step = slot.position.step;
+    bad.sample.index = index;
+    bad.sample.name = reader_.name(index);
     bad.sample.reason = without_name(error.what(), bad.sample.name);
     if (ledger_.on_bad() == OnBad::kReplace && !put_stand_in(slot, at, bad, workspace)) {
       throw;  // too many are bad to find a good one

@@ -32,7 +32,11 @@ augment::ImageView PixelStore::find(std::int64_t index) const {
   if (pixels == nullptr) {
     return {};
   }
-  return {pixels, entry.width, entry.height, entry.channels, std::ptrdiff_t{entry.width} * entry.channels};
+  return {.pixels = pixels,
+          .width = entry.width,
+          .height = entry.height,
+          .channels = entry.channels,
+          .stride = std::ptrdiff_t{entry.width} * entry.channels};
 }
 
 void PixelStore::prefetch_pixels(std::int64_t index) const {

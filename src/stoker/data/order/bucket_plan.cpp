@@ -66,7 +66,7 @@ void BucketPlan::cut(std::span<const std::int64_t> lengths) {
     });
     const std::int64_t near = beyond - sorted_.begin() - first;
     const std::int64_t count = std::min(all - first, std::max(rows, near / rows * rows));
-    buckets_.push_back({first, count, rows, longest, steps_});
+    buckets_.push_back({.first = first, .count = count, .rows = rows, .length = longest, .first_batch = steps_});
     steps_ += (count + rows - 1) / rows;
     padded_ += count * longest;
     first += count;

@@ -59,7 +59,11 @@ Mixture::Mixture(MixtureOptions options)
     : options_(std::move(options)),
       samples_(samples_of(options_.sets)),
       draws_(draws_of(options_, samples_)),
-      batches_({draws_, options_.batch, options_.drop_tail, options_.rank, options_.ranks}) {
+      batches_({.samples = draws_,
+                .batch = options_.batch,
+                .drop_tail = options_.drop_tail,
+                .rank = options_.rank,
+                .ranks = options_.ranks}) {
   constexpr double kParts = std::int64_t{1} << 30;  // parts of one draw, the unit of shares
   double largest = 0, sum = 0;
   for (const MixtureSet& set : options_.sets) {

@@ -8,7 +8,12 @@
 namespace stoker::data {
 
 Sampler::Sampler(const SamplerOptions& options)
-    : options_(options), batches_({options.samples, options.batch, options.drop_tail, options.rank, options.ranks}) {}
+    : options_(options),
+      batches_({.samples = options.samples,
+                .batch = options.batch,
+                .drop_tail = options.drop_tail,
+                .rank = options.rank,
+                .ranks = options.ranks}) {}
 
 void Sampler::positions(std::int64_t epoch, std::int64_t step, std::vector<std::int64_t>& out) const {
   const auto [first, last] = batches_.slice(step);

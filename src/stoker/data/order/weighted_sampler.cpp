@@ -62,7 +62,11 @@ EqualBatches::Options batches_of(const WeightedSamplerOptions& options) {
   if (draws < 0 || draws > BatchOrder::kMostDraws) {
     fail<ConfigError>(kWhere, "an epoch must have 1 to {} draws, got {}", BatchOrder::kMostDraws, draws);
   }
-  return {draws, options.batch, options.drop_tail, options.rank, options.ranks};
+  return {.samples = draws,
+          .batch = options.batch,
+          .drop_tail = options.drop_tail,
+          .rank = options.rank,
+          .ranks = options.ranks};
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ void BytePairs::encode(std::string_view word, std::vector<std::int32_t>& ids) co
     const std::int32_t left = symbol(at).id;
     const std::int32_t right = symbol(symbol(at).next).id;
     if (const Ranked* merge = merge_of(left, right)) {
-      queue.push({merge->rank, at, left, right, merge->result});
+      queue.push({.rank = merge->rank, .at = at, .left = left, .right = right, .result = merge->result});
     }
   };
   for (std::ptrdiff_t at = 0; at < count; ++at) {

@@ -45,7 +45,11 @@ void Downsample::add(std::int64_t step, double time, std::span<const std::option
     if (buckets_.size() == most_) {
       halve();
     }
-    buckets_.push_back({step, step, 0, time, std::vector<ColumnBucket>(columns_)});
+    buckets_.push_back({.first_step = step,
+                        .last_step = step,
+                        .rows = 0,
+                        .time = time,
+                        .columns = std::vector<ColumnBucket>(columns_)});
   }
   RowBucket& bucket = buckets_.back();
   bucket.last_step = step;

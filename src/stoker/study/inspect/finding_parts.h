@@ -25,7 +25,14 @@ namespace stoker::study {
 // A finding without images.
 inline DataFinding finding(Grade grade, std::string id, std::string text, std::string example = "",
                            std::string advice = "", std::int64_t count = 0) {
-  return {grade, std::move(id), std::move(text), std::move(example), std::move(advice), count, {}, {}};
+  return {.grade = grade,
+          .id = std::move(id),
+          .text = std::move(text),
+          .example = std::move(example),
+          .advice = std::move(advice),
+          .count = count,
+          .images = {},
+          .groups = {}};
 }
 
 // "1 image", "1,234 images".

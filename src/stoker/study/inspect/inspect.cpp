@@ -33,7 +33,8 @@ std::vector<InspectedImage> choose(const Inspection& found, std::int64_t most) {
     }
     const data::ImageSplit& from = found.split(split);
     const auto position = static_cast<std::size_t>(place - before);
-    chosen.push_back({split, from.samples[position], from.labels[position], 0, {}});
+    chosen.push_back(
+        {.split = split, .index = from.samples[position], .label = from.labels[position], .bytes = 0, .facts = {}});
   }
   return chosen;
 }
@@ -111,8 +112,9 @@ class Crew {
   void tell(double seconds) const {
     const std::int64_t done = done_, of = static_cast<std::int64_t>(looked_.size());
     if (options_.progress && done > 0) {
-      const double a_second = static_cast<double>(done) / seconds;
-      options_.progress({0, done, of, a_second, static_cast<double>(of - done) / a_second});
+      const double rate = static_cast<double>(done) / seconds;
+      options_.progress(
+          {.files = 0, .looked = done, .of = of, .rate = rate, .seconds_left = static_cast<double>(of - done) / rate});
     }
   }
 
@@ -177,7 +179,7 @@ Inspection inspect_images(const std::filesystem::path& path, const InspectOption
   found.path = path;
   const auto scanned = [&](std::int64_t files) {
     if (options.progress) {
-      options.progress({files, 0, 0, 0, 0});
+      options.progress({.files = files});
     }
   };
   found.folder = data::open_image_folder(path, {.val = 0, .seed = 0, .for_training = false}, scanned);

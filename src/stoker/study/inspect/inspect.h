@@ -19,7 +19,7 @@ namespace stoker::study {
 struct InspectProgress {
   std::int64_t files = 0;           // found so far, before the first image is inspected
   std::int64_t looked = 0, of = 0;  // images; of is 0 while files are still being found
-  double a_second = 0;              // images per second
+  double rate = 0;                  // images per second
   double seconds_left = 0;
 };
 

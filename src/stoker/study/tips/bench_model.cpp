@@ -68,8 +68,11 @@ BenchModel image_model(const BenchOptions& options, const Images& images,
   network.seed = options.seed;
   network.conv_bias = options.conv_bias;
   tasks::ClassifierOptions classifier;
-  classifier.preprocessing = {channels, size, size, std::vector<double>(static_cast<std::size_t>(channels), 0.5),
-                              std::vector<double>(static_cast<std::size_t>(channels), 0.25)};
+  classifier.preprocessing = {.channels = channels,
+                              .image_size = size,
+                              .resize = size,
+                              .mean = std::vector<double>(static_cast<std::size_t>(channels), 0.5),
+                              .std = std::vector<double>(static_cast<std::size_t>(channels), 0.25)};
   classifier.channels_last = options.channels_last;
   BenchModel bench{std::make_unique<tasks::ImageClassifier>(make(network), classifier), batch_of(samples)};
   bench.batch.set("image", drawn_bytes({samples, size, size, channels}));
@@ -142,28 +145,47 @@ struct Entry {
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all{
-      {{"mlp", "feed-forward 64-64-64-10, batch 32", 32},
+      {{.name = "mlp", .text = "feed-forward 64-64-64-10, batch 32", .batch = 32},
        [](const BenchOptions& o) {
          return image_model(o, {1, 8, 10}, [](const auto& network) { return models::make_mlp(network, 64); });
        }},
-      {{"cnn", "small residual network, 32 px, batch 64", 64, true, true},
+      {{.name = "cnn",
+        .text = "small residual network, 32 px, batch 64",
+        .batch = 64,
+        .convolutions = true,
+        .batch_norm = true},
        [](const BenchOptions& o) {
          return image_model(o, {3, 32, 10}, [](const auto& network) { return models::make_cnn(network); });
        }},
-      {{"resnet18", "64 px, batch 8", 8, true, true},
+      {{.name = "resnet18", .text = "64 px, batch 8", .batch = 8, .convolutions = true, .batch_norm = true},
        [](const BenchOptions& o) {
          return image_model(o, {3, 64, 100}, models::make_resnet18);
        }},
-      {{"resnet50", "64 px, batch 8", 8, true, true},
+      {{.name = "resnet50", .text = "64 px, batch 8", .batch = 8, .convolutions = true, .batch_norm = true},
        [](const BenchOptions& o) {
          return image_model(o, {3, 64, 100}, models::make_resnet50);
        }},
-      {{"unet", "3 levels from width 16, 64 px, batch 4", 4, true, true}, unet},
-      {{"bert", "4 blocks of width 128, 16 rows of up to 64 tokens", 16, false, false, true}, bert},
-      {{"gpt", "4 blocks of width 128, 8 windows of 128 tokens", 8, false, false, true}, gpt},
-      {{"resnet34-slim", "a quarter of the width, 32 px, batch 32", 32, true, true, false, false},
+      {{.name = "unet",
+        .text = "3 levels from width 16, 64 px, batch 4",
+        .batch = 4,
+        .convolutions = true,
+        .batch_norm = true},
+       unet},
+      {{.name = "bert", .text = "4 blocks of width 128, 16 rows of up to 64 tokens", .batch = 16, .attention = true},
+       bert},
+      {{.name = "gpt", .text = "4 blocks of width 128, 8 windows of 128 tokens", .batch = 8, .attention = true}, gpt},
+      {{.name = "resnet34-slim",
+        .text = "a quarter of the width, 32 px, batch 32",
+        .batch = 32,
+        .convolutions = true,
+        .batch_norm = true,
+        .listed = false},
        [](const BenchOptions& o) { return slim_resnet(o, true); }},
-      {{"resnet34-slim-no-norm", "the same without batch norm", 32, true, false, false, false},
+      {{.name = "resnet34-slim-no-norm",
+        .text = "the same without batch norm",
+        .batch = 32,
+        .convolutions = true,
+        .listed = false},
        [](const BenchOptions& o) { return slim_resnet(o, false); }},
   };
   return all;

@@ -15,8 +15,8 @@
 namespace stoker::study {
 namespace {
 
-constexpr std::int64_t kNumbersAStep = 1 << 20;  // 4 MiB, the size of a mask or of noise for a batch of images
-constexpr int kImages = 64, kPixels = 96;        // number of different images, and their width
+constexpr std::int64_t kNumbersPerStep = 1 << 20;  // 4 MiB, the size of a mask or of noise for a batch of images
+constexpr int kImages = 64, kPixels = 96;          // number of different images, and their width
 constexpr std::int64_t kBatch = 32, kBatches = 12;
 
 // PNG files in memory: waves and a little noise. Decoding takes as long as for photographs of that size.
@@ -149,7 +149,7 @@ Tip created_on_device() {
           .make = [](const TipCase& tip_case, bool on) {
             return engine_way(tip_case, {.before = [device = tip_case.device, on] {
                                 const at::Tensor made =
-                                    at::empty({kNumbersAStep}, at::TensorOptions(on ? device : at::kCPU)).uniform_();
+                                    at::empty({kNumbersPerStep}, at::TensorOptions(on ? device : at::kCPU)).uniform_();
                                 (void)made.to(device);
                               }});
           }};

@@ -19,7 +19,11 @@ class OptimizerByParameter final : public optim::Optimizer {
     for (const core::Parameter& parameter : parameters) {
       if (parameter.tensor.requires_grad()) {
         const bool decays = parameter.role != core::Role::kNorm && parameter.role != core::Role::kBias;
-        moved_.push_back({parameter.tensor, decays ? options.weight_decay : 0, {}, {}, 0});
+        moved_.push_back({.value = parameter.tensor,
+                          .decay = decays ? options.weight_decay : 0,
+                          .first = {},
+                          .second = {},
+                          .steps = 0});
       }
     }
   }

@@ -192,7 +192,11 @@ class Measurer {
     const double seconds_left = std::max(0.0, options_.seconds - seconds_taken());
     if (options_.progress) {
       const auto cells = static_cast<int>(cells_.size());
-      options_.progress({cells - static_cast<int>(left) + 1, cells, cell.tip, cell.model, seconds_left});
+      options_.progress({.cell = cells - static_cast<int>(left) + 1,
+                         .cells = cells,
+                         .tip = cell.tip,
+                         .model = cell.model,
+                         .seconds_left = seconds_left});
     }
     measuring_.pairing.seconds = seconds_left / static_cast<double>(left);
     return fill(cell, {.model = cell.model, .device = on_, .cores = table_.intra_op}, measuring_);

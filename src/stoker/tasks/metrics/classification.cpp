@@ -104,7 +104,9 @@ std::vector<ClassRow> class_rows(const std::vector<core::NamedTensor>& totals,
   std::vector<ClassRow> rows;
   for (std::int64_t c = 0; c < counts.size(1); ++c) {
     const std::int64_t of_class = counts[kOfClass][c], as_class = counts[kAsClass][c], right = counts[kRight][c];
-    ClassRow row{classes.at(static_cast<std::size_t>(c)), of_class, kNan, kNan, kNan, ""};
+    ClassRow row;
+    row.name = classes.at(static_cast<std::size_t>(c));
+    row.samples = of_class;
     row.recall = of_class > 0 ? static_cast<double>(right) / static_cast<double>(of_class) : kNan;
     row.precision = as_class > 0 ? static_cast<double>(right) / static_cast<double>(as_class) : kNan;
     row.f1 = f1(right, of_class, as_class);

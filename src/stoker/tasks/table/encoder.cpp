@@ -256,8 +256,11 @@ TableEncoding learn_encoding(const data::TableData& table, const Rows& rows, con
       findings.push_back(fmt::format("column \"{}\" has at most one value in the training rows and is not used",
                                      printable(column.name)));
     } else if (column.numeric) {
-      encoding.numbers.push_back({column.name, moments.mean, moments.deviation, moments.missing > 0,
-                                  edges_of(column.numbers, rows, moments, options.bins)});
+      encoding.numbers.push_back({.name = column.name,
+                                  .mean = moments.mean,
+                                  .deviation = moments.deviation,
+                                  .has_missing = moments.missing > 0,
+                                  .edges = edges_of(column.numbers, rows, moments, options.bins)});
     } else {
       encoding.categories.push_back({column.name, labels});
     }

@@ -54,9 +54,11 @@ TableEncoding encoding_from_json(const nlohmann::json& json) {
       }
       encoding.categories.push_back(std::move(category));
     } else {
-      encoding.numbers.push_back({text(column.at("name")), column.at("mean").get<double>(),
-                                  column.at("deviation").get<double>(), column.at("has_missing").get<bool>(),
-                                  column.at("edges").get<std::vector<double>>()});
+      encoding.numbers.push_back({.name = text(column.at("name")),
+                                  .mean = column.at("mean").get<double>(),
+                                  .deviation = column.at("deviation").get<double>(),
+                                  .has_missing = column.at("has_missing").get<bool>(),
+                                  .edges = column.at("edges").get<std::vector<double>>()});
     }
   }
   if (json.contains("classes")) {

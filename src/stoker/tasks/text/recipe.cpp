@@ -19,9 +19,36 @@ struct Preset {
   double lr, beta2;
   const char* why;
 };
-constexpr Preset kCpu{64, 4, 4, 128, 0, 12, 2000, 1e-3, 0.99, "nanoGPT's setting for a CPU"};
-constexpr Preset kGpu{256, 6, 6, 384, 0.2, 64, 5000, 1e-3, 0.99, "nanoGPT's setting for a GPU"};
-constexpr Preset kGpt2{1024, 12, 12, 768, 0, 8, 5000, 6e-4, 0.95, "the smallest GPT-2"};
+constexpr Preset kCpu{.context = 64,
+                      .layers = 4,
+                      .heads = 4,
+                      .width = 128,
+                      .dropout = 0,
+                      .batch = 12,
+                      .steps = 2000,
+                      .lr = 1e-3,
+                      .beta2 = 0.99,
+                      .why = "nanoGPT's setting for a CPU"};
+constexpr Preset kGpu{.context = 256,
+                      .layers = 6,
+                      .heads = 6,
+                      .width = 384,
+                      .dropout = 0.2,
+                      .batch = 64,
+                      .steps = 5000,
+                      .lr = 1e-3,
+                      .beta2 = 0.99,
+                      .why = "nanoGPT's setting for a GPU"};
+constexpr Preset kGpt2{.context = 1024,
+                       .layers = 12,
+                       .heads = 12,
+                       .width = 768,
+                       .dropout = 0,
+                       .batch = 8,
+                       .steps = 5000,
+                       .lr = 6e-4,
+                       .beta2 = 0.95,
+                       .why = "the smallest GPT-2"};
 
 const Preset& preset(const std::string& model, bool cuda) { return model == "gpt2" ? kGpt2 : cuda ? kGpu : kCpu; }
 
