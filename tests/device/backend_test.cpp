@@ -71,7 +71,7 @@ TEST(Backend, CpuDescribesItself) {
 TEST(Backend, MissingKindsSayWhy) {
   EXPECT_EQ(find_backend(c10::DeviceType::MPS), nullptr);
   const auto ask = [] { (void)backend_for(c10::Device(c10::DeviceType::MPS, 0)); };
-  EXPECT_THAT(error_text(ask), HasSubstr("no MPS: Stoker supports cpu and cuda; device=cpu works"));
+  EXPECT_THAT(error_text(ask), HasSubstr("no MPS: Stoker supports cpu and cuda; use device=cpu"));
 }
 
 TEST(Backend, RegistryTakesOffersAndRefusals) {

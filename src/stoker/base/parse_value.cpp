@@ -28,7 +28,7 @@ T parse_number(std::string_view key, std::string_view text, T low, T high, std::
 }  // namespace
 
 void refuse_value(std::string_view key, std::string_view text, std::string_view expected) {
-  fail<ConfigError>(kWhere, "{} must be {}, got \"{}\"; set {}=...", key, expected, printable(text), key);
+  fail<ConfigError>(kWhere, "{} must be {}, got \"{}\"", key, expected, printable(text));
 }
 
 std::int64_t parse_whole(std::string_view key, std::string_view text, std::int64_t low, std::int64_t high) {

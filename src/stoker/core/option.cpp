@@ -36,6 +36,11 @@ double parse_duration(std::string_view key, std::string_view text, double high) 
   return unit * value;
 }
 
+// on|off; with other separators where a choice is a bar.
+std::string choices_text(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, std::ranges::count(names, "|") > 0 ? " " : "|"));
+}
+
 }  // namespace
 
 Default always(std::string value, std::string reason) { return {std::move(value), std::move(reason)}; }
@@ -47,7 +52,7 @@ std::string range_text(const OptionType& type) {
                  [](const Real& real) { return fmt::format("{} ... {}", real.low, real.high); },
                  [](const Duration&) { return std::string("90s, 15m, 2h"); },
                  [](const Flag&) { return std::string("on|off"); },
-                 [](const Choice& choice) { return fmt::format("{}", fmt::join(choice.names, "|")); },
+                 [](const Choice& choice) { return choices_text(choice.names); },
                  [](const Text& text) { return text.expected; }, [](const File& file) { return file.expected; }},
       type);
 }
@@ -57,7 +62,7 @@ std::string default_text(const Option& option) {
     return option.fallback.reason;
   }
   const std::string& value = *option.fallback.value;
-  return fmt::format("{} ({})", value.empty() ? "none" : value, option.fallback.reason);
+  return value.empty() ? option.fallback.reason : fmt::format("{} ({})", value, option.fallback.reason);
 }
 
 OptionValue parse_option(const Option& option, std::string_view text) {

@@ -70,7 +70,7 @@ Backend* find_backend(c10::DeviceType kind) { return backends().find(kind); }
 Backend& backend_for(c10::Device device) {
   Backend* backend = find_backend(device.type());
   if (backend == nullptr) {
-    fail<DeviceError>("device.backend", "no {}: {}; device=cpu works", c10::DeviceTypeName(device.type()),
+    fail<DeviceError>("device.backend", "no {}: {}; use device=cpu", c10::DeviceTypeName(device.type()),
                       missing_reason(device.type()));
   }
   return *backend;

@@ -25,7 +25,7 @@ std::string loader_error() {
 std::string probe_driver() {
   void* driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);  // stays loaded: torch loads it next
   if (driver == nullptr) {
-    return "no driver library libcuda.so.1 found";
+    return "libcuda.so.1 not found";
   }
   // cuda.h: CUresult cuInit(unsigned); CUresult cuDeviceGetCount(int*). CUresult is an int, 0 is success.
   const auto init = reinterpret_cast<int (*)(unsigned)>(::dlsym(driver, "cuInit"));

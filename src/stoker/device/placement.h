@@ -12,7 +12,7 @@ namespace stoker::device {
 
 struct DeviceChoice {
   c10::Device device;
-  std::string reason;  // one line for the plan, e.g. "no CUDA: no driver library libcuda.so.1 found"
+  std::string reason;  // one line for the plan, e.g. "no CUDA: libcuda.so.1 not found"
 };
 
 // wanted: "auto" (a GPU if available), "cpu", "cuda" (the first GPU) or "cuda:N". ConfigError for anything else,

@@ -30,9 +30,9 @@ std::string options_help() {
   }
   text +=
       "\n  The run\n"
-      "    run                 a name (runs/NAME, then NAME-2, ...) or a path; default: MODEL-DATA\n"
-      "    plan                plan.json of another run: repeats it to the bit\n"
-      "    data                the data folder, in a config file\n";
+      "    run                 name or path of the run folder; NAME-2, ... if runs/NAME exists; default: MODEL-DATA\n"
+      "    plan                plan.json of a run to repeat bit for bit\n"
+      "    data                data folder (config file only)\n";
   return text;
 }
 

@@ -9,7 +9,7 @@
 namespace stoker::train {
 namespace {
 
-constexpr std::string_view kWhere = "train.options";
+constexpr std::string_view kWhere = "options";
 
 }  // namespace
 

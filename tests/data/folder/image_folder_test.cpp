@@ -216,7 +216,7 @@ TEST(ImageFolder, RefusesWrongLabelsTables) {
   EXPECT_THAT(error_of("filename,label,split\n1.png,a,trian\n"), HasSubstr("unknown split \"trian\""));
   EXPECT_THAT(error_of("filename,label\n1.png,a\n1.png,b\n"), HasSubstr("already has a label in line 2"));
   EXPECT_THAT(error_of("filename,label\n1.png,\n"), HasSubstr("the label is empty"));
-  EXPECT_THAT(error_of("filename,label\n1.png\n"), HasSubstr("1 fields, but the first line has 2"));
+  EXPECT_THAT(error_of("filename,label\n1.png\n"), HasSubstr("1 field, but the first line has 2"));
   EXPECT_THAT(error_of(""), HasSubstr("is empty"));
 }
 

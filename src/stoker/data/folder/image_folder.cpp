@@ -43,8 +43,8 @@ void check_classes(const std::filesystem::path& path, const ImageFolder& folder,
     fail<DataError>("data.folder", "{}: no training images with a class{}; {}", printable(path.native()), found,
                     kExpectedLayouts);
   }
-  fail<DataError>("data.folder", "{}: only one class, \"{}\"; classification needs at least two{}; {}",
-                  printable(path.native()), printable(folder.classes.front()), found, kExpectedLayouts);
+  fail<DataError>("data.folder", "{}: only one class, \"{}\"; classification needs at least two{}",
+                  printable(path.native()), printable(folder.classes.front()), found);
 }
 
 // The classes of all splits, each once, sorted bytewise.

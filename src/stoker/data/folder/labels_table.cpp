@@ -112,8 +112,8 @@ std::array<SplitDraft, 3> read_labels(const FolderScan& scan, std::vector<std::s
   std::vector<std::int64_t> named_at(scan.images.size(), 0);  // line
   while (rows.next(row)) {
     if (row.size() != width) {
-      fail<DataError>("data.labels", "{}, line {}: {} fields, but the first line has {}", name, rows.line(), row.size(),
-                      width);
+      fail<DataError>("data.labels", "{}, line {}: {} field{}, but the first line has {}", name, rows.line(),
+                      row.size(), row.size() == 1 ? "" : "s", width);
     }
     const std::size_t image = find_image(scan, row[static_cast<std::size_t>(columns[0])], name, rows.line());
     if (named_at[image] != 0) {

@@ -28,12 +28,12 @@ Rows reading_options() {
                            always("bilinear", "usual in torchvision's recipes; bicubic is sharper and slower"),
                            "how images are scaled, in training, evaluation and prediction; antialiased, as in Pillow"}},
       {&O::strict, {"strict", B, Flag{}, always("on", "what a decoder makes up is not in the image"),
-                    "an image with a decoder warning (truncated JPEG, wrong checksum) is unreadable; off: use it as "
-                    "far as it goes"}},
+                    "treat images with a decoder warning (truncated JPEG, wrong checksum) as unreadable; off: use what "
+                    "decodes"}},
       {&O::decode, {"decode", B, Choice{{"exact", "fast"}},
-                    always("exact", "fast changes pixels, and gains nothing on images of about 500 pixels"),
-                    "fast: decode training JPEGs at 1/2, 1/4 or 1/8 size where their crop is scaled down that far; "
-                    "pixels differ by tens of grey levels at edges; for photographs far larger than image_size"}},
+                    always("exact", "fast changes pixels, and helps only images much larger than image_size"),
+                    "fast: decode large training JPEGs at 1/2, 1/4 or 1/8 of their size; edges differ by tens of "
+                    "levels"}},
   };
 }
 
@@ -43,15 +43,15 @@ Rows keeping_options() {
                    depends("all images, if they fit into a quarter of the free memory"),
                    "MB of decoded images to keep in memory; 0: none"}},
       {&O::resident, {"resident", P, Choice{{"auto", "off"}}, depends("auto if a GPU has room for small images"),
-                      "keep training images on the GPU after epoch 1 (identical batches); needs augment=none, flip, "
+                      "keep training images on the GPU after epoch 1 (same results); needs augment=none, flip, "
                       "pad_crop or pad_crop_flip"}},
       {&O::on_bad, {"on_bad", B, Choice{{"replace", "skip", "raise"}},
                     always("replace", "one damaged image need not end a run"),
                     "unreadable images: replace, skip, or stop the run"}},
       {&O::bad_budget, {"bad_budget", B, Real{0, 1}, always("0.001", "more means that the data is damaged"),
-                        "largest share of unreadable images in a split; one image is always allowed"}},
+                        "largest fraction of unreadable images in a split; one image is always allowed"}},
       {&O::retry_bad, {"retry_bad", B, Flag{}, always("off", "an unchanged file is as unreadable as before"),
-                       "try images again that an earlier run could not read and that are unchanged"}},
+                       "retry unchanged images that an earlier run could not read"}},
   };
 }
 
@@ -63,29 +63,30 @@ Rows augment_options() {
                      depends("by the size and colour of the images"), "random changes to training images",
                      {"augmentation", "transforms"}}},
       {&O::crop_pad, {"crop_pad", B, Whole{0, 4095}, depends("a sixteenth of image_size"),
-                      "pad_crop: black pixels added around training images, the largest shift of a crop"}},
+                      "pad_crop: black border in pixels per side, so also the largest shift of a crop"}},
       {&O::flip, {"flip", B, Choice{{"augment", "random", "alternating", "off"}},
-                  always("augment", "as the name of augment says"),
-                  "mirror training images; alternating: at random once, then every other epoch", {"hflip"}}},
+                  always("augment", "as augment says"),
+                  "mirror training images; alternating: at random in epoch 1, then the other way each epoch",
+                  {"hflip"}}},
       {&O::rotate, {"rotate", B, Real{0, 180}, off(), "largest rotation of training images, degrees to either side"}},
-      {&O::translate, {"translate", B, Real{0, 1}, off(), "largest shift of training images, share of the side"}},
+      {&O::translate, {"translate", B, Real{0, 1}, off(), "largest shift of training images, fraction of the side"}},
       {&O::zoom, {"zoom", B, Real{0, 0.9}, off(), "scale training images by 1 - zoom to 1 + zoom"}},
       {&O::shear, {"shear", B, Real{0, 80}, off(), "largest shear of training images, degrees to either side"}},
       {&O::jitter, {"jitter", B, Real{0, 1}, off(),
-                    "brightness, contrast and saturation of training images, by 1 - jitter to 1 + jitter",
+                    "scale brightness, contrast and saturation of training images by 1 - jitter to 1 + jitter",
                     {"color_jitter", "colour_jitter"}}},
-      {&O::hue, {"hue", B, Real{0, 0.5}, off(), "largest hue shift of training images, share of a turn"}},
-      {&O::grey, {"grey", B, Real{0, 1}, off(), "share of training images that become grey", {"gray", "grayscale"}}},
-      {&O::blur, {"blur", B, Real{0, 1}, off(), "share of training images that are blurred, by up to 2 pixels"}},
-      {&O::erase, {"erase", B, Real{0, 1}, off(), "share of training images with a rectangle painted over",
+      {&O::hue, {"hue", B, Real{0, 0.5}, off(), "largest hue shift of training images, fraction of the hue circle"}},
+      {&O::grey, {"grey", B, Real{0, 1}, off(), "probability of turning a training image grey", {"gray", "grayscale"}}},
+      {&O::blur, {"blur", B, Real{0, 1}, off(), "probability of blurring a training image, by up to 2 pixels"}},
+      {&O::erase, {"erase", B, Real{0, 1}, off(), "probability of erasing a rectangle of a training image",
                    {"random_erasing", "reprob", "cutout"}}},
-      {&O::mixup, {"mixup", B, Real{0, 100}, off(), "alpha of the Beta by which two images and targets are averaged",
+      {&O::mixup, {"mixup", B, Real{0, 100}, off(), "alpha of the Beta distribution of MixUp; 0: off",
                    {"mixup_alpha"}}},
-      {&O::cutmix, {"cutmix", B, Real{0, 100}, off(), "alpha of the Beta by which a rectangle comes from another image",
+      {&O::cutmix, {"cutmix", B, Real{0, 100}, off(), "alpha of the Beta distribution of CutMix; 0: off",
                     {"cutmix_alpha"}}},
       {&O::mix_block, {"mix_block", B, Whole{1, augment::Mix::kMostRows},
                        depends("the largest up to 16 that divides the batch"),
-                       "rows among which mixup and cutmix find partners; must divide every rank's part of a batch"}},
+                       "samples per group in which mixup and cutmix find partners; must divide a rank's batch"}},
   };
 }
 // clang-format on

@@ -27,14 +27,14 @@ Rows column_options() {
   return {
       {&O::target, {"target", B, Text{"a column's name", non_empty}, depends("must be set"), "the column to predict",
                     {"label", "y", "label_column"}}},
-      {&O::test, {"test", B, File{"a table with the same columns"}, always("", "a seeded fifth of the rows"),
-                  "rows to test on", {"test_file"}}},
+      {&O::test, {"test", B, File{"a table with the same columns"}, always("", "a random fifth of the rows"),
+                  "table to test on", {"test_file"}}},
       {&O::sep, {"sep", B, Choice{{"auto", ",", ";", "tab", "|"}},
-                 always("auto", "the separator that cuts the first line into most fields"), "separates fields",
+                 always("auto", "the separator that cuts the first line into most fields"), "field separator",
                  {"delimiter", "separator"}}},
       {&O::header, {"header", B, Flag{}, always("on", "the first row names the columns"),
                     "whether the first row names the columns; off: their names are 1, 2, ..."}},
-      {&O::regression, {"regression", B, Flag{}, depends("by the target's values"),
+      {&O::regression, {"regression", B, Flag{}, depends("inferred from the target"),
                         "predict a number instead of a class"}},
       {&O::leave_out, {"leave_out", B, Text{"columns: id,name"}, always("", "every column is read"),
                        "columns that the model does not read", {"drop", "ignore", "exclude"}}},
@@ -45,13 +45,13 @@ Rows column_options() {
 
 Rows network_options() {
   return {
-      {&O::bins, {"bins", B, Whole{1, 1024}, always("32", "quantiles of each number column"),
-                  "intervals per number column"}},
+      {&O::bins, {"bins", B, Whole{1, 1024}, always("32", "quantiles of the training rows"),
+                  "bins per numeric column"}},
       {&O::hidden, {"hidden", B, Whole{1, 65536}, always("256", "wide enough for some hundred thousand rows"),
                     "width of the hidden layers", {"hidden_size", "width"}}},
       {&O::layers, {"layers", B, Whole{1, 100}, always("3", "enough for most tables"), "hidden layers", {"depth"}}},
       {&O::dropout, {"dropout", B, Real{0, 0.95}, always("0.2", "without it a small table is memorised"),
-                     "share of hidden values to drop in training"}},
+                     "dropout probability"}},
   };
 }
 // clang-format on

@@ -26,7 +26,7 @@ Rows network_options() {
                        depends("characters if the text has at most 256 different ones, else bytes"),
                        "how text becomes tokens"}},
       {&O::context, {"context", B, Whole{1, 1 << 20}, depends("64, on a GPU 256, for gpt2 1024"),
-                     "tokens that the model can look back on", {"block_size", "seq_len", "max_length"}}},
+                     "context length in tokens", {"block_size", "seq_len", "max_length"}}},
       {&O::layers, {"layers", B, Whole{1, 1000}, depends("4, on a GPU 6, for gpt2 12"),
                     "transformer blocks", {"n_layer", "depth"}}},
       {&O::heads, {"heads", B, Whole{1, 1024}, depends("4, on a GPU 6, for gpt2 12"), "attention heads per block",
@@ -34,9 +34,9 @@ Rows network_options() {
       {&O::width, {"width", B, Whole{1, 65536}, depends("128, on a GPU 384, for gpt2 768"), "embedding width",
                    {"n_embd", "hidden"}}},
       {&O::dropout, {"dropout", B, Real{0, 0.95}, depends("0, on a GPU 0.2, for gpt2 0"),
-                     "share of hidden values to drop in training"}},
+                     "dropout probability"}},
       {&O::loss_chunk, {"loss_chunk", P, Whole{0, 1 << 30},
-                        depends("0, or 64 MiB of logits where all would be over 256 MiB"),
+                        depends("0; as many as 64 MiB of logits hold, if all exceed 256 MiB"),
                         "tokens whose logits are in memory at a time; 0: all"}},
   };
 }
@@ -48,9 +48,9 @@ Rows sample_options() {
       {&O::sample_prompt, {"sample_prompt", B, Text{"text"}, always("", "begins after a line end"),
                            "how that text begins", {"prompt"}}},
       {&O::sample_temperature, {"sample_temperature", B, Real{0, 100}, always("0.8", "as nanoGPT"),
-                                "0: always the likeliest token", {"temperature"}}},
+                                "sampling temperature; 0: greedy", {"temperature"}}},
       {&O::sample_top_k, {"sample_top_k", B, Whole{0, 1 << 30}, always("200", "as nanoGPT"),
-                          "draw from that many likeliest tokens; 0: from all", {"top_k"}}},
+                          "sample from the k most likely tokens; 0: from all", {"top_k"}}},
   };
 }
 // clang-format on
