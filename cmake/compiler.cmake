@@ -41,10 +41,9 @@ if(STOKER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=1 ${STOKER_CCACHE})
 endif()
 
-# mold links the command line in about a second. It does not need to resolve references of torch's own libraries.
-find_program(STOKER_MOLD mold)
-if(STOKER_MOLD)
-  # No RELRO: if thread-local zeros come first in that segment, mold 1.10 starts it in the middle of a page that may not
-  # be mapped. The program then does not start ("cannot apply additional memory protection after relocation").
-  add_link_options(-fuse-ld=mold -Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,-z,norelro)
+# gold links the largest test program in 0.3 s, GNU ld in 0.7 s. (mold 1.10 takes 0.2 s, but never ends on some inputs.)
+# The linker does not need to resolve references of torch's own libraries.
+find_program(STOKER_GOLD ld.gold)
+if(STOKER_GOLD)
+  add_link_options(-fuse-ld=gold -Wl,--unresolved-symbols=ignore-in-shared-libs)
 endif()
