@@ -153,7 +153,7 @@ TEST(PredictTable, WhatIsNoSuchTableIsRefused) {
   folder.write("bad/image.png", small_png(1));
   const std::vector<std::pair<std::string, Words>> cases = {
       {"bad/missing.csv", {"bad/missing.csv", "unknown column \"job\""}},
-      {"bad/ragged.csv", {"bad/ragged.csv, line 3", "1 fields"}},
+      {"bad/ragged.csv", {"bad/ragged.csv, line 3", "1 field,"}},
       {"bad/words.csv", {"bad/words.csv", "had numbers in training", "old"}},
       {"bad/empty.csv", {"bad/empty.csv", "is empty"}},
       {"bad/image.png", {"bad/image.png", "is not a table"}},

@@ -192,7 +192,7 @@ TEST(Table, WhatCannotBeIsRefused) {
       {{"train", "people.csv", "target=age", "sampling=balanced"}, kUsage, {"sampling=balanced needs classes", "age"}},
       {{"train", "people.csv", "target=same"}, kDataError, {"only one value"}},
       {{"train", "people.csv", "target=pay", "test=gone.csv"}, kDataError, {"gone.csv"}},
-      {{"train", "ragged.csv", "target=a"}, kDataError, {"line 3", "1 fields"}},
+      {{"train", "ragged.csv", "target=a"}, kDataError, {"line 3", "1 field,"}},
       {{"train", "empty.csv", "target=a"}, kDataError, {"is empty"}},
       {{"train", "gone.csv", "target=a"}, kDataError, {"gone.csv"}},
       {{"train", "people.csv", "target=pay", "sep=;"},

@@ -133,10 +133,11 @@ TEST(Train, AFolderATarFileAndShardsGiveTheSameWeights) {
 
 TEST(Train, ALastBatchOfOneIsLeftOutUnderBatchNorm) {
   const TempFolder folder;
-  write_striped_set(folder, "train/", 3);  // 9 samples in batches of 4
-  write_striped_set(folder, "val/", 1, 50);
+  write_striped_set(folder, "data/train/", 3);  // 9 samples in batches of 4
+  write_striped_set(folder, "data/val/", 1, 50);
   const Words words = kQuick + Words{"model=cnn", "batch=4", "run=" + (folder / "run").native()};
-  const auto results = run_all({Words{"train", "."} + words, Words{"train", ".", "tail=keep"} + words}, folder.path());
+  const auto results =
+      run_all({Words{"train", "data"} + words, Words{"train", "data", "tail=keep"} + words}, folder.path());
   EXPECT_EQ(results[0].code, kDone) << results[0].err;
   const auto plan = nlohmann::json::parse(read_bytes(folder / "run/plan.json")).at("plan");
   EXPECT_EQ(plan.at("tail").at("value"), "drop");
