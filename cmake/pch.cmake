@@ -6,6 +6,9 @@
 #   stoker_use_pch(<target> <one of the four>)     does nothing if STOKER_PCH is off (clang-tidy cannot read GCC's)
 set(STOKER_TEST_OPTIONS $<$<CONFIG:Release>:-O0>)  # tests compile a quarter faster; they run only once
 option(STOKER_PCH "Compile with precompiled headers" ON)
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(STOKER_PCH OFF)  # the options here are g++'s
+endif()
 function(stoker_use_pch target pch)
   if(STOKER_PCH)
     target_precompile_headers(${target} REUSE_FROM ${pch})
