@@ -6,8 +6,8 @@
 //                                       NAME-2, ... if that exists) or a path
 //
 // An augmentation is a BatchSource around another one. Its random draws depend only on seed, epoch and sample, so runs
-// repeat to the bit and resume where they stopped, with any number of threads: shown first on white images, where black
-// pixels can be counted, then in a run.
+// repeat to the bit and resume where they stopped, with any number of threads. This is shown first on white images,
+// where black pixels can be counted, then in a run.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <stoker/stoker.h>

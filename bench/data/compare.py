@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares Stoker's loader with other systems, in turns: one table of the work, our figure, theirs, the ratio and the target.
+"""Compares Stoker's loader with other systems, in turns. Prints a table: work, our figure, theirs, ratio and target.
 
     bench/data/compare.py BUILD [--data FOLDER] [--ffcv PATH] [--quick] [ROW...]
 
-BUILD: a build folder with loader_bench and the command line. --data: a folder with imagenet-sample/ and cifar10/; rows without their data
-print a skip message. --ffcv: PYTHONPATH of FFCV's own environment. ROW: only these rows. Started by bench/data/run. If a side dies, its
-rows and the run fail, but the other rows are still measured. Nothing here imports torch: see ../peers/measure.py.
+BUILD: a build folder with loader_bench and the command line. --data: a folder with imagenet-sample/ and cifar10/; rows
+without their data print a skip message. --ffcv: PYTHONPATH of FFCV's own environment. ROW: only these rows. Started by
+bench/data/run. If a side dies, its rows and the run fail, but the other rows are still measured. Nothing here imports
+torch: see ../peers/measure.py.
 """
 import argparse
 import json
@@ -90,7 +91,8 @@ def loader_rate(bench, images, name, count, seconds):
 
 
 def best_ways(bench, rows, images):
-    """The number of threads or workers with the best rate per CPU-second, of each system. If a peer dies, its row fails."""
+    """The number of threads or workers with the best rate per CPU-second, of each system. If a peer dies, its row
+    fails."""
     ways = {"loader": sorted({1, bench.cores})} | {name: (1, 2) if name == "ffcv" else (0, 1, 2)
                                                    for name in ("pil", "tensor", "ffcv") if name in rows}
     best = {}
@@ -202,7 +204,8 @@ def boundary(bench, rows):
 
 
 def verdict(bench, rows):
-    """Whether the loader names slowed-down stages. Its sentences are printed, also those for two stages slowed down at once."""
+    """Whether the loader names slowed-down stages. Its sentences are printed, also those for two stages slowed down at
+    once."""
     images, seconds = bench.folder("imagenet-sample"), 0.3 if bench.quick else 3
     turns = [bench.ours("verdict", data=images, png=bench.work / "png", seconds=seconds) for _ in range(1 if bench.quick else 2)]
     for turn in turns:
@@ -227,7 +230,8 @@ def forecast(bench, rows):
 
 
 def autotune(bench, rows):
-    """How the number of threads that the loader finds compares with the best fixed number. One process searches, then takes all turns."""
+    """How the number of threads that the loader finds compares with the best fixed number. One process searches, then
+    takes all turns."""
     if bench.quick:
         raise Missing("SKIPPED: QUICK (it searches for 20 s)")
     for row in rows.values():
@@ -240,7 +244,8 @@ def autotune(bench, rows):
 
 
 def corrupt(bench, rows):
-    """The same images, undamaged and with 1 % damaged. Fails if the loader missed the damage, or found some in the undamaged folder."""
+    """The same images, undamaged and with 1 % damaged. Fails if the loader missed the damage, or found some in the
+    undamaged folder."""
     images, count = bench.folder("imagenet-sample"), 200 if bench.quick else 1000
     folders = {name: damage.make(images, bench.work / name, count, name == "damaged") for name in ("damaged", "whole")}
     bounds = {"damaged": damage.bad_among(count), "whole": (0, 0)}

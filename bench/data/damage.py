@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two folders of the same images, one undamaged and one with every hundredth image damaged, for the row `corrupt` of compare.py."""
+"""Two folders of the same images for the row `corrupt` of compare.py: one undamaged, one with every hundredth image
+damaged."""
 import pathlib
 
 COMMITTED = pathlib.Path(__file__).resolve().parents[2] / "tests/data/broken-images/valid_but_unusual"
@@ -42,7 +43,7 @@ def wrong_extension(_):
     return (COMMITTED / "pngsuite_basn2c16.png").read_bytes()
 
 
-# What loader_bench does itself, after it has opened the folder and read all of it: its names for that.
+# loader_bench does these two itself, after it has opened the folder and read all of it. These are its names for them.
 MISSING, UNREADABLE = "remove", "block"
 WAYS = (MISSING, UNREADABLE, zeroed, swapped, huge, empty, many_scans, truncated, flipped, wrong_extension)
 SURE = WAYS[:7]  # bad for every crop; the next two are bad only if the crop needs the damaged part
@@ -79,7 +80,8 @@ def image_files(images):
 
 
 def make(images, folder, count, damage):
-    """Makes count links to the files of images, in two classes. With damage, every hundredth is a damaged file; the kinds alternate."""
+    """Makes count links to the files of images, in two classes. With damage, every hundredth is a damaged file; the
+    kinds alternate."""
     sources, ways = image_files(images), dict(damaged(count)) if damage else {}
     for number in range(count):
         path, way = link(sources, folder, number), ways.get(number)

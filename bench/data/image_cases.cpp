@@ -131,7 +131,7 @@ Json first(const Words& words) {
 }
 
 // How much longer than usual the consumer waits for the first batch of an epoch, in units of the usual time. It takes
-// batches as fast as they come. Batches are small, so that there are many, and all of one size.
+// batches as fast as they come. Batches are small, so that there are many, and all have the same size.
 Json boundary(const Words& words) {
   data::ImageSplit split = opened(words);
   (void)read_all(split);

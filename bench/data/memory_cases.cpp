@@ -183,7 +183,7 @@ Json far(const Words& words) {
 }
 
 // Counts from before the lists of samples and labels are made, because they are part of a loader's memory. A tenth of
-// each of 1,000 classes is for validation, as for class folders. There is one image, read before.
+// each of 1,000 classes is for validation, as for class folders. There is only one image, which is read beforehand.
 Json memory(const Words& words) {
   constexpr std::int64_t kClasses = 1000;
   const data::ImageFolder given = data::open_image_folder(words.text("data"), {.val = 0});

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The other systems of bench/data, as their users write them: one measurement per process, the last line has the figures in JSON.
+"""The other systems of bench/data, as their users write them. One measurement per process; the last line is JSON.
 
     peers.py pil|tensor|ffcv --images FOLDER [--workers N] [--seconds S] [--formats FOLDER]
     peers.py first --images FOLDER [--workers N]
     peers.py cifar|table [--seconds S]
     peers.py resume
 
-pil, tensor: DataLoader over files; each decodes, draws a rectangle (8 to 100 % of the area, 3:4 to 4:3), scales it to 224 x 224
-with antialias, mirrors half of the images, and collates 64 as uint8. ffcv: the same from FFCV's own file, which it writes once to
---formats and re-encodes (quality 90). cifar: DataLoader over a TensorDataset of that size, no augmentation. table: DataLoader over a
-Dataset that reads rows of a DataFrame. first: seconds from ImageFolder to the first batch, without imports. resume: seconds that
-StatefulDataLoader takes to resume after 1,500 batches.
+pil, tensor: DataLoader over files; each decodes, draws a rectangle (8 to 100 % of the area, 3:4 to 4:3), scales it to
+224 x 224 with antialias, mirrors half of the images, and collates 64 as uint8. ffcv: the same from FFCV's own file,
+which it writes once to --formats and re-encodes (quality 90). cifar: DataLoader over a TensorDataset of that size, no
+augmentation. table: DataLoader over a Dataset that reads rows of a DataFrame. first: seconds from ImageFolder to the
+first batch, without imports. resume: seconds that StatefulDataLoader takes to resume after 1,500 batches.
 """
 import argparse
 import itertools

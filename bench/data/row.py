@@ -11,7 +11,8 @@ import measure  # noqa: E402
 
 @dataclasses.dataclass
 class Row:
-    """A row of the table. Compared with the target: ours / theirs for rates, theirs / ours for times; ours if alone is set."""
+    """A row of the table. Compared with the target: ours / theirs for rates, theirs / ours for times; ours if alone is
+    set."""
     name: str
     work: str
     target: float

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long a run waits for data: the share of the time after the first steps, from its own log. Photographs are decoded in
-every epoch.
+"""How long a run waits for data, as a share of the time after the first steps. The figures are from its own log.
+Photographs are decoded in every epoch.
 
     starved.py PHOTOGRAPHS [--stoker COMMAND] [--steps N] [KEY=VALUE...]
 
-PHOTOGRAPHS: a folder of class folders; each image is used several times, through links. COMMAND: starts the command line, default
-build/release/apps/stoker/stoker. KEY=VALUE: options of `stoker train` that replace or add to model=resnet50 precision=bf16 batch=128
-device=cuda and the others of USUAL. The last line has the figures in JSON. Exits with 77 without the device. Used by compare.py and, in
-a bundle, alone.
+PHOTOGRAPHS: a folder of class folders; each image is used several times, through links. COMMAND: starts the command
+line, default build/release/apps/stoker/stoker. KEY=VALUE: options of `stoker train` that replace or add to
+model=resnet50 precision=bf16 batch=128 device=cuda and the others of USUAL. The last line has the figures in JSON.
+Exits with 77 without the device. Used by compare.py and, in a bundle, alone.
 """
 import argparse
 import json

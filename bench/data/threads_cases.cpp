@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's statements about threads: how far off are its forecasts for more threads, and how does the number of
-// threads that it finds compare with the best fixed number.
+// What the loader says about threads: the error of its forecasts for more threads, and the number of threads that it
+// finds, compared with the best fixed number.
 #include <sched.h>
 
 #include <algorithm>

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What half precision changes in a run: the same seeds in fp32, in bf16 and in fp16 with a gradient scaler, by Stoker and by its
-PyTorch twin (twins.py), for the CNN on the demo sample and for a GPT on tinyshakespeare.
+"""Compares runs in fp32, in bf16 and in fp16 with a gradient scaler, of the same seeds, by Stoker and its PyTorch twin.
+The twin is in twins.py. The runs are the CNN on the demo sample and a GPT on tinyshakespeare.
 
     bench/peers/amp.py STOKER [--data DIR] [--quick] [--seeds 3] [--threads N] [--twins fp32,bf16]
 
-DIR (default: STOKER_DATA): a folder with tinyshakespeare/; without it the GPT prints a skip message. Networks and runs are small, because
-fp16 on a CPU without fp16 instructions takes 10 to 30 times as long as fp32. For the same reason the twin runs in fp16 only if --twins
-says so. Needs the same packages as learning.py.
+DIR (default: STOKER_DATA): a folder with tinyshakespeare/; without it the GPT prints a skip message. Networks and runs
+are small, because fp16 on a CPU without fp16 instructions takes 10 to 30 times as long as fp32. For the same reason the
+twin runs in fp16 only if --twins says so. Needs the same packages as learning.py.
 
-Differences are paired: weights, order and augmentation of a seed are the same in each precision. Verdict: the mean held-out loss
-differs from fp32's by no more than seeds alone explain (learning.py's test). Exit code 1: a verdict failed.
+Differences are paired: weights, order and augmentation of a seed are the same in each precision. Verdict: the mean
+held-out loss differs from fp32's by no more than seeds alone explain (learning.py's test). Exit code 1: a verdict
+failed.
 """
 import argparse
 import os

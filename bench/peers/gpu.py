@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A training step on a GPU against Python PyTorch: eager, torch.compile, and torch.compile with CUDA graphs (reduce-overhead).
+"""A training step on a GPU against Python PyTorch: eager, torch.compile, and torch.compile with CUDA graphs.
 
     gpu.py MODEL [--worker COMMAND] [--device cuda|cpu] [--batch N] [--size N] [--precision bf16] [--turns N] [--seconds S]
 
-COMMAND starts step_worker (default build/release/bench/step_worker). All sides start at the same time, then take turns on equal
-batches. A side that fails or is not ready in time (--patience) prints a skip message: torch.compile needs a C compiler. Exits with
-77 without the device. Does not import torch: see measure.py.
+COMMAND starts step_worker (default build/release/bench/step_worker). All sides start at the same time, then take turns
+on equal batches. A side that fails or is not ready in time (--patience) prints a skip message: torch.compile needs a C
+compiler. Exits with 77 without the device. Does not import torch: see measure.py.
 """
 import argparse
 import contextlib

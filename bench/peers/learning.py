@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the final results of Stoker and plain PyTorch: seeds of `stoker train` and of its twin (twins.py: the same network, initial
-distributions, augmentation, loss, optimizer, schedule, averages, batch and epochs, written in PyTorch) on four data sets.
+"""Compares the final results of `stoker train` and its twin in plain PyTorch, over several seeds on four data sets.
+The twin (twins.py) has the same network, initial distributions, augmentation, loss, optimizer, schedule, averages,
+batch and epochs.
 
     bench/peers/learning.py STOKER [--data DIR] [--quick] [--seeds 3] [--threads N] [--only NAME] [--twin KEY=VALUE]
 
-STOKER: the command line's binary. DIR (default: STOKER_DATA): a folder with cifar10/, tinyshakespeare/ and tabular/; data sets that are
-not there print a skip message. Needs the torch of tools/find_torch and the packages of bench/peers/requirements.txt on PYTHONPATH.
+STOKER: the command line's binary. DIR (default: STOKER_DATA): a folder with cifar10/, tinyshakespeare/ and tabular/;
+data sets that are not there print a skip message. Needs the torch of tools/find_torch and the packages of
+bench/peers/requirements.txt on PYTHONPATH.
 
-The learning rates of both must be equal step by step (1e-5 relative; the twin's come from torch.optim.lr_scheduler). Each final figure
-has a verdict: the means of the two systems may differ by what seeds alone explain, by Student's t test at 1 % (two-sided, pooled
-deviation s: t * s * sqrt(2/n), with 3 and 3 seeds 3.76 s). Equal systems fail one of the eleven verdicts in about one of ten runs. Seeds
-are fixed, so a run repeats on the same machine. --twin gives only the twin another value (dropout=0), which shows what the benchmark
-detects. Exit code 1: a verdict failed.
+The learning rates of both must be equal step by step (1e-5 relative; the twin's come from torch.optim.lr_scheduler).
+Each final figure has a verdict: the means of the two systems may differ by what seeds alone explain, by Student's t
+test at 1 % (two-sided; with the pooled deviation s: t * s * sqrt(2/n), which is 3.76 s for 3 seeds per system). Equal
+systems fail one of the eleven verdicts in about one of ten runs. Seeds are fixed, so a run repeats on the same machine.
+--twin gives only the twin another value (dropout=0), which shows what the benchmark detects. Exit code 1: a verdict
+failed.
 """
 import argparse
 import os
@@ -38,13 +41,15 @@ def pooled_deviation(ours, theirs):
 
 
 def allowance(ours, theirs, smallest=0.0):
-    """How far the means may be apart. smallest: the change by one sample more or less, for figures that count samples."""
+    """How far the means may be apart. smallest: the change by one sample more or less, for figures that count
+    samples."""
     spread = pooled_deviation(ours, theirs)
     return max(smallest, STUDENT[2 * len(ours) - 2] * spread * (2 / len(ours)) ** 0.5)
 
 
 def cifar_subset(shards, folder, of_class):
-    """Class folders of the first images of each class, in the order of the shards. of_class: {split: images per class}."""
+    """Class folders of the first images of each class, in the order of the shards. of_class: {split: images per
+    class}."""
     for split, count in of_class.items():
         taken = {}
         for shard in sorted(shards.glob(f"{split}-*.tar")):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the scripts of this folder measure: sides that take turns, median and spread of the ratio, child processes with their
-peak memory, and the tables. Imports neither torch nor other packages: a child's peak memory starts with the memory of its
-parent, so the measuring parent must stay small.
+"""How the scripts of this folder measure: sides that take turns, median and spread of the ratio, child processes with
+their peak memory, and the tables. Imports neither torch nor other packages: a child's peak memory starts with the
+memory of its parent, so the measuring parent must stay small.
 """
 import collections
 import contextlib
@@ -22,8 +22,8 @@ import time
 
 
 def median_interval(values):
-    """The 95 % interval of the median (sign test; Conover, "Practical Nonparametric Statistics", section 3.2). Below 6 values:
-    the whole range, which is less certain."""
+    """The 95 % interval of the median (sign test; Conover, "Practical Nonparametric Statistics", section 3.2). Below 6
+    values: the whole range, which is less certain."""
     ordered, n = sorted(values), len(values)
     cut, below, probability = 0, 0.0, 0.5 ** n
     for k in range(n // 2):
@@ -119,7 +119,8 @@ def quantity(values, unit):
 
 
 def tell(row, into=None):
-    """Prints a row. into: a file that keeps the rows for the table; the row replaces an earlier one of the same work."""
+    """Prints a row. into: a file that keeps the rows for the table; the row replaces an earlier one of the same
+    work."""
     print(row.text(), flush=True)
     if into:
         rows = {each.key(): each for each in kept_rows(into)} | {row.key(): row}
@@ -144,8 +145,8 @@ def table(path):
 
 
 def in_turns(sides, pairs, doing=""):
-    """sides: {name: callable that measures once}. All are called once per turn, and the order alternates. Returns {name: list
-    of what the calls returned}."""
+    """sides: {name: callable that measures once}. All are called once per turn, and the order alternates. Returns
+    {name: list of what the calls returned}."""
     found = {name: [] for name in sides}
     for turn in range(pairs):
         if sys.stderr.isatty():  # keeps progress out of recorded output

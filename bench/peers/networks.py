@@ -65,7 +65,8 @@ class Cnn(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """He et al., 2015: two convolutions of 3 x 3, or with expansion 4 a bottleneck with the stride in the middle one."""
+    """He et al., 2015: two convolutions of 3 x 3, or with expansion 4 a bottleneck with the stride in the middle
+    one."""
 
     def __init__(self, inputs, width, stride, expansion):
         super().__init__()

@@ -5,11 +5,11 @@
     bench/peers/speed.py BUILD DEMO [--data FOLDER] [--only GROUP] [--into FILE] [--quick]
     bench/peers/speed.py --table FILE
 
-BUILD: a build folder with the command line and step_worker. DEMO: the unpacked sample (tools/demo_data). --data: a folder with
-cifar10/ (tar shards of images) and tinyshakespeare/input.txt; rows without their data print a skip message. Groups: step, eager,
-files, memory, start. --into writes the rows to a file and replaces earlier rows of the same work; --table prints such a file in
-Markdown: a short table for the README, then all rows. Run by `make bench-peers`, which installs the packages of requirements.txt.
-Nothing here imports torch: see measure.py.
+BUILD: a build folder with the command line and step_worker. DEMO: the unpacked sample (tools/demo_data). --data: a
+folder with cifar10/ (tar shards of images) and tinyshakespeare/input.txt; rows without their data print a skip message.
+Groups: step, eager, files, memory, start. --into writes the rows to a file and replaces earlier rows of the same work;
+--table prints such a file in Markdown: a short table for the README, then all rows. Run by `make bench-peers`, which
+installs the packages of requirements.txt. Nothing here imports torch: see measure.py.
 """
 import argparse
 import contextlib
@@ -88,8 +88,9 @@ def step(bench):
 
 
 def eager(bench):
-    """Steps dominated by kernels: no slower than PyTorch. CPU time if one thread does all work. The promise is against PyTorch as it is;
-    PyTorch with freed memory kept, as in Stoker, shows the share of the ratio that comes from this setting."""
+    """Steps dominated by kernels: no slower than PyTorch. CPU time if one thread does all work. The promise is against
+    PyTorch as it is; PyTorch with freed memory kept, as in Stoker, shows the share of the ratio that comes from this
+    setting."""
     peers = {"pytorch": "pytorch-fused", "pytorch, freed memory kept": "pytorch-fused+kept"}
     for model, batch, size, steps in (("cnn", 128, 32, 4), ("resnet18", 64, 64, 2)):
         for precision in ("fp32", "bf16"):
@@ -129,8 +130,8 @@ def files_pytorch(bench, folder, words, shares):
 
 
 def files_case(bench, name, short, ours, theirs, epochs, promise=1.0):
-    """ours, theirs: (folder, words). First finds the peer's best workers and threads, with one epoch for each choice. Stoker
-    finds its threads itself, as always."""
+    """ours, theirs: (folder, words). First finds the peer's best workers and threads, with one epoch for each choice.
+    Stoker finds its threads itself, as always."""
     ways = [(0, bench.cores), (1, bench.cores), (2, bench.cores), (1, max(1, bench.cores - 1))]  # workers, threads per operator
     looks = measure.in_turns({way: lambda way=way: files_pytorch(bench, theirs[0], [*theirs[1], "--epochs", 1], way)["training"]
                               for way in (ways[-1:] if bench.quick else ways)}, 1 if bench.quick else 2, f"{name}: workers")

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One training step on a ready-made batch, as users of Python PyTorch, accelerate and Lightning write it. A worker of speed.py
-and gpu.py (see measure.Worker): each request times some steps.
+"""One training step on a ready-made batch, as users of Python PyTorch, accelerate and Lightning write it. A worker of
+speed.py and gpu.py (see measure.Worker): each request times some steps.
 
     step_peer.py SYSTEM MODEL BATCH SIZE PRECISION THREADS [DEVICE]
 
-SYSTEM: pytorch, accelerate or lightning, with the default optimizer; pytorch-fused; or pytorch-fused through torch.compile: compile,
-or reduce-overhead (with CUDA graphs). ":BACKEND" after these two selects another backend than inductor, which needs a compiler.
-MODEL: mlp, cnn, resnet18, resnet50, gpt, gpt2. SIZE: pixels, for a gpt the context. PRECISION: fp32 or bf16 (autocast). DEVICE: cpu,
-cuda (only pytorch and torch.compile). Requests: {"steps": N} returns the milliseconds per step ("wall": the median on a CPU; on a
-GPU the mean, after a final synchronize) and the mean CPU time of the thread ("cpu"); {"bytes": true} returns the peak tensor bytes.
+SYSTEM: pytorch, accelerate or lightning, with the default optimizer; pytorch-fused; or pytorch-fused through
+torch.compile: compile, or reduce-overhead (with CUDA graphs). ":BACKEND" after these two selects another backend than
+inductor, which needs a compiler. MODEL: mlp, cnn, resnet18, resnet50, gpt, gpt2. SIZE: pixels, for a gpt the context.
+PRECISION: fp32 or bf16 (autocast). DEVICE: cpu, cuda (only pytorch and torch.compile). Requests: {"steps": N} returns
+the milliseconds per step ("wall": the median on a CPU; on a GPU the mean, after a final synchronize) and the mean CPU
+time of the thread ("cpu"); {"bytes": true} returns the peak tensor bytes.
 """
 import contextlib
 import itertools
@@ -180,8 +181,9 @@ class Lightning:
 
 
 def peak_bytes(make, device):
-    """The peak of the tensor bytes, from making model and batch through three steps. The profiler reports every allocation and
-    every free, as torch's allocator reports them to Stoker's own meter (src/stoker/device/tensor_bytes.h)."""
+    """The peak of the tensor bytes, from making model and batch through three steps. The profiler reports every
+    allocation and every free, as torch's allocator reports them to Stoker's own meter
+    (src/stoker/device/tensor_bytes.h)."""
     if device == "cuda":
         before = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()

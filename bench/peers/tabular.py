@@ -5,8 +5,8 @@
     bench/peers/tabular.py STOKER DATA [--seeds 3]
 
 STOKER: the command line's binary. DATA: a folder with adult-train.csv, adult-test.csv and california_housing.csv. Needs
-the packages of requirements.txt (tools/python_packages). Housing's test rows are those that Stoker splits off for a seed, read from its run
-folder. Prints one line per seed, then means and the ratios that docs/evidence.md quotes.
+the packages of requirements.txt (tools/python_packages). Housing's test rows are those that Stoker splits off for a
+seed, read from its run folder. Prints one line per seed, then means and the ratios that docs/evidence.md quotes.
 """
 import argparse
 import json

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stoker's language-model task against the same network and settings written in Python PyTorch, on tinyshakespeare: nanoGPT's
-setting for a CPU (4 layers, 4 heads, width 128, context 64, batch 12, 2,000 steps, no dropout).
+"""Stoker's language-model task against the same network and settings in Python PyTorch, on tinyshakespeare.
+The settings are nanoGPT's for a CPU (4 layers, 4 heads, width 128, context 64, batch 12, 2,000 steps, no dropout).
 
     bench/peers/text.py STOKER TEXT [--seeds 3] [--steps 2000] [--threads N]
 
-STOKER: the command line's binary. TEXT: tinyshakespeare's input.txt. Needs torch on PYTHONPATH (as `make bench-peers` sets it). The
-two take turns, seed by seed, on the same number of threads. Both validate over the whole last tenth in windows that do not overlap.
-Prints one line per system and seed, then means, and the median of the paired ratios of training time.
+STOKER: the command line's binary. TEXT: tinyshakespeare's input.txt. Needs torch on PYTHONPATH (as `make bench-peers`
+sets it). The two take turns, seed by seed, on the same number of threads. Both validate over the whole last tenth in
+windows that do not overlap. Prints one line per system and seed, then means, and the median of the paired ratios of
+training time.
 """
 import argparse
 import json

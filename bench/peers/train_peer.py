@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From image files to weights as users of PyTorch write it: ImageFolder, v2 transforms, DataLoader, eager training, an evaluation
-and a state_dict after each epoch. The same work as `stoker train`; speed.py runs it as a child process.
+"""From image files to weights as users of PyTorch write it, with the same work as `stoker train`.
+Uses ImageFolder, v2 transforms, DataLoader and eager training, with an evaluation and a state_dict after each epoch.
+speed.py runs it as a child process.
 
     train_peer.py DIR --out FILE [--workers N] [--steps N] ...
 
-DIR: class folders. Prints one line of JSON per event: "ready" (before the first batch), "step" (the first step is done), "weights"
-(the last state_dict is on the disk; with the accuracy on the held-out images).
+DIR: class folders. Prints one line of JSON per event: "ready" (before the first batch), "step" (the first step is
+done), "weights" (the last state_dict is on the disk; with the accuracy on the held-out images).
 """
 import argparse
 import json

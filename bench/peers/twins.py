@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of `stoker train` and their twins: the same training in plain PyTorch, torchvision and pandas, with the values of the run's
-plan.json. Used by learning.py and amp.py, which compare the final results.
+"""Runs of `stoker train` and their twins: the same training in plain PyTorch, torchvision and pandas, with the values
+of the run's plan.json. Used by learning.py and amp.py, which compare the final results.
 """
 import copy
 import csv
@@ -163,8 +163,9 @@ def quantiles(values, bins):
 
 
 def table(train_file, test_file, plan):
-    """Standardises numbers by the training rows; a missing number becomes their mean and is marked. A category becomes its position in
-    the sorted categories of the training rows, 0 if it is not there. Inputs are one float tensor: numbers first, then categories."""
+    """Standardises numbers by the training rows; a missing number becomes their mean and is marked. A category becomes
+    its position in the sorted categories of the training rows, 0 if it is not there. Inputs are one float tensor:
+    numbers first, then categories."""
     frames = [pandas.read_csv(file, header=None, skipinitialspace=True, na_values="?") for file in (train_file, test_file)]
     names, target = frames[0].columns[:-1], frames[0].columns[-1]
     numbers = [each for each in names if pandas.api.types.is_numeric_dtype(frames[0][each])]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The thread budget on the demo's sample with model cnn: images per second for {1, 2} threads per operator times {0, 1, 2}
-loader threads, and for the budget that `stoker train` chooses. Runs take turns, so that a busy minute affects all of them. Ratios
-are per turn, with the 95 % interval of their median.
+"""The thread budget on the demo's sample with model cnn: images per second for {1, 2} threads per operator times {0, 1,
+2} loader threads, and for the budget that `stoker train` chooses. Runs take turns, so that a busy minute affects all of
+them. Ratios are per turn, with the 95 % interval of their median.
 
     bench/train/threads_bench.py [STOKER [TURNS [STEPS]]]     default build/release/apps/stoker/stoker, 9, 50: 4 minutes
 """

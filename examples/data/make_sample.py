@@ -5,8 +5,9 @@
     apt-get install dataset-fashion-mnist
     examples/data/make_sample.py [IDX_FOLDER] [OUTPUT.tar]
 
-Members are train/<class>/<index>.png and test/<class>/<index>.png, sorted; <index> is the image's place in its IDX file.
-The same zlib gives the same bytes: every time stamp, owner and mode in the archive is fixed. Standard library only.
+Members are train/<class>/<index>.png and test/<class>/<index>.png, sorted; <index> is the image's place in its IDX
+file. The same zlib gives the same bytes: every time stamp, owner and mode in the archive is fixed. Standard library
+only.
 """
 import gzip
 import pathlib
@@ -17,7 +18,7 @@ import zlib
 from io import BytesIO
 
 CLASSES = ["t-shirt_top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle_boot"]
-SPLITS = {"train": ("train", 500), "test": ("t10k", 100)}  # split -> file prefix, images a class
+SPLITS = {"train": ("train", 500), "test": ("t10k", 100)}  # split -> file prefix, images per class
 
 
 def read_idx(path):
@@ -36,7 +37,7 @@ def paeth(left, up, corner):
 
 
 def filter_row(kind, row, above):
-    """One PNG scan line after filter 0 ... 4 (PNG specification, section 9), one byte a pixel."""
+    """One PNG scan line after filter 0 ... 4 (PNG specification, section 9), one byte per pixel."""
     result = bytearray([kind])
     for x, value in enumerate(row):
         left, up, corner = (row[x - 1], above[x], above[x - 1]) if x else (0, above[0], 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `stoker bench` as people meet it: what is refused before anything is measured, that what was measured outlives what
-// fails after it, and the parts that take long, on next to nothing.
+// `stoker bench` from a user's view: refusals before anything is measured, measurements that survive a later failure,
+// and the slow parts with tiny data.
 #include <sys/resource.h>
 
 #include <csignal>
@@ -67,7 +67,7 @@ TEST(Bench, TargetsAndImagesAreLookedAtBeforeAnythingIsMeasured) {
 TEST(Bench, WhatWasMeasuredOutlivesADiskThatIsFull) {
   const TempFolder folder;
   const Finished done = run_stoker(kTips + Words{"--json", "tips.json", "--html", "tips.html"}, folder.path(), [] {
-    const rlimit limit{10'000, 10'000};  // bytes a file; the page has more
+    const rlimit limit{10'000, 10'000};  // bytes per file; the page is larger
     return std::signal(SIGXFSZ, SIG_IGN) == SIG_ERR || ::setrlimit(RLIMIT_FSIZE, &limit) != 0 ? 94 : 0;
   });
   EXPECT_EQ(done.code, kIoError) << done.all();
@@ -104,7 +104,7 @@ TEST(Bench, CpuTimeAndAccuracyReachTheFilesAndTheTerminal) {
   EXPECT_THAT(done.err, HasSubstr("18 trainings, 3 epochs each, 32 images"));
   const auto json = nlohmann::json::parse(read_bytes(folder / "tips.json"));
   EXPECT_EQ(json["clock"], "thread CPU");
-  EXPECT_EQ(json["device"], "cpu");  // "auto", wherever this runs
+  EXPECT_EQ(json["device"], "cpu");  // for "auto" too: StokerProcess hides the GPUs
   EXPECT_EQ(json["tips"][0]["cells"][0]["pairs"], 6);
   EXPECT_EQ(json["tips"][1]["note"], "needs wall time");
   ASSERT_EQ(json["accuracies"].size(), 6U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data folders as people have them: what cannot be trained on is refused by name with 65, what is merely odd is said
-// aloud and trained on.
+// Data folders as users have them. Data that cannot be trained on is refused by name with exit code 65. Data that is
+// merely odd is reported and used.
 #include "app/trained_run.h"
 #include "app/without_root.h"
 
@@ -25,7 +25,7 @@ TEST(DataTrouble, FoldersThatCannotBeTrainedOnAreRefusedByName) {
   fs::rename(folder / "one/across/0.png", folder / "one/across/0.PNG");
   folder.write("words/a/x.md", "text");
   folder.write("words/b/y.md", "text");
-  folder.write("text.tar", "this is no tar");
+  folder.write("text.tar", "this is not a tar file");
   write_striped_set(folder, "extra/train/", 2, 0, 2);
   write_striped_set(folder, "extra/val/", 2, 50, 3);  // "plain" is not in train
   write_striped_set(folder, "missing/", 2);
@@ -97,7 +97,7 @@ TEST(DataTrouble, WhatMayNotBeReadIsNamed) {
   const Finished of_file = run_stoker(Words{"train", "file"} + kQuick, folder.path(), without_root_rights);
   EXPECT_EQ(of_file.code, kDataError) << of_file.all();
   EXPECT_THAT(of_file.err, AllOf(HasSubstr("down/1.png"), HasSubstr("Permission denied")));
-  fs::permissions(folder / "class/down", fs::perms::owner_all);  // else only root could remove it
+  fs::permissions(folder / "class/down", fs::perms::owner_all);  // otherwise only root could remove it
   EXPECT_FALSE(fs::exists(folder / "runs"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that are stopped, killed or starved of disk, and go on: the weights are in the end those of a run that nothing
-// happened to. Where a run is stopped depends on the machine; that it does not matter is what is tested.
+// Runs that are stopped, killed or run out of disk space, and are then resumed: they end with the weights of an
+// uninterrupted run. The step at which a run is stopped depends on the machine and must not matter.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -18,10 +18,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Long enough to be interrupted anywhere; a constant rate, so that the length does not change the steps.
+// Long enough to be interrupted anywhere. The learning rate is constant, so that the length does not change the steps.
 const Words kEndless = Words{"steps=1000000", "schedule=constant", "warmup=0", "save_every=5"} + kQuick;
 
-// The digits and dots after the first place where text has this; empty if nowhere.
+// The digits and dots after the first occurrence of `before` in text; empty if there is none.
 std::string number_after(const std::string& text, const std::string& before) {
   const std::size_t found = text.find(before);
   if (found == std::string::npos) {
@@ -36,7 +36,7 @@ int step_of(const fs::path& run) {
   return step.empty() ? -1 : std::stoi(step);
 }
 
-// The rows of metrics.csv, without the times and the memory, which no two runs share.
+// The rows of metrics.csv, without the times and the memory, which differ from run to run.
 std::vector<Words> metrics_of(const fs::path& run) {
   std::vector<Words> rows;
   for (const std::string& line : lines_of(read_bytes(run / "metrics.csv"))) {
@@ -52,17 +52,17 @@ std::vector<Words> metrics_of(const fs::path& run) {
   return rows;
 }
 
-// Takes a stopped run 7 steps further, and compares it with one that ran through.
-void expect_goes_on(const fs::path& run, const TempFolder& folder) {
+// Resumes a stopped run for 7 more steps, and compares it with an uninterrupted run.
+void expect_resumes(const fs::path& run, const TempFolder& folder) {
   const int step = step_of(run);
   ASSERT_GT(step, 0);
   const std::string steps = "steps=" + std::to_string(step + 7);
   const Finished resumed = run_stoker({"resume", run, steps, "--quiet"}, folder.path());
   EXPECT_EQ(resumed.code, kDone) << resumed.all();
-  const Finished through = run_stoker(
+  const Finished uninterrupted = run_stoker(
       Words{"train", trained_run().data(), "run=through", "--quiet"} + kEndless + Words{steps, "save_every=0"},
       folder.path());
-  EXPECT_EQ(through.code, kDone) << through.all();
+  EXPECT_EQ(uninterrupted.code, kDone) << uninterrupted.all();
   EXPECT_EQ(step_of(run), step + 7);
   EXPECT_EQ(weights_of(run), weights_of(folder / "runs/through")) << "stopped after step " << step;
   EXPECT_EQ(metrics_of(run), metrics_of(folder / "runs/through")) << "stopped after step " << step;
@@ -76,14 +76,14 @@ TEST(Interrupt, CtrlCSavesAndResumeEndsWithTheSameBytes) {
   const Finished stopped = training.finish();
   EXPECT_EQ(stopped.code, kStopped) << stopped.err;
   EXPECT_THAT(stopped.err, HasSubstr("stopping and saving; press again to stop at once"));
-  expect_goes_on(folder / "runs/stopped", folder);
+  expect_resumes(folder / "runs/stopped", folder);
 }
 
 TEST(Interrupt, TwiceEndsAtOnce) {
   const TempFolder folder;
   StokerProcess training(Words{"train", trained_run().data(), "run=stopped", "--json"} + kEndless, folder.path());
   ASSERT_TRUE(training.wait_for("\"kind\":\"last\"")) << training.err();
-  training.signal(SIGSTOP);  // so that both arrive together: two Ctrl-C would be one while the process sleeps
+  training.signal(SIGSTOP);  // so that both arrive together: a stopped process would merge two SIGINT into one
   training.signal(SIGINT);
   training.signal(SIGTERM);
   training.signal(SIGCONT);
@@ -96,7 +96,7 @@ TEST(Interrupt, BeforeTheFirstStepItSaysSoAndLeavesNothing) {
   const std::string pipe = folder / "config.toml";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   StokerProcess training({"train", trained_run().data(), "--config", "config.toml"}, folder.path());
-  const int held = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);  // returns once the child reads, and waits for more
+  const int held = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);  // returns once the child has opened it and waits
   training.signal(SIGINT);
   const Finished stopped = training.finish();
   ::close(held);
@@ -105,7 +105,7 @@ TEST(Interrupt, BeforeTheFirstStepItSaysSoAndLeavesNothing) {
   EXPECT_FALSE(fs::exists(folder / "runs"));
 }
 
-// A table whose validation takes seconds, and the figures of one epoch none.
+// A table whose validation takes seconds.
 std::string long_table() {
   std::string text = "a,b,y\n";
   for (int i = 0; i < 120'000; ++i) {
@@ -122,7 +122,7 @@ TEST(Interrupt, DuringValidationItIsDoneOnResume) {
                        "ema=0",      "--json",    "device=cpu", "microbatch=2", "dropout=0"};
   StokerProcess training(words, folder.path());
   ASSERT_TRUE(training.wait_for("\"event\":\"evaluating\"")) << training.err();
-  training.signal(SIGTERM);  // as `timeout` sends it
+  training.signal(SIGTERM);  // the signal that `timeout` sends
   const Finished stopped = training.finish();
   EXPECT_EQ(stopped.code, kStopped) << stopped.all();
   EXPECT_THAT(stopped.err, HasSubstr("stopping and saving; press again to stop at once"));
@@ -130,7 +130,7 @@ TEST(Interrupt, DuringValidationItIsDoneOnResume) {
   EXPECT_EQ(end["outcome"], "stopped") << end;
   EXPECT_EQ(end["text"], "the validation after step " + end["step"].dump() + " is not done; a resume starts with it");
 
-  // The run goes on with it, and that can be interrupted as well.
+  // A resume starts with this validation, which can be interrupted again.
   StokerProcess resumed({"resume", "runs/x"}, folder.path());
   ASSERT_TRUE(resumed.wait_for("validating")) << resumed.err();
   resumed.signal(SIGINT);
@@ -140,7 +140,7 @@ TEST(Interrupt, DuringValidationItIsDoneOnResume) {
                                HasSubstr("continue with: stoker resume runs/x\n")));
 }
 
-// Whatever it is stopped in, a run that has a checkpoint can be resumed.
+// A run that has a checkpoint can be resumed, wherever it was stopped.
 TEST(Interrupt, BeforeAResumeGoesOnItSaysThatItStillCan) {
   const TempFolder folder;
   fs::copy(trained_run().run(), folder / "run", fs::copy_options::recursive);
@@ -183,7 +183,7 @@ TEST(Interrupt, AKilledRunGoesOnFromItsLastCheckpoint) {
   ASSERT_TRUE(training.wait_for("\"kind\":\"last\"", 2)) << training.err();
   training.signal(SIGKILL);
   EXPECT_EQ(training.finish().code, 128 + SIGKILL);
-  expect_goes_on(folder / "runs/killed", folder);
+  expect_resumes(folder / "runs/killed", folder);
 }
 
 TEST(Interrupt, ADiskThatRefusesACheckpointLeavesThePreviousOne) {
@@ -191,7 +191,7 @@ TEST(Interrupt, ADiskThatRefusesACheckpointLeavesThePreviousOne) {
   fs::copy(trained_run().run(), folder / "run", fs::copy_options::recursive);
   const std::string before = weights_of(folder / "run");
   const Finished refused = run_stoker({"resume", "run", "epochs=3"}, folder.path(), [] {
-    const rlimit limit{100'000, 100'000};  // bytes a file; a checkpoint's weights have 700 kB
+    const rlimit limit{100'000, 100'000};  // bytes per file; a checkpoint's weights take 700 kB
     return std::signal(SIGXFSZ, SIG_IGN) == SIG_ERR || ::setrlimit(RLIMIT_FSIZE, &limit) != 0 ? 94 : 0;
   });
   EXPECT_EQ(refused.code, kIoError) << refused.all();
@@ -207,7 +207,7 @@ TEST(Interrupt, AFullDiskIsNamedAndThePreviousCheckpointLoads) {
   const TempFolder folder;
   fs::create_directory(folder / "small");
   const std::string program = stoker_program(), small = folder / "small", run = trained_run().run();
-  // A disk of our own with room for the run and half a checkpoint more, which goes away with the child.
+  // A private disk with room for the run and half a checkpoint more. It disappears with the child.
   const auto own_disk = [&] {
     std::uintmax_t size = 0;
     for (const auto& entry : fs::recursive_directory_iterator(run)) {
@@ -225,7 +225,7 @@ TEST(Interrupt, AFullDiskIsNamedAndThePreviousCheckpointLoads) {
                              "' eval small/run --checkpoint last; echo code $?";
   const Finished done = StokerProcess({"-c", script}, folder.path(), own_disk, "/bin/sh").finish();
   if (done.code == 92) {
-    GTEST_SKIP() << "no file system can be mounted here; the test above covers a write that is refused";
+    GTEST_SKIP() << "no file system can be mounted here; the test above covers a refused write";
   }
   EXPECT_THAT(done.err, HasSubstr("No space left on device"));
   EXPECT_THAT(done.out, AllOf(HasSubstr("code 74\n"), HasSubstr("code 0\n")));
@@ -256,7 +256,7 @@ TEST(Interrupt, TheBestIsThatOfTheWholeRunAfterAResume) {
   const Finished first = run_stoker(Words{"train", "data", "run=x"} + kQuick + Words{"epochs=15"}, folder.path());
   ASSERT_EQ(first.code, kDone) << first.all();
   const auto best = [](const Finished& done) { return number_after(done.out, "best on validation: accuracy "); };
-  // From now on whatever a model says is right once in three: each image is in each of the three folders.
+  // From now on every prediction is right one time in three: each image is in all three class folders.
   ASSERT_GT(std::stod("0" + best(first)), 0.34);
   fs::remove_all(folder / "data/val");
   for (const char* name : {"across", "down", "plain"}) {
@@ -267,7 +267,7 @@ TEST(Interrupt, TheBestIsThatOfTheWholeRunAfterAResume) {
   const Finished second = run_stoker({"resume", "runs/x", "epochs=16"}, folder.path());
   EXPECT_EQ(second.code, kDone) << second.all();
   EXPECT_EQ(best(second), best(first)) << second.out;
-  // Nothing is evaluated twice: one evaluation an epoch.
+  // Nothing is evaluated twice: one evaluation per epoch.
   const Words events = lines_of(read_bytes(folder / "runs/x/metrics.jsonl"));
   EXPECT_EQ(std::count_if(events.begin(), events.end(),
                           [](const std::string& line) { return line.find("accuracy") != std::string::npos; }),
@@ -291,7 +291,7 @@ TEST(Interrupt, ARunThatFailsCanBeResumed) {
   EXPECT_THAT(resumed.out, HasSubstr("continuing after step " + step));
 }
 
-// Fewer steps than skip_limit, with a validation that tells and without one.
+// Fewer steps than skip_limit, once with a validation that shows the NaN and once without validation.
 TEST(Interrupt, ARunThatEndsInNaNIsNotDone) {
   const TempFolder folder;
   folder.write("people.csv", people());
@@ -303,8 +303,9 @@ TEST(Interrupt, ARunThatEndsInNaNIsNotDone) {
     EXPECT_THAT(failed.err, AllOf(HasSubstr("the run ended with a loss of nan"), HasSubstr("step 8"),
                                   HasSubstr("in a row were not finite; the last batch of 16 began with")));
     EXPECT_THAT(read_bytes(folder / "runs" / val / "metrics.jsonl"), HasSubstr("\"outcome\":\"failed\""));
-    EXPECT_FALSE(fs::exists(folder / "runs" / val / "checkpoints/best")) << "of weights that give NaN";
-    EXPECT_EQ(run_stoker({"resume", "runs/" + std::string(val)}, folder.path()).code, 1) << "it was left alone since";
+    EXPECT_FALSE(fs::exists(folder / "runs" / val / "checkpoints/best")) << "saved although its weights give NaN";
+    EXPECT_EQ(run_stoker({"resume", "runs/" + std::string(val)}, folder.path()).code, 1)
+        << "nothing was repaired since";
   }
 }
 

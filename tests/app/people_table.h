@@ -10,7 +10,7 @@ namespace stoker::testing {
 
 inline const Words kShort = {"epochs=30", "lr=0.01", "intra_op=1", "precision=fp32", "batch=16", "hidden=16"};
 
-// 240 rows: pay follows age and job; a gap here and there, and a column that says nothing.
+// 240 rows: pay depends on age and job. Some ages are missing, and the column "same" is constant.
 inline std::string people(const std::string& end = "") {
   std::string text = "age,job,same,pay\n";
   for (int i = 0; i < 240; ++i) {

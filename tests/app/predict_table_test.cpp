@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions for the rows of tables: eval's metrics worked out again from what is predicted, rows that training never
-// saw, and files that are refused.
+// Predictions for the rows of tables: eval's metrics recomputed from the predictions, rows that training never saw, and
+// files that are refused.
 #include <cmath>
 #include <map>
 #include <sstream>
@@ -34,7 +34,7 @@ double metric(const std::string& eval_json, const char* name) {
   return nlohmann::json::parse(eval_json).at("metrics").at(name).get<double>();
 }
 
-// One run on people(), made by the first test that asks.
+// One run on people(), made by the first test that needs it.
 const TempFolder& classes_run() {
   static const TempFolder folder;
   if (!fs::exists(folder / "runs")) {
@@ -75,7 +75,7 @@ TEST(PredictTable, ClassesGiveEvalsAccuracy) {
   EXPECT_EQ(last.at("guesses").at(0).at("label"), rows[479].at(3));
 }
 
-// The rows that split.csv names are those that eval uses: sizes and accuracy of each split, from the file alone.
+// eval uses the rows that split.csv lists: the size and accuracy of each split follow from that file alone.
 TEST(PredictTable, TheSplitFileTellsEvalsRows) {
   const TempFolder& folder = classes_run();
   const auto rows = cells_of(read_bytes(folder / "runs/pay/artifacts/split.csv"));
@@ -141,7 +141,7 @@ TEST(PredictTable, RowsThatTrainingNeverSaw) {
   EXPECT_EQ(rows[2].at(3), "<=50K");
   EXPECT_EQ(rows[4].at(0), "new/again.csv");
   EXPECT_EQ(rows[4].at(1), "1");
-  EXPECT_EQ(rows[4].at(4), rows[1].at(4));  // the same row in another order of columns
+  EXPECT_EQ(rows[4].at(4), rows[1].at(4));  // the same row with its columns in another order
 }
 
 TEST(PredictTable, WhatIsNoSuchTableIsRefused) {
@@ -177,7 +177,7 @@ TEST(PredictTable, WhatIsNoSuchTableIsRefused) {
   EXPECT_THAT(image_model.err, HasSubstr("is not an image (it begins with \"age,job"));
 }
 
-// A file without a header is read as training's was, wherever the checkpoint lies.
+// A file without a header is read like the training file, wherever the checkpoint is.
 TEST(PredictTable, TheModelKnowsHowItsTablesAreRead) {
   const TempFolder folder;
   const std::string table = people().substr(people().find('\n') + 1);

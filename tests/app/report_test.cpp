@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of runs that did not go as they should: one that fails at its first step, one without validation, one that is
-// still being written.
+// Reports of unusual runs: one that fails at its first step, one without validation, one that is still being written.
 #include <algorithm>
 #include <cstring>
 
@@ -28,7 +27,7 @@ TEST(ReportOfRun, ThatFailsAtItsFirstStep) {
       Words{"train", base.data(), "weights=nan.safetensors", "skip_limit=0", "run=crashed"} + kQuick, folder.path());
   EXPECT_EQ(done.code, 1) << done.all();
   const fs::path run = folder / "runs/crashed";
-  for (const bool again : {false, true}) {  // by the run itself, and by the command
+  for (const bool again : {false, true}) {  // written by the run itself, then by the command
     if (again) {
       fs::remove(run / "report.html");
       ASSERT_EQ(run_stoker({"report", run}, folder.path()).code, kDone);
@@ -60,7 +59,7 @@ TEST(ReportOfRun, ThatIsBeingWritten) {
       Words{"train", trained_run().data(), "run=going", "--json", "steps=1000000", "save_every=50"} + kQuick,
       folder.path());
   const fs::path run = folder / "runs/going";
-  for (const int saved : {1, 5, 9}) {  // in the middle of lines, between rows, while a checkpoint is exchanged
+  for (const int saved : {1, 5, 9}) {  // perhaps at half a line, or while a checkpoint is replaced
     ASSERT_TRUE(training.wait_for("\"kind\":\"last\"", saved)) << training.err();
     const Finished done = run_stoker({"report", run}, folder.path());
     EXPECT_EQ(done.code, kDone) << done.all();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes of a run: eval, predict, export, info, and weights= that fit, fit in part, or not at all.
+// Commands on a finished run: eval, predict, export, info, and weights= that fit fully, in part, or not at all.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// Tensors of a safetensors file by name: dtype, shape and bytes (a plain reader of its own).
+// Tensors of a safetensors file by name: dtype, shape and bytes (a simple, independent reader).
 std::map<std::string, std::string> tensors_of(const std::string& file) {
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), 8);
@@ -44,7 +44,7 @@ TEST(Results, EvalReportsASplitAndEveryClass) {
   ASSERT_TRUE(val.is_object()) << results[1].all();
   EXPECT_EQ(val.at("samples"), 9);
   EXPECT_EQ(val.at("classes").size(), 3U);
-  // What training saw last on the same split.
+  // The accuracy of training's last validation, on the same split.
   EXPECT_THAT(base.trained().out,
               HasSubstr("epoch 1: val accuracy " +
                         std::to_string(val.at("metrics").at("accuracy").get<double>()).substr(0, 5)));
@@ -86,7 +86,7 @@ TEST(Results, PredictSearchesFoldersAsTrainingDoes) {
   const TrainedRun& base = trained_run();
   const TempFolder folder;
   folder.write("in/one.png", small_png(1));
-  folder.write("in/deep/two.JPE", small_png(2));  // what it is stands in its first bytes
+  folder.write("in/deep/two.JPE", small_png(2));  // the first bytes tell the format
   folder.write("in/.hidden.png", "no image");
   folder.write("in/.cache/three.png", small_png(3));
   folder.write("in/notes.txt", "text");
@@ -217,12 +217,12 @@ TEST(Results, WeightsThatDoNotFitAreRefusedByNameAndThoseThatDoInPartSaySo) {
   EXPECT_THAT(taken[1].out,
               AllOf(HasSubstr("with a different shape"), HasSubstr("[256, 432] in the file, [256, 768] here")));
 
-  // The weights are needed once: a run goes on without the file that it began with.
+  // The weights are needed only once: a run resumes without the file that it began with.
   fs::copy(run, folder / "gift", fs::copy_options::recursive);
   ASSERT_EQ(run_stoker(train("gift", "from-gift"), folder.path()).code, kDone);
   fs::remove_all(folder / "gift");
-  const Finished on = run_stoker({"resume", "runs/from-gift", "epochs=2"}, folder.path());
-  EXPECT_EQ(on.code, kDone) << on.all();
+  const Finished resumed = run_stoker({"resume", "runs/from-gift", "epochs=2"}, folder.path());
+  EXPECT_EQ(resumed.code, kDone) << resumed.all();
 }
 
 }  // namespace

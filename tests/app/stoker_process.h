@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built `stoker` (STOKER_BIN names its folder) as a child process with a time limit; what it prints, and how it
-// ends. One thread.
+// Runs the built `stoker` (STOKER_BIN names its folder) as a child process with a time limit, and collects its output
+// and exit code. For one thread.
 #pragma once
 
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ namespace stoker::testing {
 
 using Words = std::vector<std::string>;
 
-// A key=value of second takes the place of the one in first: the command line takes a key once.
+// A key=value in second replaces the same key in first, because the command line accepts each key only once.
 inline Words operator+(Words first, const Words& second) {
   for (const std::string& word : second) {
     const std::string key = word.substr(0, word.find('=') + 1);
@@ -43,7 +43,7 @@ struct Finished {
 inline std::filesystem::path stoker_program() {
   const char* folder = std::getenv("STOKER_BIN");
   if (folder == nullptr) {
-    throw std::runtime_error("STOKER_BIN is not set: the folder of the stoker to test; ctest sets it");
+    throw std::runtime_error("STOKER_BIN is not set; it names the folder of the stoker to test, and ctest sets it");
   }
   return std::filesystem::path(folder) / "stoker";
 }
@@ -64,7 +64,7 @@ class StokerProcess {
     child_ = ::fork();
     if (child_ == 0) {
       ::setenv("OMP_NUM_THREADS", "1", 1);
-      ::setenv("CUDA_VISIBLE_DEVICES", "", 1);  // the command line is tested on the CPU; GPUs have tests of their own
+      ::setenv("CUDA_VISIBLE_DEVICES", "", 1);  // these tests use the CPU; GPUs have their own tests
       ::dup2(out_, STDOUT_FILENO);
       ::dup2(err_, STDERR_FILENO);
       if (::chdir(folder.c_str()) != 0) {
@@ -93,7 +93,7 @@ class StokerProcess {
   [[nodiscard]] std::string out() const { return content(out_); }
   [[nodiscard]] std::string err() const { return content(err_); }
 
-  // Until standard output holds text `times` times; false if the child ended before, or at the time limit.
+  // Waits until standard output contains text `times` times. False if the child ended first, or at the time limit.
   bool wait_for(const std::string& text, int times = 1) {
     return poll([&] {
       const std::string seen = out();
@@ -117,7 +117,7 @@ class StokerProcess {
   }
 
  private:
-  // In the child, which must never go on with the parent's code.
+  // Runs in the child, which must never continue with the parent's code.
   static int prepare(const std::function<int()>& before_exec) {
     try {
       return before_exec ? before_exec() : 0;
@@ -160,7 +160,7 @@ inline Finished run_stoker(const Words& words, const std::filesystem::path& fold
   return StokerProcess(words, folder, before_exec).finish();
 }
 
-// Several at a time; results in the order of the commands.
+// Runs several at a time; the results are in the order of the commands.
 inline std::vector<Finished> run_all(const std::vector<Words>& commands, const std::filesystem::path& folder) {
   constexpr std::size_t kTogether = 2;
   std::vector<Finished> results;

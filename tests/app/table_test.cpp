@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line on tables: trained, evaluated, resumed to the same bytes, and refused in words that help.
+// The command line with tables: training, evaluation, resuming to the same bytes, and helpful refusals.
 #include "app/people_table.h"
 #include "app/trained_run.h"
 #include "support/guessing.h"
@@ -34,7 +34,7 @@ TEST(Table, TrainsResumesAndEvaluates) {
                        folder.path())
                 .code,
             kDone);
-  EXPECT_TRUE(weights_of(folder / "runs/half") == weights_of(folder / "runs/whole"));  // not printed
+  EXPECT_TRUE(weights_of(folder / "runs/half") == weights_of(folder / "runs/whole"));  // EXPECT_EQ prints the bytes
 
   EXPECT_THAT(run_stoker({"info", "people.csv"}, folder.path()).out,
               AllOf(HasSubstr("240 rows, 4 columns"), HasSubstr("3 different values"), HasSubstr("14 missing")));
@@ -43,7 +43,7 @@ TEST(Table, TrainsResumesAndEvaluates) {
       AllOf(HasSubstr("target pay, from 1 number and 1 category columns"), HasSubstr("2 classes: <=50K, >50K")));
 }
 
-// Paths in a plan mean the same from every folder.
+// A path in a plan means the same file from every working folder.
 TEST(Table, ResumesAndRepeatsFromAnotherFolder) {
   const TempFolder folder;
   folder.write("here/data/people.csv", people());
@@ -62,7 +62,7 @@ TEST(Table, ResumesAndRepeatsFromAnotherFolder) {
   EXPECT_EQ(repeated.code, kDone) << repeated.all();
 }
 
-// Every word for on and off means what it says.
+// Every word for on and off works.
 TEST(Table, OnAndOffHaveSeveralNames) {
   const TempFolder folder;
   folder.write("bare.csv", people().substr(std::string("age,job,same,pay\n").size()));
@@ -82,7 +82,7 @@ TEST(Table, OnAndOffHaveSeveralNames) {
   }
 }
 
-// A column that is the target in other words is named and can be left out; packed tables are read like plain ones.
+// A column that repeats the target in other words is named and can be left out. Compressed tables work like plain ones.
 TEST(Table, NamesColumnsThatTellTheTarget) {
   const TempFolder folder;
   std::string text = people();
@@ -125,7 +125,7 @@ TEST(Table, DrawsClassesAlikeAndResumesInTheSameDraws) {
   ASSERT_EQ(whole.code, kDone) << whole.all();
   ASSERT_EQ(run_stoker(train + Words{"run=half", "steps=23"}, folder.path()).code, kDone);
   ASSERT_EQ(run_stoker({"resume", "runs/half", "steps=40", "--quiet"}, folder.path()).code, kDone);
-  EXPECT_TRUE(weights_of(folder / "runs/half") == weights_of(folder / "runs/whole"));  // not printed
+  EXPECT_TRUE(weights_of(folder / "runs/half") == weights_of(folder / "runs/whole"));  // EXPECT_EQ prints the bytes
   const Words uniform{"sampling=uniform", "run=uniform", "steps=40"};
   ASSERT_EQ(run_stoker(Words{"train", "people.csv", "target=pay", "--quiet", "schedule=constant", "warmup=0"} + kShort +
                            uniform,

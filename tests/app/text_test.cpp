@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line on text: trained, evaluated, resumed to the same bytes, made to write, and refused in words that
-// help.
+// The command line with text: training, evaluation, resuming to the same bytes, generation, and helpful refusals.
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -19,7 +18,7 @@ using ::testing::Not;
 const Words kShort = {"context=16", "layers=1",       "heads=2",       "width=16",      "batch=8",
                       "intra_op=1", "precision=fp32", "eval_every=20", "save_every=25", "sample_tokens=30"};
 
-// A text that is easily learnt: lines that count.
+// A text that is easy to learn: lines that count.
 std::string counting(int lines = 200) {
   std::string text;
   for (int i = 0; i < lines; ++i) {
@@ -28,7 +27,7 @@ std::string counting(int lines = 200) {
   return text;
 }
 
-// The loss, in nats, of whoever knows how frequent each character is and nothing else.
+// The loss, in nats, of a model that knows only how frequent each character is.
 double loss_by_frequency(const std::string& text) {
   std::map<char, double> counts;
   for (const char each : text) {
@@ -87,7 +86,7 @@ TEST(Text, ResumesToTheSameBytes) {
   ASSERT_EQ(run_stoker(train + Words{"run=half", "steps=30"}, folder.path()).code, kDone);
   ASSERT_EQ(run_stoker({"resume", "runs/half", "steps=60", "--quiet"}, folder.path()).code, kDone);
   ASSERT_EQ(run_stoker(train + Words{"run=whole", "steps=60"}, folder.path()).code, kDone);
-  EXPECT_TRUE(weights_of(folder / "runs/half") == weights_of(folder / "runs/whole"));  // not printed
+  EXPECT_TRUE(weights_of(folder / "runs/half") == weights_of(folder / "runs/whole"));  // EXPECT_EQ prints the bytes
   EXPECT_EQ(read_bytes(folder / "runs/half/artifacts/samples-000000060.json"),
             read_bytes(folder / "runs/whole/artifacts/samples-000000060.json"));
   folder.write("count.txt", counting(300));
@@ -96,7 +95,7 @@ TEST(Text, ResumesToTheSameBytes) {
   EXPECT_THAT(other.err, HasSubstr("changed since"));
 }
 
-// A validation split that takes seconds: it says how far it is, ends when it is told to, and is made up for.
+// A validation that takes seconds reports its progress, stops on request, and is done after a resume.
 TEST(Text, AValidationThatTakesLongIsInterruptedAndMadeUpFor) {
   const TempFolder folder;
   folder.write("count.txt", counting(80'000));
@@ -124,7 +123,7 @@ TEST(Text, PiecesOfTheLossTrainAlike) {
   EXPECT_NEAR(figure(run_stoker({"eval", "runs/pieces"}, folder.path()).out, "loss"), plain, 2e-4);
   const std::vector<double> losses = training_losses(folder / "runs/plain");
   ASSERT_EQ(losses.size(), 40U);
-  EXPECT_LT(losses.back(), losses.front()) << "nothing was trained: the comparison says nothing";
+  EXPECT_LT(losses.back(), losses.front()) << "nothing was trained, so the comparison proves nothing";
 }
 
 TEST(Text, BytesTakeWhatIsNoUtf8) {

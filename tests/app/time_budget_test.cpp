@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// time= as people meet it: `stoker plan` shows the epochs that it allows and why, a run ends its schedule, a resume
-// keeps the plan, and epochs= comes first.
+// time= from a user's view: `stoker plan` shows the epochs that it allows and why, a run finishes its schedule, a
+// resume keeps the plan, and epochs= takes precedence.
 #include "app/trained_run.h"
 
 namespace stoker::testing {
@@ -10,7 +10,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// kQuick without its epochs, so that a day is time enough for eight times the recipe's.
+// kQuick without its epochs, so that time= decides. A day is enough for eight times the recipe's epochs.
 const Words kAnyLength = {"model=mlp", "batch=8", "precision=fp32", "threads=0", "intra_op=1"};
 
 nlohmann::json planned(const fs::path& run, const char* key) {

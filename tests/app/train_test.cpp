@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `stoker train` and `stoker plan` as a person or a script meets them: the run folder, plain lines in a pipe, --quiet,
+// `stoker train` and `stoker plan` as a person or a script sees them: the run folder, plain lines in a pipe, --quiet,
 // --json, plans that repeat, and the same weights from a folder, a tar file and tar shards.
 #include <map>
 #include <set>
@@ -55,7 +55,7 @@ TEST(Train, QuietAndJsonAreForMachines) {
   EXPECT_EQ(std::count(kinds.begin(), kinds.end(), "step"), 3);
   EXPECT_THAT(kinds, AllOf(Contains("evaluated"), Contains("checkpoint")));
 
-  // The same words again: another folder, the same bytes.
+  // The same command again: another folder, the same bytes.
   const Finished again = run_stoker(words + Words{"run=same", "--quiet"}, folder.path());
   EXPECT_EQ(again.code, kDone) << again.err;
   EXPECT_THAT(again.out, HasSubstr("run folder: runs/same-2"));
@@ -87,7 +87,7 @@ TEST(Train, APlanIsPrintedOnceAndRepeats) {
   }
   EXPECT_EQ(plan.at("lr").at("value"), "0.5");
   EXPECT_EQ(plan.at("lr").at("origin"), "config");
-  EXPECT_EQ(plan.at("batch").at("value"), "8");  // the command line beats the file
+  EXPECT_EQ(plan.at("batch").at("value"), "8");  // the command line overrides the file
   EXPECT_EQ(plan.at("batch").at("origin"), "command line");
 
   folder.write("plan.json", results[1].out);
@@ -111,7 +111,7 @@ TEST(Train, AFolderATarFileAndShardsGiveTheSameWeights) {
         files.push_back(entry.path());
       }
     }
-    for (std::size_t i = 0; i < files.size(); ++i) {  // in the order of the disk, not sorted
+    for (std::size_t i = 0; i < files.size(); ++i) {  // in directory order, not sorted
       const std::string bytes = read_bytes(files[i]);
       all.add(files[i].lexically_relative(base.data()).native(), bytes);
       shards[std::string(split) + "-" + std::to_string(i % 2) + ".tar"].add(

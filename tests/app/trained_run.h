@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the command line share: a tiny data set and one run trained on it, made once by the first test that
-// asks, and the settings that make a run quick. One thread.
+// Shared by the tests of the command line: a tiny data set and one run trained on it, made once by the first test that
+// needs it, and settings for quick runs. For one thread.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 inline constexpr int kDone = 0, kUsage = 2, kDataError = 65, kDeviceError = 71, kIoError = 74, kStopped = 75;
 
-// A run of a second, most of it torch's start.
+// For a run of about one second, most of it spent starting torch.
 inline const Words kQuick = {"model=mlp", "epochs=1", "batch=8", "precision=fp32", "threads=0", "intra_op=1"};
 
 inline std::string read_bytes(const fs::path& path) {
@@ -44,7 +44,7 @@ inline Words lines_of(const std::string& text) {
   return lines;
 }
 
-// A folder with data/{train,val,test}: 3 classes of 8, 3 and 3 images, and runs/base trained on it.
+// A folder with data/{train,val,test}, where each of 3 classes has 8, 3 and 3 images, and runs/base trained on it.
 class TrainedRun {
  public:
   TrainedRun() {

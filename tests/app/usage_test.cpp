@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words on the command line: help that is worth reading, and refusals that name the key, what came and what to do,
-// before anything is looked at or made.
+// Arguments of the command line: useful help, and refusals that name the key, the given value and the remedy before any
+// file is read or created.
 #include "app/trained_run.h"
 
 namespace stoker::testing {
@@ -43,13 +43,13 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
     for (const std::string& word : expected[i].second) {
       EXPECT_THAT(results[i + 2].out, HasSubstr(word)) << expected[i].first;
     }
-    EXPECT_THAT(results[i + 2].out, Not(HasSubstr("Start with"))) << "of the first page alone";
+    EXPECT_THAT(results[i + 2].out, Not(HasSubstr("Start with"))) << "this belongs to the first page only";
   }
 }
 
 struct Refusal {
   Words words;
-  Words says;  // all of it on standard error
+  Words says;  // each must be on standard error
 };
 
 void expect_refusals(const std::vector<Refusal>& refusals, int code) {
@@ -152,15 +152,15 @@ TEST(Usage, CompletionOffersCommandsKeysAndValues) {
 
 TEST(Usage, NoDriverIsLookedForWhereNoDeviceIsNeeded) {
   const TempFolder folder;
-  const auto tell_files = [] { return ::setenv("LD_DEBUG", "files", 1); };  // the loader names each library it tries
-  const auto looks = [&](const Words& words) {
-    return run_stoker(words, folder.path(), tell_files).err.find("libcuda.so") != std::string::npos;
+  const auto log_libraries = [] { return ::setenv("LD_DEBUG", "files", 1); };  // the loader names each library it tries
+  const auto looks_for_driver = [&](const Words& words) {
+    return run_stoker(words, folder.path(), log_libraries).err.find("libcuda.so") != std::string::npos;
   };
   for (const Words& words : std::vector<Words>{
            {"--help"}, {"--version"}, {"train", "--help"}, {"train", "x", "bacth=3"}, {"__complete", "--", "tr"}}) {
-    EXPECT_FALSE(looks(words)) << ::testing::PrintToString(words);
+    EXPECT_FALSE(looks_for_driver(words)) << ::testing::PrintToString(words);
   }
-  EXPECT_TRUE(looks({"info", "machine"}));
+  EXPECT_TRUE(looks_for_driver({"info", "machine"}));
 }
 
 TEST(Usage, AGpuThatIsNotThereIsADeviceError) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes from a child of root the right to pass file permissions by, before it becomes `stoker`. It stays root all the
-// same: torch may lie in a folder that only root can enter, so that nobody could not start the program at all.
+// Takes root's right to ignore file permissions from a child process, before it becomes `stoker`. The child still runs
+// as root: torch may be in a folder that only root can enter, where the user `nobody` could not start the program.
 #pragma once
 
 #include <linux/capability.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Affine: a twin in double precision, fill colour and border included; what it draws; whole moves are exact.
+// Affine equals a twin in double precision, including fill colour and border; draws stay within their ranges; moves by
+// whole pixels are exact.
 #include "stoker/augment/affine.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ Image moved(Image image, const Motion& motion, std::array<std::uint8_t, 3> fill)
   return image;
 }
 
-// Forwards, as the words say it: scaled, sheared down, sheared across, turned clockwise, moved; then inverted by
+// Computes the forward transform (scaled, sheared across, sheared down, turned clockwise, moved) and inverts it by
 // Cramer's rule. Each neighbour outside the image counts as the fill colour.
 double expected(const Image& image, const Motion& motion, double fill, int x, int y, int channel) {
   constexpr double kDegree = M_PI / 180;
@@ -64,7 +65,7 @@ TEST(Affine, EqualsATwinInDoublePrecision) {
           for (int c = 0; c < channels; ++c) {
             const double fill = std::array{200, 100, 50}[static_cast<std::size_t>(c)];
             ASSERT_NEAR(out.pixels[static_cast<std::size_t>((y * 37 + x) * channels + c)],
-                        expected(image, motion, fill, x, y, c), 0.63)  // 0.5 of rounding, 2^-12 of a pixel twice
+                        expected(image, motion, fill, x, y, c), 0.63)  // 0.5 for rounding, 2^-12 of a pixel twice
                 << motion.angle << ": " << x << " " << y << " " << c;
           }
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gaussian blur: a twin in double precision with its kernel in two dimensions, images smaller than the kernel too.
+// Gaussian blur equals a twin in double precision with a two-dimensional kernel, also for images smaller than the
+// kernel.
 #include "stoker/augment/blur.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ Image blurred(Image image, int kernel, double sigma) {
   return image;
 }
 
-// Walks there step by step and turns round at the ends.
+// Walks `steps` pixels, one at a time, and turns round at the ends.
 int walked(int from, int steps, int n) {
   int at = from, direction = steps < 0 ? -1 : 1;
   for (int i = 0; i < std::abs(steps) && n > 1; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colour jitter: its luma is exact, its hue equals the textbook's way over HSV in double precision, its order counts
-// and is drawn evenly, and what is off is left alone.
+// Colour jitter: the luma is exact. The hue equals the textbook computation through HSV in double precision. The order
+// of the steps matters and is drawn evenly. Switching steps off does not change the draws of the others.
 #include "stoker/augment/colour_jitter.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(ColourJitter, LumaIsExactForEveryColour) {
   }
 }
 
-// Smith 1978, over hue, saturation and value in 0 ... 1; 255.999 as in torchvision's conversion to uint8.
+// Smith 1978, through hue, saturation and value in 0 ... 1; 255.999 as in torchvision's conversion to uint8.
 std::array<double, 3> turned(int red, int green, int blue, double turn) {
   const double r = red / 255.0, g = green / 255.0, b = blue / 255.0;
   const double value = std::max({r, g, b}), chroma = value - std::min({r, g, b});
@@ -66,7 +66,7 @@ TEST(ColourJitter, HueEqualsTheWayOverHsv) {
     for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
       const auto expected = turned(image.pixels[i], image.pixels[i + 1], image.pixels[i + 2], turn);
       for (std::size_t c = 0; c < 3; ++c) {
-        ASSERT_NEAR(result.pixels[i + c] + 0.5, expected[c], 0.52)  // a fraction cut off, and 2^-16 of a sextant
+        ASSERT_NEAR(result.pixels[i + c] + 0.5, expected[c], 0.52)  // truncation, and 2^-16 of a sextant
             << turn << ": " << int{image.pixels[i]} << " " << int{image.pixels[i + 1]} << " "
             << int{image.pixels[i + 2]};
       }
@@ -139,7 +139,7 @@ TEST(ColourJitter, TheOrderCountsAndIsDrawnEvenly) {
         kept.push_back(step);
       }
     }
-    const ColourDraw fewer = draw(some, key).value();  // the same numbers, without the two that are off
+    const ColourDraw fewer = draw(some, key).value();  // the same values, without the two steps that are off
     ASSERT_EQ(fewer.count, 2);
     ASSERT_TRUE(std::ranges::equal(std::span(fewer.steps).first(2), kept));
   }

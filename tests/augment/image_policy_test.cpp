@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws depend on (seed, epoch, sample) alone and stay within the image; what is executed equals a plain slow twin.
+// Draws depend only on (seed, epoch, sample) and stay within the image. Executing them equals a plain, slow twin.
 #include "stoker/augment/image_policy.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ class ImagePolicyBy : public ::testing::TestWithParam<Interpolation> {};
 INSTANTIATE_TEST_SUITE_P(ImagePolicy, ImagePolicyBy,
                          ::testing::Values(Interpolation::kBilinear, Interpolation::kBicubic));
 
-// Poison outside of what is needed never shows.
+// Poisoned pixels outside the needed region never affect the result.
 TEST_P(ImagePolicyBy, ReadsNoMoreThanItNeeds) {
   for (const Crop crop : {Crop::kNone, Crop::kResizeCentre, Crop::kRandomResized, Crop::kPad}) {
     for (std::uint64_t sample = 0; sample < 60; ++sample) {
@@ -76,7 +76,8 @@ TEST_P(ImagePolicyBy, ReadsNoMoreThanItNeeds) {
           }
         }
       }
-      ASSERT_EQ(kept, static_cast<std::size_t>(region.width * region.height)) << "not within the image";
+      ASSERT_EQ(kept, static_cast<std::size_t>(region.width * region.height))
+          << "the needed region is not within the image";
       EXPECT_EQ(run(policy, drawn, image), run(policy, drawn, poisoned)) << static_cast<int>(crop) << ", " << sample;
       if (crop == Crop::kResizeCentre && GetParam() == Interpolation::kBilinear) {
         EXPECT_LT(kept, static_cast<std::size_t>(width * height));
@@ -85,7 +86,7 @@ TEST_P(ImagePolicyBy, ReadsNoMoreThanItNeeds) {
   }
 }
 
-// The means of shrink x shrink pixels, what lies beyond the image left out: what a decoder hands over.
+// The means of blocks of shrink x shrink pixels, without pixels beyond the image. A decoder returns these.
 Image shrunk(const Image& image, int shrink) {
   Image small;
   small.reshape((image.width + shrink - 1) / shrink, (image.height + shrink - 1) / shrink, image.channels);
@@ -106,7 +107,7 @@ Image shrunk(const Image& image, int shrink) {
   return small;
 }
 
-// On an image that changes slowly: a crop that were moved by one of its pixels would be off by more.
+// The image changes slowly: a crop moved by one of its own pixels would differ by more than the limit.
 TEST_P(ImagePolicyBy, AShrunkSourceGivesNearlyTheSamePixelsInTheSamePlaces) {
   Image image;
   image.reshape(613, 409, 3);
@@ -164,7 +165,7 @@ TEST(ImagePolicy, ShrinksNoFurtherThanTheOutput) {
   EXPECT_EQ(at(800, 800), 1);
 }
 
-// Mirrored copies by vector instructions, beside plain ones and the definition, for widths around what a vector holds.
+// Mirrored copies by vector instructions equal plain ones and the definition, for widths around the size of a vector.
 TEST(ImagePolicy, MirrorsRowsOfEveryWidth) {
   for (int width = 1; width <= 70; ++width) {
     const ImagePolicy policy{.out_width = width, .out_height = 3};
@@ -184,7 +185,7 @@ TEST(ImagePolicy, MirrorsRowsOfEveryWidth) {
   }
 }
 
-// Sizes whose rows are one run of bytes for vectors, and others.
+// Sizes whose rows the vector kernels copy as one run of bytes, and other sizes.
 TEST(ImagePolicy, EveryFamilyOfKernelsPlacesThePlainRows) {
   struct Size {
     int width, height, channels;
@@ -236,7 +237,7 @@ TEST(ImagePolicy, PadCropMovesAndBlackensAsAPlainTwin) {
   EXPECT_NEAR(moved, 200.0 / 7, 20);
 }
 
-// The share of the area is uniform in (0.08, 1), the logarithm of the ratio uniform: means 0.54 and 0 where all fits.
+// The share of the area is uniform in (0.08, 0.5), with mean 0.29; the logarithm of the ratio is uniform, with mean 0.
 TEST(ImagePolicy, RandomRectanglesHaveTheirDistribution) {
   const ImagePolicy policy{.crop = Crop::kRandomResized, .min_scale = 0.08, .max_scale = 0.5};
   double share = 0, log_ratio = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MixUp and CutMix: in place equals a plain twin with a second batch; partners make one cycle; shares follow their
-// Beta distribution and are what the pixels show.
+// MixUp and CutMix: mixing in place equals a plain twin with a second batch. Partners form one cycle. Shares follow
+// their Beta distribution and match the pixels.
 #include "stoker/augment/mix.h"
 
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ TEST(Mix, PartnersMakeOneCycleAndEveryOneIsAsLikely) {
   EXPECT_EQ(std::set<int>(whole.partner.begin(), whole.partner.end()).size(), 256u);
 }
 
-// Kolmogorov and Smirnov's distance to the closed forms of Beta(1/2, 1/2), Beta(1, 1) and Beta(2, 2).
+// The Kolmogorov-Smirnov distance to the closed forms of Beta(1/2, 1/2), Beta(1, 1) and Beta(2, 2).
 TEST(Mix, SharesFollowTheirBetaDistribution) {
   const auto arcsine = [](double x) { return 2 / M_PI * std::asin(std::sqrt(x)); };
   const auto uniform = [](double x) { return x; };
@@ -111,7 +111,7 @@ TEST(Mix, SharesFollowTheirBetaDistribution) {
     }
     return most;
   };
-  const double limit = 1.63 / std::sqrt(kDraws);  // one in a hundred is further away by chance
+  const double limit = 1.63 / std::sqrt(kDraws);  // one sample in a hundred exceeds it by chance
   EXPECT_LT(distance(0.5, arcsine), limit);
   EXPECT_LT(distance(1, uniform), limit);
   EXPECT_LT(distance(2, parabola), limit);
@@ -133,7 +133,7 @@ TEST(Mix, BothTossACoinAndPlacesDiffer) {
   EXPECT_NEAR(cuts, 500, 65);
 }
 
-// What was drawn yesterday, and on another machine.
+// Draws equal those of earlier versions and other machines.
 TEST(Mix, RowsStayWhatTheyWere) {
   const Mix both{.mixup = 0.2, .cutmix = 1, .block = 8};
   std::vector<std::uint8_t> all;

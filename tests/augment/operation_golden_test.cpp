@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operation with the same parameters as torchvision's: at most one grey level apart
-// (tests/golden/make_augment.py). The results of several at once are not compared: what one level becomes in the next
-// operation depends on that.
+// Every operation differs by at most one grey level from torchvision's with the same parameters
+// (tests/golden/make_augment.py). Results of several operations in sequence are not compared, because a later operation
+// may amplify the difference.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ TEST(OperationGolden, AtMostOneGreyLevelFromTorchvision) {
     }
     EXPECT_LE(most, 1);
     EXPECT_LE(differ,
-              0.25 * static_cast<double>(image.pixels.size()));  // one level everywhere would be a wrong rounding
+              0.25 * static_cast<double>(image.pixels.size()));  // one level everywhere would mean wrong rounding
     ++cases;
   }
   EXPECT_EQ(cases, 64);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of operations within a policy: drawn by address, each on its own; executed in order; erasing and flips.
+// Lists of operations in a policy: each is drawn independently, by its address, and they are executed in order. Also
+// erasing and flips.
 #include "stoker/augment/operation.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +76,7 @@ TEST(Operation, TheOrderIsTheLists) {
   EXPECT_NE(first.pixels, last.pixels);
 }
 
-// What was drawn yesterday, and on another machine: a changed hash breaks every run that is to be repeated.
+// Images equal those of earlier versions and other machines: if the hash changes, no earlier run can be repeated.
 TEST(Operation, ImagesStayWhatTheyWere) {
   const ImagePolicy policy{.crop = Crop::kRandomResized,
                            .out_width = 24,
@@ -131,7 +132,7 @@ TEST(Erase, PaintsItsRectangleAlone) {
       ASSERT_EQ(image.pixels[static_cast<std::size_t>(i)], inside ? c + 1 : before.pixels[static_cast<std::size_t>(i)]);
     }
   }
-  EXPECT_FALSE(draw(Erase{.probability = 1}, 1, 1, {}));  // no rectangle is smaller than that
+  EXPECT_FALSE(draw(Erase{.probability = 1}, 1, 1, {}));  // no rectangle is smaller than one pixel
   EXPECT_THROW(check(Erase{.min_area = 0}), ConfigError);
   EXPECT_THROW(check(Erase{.max_area = 1.1}), ConfigError);
   EXPECT_THROW(check(Erase{.min_ratio = 4}), ConfigError);

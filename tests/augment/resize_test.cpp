@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resize is Pillow's, bit for bit: hashes that Pillow's own results gave (tests/golden/make_images.py).
+// The resize equals Pillow's bit for bit, compared by hashes of Pillow's own results (tests/golden/make_images.py).
 #include "stoker/augment/resize.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ std::vector<std::string> golden_lines(const char* name) {
 void expect_pillows(const char* table, Interpolation interpolation) {
   const auto lines = golden_lines(table);
   ASSERT_EQ(lines.size(), 10u);
-  ResizeScratch scratch;  // shared on purpose: nothing may be left over from the case before
+  ResizeScratch scratch;  // shared on purpose: nothing may be left over from the previous case
   for (const std::string& line : lines) {
     std::istringstream in(line);
     int width = 0, height = 0, channels = 0, scaled_width = 0, scaled_height = 0;
@@ -71,7 +71,8 @@ TEST(Resize, AWindowIsThatPartOfTheWhole) {
   }
 }
 
-// Sizes and channels on all sides of what vectors hold; extremes that saturate; a view with gaps between its rows.
+// Sizes and channels below, at and above the size of a vector; extremes that saturate; a view with gaps between its
+// rows.
 class ResizeBy : public ::testing::TestWithParam<Interpolation> {};
 INSTANTIATE_TEST_SUITE_P(Resize, ResizeBy, ::testing::Values(Interpolation::kBilinear, Interpolation::kBicubic));
 
@@ -116,7 +117,7 @@ TEST_P(ResizeBy, EveryFamilyOfKernelsComputesThePlainPixels) {
   }
 }
 
-// What is chosen by measurement can differ from run to run; what it computes cannot, by the test above.
+// The family is chosen by measurement, so it can differ from run to run. Its results cannot, by the test above.
 TEST(Resize, TheChosenKernelsAreOneFamilyOfThoseThatRunHere) {
   const auto families = runnable_kernels();
   EXPECT_EQ(families.front(), &plain_kernels());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The k-th member and the k-th stranger are those of a plain list, at every density and beside every block's edge.
+// The k-th member and the k-th non-member equal those of a plain list, at every density and around every block
+// boundary.
 #include "stoker/base/bit_set.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything comes through once and in order, nobody waits for ever, and it never holds more than it may.
+// Every value arrives once and in order, no thread waits forever, and the queue never exceeds its capacity.
 #include "stoker/base/bounded_queue.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(BoundedQueue, AProducerWaitsForRoom) {
   });
   for (int popped = 0; popped < 10; ++popped) {
     EXPECT_EQ(queue.pop(), popped);
-    EXPECT_LE(pushed, popped + 1 + 2 + 1);  // what was popped, what is inside, and the one being counted
+    EXPECT_LE(pushed, popped + 1 + 2 + 1);  // values popped, values inside, and the one being counted
   }
 }
 
@@ -82,7 +82,7 @@ TEST(BoundedQueue, ClosingWakesEveryone) {
     values.push_back(std::make_unique<int>(i));
   }
   std::atomic<int> begun = 0, taken = 0, got = 0;
-  ::alarm(120);  // who is not woken would wait for good
+  ::alarm(120);  // a thread that is not woken would wait forever
   {
     std::vector<std::jthread> waiting;
     for (int i = 0; i < kEach; ++i) {
@@ -98,7 +98,7 @@ TEST(BoundedQueue, ClosingWakesEveryone) {
     while (begun < 2 * kEach) {
       std::this_thread::yield();
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // until they all wait, as far as one can tell
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // long enough, most likely, for all of them to wait
     full.close();
     empty.close();
   }
@@ -117,7 +117,7 @@ TEST(BoundedQueue, ClosingWakesEveryone) {
   EXPECT_FALSE(full.push(std::make_unique<int>(9)));
 }
 
-// An error can be handed over where there is no memory left.
+// An error can pass through the queue when no memory is left.
 TEST(BoundedQueue, HasItsMemoryFromTheStart) {
   BoundedQueue<int> queue(1000);
   bool taken = true;

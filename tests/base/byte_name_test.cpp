@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of any bytes through texts that hold UTF-8 alone.
+// Names of any bytes survive texts that can hold only UTF-8.
 #include "stoker/base/byte_name.h"
 
 #include <gtest/gtest.h>

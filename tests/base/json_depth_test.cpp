@@ -13,7 +13,7 @@ TEST(JsonDepth, CountsArraysAndObjectsAlike) {
   EXPECT_TRUE(json_nests_deeper("[]", 0));
   EXPECT_FALSE(json_nests_deeper(R"({"a": [1, {"b": []}]})", 4));
   EXPECT_TRUE(json_nests_deeper(R"({"a": [1, {"b": []}]})", 3));
-  EXPECT_FALSE(json_nests_deeper("[[], [], [[]], {}]", 3)) << "beside each other is no level";
+  EXPECT_FALSE(json_nests_deeper("[[], [], [[]], {}]", 3)) << "siblings do not add a level";
 }
 
 TEST(JsonDepth, BracketsInTextAreNone) {

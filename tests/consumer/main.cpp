@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits a line with a model, a loss and a data set of its own, through installed headers alone, and prints what
+// Fits a line with a model, a loss and a data set of its own, using only installed headers, and prints the results that
 // tests/house/consumer_test.py compares with the same descent in Python. With the argument "photos" it trains on the
 // images in that folder.
 #include <ATen/ops/linear.h>
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
                    bias = line.parameters()[1].tensor.detach();
   std::printf("%.6f %.6f %.6f %.6f\n", weight[0].item<double>(), weight[1].item<double>(), bias.item<double>(),
               step.scalars()[0].item<double>());
-  for (const tasks::TaskKind* kind : tasks::known_tasks()) {  // drags in the rooms, and what they link
+  for (const tasks::TaskKind* kind : tasks::known_tasks()) {  // links the rooms and the libraries that they use
     std::printf("%s\n", kind->name().c_str());
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch::slice is the only splitter: exact for every layout, and its pieces put together are the whole.
+// Batch::slice is the only splitter: it is exact for every layout, and its pieces add up to the whole batch.
 #include "stoker/core/batch.h"
 
 #include <ATen/ops/arange.h>

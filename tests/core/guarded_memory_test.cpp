@@ -28,7 +28,7 @@ TEST(GuardedMemory, IsTheSameTensorAndIsFreed) {
   const testing::FaultAllocator allocator;
   {
     const at::Tensor fresh = at::arange(6, at::kLong).view({2, 3}).t().contiguous();
-    const at::Tensor tensor = guarded(fresh.transpose(0, 1).clone());  // of its own strides
+    const at::Tensor tensor = guarded(fresh.transpose(0, 1).clone());  // with its own strides
     EXPECT_TRUE(tensor.equal(at::arange(6, at::kLong).view({2, 3})));
     EXPECT_NE(guarded_memory(tensor), nullptr);
     EXPECT_EQ(guarded_memory(tensor)->get(), tensor.const_data_ptr());
@@ -39,13 +39,13 @@ TEST(GuardedMemory, IsTheSameTensorAndIsFreed) {
   EXPECT_EQ(allocator.live_blocks(), 0);
 }
 
-// Last: nothing is freed in this process from here on.
+// This is the last test: from here on nothing is freed in this process.
 TEST(GuardedMemory, OfALostDeviceStaysAndTheDeviceIsAskedOnce) {
   float value = 0;
   { const at::Tensor first = guarded(on_a_lost_device(value)); }
   { const at::Tensor second = guarded(on_a_lost_device(value)); }
   EXPECT_EQ(asked_to_free, 1);
-  // Without the guard it is the end of the process.
+  // Without the guard the process dies.
   EXPECT_DEATH({ const at::Tensor plain = on_a_lost_device(value); }, "the device is lost");
 }
 

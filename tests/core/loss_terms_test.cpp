@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backward starts from and what a step reports, against the definition: sum over k of w_k * S_k / N_k.
+// The gradients that backward starts from and the losses that a step reports. Both follow from the definition: sum over
+// k of w_k * S_k / N_k.
 #include "stoker/core/loss_terms.h"
 
 #include <ATen/TensorOperators.h>
@@ -23,8 +24,8 @@ LossTerms make_terms(at::ScalarType dtype, bool learns = true) {
   return {{"a", 1, sum(6)}, {"b", 0.25, sum(10)}, {"uncounted", 3, sum(7)}};
 }
 
-// float32 and float64 sums are weighed on the host, float16 ones by operators. On a GPU a kernel weighs float32 sums,
-// operators the others.
+// float32 and float64 sums are weighted on the host, float16 sums by operators. On a GPU a kernel weights float32 sums,
+// and operators weight the others.
 TEST(LossTerms, BackwardStartsFromWeightOverNormaliser) {
   const at::Tensor normalisers = at::tensor({4.0, 5.0, 0.0}, at::kDouble);
   for (const auto dtype : {at::kFloat, at::kDouble, at::kHalf}) {
@@ -56,7 +57,7 @@ TEST(LossTerms, BackwardStartsFromWeightOverNormaliser) {
   }
 }
 
-// 65504 is float16's largest number: the scale must meet the normaliser before it is rounded.
+// 65504 is float16's largest number: the scale must be divided by the normaliser before it is rounded.
 TEST(LossTerms, AScaleThatHalfCannotHoldIsDividedFirst) {
   LossTerms terms = {{"a", 1, at::full({}, 6, at::kHalf).set_requires_grad(true)}};
   const NormalisedLoss loss = normalise(terms, at::full({1}, 128, at::kDouble), at::full({}, 131072, at::kFloat));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work is shared among threads indeed, each part done once; what it throws arrives.
+// Work is really shared among threads, each part is done once, and exceptions reach the caller.
 #include "stoker/core/parallel.h"
 
 #include <ATen/Parallel.h>
@@ -22,7 +22,7 @@ class ParallelTest : public testing::Test {
   const int before_ = at::get_num_threads();
 };
 
-// Whether two calls of work were under way at the same time; one that finds itself alone gives up after a while.
+// Whether two calls of work were under way at the same time; a call that stays alone gives up after a while.
 bool two_meet() {
   std::mutex mutex;
   std::condition_variable other_came;

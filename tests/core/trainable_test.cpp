@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Trainable that only states its terms evaluates: the training loss of the whole split, for every batch size.
+// A Trainable that only defines its loss terms evaluates the training loss over the whole split, for every batch size.
 #include "stoker/core/trainable.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads images and writes a line a batch, each by one write(), until it is killed: the program that tests kill.
+// Loads images and writes one line per batch, each with a single write(). Tests kill this program while it runs.
 //     batch_writer DATA CACHE CALLS EPOCH STEP THREADS RANKS PLAIN
-// DATA: a folder or a tar. CACHE: a folder for the index and the list of bad images. CALLS: lines to write. EPOCH and
-// STEP: the first batch. PLAIN: 1 for no vector instructions, else 0.
+// DATA: a folder or a tar file. CACHE: a folder for the index and the list of bad images. CALLS: number of lines to
+// write. EPOCH and STEP: the first batch. PLAIN: 1 for no vector instructions, else 0.
 #include <unistd.h>
 
 #include <cstdlib>

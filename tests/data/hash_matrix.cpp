@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole hash matrix: one SHA-256 over the batches of two epochs for threads {1, 2, 4} x ranks {1, 2, 4} (joined
-// again) x {files, a tar} x {straight, made anew at 20 random steps, killed and gone on with} x {vector, plain}, on the
-// embedded sample and on photographs, with every augmentation, an uneven tail and a damaged image. Minutes: a test of
-// `make test-long`; image_loader_hash_test.cpp is the short one.
+// The full hash matrix: the batches of two epochs have the same SHA-256 for threads {1, 2, 4} x ranks {1, 2, 4} (slices
+// joined) x {files, a tar} x {straight, restarted at 20 random steps, killed and resumed} x {vector, plain}. Runs on
+// the embedded sample and on photographs, with every augmentation, an uneven tail and a damaged image. Takes minutes,
+// so it is a test of `make test-long`; image_loader_hash_test.cpp is the short form.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,10 +27,10 @@ namespace {
 using Lines = std::vector<std::string>;
 using Random = std::mt19937;
 
-enum class Manner { kStraight, kAnew, kKilled };
-constexpr const char* kManners[] = {"straight", "made anew", "killed"};
+enum class Manner { kStraight, kRestarted, kKilled };
+constexpr const char* kManners[] = {"straight", "restarted", "killed"};
 
-// The same images as files and as a tar, one of them damaged.
+// The same images as files and as a tar; one image is damaged.
 class Images {
  public:
   explicit Images(const std::filesystem::path& from) {
@@ -63,7 +63,7 @@ class Matrix {
     for (const int threads : {1, 2, 4}) {
       for (const int ranks : {1, 2, 4}) {
         for (int switches = 0; switches < 4; ++switches) {
-          for (const Manner manner : {Manner::kStraight, Manner::kAnew, Manner::kKilled}) {
+          for (const Manner manner : {Manner::kStraight, Manner::kRestarted, Manner::kKilled}) {
             const MatrixWay way{.threads = threads, .ranks = ranks, .plain = (switches & 1) != 0};
             const bool tar = (switches & 2) != 0;
             SCOPED_TRACE(fmt::format("{} threads, {} ranks, {}, {}, {}", threads, ranks, way.plain ? "plain" : "vector",
@@ -88,7 +88,8 @@ class Matrix {
     return data::open_image_folder(path, {.val = 0}, {}, {}).train;
   }
 
-  // By the caller's thread alone; what makes the matrix worth its while is looked for here.
+  // The expected lines, loaded by the caller's thread alone. Also checks that the matrix can find errors: the tail is
+  // uneven, both epochs have the bad image, and no two lines are equal.
   Lines reference() {
     data::ImageLoaderOptions options = matrix_options(splits_[0], {});
     std::set<std::int64_t> epochs_with_bad;
@@ -108,14 +109,14 @@ class Matrix {
 
   Lines walk(const MatrixWay& way, bool tar, Manner manner) {
     Lines lines = manner == Manner::kKilled ? killed(way, tar) : Lines();
-    std::set<std::size_t> anew;
-    while (manner == Manner::kAnew && anew.size() < 20) {
-      anew.insert(random_() % static_cast<std::size_t>(calls_));
+    std::set<std::size_t> restarts;
+    while (manner == Manner::kRestarted && restarts.size() < 20) {
+      restarts.insert(random_() % static_cast<std::size_t>(calls_));
     }
     const data::ImageLoaderOptions options = matrix_options(splits_[tar ? 1 : 0], way);
     auto loaders = std::make_unique<MatrixLoaders>(options, after(lines));
     while (lines.size() < static_cast<std::size_t>(calls_)) {
-      if (anew.contains(lines.size())) {
+      if (restarts.contains(lines.size())) {
         const core::Position at = loaders->position();
         loaders.reset();
         loaders = std::make_unique<MatrixLoaders>(options, at);
@@ -125,7 +126,7 @@ class Matrix {
     return lines;
   }
 
-  // What a program wrote until it was killed, somewhere in the two epochs.
+  // The lines that a program wrote until it was killed at a random place in the two epochs.
   Lines killed(const MatrixWay& way, bool tar) {
     const WriterTask task{.data = images_.path(tar), .cache = images_.cache(), .calls = calls_, .way = way};
     StokerProcess writer(task.words(), "/", {}, batch_writer());
@@ -146,12 +147,12 @@ class Matrix {
   }
 
   Images images_;
-  data::ImageSplit splits_[2];  // of the files and of the tar
+  data::ImageSplit splits_[2];  // from the files and from the tar
   Random random_{7};
   int calls_ = 0, killed_ = 0;
 };
 
-TEST(WholeHashMatrix, Sha256IsTheStandards) {  // the examples of FIPS 180-4
+TEST(WholeHashMatrix, Sha256IsTheStandards) {  // examples from FIPS 180-4
   Sha256 empty, abc;
   abc.add(std::array<std::uint8_t, 3>{'a', 'b', 'c'});
   EXPECT_EQ(empty.done(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// token_ids TOKENIZER.json: for each text on standard input, a JSON string a line, a line of JSON: the ids and whether
-// they decode to the text again, or the error. For tests/house/tokenizer_test.py. One thread.
+// token_ids TOKENIZER.json: reads texts from standard input, one JSON string per line. Prints one line of JSON for
+// each: its ids and whether they decode to the same text, or the error. Used by tests/house/tokenizer_test.py. One
+// thread.
 #include <iostream>
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend on a real GPU: memory figures that follow a tensor, events in order, facts. Skips aloud without one.
+// The CUDA backend on a real GPU: memory figures that follow a tensor, events in order, facts. Prints a skip message
+// without one.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
@@ -15,14 +16,14 @@ namespace {
 
 const c10::Device kGpu(c10::DeviceType::CUDA, 0);
 
-// How often the calling thread has given its core away to wait for something.
+// How often the calling thread has given up its core to wait.
 long times_asleep() {
   rusage usage{};
   ::getrusage(RUSAGE_THREAD, &usage);
   return usage.ru_nvcsw;
 }
 
-TEST(GpuLabel, MissesNoSuiteThatNeedsAGpu) {  // STOKER_NEEDS_GPU() fails where this does
+TEST(GpuLabel, MissesNoSuiteThatNeedsAGpu) {  // STOKER_NEEDS_GPU() uses the same check
   EXPECT_TRUE(testing::has_gpu_label("GpuBackend", "tests/device/backend_gpu_test.cpp"));
   EXPECT_FALSE(testing::has_gpu_label("NvtxGpu", "tests/device/nvtx_gpu_test.cpp"));
   EXPECT_TRUE(testing::has_gpu_label("Ways/GpuStep", "tests/job/step_gpu_test.cpp"));
@@ -88,14 +89,14 @@ TEST(GpuBackend, WaitingForAnEventWithoutTimingSleeps) {
   const Backend& backend = backend_for(kGpu);
   const auto done = backend.make_event(kGpu, /*timing=*/false);
   at::Tensor product = at::ones({4096, 4096}, at::device(kGpu));
-  product = at::mm(product, product);  // what the library does on its first call is not waited for below
+  product = at::mm(product, product);  // the library's first call is not part of the wait below
   backend.synchronize(kGpu);
   for (int i = 0; i < 100; ++i) {
     product = at::mm(product, product);
   }
   done->record();
   const long before = times_asleep();
-  done->wait();  // 100 products lie before it
+  done->wait();  // 100 products are queued before it
   EXPECT_GT(times_asleep(), before);
   EXPECT_THROW((void)done->elapsed_ms(*done), DeviceError);
 }

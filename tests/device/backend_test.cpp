@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU twin keeps the contract of every backend, and the registry says in words what is missing.
+// The CPU twin keeps the contract of every backend, and the registry says what is missing.
 #include "stoker/device/backend.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ TEST(Backend, CpuFiguresAreTheProcess) {
   EXPECT_NEAR(static_cast<double>(figures.allocated), static_cast<double>(process_memory().resident), 8 << 20);
   EXPECT_NEAR(static_cast<double>(backend_for(kCpu).allocated(kCpu)), static_cast<double>(figures.allocated), 8 << 20);
   EXPECT_GE(figures.peak, figures.allocated - (1 << 20));
-  EXPECT_EQ(figures.reserved, -1);  // torch's CPU allocator holds nothing back: unknown, not 0
+  EXPECT_EQ(figures.reserved, -1);  // torch's CPU allocator reserves nothing: unknown, not 0
   EXPECT_EQ(figures.total, memory_limit_bytes());
   EXPECT_GE(figures.free, 0);
   EXPECT_LT(figures.free, figures.total);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies go beside the computation, by the device's own clock. Skips aloud without a GPU.
+// Copies run at the same time as the computation, by the device's own clock. Prints a skip message without a GPU.
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@ TEST(GpuCopyStream, ACopyEndsWhileEarlierWorkOfTheStepIsStillComputed) {
   const at::Tensor host = stream->host({64 << 20}, at::kByte);
   host.fill_(7);
   at::Tensor product = at::ones({4096, 4096}, at::device(gpu));
-  product = at::mm(product, product);  // what the library does on its first call
-  (void)stream->copy(host);            // memory for it
+  product = at::mm(product, product);  // the library's first call does extra work
+  (void)stream->copy(host);            // allocates its memory
   backend.synchronize(gpu);
 
   const auto begun = backend.make_event(gpu, /*timing=*/true), computed = backend.make_event(gpu, /*timing=*/true);
   begun->record();
-  for (int i = 0; i < 200; ++i) {  // 27 TFLOP: a tenth of a second at least, where the copy takes some milliseconds
+  for (int i = 0; i < 200; ++i) {  // 27 TFLOP: at least a tenth of a second; the copy takes a few milliseconds
     product = at::mm(product, product);
   }
   computed->record();

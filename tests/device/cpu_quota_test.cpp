@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quotas of cgroups v1 and v2 in made-up roots; the affinity mask against what the kernel writes in words.
+// Quotas of cgroups v1 and v2 in made-up roots; the affinity mask against the kernel's own list.
 #include "stoker/device/cpu_quota.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(CpuQuota, AffinityIsWhatTheKernelSays) {
 
 TEST(CpuQuota, OneCoreWhenPinnedToOne) {
   int cores = 0;
-  std::jthread([&] {  // the mask is the thread's own
+  std::jthread([&] {  // the mask belongs to the thread
     cpu_set_t mask;
     CPU_ZERO(&mask);
     CPU_SET(sched_getcpu(), &mask);
@@ -97,7 +97,7 @@ TEST(MemoryLimit, SmallestOfAllGroupsAndRam) {
   root.write("proc/meminfo", "MemTotal:       1000 kB\nMemFree: 5 kB\n");
   EXPECT_EQ(memory_limit_bytes(root.path()), 1'024'000);
   root.write("proc/self/cgroup", "4:memory:/a/b\n0::/c\n");
-  root.write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n");  // v1's word for unlimited
+  root.write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n");  // v1's value for unlimited
   root.write("sys/fs/cgroup/c/memory.max", "max\n");
   EXPECT_EQ(memory_limit_bytes(root.path()), 1'024'000);
   root.write("sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "700000\n");

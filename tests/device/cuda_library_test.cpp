@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is linked with whom, and that libstoker_cuda really loads and registers, with or without a GPU.
+// Which binary needs which library, and that libstoker_cuda really loads and registers, with or without a GPU.
 #include "stoker/device/cuda_library.h"
 
 #include <dlfcn.h>
@@ -41,7 +41,7 @@ std::vector<std::string> needed(const fs::path& file) {
   return names;
 }
 
-// A machine that runs a bundle need not have it.
+// A machine that runs a bundle may not have it.
 bool have_readelf() { return std::system("command -v readelf >/dev/null") == 0; }
 
 fs::path executable() { return fs::read_symlink("/proc/self/exe"); }
@@ -67,7 +67,7 @@ TEST(CudaLibrary, ProgramsNeedOnlyTheCpuHalfOfTorch) {
   }
   for (const fs::path& program : programs) {
     const std::vector<std::string> names = needed(program);
-    ASSERT_THAT(names, Contains(HasSubstr("libc.so"))) << program << ": readelf says nothing";
+    ASSERT_THAT(names, Contains(HasSubstr("libc.so"))) << program << ": readelf printed nothing";
     EXPECT_THAT(names, Not(Contains("libtorch.so"))) << program;
     EXPECT_THAT(names, Not(Contains(HasSubstr("cuda")))) << program;
   }
@@ -85,7 +85,7 @@ TEST(CudaLibrary, LibraryNeedsTheCudaHalf) {
                                              Not(Contains("libtorch.so")), Not(Contains("libtorch_python.so"))));
 }
 
-// Takes the answer of the library under test.
+// Records the answer of the library under test.
 struct Answer final : Registry {
   void offer(c10::DeviceType kind, std::unique_ptr<Backend> backend) override {
     const bool good = kind == c10::DeviceType::CUDA && backend->name() == "cuda" && backend->device_count() > 0;
@@ -123,7 +123,7 @@ TEST(CudaLibraryDeathTest, LoadsAndAnswers) {
               "resident.gather (offered$|refused: .*(driver|GPU|CUDA))");
 }
 
-// Ends the process, telling why there is no CUDA.
+// Prints why there is no CUDA and ends the process.
 [[noreturn]] void print_reason() {
   fmt::print(stderr, "loaded={} {}\n", load_cuda(), missing_reason(c10::DeviceType::CUDA));
   std::_Exit(0);
@@ -132,7 +132,7 @@ TEST(CudaLibraryDeathTest, LoadsAndAnswers) {
 TEST(CudaLibraryDeathTest, DriversThatDoNotServeSayWhy) {
   const fs::path driver = executable().parent_path() / "fake_driver";
   ASSERT_TRUE(fs::exists(driver / "libcuda.so.1"));
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";  // runs this program anew, with the changed environment
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";  // runs this program again, with the changed environment
   const char* before = std::getenv("LD_LIBRARY_PATH");
   const std::string saved = before == nullptr ? "" : before;
   ::setenv("LD_LIBRARY_PATH", fmt::format("{}:{}", driver.native(), saved).c_str(), 1);
@@ -154,7 +154,7 @@ TEST(CudaLibrary, LoadingAnswersTheSameEveryTimeAndSaysWhy) {
   if (!loaded) {
     try {
       (void)backend_for(c10::Device(c10::DeviceType::CUDA, 0));
-      FAIL() << "CUDA is not there, and nobody said so";
+      FAIL() << "CUDA is missing, but there was no error";
     } catch (const DeviceError& error) {
       EXPECT_THAT(error.what(), AllOf(HasSubstr("no CUDA: "), HasSubstr("use device=cpu")));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests' own operator counter sees what it is there to see, and nothing after its end.
+// The tests' own operator counter sees every call that it must count, and nothing after its lifetime.
 #include "support/dispatch_counter.h"
 
 #include <ATen/TensorOperators.h>

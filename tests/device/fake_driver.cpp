@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver library that sees no GPU or does not start: built as libcuda.so.1 in a folder of its own, so that
-// cuda_library_test can meet machines that are not at hand. cuInit answers FAKE_CUINIT from the environment.
+// A driver library that sees no GPU or does not start: built as libcuda.so.1 in its own folder, so that
+// cuda_library_test can test machines that are not available. cuInit answers FAKE_CUINIT from the environment.
 #include <cstdlib>
 
 extern "C" int cuInit(unsigned) {

@@ -64,7 +64,7 @@ TEST(FaultAllocator, FailsAtEveryAllocationOfAStepAndTheNextStepIsRight) {
     EXPECT_THROW((void)gradient(x, w), c10::OutOfMemoryError) << "at allocation " << k;
     EXPECT_FALSE(allocator.armed());
     EXPECT_TRUE(gradient(x, w).equal(expected)) << "after a failure at allocation " << k;
-    EXPECT_EQ(allocator.live_bytes(), bytes) << "something stayed behind after a failure at allocation " << k;
+    EXPECT_EQ(allocator.live_bytes(), bytes) << "memory was left after a failure at allocation " << k;
   }
   allocator.fail_at(count + 1);
   EXPECT_TRUE(gradient(x, w).equal(expected));

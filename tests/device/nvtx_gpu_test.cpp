@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges go to the profiler that watches the process; that none does is fine. What is tested: they begin, nest around
-// work on the device, end, and can begin again. Skips aloud without a GPU.
+// Ranges go to the profiler that watches the process, if there is one. They begin, nest around work on the device, end,
+// and can begin again. Prints a skip message without a GPU.
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/profiler_kineto.h>

@@ -10,7 +10,7 @@
 namespace stoker::device {
 namespace {
 
-// Without the CUDA library there is nothing to mark: said plainly, and nothing stays switched on.
+// Without the CUDA library there is nothing to mark: an error says so, and nothing stays switched on.
 TEST(Nvtx, NeedsCuda) {
   try {
     const NvtxRanges ranges;

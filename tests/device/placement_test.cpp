@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices by name, with reasons; batches on their way. The meta device stands in for "another device" here.
+// Devices are chosen by name, with reasons, and batches are moved to them. The meta device stands in for "another
+// device" here.
 #include "stoker/device/placement.h"
 
 #include <ATen/ops/arange.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The prefetcher on a real GPU: page-locked slots that are overwritten as soon as they come back, and a stream that is
-// busy with earlier work. Skips aloud without a GPU.
+// busy with earlier work. Prints a skip message without a GPU.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -52,7 +52,8 @@ TEST(GpuPrefetcher, BatchesArriveWhole) {
   }
 }
 
-// Torch keeps freed memory for its stream: with a stream each, every evaluation would take its batches' memory again.
+// Torch keeps freed memory per stream. If each prefetcher had its own stream, every evaluation would allocate memory
+// for its batches again.
 TEST(GpuPrefetcher, ManyOneAfterTheOtherShareTheirMemory) {
   STOKER_NEEDS_GPU();
   const c10::Device gpu(c10::DeviceType::CUDA, 0);

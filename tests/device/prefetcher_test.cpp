@@ -22,8 +22,8 @@ constexpr std::uint8_t kPoison = 255;
 
 using testing::LateStream;
 
-// Three batches an epoch in slots that are spoilt when they come back; the second of epoch 1 cannot be had.
-class SpoiltSlots final : public core::BatchSource {
+// Three batches per epoch, in slots that are poisoned when they come back. The second batch of epoch 1 cannot be read.
+class PoisonedSlots final : public core::BatchSource {
  public:
   std::optional<core::Batch> next() override {
     if (position_.step == 3) {
@@ -33,7 +33,7 @@ class SpoiltSlots final : public core::BatchSource {
     const core::Position position = position_;
     ++position_.step;
     if (position == core::Position{1, 1}) {
-      fail<DataError>("test", "cannot be had");
+      fail<DataError>("test", "cannot be read");
     }
     std::array<std::uint8_t, kRows>& slot = slots_[static_cast<std::size_t>(given_++ % 32)];
     slot.fill(value(position));
@@ -75,9 +75,9 @@ void check(core::BatchSource& source, int epochs, int first = 0) {
       const std::optional<core::Batch> batch = source.next();
       ASSERT_TRUE(batch.has_value()) << epoch << " " << step;
       EXPECT_EQ(batch->position(), position);
-      EXPECT_TRUE((*batch)["image"].eq(SpoiltSlots::value(position)).all().item<bool>()) << epoch << " " << step;
+      EXPECT_TRUE((*batch)["image"].eq(PoisonedSlots::value(position)).all().item<bool>()) << epoch << " " << step;
       EXPECT_TRUE((*batch)["boxes"].equal(at::tensor({1, 2, 3})));
-      EXPECT_TRUE(batch->find("boxes")->offsets.equal(SpoiltSlots::offsets()));
+      EXPECT_TRUE(batch->find("boxes")->offsets.equal(PoisonedSlots::offsets()));
       EXPECT_EQ(batch->find("boxes")->layout, core::Layout::kRagged);
     }
     EXPECT_FALSE(source.next().has_value());
@@ -85,13 +85,13 @@ void check(core::BatchSource& source, int epochs, int first = 0) {
 }
 
 TEST(Prefetcher, SlotsGoBackWhenTheirCopyIsDoneAndNotBefore) {
-  SpoiltSlots::returned = 0;
+  PoisonedSlots::returned = 0;
   auto stream = std::make_unique<LateStream>();
   LateStream& late = *stream;
-  Prefetcher source(std::make_unique<SpoiltSlots>(), std::move(stream));
+  Prefetcher source(std::make_unique<PoisonedSlots>(), std::move(stream));
   check(source, 8);
   EXPECT_EQ(late.used, (8 * 3 - 1) * 2);
-  EXPECT_GE(SpoiltSlots::returned, 8 * 3 - 1 - 8);
+  EXPECT_GE(PoisonedSlots::returned, 8 * 3 - 1 - 8);
   const core::SourceFigures figures = source.figures().value();
   EXPECT_EQ(figures.samples, 7);
   EXPECT_GT(figures.copy_seconds, 0);
@@ -101,18 +101,18 @@ TEST(Prefetcher, EndsAtAnyMoment) {
   for (int taken = 0; taken < 6; ++taken) {
     std::optional<core::Batch> kept;
     {
-      Prefetcher source(std::make_unique<SpoiltSlots>(), std::make_unique<LateStream>());
+      Prefetcher source(std::make_unique<PoisonedSlots>(), std::make_unique<LateStream>());
       for (int i = 0; i < std::min(taken, 3); ++i) {
         kept = source.next();
       }
     }
     if (kept) {
-      EXPECT_TRUE((*kept)["image"].eq(SpoiltSlots::value(kept->position())).all().item<bool>());
+      EXPECT_TRUE((*kept)["image"].eq(PoisonedSlots::value(kept->position())).all().item<bool>());
     }
   }
 }
 
-// Its copies' events fail, as all of a device that is lost.
+// The events of its copies fail, like all events of a lost device.
 class LostStream final : public testing::LateStream {
  public:
   class LostEvent final : public Event {
@@ -127,13 +127,13 @@ class LostStream final : public testing::LateStream {
 };
 
 TEST(Prefetcher, ALostDeviceIsAnErrorAndNoEndOfTheProcess) {
-  SpoiltSlots::returned = 0;
+  PoisonedSlots::returned = 0;
   {
-    Prefetcher source(std::make_unique<SpoiltSlots>(), std::make_unique<LostStream>());
+    Prefetcher source(std::make_unique<PoisonedSlots>(), std::make_unique<LostStream>());
     EXPECT_TRUE(source.next().has_value());
     EXPECT_THROW((void)source.next(), DeviceError);
-  }  // ends while copies are under way, of which nobody knows when they are done
-  EXPECT_EQ(SpoiltSlots::returned, 0);
+  }  // ends while copies are under way; nothing can tell when they are done
+  EXPECT_EQ(PoisonedSlots::returned, 0);
 }
 
 // No memory for a batch's second field.
@@ -154,36 +154,36 @@ class FullStream final : public testing::LateStream {
 TEST(Prefetcher, ABatchWhoseCopyFailsIsKeptForTheCopiesThatWereBegun) {
   std::vector<at::Tensor> copies;
   {
-    Prefetcher source(std::make_unique<SpoiltSlots>(), std::make_unique<FullStream>(copies));
+    Prefetcher source(std::make_unique<PoisonedSlots>(), std::make_unique<FullStream>(copies));
     EXPECT_THROW((void)source.next(), OutOfMemory);
   }
-  EXPECT_TRUE(copies.at(0).eq(SpoiltSlots::value({0, 0})).all().item<bool>());
+  EXPECT_TRUE(copies.at(0).eq(PoisonedSlots::value({0, 0})).all().item<bool>());
 }
 
-// With once, slots of an epoch that is over have gone back, and the next one begins when it is asked for.
+// With once, all slots of a finished epoch have been returned, and the next epoch begins only when it is requested.
 TEST(Prefetcher, MadeForOneEpochItAsksForOthersWhenItIsAsked) {
   for (const int epochs : {1, 3}) {
-    SpoiltSlots::returned = 0;
+    PoisonedSlots::returned = 0;
     {
-      Prefetcher source(std::make_unique<SpoiltSlots>(), std::make_unique<LateStream>(), /*once=*/true);
+      Prefetcher source(std::make_unique<PoisonedSlots>(), std::make_unique<LateStream>(), /*once=*/true);
       for (int epoch = 0; epoch < epochs; ++epoch) {
         check(source, 1, epoch);
       }
     }
-    EXPECT_EQ(SpoiltSlots::returned, epochs == 1 ? 3 : 8) << "batches of an epoch that nobody asked for";
+    EXPECT_EQ(PoisonedSlots::returned, epochs == 1 ? 3 : 8) << "batches of an epoch that was not requested";
   }
 }
 
-// The twin: the loader's own memory, and no thread.
+// The twin uses the loader's own memory and no thread.
 TEST(Prefetcher, OnACpuBatchesPassThrough) {
-  const auto source = prefetched(std::make_unique<SpoiltSlots>(), c10::Device(c10::DeviceType::CPU));
+  const auto source = prefetched(std::make_unique<PoisonedSlots>(), c10::Device(c10::DeviceType::CPU));
   check(*source, 2);
-  SpoiltSlots::returned = 0;
+  PoisonedSlots::returned = 0;
   {
     const std::optional<core::Batch> batch = source->next();
-    EXPECT_EQ(SpoiltSlots::returned, 0);
+    EXPECT_EQ(PoisonedSlots::returned, 0);
   }
-  EXPECT_EQ(SpoiltSlots::returned, 1);
+  EXPECT_EQ(PoisonedSlots::returned, 1);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's files read right, and figures that move when the process does.
+// The kernel's files are read correctly, and the figures follow the process.
 #include "stoker/device/process_facts.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(ProcessFacts, ResidentFollowsWhatIsTouched) {
   constexpr std::size_t kBytes = 64 << 20;
   const std::int64_t before = process_memory().resident;
   ASSERT_GT(before, 0);
-  // Straight from the kernel: an allocator might keep what is freed.
+  // Directly from the kernel: an allocator might keep freed memory.
   void* block = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(block, MAP_FAILED);
   std::memset(block, 1, kBytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring and placement on a real GPU: values arrive though the device is still busy when they are written and their
-// tensor is overwritten at once. Skips aloud without a GPU.
+// The ring and placement on a real GPU: values arrive intact although the device is still busy when they are written
+// and their tensor is overwritten at once. Prints a skip message without a GPU.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written is what is read, for as long as the handle lives; no allocation and no operator per step.
+// A handle reads the values that were written, for as long as it lives. Writing needs no allocation and no operator per
+// step.
 #include "stoker/device/scalar_ring.h"
 
 #include <ATen/ops/full.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each thing that can be wrong with a first batch, said plainly; and nothing said when all is well.
+// Every possible mistake in a first batch gives a clear error, and a correct batch gives none.
 #include "stoker/device/smoke_check.h"
 
 #include <ATen/TensorOperators.h>
@@ -52,15 +52,15 @@ class SmokeCheck : public ::testing::Test {
     facts.classes = 10;
     facts.channels = 3;
   }
-  // What is said, by an error of type E; else the test fails.
+  // The message of the error of type E. Without such an error the test fails.
   template <typename E>
-  std::string said() const {
+  std::string error_text() const {
     try {
       check_batch(model, batch, kCpu, facts);
     } catch (const E& error) {
       return error.what();
     }
-    ADD_FAILURE() << "nothing of that type was said";
+    ADD_FAILURE() << "there was no error of that type";
     return "";
   }
 
@@ -79,32 +79,33 @@ TEST_F(SmokeCheck, SilentWhenAllIsWell) {
 
 TEST_F(SmokeCheck, ParameterElsewhere) {
   model.parameters_.push_back({"conv.weight", at::zeros({2}, at::device(at::kMeta)), core::Role::kConv});
-  EXPECT_THAT(said<DeviceError>(), HasSubstr("parameter conv.weight is float32 [2] on meta, but the run is on cpu"));
+  EXPECT_THAT(error_text<DeviceError>(),
+              HasSubstr("parameter conv.weight is float32 [2] on meta, but the run is on cpu"));
 }
 
 TEST_F(SmokeCheck, BufferElsewhere) {
   model.buffers_[0].tensor = at::zeros({3}, at::device(at::kMeta));
-  EXPECT_THAT(said<DeviceError>(), HasSubstr("buffer bn.running_mean"));
+  EXPECT_THAT(error_text<DeviceError>(), HasSubstr("buffer bn.running_mean"));
 }
 
 TEST_F(SmokeCheck, FieldElsewhere) {
   batch.set("target", at::zeros({3}, at::device(at::kMeta).dtype(at::kLong)));
-  EXPECT_THAT(said<DeviceError>(), HasSubstr("field \"target\" is int64 [3] on meta, but the model is on cpu"));
+  EXPECT_THAT(error_text<DeviceError>(), HasSubstr("field \"target\" is int64 [3] on meta, but the model is on cpu"));
 }
 
 TEST_F(SmokeCheck, NothingToTrain) {
   model.parameters_[0].tensor.requires_grad_(false);
-  EXPECT_THAT(said<ConfigError>(), HasSubstr("nothing to train"));
+  EXPECT_THAT(error_text<ConfigError>(), HasSubstr("nothing to train"));
 }
 
 TEST_F(SmokeCheck, EmptyBatch) {
   batch = core::Batch({}, {});
-  EXPECT_THAT(said<DataError>(), HasSubstr("the first batch is empty"));
+  EXPECT_THAT(error_text<DataError>(), HasSubstr("the first batch is empty"));
 }
 
 TEST_F(SmokeCheck, WrongChannels) {
   batch.set("image", at::zeros({3, 4, 4, 1}, at::kByte));
-  EXPECT_THAT(said<ConfigError>(), HasSubstr("takes 3 channels, but \"image\" is uint8 [3, 4, 4, 1]"));
+  EXPECT_THAT(error_text<ConfigError>(), HasSubstr("takes 3 channels, but \"image\" is uint8 [3, 4, 4, 1]"));
   batch.set("image", at::zeros({3, 3, 4, 4}));
   facts.channel_dim = 1;
   EXPECT_NO_THROW(check_batch(model, batch, kCpu, facts));
@@ -112,28 +113,28 @@ TEST_F(SmokeCheck, WrongChannels) {
 
 TEST_F(SmokeCheck, TargetOfAnotherType) {
   batch.set("target", at::zeros({3}));
-  EXPECT_THAT(said<ConfigError>(),
+  EXPECT_THAT(error_text<ConfigError>(),
               HasSubstr("\"target\" is float32 [3] on cpu; the loss needs class indices as int64"));
 }
 
 TEST_F(SmokeCheck, TargetOutOfRangeNamesTheSample) {
   batch.set("target", at::tensor({0, 10, 4}, at::kLong));
-  EXPECT_THAT(said<DataError>(),
+  EXPECT_THAT(error_text<DataError>(),
               HasSubstr("\"target\" of sample 41 is 10, but the model has 10 classes; expected 0 to 9"));
   batch.set("target", at::tensor({0, 1, -1}, at::kLong));
-  EXPECT_THAT(said<DataError>(), HasSubstr("of sample 42 is -1"));
+  EXPECT_THAT(error_text<DataError>(), HasSubstr("of sample 42 is -1"));
   batch.set("target", at::tensor({0, -100, 9}, at::kLong));  // torch's ignore_index: the normalisers would count it
-  EXPECT_THAT(said<DataError>(), HasSubstr("of sample 41 is -100"));
+  EXPECT_THAT(error_text<DataError>(), HasSubstr("of sample 41 is -100"));
 }
 
 TEST_F(SmokeCheck, UnknownField) {
   facts.target = "label";
-  EXPECT_THAT(said<DataError>(), HasSubstr("no field \"label\"; the batch has"));
+  EXPECT_THAT(error_text<DataError>(), HasSubstr("no field \"label\"; the batch has"));
 }
 
 TEST_F(SmokeCheck, InputsThatAreNotFinite) {
   model.deviation = 0;
-  EXPECT_THAT(said<DataError>(),
+  EXPECT_THAT(error_text<DataError>(),
               HasSubstr("model input 0 (float32 [3, 4, 4, 3] on cpu) contains values that are not finite"));
 }
 

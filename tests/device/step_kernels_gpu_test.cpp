@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two kernels of a step on a real GPU beside the CPU's twins: the same numbers. Skips aloud without a GPU.
+// The two kernels of a step on a real GPU give the same numbers as their twins on the CPU. Prints a skip message
+// without a GPU.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of tensors within a scope are those of the tensors' shapes: through frees, a backward pass and other
-// threads, and beside a count that another allocator keeps.
+// The bytes counted within a scope are those of the tensors' shapes, through frees, a backward pass and other threads.
+// They agree with the count of another allocator.
 #include "stoker/device/tensor_bytes.h"
 
 #include <ATen/TensorOperators.h>
@@ -59,8 +59,8 @@ TEST(TensorBytes, SeesABackwardPass) {
   EXPECT_EQ(bytes.held(), 2 * kBytes);  // the weight and its gradient
 }
 
-// A few forward and backward passes, looked at in between.
-std::vector<std::int64_t> looks(const std::function<std::int64_t()>& held) {
+// The bytes held at several points of a few forward and backward passes.
+std::vector<std::int64_t> held_over_passes(const std::function<std::int64_t()>& held) {
   std::vector<std::int64_t> seen;
   at::Tensor x = at::ones({64, 64}).requires_grad_();
   for (int i = 0; i < 3; ++i) {
@@ -79,10 +79,10 @@ TEST(TensorBytes, AgreesWithAnAllocatorThatCounts) {
   {
     const testing::FaultAllocator allocator;
     const std::int64_t before = testing::CountingAllocator::live_bytes_;
-    counted = looks([&] { return testing::CountingAllocator::live_bytes_ - before; });
+    counted = held_over_passes([&] { return testing::CountingAllocator::live_bytes_ - before; });
   }
   TensorBytes bytes(kCpu);
-  EXPECT_EQ(looks([&] { return bytes.held(); }), counted);
+  EXPECT_EQ(held_over_passes([&] { return bytes.held(); }), counted);
   EXPECT_GE(bytes.peak(), *std::ranges::max_element(counted));
   EXPECT_EQ(bytes.held(), 0);
 }
@@ -98,7 +98,7 @@ TEST(TensorBytes, OtherThreadsAreNotSeen) {
 
 TEST(TensorBytes, AnAddressThatComesAgainCountsOnce) {
   const TensorBytes bytes(kCpu);
-  int block = 0;  // its end is not seen, as where another thread frees it
+  int block = 0;  // its end is not seen, as when another thread frees it
   c10::reportMemoryUsageToProfiler(&block, kBytes, 0, 0, kCpu);
   c10::reportMemoryUsageToProfiler(&block, 3 * kBytes, 0, 0, kCpu);
   EXPECT_EQ(bytes.held(), 3 * kBytes);
@@ -116,7 +116,7 @@ TEST(TensorBytes, ScopesFollowOneAnother) {
   }
   const TensorBytes second(kCpu);
   kept.reset();
-  EXPECT_EQ(second.held(), 0);  // what the first scope saw made is none of the second's
+  EXPECT_EQ(second.held(), 0);  // the first scope's memory does not count in the second
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes end in an image or a DataError that names the file, and a part of an image equals that part of the whole,
-// at every size that it comes in.
+// Any bytes give an image or a DataError that names the file. A decoded part of an image equals the same part of the
+// whole image, at every scale.
 #include <algorithm>
 
 #include "fuzz_target.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kName = "input.bin";
 
-// Small, so that an execution takes no longer than a small image does.
+// Small limits, so that no execution takes longer than a small image.
 data::DecodeLimits limits(bool strict) {
   return {.max_pixels = 64 * 64, .max_side = 256, .max_scans = 12, .max_memory = 1 << 20, .strict = strict};
 }
@@ -51,7 +51,7 @@ struct Asked {
   bool strict = false;
 };
 
-// Region of the image, the whole of it where region has no width; no pixels if it cannot be had.
+// The region of the image, or the whole image if region has no width. No pixels if it cannot be read.
 augment::Image decoded(data::ImageDecoder& decoder, Bytes file, const Asked& asked, augment::Region region) {
   try {
     const auto [width, height] = decoder.open(file, asked.channels, limits(asked.strict), kName);
@@ -73,7 +73,7 @@ void probe(Bytes file, const augment::Image& whole) {
   try {
     const data::ImageInfo info = data::probe_image(file, limits(false), kName);
     const bool same = info.width == whole.width && info.height == whole.height;
-    const bool turned = info.width == whole.height && info.height == whole.width;  // by what comes after the header
+    const bool turned = info.width == whole.height && info.height == whole.width;  // by an orientation after the header
     expect(whole.pixels.empty() || same || turned, "the header tells the size");
   } catch (const DataError& error) {
     expect_named(error);
@@ -87,7 +87,7 @@ void probe(Bytes file, const augment::Image& whole) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stoker;
   using namespace stoker::fuzz;
-  static data::ImageDecoder decoder;  // as a loader's thread has it: what one image leaves must not harm the next
+  static data::ImageDecoder decoder;  // reused like in a loader's thread: one image must not affect the next
   const Bytes file = std::as_bytes(std::span(data, size));
   const std::uint64_t choice = hash_of(file);
   Asked asked{.channels = (choice & 1) != 0 ? 3 : 1, .shrink = 1 << ((choice >> 1) & 3)};
@@ -99,15 +99,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     probe(file, whole);
   }
   asked.strict = true;
-  const augment::Image careful = decoded(decoder, file, asked, {});
+  const augment::Image strict = decoded(decoder, file, asked, {});
   if (whole.pixels.empty()) {
-    expect(careful.pixels.empty(), "strict takes no more than others");
+    expect(strict.pixels.empty(), "strict accepts no more images than lenient");
     return 0;
   }
-  expect(careful.pixels.empty() || careful.pixels == whole.pixels, "strict changes no pixel");
-  asked.strict = careful.pixels.empty() ? false : (choice & 8) != 0;
+  expect(strict.pixels.empty() || strict.pixels == whole.pixels, "strict changes no pixel");
+  asked.strict = strict.pixels.empty() ? false : (choice & 8) != 0;
   const augment::Region region = region_within(whole.width, whole.height, choice >> 5);
   const augment::Image part = decoded(decoder, file, asked, region);
-  expect(part.pixels == copy_of(whole.view(), region).pixels, "a part equals that part of the whole");
+  expect(part.pixels == copy_of(whole.view(), region).pixels, "a part equals the same part of the whole");
   return 0;
 }

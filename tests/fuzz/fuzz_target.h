@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzz targets share: the function that libFuzzer (preset fuzz) or replay.cpp calls with each input, a
-// property that must hold, and an input as a file. One thread.
+// Shared by the fuzz targets: the function that libFuzzer (preset fuzz) or replay.cpp calls with each input, a check of
+// a property, and an input as a file. For one thread.
 #pragma once
 
 #include <sys/mman.h>
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace stoker::fuzz {
 
-// Ends the process as a crash does, so that libFuzzer keeps the input.
+// Ends the process like a crash, so that libFuzzer keeps the input.
 inline void expect(bool holds, const char* property) {
   if (!holds) {
     std::fprintf(stderr, "does not hold: %s\n", property);
@@ -26,7 +26,7 @@ inline void expect(bool holds, const char* property) {
   }
 }
 
-// A number that each byte of the input changes: what is asked of it, beside the bytes themselves. FNV-1a.
+// A number that depends on every byte of the input. It chooses what a target does with the bytes. FNV-1a.
 inline std::uint64_t hash_of(Bytes input) {
   std::uint64_t value = 0xCBF29CE484222325;
   for (const std::byte byte : input) {
@@ -40,7 +40,7 @@ class MemoryFile {
  public:
   MemoryFile() : descriptor_(::memfd_create("input", MFD_CLOEXEC)) {
     if (descriptor_ < 0) {
-      throw std::runtime_error("no file in memory can be made");
+      throw std::runtime_error("cannot create a file in memory");
     }
     path_ = "/proc/self/fd/" + std::to_string(descriptor_);
   }
@@ -48,11 +48,11 @@ class MemoryFile {
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
-  // Its whole content from now on.
+  // Replaces the whole content.
   const std::filesystem::path& hold(Bytes bytes) {
     const auto size = static_cast<ssize_t>(bytes.size());
     if (::ftruncate(descriptor_, size) != 0 || ::pwrite(descriptor_, bytes.data(), bytes.size(), 0) != size) {
-      throw std::runtime_error("the file in memory cannot be written");
+      throw std::runtime_error("cannot write the file in memory");
     }
     return path_;
   }

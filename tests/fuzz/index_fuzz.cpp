@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are a folder's index or none. What is taken for one leads nowhere out of itself and is written again as the
-// same bytes, but for the checksum at its end, which parse_index() does not look at.
+// Any bytes are accepted as a folder's index or rejected. An accepted index refers to nothing outside itself, and is
+// written again as the same bytes, except for the checksum at its end, which parse_index() does not check.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -19,7 +19,8 @@ void check_split(const data::IndexedSplit& split, const data::FolderIndex& index
   for (std::int64_t i = 0; i < keys.size(); ++i) {
     const std::string_view key = keys[i];
     const auto* begin = reinterpret_cast<const std::byte*>(key.data());
-    expect(key.empty() || (begin >= file.data() && begin + key.size() <= file.data() + file.size()), "keys lie inside");
+    expect(key.empty() || (begin >= file.data() && begin + key.size() <= file.data() + file.size()),
+           "keys are inside the file");
   }
   for (const std::uint64_t shard : split.shards) {
     expect(shard < index.files.size(), "shards are files of the index");
@@ -27,14 +28,14 @@ void check_split(const data::IndexedSplit& split, const data::FolderIndex& index
   for (std::size_t at = 0; at < split.places.size(); at += sizeof(data::TarPlace)) {
     data::TarPlace place;
     std::memcpy(&place, split.places.data() + at, sizeof place);
-    expect(place.shard >= 0 && place.shard < std::ssize(split.shards), "places lie in shards");
+    expect(place.shard >= 0 && place.shard < std::ssize(split.shards), "places are in shards");
   }
   std::int64_t labelled = 0;
   for (const data::LabelRun& run : split.labels) {
     expect(run.count >= 0 && run.label < index.classes.size(), "labels are classes");
     labelled += run.count;
   }
-  expect(labelled == keys.size(), "a label for each");
+  expect(labelled == keys.size(), "each key has a label");
 }
 
 }  // namespace
@@ -53,9 +54,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   std::vector<std::byte> again;
   data::write_index(*index, [&](Bytes piece) { again.insert(again.end(), piece.begin(), piece.end()); });
-  fuzz::expect(again.size() == size, "as long as it was");
+  fuzz::expect(again.size() == size, "the length is the same");
   fuzz::expect(std::equal(again.begin(), again.end() - fuzz::kTail, file.begin()), "written as it was read");
-  fuzz::expect(data::index_is_whole(again), "what was written is whole");
-  fuzz::expect(!whole || std::ranges::equal(again, file), "a whole one has one checksum");
+  fuzz::expect(data::index_is_whole(again), "a written index is whole");
+  fuzz::expect(!whole || std::ranges::equal(again, file), "a whole index is written with the same checksum");
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls a fuzz target once with each file of the folders named: the committed corpora, without clang. Ends with 1 if a
-// folder has no file.
+// Calls a fuzz target once with each file of the given folders: this runs the committed corpora without clang. Exit
+// code 1 if a folder has no files.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -18,13 +18,13 @@ int replay(const std::filesystem::path& folder) {
   std::ranges::sort(files);
   std::vector<std::byte> bytes;
   for (const std::filesystem::path& file : files) {
-    std::fprintf(stderr, "%s\n", file.c_str());  // the last one said is the one that crashes
+    std::fprintf(stderr, "%s\n", file.c_str());  // the last one printed is the one that crashes
     stoker::read_file(file, bytes);
-    const auto exact = std::make_unique<std::uint8_t[]>(bytes.size());  // so that sanitizers see its end
+    const auto exact = std::make_unique<std::uint8_t[]>(bytes.size());  // so that sanitizers detect reads past its end
     std::ranges::copy(stoker::as_text(bytes), exact.get());
     (void)LLVMFuzzerTestOneInput(exact.get(), bytes.size());
   }
-  std::printf("%zu inputs of %s end well\n", files.size(), folder.filename().c_str());
+  std::printf("%zu inputs of %s passed\n", files.size(), folder.filename().c_str());
   return files.empty() ? 1 : 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text ends in rows or a DataError. Rows that are written again with every field in quotes read as the same rows,
-// and a table's columns are as long as it has rows. The first byte chooses the separator and whether there is a header.
+// Any text gives rows or a DataError. Rows that are written again with every field in quotes are read as the same rows,
+// and each column of a table has one value per row. The first byte chooses the separator and whether there is a header.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -20,7 +20,7 @@ Rows rows_of(std::string_view text, char separator) {
   Rows rows;
   std::int64_t line = 0;
   for (std::vector<std::string> row; reader.next(row);) {
-    expect(!row.empty() && reader.line() > line, "a row has a field and a line of its own");
+    expect(!row.empty() && reader.line() > line, "a row has a field and its own line");
     line = reader.line();
     rows.push_back(row);
   }
@@ -44,19 +44,20 @@ std::string quoted(const Rows& rows, char separator) {
 
 void check_column(const data::TableColumn& column, std::int64_t rows) {
   expect(!column.name.empty(), "a column has a name");
-  expect(std::ssize(column.ids) == rows, "a value each row");
-  expect(std::ssize(column.numbers) == (column.numeric ? rows : 0), "a number each row of a numeric column");
+  expect(std::ssize(column.ids) == rows, "one value per row");
+  expect(std::ssize(column.numbers) == (column.numeric ? rows : 0), "one number per row of a numeric column");
   expect(std::ranges::adjacent_find(column.labels, std::greater_equal()) == column.labels.end(), "labels ascend");
   std::vector<bool> seen(column.labels.size());
   for (std::size_t row = 0; row < column.ids.size(); ++row) {
     const std::int32_t id = column.ids[row];
-    expect(id >= -1 && id < std::ssize(column.labels), "an id is a label's");
+    expect(id >= -1 && id < std::ssize(column.labels), "an id belongs to a label");
     if (id >= 0) {
       seen[static_cast<std::size_t>(id)] = true;
     }
-    expect(!column.numeric || std::isnan(column.numbers[row]) == (id < 0), "what is missing is no number");
+    expect(!column.numeric || std::isnan(column.numbers[row]) == (id < 0),
+           "missing values, and only they, are not numbers");
   }
-  expect(std::ranges::count(seen, false) == 0, "every label is some row's");
+  expect(std::ranges::count(seen, false) == 0, "every label occurs in a row");
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Bytes file = std::as_bytes(std::span(data, size)).subspan(1);
   if (const std::string_view text = as_text(file);
       text.starts_with("\x1f\x8b") || text.starts_with("\x28\xb5\x2f\xfd")) {
-    return 0;  // packed, by gzip or Zstandard: the table is of another text than this
+    return 0;  // compressed with gzip or Zstandard: the table is made from another text than this
   }
   std::optional<fuzz::Rows> rows;
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes end in an index of members that lie in the file, one after the other, with paths that stay in their folder;
-// or in a DataError.
+// Any bytes give a DataError or an index of members that are in the file, one after the other, with paths that stay in
+// their folder.
 #include <algorithm>
 
 #include "fuzz_target.h"
@@ -26,16 +26,17 @@ bool stays_inside(std::string_view path) {
 
 void check_members(const data::TarFile& tar, Bytes file) {
   std::vector<std::byte> content;
-  std::int64_t behind = 0;  // the member before
+  std::int64_t end_before = 0;  // of the previous member
   for (const data::TarMember& member : tar.members()) {
-    expect(member.size >= 0 && member.offset >= behind + 512, "a header lies between two members");
+    expect(member.size >= 0 && member.offset >= end_before + 512, "a header is between two members");
     expect(member.offset % 512 == 0, "members begin at blocks");
-    expect(member.offset <= std::ssize(file) && member.size <= std::ssize(file) - member.offset, "members lie inside");
+    expect(member.offset <= std::ssize(file) && member.size <= std::ssize(file) - member.offset,
+           "members are inside the file");
     expect(stays_inside(member.path), "paths stay in their folder");
     tar.read(member.offset, member.size, content);
     const Bytes expected = file.subspan(static_cast<std::size_t>(member.offset), static_cast<std::size_t>(member.size));
-    expect(std::ranges::equal(content, expected), "a member is read as it lies there");
-    behind = member.offset + member.size;
+    expect(std::ranges::equal(content, expected), "a member is read as it is in the file");
+    end_before = member.offset + member.size;
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes out of each operator inside an AutocastGuard, against torch.autocast's table (make_autocast.py), and that
-// the table holds every operator that our networks and losses call.
+// The output dtype of each operator inside an AutocastGuard equals that of torch.autocast (make_autocast.py), and the
+// table has every operator that our networks and losses call.
 #include "stoker/precision/autocast.h"
 
-#include <ATen/Functions.h>  // every operator there is
+#include <ATen/Functions.h>  // all operators
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
 
@@ -24,7 +24,7 @@
 namespace stoker::golden {
 namespace {
 
-// New tensors: the first one that enters an operator, and the others.
+// Makes new tensors: the first input of an operator, and the others.
 struct Inputs {
   at::ScalarType first_dtype, rest_dtype;
   [[nodiscard]] at::Tensor first(at::IntArrayRef shape) const { return at::ones(shape, first_dtype); }
@@ -176,7 +176,7 @@ TEST(GoldenAutocast, EveryOperatorsDtypeIsPythons) {
   EXPECT_EQ(rows, golden.size());
 }
 
-// Names of the operators that are called from outside of any other, while it lives.
+// While it exists, records the names of operators that no other operator calls.
 class Recorder {
  public:
   Recorder() {
@@ -215,7 +215,7 @@ core::TensorList fold(const models::Network& network, core::TensorList values) {
   return values;
 }
 
-// What forward passes and losses of our networks call, but for their making.
+// The operators that forward passes and losses of our networks call; building the networks does not count.
 std::set<std::string> called_by_networks() {
   std::vector<std::unique_ptr<models::Network>> of_images;
   for (const char* name : {"mlp", "cnn", "resnet18", "resnet50"}) {
@@ -245,7 +245,7 @@ std::set<std::string> called_by_networks() {
 }
 
 TEST(GoldenAutocast, TheTableHoldsWhatOurNetworksCall) {
-  // Other shapes of the same values, masks, new tensors, in place, and the chunked loss's way from logits to their sum.
+  // Reshaped and moved values, masks, new tensors, in-place operators, and the chunked loss after its logits.
   const std::set<std::string> without_rule = {
       "clamp_min", "flatten", "gather", "ge", "logical_not", "ones", "relu_",     "reshape", "select", "slice",
       "split",     "squeeze", "sub",    "to", "transpose",   "tril", "unsqueeze", "view",    "zeros"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs and weights of the goldens as functions of (seed, name, element) alone, so that no file carries them: draws.py
-// is the same in Python. Used by the tests beside it.
+// Inputs and weights of the goldens as functions of only (seed, name, element), so that no file needs to store them.
+// draws.py is the same in Python. Used by the tests in this folder.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -43,7 +43,7 @@ void each_word(std::string_view name, std::int64_t count, Take take) {
   }
 }
 
-// float64, every value one of float32's, so that networks of both types hold equal weights.
+// float64 values that float32 can represent, so that networks of both types have equal weights.
 inline at::Tensor uniform(std::string_view name, at::IntArrayRef shape, double low, double high) {
   at::Tensor values = at::empty(shape, at::kDouble);
   each_word(name, values.numel(), [&, data = values.data_ptr<double>()](std::int64_t i, std::uint32_t bits) {
@@ -61,7 +61,7 @@ inline at::Tensor below(std::string_view name, at::IntArrayRef shape, std::int64
   return values;
 }
 
-// What a network's tensor of this name starts from: matrices by their fan-in, norms near 1 and 0.
+// Initial values of the network's tensor of this name: matrices by their fan-in, norms near 1 and 0.
 inline at::Tensor weight(std::string_view name, at::IntArrayRef shape) {
   if (shape.size() > 1) {
     std::int64_t fan_in = 1;
@@ -75,7 +75,7 @@ inline at::Tensor weight(std::string_view name, at::IntArrayRef shape) {
   return near_one ? uniform(name, shape, 0.5, 1.5) : uniform(name, shape, -0.25, 0.25);
 }
 
-// What is kept of a large tensor: its norm, its largest magnitude, and four elements.
+// The stored part of a large tensor: its norm, its largest magnitude, and four elements.
 inline at::Tensor sample(const std::string& name, const at::Tensor& tensor) {
   const at::Tensor flat = tensor.detach().to(at::kDouble).flatten();
   const at::Tensor ends = at::stack({flat.norm(), flat.abs().max()});

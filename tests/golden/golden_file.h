@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A golden file (.safetensors, written by golden_file.py) and how close a tensor must come to it: relative to the
-// golden's largest magnitude. Used by the tests beside it.
+// Reads a golden file (.safetensors, written by golden_file.py) and compares tensors with it, relative to the golden's
+// largest magnitude. Used by the tests in this folder.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -15,7 +15,7 @@
 
 namespace stoker::golden {
 
-// What float64 and float32 results may differ by.
+// The largest allowed difference for float64 and float32 results.
 inline double tolerance(at::ScalarType dtype) { return dtype == at::kDouble ? 1e-12 : 1e-5; }
 
 inline std::filesystem::path folder() {
@@ -33,7 +33,7 @@ class GoldenFile {
   io::Safetensors file_;
 };
 
-// A whole tensor.
+// Compares a whole tensor.
 inline void expect_near(const at::Tensor& ours, const at::Tensor& golden, double tolerance, const std::string& name) {
   ASSERT_EQ(ours.sizes(), golden.sizes()) << name;
   const double error = (ours.detach().to(at::kDouble) - golden).abs().max().item<double>();
@@ -41,7 +41,7 @@ inline void expect_near(const at::Tensor& ours, const at::Tensor& golden, double
   EXPECT_TRUE(error <= tolerance * largest) << name << ": " << error / largest << " of the largest";
 }
 
-// A tensor of which draws.py's sample() was kept.
+// Compares a tensor with a golden that is draws.py's sample() of it.
 inline void expect_sample(const at::Tensor& ours, const at::Tensor& golden, double tolerance, const std::string& name) {
   const at::Tensor error = (sample(name, ours) - golden).abs();
   EXPECT_TRUE(error[0].item<double>() <= tolerance * golden[0].item<double>()) << name << ": its norm";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled training against torch.amp.GradScaler (make_steps.py), step for step: injected overflows in float32 and
-// float64, and float16's own.
+// Scaled training compared with torch.amp.GradScaler (make_steps.py), step by step: injected overflows in float32 and
+// float64, and float16's own overflows.
 #include <map>
 
 #include "golden/training.h"
@@ -58,7 +58,7 @@ TEST(GoldenScaler, InjectedOverflowsSkipAndRecover) {
   check_injected("momentum", at::kFloat, {"momentum"});
 }
 
-// Two linear layers, as make_steps.py's half() has them.
+// Two linear layers, as in make_steps.py's half().
 class TwoLayers final : public core::Trainable {
  public:
   TwoLayers() {

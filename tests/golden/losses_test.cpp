@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and normalisation layers against PyTorch's (make_losses.py), gradients too: targets that do not count,
-// weights, smoothing, the loss in pieces, running statistics, eps.
+// Losses and normalisation layers compared with PyTorch's (make_losses.py), with gradients: ignored targets, weights,
+// smoothing, the loss in pieces, running statistics, eps.
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>

@@ -3,7 +3,7 @@
 """Writes small WebP, JPEG and .npy files to tests/data/formats/, and the pixels that Pillow and numpy decode to formats.tsv.
 
 Run with Pillow and numpy (last run with Pillow 13.0.0):  python3 tests/golden/make_formats.py
-Pixels are stored as their 64-bit FNV-1a hash, because ours must be equal to the bit. Existing files do not change: another
+Pixels are stored as their 64-bit FNV-1a hash, because ours must be equal bit for bit. Existing files do not change: another
 encoder would write other bytes for the same image. Pillow cannot write lossy_simple_filter.webp, so cwebp did:
 cwebp -nostrong -f 60 -q 40 hopper.jpg -crop 20 10 101 107.
 """

@@ -3,7 +3,7 @@
 """Writes images.tsv, resize.tsv, resize_bicubic.tsv and centre_crop.tsv: Pillow's pixels of the committed images and of a computed one.
 
 Run with Pillow and numpy (last run with Pillow 13.0.0):  python3 tests/golden/make_images.py
-Pixels are stored as their 64-bit FNV-1a hash, because ours must be equal to the bit.
+Pixels are stored as their 64-bit FNV-1a hash, because ours must be equal bit for bit.
 """
 import pathlib
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference networks against torchvision's and transformers' (make_networks.py): names, shapes, logits in both modes,
-// losses, gradients of every parameter, running statistics.
+// Reference networks compared with torchvision's and transformers' (make_networks.py): names, shapes, logits in both
+// modes, losses, gradients of every parameter, running statistics.
 #include <ATen/ops/full.h>
 #include <fmt/ranges.h>
 
@@ -78,7 +78,7 @@ void expect_gradients(const Network& network, const std::string& prefix, double 
   }
 }
 
-// manner: of weights, "loud" or "calm"; see make_networks.py.
+// manner: the set of weights, "loud" or "calm"; see make_networks.py.
 void check_resnet(const std::string& name, const std::string& manner, at::ScalarType dtype) {
   SCOPED_TRACE(name + ", " + manner + ", " + c10::toString(dtype));
   const bool calm = manner == "calm";
@@ -122,7 +122,7 @@ TEST(GoldenNetworks, Resnet50) {
   check_resnet("resnet50", "calm", at::kFloat);
 }
 
-// rows: of the loss at a time; 0: the whole loss, from logits.
+// rows: the number of rows per piece of the loss; 0: the whole loss at once, from logits.
 void check_gpt(at::ScalarType dtype, std::int64_t rows, ops::AttentionKind attention) {
   SCOPED_TRACE(std::string(c10::toString(dtype)) + ", rows " + std::to_string(rows));
   models::GptOptions options;

@@ -35,7 +35,7 @@ PLANTS = [
      ("group.weight_decay,\n                      o.eps,", "group.weight_decay,\n                      10 * o.eps,")),
     ("adam: eps ten times too large", "optim/fused.cpp",
      ("group.weight_decay, o.eps,\n", "group.weight_decay, 10 * o.eps,\n")),
-    ("adam: bias correction missing", "optim/fused.cpp",  # a late step needs none
+    ("adam: bias correction missing", "optim/fused.cpp",  # late steps need no correction
      ("core::host_value(step_counters_[i]) + 1);", "core::host_value(step_counters_[i]) + 1e6);")),
     ("adamw: betas swapped", "optim/fused.cpp",
      ("o.beta1, o.beta2, group.weight_decay,\n                      o.eps",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole training steps against Python PyTorch's (make_steps.py): each optimizer with each schedule, accumulation, and
-// Adam from a warm second moment; weights, running statistics, averages, loss and gradient norm.
+// Whole training steps compared with PyTorch in Python (make_steps.py): each optimizer with each schedule,
+// accumulation, and Adam from a warm second moment; weights, running statistics, averages, loss and gradient norm.
 #include <ATen/ops/full.h>
 
 #include "golden/training.h"
@@ -32,7 +32,7 @@ void check_run(const std::string& optimizer, const std::string& schedule, at::Sc
   for (int step = 0; step < kSteps; ++step) {
     training.compute(small_batch(step, dtype), step);
     training.step.commit(optim::lr_at(rates, step));
-    constexpr double kFloat32Digits = 1e-5;  // of what a step reports, in float32
+    constexpr double kFloat32Digits = 1e-5;  // a step reports its values in float32
     for (const char* scalar : {"loss", "grad_norm"}) {
       const double golden = file[name + "." + scalar][step].item<double>();
       EXPECT_NEAR(training.scalar(scalar), golden, kFloat32Digits * golden) << scalar << " of step " << step;
@@ -43,7 +43,7 @@ void check_run(const std::string& optimizer, const std::string& schedule, at::Sc
   }
 }
 
-// Adam's first steps divide by nearly nothing: in float32 it is compared from a warm second moment, below.
+// Adam's first steps divide by nearly zero, so in float32 it is compared only from a warm second moment, below.
 bool survives_float32(const std::string& optimizer) { return !optimizer.starts_with("adam"); }
 
 TEST(GoldenSteps, EachOptimizerWithEachSchedule) {
@@ -66,7 +66,7 @@ TEST(GoldenSteps, AccumulationOverUnevenMicrobatches) {
   }
 }
 
-// Puts a row of make_steps.py's state() into a training that has not begun.
+// Loads a row of make_steps.py's state() into a training before its first step.
 void restore(Training& training, const at::Tensor& row, const std::vector<std::string>& moments) {
   const at::NoGradGuard no_grad;
   core::State state;

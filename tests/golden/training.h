@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// make_steps.py's training in C++, through train::Step: a small network with batch norm, a weighted and smoothed loss
+// The training of make_steps.py in C++, with train::Step: a small network with batch norm, a weighted and smoothed loss
 // with a second term, clipping, averages. Used by steps_test and grad_scaler_test.
 #pragma once
 
@@ -87,7 +87,7 @@ inline core::Batch small_batch(int number, at::ScalarType dtype) {
   return batch;
 }
 
-// What make_steps.py calls these optimizers.
+// The optimizers by their names in make_steps.py.
 inline optim::OptimizerOptions optimizer_options(const std::string& name) {
   if (name == "adamw") {
     return {.name = "adamw", .weight_decay = 0.05};
@@ -124,7 +124,7 @@ struct Training {
     scaler.save_state(all);
     return all;
   }
-  // In the order of make_steps.py's state(): weights, statistics, their averages, moments by their names here.
+  // In the order of make_steps.py's state(): weights, statistics, their averages, moments by their names in C++.
   [[nodiscard]] std::vector<core::NamedTensor> tensors(const std::vector<std::string>& moments) const {
     const core::State all = state();
     std::vector<core::NamedTensor> list;
@@ -150,7 +150,7 @@ struct Training {
     }
     return list;
   }
-  // golden: a row of make_steps.py's.
+  // golden: a row of make_steps.py's state().
   void expect(const at::Tensor& golden, double tolerance, const std::vector<std::string>& moments = {}) const {
     std::int64_t offset = 0;
     for (const auto& [name, tensor] : tensors(moments)) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/record in a repository of its own: when it replaces the last result, that it keeps the whole output, and that it removes
-folders of the machine."""
+"""bench/record in a repository of its own: when it replaces the last result, that it keeps the whole output, and that
+it removes folders of the machine."""
 import os
 import pathlib
 import shutil

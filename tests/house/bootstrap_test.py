@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bootstrap and the bundle's launcher with a fake python3: torch is installed completely or not at all, the right one is
-found, and a wrong one is refused with a helpful message. Needs no network."""
+"""bootstrap and the bundle's launcher with a fake python3: torch is installed completely or not at all, the right one
+is found, and a wrong one is refused with a helpful message. Needs no network."""
 import os
 import pathlib
 import shutil

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/data/run with sides that only print figures: the table has every row with its verdict, a missing part is reported, and a side
-that dies or prints nothing fails the run by name. Also the verdicts of a row, worked out by hand."""
+"""bench/data/run with sides that only print figures: the table has every row with its verdict, a missing part is
+reported, and a side that dies or prints nothing fails the run by name. Also the verdicts of a row, worked out by
+hand."""
 import os
 import pathlib
 import shutil

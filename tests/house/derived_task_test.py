@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A derived task passes every call on to its base, also calls that have a default, which no compiler misses."""
+"""A derived task passes every call on to its base, including calls with a default, which no compiler reports as
+missing."""
 import pathlib
 import re
 import sys

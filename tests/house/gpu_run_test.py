@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/bundle_files/gpu-run. First with programs that only print their arguments: parts that fail, take too long or lack data are
-named, the results file has everything, and no process stays behind. Then the real pack without a compiler: ./gpu-run --dry."""
+"""tools/bundle_files/gpu-run. First with programs that only print their arguments: parts that fail, take too long or
+lack data are named, the results file has everything, and no process stays behind. Then the real pack without a
+compiler: ./gpu-run --dry."""
 import os
 import pathlib
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stoker inspect from a user's view: its output and files, Ctrl-C, and its page in a headless Chromium, in both themes, on a narrow
-screen, with names that contain HTML. STOKER_SCREENSHOTS=FOLDER keeps screenshots of the page."""
+"""stoker inspect from a user's view: its output and files, Ctrl-C, and its page in a headless Chromium, in both themes,
+on a narrow screen, with names that contain HTML. STOKER_SCREENSHOTS=FOLDER keeps screenshots of the page."""
 import csv
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of stoker inspect equal those of Pillow and numpy: on the committed Fashion-MNIST sample, on every kind of image, and on
-real photographs if STOKER_DATA has them."""
+"""The numbers of stoker inspect equal those of Pillow and numpy: on the committed Fashion-MNIST sample, on every kind
+of image, and on real photographs if STOKER_DATA has them."""
 import io
 import json
 import os

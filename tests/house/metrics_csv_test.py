@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""metrics.csv and metrics.jsonl read with pandas, during the run and after it; the first with the code in docs/formats.md."""
+"""metrics.csv and metrics.jsonl read with pandas, during the run and after it; the first with the code in
+docs/formats.md."""
 import math
 import pathlib
 import tempfile

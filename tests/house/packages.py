@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the pinned packages of tests/requirements.txt on the path, or skips the test with a message. Import it before them."""
+"""Puts the pinned packages of tests/requirements.txt on the path, or skips the test with a message. Import it before
+them."""
 import pathlib
 import subprocess
 import sys

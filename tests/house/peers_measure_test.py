@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/peers/measure.py: the interval against a count over all outcomes, verdicts at and around a promise, the tables, the order
-of turns, a child's peak memory, and that a child's output is read while it runs."""
+"""bench/peers/measure.py: the interval against a count over all outcomes, verdicts at and around a promise, the tables,
+the order of turns, a child's peak memory, and that a child's output is read while it runs."""
 import contextlib
 import io
 import itertools

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reports of real runs of every kind, and of a killed run, in a headless Chromium, in both themes and on a narrow screen.
-STOKER_SCREENSHOTS=FOLDER keeps screenshots."""
+"""The reports of real runs of every kind, and of a killed run, in a headless Chromium, in both themes and on a narrow
+screen. STOKER_SCREENSHOTS=FOLDER keeps screenshots."""
 import os
 import pathlib
 import signal

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report.html in a real, headless Chromium: it draws charts in both themes and on a narrow screen, reacts to the mouse, prints
-nothing on the console, makes no network requests, and shows hostile names as text."""
+"""report.html in a real, headless Chromium: it draws charts in both themes and on a narrow screen, reacts to the mouse,
+prints nothing on the console, makes no network requests, and shows hostile names as text."""
 import pathlib
 import sys
 import tempfile

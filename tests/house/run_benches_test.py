@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/bundle_files/run-benches, with programs that only print their arguments and use the exit codes of the real ones: without
-the device everything that needs it prints a skip message, and failed programs are named."""
+"""tools/bundle_files/run-benches, with programs that only print their arguments and use the exit codes of the real
+ones: without the device everything that needs it prints a skip message, and failed programs are named."""
 import os
 import pathlib
 import shutil
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "bundle_files" / "run-benches"
-# Without CUDA, step_bench and the like exit with 77, the command line with 71. FAKE_* describe the machine.
+# Without CUDA, the benchmarks exit with 77 and the command line with 71. FAKE_* describe the machine.
 BENCH = """#!/bin/sh
 echo "$(basename "$0") $*"
 case "$*" in *device=cuda*) [ -n "$FAKE_GPU" ] || { echo "SKIPPED: no CUDA"; exit 77; } ;; esac

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the TensorBoard sink, read by TensorBoard's own reader during the run, and by TensorBoard itself through the
-HTTP interface that its page uses."""
+"""The files of the TensorBoard sink, read by TensorBoard's own reader during the run, and by TensorBoard itself through
+the HTTP interface that its page uses."""
 import json
 import math
 import os

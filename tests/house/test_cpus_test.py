@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/test_cpus: its rows cover all pairs, the environment reaches the tests, and a failure in one row is named and kept."""
+"""tools/test_cpus: its rows cover all pairs, the environment reaches the tests, and a failure in one row is named and
+kept."""
 import itertools
 import pathlib
 import runpy

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ids of byte-level BPE against those of `tokenizers`, with a vocabulary trained here on tinyshakespeare (without it, on
-this repository's documents) and with every pre-tokenizer that a tokenizer.json may have."""
+"""The ids of byte-level BPE against those of `tokenizers`, with a vocabulary trained here on tinyshakespeare (without
+it, on this repository's documents) and with every pre-tokenizer that a tokenizer.json may have."""
 import copy
 import json
 import os
@@ -80,9 +80,9 @@ class Ids(unittest.TestCase):
             self.compare(file, token_texts.TEXTS)
 
     def test_every_character(self):
-        """Each code point (a few of the private planes). With this expression the kind of the character decides whether the
-        words "the" and "in" next to it stay whole, and so the ids. The ids must be right, or the character is refused
-        because our Unicode tables are too old; a character in the tables is never refused."""
+        """Each code point (a few of the private planes). With this expression the kind of the character decides whether
+        the words "the" and "in" next to it stay whole, and so the ids. The ids must be right, or the character is
+        refused because our Unicode tables are too old; a character in the tables is never refused."""
         file = copy.deepcopy(self.trained)
         self.assertTrue({"the", "th", "he", "in"} <= file["model"]["vocab"].keys())
         file["pre_tokenizer"] = token_texts.sequence(token_texts.split(r"\p{L}t|\p{N}th|\si"), token_texts.byte_level())

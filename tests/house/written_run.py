@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run folder written by the sinks themselves (tests/io/written_run.cpp), for tests that read it with the libraries people
-use. Import it before those libraries: it puts them on the path, or skips the test with a message."""
+"""A run folder written by the sinks themselves (tests/io/written_run.cpp), for tests that read it with the libraries
+people use. Import it before those libraries: it puts them on the path, or skips the test with a message."""
 import os
 import struct
 import subprocess

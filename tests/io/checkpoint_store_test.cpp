@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using testing::TempFolder;
 
-// Every part of it says value.
+// A checkpoint with this value in every part.
 Checkpoint made_of(std::int64_t value, std::int64_t elements = 100) {
   Checkpoint checkpoint;
   checkpoint.weights["layer.weight"] = at::full({elements}, value, at::kFloat);
@@ -42,7 +42,7 @@ Checkpoint made_of(std::int64_t value, std::int64_t elements = 100) {
   return checkpoint;
 }
 
-// The value that every part says; fails if they differ.
+// The value in every part; the test fails if they differ.
 std::int64_t value_of(const Checkpoint& checkpoint) {
   const std::int64_t value = checkpoint.state.integer("step");
   const at::Tensor& weight = checkpoint.weights.at("layer.weight");
@@ -62,7 +62,7 @@ std::string damage(const fs::path& folder) {
   }
 }
 
-// Runs work in a child process; its exit status.
+// Runs work in a child process and returns the child's id.
 template <typename Work>
 pid_t in_child(const Work& work) {
   const pid_t child = ::fork();
@@ -141,7 +141,7 @@ TEST(CheckpointStore, EqualCheckpointsAreEqualBytes) {
   }
 }
 
-// What a save reads back from the disk is compared with what was in memory.
+// A save reads its files back from the disk and compares them with the tensors in memory.
 TEST(CheckpointStore, ReadingBackFindsOtherTensors) {
   const TempFolder folder;
   const fs::path path = folder / "t.safetensors";
@@ -209,7 +209,7 @@ TEST(CheckpointStore, InfoThatIsNoTextLeavesTheOldOne) {
   EXPECT_EQ(std::distance(fs::directory_iterator(temp.path()), fs::directory_iterator()), 1);
 }
 
-// A limit on the size of files stands for a full disk: write() fails half-way with EFBIG.
+// A limit on the size of files simulates a full disk: write() fails half-way with EFBIG.
 TEST(CheckpointStore, AFullDiskLeavesTheOldOne) {
   const TempFolder temp;
   CheckpointStore store(temp.path());
@@ -228,8 +228,8 @@ TEST(CheckpointStore, AFullDiskLeavesTheOldOne) {
   }
 }
 
-// A folder that may be written but not read can exchange its entries and cannot be synced: the exchange may not survive
-// a power cut, so the previous one must still be there.
+// In a folder that may be written but not read, entries can be exchanged but the folder cannot be synced. The exchange
+// may not survive a power cut, so the previous checkpoint must still be there.
 TEST(CheckpointStore, AFolderThatCannotBeSyncedKeepsBoth) {
   const TempFolder temp;
   const fs::path checkpoints = temp / "checkpoints";
@@ -258,7 +258,7 @@ TEST(CheckpointStore, AFolderThatCannotBeSyncedKeepsBoth) {
   EXPECT_EQ(std::distance(fs::directory_iterator(checkpoints), fs::directory_iterator()), 1);
 }
 
-// Copying or writing such a tree would call itself once per level and overflow the stack.
+// Copying or writing such a tree recurses once per level and would overflow the stack.
 TEST(CheckpointStore, DeepNestingIsRefused) {
   const TempFolder temp;
   CheckpointStore store(temp.path());
@@ -311,7 +311,8 @@ TEST(CheckpointStore, AKillAtAnyMomentLeavesAWholeOne) {
         store.save("last", made_of(next, 20'000));
       }
     });
-    ::usleep(static_cast<useconds_t>(random.uniform(0, (3 + kill) * 1e6 * one_save)));  // longer: others may be busy
+    // Longer each time, because the machine may be busy.
+    ::usleep(static_cast<useconds_t>(random.uniform(0, (3 + kill) * 1e6 * one_save)));
     ::kill(child, SIGKILL);
     ASSERT_EQ(exit_code_of(child), -SIGKILL);
     const std::int64_t found = value_of(store.load("last"));
@@ -330,7 +331,7 @@ TEST(CheckpointStore, WithoutExchangeTheOldOneSurvivesBetweenTheRenames) {
   store.save("other", made_of(2));
   const SwapPlaces places = swap_places(temp.path(), "last");
   fs::rename(temp / "other", places.fresh);
-  fs::rename(places.target, places.survivor);  // killed here
+  fs::rename(places.target, places.survivor);  // as if killed here
   EXPECT_TRUE(store.has("last"));
   EXPECT_EQ(value_of(store.load("last")), 1);
   store.save("last", made_of(3));

@@ -18,7 +18,7 @@ namespace {
 using namespace core;
 using ::testing::HasSubstr;
 
-// Hands each event to a function, on the sink's thread.
+// Passes each event to a function, on the sink's thread.
 class Probe final : public EventSink {
  public:
   Probe(bool every_step, std::function<void(const Event&)> use, std::function<void()> flushed = {})
@@ -60,7 +60,7 @@ StepFinished step(std::int64_t number, std::function<float()> read = {}) {
   return event;
 }
 
-// A sink that keeps the texts of findings, and hands the rest to a function.
+// A sink that keeps the texts of findings, and passes other events to a function.
 std::unique_ptr<Probe> listener(std::vector<std::string>& findings, std::function<void(const Event&)> use) {
   return std::make_unique<Probe>(true, [&findings, use = std::move(use)](const Event& event) {
     if (const auto* finding = std::get_if<Finding>(&event)) {
@@ -71,7 +71,7 @@ std::unique_ptr<Probe> listener(std::vector<std::string>& findings, std::functio
   });
 }
 
-// Set once, waited for by any number of threads.
+// Opened once; any number of threads can wait for it.
 class Gate {
  public:
   void open() {
@@ -119,11 +119,11 @@ TEST(EventBus, FlushesWhenItIsQuiet) {
 TEST(EventBus, FlushWaitsForTheFilesAndNotForASleepingSink) {
   constexpr int kSteps = 40, kRounds = 20;
   Gate gate;
-  std::atomic<int> handed = 0, flushed = 0;
+  std::atomic<int> received = 0, flushed = 0;
   EventBus bus;
   bus.add(std::make_unique<Probe>(true, [&](const Event&) { gate.wait(); }));
   bus.add(std::make_unique<Probe>(
-              true, [&](const Event&) { ++handed; }, [&] { flushed = handed.load(); }),
+              true, [&](const Event&) { ++received; }, [&] { flushed = received.load(); }),
           true);
   for (int round = 1; round <= kRounds; ++round) {
     for (int i = 0; i < kSteps; ++i) {
@@ -217,7 +217,7 @@ TEST(EventBus, ReadsScalarsOnceOnAThreadOfItsOwn) {
   EXPECT_EQ(readers.count(std::this_thread::get_id()) + readers.count(*sinks.begin()), 0U);
 }
 
-// The ring of the device: slot s mod 64 is written anew by step s + 64.
+// As in the device's ring, step s + 64 overwrites the slot of step s.
 TEST(EventBus, NeverReadsASlotThatWasUsedAgain) {
   constexpr int kSteps = 5000;
   std::array<std::atomic<int>, 64> ring{};
@@ -250,7 +250,7 @@ TEST(EventBus, WaitsForTheDeviceAndForNothingElse) {
       ++emitted;
     }
   });
-  while (emitted < 48) {  // the bound: fewer would hang here
+  while (emitted < 48) {  // 48 is the bound; with a lower one this would hang
     std::this_thread::yield();
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -292,7 +292,7 @@ TEST(EventBus, AFileThatFailsAtItsLastFlushIsReportedToTheOthers) {
   EXPECT_THAT(reports[0], HasSubstr("no space left"));
 }
 
-// The threads of the bus need none: all that is emitted arrives, as steps and merged steps and everything else.
+// The threads of the bus need no memory: every event arrives, steps perhaps as merged steps.
 TEST(EventBus, DeliversWithoutMemory) {
   constexpr int kSteps = 2000;
   const testing::MayAllocate here;
@@ -320,7 +320,7 @@ TEST(EventBus, DeliversWithoutMemory) {
     for (int i = 1; i <= kSteps; ++i) {
       bus.emit(step(i, [i] { return static_cast<float>(i); }));
       if (i % 100 == 0) {
-        bus.emit(Finding{"a text that is too long for a string without memory of its own"});
+        bus.emit(Finding{"a text that is too long for the small buffer of a string"});
       }
     }
     bus.flush();
@@ -332,7 +332,7 @@ TEST(EventBus, DeliversWithoutMemory) {
   EXPECT_EQ(values, kSteps);
 }
 
-// Nobody can be told why it was given up: the loop hears of it.
+// There is no memory to report to the other sinks why it was given up, so the loop gets the error.
 TEST(EventBus, ASinkThatFailsForWantOfMemoryIsAnErrorOfTheLoop) {
   const testing::MayAllocate here;
   int others = 0, emitted = 0;
@@ -348,12 +348,12 @@ TEST(EventBus, ASinkThatFailsForWantOfMemoryIsAnErrorOfTheLoop) {
           std::this_thread::yield();
         },
         std::bad_alloc);
-    bus.emit(step(++emitted));  // said once
+    bus.emit(step(++emitted));  // thrown only once
   }
   EXPECT_EQ(others, emitted);
 }
 
-// A loader's thread that emits would end the process with it, or swallow it.
+// If a loader's thread emitted and got the error, it would end the process or swallow the error.
 TEST(EventBus, AnErrorOfItsThreadsIsThrownAtItsMakerAlone) {
   const testing::MayAllocate here;
   EventBus bus;
@@ -365,7 +365,7 @@ TEST(EventBus, AnErrorOfItsThreadsIsThrownAtItsMakerAlone) {
   std::thread([&] {
     const testing::MayAllocate there;
     try {
-      for (int i = 1; seen < 500; ++i) {  // the failing sink is given up long before the other has seen so much
+      for (int i = 1; seen < 500; ++i) {  // the failing sink is given up long before this
         bus.emit(step(i));
         std::this_thread::yield();
       }

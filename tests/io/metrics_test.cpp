@@ -103,7 +103,7 @@ TEST(MetricsJsonl, IsAnObjectAnEvent) {
   jsonl.on(step(1, {0.1F, kNan}));
   jsonl.on(evaluated(4));
   jsonl.on(CheckpointSaved{4, "x", "last"});
-  jsonl.on(Fed{});  // each step has its share of waiting
+  jsonl.on(Fed{});  // not written: each step has its waiting time
   jsonl.on(FaultSurvived{5, "non_finite", "skipped"});
   jsonl.on(Finding{"bad name \xff"});
   jsonl.on(Finding{"bad name \xff"});
@@ -128,7 +128,7 @@ TEST(MetricsJsonl, IsAnObjectAnEvent) {
       "\n");
 }
 
-// What a run of 12 steps with an evaluation after each fourth says between two steps.
+// The events of a run of 12 steps, with an evaluation after every fourth, between two of its steps.
 void run(EventSink& csv, EventSink& jsonl, const std::string& folder, std::int64_t first, std::int64_t last) {
   const auto both = [&](const Event& event) {
     csv.on(event);
@@ -166,7 +166,7 @@ TEST(CutMetrics, AResumedRunsFilesEqualAnUninterruptedOnes) {
         MetricsJsonl jsonl(parts.path());
         run(csv, jsonl, "b", 0, stopped);
       }
-      for (const char* name : {"metrics.csv", "metrics.jsonl"}) {  // a kill in the middle of a line
+      for (const char* name : {"metrics.csv", "metrics.jsonl"}) {  // as after a kill in the middle of a line
         const std::string text = read_text(parts / name);
         parts.write(name, text + text.substr(text.rfind('\n', text.size() - 2) + 1, 9));
       }
@@ -196,10 +196,10 @@ TEST(CutMetrics, AnEvaluationThatTheCheckpointDoesNotKnowIsMadeAgain) {
                               R"({"event":"evaluated","split":"test","step":6})"
                               "\n");
   const auto lines = [&](const char* name) { return std::ranges::count(read_text(temp / name), '\n'); };
-  cut_metrics(temp.path(), 6, 6);  // the test split's evaluation goes
+  cut_metrics(temp.path(), 6, 6);  // removes the evaluation of the test split
   EXPECT_EQ(lines("metrics.csv"), 4);
   EXPECT_EQ(lines("metrics.jsonl"), 3);
-  cut_metrics(temp.path(), 6, 3);  // and the one that the checkpoint was saved before
+  cut_metrics(temp.path(), 6, 3);  // and the one made after the checkpoint was saved
   EXPECT_EQ(lines("metrics.csv"), 3);
   EXPECT_EQ(lines("metrics.jsonl"), 2);
 }
@@ -231,7 +231,7 @@ TEST(Metrics, AFullDiskEndsTheLogAndNotTheRun) {
   }
   const std::string events = read_text(temp / "metrics.jsonl");
   EXPECT_EQ(std::ranges::count(events, '\n'), 1002);
-  const std::size_t finding = events.find("\"finding\"");  // the other log says what became of this one
+  const std::size_t finding = events.find("\"finding\"");  // the other log reports the failure
   ASSERT_NE(finding, std::string::npos);
   const std::string line = events.substr(finding, events.find('\n', finding) - finding);
   EXPECT_THAT(line, HasSubstr("metrics.csv"));

@@ -64,7 +64,7 @@ Evaluated evaluated() {
           .best = true};
 }
 
-// A progress line with a clock and a screen of its own.
+// A progress line with its own clock and screen.
 struct Screen {
   explicit Screen(ProgressMode mode, int columns = 200, bool utf8 = false) {
     ProgressOptions options;
@@ -76,7 +76,7 @@ struct Screen {
     options.clock = [this] { return time; };
     line = std::make_unique<ProgressLine>(std::move(options));
   }
-  // What came since the last call.
+  // The output since the last call.
   std::string take() {
     std::string result = text.str();
     text.str("");
@@ -85,7 +85,7 @@ struct Screen {
 
   std::ostringstream text;
   double time = 100;
-  FeedWords late;  // what is to be said of data
+  FeedWords late;  // the words to show about late data
   std::unique_ptr<ProgressLine> line;
 };
 
@@ -151,7 +151,7 @@ TEST(ProgressLine, EndsItsLineWhenTheRunBreaksOff) {
 TEST(ProgressLine, ALogFileGetsALineEachTenSeconds) {
   Screen screen(ProgressMode::kPlain, 20);
   screen.line->on(start());
-  for (int i = 1; i <= 40; ++i) {  // one a second
+  for (int i = 1; i <= 40; ++i) {  // one per second
     screen.line->on(step(i, 1));
     screen.time += 1;
   }
@@ -172,7 +172,7 @@ TEST(ProgressLine, ALogFileGetsALineEachTenSeconds) {
 TEST(ProgressLine, AnEvaluationThatTakesLongIsSeen) {
   Screen screen(ProgressMode::kTerminal, 50);
   screen.line->on(start());
-  screen.line->on(Evaluating{0, "val", 0, 100});  // of a run that goes on with one
+  screen.line->on(Evaluating{0, "val", 0, 100});  // a resumed run may start with an evaluation
   EXPECT_THAT(screen.take(), ::testing::EndsWith("\rvalidating 0 %\x1b[K"));
   screen.line->on(step(40, 2));
   screen.time += 0.11;
@@ -193,7 +193,7 @@ TEST(ProgressLine, AnEvaluationThatTakesLongIsSeen) {
   file.line->on(start());
   file.line->on(step(40, 2));
   file.take();
-  for (int i = 1; i <= 20; ++i) {  // one a second
+  for (int i = 1; i <= 20; ++i) {  // one per second
     file.time += 1;
     file.line->on(Evaluating{40, "val", i, 20});
   }
@@ -212,7 +212,7 @@ TEST(ProgressLine, LateDataIsSaidOncePerStageAndAgainAfterFiveMinutes) {
   EXPECT_EQ(told(jpeg), "data-starved 20 %: JPEG decode\n");
   screen.time += 299;
   EXPECT_EQ(told(jpeg), "");
-  EXPECT_EQ(told({}), "");  // a stretch without it changes nothing
+  EXPECT_EQ(told({}), "");  // an interval without late data changes nothing
   screen.time += 1;
   EXPECT_EQ(told(jpeg), "data-starved 20 %: JPEG decode\n");
   EXPECT_EQ(told(read), "data-starved 10 %: read\n");

@@ -47,7 +47,7 @@ TEST(Artifacts, ImagesAreInlined) {
   const Shown shown = show(folder.path());
   ASSERT_EQ(shown.things.size(), 1U);
   const Json& items = shown.things[0]["items"];
-  EXPECT_EQ(items[0]["image"], "data:image/png;base64,iVBORw0KGgphYg==");  // by coreutils' base64
+  EXPECT_EQ(items[0]["image"], "data:image/png;base64,iVBORw0KGgphYg==");  // computed with coreutils' base64
   EXPECT_EQ(items[1]["image"], "data:image/jpeg;base64,/9j/4A==");
   EXPECT_EQ(items[0]["good"], true);
   EXPECT_FALSE(shown.things[0].contains("left_out"));

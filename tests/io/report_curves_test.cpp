@@ -21,7 +21,7 @@ using Value = std::optional<double>;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What a bucket of these values must say, in the plainest words.
+// Compares a bucket with its values, computed in the simplest way.
 void expect_bucket(const ColumnBucket& bucket, const std::vector<Value>& values) {
   std::vector<double> finite;
   std::int64_t not_finite = 0;
@@ -51,7 +51,7 @@ void expect_bucket(const ColumnBucket& bucket, const std::vector<Value>& values)
   }
 }
 
-// Every bucket against its rows, width rows each.
+// Compares every bucket with its rows; a bucket has `width` rows.
 void expect_all(const Downsample& points, const std::vector<Value>& values, std::size_t width) {
   ASSERT_EQ(points.buckets().size(), (values.size() + width - 1) / width);
   for (std::size_t i = 0; i < points.buckets().size(); ++i) {
@@ -149,7 +149,7 @@ TEST(MetricsTable, ReadsStepsAndEvaluations) {
   ASSERT_EQ(table.evaluated.size(), 2U);
   EXPECT_EQ(table.evaluated[0].metric, "acc, top/1 \xC3\xA9");
   EXPECT_EQ(table.evaluated[0].last, 0.75);
-  EXPECT_EQ(table.evaluated[0].points.buckets()[0].time, 0.75);  // of training until then
+  EXPECT_EQ(table.evaluated[0].points.buckets()[0].time, 0.75);  // seconds of training until then
   EXPECT_FALSE(table.evaluated[1].last);
 }
 
@@ -158,8 +158,8 @@ TEST(MetricsTable, FindsColumnsByNameAndCountsWhatItCannotRead) {
       "new,kind,step,lr,split,metric,value,a\xFF\n"
       "x,step,7,0.5,,,,1\n"
       "x,step,8,0.5,,,\n"       // too short
-      "x,step,nine,0.5,,,,1\n"  // no step
-      "x,step,9,half,,,,1\n"    // no number
+      "x,step,nine,0.5,,,,1\n"  // not a step
+      "x,step,9,half,,,,1\n"    // not a number
       "x,step,99999999999999999999,0.5,,,,1\n"
       "x,other,9,,,,,\n");
   EXPECT_THAT(table.scalars, ElementsAre("a\\xff"));

@@ -128,7 +128,7 @@ TEST(Report, OfARunThatCrashedAtOnce) {
   folder.events(
       "{\"event\":\"run_finished\",\"step\":1,\"outcome\":\"failed\",\"text\":\"no memory\",\"seconds\":0.5}\n");
   EXPECT_EQ(run_of(folder)["end"], "Failed at step 1 of 8 (12 %). no memory.");
-  const Folder bare;  // not even its files were begun
+  const Folder bare;  // not even its files exist
   const json run = run_of(bare);
   EXPECT_EQ(run["reached"], "No step was finished.");
   EXPECT_TRUE(run["steps"]["curves"].empty());
@@ -159,7 +159,7 @@ TEST(Report, CurvesKeepAbsentAndNotFiniteApart) {
   EXPECT_EQ(curves[0]["name"], "loss");
   EXPECT_EQ(curves[0]["mean"], json({"nan", nullptr, 0.123457}));
   for (const json& curve : curves) {
-    EXPECT_NE(curve["kind"], "memory");  // never known: not shown as 0
+    EXPECT_NE(curve["kind"], "memory");  // never measured: must not be shown as 0
   }
 }
 
@@ -220,7 +220,7 @@ TEST(Report, IsWrittenIntoItsFolder) {
   for (const char* part : {"{{title}}", "{{style}}", "{{library}}", "{{charts}}", "{{program}}", "{{data}}"}) {
     EXPECT_EQ(page.find(part), page.npos) << part;
   }
-  EXPECT_THAT(page, HasSubstr("went from 9 to 8"));  // the verdict is in the page for readers without a script
+  EXPECT_THAT(page, HasSubstr("went from 9 to 8"));  // the verdict is in the page even without JavaScript
 }
 
 TEST(Report, WordsForFigures) {

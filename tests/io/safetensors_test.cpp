@@ -28,10 +28,10 @@ using ::testing::HasSubstr;
 using testing::TempFolder;
 using Tensors = std::map<std::string, at::Tensor>;
 
-// ctest sets both; by hand, from the root of the source.
-fs::path place(const char* variable, const char* otherwise) {
+// ctest sets both variables; without them, run from the root of the source.
+fs::path place(const char* variable, const char* fallback) {
   const char* value = std::getenv(variable);
-  return value == nullptr ? otherwise : value;
+  return value == nullptr ? fallback : value;
 }
 fs::path committed() { return place("STOKER_SOURCE", ".") / "tests/data/safetensors"; }
 
@@ -44,7 +44,7 @@ std::vector<fs::path> files_of(const fs::path& folder) {
   return files;
 }
 
-// What is wrong with the file, or "".
+// The error of reading the file, or "".
 std::string verdict(const fs::path& path) {
   try {
     (void)read_safetensors(path);
@@ -160,7 +160,7 @@ TEST(Safetensors, RefusesEveryTruncation) {
   EXPECT_NE(verdict(temp / "long"), "");
 }
 
-// A file with this header and so many bytes of data.
+// A file with this header and this many bytes of data.
 std::string file_of(const std::string& header, std::size_t bytes) {
   const std::uint64_t length = header.size();
   std::string text(reinterpret_cast<const char*>(&length), sizeof(length));
@@ -205,8 +205,8 @@ TEST(Safetensors, RefusesWhatIsNoFile) {
   EXPECT_THAT(verdict(temp.path()), HasSubstr("regular file"));
 }
 
-// Every file of the large collection, after its own manifest; what the manifest does not list lies in folders that say
-// what it is.
+// Every file of the large collection, as its manifest expects. For files that the manifest does not list, the folder
+// and the extension tell what to expect.
 TEST(Safetensors, TheWholeCollection) {
   const fs::path root = place("STOKER_DATA", "../shared/data") / "safetensors";
   std::ifstream manifest(root / "MANIFEST.tsv");
@@ -215,7 +215,7 @@ TEST(Safetensors, TheWholeCollection) {
   }
   int checked = 0;
   std::string line;
-  std::getline(manifest, line);  // names of the columns
+  std::getline(manifest, line);  // the header of the table
   while (std::getline(manifest, line)) {
     const fs::path path = root / line.substr(0, line.find('\t'));
     const std::string expected = line.substr(line.rfind('\t') + 1);

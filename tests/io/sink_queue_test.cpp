@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kForGood{0};
 
-// Values above 0 stand for one another, those below are kept.
+// Items above 0 may be merged; items below 0 are kept.
 struct Item {
   int value = 0;
   int merged = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages and framing against bytes that TensorBoard 2.20's own protobuf classes and RecordWriter made.
+// Messages and framing, compared with bytes from TensorBoard 2.20's own protobuf classes and RecordWriter.
 #include "stoker/io/loggers/tensorboard_messages.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace stoker::io {
 namespace {
 
-// As readable hexadecimal digits.
+// The bytes as hexadecimal digits.
 std::string hex(std::string_view bytes) {
   std::string text;
   for (const char byte : bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values the sink writes, when and where; tests/house/tensorboard_test.py reads them with TensorBoard itself.
+// Which values the sink writes, when and where. tests/house/tensorboard_test.py reads them with TensorBoard itself.
 #include "stoker/io/loggers/tensorboard.h"
 
 #include <gmock/gmock.h>
@@ -99,7 +99,7 @@ TEST(TensorBoardLog, WritesEachStepOfAShortRun) {
 }
 
 TEST(TensorBoardLog, ThinsALongRunByItsStepNumbersAlone) {
-  constexpr std::int64_t kTotal = 50'003;  // beyond 1,000 every fifth, and the last
+  constexpr std::int64_t kTotal = 50'003;  // all up to 1,000, then every fifth, and the last
   const TempFolder whole, parts;
   session(whole.path(), 0, kTotal, kTotal);
   session(parts.path(), 0, 20'002, kTotal);
@@ -114,7 +114,8 @@ TEST(TensorBoardLog, ThinsALongRunByItsStepNumbersAlone) {
   EXPECT_EQ(steps_of(one, "train/loss"), expected);
   EXPECT_EQ(one.scalars.at("train/loss"), two.scalars.at("train/loss"));
   EXPECT_EQ(one.scalars.at("speed/samples_per_second").at(10'000), 20.0F);
-  EXPECT_NEAR(one.scalars.at("speed/data_wait_share").at(10'000), 0.3F, 1e-6);  // 3 of 5 steps waited for a half
+  // 3 of 5 steps waited for half of their time.
+  EXPECT_NEAR(one.scalars.at("speed/data_wait_share").at(10'000), 0.3F, 1e-6);
   EXPECT_THAT(two.starts, ElementsAre(1, 20'003));
 }
 
@@ -144,7 +145,7 @@ TEST(TensorBoardLog, AStepThatStandsForMergedOnesIsWrittenWhereOneOfThemWasDue) 
 
 TEST(TensorBoardLog, FilesSortInTheOrderOfTheirSessions) {
   const TempFolder temp;
-  temp.write("tensorboard/events.out.tfevents.9000000000.host.1", "");  // the clock went back since
+  temp.write("tensorboard/events.out.tfevents.9000000000.host.1", "");  // the clock has been set back since
   fs::path before = event_files(temp.path()).back();
   for (int i = 0; i < 12; ++i) {  // within one second
     session(temp.path(), i, i + 1, 20);
@@ -236,7 +237,7 @@ class Listener final : public EventSink {
   std::vector<std::string>& findings_;
 };
 
-// What the bus says about a log in this folder, while a run goes on.
+// The findings of the bus about a log in this folder during a run.
 std::vector<std::string> findings_of_run(const fs::path& folder) {
   std::vector<std::string> findings;
   {
@@ -247,8 +248,8 @@ std::vector<std::string> findings_of_run(const fs::path& folder) {
     for (int i = 1; i <= 1000; ++i) {
       bus.emit(step(i));
     }
-    bus.flush();  // ends when the log is given up,
-    bus.flush();  // and this one when that is known
+    bus.flush();  // returns when the log is given up
+    bus.flush();  // returns when the finding about it has arrived
   }
   return findings;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes into a run folder what a training would log, for the Python tests that read it back:
+// Writes the logs of a training into a run folder, for the Python tests that read them:
 //   written_run FOLDER FIRST LAST [TOTAL]
-// The sinks get a session of steps FIRST+1 to LAST of TOTAL, the artifacts that lie in FOLDER/artifacts, and flush.
-// Then it says "written" and waits for a line: "end" ends the run well, the end of the input as a kill does, at once.
+// The sinks get steps FIRST+1 to LAST of TOTAL and the artifacts in FOLDER/artifacts, and flush. Then the program
+// prints "written" and waits for input: a line ends the run properly; the end of the input acts like a kill.
 #include <unistd.h>
 
 #include <algorithm>

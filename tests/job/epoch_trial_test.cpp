@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trials behind time=: they say something of every part of an epoch, leave the model as it was, and choose a width.
+// The trials behind time=: they time every part of an epoch, leave the model as it was, and choose a width.
 #include "stoker/job/epoch_trial.h"
 
 #include <ATen/TensorOperators.h>
@@ -24,7 +24,7 @@ namespace {
 
 using stoker::testing::TempFolder;
 using stoker::testing::write_striped_set;
-using Prepared = Setup;  // the fixtures of gtest have something else of that name
+using Prepared = Setup;  // gtest's fixtures have a member named Setup
 
 std::string bytes(const at::Tensor& tensor) {
   const at::Tensor flat = tensor.detach().contiguous();
@@ -61,7 +61,7 @@ TEST(EpochTrial, LeavesTheModelAsItWas) {
                                                 {"model=cnn", "precision=bf16", "half_weights=on"}}) {
     const Prepared setup = set_up_in(folder, words);
     for (const core::Parameter& each : setup.model->parameters()) {
-      each.tensor.detach().select(0, 0).fill_(-0.0);  // which a careless sum turns to 0
+      each.tensor.detach().select(0, 0).fill_(-0.0);  // adding 0 would turn it into +0
     }
     const std::vector<std::string> before = all_of(*setup.model);
     const train::EpochTime time = time_epoch(setup);
@@ -74,11 +74,11 @@ TEST(EpochTrial, LeavesTheModelAsItWas) {
 
 TEST(EpochTrial, ThePlanHasTheEpochsThatFitUnlessTheyAreAskedFor) {
   const TempFolder folder;
-  write_striped_set(folder, "data/", 8);  // val is cut from it
+  write_striped_set(folder, "data/", 8);  // val is split off from it
   const train::Plan usual = set_up_in(folder, {"model=mlp"}).plan;
-  const train::Plan hour = set_up_in(folder, {"model=mlp", "time=24h"}).plan;
-  EXPECT_EQ(hour.epochs, train::kMostTimes * usual.epochs) << "24 samples do not take a day";
-  EXPECT_EQ(hour.notes.find("epochs")->second.origin, core::Origin::kMeasured);
+  const train::Plan day = set_up_in(folder, {"model=mlp", "time=24h"}).plan;
+  EXPECT_EQ(day.epochs, train::kMostTimes * usual.epochs) << "24 samples do not take a day";
+  EXPECT_EQ(day.notes.find("epochs")->second.origin, core::Origin::kMeasured);
   const train::Plan asked = set_up_in(folder, {"model=mlp", "time=24h", "epochs=3"}).plan;
   EXPECT_EQ(asked.epochs, 3);
   EXPECT_EQ(asked.notes.find("epochs")->second.origin, core::Origin::kCommandLine);
@@ -97,7 +97,7 @@ TEST(EpochTrial, WhereThereIsTimeTheDefaultNetworkGetsWider) {
   EXPECT_EQ(set_up_in(folder, {"time=0.001s"}).plan.model, "cnn") << "no time for it";
 }
 
-// Widths beyond cnn's take 0.2 s more for each forward pass than their FLOPs say.
+// Networks wider than cnn take 0.2 s more per forward pass than their FLOPs predict.
 class SlowWhenWide final : public tasks::ImageClassifier {
  public:
   explicit SlowWhenWide(ImageClassifier&& plain) : ImageClassifier(std::move(plain)) {}
@@ -118,9 +118,9 @@ TEST(WiderModel, IsTheWidestThatADozenEpochsFit) {
   EXPECT_EQ(chosen(41.9), "cnn48");
   EXPECT_EQ(chosen(42), "cnn64");
   EXPECT_EQ(chosen(0.1), "");
-  EXPECT_EQ(widest_that_fits("cnn", 1e6, {"cnn"}, flops), "") << "the task has no other";
-  EXPECT_EQ(widest_that_fits("mlp", 1e6, known, flops), "") << "it has no wider one";
-  EXPECT_EQ(widest_that_fits("cnn", 1e6, known, [](auto&) { return 0.0; }), "") << "nobody counts its FLOPs";
+  EXPECT_EQ(widest_that_fits("cnn", 1e6, {"cnn"}, flops), "") << "the task has no other model";
+  EXPECT_EQ(widest_that_fits("mlp", 1e6, known, flops), "") << "mlp has no wider version";
+  EXPECT_EQ(widest_that_fits("cnn", 1e6, known, [](auto&) { return 0.0; }), "") << "its FLOPs are unknown";
 }
 
 TEST(WiderModel, ItsOwnStepsDecide) {
@@ -129,7 +129,7 @@ TEST(WiderModel, ItsOwnStepsDecide) {
                      }});
   const TempFolder folder;
   write_striped_set(folder, "data/", 8);
-  // An epoch has 3 steps, with 0.6 s of sleep or more: 4.6 s hold 7.
+  // An epoch has 3 steps and sleeps for at least 0.6 s: 4.6 s are enough for at most 7 epochs.
   const Prepared setup = set_up_in(folder, {"task=slow_when_wide", "time=5s"});
   EXPECT_EQ(setup.plan.model, "cnn");
   EXPECT_EQ(setup.model->parameters().front().tensor.size(0), 32);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that go on: after an error, by a second call of train(), and with a best checkpoint that is better than what
-// comes.
+// Runs that continue: after an error, by a second call of train(), and with a best checkpoint that is better than all
+// later ones.
 #include <ATen/ops/isfinite.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ struct Ran {
   fs::path folder;
 };
 
-// 45 samples in batches of 8: 6 steps an epoch.
+// 45 samples in batches of 8: 6 steps per epoch.
 class GoingOn : public ::testing::Test {
  protected:
   GoingOn() {
@@ -74,7 +74,7 @@ class GoingOn : public ::testing::Test {
   testing::TempFolder folder_;
 };
 
-// As after a kill: "best" is of a later step than the one that the run goes on from.
+// As after a kill: "best" is of a later step than the one that the run resumes from.
 TEST_F(GoingOn, AResumeKeepsABetterBest) {
   const auto resumed = [&](const std::string& name, double best_value) {
     const Ran ran = train(request(name, {"epochs=1"}));
@@ -84,7 +84,7 @@ TEST_F(GoingOn, AResumeKeepsABetterBest) {
     info["metric"]["value"] = best_value;
     best.info = info;
     store.save("best", best);
-    last.state.numbers["progress.best_metric"] = -1.0;  // whatever comes is a gain for who goes by this alone
+    last.state.numbers["progress.best_metric"] = -1.0;  // by this number alone, any value is an improvement
     store.save("last", last);
     const std::string before = read_text(ran.folder / "checkpoints/best/weights.safetensors");
     std::atomic<bool> never{false};
@@ -139,7 +139,7 @@ TEST_F(GoingOn, AnEndThatHasBeenPassedIsRefused) {
     }
   }
   EXPECT_EQ(read_text(ran.folder / "plan.json"), plan);
-  EXPECT_NO_THROW((void)Job::resume(ran.folder, {"steps=12"}, kSilent)) << "to end here";
+  EXPECT_NO_THROW((void)Job::resume(ran.folder, {"steps=12"}, kSilent)) << "the run may end where it is";
 }
 
 TEST_F(GoingOn, TrainCalledAgainNeedsACheckpoint) {
@@ -149,7 +149,7 @@ TEST_F(GoingOn, TrainCalledAgainNeedsACheckpoint) {
   fs::remove_all(job.run_path() / "checkpoints");
   try {
     (void)job.train({}, never);
-    FAIL() << "it began at step 0, over trained weights";
+    FAIL() << "it started again at step 0 with trained weights";
   } catch (const CheckpointError& error) {
     EXPECT_THAT(error.what(), HasSubstr("has no checkpoint"));
   }
@@ -161,7 +161,7 @@ TEST_F(GoingOn, AFailingRunLeavesItsLastWholeStep) {
   const io::Checkpoint last = io::CheckpointStore(folder_ / "run/checkpoints").load("last");
   const std::int64_t step = last.state.integer("progress.step");
   EXPECT_GT(step, 1);
-  EXPECT_NE(step % 6, 0) << "an epoch's end saves it anyway";
+  EXPECT_NE(step % 6, 0) << "the end of an epoch saves it anyway";
   const std::string log = read_text(folder_ / "run/metrics.jsonl");
   EXPECT_THAT(log, HasSubstr(fmt::format("step {} was saved before the error", step)));
   EXPECT_THAT(log, HasSubstr("\"outcome\":\"failed\""));
@@ -170,8 +170,9 @@ TEST_F(GoingOn, AFailingRunLeavesItsLastWholeStep) {
   }
 }
 
-// A buffer that holds infinities from the beginning ("mask.running_var"), as a mask of attention does, and statistics.
-// The variances of one that overflows become infinite, its weights stay finite, and it fails in the twentieth pass.
+// A network with a buffer that holds infinities from the start ("mask.running_var"), like an attention mask, and with
+// batch-norm statistics. If it overflows, its variances become infinite, its weights stay finite, and its twentieth
+// forward pass fails.
 std::unique_ptr<models::Network> with_infinities(const models::ModelOptions& options, bool overflows) {
   models::NetworkBuilder builder(options.seed);
   builder.begin_segment("all");
@@ -188,14 +189,14 @@ std::unique_ptr<models::Network> with_infinities(const models::ModelOptions& opt
   return builder.finish();
 }
 
-const bool kInfinitiesAreKnown = [] {
-  models::add_model({"masked", "a test's own"}, [](auto& options) { return with_infinities(options, false); });
-  models::add_model({"overflowing", "a test's own"}, [](auto& options) { return with_infinities(options, true); });
+const bool kModelsAdded = [] {
+  models::add_model({"masked", "for this test"}, [](auto& options) { return with_infinities(options, false); });
+  models::add_model({"overflowing", "for this test"}, [](auto& options) { return with_infinities(options, true); });
   return true;
 }();
 
 TEST_F(GoingOn, AConstantMayHoldInfinities) {
-  ASSERT_TRUE(kInfinitiesAreKnown);
+  ASSERT_TRUE(kModelsAdded);
   for (const std::string ema : {"0", "0.9"}) {
     EXPECT_THROW((void)train(request("run" + ema, {"epochs=9", "optimizer=sgd", "lr=10000", "weight_decay=10",
                                                    "skip_limit=0", "model=masked", "val=0", "ema=" + ema})),
@@ -205,7 +206,7 @@ TEST_F(GoingOn, AConstantMayHoldInfinities) {
 }
 
 TEST_F(GoingOn, StatisticsThatAreNotFiniteAreNotSaved) {
-  ASSERT_TRUE(kInfinitiesAreKnown);
+  ASSERT_TRUE(kModelsAdded);
   EXPECT_THROW((void)train(request("run", {"epochs=9", "model=overflowing", "val=0", "ema=0"})), ConfigError);
   EXPECT_THAT(read_text(folder_ / "run/metrics.jsonl"), HasSubstr("is not saved: norm.running_var is not finite"));
 }

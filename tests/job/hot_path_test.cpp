@@ -28,7 +28,7 @@ using stoker::testing::FaultAllocator;
 using stoker::testing::toy_batch;
 using stoker::testing::ToyTrainable;
 
-// The same batch again and again, 50 an epoch.
+// The same batch again and again, 50 per epoch.
 class Repeating final : public core::BatchSource {
  public:
   std::optional<core::Batch> next() override {
@@ -104,7 +104,7 @@ struct Rig {
     return run_loop(parts, plan, steps);
   }
 
-  core::OneThread alone;  // thousands of small steps, also where another program uses a core
+  core::OneThread alone;  // thousands of small steps stay fast when another program uses a core
   core::SingleRank ranks;
   std::unique_ptr<optim::Optimizer> optimizer;
   precision::GradScaler scaler;
@@ -116,7 +116,7 @@ struct Rig {
   std::int64_t microbatch = 0;
 };
 
-// Without the host's short ways, as on a GPU. With them, item() is never called either.
+// true: without the shortcuts for the host, as on a GPU. false: with them, item() is never called either.
 class HotPathOfOperators : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(AndHost, HotPathOfOperators, ::testing::Values(true, false));
 
@@ -132,7 +132,7 @@ TEST_P(HotPathOfOperators, NeitherLossNorClippingNorEmaWaitForTheDevice) {
   rig.microbatch = 2;
   Repeating source(image_batch);
   Counting events;
-  rig.run(source, events, 2);  // whatever is done once is done now
+  rig.run(source, events, 2);  // one-time work happens here
   std::map<std::string, std::int64_t> waits;
   std::int64_t fused = 0;
   {
@@ -142,8 +142,8 @@ TEST_P(HotPathOfOperators, NeitherLossNorClippingNorEmaWaitForTheDevice) {
     waits = counter.waits();
     fused = counter.calls("aten::_fused_sgd_");
   }
-  // LibTorch's CPU kernels read a learning rate that is a tensor on the host, once a call; CUDA's read it on the
-  // device.
+  // If the learning rate is a tensor, LibTorch's CPU kernels read it on the host once per call. CUDA's kernels read it
+  // on the device.
   const std::int64_t reads = GetParam() ? fused : 0;
   for (const auto& [name, count] : waits) {
     EXPECT_TRUE(name == "aten::item" || name == "aten::_local_scalar_dense") << name;
@@ -159,7 +159,7 @@ TEST(HotPath, FusedAdamwReadsNothingButItsStepCounterOnTheHost) {
   rig.run(source, events, 2);
   const DispatchCounter counter;
   rig.run(source, events, 6);
-  // LibTorch's CPU kernel reads the counter once a parameter; the CUDA kernel reads it on the device.
+  // LibTorch's CPU kernel reads the counter once per parameter; the CUDA kernel reads it on the device.
   const auto reads = static_cast<std::int64_t>(4 * model->parameters().size());
   for (const auto& [name, count] : counter.waits()) {
     EXPECT_TRUE(name == "aten::item" || name == "aten::_local_scalar_dense") << name;
@@ -200,7 +200,7 @@ TEST(HotPath, OutOfMemoryAtAnyAllocationOfComputeLeavesNoTrace) {
       } catch (const c10::OutOfMemoryError&) {
         failed = true;
       }
-      reached = !allocator.armed();  // LibTorch may survive a failure by another way: no trace then either
+      reached = !allocator.armed();  // LibTorch may recover by itself: no trace then either
       allocator.fail_at(0);
     }
     rig.step.compute(batch, 0);
@@ -214,7 +214,7 @@ TEST(HotPath, OutOfMemoryAtAnyAllocationOfComputeLeavesNoTrace) {
   };
   const auto expected = std::get<2>(weights_after(0));
   int failures = 0;
-  for (std::int64_t k = 1;; k += 3) {  // every third: enough to hit each operator
+  for (std::int64_t k = 1;; k += 3) {  // every third allocation is enough to hit each operator
     const auto [failed, reached, got] = weights_after(k);
     if (!reached) {
       break;
@@ -241,7 +241,7 @@ TEST(Loop, StopsWithTheSamplesNamesAfterTooManySkippedSteps) {
   Counting events;
   try {
     rig.run(source, events, 40);
-    FAIL() << "it went on";
+    FAIL() << "it continued";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("began with row 7, row 8, row 9"), std::string::npos) << error.what();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs on a tiny data set: they learn, repeat to the bit, resume at any step to the bit. The hot path has
-// hot_path_test.cpp.
+// Whole runs on a tiny data set: they learn, repeat bit for bit, and resume at any step bit for bit. hot_path_test.cpp
+// tests the hot path.
 #include "stoker/job/job.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ class StopAt final : public core::EventSink {
   std::int64_t step_;
 };
 
-// Kinds of events in order, steps with their number.
+// Records the kinds of events in order, and the numbers of steps.
 class Recorder final : public core::EventSink {
  public:
   explicit Recorder(std::vector<std::string>& seen) : seen_(seen) {}
@@ -90,7 +90,7 @@ class JobTest : public ::testing::Test {
     write_striped_set(folder_, "data/test/", 5, 200);
   }
 
-  // 45 samples in batches of 8: 6 steps an epoch, the last of 5 samples.
+  // 45 samples in batches of 8: 6 steps per epoch, the last with 5 samples.
   [[nodiscard]] Request request(const std::string& run, std::vector<std::string> words = {}) const {
     words.insert(words.begin(), {"device=cpu", "epochs=2", "batch=8", "threads=0", "intra_op=1", "precision=fp32",
                                  "layout=channels_last", "model=cnn", "ema=0.9"});
@@ -130,7 +130,7 @@ TEST_F(JobTest, LearnsAndLeavesARunFolder) {
   EXPECT_EQ(ran.outcome.step, 72);
   ASSERT_FALSE(ran.outcome.test.empty());
   EXPECT_TRUE(beats_guessing(ran.folder, 6, 3));
-  EXPECT_GT(ran.outcome.test.front().value, 0.5);  // a guess is right a third of the time; 15 images
+  EXPECT_GT(ran.outcome.test.front().value, 0.5);  // guessing is right one time in three; 15 images
   for (const char* file : {"config.toml", "plan.json", "metrics.csv", "metrics.jsonl",
                            "checkpoints/best/weights.safetensors", "checkpoints/last/state.safetensors"}) {
     EXPECT_TRUE(fs::is_regular_file(ran.folder / file)) << file;
@@ -144,9 +144,9 @@ TEST_F(JobTest, LearnsAndLeavesARunFolder) {
   EXPECT_DOUBLE_EQ(report.metrics.front().value, ran.outcome.test.front().value);
 }
 
-// What reports show: the evaluated split as a table, a matrix, and images that lie beside their gallery.
+// For reports: the evaluated split as a table, a matrix, and images next to their gallery.
 TEST_F(JobTest, LeavesThingsToLookAt) {
-  const Ran ran = train(request("run", {"lr=1e-9", "ema=0"}));  // learns nothing: there are mistakes
+  const Ran ran = train(request("run", {"lr=1e-9", "ema=0"}));  // learns nothing, so that there are mistakes
   const auto artifact = [&](const std::string& name) {
     return nlohmann::json::parse(file_bytes(ran.folder / "artifacts" / (name + ".json")));
   };
@@ -194,7 +194,7 @@ TEST_F(JobTest, EqualPlansGiveEqualBytes) {
   repeat.plan_file = first.folder / "plan.json";
   EXPECT_EQ(weights(train(std::move(repeat)).folder), weights(first.folder));
 
-  EXPECT_NE(weights(train(request("d", {"seed=2"})).folder), weights(first.folder));  // the comparison can fail
+  EXPECT_NE(weights(train(request("d", {"seed=2"})).folder), weights(first.folder));  // the comparisons can fail
 }
 
 TEST_F(JobTest, LoaderThreadsDoNotChangeTheWeights) {
@@ -204,7 +204,7 @@ TEST_F(JobTest, LoaderThreadsDoNotChangeTheWeights) {
   }
 }
 
-// Everything that has a state: moments, averages, accumulation with an uneven tail, autocast, threads that work ahead.
+// Everything with state: moments, averages, accumulation with an uneven tail, autocast, threads that load ahead.
 TEST_F(JobTest, ResumesAtTwentyStepsToTheSameBytes) {
   const std::vector<std::string> words = {"epochs=4", "save_every=1", "optimizer=adamw", "microbatch=3",
                                           "clip=0.5", "threads=2",    "precision=bf16",  "augment=pad_crop_flip"};
@@ -215,7 +215,8 @@ TEST_F(JobTest, ResumesAtTwentyStepsToTheSameBytes) {
     ASSERT_EQ(stopped.outcome.end, train::LoopEnd::kStopped);
     ASSERT_LT(stopped.outcome.step, 24);
     std::atomic<bool> never{false};
-    const Outcome outcome = Job::resume(stopped.folder, {"save_every=0"}, kSilent).train({}, never);  // half the time
+    // save_every=0 halves the time.
+    const Outcome outcome = Job::resume(stopped.folder, {"save_every=0"}, kSilent).train({}, never);
     EXPECT_EQ(outcome.step, 24);
     EXPECT_EQ(weights(stopped.folder), weights(straight.folder)) << "stopped at step " << stopped.outcome.step;
     EXPECT_EQ(state(stopped.folder), state(straight.folder)) << "stopped at step " << stopped.outcome.step;
@@ -223,7 +224,7 @@ TEST_F(JobTest, ResumesAtTwentyStepsToTheSameBytes) {
   }
 }
 
-// Convolutions and the head in bfloat16 with float32 masters, norms in float32: it learns, resumes, and evaluates.
+// Convolutions and the head in bfloat16 with float32 master weights, norms in float32: it learns and resumes.
 TEST_F(JobTest, HalfWeightsLearnAndResumeToTheSameBytes) {
   const std::vector<std::string> words = {"epochs=12", "label_smoothing=0", "precision=bf16", "half_weights=on"};
   const Ran straight = train(request("straight", words));
@@ -247,15 +248,15 @@ TEST_F(JobTest, HalfWeightsLearnAndResumeToTheSameBytes) {
   EXPECT_THROW((void)Job::prepare(request("x", {"half_weights=on"}), kSilent), ConfigError);  // precision=fp32
 }
 
-// On a CPU as on a GPU: the scaler's count of good steps is a state too.
+// On a CPU, as on a GPU: the scaler's count of good steps is part of the state.
 TEST_F(JobTest, Fp16LearnsUnderAScalerAndResumesToTheSameBytes) {
-  // Short: where oneDNN has float16 (AVX512-FP16) a small convolution takes 200 times as long as in float32.
+  // Short: where oneDNN has float16 (AVX512-FP16), a small convolution takes 200 times as long as in float32.
   const std::vector<std::string> words = {"epochs=5", "label_smoothing=0", "precision=fp16"};
   const Ran straight = train(request("straight", words));
   const Ran twin = train(request("twin", {"epochs=5", "label_smoothing=0"}));
   EXPECT_TRUE(trains_like(straight.folder, twin.folder, 6));
   const std::vector<double> means = means_of(training_losses(twin.folder), 6);
-  EXPECT_LT(means.back(), 0.85 * means.front()) << "it learns too little for a comparison";
+  EXPECT_LT(means.back(), 0.85 * means.front()) << "the twin learns too little for a comparison";
   const auto tensors = io::read_safetensors(straight.folder / "checkpoints/last/state.safetensors").tensors;
   const at::Tensor scale = tensors.at("scaler.scale"), good_steps = tensors.at("scaler.growth_tracker");
   EXPECT_GE(scale.item<float>(), 1024);
@@ -279,8 +280,7 @@ TEST_F(JobTest, AMeasuredPlanRepeatsToTheBit) {
   EXPECT_EQ(state(second.folder), state(first.folder));
 }
 
-// The trials that choose precision, layout and threads compute on the real model: a run after them is a run without
-// them.
+// The trials that choose precision, layout and threads use the real model. A run after them equals a run without them.
 TEST_F(JobTest, TrialsLeaveNoTrace) {
   const Ran measured = train(request("measured", {"precision=auto", "layout=auto"}));
   const auto plan = nlohmann::json::parse(file_bytes(measured.folder / "plan.json"))["plan"];
@@ -289,11 +289,11 @@ TEST_F(JobTest, TrialsLeaveNoTrace) {
   EXPECT_EQ(weights(train(request("plain", {chosen("precision"), chosen("layout")})).folder), weights(measured.folder));
 }
 
-// Whichever layout a trial finds faster here: each is repeated and resumed as it was.
+// Whichever layout a trial finds faster on this machine, repeating and resuming keep the layout of the run.
 TEST_F(JobTest, ALayoutIsRepeatedAndResumedToTheBit) {
   const std::string other = weights(train(request("other")).folder);
   const Ran straight = train(request("straight", {"layout=contiguous"}));
-  EXPECT_NE(weights(straight.folder), other) << "the two layouts round alike here: the comparison cannot fail";
+  EXPECT_NE(weights(straight.folder), other) << "both layouts round alike here, so the comparison cannot fail";
   Request repeat = make_request({}, {});
   repeat.data = folder_ / "data";
   repeat.run = (folder_ / "again").native();
@@ -320,7 +320,7 @@ TEST_F(JobTest, ARunThatGoesOnEvaluatesEachEpochOnce) {
   EXPECT_THAT(steps, ::testing::ElementsAre("eval,1,6", "eval,1,12", "eval,2,18"));
 }
 
-// What examples/own_metric.cpp makes: a run of a task that only the program knows.
+// As examples/own_metric.cpp leaves it: a run of a task that only that program knows.
 TEST_F(JobTest, ARunOfAnotherProgramsTaskSaysWhoReadsIt) {
   const fs::path run = train(request("run", {"epochs=1"})).folder;
   io::CheckpointStore store(run / "checkpoints");
@@ -344,7 +344,8 @@ TEST_F(JobTest, ARunOfAnotherProgramsTaskSaysWhoReadsIt) {
               ::testing::AllOf(HasSubstr("\"shelves\""), HasSubstr("resume it with that program")));
 }
 
-// The console counts epochs from 1, and so do checkpoints: of an epoch's last step before and after its end.
+// The console and checkpoints count epochs from 1. The last step of an epoch belongs to that epoch, whether it was
+// saved before or after the epoch's end.
 TEST_F(JobTest, ACheckpointSaysWhichEpochItsStepWasOf) {
   const auto epoch = [](const fs::path& run) {
     const auto info = nlohmann::json::parse(file_bytes(run / "checkpoints/last/info.json"));
@@ -388,7 +389,7 @@ TEST_F(JobTest, EventsComeInOrder) {
     return event == "saved best" || event == "finding" || event == "evaluating" || event == "fed";
   });
   const auto artifacts = std::unique(std::find(events.begin(), events.end(), "artifact"), events.end() - 1);
-  events.erase(artifacts, events.end() - 1);  // as one
+  events.erase(artifacts, events.end() - 1);  // count all artifacts as one
   std::vector<std::string> expected = {"run_started"};
   for (int step = 1; step <= 12; ++step) {
     expected.push_back("step " + std::to_string(step));
@@ -422,7 +423,7 @@ TEST_F(JobTest, AChangedDataSetCannotGoOn) {
   std::atomic<bool> never{false};
   try {
     (void)Job::resume(stopped.folder, {}, kSilent);
-    FAIL() << "it went on";
+    FAIL() << "it resumed";
   } catch (const CheckpointError& error) {
     EXPECT_THAT(error.what(), HasSubstr("now has 6 classes, but the run was started with 3"));
   }

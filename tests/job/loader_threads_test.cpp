@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run asks of its loader's threads, and that it says at its end where data came late: by a kind of task that
-// notes what its batches are asked for, and takes its time with them.
+// How many loader threads a run requests, and its finding at the end about late data. The tests use a kind of task that
+// records each batch request and can slow its batches down.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,11 +25,11 @@ using stoker::testing::TempFolder;
 using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::StartsWith;
-using Opened = Setup;  // the fixtures of gtest have something else of that name
+using Opened = Setup;  // gtest's fixtures have a member named Setup
 
-bool known = false;                            // the kind
+bool registered = false;                       // the kind of task is registered
 std::optional<tasks::BatchRequest> asked_for;  // by the last training source
-std::chrono::milliseconds each_batch{0};       // that it takes longer
+std::chrono::milliseconds each_batch{0};       // the added time per batch
 
 class SlowSource final : public core::BatchSource {
  public:
@@ -47,7 +47,7 @@ class SlowSource final : public core::BatchSource {
 class LoaderThreadsTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (std::exchange(known, true)) {  // --gtest_repeat
+    if (std::exchange(registered, true)) {  // --gtest_repeat
       return;
     }
     tasks::TaskChanges changes;
@@ -68,7 +68,7 @@ class LoaderThreadsTest : public ::testing::Test {
     result.run = (folder_ / "run").native();
     return result;
   }
-  // Of a run with this plan.
+  // The request of a run with this plan.
   static tasks::BatchRequest request_of(const Opened& setup) {
     asked_for.reset();
     (void)setup.training_source({});
@@ -104,7 +104,7 @@ TEST_F(LoaderThreadsTest, ThoseThatWereMeasuredAreWhereASearchBegins) {
   const int left = device::cpu_quota().cores - static_cast<int>(setup.plan.intra_op);
   EXPECT_EQ(request_of(setup).threads, 1);
   EXPECT_EQ(request_of(setup).cores, std::max(left, 1));
-  setup.plan.threads = left + 2;  // more than there are cores left
+  setup.plan.threads = left + 2;  // more than the cores that are left
   EXPECT_EQ(request_of(setup).cores, left + 2);
   setup.plan.threads = 0;  // the step's own threads load
   setup.plan.intra_op = 3;
@@ -133,7 +133,7 @@ TEST_F(LoaderThreadsTest, ARunSaysAtItsEndThatDataCameLate) {
   const std::atomic<bool> stop = false;
   (void)job.train(std::move(sinks), stop);
   each_batch = {};
-  // "sometimes", where a busy disk makes the checkpoint take longer still.
+  // "sometimes" if a busy disk makes the checkpoint take even longer.
   EXPECT_THAT(findings, Contains(AnyOf(StartsWith("data-starved "), StartsWith("data is sometimes late"))));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device can do to a run: its memory runs out in compute, on each kind of device, and it is lost, on a GPU.
+// Failures of a device during a run: it runs out of memory in compute (each kind of device), and it is lost (GPU).
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -25,8 +25,8 @@
 namespace stoker::job {
 namespace {
 
-// While it lives, the device has no memory for what a step needs: on a CPU an allocation fails in its midst, a GPU is
-// full but for less than a convolution's output.
+// While this object exists, the device has too little memory for a step. On a CPU, an allocation in the middle of the
+// step fails. A GPU is filled until less is free than the output of a convolution.
 class NoMemory {
  public:
   explicit NoMemory(c10::Device device) {
@@ -57,7 +57,7 @@ class NoMemory {
 
 class OutOfMemoryIn : public stoker::testing::OnDevice {
  protected:
-  // Images whose first convolution makes 1 GiB on a GPU.
+  // Images for which the output of the first convolution takes 1 GiB on a GPU.
   [[nodiscard]] core::Batch batch() const {
     const std::int64_t samples = on_gpu() ? 2048 : 4, pixels = on_gpu() ? 64 : 8;
     std::vector<std::int64_t> indices(static_cast<std::size_t>(samples));
@@ -71,7 +71,7 @@ class OutOfMemoryIn : public stoker::testing::OnDevice {
     return device::move_batch(std::move(made), device());
   }
 
-  // The weights after one step, with memory running out ahead of it.
+  // The weights after one step; if fails, memory runs out in an attempt before it.
   [[nodiscard]] std::vector<at::Tensor> weights_after_a_step(bool fails) const {
     models::ModelOptions options;
     options.classes = 3;
@@ -89,7 +89,7 @@ class OutOfMemoryIn : public stoker::testing::OnDevice {
       const NoMemory full(device());
       try {
         step.compute(samples, 0);
-        ADD_FAILURE() << "there was memory";
+        ADD_FAILURE() << "memory did not run out";
       } catch (const std::exception& error) {
         EXPECT_TRUE(memory::is_out_of_memory(error)) << error.what();
       }
@@ -116,14 +116,14 @@ TEST_P(OutOfMemoryIn, ComputeLeavesNoTrace) {
   }
 }
 
-// An index far outside ends the kernel by its assertion: from then on each call of CUDA in the process is an error, as
-// after a failure of the hardware.
+// An index far out of range makes a kernel's assertion fail. From then on every CUDA call of the process is an error,
+// as after a hardware failure.
 void lose_the_gpu() {
   const c10::Device gpu(c10::DeviceType::CUDA, 0);
   try {
     const at::Tensor row = at::full({1}, 1 << 30, at::device(gpu).dtype(at::kLong));
     (void)at::ones({4}, at::device(gpu)).index_select(0, row).cpu();
-  } catch (const std::exception&) {  // expected here; the loop meets it on its own
+  } catch (const std::exception&) {  // expected; the loop gets the error by itself
   }
 }
 
@@ -141,7 +141,7 @@ class LosesTheGpu final : public core::EventSink {
   bool lost_ = false;
 };
 
-// Ends the process as the command line does: 71 for a DeviceError.
+// Ends the process like the command line: code 71 for a DeviceError.
 [[noreturn]] void train_until_the_gpu_is_lost() {
   const stoker::testing::TempFolder folder;
   stoker::testing::write_striped_set(folder, "data/train/", 15);
@@ -168,7 +168,7 @@ class LosesTheGpu final : public core::EventSink {
 
 TEST(GpuLost, ARunEndsWithATypedErrorAndTheProcessWithItsExitCode) {
   STOKER_NEEDS_GPU();
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // CUDA cannot be forked
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // CUDA does not survive fork()
   EXPECT_EXIT(train_until_the_gpu_is_lost(), ::testing::ExitedWithCode(71), "typed: ");
 }
 

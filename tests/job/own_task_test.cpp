@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's own Trainable on its own source of batches in whole runs: they resume to the same bytes, evaluate, and
-// name what is missing.
+// Whole runs of a program's own Trainable with its own source of batches: they resume to the same bytes and evaluate,
+// and errors name what is missing.
 #include "stoker/tasks/own_task.h"
 
 #include <ATen/Context.h>
@@ -33,7 +33,7 @@ using ::testing::HasSubstr;
 const Say kSilent = [](const std::string&) {};
 constexpr std::int64_t kSamples = 20;
 
-// Weights by seed, and a dropout that training draws.
+// Weights depend on the seed, and training applies dropout.
 class SeededToy final : public ToyTrainable {
  public:
   explicit SeededToy(std::uint64_t seed) : ToyTrainable(at::kFloat) {
@@ -90,11 +90,11 @@ tasks::OwnTask toy(const std::string& name) {
 }
 
 fs::path train(const TempFolder& folder, const std::string& run, const std::string& epochs) {
-  static const bool known = [] {
+  static const bool added = [] {
     tasks::add_own_task(toy("toy"));
     return true;
   }();
-  EXPECT_TRUE(known);
+  EXPECT_TRUE(added);
   Request request = make_request({}, {"task=toy", "data=rows", "device=cpu", "batch=8", "precision=fp32", "intra_op=1",
                                       "threads=0", "ema=0.9", "epochs=" + epochs});
   request.run = (folder / run).native();
@@ -127,7 +127,7 @@ TEST(OwnTask, ItsCheckpointIsEvaluated) {
   EXPECT_TRUE(fs::exists(run / "report.html"));
 }
 
-// A program around the run goes on with its own threads and random numbers.
+// The program that called the run continues with its own threads and random numbers.
 TEST(OwnTask, ARunPutsBackTheProcessesSwitches) {
   const TempFolder folder;
   at::set_num_threads(2);
@@ -152,7 +152,11 @@ TEST(OwnTask, SaysWhatIsMissing) {
   };
   EXPECT_THAT(refusal([](auto& own) { own.model = nullptr; }), HasSubstr("needs a model"));
   EXPECT_THAT(refusal([](auto& own) { own.training = nullptr; }), HasSubstr("either samples or a source"));
-  EXPECT_THAT(refusal([](auto& own) { own.sample = [](auto...) { return std::vector<core::NamedTensor>(); }; }),
+  const auto by_sample = [](auto& own) { own.sample = [](auto...) { return std::vector<core::NamedTensor>(); }; };
+  EXPECT_THAT(refusal(by_sample), HasSubstr("either samples or a source"));
+  EXPECT_THAT(refusal([&](auto& own) { by_sample(own), own.training = nullptr; }),
+              HasSubstr("either samples or a source"));
+  EXPECT_THAT(refusal([&](auto& own) { by_sample(own), own.evaluation = nullptr; }),
               HasSubstr("either samples or a source"));
   EXPECT_THAT(refusal([](auto& own) { own.train_samples = 0; }), HasSubstr("set train_samples"));
   EXPECT_THAT(refusal([](auto& own) { own.evaluation = nullptr; }), HasSubstr("evaluation batches"));

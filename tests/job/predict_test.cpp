@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions come in order and once each, while the next batch is read already; what reading throws arrives.
+// Each prediction arrives once and in order, while the next batch is already being read. Errors of reading are thrown.
 #include "stoker/job/predict.h"
 
 #include <ATen/Parallel.h>
@@ -32,7 +32,7 @@ LoadedModel classifier() {
   return loaded;
 }
 
-// Seven images, each of one grey. Counts its calls.
+// Seven images, each of a single grey. Counts the calls.
 class Greys final : public tasks::UnlabelledSource {
  public:
   explicit Greys(std::int64_t fails_at = -1) : fails_at_(fails_at) {}
@@ -59,7 +59,7 @@ class Greys final : public tasks::UnlabelledSource {
     result.batch.set("image", images);
     return result;
   }
-  // Whether it has been called so often; gives up after a while.
+  // Whether next() was called this many times; gives up after 20 seconds.
   bool called(int times) {
     std::unique_lock lock(mutex_);
     return called_.wait_for(lock, std::chrono::seconds(20), [&] { return calls_ >= times; });
@@ -107,7 +107,7 @@ TEST(Predict, ReadsTheNextBatchWhileOneIsUsed) {
   bool first = true;
   predict(loaded, source, 1, 2, [&](const Prediction&) {
     if (std::exchange(first, false)) {
-      EXPECT_TRUE(source.called(3)) << "nobody reads while predictions are used";
+      EXPECT_TRUE(source.called(3)) << "nothing is read while predictions are used";
     }
   });
 }
@@ -118,7 +118,7 @@ TEST(Predict, WhatReadingOrUsingThrowsArrives) {
   Greys broken(4), whole;
   int seen = 0;
   EXPECT_THROW(predict(loaded, broken, 1, 2, [&](const Prediction&) { ++seen; }), IoError);
-  EXPECT_EQ(seen, 4) << "what was read before is answered";
+  EXPECT_EQ(seen, 4) << "samples that were read before the error must be predicted";
   EXPECT_THROW(predict(loaded, whole, 1, 2, [](const Prediction&) { throw std::runtime_error("full"); }),
                std::runtime_error);
   EXPECT_EQ(at::get_num_threads(), before);

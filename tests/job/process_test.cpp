@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of torch and of the libraries below it come out typed, with the exit code that belongs to them.
+// Errors of torch and of the libraries below it become typed errors, with the right exit code.
 #include "stoker/job/process.h"
 
 #include <c10/util/Exception.h>
@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What work throws, which must be of exactly this type.
+// The message of what work throws, which must be of exactly type E.
 template <typename E>
 std::string thrown(const std::function<void()>& work) {
   try {
@@ -64,7 +64,7 @@ TEST(TypedErrors, OtherErrorsOfTorchAreOneLine) {
   EXPECT_EQ(typed([] { return 7; }), 7);
 }
 
-// Where the preparation meets the device, a program that uses the library is told in the same types.
+// A program that uses the library gets the same types when the device fails during preparation.
 TEST(TypedErrors, PreparingAndResumingThrowThem) {
   const testing::TempFolder folder;
   testing::write_striped_set(folder, "data/train/", 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// quarantine.csv: each bad sample once, across parts of a run, in a file that a CSV reader reads back.
+// quarantine.csv: each bad sample is listed once, across the parts of a run, and a CSV reader can read the file.
 #include "stoker/job/quarantine.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(Quarantine, NamesEachSampleOnceAcrossPartsOfARun) {
   EXPECT_EQ(rows_of(run.path() / "quarantine.csv"), expected);
 }
 
-// A limit on the size of files stands for a full disk: the second row is cut half-way.
+// A limit on the size of files simulates a full disk: the second row is cut half-way.
 TEST(Quarantine, AFullDiskIsSaidOnceAndEndsNothing) {
   const testing::TempFolder run;
   std::filesystem::permissions(run.path(), std::filesystem::perms::all);
@@ -89,12 +89,12 @@ TEST(Quarantine, AFullDiskIsSaidOnceAndEndsNothing) {
   });
   ASSERT_EQ(code, 0);
   const auto rows = rows_of(run / "quarantine.csv");
-  ASSERT_EQ(rows.size(), 3U) << "no half of a row";
+  ASSERT_EQ(rows.size(), 3U) << "a cut row was left in the file";
   EXPECT_EQ(rows[1].front(), "a.png");
   EXPECT_EQ(rows[2].front(), "d.png");
 }
 
-// What a power cut may leave: each beginning of the file. A resumed run keeps the whole rows and goes on after them.
+// A power cut may leave the file cut at any length. A resumed run keeps the complete rows and appends to them.
 TEST(Quarantine, ATornLastRowIsDropped) {
   const testing::TempFolder run;
   const core::BadSample first{.step = 3,
@@ -109,10 +109,10 @@ TEST(Quarantine, ATornLastRowIsDropped) {
     EXPECT_TRUE(quarantine.add(first));
     EXPECT_TRUE(quarantine.add(second));
   }
-  const std::string whole = read_text(run / "quarantine.csv");
+  const std::string complete = read_text(run / "quarantine.csv");
   const auto rows = rows_of(run / "quarantine.csv");
-  for (std::size_t length = 0; length < whole.size(); ++length) {
-    run.write("quarantine.csv", whole.substr(0, length));
+  for (std::size_t length = 0; length < complete.size(); ++length) {
+    run.write("quarantine.csv", complete.substr(0, length));
     Quarantine resumed(run.path(), kSilent);
     resumed.add(first);
     resumed.add(second);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests from words and TOML: precedence, nesting, and errors that name the line.
+// Requests from the command line and TOML: precedence, nesting, and errors that name the line.
 #include "stoker/job/request.h"
 
 #include <gmock/gmock.h>
@@ -85,7 +85,7 @@ TEST(Request, NamesTheLineAndTheKey) {
   EXPECT_THROW((void)make_request(folder / "missing.toml", {}), ConfigError);
 }
 
-// Tables within tables are taken apart level by level, on the stack.
+// Nested tables are parsed recursively: each level needs stack.
 TEST(Request, DeepNestingIsRefused) {
   const TempFolder folder;
   const auto repeated = [](const std::string& text, int times) {
@@ -109,7 +109,7 @@ TEST(Request, DeepNestingIsRefused) {
   EXPECT_EQ(make_request(folder / "config.toml", {}).options.find("weights")->value, dots);
 }
 
-// A plan is repeated, and a run resumed, from any folder.
+// So that a plan can be repeated, and a run resumed, from any folder.
 TEST(Request, FilesAreNamedByWholePaths) {
   const TempFolder folder;
   folder.write("data/table.csv", "");
@@ -123,12 +123,12 @@ TEST(Request, FilesAreNamedByWholePaths) {
     return with_whole_paths(std::move(request)).options.find(key)->value;
   };
   EXPECT_EQ(whole("test", "data/rows.csv"), (folder / "data/rows.csv").native());
-  EXPECT_EQ(whole("test", "rows.csv"), (folder / "data/rows.csv").native()) << "beside the data";
+  EXPECT_EQ(whole("test", "rows.csv"), (folder / "data/rows.csv").native()) << "next to the data";
   EXPECT_EQ(whole("test", "gone.csv"), (folder / "gone.csv").native());
   EXPECT_EQ(whole("test", "/gone.csv"), "/gone.csv");
   EXPECT_EQ(whole("tokenizer", "data/shared.json"), (folder / "data/shared.json").native());
   EXPECT_EQ(whole("weights", "data/shared.json"), (folder / "data/shared.json").native());
-  folder.write("bytes", "a file that is called as a tokenizer is");
+  folder.write("bytes", "a file with the name of a tokenizer");
   EXPECT_EQ(whole("tokenizer", "bytes"), "bytes");
   EXPECT_EQ(whole("tokenizer", "./bytes"), (folder / "bytes").native());
   std::filesystem::current_path(here);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs with the real loader, on each kind of device: images, text and tables train, evaluate, repeat and resume
-// to the bit; no step waits for the device; evaluations leave no memory behind.
+// Whole runs with the real loader, on each kind of device. Runs on images, text and tables train, evaluate, repeat and
+// resume bit for bit; no step waits for the device; evaluations leave no memory reserved.
 #include <ATen/ops/ones.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-// What is done at each event, on the sinks' thread.
+// Calls a function at each event, on the sinks' thread.
 class AtEvents final : public core::EventSink {
  public:
   explicit AtEvents(std::function<void(const core::Event&)> look) : look_(std::move(look)) {}
@@ -56,7 +56,7 @@ class Run : public stoker::testing::OnDevice {
     return Job::prepare(std::move(request), [](const std::string&) {}).train(std::move(sinks), stop);
   }
 
-  // Checksums, so that a difference is no page of bytes.
+  // Checksums, so that a failure does not print pages of bytes.
   [[nodiscard]] std::vector<std::string> saved(const std::string& run) const {
     std::vector<std::string> result;
     for (const char* file : {"weights.safetensors", "state.safetensors"}) {
@@ -66,7 +66,8 @@ class Run : public stoker::testing::OnDevice {
     return result;
   }
 
-  // Twice at once, and stopped in the middle and resumed: the same bytes, and figures of an evaluation.
+  // Two runs without a stop, and one that is stopped half-way and resumed, end with the same bytes. The evaluation
+  // gives finite metrics.
   void expect_the_same_bytes(const std::string& data, const Words& words) const {
     const Outcome straight = train(request(data, "straight", words));
     EXPECT_EQ(straight.end, train::LoopEnd::kDone);
@@ -80,7 +81,7 @@ class Run : public stoker::testing::OnDevice {
     const Outcome stopped = train(request(data, "stopped", words), stop_halfway, stop);
     ASSERT_EQ(stopped.end, train::LoopEnd::kStopped);
     ASSERT_LT(stopped.step, straight.step);
-    EXPECT_NE(saved("stopped"), saved("straight")) << "the comparison cannot fail";
+    EXPECT_NE(saved("stopped"), saved("straight")) << "the comparison below cannot fail";
     const std::atomic<bool> never = false;
     Job resumed = Job::resume(folder_ / "stopped", {}, [](const std::string&) {});
     EXPECT_EQ(resumed.train({}, never).step, straight.step);
@@ -96,7 +97,7 @@ class Run : public stoker::testing::OnDevice {
 };
 STOKER_ON_EACH_DEVICE(Run);
 
-// Convolutions in bfloat16 with float32 masters; on a GPU the images lie there from the second epoch on.
+// Convolutions in bfloat16 with float32 master weights; on a GPU the images are kept there from the second epoch on.
 TEST_P(Run, ImagesRepeatAndResumeToTheBit) {
   write_images(15);
   expect_the_same_bytes("images", {"model=cnn", "layout=channels_last", "batch=8", "epochs=4", "optimizer=adamw",
@@ -104,7 +105,7 @@ TEST_P(Run, ImagesRepeatAndResumeToTheBit) {
                                    "threads=2", "augment=pad_crop_flip", "save_every=1"});
 }
 
-TEST_P(Run, ImagesInFp16UnderAScalerDoSoToo) {  // few: a CPU takes long for fp16
+TEST_P(Run, ImagesInFp16UnderAScalerDoSoToo) {  // few images: fp16 is slow on a CPU
   write_images(4);
   expect_the_same_bytes("images",
                         {"model=cnn", "layout=channels_last", "batch=4", "epochs=2", "precision=fp16", "threads=1"});
@@ -136,9 +137,9 @@ TEST_P(Run, ATableRepeatsAndResumesToTheBit) {
                                        "precision=bf16", "threads=1", "save_every=1"});
 }
 
-// torch's switch that makes each call an error after which the host waits for the device: the enum SyncDebugMode in
-// warning_state() of c10/cuda/CUDAFunctions.h. It is a variable of a header's function, which the loader keeps once in
-// the process; this program sees neither CUDA's headers nor its libraries.
+// torch's switch that turns each call that makes the host wait for the device into an error: the enum SyncDebugMode in
+// warning_state() of c10/cuda/CUDAFunctions.h. It is a static variable of an inline function, so the process has only
+// one. This program uses neither CUDA's headers nor its libraries, so it finds the variable by name.
 void set_sync_errors(bool on) {
   enum class SyncDebugMode { kDisabled, kWarn, kError };
   void* const state = ::dlsym(RTLD_DEFAULT, "_ZZN3c104cuda13warning_stateEvE14warning_state_");
@@ -155,7 +156,7 @@ TEST(GpuSyncErrors, AreSeenWhileTheyAreOn) {
   EXPECT_EQ(one.item<float>(), 1);
 }
 
-// Neither evaluation nor checkpoint comes in between, also where the sinks are far behind the loop.
+// No evaluation or checkpoint falls into the watched steps, even if the sinks are far behind the loop.
 TEST_P(Run, NoStepWaitsForTheDevice) {
   write_images(15);
   const std::int64_t steps = on_gpu() ? 600 : 120;
@@ -178,7 +179,7 @@ TEST_P(Run, NoStepWaitsForTheDevice) {
 
 TEST_P(Run, EvaluationsLeaveNoMemoryReserved) {
   write_images(15);
-  std::vector<std::int64_t> reserved;  // after each evaluation; of a CPU -1
+  std::vector<std::int64_t> reserved;  // after each evaluation; -1 on a CPU
   const auto look = [&](const core::Event& event) {
     if (std::holds_alternative<core::Evaluated>(event)) {
       reserved.push_back(device::backend_for(device()).memory(device()).reserved);
@@ -189,7 +190,7 @@ TEST_P(Run, EvaluationsLeaveNoMemoryReserved) {
                        "threads=1", "save_every=100000"}),
               look);
   ASSERT_GE(reserved.size(), 40U);
-  EXPECT_EQ(reserved[10], reserved.back()) << "first " << reserved.front();
+  EXPECT_EQ(reserved[10], reserved.back()) << "after the first evaluation: " << reserved.front();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule of a run that goes on with other values than it was started with.
+// The schedule of a run that is resumed with other values than it was started with.
 #include "stoker/job/run_schedule.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// 100 samples in batches of 10: 10 steps an epoch.
+// 100 samples in batches of 10: 10 steps per epoch.
 train::Plan plan_of(std::int64_t epochs) {
   train::Plan plan;
   plan.epochs = epochs;

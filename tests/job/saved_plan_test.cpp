@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a resume may change of a saved plan.
+// The changes that a resume may make to a saved plan.
 #include "stoker/job/saved_plan.h"
 
 #include <gtest/gtest.h>

@@ -11,9 +11,9 @@
 namespace stoker::job {
 namespace {
 
-using Prepared = Setup;  // the fixtures of gtest have something else of that name
+using Prepared = Setup;  // gtest's fixtures have a member named Setup
 
-// The model is on its device by then: a GPU would search for kernels for one image.
+// The model is already on its device: a forward pass of one image would make a GPU search for kernels.
 TEST(SetUp, IsDescribedWithoutAForwardPass) {
   const testing::TempFolder folder;
   testing::write_striped_set(folder, "data/train/", 4);

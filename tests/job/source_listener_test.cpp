@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sources have to say reaches the quarantine and the sinks, and nothing is left that hears it afterwards.
+// Reports of sources reach the quarantine and the sinks, and no listener remains afterwards.
 #include "stoker/job/source_listener.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(SourceListener, HearsWhileItLivesAndNoLonger) {
     bad.name = "a.png";
     bad.reason = "is empty";
     setup.bad_samples(bad);
-    setup.bad_samples(bad);  // said once
+    setup.bad_samples(bad);  // reported once
     listener.at_step(4);
     bad.name = "b.png";
     bad.replaced_by = "c.png";
@@ -46,7 +46,7 @@ TEST(SourceListener, HearsWhileItLivesAndNoLonger) {
   }
   EXPECT_EQ(lines, (std::vector<std::string>{"3 a.png: is empty; skipped", "4 b.png: is empty; replaced by c.png",
                                              "images stay on the device"}));
-  EXPECT_FALSE(setup.bad_samples) << "it refers to what is gone";
+  EXPECT_FALSE(setup.bad_samples) << "it refers to a destroyed listener";
   EXPECT_FALSE(setup.remarks);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluations of a split share one loader, and one that is broken off spoils none that follows.
+// Evaluations of a split share one loader, and an interrupted evaluation does not affect later ones.
 #include "stoker/job/split_evaluation.h"
 
 #include <gmock/gmock.h>
@@ -39,14 +39,14 @@ class SplitEvaluationTest : public ::testing::Test {
     request.data = folder_ / "data";
     setup_ = set_up(request, nullptr, [](const std::string&) {});
   }
-  // The metrics, and all threads that were there after some batch.
+  // Returns the metrics, and adds to threads all threads that were seen after any batch.
   std::vector<core::MetricValue> evaluate(SplitEvaluation& evaluation, std::set<std::string>* threads,
-                                          bool break_off = false) {
+                                          bool interrupt = false) {
     return evaluation.run({events_, {0, "val", 0, 24}, [&, threads] {
                              if (threads != nullptr) {
                                threads->merge(threads_now());
                              }
-                             return break_off;
+                             return interrupt;
                            }});
   }
 
@@ -69,7 +69,7 @@ TEST_F(SplitEvaluationTest, TheLoaderOfAnEvaluationStaysForTheNext) {
   std::set<std::string> first, second;
   const auto before = evaluate(evaluation, &first);
   const auto after = evaluate(evaluation, &second);
-  EXPECT_THAT(first, ::testing::IsSupersetOf(second)) << "new threads load for the second evaluation";
+  EXPECT_THAT(first, ::testing::IsSupersetOf(second)) << "the second evaluation started new threads";
   expect_equal(before, after);
 }
 
@@ -77,7 +77,7 @@ TEST_F(SplitEvaluationTest, AnEvaluationThatIsBrokenOffSpoilsNoOther) {
   Session session(setup_);
   SplitEvaluation evaluation(setup_, session, tasks::Split::kVal);
   const auto before = evaluate(evaluation, nullptr);
-  EXPECT_TRUE(evaluate(evaluation, nullptr, /*break_off=*/true).empty());
+  EXPECT_TRUE(evaluate(evaluation, nullptr, /*interrupt=*/true).empty());
   expect_equal(before, evaluate(evaluation, nullptr));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trained model evaluated: on one split and on all of them as one set, on no more threads than the quota allows.
+// Evaluates a trained model on one split, and on all splits as one set, with no more threads than the quota allows.
 #include "stoker/job/split_report.h"
 
 #include <ATen/Parallel.h>
@@ -41,7 +41,7 @@ TEST(SplitReport, AllSplitsAddUpOnTheQuotasThreads) {
   job.train({}, stop);
 
   const int before = at::get_num_threads(), cores = device::cpu_quota().cores;
-  at::set_num_threads(cores + 2);  // as torch chooses it where the quota is less than the machine
+  at::set_num_threads(cores + 2);  // torch chooses too many where the quota is below the machine's cores
   LoadedModel loaded = open_model(folder / "run", "cpu");
   EXPECT_EQ(at::get_num_threads(), cores);
   at::set_num_threads(before);
@@ -67,7 +67,7 @@ TEST(SplitReport, AllSplitsAddUpOnTheQuotasThreads) {
 
 TEST(SplitReport, OtherDataThanTheRunsIsNotCut) {
   const TempFolder folder;
-  write_striped_set(folder, "data/", 8);  // val is cut from it
+  write_striped_set(folder, "data/", 8);  // val is split off from it
   write_striped_set(folder, "other/", 4, 100);
   write_striped_set(folder, "parted/train/", 4, 100);
   write_striped_set(folder, "parted/test/", 2, 200);
@@ -85,14 +85,14 @@ TEST(SplitReport, OtherDataThanTheRunsIsNotCut) {
   EXPECT_THAT(own, ::testing::StartsWith("val "));
   EXPECT_EQ(evaluated("data"), own);
   std::filesystem::copy(folder / "data", folder / "moved", std::filesystem::copy_options::recursive);
-  EXPECT_EQ(evaluated("moved"), own) << "the run's data in another place: a training sample must not count";
+  EXPECT_EQ(evaluated("moved"), own) << "the run's data, moved: training samples must not count";
   EXPECT_EQ(evaluated("other"), "all 12");
   EXPECT_EQ(evaluated("other", "train"), "train 12");
   EXPECT_THROW((void)evaluated("other", "val"), DataError);
   EXPECT_EQ(evaluated("parted"), "test 6");
 }
 
-// The run's own rules say how many images may be bad, also when its model is evaluated.
+// The run's own rules decide how many images may be bad, also when its model is evaluated.
 TEST(SplitReport, BadImagesAreEvaluatedByTheRunsRules) {
   const TempFolder folder;
   write_striped_set(folder, "data/train/", 6);
@@ -134,7 +134,7 @@ TEST(SplitReport, BadImagesAreEvaluatedByTheRunsRules) {
   many.bad.resize(12);
   EXPECT_THAT(report_table(many), AllOf(HasSubstr("test split, 1 sample\n"), HasSubstr("and 2 more")));
 
-  // An image that ends early is one for a run that says strict=false.
+  // A truncated image is accepted by a run with strict=false.
   const auto jpeg = data::encode_jpeg(stoker::testing::computed_image(40, 40, 3).view(), 90);
   folder.write("data/test/down/bad.png", std::string(reinterpret_cast<const char*>(jpeg.data()), jpeg.size() * 3 / 4));
   for (const bool strict : {true, false}) {
@@ -146,7 +146,7 @@ TEST(SplitReport, BadImagesAreEvaluatedByTheRunsRules) {
   EXPECT_THROW((void)evaluate_run(folder / "replace", folder / "data", "test", "best", "cpu"), DataError);
 }
 
-// What an evaluation cannot say (recall of a class without samples) is null: JSON has no NaN.
+// A value that does not exist, such as the recall of a class without samples, is null: JSON has no NaN.
 TEST(SplitReport, CellsAsJson) {
   EXPECT_EQ(cell_json(std::nan("")).dump(), "null");
   EXPECT_EQ(cell_json(std::numeric_limits<double>::infinity()).dump(), "null");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step on a GPU beside the same on a CPU: convolutions, batch norm, clipping, averages, the scaler, and a step that
-// overflows. Skips aloud without a GPU.
+// A step on a GPU compared with the same step on a CPU: convolutions, batch norm, clipping, averages, the scaler, and a
+// step that overflows. Without a GPU the test is reported as skipped.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trials on the real model: what they leave of it, and that each candidate is what it says.
+// Trials on the real model: they leave it unchanged, and each candidate runs as described.
 #include "stoker/job/trials.h"
 
 #include <ATen/Context.h>
@@ -18,13 +18,13 @@ namespace {
 
 using stoker::testing::TempFolder;
 using stoker::testing::write_striped_set;
-using Prepared = Setup;  // the fixtures of gtest have something else of that name
+using Prepared = Setup;  // gtest's fixtures have a member named Setup
 
 class TrialsTest : public ::testing::Test {
  protected:
   TrialsTest() { write_striped_set(folder_, "data/train/", 8); }
 
-  // With nothing left to measure.
+  // All values are given, so that nothing is measured.
   [[nodiscard]] Prepared set_up_with(std::vector<std::string> words) const {
     words.insert(words.end(), {"device=cpu", "threads=0", "intra_op=1", "precision=fp32", "val=0"});
     Request request = make_request({}, words);
@@ -41,7 +41,7 @@ std::string bytes(const at::Tensor& tensor) {
   return {static_cast<const char*>(flat.const_data_ptr()), flat.nbytes()};
 }
 
-// Values and strides of all that a model holds.
+// Values and strides of all tensors of a model.
 std::vector<std::string> all_of(const tasks::Model& model) {
   std::vector<std::string> result;
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
@@ -71,14 +71,14 @@ TEST_F(TrialsTest, LeaveTheModelAndTheProcessAsTheyWere) {
     EXPECT_THAT(seconds, ::testing::Each(::testing::Gt(0)));
     EXPECT_TRUE(all_of(*setup.model) == before) << layout;
     EXPECT_EQ(at::get_num_threads(), threads);
-    EXPECT_TRUE(all_of(*set_up_with(words).model) == before) << "set-ups differ: the comparison says nothing";
+    EXPECT_TRUE(all_of(*set_up_with(words).model) == before) << "two set-ups differ, so the comparison proves nothing";
   }
 }
 
 // As on a GPU.
 TEST_F(TrialsTest, WholeStepsLeaveTheModelAsItWas) {
   Prepared setup = set_up_with({"model=cnn", "batch=8", "optimizer=adamw"});
-  setup.model->parameters().front().tensor.detach().flatten()[0].fill_(-0.0);  // which a step without a rate turns to 0
+  setup.model->parameters().front().tensor.detach().flatten()[0].fill_(-0.0);  // a step with rate 0 turns it into +0
   const std::vector<std::string> before = all_of(*setup.model);
   StepTrials trials(setup, {}, /*whole_steps=*/true);
   (void)trials.step_seconds_per_sample({{"fp32", "channels_last", 1}, {"bf16", "channels_last", 2}});
@@ -96,11 +96,11 @@ TEST_F(TrialsTest, StepsWithoutACommitMakeNoMoments) {
 
 TEST_F(TrialsTest, ThatTheyTakeLongIsSaidOnce) {
   Prepared setup = set_up_with({"model=mlp", "batch=8"});
-  int told = 0;
-  StepTrials trials(setup, [&] { ++told; });
+  int notices = 0;
+  StepTrials trials(setup, [&] { ++notices; });
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   (void)trials.step_seconds_per_sample({{"fp32", "channels_last", 1}, {"fp32", "channels_last", 2}});
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(notices, 1);
 }
 
 TEST_F(TrialsTest, OnlyWholeMicrobatchesOfConvolutionsTellALayout) {

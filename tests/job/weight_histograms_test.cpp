@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights as histograms: every value counted where it lies, and a run that says so with each checkpoint.
+// Weights as histograms: every value is counted in its bin, and a run emits them with each checkpoint.
 #include "stoker/job/weight_histograms.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ TEST(WeightHistograms, EveryFiniteValueIsCountedInItsBin) {
   std::fill_n(parameters[3].tensor.data_ptr<float>(), 4, std::numeric_limits<float>::quiet_NaN());
   const core::WeightHistograms event = weight_histograms(model, 7);
   EXPECT_EQ(event.step, 7);
-  ASSERT_EQ(event.weights.size(), 3U);  // nothing can be said of head.bias
+  ASSERT_EQ(event.weights.size(), 3U);  // head.bias has no finite value
   for (const std::size_t which : {0, 1}) {
     const core::Histogram& found = event.weights[which];
     EXPECT_EQ(found.name, parameters[which].name);
@@ -86,7 +86,7 @@ TEST(WeightHistograms, ComeOnRequestWithEachCheckpoint) {
       EXPECT_TRUE(seen.empty());
       continue;
     }
-    ASSERT_EQ(seen.size(), 2U);  // one an epoch
+    ASSERT_EQ(seen.size(), 2U);  // one per epoch
     EXPECT_EQ(seen.rbegin()->first, outcome.step);
     EXPECT_NE(seen.begin()->second.weights.front().counts, seen.rbegin()->second.weights.front().counts);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Freed memory stays: the kernel's count of page faults is the witness.
+// Freed memory stays with the process: the kernel's count of page faults shows it.
 #include "stoker/memory/freed_memory.h"
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ long page_faults() {
   return usage.ru_minflt;
 }
 
-// A step's worth: takes a block, writes to each of its pages, gives it back.
+// Does what a step does with memory: allocates a block, writes to each of its pages and frees it.
 void take_and_free(std::size_t bytes) {
   constexpr std::size_t kPage = 4096;
   auto* block = static_cast<volatile char*>(std::malloc(bytes));  // NOLINT: as torch's allocator does
@@ -38,13 +38,13 @@ TEST(FreedMemory, IsTakenAgainWithoutFaults) {
     }
   }
   keep_freed_memory();
-  for (const std::size_t mebibytes : {1, 8, 96}) {  // glibc maps blocks beyond 32 MiB anew each time
+  for (const std::size_t mebibytes : {1, 8, 96}) {  // by default glibc maps blocks above 32 MiB again each time
     take_and_free(mebibytes << 20);
     const long before = page_faults();
     for (int step = 0; step < 10; ++step) {
       take_and_free(mebibytes << 20);
     }
-    EXPECT_LT(page_faults() - before, 64) << mebibytes << " MiB";  // without it: 256 a MiB and step
+    EXPECT_LT(page_faults() - before, 64) << mebibytes << " MiB";  // without it: 256 per MiB and step
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The encoder against transformers' BERT, and what must hold for every one: padding says nothing, files fit.
+// The encoder against transformers' BERT, and properties of every encoder: padding has no effect, and published files
+// can be loaded.
 #include "stoker/models/encoder.h"
 
 #include <ATen/ops/cat.h>
@@ -92,12 +93,13 @@ TEST(Encoder, WhatStandsAtAPaddedPlaceSaysNothing) {
     const at::Tensor tokens = some_tokens(), other = tokens.clone();
     other.select(0, 1).slice(0, 5).fill_(12);
     const at::Tensor before = run(*network, {tokens, some_seen()}), after = run(*network, {other, some_seen()});
-    const auto said = [&](const at::Tensor& logits) {
+    const auto seen_logits = [&](const at::Tensor& logits) {
       return classes > 0 ? logits : at::cat({logits[0], logits[1].slice(0, 0, 5)});
     };
-    EXPECT_TRUE(said(before).equal(said(after)));
-    EXPECT_GT(difference(run(*network, {tokens}), run(*network, {other})), 1e-3) << "unless it is seen";
-    // A padded row says what it says alone and unpadded.
+    EXPECT_TRUE(seen_logits(before).equal(seen_logits(after)));
+    EXPECT_GT(difference(run(*network, {tokens}), run(*network, {other})), 1e-3)
+        << "without the mask the token has an effect";
+    // A padded row gives the same result as alone and unpadded.
     const at::Tensor alone = run(*network, {tokens.slice(0, 1, 2).slice(1, 0, 5)})[0];
     EXPECT_LT(difference(classes > 0 ? before[1] : before[1].slice(0, 0, 5), alone), 1e-12);
     EXPECT_TRUE(run(*network, {tokens, some_seen().to(at::kBool)}).equal(before));
@@ -110,7 +112,7 @@ TEST(Encoder, TokensSeeBothWays) {
   const at::Tensor tokens = some_tokens(), other = tokens.clone();
   other.select(1, 3).fill_(12);
   const at::Tensor moved = (network->forward(tokens) - network->forward(other)).abs().amax({0, 2});
-  EXPECT_GT(moved.min().item<double>(), 1e-6);  // those before it and those behind it
+  EXPECT_GT(moved.min().item<double>(), 1e-6);  // both those before it and those after it
 }
 
 TEST(Encoder, ReadsPublishedFiles) {
@@ -133,7 +135,7 @@ TEST(Encoder, ReadsPublishedFiles) {
   const LoadReport report = network->load(file);
   EXPECT_TRUE(report.exact()) << report.text();
   EXPECT_LT(difference(network->forward(some_tokens()), source->forward(some_tokens())), 1e-4);
-  // The same file under a classifier: all but its head, and what the pooler lacks.
+  // The same file for a classifier: only its head and the missing part of the pooler are not loaded.
   const LoadReport tuned = make_encoder(small(3))->load(file);
   EXPECT_TRUE(tuned.new_head && tuned.foreign.empty());
   EXPECT_THAT(tuned.missing, ::testing::ElementsAre("bert.pooler.dense.bias", "classifier.weight", "classifier.bias"));

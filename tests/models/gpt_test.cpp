@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPT-2's network: its published names, its properties, and a plain slow twin. tests/house/interchange_test.py holds it
-// against transformers' own.
+// GPT-2's network: its published names, its properties, and a plain slow twin. tests/house/interchange_test.py compares
+// it with transformers' own.
 #include "stoker/models/gpt.h"
 
 #include <ATen/TensorOperators.h>
@@ -41,7 +41,7 @@ std::map<std::string, at::Tensor> weights_of(const Network& network) {
 }
 
 // Weights large enough that a mistake in any of them shows.
-std::unique_ptr<Network> make_loud(const GptOptions& options) {
+std::unique_ptr<Network> make_with_large_weights(const GptOptions& options) {
   const at::NoGradGuard no_grad;
   auto network = make_gpt(options);
   network->to(at::kCPU, at::kDouble);
@@ -62,7 +62,7 @@ at::Tensor normalised(const at::Tensor& x, const at::Tensor& weight, const at::T
   return centred / (centred.square().mean(-1, true) + 1e-5).sqrt() * weight + bias;
 }
 
-// The same maths out of products and sums, head by head.
+// The same computation written with products and sums, head by head.
 at::Tensor twin(const std::map<std::string, at::Tensor>& w, const at::Tensor& tokens, int layers, std::int64_t heads) {
   const std::int64_t count = tokens.size(1), width = w.at("wte.weight").size(1), each = width / heads;
   at::Tensor x = w.at("wte.weight").index_select(0, tokens.flatten()).view({tokens.size(0), count, width}) +
@@ -72,14 +72,14 @@ at::Tensor twin(const std::map<std::string, at::Tensor>& w, const at::Tensor& to
     const auto p = [&](const char* name) { return w.at("h." + std::to_string(layer) + "." + name); };
     const at::Tensor qkv =
         normalised(x, p("ln_1.weight"), p("ln_1.bias")).matmul(p("attn.c_attn.weight")) + p("attn.c_attn.bias");
-    at::Tensor heard = at::full({tokens.size(0), count, width}, 0.0, at::kDouble);
+    at::Tensor attended = at::full({tokens.size(0), count, width}, 0.0, at::kDouble);
     for (std::int64_t head = 0; head < heads; ++head) {
       const auto part = [&](std::int64_t which) { return qkv.narrow(2, which * width + head * each, each); };
       const at::Tensor scores = (part(0).matmul(part(1).transpose(1, 2)) / std::sqrt(static_cast<double>(each)))
                                     .masked_fill(future, -std::numeric_limits<double>::infinity());
-      heard.narrow(2, head * each, each).copy_(scores.softmax(-1).matmul(part(2)));
+      attended.narrow(2, head * each, each).copy_(scores.softmax(-1).matmul(part(2)));
     }
-    x = x + heard.matmul(p("attn.c_proj.weight")) + p("attn.c_proj.bias");
+    x = x + attended.matmul(p("attn.c_proj.weight")) + p("attn.c_proj.bias");
     const at::Tensor up =
         normalised(x, p("ln_2.weight"), p("ln_2.bias")).matmul(p("mlp.c_fc.weight")) + p("mlp.c_fc.bias");
     const at::Tensor gelu = up * 0.5 * (1 + at::tanh(std::sqrt(2 / std::numbers::pi) * (up + 0.044715 * up * up * up)));
@@ -93,7 +93,7 @@ TEST(Gpt, EqualsItsTwin) {
   for (const ops::AttentionKind attention : {ops::AttentionKind::kFused, ops::AttentionKind::kWritten}) {
     GptOptions options = small();
     options.attention = attention;
-    const auto network = make_loud(options);
+    const auto network = make_with_large_weights(options);
     const at::Tensor logits = network->forward(some_tokens());
     const at::Tensor expected = twin(weights_of(*network), some_tokens(), 2, 2);
     ASSERT_EQ(logits.sizes(), expected.sizes());
@@ -115,7 +115,7 @@ TEST(Gpt, HasTheNamesAndShapesOfThePublishedWeights) {
 }
 
 TEST(Gpt, NoTokenSeesALaterOne) {
-  const auto network = make_loud(small());
+  const auto network = make_with_large_weights(small());
   const at::NoGradGuard no_grad;
   const at::Tensor tokens = some_tokens(1), changed = tokens.clone();
   changed.select(1, 4).fill_(12);
@@ -126,9 +126,9 @@ TEST(Gpt, NoTokenSeesALaterOne) {
 
 TEST(Gpt, AnOpenHeadLeavesTheProductToTheLoss) {
   GptOptions options = small();
-  const auto closed = make_loud(options);
+  const auto closed = make_with_large_weights(options);
   options.open_head = true;
-  const auto open = make_loud(options);
+  const auto open = make_with_large_weights(options);
   const at::NoGradGuard no_grad;
   core::TensorList values{some_tokens()};
   for (int segment = 0; segment < open->segments(); ++segment) {
@@ -141,12 +141,12 @@ TEST(Gpt, AnOpenHeadLeavesTheProductToTheLoss) {
 TEST(Gpt, StartsAsIfItKnewNothing) {
   const auto network = make_gpt(small());
   const at::Tensor logits = network->forward(some_tokens()).flatten(0, 1);
-  const at::Tensor target = (some_tokens().flatten() + 6).remainder(13);  // a token is likeliest to follow itself
+  const at::Tensor target = (some_tokens().flatten() + 6).remainder(13);  // at first each token predicts itself
   EXPECT_NEAR(ops::cross_entropy_sum(logits, target).item<double>() / 14, std::log(13.0), 0.05);
 }
 
 TEST(Gpt, ReadsPublishedFiles) {
-  const auto source = make_loud(small());
+  const auto source = make_with_large_weights(small());
   std::map<std::string, at::Tensor> file;
   for (const auto& [name, tensor] : weights_of(*source)) {
     file["transformer." + name] = tensor;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A torch::nn module as a segment: names, roles, mode and statistics are those that it has, wherever it is moved.
+// A torch::nn module keeps its names, roles, mode and statistics as a segment, wherever it is moved.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -72,7 +72,7 @@ TEST(ModuleSegment, RunningStatisticsAreTheModulesAndOneFlatTensor) {
   const at::Tensor flat = at::cat({block->norm->running_mean, block->norm->running_var});
   EXPECT_TRUE(network->norm_buffers().at(0).equal(flat));
   EXPECT_FALSE(flat.equal(at::cat({at::zeros({2}), at::zeros({2}) + 1}).to(at::kDouble)));
-  // What is put back after a failed step is what the module computes with.
+  // Values restored after a failed step are those that the module computes with.
   network->norm_buffers()[0].fill_(2);
   EXPECT_EQ(block->norm->running_var[0].item<double>(), 2);
 }
@@ -97,12 +97,12 @@ TEST(ModuleSegment, FollowsTheNetworksModeAndFreezing) {
   EXPECT_FALSE(network->norm_buffers()[0].equal(before));
 }
 
-// What a program freezes stays frozen, whether it does so before the network is built or after, whatever freeze= says.
+// Parameters that a program freezes before or after the network is built stay frozen, whatever freeze= says.
 TEST(ModuleSegment, KeepsFrozenWhatItsOwnerFroze) {
   const auto block = std::make_shared<Block>();
   block->conv->weight.set_requires_grad(false);
   const auto network = network_of(block);
-  EXPECT_FALSE(block->conv->weight.requires_grad()) << "built";
+  EXPECT_FALSE(block->conv->weight.requires_grad()) << "after the network is built";
   block->scale.set_requires_grad(false);
   for (const int segments : {0, 1, 1, 0}) {
     network->set_frozen(segments);

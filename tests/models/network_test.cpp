@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every network promises: seeded weights, statistics in one flat tensor, freezing, moving, loading.
+// Properties of every network: seeded weights, statistics in one flat tensor, freezing, moving, loading.
 #include "stoker/models/network.h"
 
 #include <ATen/TensorOperators.h>
@@ -43,7 +43,7 @@ TEST(Network, WeightsAreAFunctionOfTheSeed) {
       EXPECT_FALSE(tensor.equal(other.at(name))) << name;
     }
   }
-  // Another number of classes changes the head alone.
+  // Another number of classes changes only the head.
   const auto fewer = copy_of(*make_cnn_of(1, 3));
   EXPECT_TRUE(a.at("layer2.widen.conv.weight").equal(fewer.at("layer2.widen.conv.weight")));
 }
@@ -54,7 +54,7 @@ TEST(Network, WeightsFollowTheirDistributions) {
   const double deviation = std::sqrt(2.0 / (512 * 9));
   EXPECT_NEAR(conv.mean().item<double>(), 0, 5 * deviation / std::sqrt(2.36e6));
   EXPECT_NEAR(conv.std().item<double>(), deviation, 0.002 * deviation);
-  EXPECT_NEAR((conv.abs() < deviation).to(at::kDouble).mean().item<double>(), 0.6827, 0.002);  // as a normal's
+  EXPECT_NEAR((conv.abs() < deviation).to(at::kDouble).mean().item<double>(), 0.6827, 0.002);  // one sigma
   const double bound = 1 / std::sqrt(512.0);
   const at::Tensor linear = weights.at("fc.weight");
   EXPECT_LE(linear.abs().max().item<double>(), bound);
@@ -123,7 +123,7 @@ TEST(Network, MovesInPlace) {
   EXPECT_TRUE(handle.is_leaf() && handle.requires_grad());
   const at::Tensor exact = network->forward(make_images().to(at::kDouble));
   EXPECT_LT((exact - expected).abs().max().item<double>(), 1e-4);
-  network->to(at::kCPU, at::kBFloat16);  // norms would be converted by precision::convert_to_half alone
+  network->to(at::kCPU, at::kBFloat16);  // statistics stay in float32 unless the network is in float64
   EXPECT_EQ(network->norm_buffers()[0].scalar_type(), at::kFloat);
 }
 

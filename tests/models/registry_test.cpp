@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference networks against published counts, and the registry's words. tests/golden/networks_test.cpp holds the
-// ResNets against torchvision's.
+// The reference networks against published counts, and the registry's messages. tests/golden/networks_test.cpp compares
+// the ResNets with torchvision's.
 #include "stoker/models/registry.h"
 
 #include <ATen/core/grad_mode.h>

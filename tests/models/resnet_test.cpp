@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResNet's relatives: a bias that the norm takes away, a small stem, and a network without norms that starts as its
-// shortcuts. golden_tests hold the published ones against torchvision's.
+// Variants of ResNet: biases that the norm cancels, a small stem, and a network without norms whose blocks start as
+// their shortcuts. golden_tests compare the published networks with torchvision's.
 #include "stoker/models/resnet.h"
 
 #include <ATen/TensorOperators.h>
@@ -38,7 +38,7 @@ TEST(ConvBias, IsDrawnAsPyTorchDrawsAndTheNormTakesItAway) {
     const auto biased = in_double(make_network(name, {.image_size = 32, .seed = 2, .conv_bias = true}));
     const at::Tensor expected = plain->forward(make_images()), logits = biased->forward(make_images());
     EXPECT_LT(((logits - expected).abs().max() / expected.abs().max()).item<double>(), 1e-9);
-    biased->set_training(false);  // but by other running means
+    biased->set_training(false);  // in evaluation the running means are used instead
     EXPECT_GT((biased->forward(make_images()) - expected).abs().max().item<double>(), 1e-3);
     std::size_t convolutions = 0, biases = 0;
     double fan_in = 0;
@@ -117,8 +117,8 @@ TEST(Resnet, WithoutNormsABlockStartsAsItsShortcut) {
       }
     }
     const at::Tensor after = network->forward(make_images());
-    EXPECT_TRUE(after.equal(before)) << "what a block adds, a constant too, does not count yet";
-    EXPECT_EQ(biases, 5) << "one a block";
+    EXPECT_TRUE(after.equal(before)) << "what a block adds, including a constant, has no effect yet";
+    EXPECT_EQ(biases, 5) << "one per block";
     (after * make_images(4, 2).flatten(1).slice(1, 0, 10)).sum().backward();
     for (const core::Parameter& parameter : network->parameters()) {
       if (parameter.name.ends_with(last)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The U-Net against a plain one in PyTorch, and what must hold for every one.
+// The U-Net against a plain one in PyTorch, and properties of every U-Net.
 #include "stoker/models/unet.h"
 
 #include <ATen/ops/roll.h>
@@ -58,7 +58,7 @@ TEST(Unet, TheChainIsTheNetworkAndItsSkipsPass) {
     EXPECT_EQ(stack.size(), sizes[segment].second) << segment;
   }
   EXPECT_TRUE(stack[0].equal(network->forward(make_images())));
-  // A skip is joined: without it, another output.
+  // Skip connections are used: changing one changes the output.
   stack = network->forward_segment(1, network->forward_segment(0, {make_images()}));
   const at::Tensor with = network->forward_segment(3, network->forward_segment(2, stack)).back();
   stack.back() = stack.back() + 1e-3;
@@ -66,7 +66,7 @@ TEST(Unet, TheChainIsTheNetworkAndItsSkipsPass) {
   EXPECT_FALSE(with.equal(other));
 }
 
-// An image moved by a multiple of 2^depth gives the same logits, moved, as far as the border is out of sight.
+// An image moved by a multiple of 2^depth gives the same logits, moved likewise, where the border has no influence.
 TEST(Unet, MovesWithTheImage) {
   const at::NoGradGuard no_grad;
   const auto network = make_golden();
@@ -83,7 +83,7 @@ TEST(Unet, MovesWithTheImage) {
 TEST(Unet, StartsQuietly) {
   const at::NoGradGuard no_grad;
   const at::Tensor logits = make_unet({})->forward(make_images(32, 32).to(at::kFloat));
-  EXPECT_NEAR(logits.std().item<double>(), std::sqrt(0.5), 0.4);  // of inputs whose mean square is 1/2, behind a ReLU
+  EXPECT_NEAR(logits.std().item<double>(), std::sqrt(0.5), 0.4);  // for inputs with a mean square of 1/2, after a ReLU
 }
 
 TEST(Unet, RefusesWhatMakesNoNetwork) {

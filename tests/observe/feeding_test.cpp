@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computed pipelines of which the answer is known: the stage that holds the others up, and what more would bring.
+// Computed pipelines with known answers: the stage that holds up the others, and the gain from more cores or threads.
 #include "stoker/observe/feeding.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,8 @@
 namespace stoker::observe {
 namespace {
 
-// 10 s of a consumer that takes `step` seconds a sample, and of `threads` that take the stages' on each.
+// 10 s of a consumer that takes `step` seconds per sample, and of `threads` loader threads that take the stages'
+// seconds per sample.
 core::Fed pipeline(double step, int threads, std::vector<core::StageFigures> each, double copy = 0) {
   double loading = 0;
   for (const core::StageFigures& stage : each) {
@@ -33,7 +34,7 @@ core::Fed pipeline(double step, int threads, std::vector<core::StageFigures> eac
 }
 
 TEST(Feeding, NamesTheLongestStageAndTheCoresThatWouldFeed) {
-  // 4 ms of computing a sample on one thread, a consumer of 1 ms: three more cores make 1,000 of 250 a second.
+  // 4 ms of computing per sample on one thread, and a consumer of 1 ms: three more cores raise 250 samples/s to 1,000.
   const Feeding feeding = explain(
       pipeline(1e-3, 1, {{"read", 5e-4, 5e-4, 5e-4}, {"JPEG decode", 3e-3, 3e-3, 3e-3}, {"resize", 5e-4, 5e-4, 5e-4}}));
   EXPECT_EQ(feeding.stage, "JPEG decode");
@@ -60,14 +61,14 @@ TEST(Feeding, SleepingStagesNeedThreadsNotCores) {
   EXPECT_NE(feeding.words.find("8 more loader threads would feed 1,000 samples/s"), std::string::npos) << feeding.words;
 }
 
-// Threads from which another program takes the cores away do not sleep: more of them would wait for cores, too.
+// Threads that lose their cores to another program do not sleep: more threads would wait for cores, too.
 TEST(Feeding, ThreadsThatWaitForCoresNeedCores) {
   const Feeding feeding = explain(pipeline(1e-3, 2, {{"read", 1e-3, 1e-3, 3e-4}, {"JPEG decode", 3e-3, 3e-3, 1e-3}}));
   EXPECT_EQ(feeding.more_threads, 0);
   EXPECT_EQ(feeding.more_cores, 2);
 }
 
-// 16 threads of which two may compute: these two are busy all the time, though a thread is at work an eighth of it.
+// 16 threads on two cores: the cores are always busy, although each thread works only an eighth of the time.
 TEST(Feeding, ThreadsThatShareFewCoresAreBusyWhenTheseAre) {
   core::Fed fed = pipeline(1e-4, 2, {{"JPEG decode", 1e-3, 1e-3, 1e-3}}, 2e-4);
   fed.source.threads = 16;
@@ -94,7 +95,8 @@ TEST(Feeding, ABusyConsumerIsToldFromALateLoader) {
   EXPECT_NE(feeding.words.find("data is never late"), std::string::npos) << feeding.words;
 }
 
-// More goes into checkpoints than into waiting; but a step may take most of the time, and data is late all the same.
+// Checkpoints are named because they take more time than waiting. A step may take most of the time, and data is still
+// late.
 TEST(Feeding, WhatCostsMoreThanWaitingIsNamed) {
   core::Fed fed = pipeline(1e-3, 1, {{"JPEG decode", 1.25e-3, 1.25e-3, 1.25e-3}});
   EXPECT_EQ(explain(fed).stage, "JPEG decode");
@@ -106,7 +108,7 @@ TEST(Feeding, WhatCostsMoreThanWaitingIsNamed) {
   EXPECT_NE(feeding.words.find("sometimes late (waiting 20.0 %"), std::string::npos) << feeding.words;
 }
 
-// A loop that waits for its device waits for steps, not for anything that keeps it from them.
+// Waiting for the device is part of the steps, not something that delays them.
 TEST(Feeding, WaitingForTheDeviceHidesNoLateLoader) {
   core::Fed fed = pipeline(1e-3, 1, {{"JPEG decode", 1.25e-3, 1.25e-3, 1.25e-3}});
   fed.consumer = {{"step", 1}, {"device wait", 6.9}, {"log", 0.1}};
@@ -131,7 +133,8 @@ TEST(Feeding, OneSlowSampleIsNamed) {
   EXPECT_NE(feeding.words.find("a/b.jpg"), std::string::npos) << feeding.words;
 }
 
-// 10 s of a consumer that loads between steps: so many of them it waits, so many its threads decode.
+// 10 s of a consumer that loads between steps: it waits for `waited` seconds, and its threads decode for `decoding`
+// seconds.
 core::Fed between_steps(double waited, double decoding) {
   core::Fed fed;
   fed.seconds = 10;
@@ -142,7 +145,7 @@ core::Fed between_steps(double waited, double decoding) {
   return fed;
 }
 
-// A core beside would take it over.
+// One more core would take over the loading.
 TEST(Feeding, LoadingBetweenStepsAsksForACore) {
   core::Fed fed = between_steps(5, 5);
   fed.consumer = {{"step", 5}};
@@ -152,7 +155,7 @@ TEST(Feeding, LoadingBetweenStepsAsksForACore) {
   EXPECT_NEAR(feeding.predicted, 200, 1e-9);
 }
 
-// Eight of an operator's threads that load a tenth of the time are not what a copy of 60 % waits for.
+// An operator's eight threads load for a tenth of the time. The copy, which takes 60 %, does not wait for them.
 TEST(Feeding, ThreadsBetweenStepsAreBusyTogether) {
   core::Fed fed = between_steps(6, 8);
   fed.source.cores = 8;

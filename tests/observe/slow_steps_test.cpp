@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up stretches of two seconds.
+// Slow steps and their cause, in made-up stretches of two seconds.
 #include "stoker/observe/slow_steps.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ TEST(SlowSteps, ANeighbourIsNamedOnceWithTheRemedy) {
 }
 
 TEST(SlowSteps, OtherCausesAreNot) {
-  EXPECT_THAT(said({{10, 4}, {90, 6}, {90, 4}, {90, 4}}), IsEmpty());          // nobody took a core
+  EXPECT_THAT(said({{10, 4}, {90, 6}, {90, 4}, {90, 4}}), IsEmpty());          // no other program took a core
   EXPECT_THAT(said({{10, 4}, {20, 600}, {20, 600}, {20, 600}}), IsEmpty());    // hardly slower
   EXPECT_THAT(said({{10, 4}, {90, 600}, {10, 4}, {90, 600}}), IsEmpty());      // for a moment
   EXPECT_THAT(said({{10, 500}, {90, 600}, {90, 600}, {90, 600}}), IsEmpty());  // as often as before

@@ -39,7 +39,7 @@ at::Tensor padding_mask() {
   return mask;
 }
 
-// added: [N, H, T, S], -inf where a key is not seen. In the paper's order, a number at a time.
+// added: [N, H, T, S], -inf where a key is not seen. In the paper's order, one number at a time.
 at::Tensor formula(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const at::Tensor& added) {
   at::Tensor result = at::zeros_like(query);
   const auto q = query.accessor<double, 4>(), k = key.accessor<double, 4>(), v = value.accessor<double, 4>();
@@ -119,8 +119,7 @@ TEST(Attention, BothKindsHaveTheSameGradients) {
   }
 }
 
-// An all-equal softmax over many keys and a value of ones: what is left of each sum is what dropout kept of it, scaled
-// up.
+// A uniform softmax over many keys, and values of ones: each sum is the share that dropout kept, scaled up.
 TEST(Attention, DropsWeightsNotValues) {
   constexpr std::int64_t kMany = 20000;
   const at::Tensor query = at::zeros({1, 1, 1, 4}, at::kDouble), key = at::zeros({1, 1, kMany, 4}, at::kDouble);
@@ -130,7 +129,7 @@ TEST(Attention, DropsWeightsNotValues) {
     const double kept = y.flatten()[0].item<double>();
     EXPECT_NEAR(kept, 1, 0.03);  // its deviation is 0.004
     EXPECT_NE(kept, 1);
-    EXPECT_TRUE(y.eq(kept).all().item<bool>()) << "a weight is dropped for all of its value";
+    EXPECT_TRUE(y.eq(kept).all().item<bool>()) << "a weight is dropped for its whole value";
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product and its cross-entropy in pieces against both written out, which PyTorch's numbers hold
-// (cross_entropy_test).
+// The product and its cross-entropy in pieces against both computed as a whole. cross_entropy_test compares the whole
+// with PyTorch's numbers.
 #include "stoker/ops/linear_cross_entropy.h"
 
 #include <ATen/TensorOperators.h>
@@ -33,7 +33,7 @@ struct Result {
   at::Tensor sum, hidden, table;
 };
 
-// rows 0: written out.
+// rows 0: as a whole.
 Result run(std::int64_t rows, const at::Tensor& target, at::ScalarType dtype) {
   const at::Tensor hidden = waves({target.size(0), 6}, 1.3, dtype).set_requires_grad(true);
   const at::Tensor table = waves({11, 6}, 0.7, dtype).set_requires_grad(true);

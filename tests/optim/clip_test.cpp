@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clipping against torch.nn.utils.clip_grad_norm_, and what becomes of infinities.
+// Clipping against torch.nn.utils.clip_grad_norm_, and its treatment of infinities.
 #include "stoker/optim/clip.h"
 
 #include <ATen/Parallel.h>
@@ -67,7 +67,7 @@ TEST(Clip, MixesDtypesAndNormsHalfInFloat32) {
   EXPECT_EQ(gradient_norm({}).item<double>(), 0);
 }
 
-// Sizes on both sides of what loops of ours take, against float64 and against the operators of a GPU's path.
+// Sizes below and above the limit of our own loops, against float64 and against the operators that a GPU uses.
 TEST(Clip, SmallAndLargeTensorsAreOneGradient) {
   std::vector<at::Tensor> grads, twins;
   double squares = 0;
@@ -98,7 +98,7 @@ TEST(Clip, SmallAndLargeTensorsAreOneGradient) {
   }
 }
 
-// Blocks, chunks and threads of the sum, beside float64; and every kind of number at every place that matters.
+// Blocks, chunks and threads of the sum against float64, with every kind of number at every place that matters.
 TEST(Clip, SumsSquaresOfAnySizeTheSameOnAnyThreads) {
   const int before = at::get_num_threads();
   for (const std::int64_t size : {31, 32, 33, 2047, 2048, 2049, 65'535, 65'536, 65'537, 300'001}) {
@@ -140,7 +140,7 @@ TEST(Clip, ANonFiniteNormMarksTheStep) {
   EXPECT_EQ(found_inf.item<float>(), 0);
   mark_non_finite(gradient_norm({at::full({2}, std::numeric_limits<float>::quiet_NaN())}), found_inf);
   EXPECT_EQ(found_inf.item<float>(), 1);
-  mark_non_finite(gradient_norm({at::full({2}, 3.0F)}), found_inf);  // once marked, it stays so
+  mark_non_finite(gradient_norm({at::full({2}, 3.0F)}), found_inf);  // once marked, it stays marked
   EXPECT_EQ(found_inf.item<float>(), 1);
   EXPECT_THROW((void)clip_divisor(at::ones({}), 0), ConfigError);
   EXPECT_THROW((void)clip_divisor(at::ones({}), std::nan("")), ConfigError);

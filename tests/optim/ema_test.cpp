@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The moving average against a plain loop of the documented formula, its standing in for the weights, and its state.
+// The moving average: against a plain loop of the documented formula, as a replacement for the weights, and its state.
 #include "stoker/optim/ema.h"
 
 #include <ATen/TensorOperators.h>
@@ -28,8 +28,7 @@ struct Toy {
   at::Tensor weight = at::arange(4, at::kFloat).set_requires_grad(true);
   at::Tensor half = at::arange(4, at::kFloat).to(at::kHalf).set_requires_grad(true);
   at::Tensor statistics = at::arange(4, at::kFloat);
-  std::vector<core::Parameter> parameters{{"weight", weight, core::Role::kLinear},
-                                          {"half", half, core::Role::kLinear}};
+  std::vector<core::Parameter> parameters{{"weight", weight, core::Role::kLinear}, {"half", half, core::Role::kLinear}};
   void set(float value) {
     const at::NoGradGuard no_grad;
     weight.fill_(value);
@@ -39,7 +38,7 @@ struct Toy {
 };
 
 TEST(Ema, FollowsTheFormulaAndSkipsSkippedSteps) {
-  // Past its warm-up at the end, and within it; on the host, and as on a GPU.
+  // One decay ends past its warm-up, the other within it. On the host, and as on a GPU.
   for (const auto& [decay, gpu] : {std::pair{0.5, false}, {0.999, false}, {0.5, true}, {0.999, true}}) {
     SCOPED_TRACE(decay);
     std::optional<core::OperatorsOnly> as_on_a_gpu;
@@ -85,7 +84,7 @@ TEST(Ema, TheWeightOnTheHostIsThatOfTheOperators) {
   }
 }
 
-// Sizes on both sides of what threads share.
+// Sizes below and above those that threads share.
 TEST(Ema, SmallAndLargeTensorsFollowTheSameFormula) {
   std::vector<core::Parameter> parameters;
   std::vector<at::Tensor> twins;
@@ -147,13 +146,13 @@ TEST(Ema, StandsInWithoutMemoryAndWhatFailsLeavesNoTrace) {
       auto averages = std::make_unique<Ema::InPlace>(ema);
       expect(1);
       allocator.fail_at(1);
-      averages.reset();  // its end cannot be refused
+      averages.reset();  // its end cannot fail
       EXPECT_TRUE(allocator.armed());
     } catch (const c10::OutOfMemoryError&) {
     }
     expect(3);
     toy.set(1);
-    ema.update();  // nobody stands in any more
+    ema.update();  // the average no longer stands in
     toy.set(3);
   }
   core::State state;

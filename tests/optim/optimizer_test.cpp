@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused optimizers against Python PyTorch's plain ones; skipped steps; state that comes back; half parameters.
+// Fused optimizers against Python PyTorch's plain ones; skipped steps; state that is restored; half parameters.
 #include "stoker/optim/optimizer.h"
 
 #include <ATen/Parallel.h>
@@ -96,7 +96,8 @@ TEST(Optimizer, EqualsPyTorchAfterThreeAndTenSteps) {
   }
 }
 
-// As convolutions in channels_last are; gradients in the same order, as autograd makes them, or in the plain one.
+// Weights in another memory order, like convolutions in channels_last. Gradients are in the same order, as autograd
+// makes them, or in the plain one.
 TEST(Optimizer, TakesTensorsInTheOrderInWhichTheyLie) {
   const auto turned = [](const at::Tensor& tensor) { return tensor.t().contiguous().t(); };
   for (const Kind& kind : kinds()) {
@@ -225,7 +226,7 @@ TEST(Optimizer, KeepsFloat32MastersOfHalfParameters) {
   EXPECT_EQ(toy.parameters[0].tensor.scalar_type(), at::kHalf);
 }
 
-// On how many threads each call of the fused kernels ran, by the number of tensors in it.
+// For each call of the fused kernels: its number of tensors, and the number of threads that it ran on.
 class FusedCalls {
  public:
   FusedCalls() {
@@ -282,8 +283,8 @@ TEST(Optimizer, NeitherWaitsNorAllocates) {
     toy.set_gradients(1);
     const testing::DispatchCounter counter;
     optimizer->step(0.1, found_inf, {});
-    // LibTorch's CPU kernel of Adam reads the step counter, which is in host memory there, with one item() a parameter;
-    // the CUDA kernel reads it on the device.
+    // LibTorch's CPU kernel of Adam reads the step counter, which is in host memory there, with one item() per
+    // parameter; the CUDA kernel reads it on the device.
     const std::int64_t reads = kind.options.name == "sgd" ? 0 : 2;
     EXPECT_EQ(counter.calls("aten::item"), reads);
     EXPECT_EQ(counter.waits().size(), reads == 0 ? 0U : 2U);  // item() and what it calls

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of number at every place that matters, beside at::isfinite.
+// Every kind of number at every place that matters, against at::isfinite.
 #include "stoker/precision/all_finite.h"
 
 #include <ATen/Parallel.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scopes of mixed precision: what runs in half inside, that nothing leaks out, exceptions included; half models.
+// Scopes of mixed precision: operators inside run in half precision, and nothing leaks out, even after an exception.
+// Also half models.
 #include "stoker/precision/autocast.h"
 
 #include <ATen/TensorOperators.h>
@@ -62,7 +63,7 @@ TEST(Autocast, ForgetsCastWeightsAtTheOutermostEnd) {
   };
   EXPECT_EQ(product(), 2);
   weight.set_data(at::ones({2, 2}) * 3);
-  EXPECT_EQ(product(), 6);  // 2 if the first half copy had stayed
+  EXPECT_EQ(product(), 6);  // 2 if the first half copy had been kept
 }
 
 TEST(Policy, IsWhatWasApplied) {

@@ -11,7 +11,7 @@ namespace {
 class SearchTest : public ::testing::Test {
  protected:
   ~SearchTest() override { apply(before_); }
-  // Whether passes over so many samples search.
+  // For each pass, given its number of samples: whether it searches.
   static std::vector<bool> searched(const std::vector<std::int64_t>& passes) {
     std::int64_t largest = 0;
     std::vector<bool> result;
@@ -29,7 +29,7 @@ class SearchTest : public ::testing::Test {
 TEST_F(SearchTest, TailsAreNotSearchedFor) {
   apply({.cudnn_benchmark = true});
   EXPECT_EQ(searched({64, 64, 10, 64}), (std::vector<bool>{true, true, false, true}));
-  EXPECT_EQ(searched({3, 4, 3, 4, 1}), (std::vector<bool>{true, true, true, true, false}));  // even parts, a tail
+  EXPECT_EQ(searched({3, 4, 3, 4, 1}), (std::vector<bool>{true, true, true, true, false}));  // even parts, then a tail
   EXPECT_TRUE(current_policy().cudnn_benchmark);
 }
 

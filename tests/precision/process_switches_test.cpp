@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard of process-wide switches puts back each of them, the generator included, also where guards nest.
+// The guard of process-wide switches restores all of them, including the generator, also when guards nest.
 #include "stoker/precision/process_switches.h"
 
 #include <ATen/Parallel.h>
@@ -36,7 +36,7 @@ TEST(ProcessSwitches, PutsBackWhatWasSet) {
   EXPECT_EQ(context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV), convolutions);
   EXPECT_EQ(context.benchmarkCuDNN(), benchmark);
   EXPECT_EQ(context.deterministicFillUninitializedMemory(), fill);
-  EXPECT_TRUE(at::rand({4}).equal(next)) << "the generator goes on where it stood";
+  EXPECT_TRUE(at::rand({4}).equal(next)) << "the generator continues where it was";
 }
 
 }  // namespace

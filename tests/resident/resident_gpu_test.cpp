@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches made on a real GPU are those of the CPU twin, for rows whose bytes 16, 4 and 1 divide, over several epochs
-// and chunks, while the device is busy with earlier work. Skips aloud without a GPU.
+// Batches made on a real GPU equal those of the CPU twin, for rows of bytes divisible by 16, 4 and 1, over several
+// epochs and chunks, while the device is busy with earlier work. Prints a skip message without a GPU.
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the coming batches arrive whole and in order, worked out by the consumer or ahead by a thread, for a
-// device that copies late; an error comes at its place.
+// The rows of the next batches arrive complete and in order, computed by the consumer or ahead of time by a thread, for
+// a device that copies late. An error arrives in its place.
 #include "stoker/resident/rows.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using testing::MadeUpImages;
 
 constexpr augment::ImageShape kShape{1000, 4, 4, 1};
 
-// Of the next chunk, whose batches are held against those asked for one by one. Its number of batches.
+// Compares the batches of the next chunk with those requested one by one. Returns the number of its batches.
 std::int64_t check_chunk(ResidentRows& ahead, const MadeUpImages& images, core::Position& position) {
   const ResidentChunk chunk = ahead.next();
   if (position.step == images.steps_per_epoch()) {
@@ -39,19 +39,19 @@ std::int64_t check_chunk(ResidentRows& ahead, const MadeUpImages& images, core::
 }
 
 TEST(ResidentRows, ComeInOrderWithAndWithoutAThread) {
-  const auto images = std::make_shared<MadeUpImages>(kShape, 32);  // 32 batches an epoch, the last of 8
+  const auto images = std::make_shared<MadeUpImages>(kShape, 32);  // 32 batches per epoch, the last of 8
   for (const core::Position start : {core::Position{0, 0}, core::Position{3, 17}, core::Position{0, 32}}) {
     for (const bool threaded : {false, true}) {
       auto stream = threaded ? std::make_unique<LateStream>() : nullptr;
       const LateStream* late = stream.get();
       ResidentRows ahead(images, start, std::move(stream));
       core::Position position = start;
-      EXPECT_EQ(check_chunk(ahead, *images, position), 1) << "the first is soon there";
+      EXPECT_EQ(check_chunk(ahead, *images, position), 1) << "the first chunk must be ready soon";
       std::int64_t most = 0;
       for (int chunk = 1; chunk < 20; ++chunk) {
         most = std::max(most, check_chunk(ahead, *images, position));
       }
-      EXPECT_EQ(most, 32) << "a chunk is of one epoch";
+      EXPECT_EQ(most, 32) << "a chunk is from one epoch";
       EXPECT_GE(position.epoch, start.epoch + 10);
       if (late != nullptr) {
         EXPECT_EQ(late->used, 2 * 20);
@@ -76,7 +76,7 @@ class NoSuchEpoch final : public augment::ResidentImages {
   [[nodiscard]] std::int64_t steps_per_epoch() const override { return 1; }
   void add_rows(std::int64_t epoch, std::int64_t, augment::WindowRows& rows) const override {
     if (epoch == 2) {
-      fail<DataError>("test", "cannot be had");
+      fail<DataError>("test", "cannot be read");
     }
     rows.indices.push_back(epoch);
     rows.targets.push_back(epoch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row is what cutting a padded image and mirroring the cut gives, whether it is filled at once or in pieces, as a
-// GPU's threads do it.
+// A row equals a cut of a padded image, mirrored if drawn so, whether it is filled at once or in pieces, as by a GPU's
+// threads.
 #include "stoker/resident/set.h"
 
 #include <ATen/ops/from_blob.h>
@@ -22,7 +22,7 @@ using augment::ImageShape;
 using augment::WindowDraw;
 using testing::MadeUpImages;
 
-// By tensor operations: wide black margins, a cut, a mirror.
+// With tensor operations: wide black margins, a cut, a mirror.
 at::Tensor slow_row(const at::Tensor& image, const WindowDraw& drawn) {
   const std::int64_t height = image.size(0), width = image.size(1), margin = 2 * std::max(height, width);
   at::Tensor padded = at::zeros({height + 2 * margin, width + 2 * margin, image.size(2)}, at::kByte);

@@ -15,7 +15,7 @@ namespace stoker::study {
 namespace {
 
 TEST(Paired, TheIntervalIsThatOfTheSignTest) {
-  // Ranks (k, n + 1 - k) of the 95 % interval of a median, from the binomial distribution, as tables have them.
+  // Ranks (k, n + 1 - k) of the 95 % interval of a median, from the binomial distribution, as in published tables.
   const std::vector<std::pair<int, int>> known{{6, 1}, {8, 1}, {9, 2}, {11, 2}, {12, 3}, {15, 4}, {20, 6}, {31, 10}};
   for (const auto& [n, rank] : known) {
     std::vector<double> first, second;
@@ -39,7 +39,7 @@ TEST(Paired, TheIntervalHoldsTheTruthAsOftenAsItSays) {
   for (int trial = 0; trial < kTrials; ++trial) {
     std::vector<double> first, second;
     for (int i = 0; i < 9; ++i) {
-      const double both = noise(random);  // what slows a machine down slows both
+      const double both = noise(random);  // a slow moment of the machine slows both sides
       first.push_back(1.2 * both * noise(random));
       second.push_back(both * noise(random));
     }
@@ -47,7 +47,7 @@ TEST(Paired, TheIntervalHoldsTheTruthAsOftenAsItSays) {
     held += ratio.low <= 1.2 && 1.2 <= ratio.high ? 1 : 0;
   }
   const double share = static_cast<double>(held) / kTrials;
-  EXPECT_NEAR(share, 0.961, 0.015);  // exact for nine pairs, second to eighth: 0.9609
+  EXPECT_NEAR(share, 0.961, 0.015);  // exact value for nine pairs, second to eighth: 0.9609
 }
 
 TEST(Paired, NothingIsSaidOfNothing) {
@@ -70,7 +70,7 @@ TEST(Paired, BlocksTakeTurns) {
   EXPECT_EQ(calls, "a.ba.ba.b");
 }
 
-// Two sides that take known seconds by a clock that only they move.
+// Two sides that take known seconds on a clock that only they move.
 struct KnownTimes {
   double now = 0;
   int firsts = 0, seconds = 0;
@@ -87,18 +87,18 @@ TEST(Paired, ASideTenTimesSlowerIsDecidedAfterThreePairs) {
   const PairingOptions options{.seconds = 1000, .far = 10, .call_seconds = 20};
   const KnownTimes slow(1, 20, options), fast(20, 1, options), nearly(2, 19.9, options);
   EXPECT_EQ(slow.paired.ratio.pairs, 3);
-  EXPECT_EQ(slow.seconds, 3) << "no call beside the pairs";
+  EXPECT_EQ(slow.seconds, 3) << "no calls other than the pairs";
   EXPECT_DOUBLE_EQ(slow.paired.ratio.high, 0.05);
   EXPECT_EQ(fast.paired.ratio.pairs, 3);
   EXPECT_EQ(nearly.paired.ratio.pairs, 31);
-  EXPECT_EQ(KnownTimes(1, 20, {.least_pairs = 7, .seconds = 0}).paired.ratio.pairs, 7) << "only where it is asked for";
+  EXPECT_EQ(KnownTimes(1, 20, {.least_pairs = 7, .seconds = 0}).paired.ratio.pairs, 7) << "only if `far` is set";
 }
 
 TEST(Paired, NoiseDecidesNothingAfterThreePairs) {
   double now = 0;
   int calls = 0;
   const Side a{[&] { now += 1; }};
-  const Side b{[&] { now += ++calls == 2 ? 5 : 20; }};  // one pair of them says otherwise
+  const Side b{[&] { now += ++calls == 2 ? 5 : 20; }};  // one of the first pairs disagrees
   const Paired paired =
       time_in_turns(a, b, {.least_pairs = 7, .seconds = 0, .far = 10, .call_seconds = 20, .now = [&] { return now; }});
   EXPECT_EQ(paired.ratio.pairs, 7);

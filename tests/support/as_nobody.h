@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a check as the user nobody in a child process, since permissions stop nothing for root. Call it from a process
+// Runs a check as the user nobody in a child process, because permissions do not restrict root. Call it from a process
 // without other threads that hold locks.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace stoker::testing {
 
-// check returns 0 for success, else a small number of its own. -1: the child could not be started or did not end well.
-// Already running as somebody else, the check runs as that user.
+// Returns the result of check: 0 for success, otherwise a small number that check chooses. -1: the child could not be
+// started or did not exit normally. If the process does not run as root, the check runs as the current user.
 inline int as_nobody(const std::function<int()>& check) {
   constexpr uid_t kNobody = 65534;
   const pid_t child = ::fork();

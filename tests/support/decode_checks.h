@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of every decoder of images: its pixels are those of a golden table, and a part is that part of the
-// whole. Used by tests of the data room. No state.
+// Checks for every image decoder: its pixels equal those of a golden table, and a decoded part equals the same part of
+// the whole image. Used by tests of the data room. No state.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,8 @@
 
 namespace stoker::testing {
 
-// Decodes every file of folder that tests/golden/<table> names, and compares sizes and hashes; returns how many.
+// Decodes every file of folder that tests/golden/<table> names, and compares sizes and hashes. Returns the number of
+// files.
 inline int expect_goldens(const std::string& table, const std::filesystem::path& folder) {
   std::ifstream file(source_folder() / "tests/golden" / table);
   int cases = 0;
@@ -46,12 +47,12 @@ inline int expect_goldens(const std::string& table, const std::filesystem::path&
   return cases;
 }
 
-// Regions of the image at `path`, as many as `tries`, beside the whole image decoded; both at 1 / shrink of its
-// size, or of the largest that the image has.
+// Compares `tries` regions of the image at `path` with the whole decoded image, both at 1 / shrink of its size, or at
+// the largest shrink that the image supports.
 inline void expect_parts_of(const std::filesystem::path& path, int channels, int tries, int shrink = 1) {
   std::vector<std::byte> bytes;
   read_file(path, bytes);
-  data::ImageDecoder at_once, decoder;  // the second one for all regions, as a loader has it
+  data::ImageDecoder at_once, decoder;  // decoder is reused for all regions, like in a loader
   const data::ImageDecoder::Size size = at_once.open(bytes, channels, {}, "whole");
   shrink = std::min(shrink, at_once.most_shrink());
   const int width = (size.width + shrink - 1) / shrink, height = (size.height + shrink - 1) / shrink;

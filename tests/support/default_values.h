@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a task's options as a plan has them where nobody asks for anything: fixed defaults, and what the recipe
-// says.
+// The values of a task's options in a plan where the user sets nothing: fixed defaults, then the values of the recipe.
 #pragma once
 
 #include <vector>

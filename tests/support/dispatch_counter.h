@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts torch operators while it lives, above all those that would make the host wait for a GPU: a CPU run under
-// core::OperatorsOnly then proves that the hot path has no .item() and no sync. Counts every thread's calls; make and
-// destroy it while no other thread runs operators, one at a time. It does not see whether a copy between two devices
-// blocks: on a CPU there is none.
+// Counts torch operators while it exists, above all those that would make the host wait for a GPU: a CPU run under
+// core::OperatorsOnly then proves that the hot path has no .item() and no sync. Counts the calls of all threads. Create
+// and destroy it while no other thread runs operators; one at a time. It cannot detect copies between devices that
+// block, because a CPU run has no such copies.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -46,12 +46,12 @@ class DispatchCounter {
     }
     return sum;
   }
-  // Calls that no other operator made: about as many kernels as a GPU would be given.
+  // Calls that no other operator made: about the number of kernels that a GPU would run.
   [[nodiscard]] std::int64_t outermost() const {
     const std::lock_guard lock(mutex_);
     return outermost_;
   }
-  // Operators after which the host would have waited, with their counts: empty is what a hot path wants to see.
+  // Operators after which the host would have waited, with their counts. Empty for a good hot path.
   [[nodiscard]] std::map<std::string, std::int64_t> waits() const {
     const std::lock_guard lock(mutex_);
     std::map<std::string, std::int64_t> found;
@@ -87,7 +87,7 @@ class DispatchCounter {
     return nullptr;
   }
   static void done(const at::RecordFunction&, at::ObserverContext*) { --depth(); }
-  // Operators that the thread is in.
+  // The number of operators that the thread is in.
   static int& depth() {
     thread_local int depth = 0;
     return depth;

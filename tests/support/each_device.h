@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that run on a GPU as they run on a CPU: derive a fixture from OnDevice and name it in STOKER_ON_EACH_DEVICE.
-// The cases are Cpu/<Suite>.<Case>/0, which prove their own logic everywhere, and Gpu/<Suite>.<Case>/0, which the label
-// gpu finds and which skip aloud without one.
+// For tests that run on a CPU and on a GPU: derive a fixture from OnDevice and name it in STOKER_ON_EACH_DEVICE. The
+// cases Cpu/<Suite>.<Case>/0 run everywhere, which also checks the logic of the test. The cases Gpu/<Suite>.<Case>/0
+// have the label gpu and are reported as skipped without a GPU.
 #pragma once
 
 #include <c10/core/Device.h>

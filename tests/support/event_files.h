@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the event files of a run's tensorboard/ folder, unchecked and without TensorBoard. Thread-safe: no state.
+// Reads the event files of a run's tensorboard/ folder without TensorBoard, unchecked. Thread-safe: no state.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace stoker::testing {
 struct EventFiles {
   std::map<std::string, std::map<std::int64_t, float>> scalars;      // by tag and step
   std::map<std::string, std::map<std::int64_t, std::string>> texts;  // the last string of a string tensor
-  std::map<std::string, int> strings;                                // of a tag's last value
+  std::map<std::string, int> strings;                                // number of strings in a tag's last value
   std::vector<std::int64_t> starts;                                  // steps of SessionLog START
   std::vector<std::string> hparams;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CPU allocator for torch that counts, and that runs out of memory when told to: at the k-th allocation from now it
-// throws c10::OutOfMemoryError, as a GPU's allocator would. Proves "no growth over many steps" and "a step that runs
-// out of memory leaves no trace". Counts are process-wide and atomic; arm and disarm from one thread. It sees tensors'
-// storage; scratch memory inside oneDNN and MKL comes from elsewhere.
+// A CPU allocator for torch that counts allocations and can run out of memory on request: the k-th allocation from now
+// throws c10::OutOfMemoryError, like a GPU's allocator. Proves "no growth over many steps" and "a step that runs out of
+// memory leaves no trace". Counts are process-wide and atomic; arm and disarm from one thread. It covers the storage of
+// tensors, but not the scratch memory inside oneDNN and MKL, which does not come from here.
 #pragma once
 
 #include <c10/core/CPUAllocator.h>
@@ -27,7 +27,7 @@ class CountingAllocator final : public c10::Allocator {
     if (bytes == 0) {
       return {nullptr, nullptr, &release, c10::DeviceType::CPU};
     }
-    // The size stands before the data, where release() finds it; 64 bytes keep the data aligned as torch expects.
+    // The size is stored before the data, where release() finds it; 64 bytes keep the data aligned as torch expects.
     void* block = std::aligned_alloc(kHead, (bytes + 2 * kHead - 1) / kHead * kHead);
     TORCH_CHECK_WITH(OutOfMemoryError, block != nullptr, "can't allocate memory: ", bytes, " bytes");
     std::memcpy(block, &bytes, sizeof bytes);
@@ -39,10 +39,10 @@ class CountingAllocator final : public c10::Allocator {
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
 
-  inline static std::atomic<std::int64_t> live_bytes_{0};  // of tensors that were made while it was installed
+  inline static std::atomic<std::int64_t> live_bytes_{0};  // of tensors made while it was installed
   inline static std::atomic<std::int64_t> live_blocks_{0};
-  inline static std::atomic<std::int64_t> allocations_{0};    // ever
-  inline static std::atomic<std::int64_t> largest_{0};        // bytes of the largest one; set it back to 0 at will
+  inline static std::atomic<std::int64_t> allocations_{0};    // in total
+  inline static std::atomic<std::int64_t> largest_{0};        // bytes of the largest one; a test may reset it to 0
   inline static std::atomic<std::int64_t> until_failure_{0};  // 0: never fails
 
  private:
@@ -60,7 +60,7 @@ class CountingAllocator final : public c10::Allocator {
   }
 };
 
-// While it lives, torch's CPU tensors come from the counting allocator. Tensors may outlive it. One at a time.
+// While it exists, torch's CPU tensors come from the counting allocator. Tensors may outlive it. One at a time.
 class FaultAllocator {
  public:
   FaultAllocator() : before_(c10::GetCPUAllocator()) {
@@ -85,7 +85,7 @@ class FaultAllocator {
  private:
   static constexpr std::uint8_t kPriority = 255;  // SetCPUAllocator ignores lower ones from then on
 
-  // Never destroyed: tensors of static lifetime may still ask for its deleter at exit.
+  // Never destroyed: tensors of static lifetime may still need its deleter at exit.
   static CountingAllocator& instance() {
     static auto* const allocator = new CountingAllocator;
     return *allocator;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network against a golden file of tests/golden: names and shapes, weights by formula, gradients in few numbers. The
-// C++ half of tests/golden/network_table.py.
+// Compares a network with a golden file of tests/golden: names and shapes, weights from a formula, gradients in few
+// numbers. The C++ counterpart of tests/golden/network_table.py.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -21,13 +21,13 @@ namespace stoker::models {
 
 using GoldenState = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
 
-// As network_table.py has it.
+// The same as in network_table.py.
 inline at::Tensor wave(at::IntArrayRef shape, double phase = 0) {
   const at::Tensor i = at::arange(c10::multiply_integers(shape), at::kDouble);
   return (i * (0.7 + 0.013 * i) + phase).sin().reshape(shape);
 }
 
-// Has exactly these tensors; they get their values, in float64.
+// Checks that the network has exactly these tensors, and fills them, in float64.
 inline void fill_from_golden(Network& network, const GoldenState& state) {
   const at::NoGradGuard no_grad;
   network.to(at::kCPU, at::kDouble);
@@ -56,7 +56,7 @@ inline void fill_from_golden(Network& network, const GoldenState& state) {
   }
 }
 
-// tolerance: of the largest value.
+// tolerance: relative to the largest value.
 inline void expect_golden(const at::Tensor& tensor, const std::vector<double>& golden, double tolerance) {
   const at::Tensor flat = tensor.detach().flatten();
   ASSERT_EQ(flat.numel(), static_cast<std::int64_t>(golden.size()));
@@ -69,9 +69,9 @@ inline void expect_golden(const at::Tensor& tensor, const std::vector<double>& g
   }
 }
 
-// golden: for every parameter, in the file's order, the sum of its gradient's products with a wave. tolerance: of that
-// sum's terms, so that a small gradient counts as much as a large one, or of a thousandth of the largest, so that one
-// that is zero but for rounding (a key's bias) may be anything small.
+// golden: for every parameter, in the file's order, the sum of gradient * wave. tolerance: relative to the magnitudes
+// of that sum's terms, so that a small gradient counts as much as a large one. It is relative to at least a thousandth
+// of the largest sum, because a gradient that is zero except for rounding (a key's bias) may have any small value.
 inline void expect_golden_gradients(const Network& network, const GoldenState& state, const std::vector<double>& golden,
                                     double tolerance) {
   std::map<std::string, at::Tensor> parameters;

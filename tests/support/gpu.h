@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests that need a GPU: include this and begin each case with STOKER_NEEDS_GPU(), which skips aloud where there is
-// none. CUDA is loaded before main, since torch remembers its absence for good.
+// For tests that need a GPU: include this and begin each case with STOKER_NEEDS_GPU(), which skips the case with a
+// reason if there is no GPU. CUDA is loaded before main, because torch would otherwise remember for the whole process
+// that it is missing.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,8 +15,8 @@ namespace stoker::testing {
 
 inline const bool kHasGpu = device::load_cuda();
 
-// Whether the ctest label `gpu` reaches a suite: it runs the suites Gpu* of rooms that have files *_gpu_test.cpp
-// (cmake/rooms.cmake). Any other suite would be left out where only the GPU's tests are run.
+// Whether the ctest label `gpu` includes a suite: it runs the suites Gpu* of rooms that have files *_gpu_test.cpp
+// (cmake/rooms.cmake). Any other suite would be missed where only the GPU tests run.
 inline ::testing::AssertionResult has_gpu_label(std::string_view suite, std::string_view file) {
   if (!suite.starts_with("Gpu") && suite.find("/Gpu") == suite.npos) {  // Values/GpuStep
     return ::testing::AssertionFailure() << "the suite " << suite << " needs a GPU: its name must begin with Gpu";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a short run learned, measured against guessing. A few steps on a few samples end at an accuracy that differs
-// between kinds of CPU by several samples (bfloat16 sums with AMX round otherwise than without), so no test names one.
+// Checks that a short run learned, compared with guessing. After a few steps on a few samples, the accuracy differs by
+// several samples between kinds of CPU (bfloat16 sums round differently with AMX), so no test expects a fixed accuracy.
 // Thread-safe: no state.
 #pragma once
 
@@ -30,7 +30,7 @@ inline std::vector<double> training_losses(const std::filesystem::path& run) {
   return losses;
 }
 
-// Means of each `steps` losses in turn, as of the epochs of a run; what is left over at the end counts nowhere.
+// The mean of every `steps` losses in turn, for example of each epoch. Leftover losses at the end are ignored.
 inline std::vector<double> means_of(const std::vector<double>& losses, std::size_t steps) {
   std::vector<double> means;
   for (auto from = losses.begin(); losses.end() - from >= static_cast<std::ptrdiff_t>(steps);) {
@@ -41,22 +41,22 @@ inline std::vector<double> means_of(const std::vector<double>& losses, std::size
   return means;
 }
 
-// True where the mean loss of the run's last epoch is at most three quarters of what guessing gives. With classes that
-// are equally frequent nobody gets below log(classes), the entropy of the targets, without a look at the inputs: three
-// quarters of it are not reached by chance. The runs of these tests end at about half.
+// Succeeds if the mean loss of the run's last epoch is below three quarters of the loss of guessing. With equally
+// frequent classes, no model that ignores its inputs gets below log(classes), the entropy of the targets, so chance
+// does not reach three quarters of it. The runs of these tests end at about half.
 inline ::testing::AssertionResult beats_guessing(const std::filesystem::path& run, std::size_t steps_per_epoch,
                                                  int classes) {
   const std::vector<double> means = means_of(training_losses(run), steps_per_epoch);
   if (means.empty()) {
-    return ::testing::AssertionFailure() << run << " has less than " << steps_per_epoch << " steps";
+    return ::testing::AssertionFailure() << run << " has fewer than " << steps_per_epoch << " steps";
   }
   const double guessing = std::log(classes);
   auto result = means.back() < 0.75 * guessing ? ::testing::AssertionSuccess() : ::testing::AssertionFailure();
   return result << "mean loss " << means.back() << " in the last epoch; guessing gives " << guessing;
 }
 
-// True where the mean loss of each epoch differs from that of the twin, a run in float32 with the same samples and
-// settings on the same machine, by less than a tenth. Half precision moves it by up to 3 % in the runs of these tests.
+// Succeeds if the mean loss of each epoch differs by less than a tenth from that of the twin, a run in float32 with the
+// same samples and settings on the same machine. Half precision changes it by up to 3 % in the runs of these tests.
 inline ::testing::AssertionResult trains_like(const std::filesystem::path& run, const std::filesystem::path& twin,
                                               std::size_t steps_per_epoch) {
   const std::vector<double> means = means_of(training_losses(run), steps_per_epoch);
@@ -65,7 +65,7 @@ inline ::testing::AssertionResult trains_like(const std::filesystem::path& run, 
     return ::testing::AssertionFailure() << run << " has " << means.size() << " epochs, its twin " << expected.size();
   }
   for (std::size_t epoch = 0; epoch < means.size(); ++epoch) {
-    if (!(std::abs(means[epoch] - expected[epoch]) < 0.1 * expected[epoch])) {  // NaN is far away, too
+    if (!(std::abs(means[epoch] - expected[epoch]) < 0.1 * expected[epoch])) {  // true for NaN, too
       return ::testing::AssertionFailure()
              << "mean loss " << means[epoch] << " in epoch " << epoch + 1 << ", the twin's is " << expected[epoch];
     }

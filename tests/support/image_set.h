@@ -10,7 +10,7 @@
 
 namespace stoker::testing {
 
-// Writes <prefix><class>/<number>.png for `each` images a class; first shifts the numbers so that splits differ.
+// Writes <prefix><class>/<number>.png for `each` images per class; first shifts the numbers so that splits differ.
 inline void write_striped_set(const TempFolder& folder, const std::string& prefix, int each, int first = 0,
                               int classes = 3) {
   static constexpr const char* kNames[] = {"across", "down", "plain"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images for tests: a computed one that tests/golden/make_images.py makes too, PNG files of images, and the hash
-// that the golden tables hold. Thread-safe: no state.
+// Images for tests: a computed image, the same as in tests/golden/make_images.py, PNG files of images, and the hash of
+// the golden tables. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -44,11 +44,11 @@ inline augment::Image computed_image(int width, int height, int channels, int sh
   return image;
 }
 
-// The bytes of a PNG file; channels 1 or 3. By the house's own encoder: what decodes it is held against Pillow's pixels
-// (image_decode_test.cpp), so that a fault of either shows.
+// The bytes of a PNG file; channels 1 or 3. Uses our own encoder. image_decode_test.cpp compares our decoder with
+// Pillow, so an error in either one is found.
 inline std::string png_of(const augment::Image& image) { return std::string(as_text(data::encode_png(image.view()))); }
 
-// A small image that differs from those of other numbers.
+// A small image. Other numbers give other images.
 inline std::string small_png(int number, int width = 9, int height = 7) {
   return png_of(computed_image(width, height, 3, number * 37 + number / 7));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/data/batch_writer as a child process: started beside the test that uses it, killed, and what it wrote until
-// then. One thread.
+// For tests that run tests/data/batch_writer as a child process, kill it, and read what it has written. The program is
+// in the folder of the test program. For one thread.
 #pragma once
 
 #include <filesystem>

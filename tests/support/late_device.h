@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that is a thread and copies late, with the events and the copy stream of one. For tests of what must keep
-// memory until a copy is done. A stream is used by one thread that copies and one that uses the copies.
+// A simulated device: a thread that copies late, with events and a copy stream. For tests of code that must keep memory
+// until a copy is done. A stream is used by one thread that copies and one thread that uses the copies.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,7 +20,7 @@
 
 namespace stoker::testing {
 
-// Work of the made-up device, in order, each piece some time after it was asked for.
+// Work of the simulated device, done in order, each piece some time after it was requested.
 class LateDevice {
  public:
   LateDevice() : thread_([this] { run(); }) {}
@@ -59,12 +59,12 @@ class LateStream : public device::CopyStream {
  public:
   at::Tensor copy(const at::Tensor& host) override {
     at::Tensor there = at::empty_like(host);
-    // host by its bare address, since keeping it until then is what is tested; a real device's allocator keeps there.
+    // Captures only the address of host: the caller must keep host, as tests check. A device's allocator keeps there.
     device_.add([there, from = host.const_data_ptr()] { std::memcpy(there.mutable_data_ptr(), from, there.nbytes()); });
     return there;
   }
   at::Tensor host(at::IntArrayRef sizes, at::ScalarType type) override {
-    return hosts_.emplace_back(at::empty(sizes, type));  // kept, as torch keeps page-locked memory for its copies
+    return hosts_.emplace_back(at::empty(sizes, type));  // kept, as torch keeps page-locked memory for copies
   }
   at::Tensor room(std::int64_t bytes) override { return at::empty({bytes}, at::kByte); }
   void copy(const at::Tensor& host, const at::Tensor& there) override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of what is kept about files: one that was just written could be written still within a tick of the clock,
-// and nothing is kept of it. Thread-safe: no state.
+// For tests of caches about files. A file that was just written could change again within the same tick of the clock,
+// so nothing is cached about it. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace stoker::testing {
 
-// file_clock(), ten seconds on: files just written are old enough.
+// file_clock() plus ten seconds: files that were just written are old enough.
 inline std::int64_t later_clock() { return file_clock() + 10'000'000'000; }
 
 }  // namespace stoker::testing

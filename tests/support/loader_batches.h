@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loader hands out, as a list, and two of its answers held together. For tests of ImageLoader; one thread.
+// The batches of a loader as a list, and a comparison of two of them. For tests of ImageLoader, in one thread.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several ranks in one process, of which one runs at a time, since they share the process's random generator: each runs
-// to its next collective call, then the next rank runs. Tensors are exchanged as they are.
+// Several ranks in one process. Only one runs at a time, because they share the process's random generator: each rank
+// runs until its next collective call, then the next rank runs. Tensors are exchanged as they are.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -27,7 +27,7 @@ class LockstepRanks {
     }
   }
 
-  // Runs work on a thread per rank; throws what the first of them threw.
+  // Runs work on one thread per rank, and rethrows the error of the lowest rank that failed.
   void run(const std::function<void(core::Communicator&)>& work) {
     std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size_));
     {
@@ -75,7 +75,7 @@ class LockstepRanks {
       tensor.copy_(all_gather(tensor)[static_cast<std::size_t>(from)]);
     }
     [[nodiscard]] std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override {
-      auto& slots = all_.slots_[round_++ % 2];  // a rank that is a round ahead leaves this round's as they are
+      auto& slots = all_.slots_[round_++ % 2];  // a rank that is one round ahead uses the other slots
       slots[static_cast<std::size_t>(rank_)] = tensor.clone();
       all_.pass_turn(rank_, /*done=*/false);
       all_.wait_for_turn(rank_);

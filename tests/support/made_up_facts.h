@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan is made of, for tests of plans: facts of a small image set, and what a user asked for.
+// The inputs of a plan, for tests of plans: facts about a small image set, and the options of a user.
 #pragma once
 
 #include <initializer_list>

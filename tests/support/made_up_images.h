@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images that a device may hold, computed, with windows that reach over every edge. For tests of the device room.
+// Computed images that a device may hold, with windows that extend beyond every edge. For tests of the device room.
 #pragma once
 
 #include <algorithm>

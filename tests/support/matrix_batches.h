@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the hash matrix walks through: loaders with every augmentation on, one for each rank, and one line of text a
-// global batch, its position and the SHA-256 of all that is in it. Used by the matrix and by the program it kills, so
-// that both mean the same. One thread.
+// For the hash matrix: loaders with every augmentation, one per rank, and one line of text per global batch, with its
+// position and the SHA-256 of its content. Used by the matrix and by the program that it kills, so that both do the
+// same. For one thread.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@
 
 namespace stoker::testing {
 
-// A way to hand out the batches that must change nothing of them.
+// A way to produce the batches. It must not change them.
 struct MatrixWay {
   int threads = 0, ranks = 1;
   bool plain = false;
@@ -42,7 +42,7 @@ inline data::ImageLoaderOptions matrix_options(const data::ImageSplit& split, co
   return options;
 }
 
-// The ranks' loaders, whose slices are joined again.
+// The loaders of all ranks. Their slices are joined again.
 class MatrixLoaders {
  public:
   // options: those of rank 0.
@@ -53,7 +53,7 @@ class MatrixLoaders {
     }
   }
 
-  // Of the next batch.
+  // The position of the next batch.
   [[nodiscard]] core::Position position() const { return loaders_.front()->position(); }
   // "EPOCH STEP SHA-256" of the next global batch, with "end" for the hash at an epoch's end.
   [[nodiscard]] std::string next() {
@@ -65,13 +65,13 @@ class MatrixLoaders {
       }
     }
     if (!slices.empty() && slices.size() != loaders_.size()) {
-      throw std::logic_error("some ranks are at their epoch's end, others are not");
+      throw std::logic_error("some ranks are at the end of their epoch, others are not");
     }
     return fmt::format("{} {} {}", at.epoch, at.step, slices.empty() ? "end" : hash(slices));
   }
 
  private:
-  // Field by field, each of all ranks in their order.
+  // Field by field; each field in the order of the ranks.
   static std::string hash(const std::vector<core::Batch>& slices) {
     Sha256 hash;
     for (const core::Field& field : slices.front().fields()) {
@@ -91,7 +91,7 @@ class MatrixLoaders {
   std::vector<std::unique_ptr<data::ImageLoader>> loaders_;
 };
 
-// Where to go on after these lines.
+// The position to resume from after these lines.
 inline core::Position after(const std::vector<std::string>& lines) {
   core::Position at;
   if (!lines.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host without memory, for tests of what must go on there: while a NoMemory lives, operator new throws std::bad_alloc
-// on every thread but those that hold a MayAllocate. Replaces operator new of the whole test program: one of its files
-// includes this. One NoMemory at a time.
+// A host without free memory, for tests of code that must continue there. While a NoMemory exists, operator new throws
+// std::bad_alloc on every thread, except threads that hold a MayAllocate. Replaces operator new of the whole test
+// program, so only one of its files may include this. One NoMemory at a time.
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,8 @@ class MayAllocate {
 
 }  // namespace stoker::testing
 
-// Out of line, where g++ would compare malloc with delete. All forms for one object, since a sanitizer brings its own
-// for those that are left out.
+// Not inline, because g++ would warn that memory from malloc goes to delete. All forms for single objects, because a
+// sanitizer provides its own version of each missing form.
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   const bool none = stoker::testing::there_is_no_memory && stoker::testing::may_allocate == 0;
   return none ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linked into every test program: it and the programs it starts keep what they keep in a fresh cache folder, never in
-// the person's own, and nothing stays of it.
+// Linked into every test program. The test program and the programs that it starts use a fresh cache folder instead of
+// the user's. The folder is removed at the end.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ class OwnCache final : public ::testing::Environment {
  public:
   void SetUp() override {
     folder_.emplace();
-    std::filesystem::permissions(folder_->path(), std::filesystem::perms(0755));  // some tests are another user
+    std::filesystem::permissions(folder_->path(), std::filesystem::perms(0755));  // some tests run as another user
     ::setenv("STOKER_CACHE", folder_->path().c_str(), 1);
   }
   void TearDown() override { folder_.reset(); }

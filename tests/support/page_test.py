@@ -10,7 +10,7 @@ import unittest
 import chromium
 import own_cache  # noqa: F401
 
-# Painted pixels of a chart's canvas: all, and those of a colour.
+# The number of painted pixels of a chart's canvas: all of them, and those of one colour.
 PAINTED = """(plot => [...plot.querySelectorAll("canvas")].reduce((sum, canvas) => {
   if (!canvas.width) return sum;
   const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;

@@ -133,7 +133,7 @@ def image(folder, steps=600, classes=None, seed=1, speed=1.0, **plan):
     train(run, steps, seed, speed)
     run.evaluated(steps, "test", accuracy=0.892, top5=0.998, loss=0.38, macro_f1=0.8917)
     run.event("finding", text="validation: 500 of the 5000 training samples, balanced by class, seed 1")
-    run.event("finding", text="9 of the 1000 images of test are in train too, byte for byte: its figures flatter")
+    run.event("finding", text="9 of the 1000 images of test are also in train, byte for byte: its metrics are too good")
     for name in ("best", "last"):
         run.checkpoint(name, steps)
     run.machine(resumed_at=[steps // 2])
@@ -179,7 +179,7 @@ def nothing(folder, steps=600):
 
 
 def ugly(folder, steps=60):
-    """Names as an attacker would choose them."""
+    """Names that an attacker would choose."""
     hostile = "</script><img src=x onerror=\"window.pwned=1\">"
     run = Run(folder, steps, title=hostile, scalars=("loss", "train/größe 損失", hostile.replace(",", "")), lr=hostile)
     for step in range(1, steps + 1):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 (FIPS 180-4), for hashes that people compare across programs and machines. One thread.
+// SHA-256 (FIPS 180-4), for hashes that people compare across programs and machines. For one thread.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ class Sha256 {
     }
   }
 
-  // 64 hexadecimal digits. Once.
+  // 64 hexadecimal digits. To be called once.
   [[nodiscard]] std::string done() {
     const std::uint64_t bits = count_ * 8;
     add(std::array<std::uint8_t, 1>{0x80});
@@ -79,7 +79,7 @@ class Sha256 {
       0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
       0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
       0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-  // The same of the square roots of the first 8.
+  // The same for the square roots of the first 8 primes.
   std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<std::uint8_t, 64> block_{};

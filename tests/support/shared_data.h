@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large real data for tests, which skip aloud without it, and the files of a folder. Thread-safe: no state.
+// Large real data for tests, which must skip with a message without it; the files of a folder. Thread-safe: no state.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace stoker::testing {
 
-// What is called `name` in STOKER_DATA, which ctest sets; empty where it is not there.
+// The path of `name` in STOKER_DATA, which ctest sets; empty if it does not exist.
 inline std::filesystem::path shared_data(const std::filesystem::path& name) {
   const char* data = std::getenv("STOKER_DATA");
   const std::filesystem::path path = std::filesystem::path(data != nullptr ? data : "") / name;

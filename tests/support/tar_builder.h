@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tar files for tests, also wrong ones. One thread.
+// Builds tar files for tests, also invalid ones. For one thread.
 #pragma once
 
 #include <cstdio>
@@ -11,13 +11,13 @@ namespace stoker::testing {
 
 class TarBuilder {
  public:
-  // A member with a plain ustar header; said is the size that the header claims, if another than content's.
-  TarBuilder& add(std::string_view name, std::string_view content, char type = '0', long said = -1) {
+  // Adds a member with a plain ustar header. claimed: the size in the header, if it is not that of content.
+  TarBuilder& add(std::string_view name, std::string_view content, char type = '0', long claimed = -1) {
     char block[512] = {};
     std::memcpy(block, name.data(), name.size() < 100 ? name.size() : 100);
     std::snprintf(block + 100, 8, "%07o", 0644);
     std::snprintf(block + 124, 12, "%011lo",
-                  said < 0 ? static_cast<unsigned long>(content.size()) : static_cast<unsigned long>(said));
+                  claimed < 0 ? static_cast<unsigned long>(content.size()) : static_cast<unsigned long>(claimed));
     block[156] = type;
     std::memcpy(block + 257, "ustar\00000", 8);
     std::memset(block + 148, ' ', 8);
@@ -40,7 +40,7 @@ class TarBuilder {
     length = key.size() + value.size() + 3 + std::to_string(length).size();
     return add("pax", std::to_string(length) + " " + std::string(key) + "=" + std::string(value) + "\n", 'x');
   }
-  // With the end mark.
+  // All members and the end mark.
   [[nodiscard]] std::string done() const { return bytes_ + std::string(1024, '\0'); }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fresh folder under the system's temp folder, removed with all it holds. One thread.
+// A new folder in the system's temp folder, removed with its content. For one thread.
 #pragma once
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ class TempFolder {
   TempFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "stoker-test-XXXXXX").native();
     if (::mkdtemp(name.data()) == nullptr) {
-      throw std::runtime_error("no temp folder can be made: " + name);
+      throw std::runtime_error("cannot create a temp folder: " + name);
     }
     path_ = name;
   }
@@ -30,7 +30,7 @@ class TempFolder {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path operator/(const std::filesystem::path& name) const { return path_ / name; }
-  // Writes a file, making the folders it lies in.
+  // Writes a file and creates its parent folders.
   void write(const std::filesystem::path& name, std::string_view text) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary) << text;

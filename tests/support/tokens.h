@@ -14,7 +14,7 @@ inline const nlohmann::json& token_golden() {
   return golden;
 }
 
-// The golden's tokenizer.json as one of its cases, or a test, changes it.
+// The golden's tokenizer.json with the changes of one of its cases, or of a test.
 inline nlohmann::json tokenizer_file(const nlohmann::json& changes = nlohmann::json::object()) {
   nlohmann::json file = token_golden()["tokenizer"];
   for (const auto& change : changes.items()) {

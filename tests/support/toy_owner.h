@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner of a training loop in tests: a constant learning rate, and for the rest what a test sets. Nothing is
-// written.
+// The owner of a training loop in tests: a constant learning rate, and functions that the test sets. Writes nothing.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small network with a loss of two terms whose normalisers differ: what the exactness of accumulation is tested on.
+// A small network with a loss of two terms with different normalisers, for tests that accumulation is exact.
 // "x" float [B, 6], "y" int64 [B] in 0 ... 3, "mask" float [B, 4] of zeros and ones.
 #pragma once
 
@@ -27,7 +27,7 @@ class ToyTrainable : public core::Trainable {
       for (const std::int64_t size : shape) {
         numel *= size;
       }
-      // Fixed values without a generator: tests must not depend on who drew before.
+      // Fixed values without a generator: tests must not depend on earlier draws.
       at::Tensor value =
           at::arange(numel, at::TensorOptions(at::kDouble)).mul(0.7).sin().mul(0.5).reshape(shape).to(dtype);
       value.set_requires_grad(true);
@@ -70,7 +70,7 @@ class ToyTrainable : public core::Trainable {
   at::Tensor class_weights_;
 };
 
-// size samples, a function of first: different batches differ.
+// size samples that depend on first, so that batches differ.
 inline core::Batch toy_batch(std::int64_t size, at::ScalarType dtype = at::kDouble, std::int64_t first = 0) {
   std::vector<std::int64_t> indices;
   for (std::int64_t i = 0; i < size; ++i) {

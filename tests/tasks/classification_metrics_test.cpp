@@ -42,7 +42,7 @@ TEST(ClassificationMetrics, HandCounted) {
   EXPECT_DOUBLE_EQ(value(metrics, "macro_f1"), (2.0 / 3 + 2.0 / 5 + 0) / 3);
   const double right = -std::log(std::exp(2.0) / (std::exp(2.0) + 2)), wrong = -std::log(1 / (std::exp(2.0) + 2));
   EXPECT_NEAR(value(metrics, "loss"), (3 * right + 3 * wrong) / 6, 1e-6);
-  EXPECT_EQ(value(metrics, "top5"), -1);  // says nothing with three classes
+  EXPECT_EQ(value(metrics, "top5"), -1);  // meaningless with three classes
 
   const auto rows = class_rows(totals, {"a", "b", "c"});
   EXPECT_EQ(rows[0].samples, 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kind of a program's own: known by its name, and the base's in everything but what was changed.
+// A program's own task kind is known by its name and equals its base in everything that was not changed.
 #include "stoker/tasks/derived_task.h"
 
 #include <ATen/core/Tensor.h>
@@ -99,7 +99,8 @@ TEST(DerivedTask, ChangesModelAndTrainingBatchesAlone) {
   EXPECT_EQ(task_kind("halved").restore({.name = "mlp"}, task->card())->loss_names().front(), "mine");
   EXPECT_EQ(task_kind("image_classification").restore({.name = "mlp"}, task->card())->loss_names().front(),
             "cross_entropy");
-  EXPECT_EQ(recognise_task(folder / "data").name(), "image_classification") << "a derived kind is asked for by name";
+  EXPECT_EQ(recognise_task(folder / "data").name(), "image_classification")
+      << "a derived kind must be requested by name";
 }
 
 TEST(DerivedTask, LeavesOutWhatIsNotChanged) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sampling= means to the tasks.
+// The effect of sampling= on the tasks.
 #include "stoker/tasks/sampling.h"
 
 #include <gtest/gtest.h>

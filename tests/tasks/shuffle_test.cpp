@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shuffle= means to every kind of task: the order of the indices or another one each epoch, and every sample once
-// an epoch in both.
+// The effect of shuffle= on every kind of task: batches follow the order of the indices, or a new order in each epoch.
+// In both cases every sample occurs once per epoch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,9 +54,9 @@ std::unique_ptr<ReadyTask> open_settled(const Data& data, const TempFolder& fold
   options.own = asked;
   options.model = data.model;
   auto task = task_kind(data.kind).open(folder / data.path, options);
-  RecipeRequest question;
-  question.own = asked;
-  core::TaskValues own = stoker::testing::default_values(task_kind(data.kind).info().options, task->recipe(question));
+  RecipeRequest recipe;
+  recipe.own = asked;
+  core::TaskValues own = stoker::testing::default_values(task_kind(data.kind).info().options, task->recipe(recipe));
   own["shuffle"] = shuffle.empty() ? own.at("shuffle") : shuffle;
   for (const auto& [key, value] : asked) {
     own[key] = value;

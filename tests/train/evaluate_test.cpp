@@ -27,7 +27,7 @@ class Batches final : public core::BatchSource {
   int count_, given_ = 0;
 };
 
-// Casts of tensors that require a gradient, which weights alone do, while it lives.
+// Counts casts of tensors that require a gradient, which only weights do, during its lifetime.
 class WeightCasts {
  public:
   WeightCasts() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the loop's time goes, by a clock and a source that are set by hand: each stretch of time, and all of it.
+// How the loop spends its time, in each stretch of time and in total. The clock and the source are set by hand.
 #include "stoker/train/feed_watch.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ class FakeSource final : public core::BatchSource {
  public:
   [[nodiscard]] std::optional<core::Batch> next() override { return std::nullopt; }
   [[nodiscard]] std::optional<core::SourceFigures> figures() const override { return now; }
-  // As a source that has worked on so many samples, each for 1/8 s.
+  // Like a source that has worked on `samples` more samples, for 1/8 s each.
   void work(std::int64_t samples) {
     const double seconds = static_cast<double>(samples) / 8;
     now->samples += samples;
@@ -47,57 +47,57 @@ Seconds by_name(const std::vector<core::StageFigures>& stages) {
 class FeedWatchTest : public ::testing::Test {
  protected:
   FakeSource source_;
-  FedEvents told_;
+  FedEvents emitted_;
   double time_ = 1000;
-  FeedWatch watch_{source_, told_, [this] { return time_; }};
+  FeedWatch watch_{source_, emitted_, [this] { return time_; }};
 };
 
 TEST_F(FeedWatchTest, TellsEachStretchOfTimeAndTheWhole) {
   source_.work(80);
   source_.now->threads = 2;
-  watch_.add(LoopWork::kEvaluation, 50);  // that was owed: before the loop
+  watch_.add(LoopWork::kEvaluation, 50);  // made up for before the loop
   watch_.start();
 
   watch_.add(LoopWork::kWait, 0.5);
   time_ += 1.75;
   watch_.step_done(1);
-  EXPECT_TRUE(told_.all.empty()) << "it is early";
+  EXPECT_TRUE(emitted_.all.empty()) << "too early for a report";
   watch_.add(LoopWork::kLog, 0.25);
   source_.work(40);
   source_.now->threads = 3;
   time_ += 0.25;
   watch_.step_done(2);
-  ASSERT_EQ(told_.all.size(), 1U);
-  EXPECT_EQ(told_.all[0].step, 2);
-  EXPECT_EQ(told_.all[0].seconds, 2);
-  EXPECT_EQ(told_.all[0].waited_seconds, 0.5);
-  EXPECT_EQ(told_.all[0].source.samples, 40);
-  EXPECT_EQ(told_.all[0].source.threads, 3);
-  EXPECT_EQ(told_.all[0].source.copy_seconds, 2.5);
-  EXPECT_EQ(by_name(told_.all[0].source.stages), (Seconds{{"read", 5}}));
-  EXPECT_EQ(by_name(told_.all[0].consumer),
+  ASSERT_EQ(emitted_.all.size(), 1U);
+  EXPECT_EQ(emitted_.all[0].step, 2);
+  EXPECT_EQ(emitted_.all[0].seconds, 2);
+  EXPECT_EQ(emitted_.all[0].waited_seconds, 0.5);
+  EXPECT_EQ(emitted_.all[0].source.samples, 40);
+  EXPECT_EQ(emitted_.all[0].source.threads, 3);
+  EXPECT_EQ(emitted_.all[0].source.copy_seconds, 2.5);
+  EXPECT_EQ(by_name(emitted_.all[0].source.stages), (Seconds{{"read", 5}}));
+  EXPECT_EQ(by_name(emitted_.all[0].consumer),
             (Seconds{{"step", 1.25}, {"device wait", 0}, {"log", 0.25}, {"checkpoint", 0}, {"evaluation", 0}}));
 
   watch_.step_done(3);
-  EXPECT_EQ(told_.all.size(), 1U) << "just told";
+  EXPECT_EQ(emitted_.all.size(), 1U) << "reported just before";
   watch_.spend(LoopWork::kDevice, [this] { time_ += 0.25; });
   watch_.add(LoopWork::kCheckpoint, 1);
   watch_.add(LoopWork::kEvaluation, 0.5);
   source_.work(8);
   time_ += 2.75;
   watch_.step_done(4);
-  ASSERT_EQ(told_.all.size(), 2U);
-  EXPECT_EQ(told_.all[1].step, 4);
-  EXPECT_EQ(told_.all[1].seconds, 3);
-  EXPECT_EQ(told_.all[1].waited_seconds, 0);
-  EXPECT_EQ(told_.all[1].source.samples, 8);
-  EXPECT_EQ(by_name(told_.all[1].source.stages), (Seconds{{"read", 1}}));
-  EXPECT_EQ(by_name(told_.all[1].consumer),
+  ASSERT_EQ(emitted_.all.size(), 2U);
+  EXPECT_EQ(emitted_.all[1].step, 4);
+  EXPECT_EQ(emitted_.all[1].seconds, 3);
+  EXPECT_EQ(emitted_.all[1].waited_seconds, 0);
+  EXPECT_EQ(emitted_.all[1].source.samples, 8);
+  EXPECT_EQ(by_name(emitted_.all[1].source.stages), (Seconds{{"read", 1}}));
+  EXPECT_EQ(by_name(emitted_.all[1].consumer),
             (Seconds{{"step", 1.25}, {"device wait", 0.25}, {"log", 0}, {"checkpoint", 1}, {"evaluation", 0.5}}));
 
   time_ += 1;
   const core::Fed whole = watch_.total(5);
-  EXPECT_EQ(told_.all.size(), 2U);
+  EXPECT_EQ(emitted_.all.size(), 2U);
   EXPECT_EQ(whole.step, 5);
   EXPECT_EQ(whole.seconds, 6);
   EXPECT_EQ(whole.waited_seconds, 0.5);
@@ -113,20 +113,20 @@ TEST_F(FeedWatchTest, ASourceMayTellNothing) {
   watch_.add(LoopWork::kWait, 1);
   time_ += 2;
   watch_.step_done(1);
-  ASSERT_EQ(told_.all.size(), 1U);
-  EXPECT_EQ(told_.all[0].waited_seconds, 1);
-  EXPECT_EQ(told_.all[0].source.samples, 0);
-  EXPECT_TRUE(told_.all[0].source.stages.empty());
+  ASSERT_EQ(emitted_.all.size(), 1U);
+  EXPECT_EQ(emitted_.all[0].waited_seconds, 1);
+  EXPECT_EQ(emitted_.all[0].source.samples, 0);
+  EXPECT_TRUE(emitted_.all[0].source.stages.empty());
 }
 
-// What is measured twice may overlap by a hair: no stretch of time has less than none of anything.
+// Times that are measured separately may overlap slightly. No share of a stretch of time may be negative.
 TEST_F(FeedWatchTest, NothingTakesLessThanNoTime) {
   watch_.start();
   time_ += 2;
   watch_.add(LoopWork::kWait, 2.25);
   watch_.step_done(1);
-  ASSERT_EQ(told_.all.size(), 1U);
-  EXPECT_EQ(by_name(told_.all[0].consumer)["step"], 0);
+  ASSERT_EQ(emitted_.all.size(), 1U);
+  EXPECT_EQ(by_name(emitted_.all[0].consumer)["step"], 0);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ core::Batch rows(const at::Tensor& x) {
   return batch;
 }
 
-// What w has moved by after a step of plain SGD: of half weights, their master.
+// How far w has moved after a step of plain SGD; for half weights, how far their master has.
 at::Tensor moved(const at::Tensor& x, at::ScalarType dtype, double loss_weight, StepOptions options, double lr,
                  std::int64_t microbatch = 0) {
   Line line(x.size(1), loss_weight);
@@ -79,7 +79,7 @@ TEST(HalfWeights, GradientsBelowFloat16sSmallestNumberCount) {
   }
 }
 
-// 2048 and 63 times 1: each step of a sum in float16 (or bfloat16) would leave it at 2048.
+// 2048 and 63 times 1: a sum in float16 (or bfloat16) would stay at 2048.
 TEST(HalfWeights, MicrobatchesAddUpInFloat32) {
   at::Tensor x = at::ones({64, 3});
   x[0].fill_(2048);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop: evaluations that are interrupted and gone on with, what is saved before an error ends it, a loss that is
-// not finite, and where its time goes, by a clock that is set by hand.
+// The loop: interrupted evaluations are made up for, steps are saved before an error ends it, a loss that is not finite
+// fails the run, and its time is accounted for. The clock is set by hand.
 #include "stoker/train/loop.h"
 
 #include <c10/util/Exception.h>
@@ -35,7 +35,8 @@ using Log = std::vector<std::string>;
 
 constexpr std::int64_t kEpochSteps = 4;
 
-// Epochs of four batches, from a position on. before: called for each; nan_from: steps whose images hold a NaN.
+// Epochs of four batches, starting at a position. before: called before each batch; nan_from: the first step whose
+// samples hold a NaN.
 class ToySource final : public core::BatchSource {
  public:
   explicit ToySource(core::Position start, std::function<void(core::Position)> before = {},
@@ -86,11 +87,11 @@ class Emitted final : public core::EventEmitter {
   std::vector<std::pair<std::int64_t, std::int64_t>> shares;
 };
 
-// A run that can be taken up again: steps, evaluations and checkpoints in order.
+// A run that can be resumed. It logs evaluations and checkpoints in order.
 struct Rig {
   Rig() : optimizer(optim::make_optimizer({.name = "sgd"}, model.parameters())), scaler({.scaling = false}, at::kCPU) {}
 
-  // interrupt_at: the evaluation at this step is given up, as after a signal.
+  // interrupt_at: the evaluation at this step is abandoned, as after a signal.
   LoopEnd run(const Plan& plan, std::int64_t last_step, std::int64_t interrupt_at = -1) {
     core::State saved;  // as a checkpoint would bring it back
     progress.save_state(saved);
@@ -143,9 +144,9 @@ struct Rig {
   bool validates = true;
   double val_loss = 1;
   std::string refused;                   // kind of checkpoint that cannot be saved
-  double time = 1000, save_seconds = 0;  // by the clock on the wall; what a save takes
+  double time = 1000, save_seconds = 0;  // wall-clock time; duration of a save
   std::function<void(core::Position)> before_batch;
-  std::int64_t nan_from = std::numeric_limits<std::int64_t>::max();  // step whose samples, and later ones, are NaN
+  std::int64_t nan_from = std::numeric_limits<std::int64_t>::max();  // first step whose samples are NaN
   core::Fed fed;
 };
 
@@ -189,7 +190,7 @@ TEST(Loop, AnInterruptedEvaluationIsMadeUpFor) {
   }
 }
 
-// The end of a shorter run is no evaluation of the longer one that it becomes.
+// If a run is extended, the evaluation at its former end is no longer due.
 TEST(Loop, WhatIsNoLongerDueIsNotMadeUpFor) {
   Rig rig;
   EXPECT_EQ(rig.run(toy_plan(), 6, 6), LoopEnd::kStopped);
@@ -205,8 +206,8 @@ TEST(Loop, AnEvaluationThatTheTimeLimitEndsIsNamed) {
   EXPECT_THAT(rig.events.findings, ElementsAre(::testing::HasSubstr("validation after step 4")));
 }
 
-// What the loop says where it fails; empty: it did not.
-std::string complaint(Rig& rig, const Plan& plan, std::int64_t last_step) {
+// The loop's error message; empty if it did not fail.
+std::string error_of(Rig& rig, const Plan& plan, std::int64_t last_step) {
   try {
     rig.run(plan, last_step);
   } catch (const std::exception& error) {
@@ -226,35 +227,35 @@ TEST(Loop, StepsSinceTheLastCheckpointAreSavedBeforeAnErrorEndsIt) {
   const auto data_error = [] { fail<DataError>("test", "a sample is gone"); };
   Rig rig;
   fails_at(rig, {1, 2}, data_error);
-  EXPECT_THAT(complaint(rig, toy_plan(), 10), HasSubstr("a sample is gone"));
+  EXPECT_THAT(error_of(rig, toy_plan(), 10), HasSubstr("a sample is gone"));
   EXPECT_EQ(rig.log.back(), "rescued 6");
   EXPECT_EQ(rig.progress.position.step, 2);
 
-  Rig saved;  // at an epoch's end: nothing came since
+  Rig saved;  // at an epoch's end: nothing came after the checkpoint
   fails_at(saved, {1, 0}, data_error);
-  EXPECT_THAT(complaint(saved, toy_plan(), 10), HasSubstr("a sample is gone"));
+  EXPECT_THAT(error_of(saved, toy_plan(), 10), HasSubstr("a sample is gone"));
   EXPECT_EQ(saved.log.back(), "last 4");
 
   Rig fresh;  // nothing was trained
   fails_at(fresh, {0, 0}, data_error);
-  EXPECT_THAT(complaint(fresh, toy_plan(), 10), HasSubstr("a sample is gone"));
+  EXPECT_THAT(error_of(fresh, toy_plan(), 10), HasSubstr("a sample is gone"));
   EXPECT_TRUE(fresh.log.empty());
 
   Rig lost;  // nothing can be copied from a device that failed
   fails_at(lost, {1, 2}, [] { throw c10::AcceleratorError({}, 719, "CUDA error: unspecified launch failure"); });
-  EXPECT_THAT(complaint(lost, toy_plan(), 10), HasSubstr("unspecified launch failure"));
+  EXPECT_THAT(error_of(lost, toy_plan(), 10), HasSubstr("unspecified launch failure"));
   EXPECT_EQ(lost.log.back(), "last 4");
 
-  Rig full;  // it can where its memory was too small
+  Rig full;  // it can be if only its memory was too small
   fails_at(full, {1, 2}, [] { throw c10::AcceleratorError({}, 2, "CUDA error: out of memory"); });
-  EXPECT_THAT(complaint(full, toy_plan(), 10), HasSubstr("out of memory"));
+  EXPECT_THAT(error_of(full, toy_plan(), 10), HasSubstr("out of memory"));
   EXPECT_EQ(full.log.back(), "rescued 6");
 }
 
 TEST(Loop, ABestThatCouldNotBeSavedIsNotRememberedAsOne) {
   Rig rig;
   rig.refused = "best";
-  EXPECT_THAT(complaint(rig, toy_plan(), 8), HasSubstr("the disk is full"));
+  EXPECT_THAT(error_of(rig, toy_plan(), 8), HasSubstr("the disk is full"));
   EXPECT_EQ(rig.log.back(), "rescued 4");
   EXPECT_TRUE(std::isnan(rig.progress.best_metric));
   rig.refused.clear();
@@ -264,7 +265,7 @@ TEST(Loop, ABestThatCouldNotBeSavedIsNotRememberedAsOne) {
   EXPECT_THAT(rig.log, ::testing::Contains("best 4"));
 }
 
-// Breaks down in the middle of the parameters.
+// Fails in the middle of the parameters.
 class HalfStep final : public optim::Optimizer {
  public:
   void set_lr(double) override {}
@@ -284,7 +285,7 @@ class HalfStep final : public optim::Optimizer {
 TEST(Loop, ParametersOfNoStepAreNotSaved) {
   Rig rig;
   rig.optimizer = std::make_unique<HalfStep>();
-  EXPECT_THAT(complaint(rig, toy_plan(), 10), HasSubstr("half a step"));
+  EXPECT_THAT(error_of(rig, toy_plan(), 10), HasSubstr("half a step"));
   EXPECT_EQ(rig.progress.step, 2);
   EXPECT_TRUE(rig.log.empty());
 }
@@ -295,23 +296,23 @@ TEST(Loop, ARunThatEndsWithALossOfNaNHasFailed) {
   rig.nan_from = 3;
   Plan plan = toy_plan();
   plan.skip_limit = 10;
-  EXPECT_THAT(complaint(rig, plan, 5),
+  EXPECT_THAT(error_of(rig, plan, 5),
               AllOf(HasSubstr("ended with a loss of nan at step 5"), HasSubstr("2 steps in a row were not finite"),
                     HasSubstr("began with row 0, row 1, row 2")));
   EXPECT_EQ(rig.log, (Log{"last 4", "rescued 5"}));
-  EXPECT_THAT(complaint(rig, plan, 5), HasSubstr("ended with a loss of nan at step 5")) << "it was left alone since";
+  EXPECT_THAT(error_of(rig, plan, 5), HasSubstr("ended with a loss of nan at step 5")) << "nothing has changed since";
 
-  Rig broken;  // the model
+  Rig broken;  // the model itself
   broken.val_loss = std::nan("");
-  EXPECT_THAT(complaint(broken, plan, 5), HasSubstr("a loss of nan on validation after step 5"));
-  EXPECT_THAT(broken.events.best, ElementsAre(false, false)) << "an accuracy beside a loss of NaN is no gain";
+  EXPECT_THAT(error_of(broken, plan, 5), HasSubstr("a loss of nan on validation after step 5"));
+  EXPECT_THAT(broken.events.best, ElementsAre(false, false)) << "an accuracy with a loss of NaN is not a gain";
   EXPECT_EQ(broken.log, (Log{"evaluated 4", "last 4", "evaluated 5", "rescued 5"}));
-  EXPECT_EQ(broken.progress.evaluated_step, 4) << "a resume would end in success";
-  EXPECT_THAT(complaint(broken, plan, 5), HasSubstr("a loss of nan on validation after step 5"));
+  EXPECT_EQ(broken.progress.evaluated_step, 4) << "otherwise a resume would succeed";
+  EXPECT_THAT(error_of(broken, plan, 5), HasSubstr("a loss of nan on validation after step 5"));
 
   Rig sample;  // a sample of the last batch, while the model is fine
   sample.nan_from = 4;
-  EXPECT_EQ(complaint(sample, plan, 5), "");
+  EXPECT_EQ(error_of(sample, plan, 5), "");
   EXPECT_EQ(sample.log.back(), "last 5");
 }
 
@@ -333,7 +334,7 @@ TEST(Loop, NeitherASaveNorAnEvaluationIsAStepsTime) {
   EXPECT_EQ(spent["step"], 0);
 }
 
-// Scalars of a device that takes its time.
+// Scalars of a slow device.
 class SlowScalars final : public core::PendingScalars {
  public:
   explicit SlowScalars(double& time) : time_(time) {}
@@ -368,7 +369,7 @@ TEST(Loop, WaitingForTheDeviceIsNoLogging) {
   SkipWatch skips(parts, 10, /*lag=*/1);
   feed.start();
   skips.watch(1, std::make_shared<SlowScalars>(time), {0});
-  EXPECT_EQ(time, 0) << "a step may be under way";
+  EXPECT_EQ(time, 0) << "one step may still be under way";
   skips.watch(2, std::make_shared<SlowScalars>(time), {1});
   EXPECT_EQ(time, 2);
   skips.finish();
@@ -386,7 +387,7 @@ TEST(EvaluationWatch, GivesUpBetweenBatchesAndSaysHowFarItIs) {
     asked = 0;
     ToySource source({});
     EvaluationWatch watch(events, {7, "val", 0, 12}, [&] {
-      const Stopwatch slow;  // a batch that takes its time
+      const Stopwatch slow;  // a slow batch
       while (slow.seconds() < 0.6 * core::kQuietSeconds) {
       }
       return ++asked > give_up_after;
@@ -402,7 +403,7 @@ TEST(EvaluationWatch, GivesUpBetweenBatchesAndSaysHowFarItIs) {
   EXPECT_EQ(totals[1].tensor.item<std::int64_t>(), 12);
   EXPECT_EQ(asked, 4);
   ASSERT_FALSE(events.shares.empty());
-  EXPECT_LT(events.shares.size(), 6U);  // not one a batch
+  EXPECT_LT(events.shares.size(), 6U);  // not one per batch
   EXPECT_EQ(events.shares.back(), std::pair(std::int64_t{9}, std::int64_t{12}));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choices by (faked) trials, with their ties.
+// Choices by fake trials, and ties.
 #include "stoker/train/measure.h"
 
 #include <gmock/gmock.h>
@@ -71,7 +71,7 @@ TEST(Measure, ThreadsGoWhereTheyPay) {
   const Plan cheap = measured(1, 2, 0.01);  // loading costs 2 % of a step: both cores compute
   EXPECT_EQ(cheap.threads, 0);
   EXPECT_EQ(cheap.intra_op, 2);
-  // Loading costs as much as training: a core each is as quick as both cores in turns.
+  // Loading costs as much as training: one core for each is as fast as both cores in turns.
   EXPECT_EQ(measured(1, 2, 1).threads, 1);
   FakeTrials one_core_is_enough(1, 2, 1);
   one_core_is_enough.steps_scale = false;
@@ -83,8 +83,8 @@ TEST(Measure, ThreadsGoWhereTheyPay) {
   EXPECT_EQ(measured(1, 2, 1, {"threads=0"}).threads, 0);
 }
 
-// 10.5 s of computing are shared by both cores between steps; a disk is waited for beside the step, by more threads
-// than there are cores.
+// Both cores share 10.5 s of computing between steps. Waiting for a disk happens during the step, in more threads than
+// there are cores.
 TEST(Measure, ADiskIsWaitedForBesideTheStep) {
   FakeTrials computes(4, 8, 10.5);
   EXPECT_EQ(measured_by(computes).threads, 0);
@@ -96,7 +96,8 @@ TEST(Measure, ADiskIsWaitedForBesideTheStep) {
   EXPECT_THAT(plan.notes.at("threads").reason,
               HasSubstr("1.05e+04 ms, 95 % of the time waiting for the disk; with training, for intra_op + threads: "
                         "1.45e+04 ms on 1 + 0, 4e+03 ms on 1 + 1, 7.25e+03 ms on 2 + 0"));
-  // 16 threads more than cores, and no more, wait for it at a time: fewer than 64 that load between steps.
+  // At most 16 extra threads wait for it at a time. With cores left for the step, these are fewer than 64 that load
+  // between steps.
   FakeTrials far(64, 128, 1001);
   far.asleep = 1000;
   EXPECT_EQ(measured_by(far, {}, 64).threads, 0);
@@ -114,7 +115,7 @@ TEST(Measure, MoreThreadsMustGainClearly) {
   EXPECT_EQ(chosen({{1, 1}, {2, 0.9}, {8, 0.2}, {15, 0.3}, {16, 2}}, 16), 8);
 }
 
-// Others take a core for a time slice: more than the whole step takes.
+// Another program takes a core for a time slice, which is longer than the whole step.
 TEST(Measure, AShortStepHasOneThread) {
   EXPECT_EQ(measured(1e-5, 1, 0).intra_op, 1);  // 0.64 ms
   EXPECT_EQ(measured(1e-4, 1, 0).intra_op, 2);  // 6.4 ms
@@ -123,7 +124,7 @@ TEST(Measure, AShortStepHasOneThread) {
   EXPECT_EQ(measured(1e-5, 1, 1e-3, {"threads=0"}).intra_op, 2);  // its threads load, which takes 64 ms
 }
 
-// Trials that see what they are told to, one look after the other.
+// Trials that return the given seconds, one look after the other.
 class ChangingTrials final : public Trials {
  public:
   explicit ChangingTrials(std::deque<std::vector<double>> looks) : looks_(std::move(looks)) {}
@@ -176,7 +177,7 @@ TEST(Measure, HalfPrecisionMustWinTwoLooksOfThree) {
   EXPECT_EQ(chosen({faster, slower, faster}), "bf16");
 }
 
-// Of fp32 and bf16 in channels_last, then in contiguous.
+// Each look has fp32 and bf16 in channels_last, then both in contiguous.
 TEST(Measure, PrecisionAndLayoutAreChosenByMediansWhereLooksDisagree) {
   ChangingTrials trials({{1, 0.5, 1, 0.9}, {1, 0.9, 1, 0.5}, {1.2, 0.8, 0.4, 0.7}});
   trials.layouts = true;
@@ -197,7 +198,7 @@ TEST(Measure, WhatThreadsCostIsAskedOfThemTogether) {
   EXPECT_THAT(plan.notes.at("threads").reason, HasSubstr("2e+03 ms on 1 + 0, 1e+03 ms on 1 + 1, 1e+03 ms on 2 + 0"));
   FakeTrials fixed(1, 2, 1);
   EXPECT_EQ(measured_by(fixed, {"precision=fp32", "intra_op=1"}).threads, 1);
-  EXPECT_THAT(fixed.tried, ElementsAre("fp32 channels_last 1"));  // all compute alike: noise has nothing to choose by
+  EXPECT_THAT(fixed.tried, ElementsAre("fp32 channels_last 1"));  // all compute alike, so noise must not decide
 }
 
 TEST(Measure, OnAGpuLoaderThreadsLeaveCoresUnlessItWaitsForThem) {

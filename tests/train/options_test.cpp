@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options and plans: every number refuses nan, negatives, zero where it means nothing, and absurd values; every text
-// refuses what it does not know, with the nearest name; and a plan survives its file to the letter.
+// refuses what it does not know, with the nearest name; and a plan is read back from its file unchanged.
 #include "stoker/train/options.h"
 
 #include <gmock/gmock.h>
@@ -65,7 +65,7 @@ TEST(Options, KnowOtherToolsNames) {
   }
 }
 
-// Two options that answer to one name would make the hint a matter of their order.
+// If two options had the same other name, the hint would depend on their order.
 TEST(Options, OtherNamesBelongToOneOption) {
   std::map<std::string, std::string> owner;
   for (const core::Option& each : plan_options().options()) {
@@ -106,7 +106,7 @@ TEST(Options, TakeWhatTasksBring) {
   }
 }
 
-// The values that a default-made plan has empty or 0 must be valid ones before it can be read back.
+// Values that a default-constructed plan leaves empty or 0 must be set before the plan can be read back.
 Plan valid_plan() {
   Plan plan;
   const std::map<std::string_view, std::string_view> values = {

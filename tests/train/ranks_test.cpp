@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several ranks train as one process that cuts its batch into as many microbatches: the same weights, dropout included,
-// also where a last batch leaves a rank without samples; and they end together.
+// Several ranks train like one process that cuts its batch into as many microbatches. The weights are the same, with
+// dropout and also if a last batch leaves a rank without samples. All ranks end together.
 #include <ATen/ops/dropout.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using stoker::testing::ToyOwner;
 using stoker::testing::ToyTrainable;
 using Weights = std::vector<at::Tensor>;
 
-// A chain of two segments, both of which drop.
+// A chain of two segments, both with dropout.
 class Dropping final : public ToyTrainable {
  public:
   [[nodiscard]] int segments() const override { return 2; }
@@ -82,7 +82,7 @@ TEST(Ranks, TrainAsOneProcessWithAsManyMicrobatches) {
   }
 }
 
-// An epoch's batches again and again.
+// Returns the same batch again and again.
 class Repeating final : public core::BatchSource {
  public:
   Repeating(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
@@ -114,7 +114,7 @@ TEST(Ranks, EndAfterTheSameStepWhereOneIsTold) {
     plan.device = "cpu";
     plan.save_every = 3;
     plan.eval_every = 1000;
-    owner.on_save = [&](const char*) { owner.stop = owner.stop || ranks.rank() == 1; };  // a signal reaches one alone
+    owner.on_save = [&](const char*) { owner.stop = owner.stop || ranks.rank() == 1; };  // a signal reaches one rank
     const LoopParts parts{.source = source,
                           .step = step,
                           .progress = progress,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what was asked to what runs: precedence and contradictions.
+// From the requested options to the plan: precedence and contradictions.
 #include "stoker/train/resolve.h"
 
 #include <gmock/gmock.h>
@@ -60,7 +60,7 @@ TEST(Resolve, RefusesContradictions) {
   EXPECT_THAT(refusal({}, facts_of(0)), HasSubstr("no training sample"));
 }
 
-// For whoever looks at what a GPU's fp16 does to a run: the numbers are the same, the time is not.
+// For users who study the effect of a GPU's fp16 on a run: the numbers are the same, the time is not.
 TEST(Resolve, Fp16OnACpuIsDoneWithAWarning) {
   const Plan plan = resolve(asked({"precision=fp16"}), facts_of(1000));
   EXPECT_EQ(plan.precision, "fp16");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Step with parts of its own steps as one that is handed them, and comes back from a State with its optimizer.
+// A Step that owns its parts steps like one that is given them, and is restored from a State together with its
+// optimizer.
 #include <gtest/gtest.h>
 
 #include "stoker/base/error.h"

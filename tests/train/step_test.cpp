@@ -24,7 +24,7 @@ namespace {
 using stoker::testing::toy_batch;
 using stoker::testing::ToyTrainable;
 
-// A step over a toy with everything it needs.
+// A step of a toy model with everything it needs.
 struct Rig {
   explicit Rig(at::ScalarType dtype, StepOptions options, at::Tensor class_weights = {}, bool scaling = false,
                double ema_decay = 0)
@@ -148,7 +148,7 @@ TEST(Step, ReportsTheLossAndItsTerms) {
   EXPECT_EQ(rig.scalar("skipped"), 0);
 }
 
-// Nothing in the loss says so: only the pass over the gradients can know.
+// The loss does not show it: only the pass over the gradients can detect it.
 TEST(Step, OneInfiniteGradientIsEnoughToSkip) {
   for (const bool on_a_gpu : {false, true}) {
     for (const float value : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
@@ -170,7 +170,7 @@ TEST(Step, OneInfiniteGradientIsEnoughToSkip) {
   }
 }
 
-// What a GPU runs instead of the host's short ways, over clipping, averages, scaling and a step that is skipped.
+// What a GPU runs instead of the host's shortcuts, with clipping, averages, scaling and a skipped step.
 class StepAsOnAGpu : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(KernelsOr, StepAsOnAGpu, ::testing::Values(true, false),
                          [](const auto& given) { return given.param ? "Kernels" : "Operators"; });
@@ -244,7 +244,7 @@ TEST(Step, NonFiniteStepsChangeNothingAndAreCounted) {
   EXPECT_FALSE(rig.weights()[0].equal(before[0]));
 }
 
-// A linear layer behind a batch norm whose running statistics one infinite input would ruin.
+// A linear layer after a batch norm whose running statistics one infinite input would ruin.
 class NormedTrainable final : public core::Trainable {
  public:
   NormedTrainable() {
@@ -316,8 +316,8 @@ TEST(Step, ASkippedStepRuinsNeitherRunningStatisticsNorTheirAverage) {
   }
 }
 
-// Operators that are no part of another one, of a step that clips, averages, scales and has a batch norm. Without the
-// two kernels, the averages' one kernel and copies by list it was 57, with them 18.
+// Counts the outermost operators of a step that clips, averages, scales and has a batch norm. There were 57 without the
+// two kernels, the single kernel of the averages and copies by list; there are 18 with them.
 TEST(Step, CommitsWithFewKernels) {
   NormedTrainable model;
   core::SingleRank ranks;

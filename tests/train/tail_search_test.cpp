@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether steps and evaluations compute with cuDNN's search on, which is a switch of the process, on a CPU, too.
+// Whether steps and evaluations run with cuDNN's search on. It is a switch of the process, so a CPU can show it, too.
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 

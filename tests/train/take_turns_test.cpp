@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is timed says itself how long it took.
+// The timed functions return how long they took.
 #include "stoker/train/take_turns.h"
 
 #include <gmock/gmock.h>
@@ -15,14 +15,14 @@ using ::testing::ElementsAre;
 
 constexpr double kNeverTooSlow = std::numeric_limits<double>::infinity();
 
-// Seconds of each go of each, the last one again and again.
+// The seconds of each function's goes; the last value repeats.
 struct Scripted {
   std::vector<std::vector<double>> seconds;
   std::vector<std::size_t> goes = std::vector<std::size_t>(seconds.size());
   double operator()(std::size_t i) { return seconds[i][std::min(goes[i]++, seconds[i].size() - 1)]; }
 };
 
-// On a GPU the first one of all pays for starting libraries and for cuDNN's search.
+// On a GPU the very first go includes starting libraries and cuDNN's search.
 TEST(TakeTurns, TheFirstGoIsNotCounted) {
   Scripted steps{.seconds = {{30, 0.01}, {2, 0.02}}};
   EXPECT_THAT(take_turns(2, std::ref(steps), kNeverTooSlow), ElementsAre(0.01, 0.02));
@@ -43,7 +43,7 @@ TEST(TakeTurns, LongGoesAreFew) {
   EXPECT_EQ(slow.goes[0], 3U);
 }
 
-// Every third go meets another program: it counts. One alone does not.
+// Another program slows down every third go: that counts. A single slow go does not.
 TEST(TakeTurns, WhatIsOftenSlowIsSlow) {
   Scripted steps{
       .seconds = {{1e-3, 1e-3, 1e-3, 1e-2, 1e-3, 1e-3, 1e-2, 1e-3, 1e-3, 1e-2}, {2e-3, 2e-3, 2e-3, 2e-2, 2e-3}}};

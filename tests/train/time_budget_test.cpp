@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// time= decides the epochs by chosen seconds: what is planned ends within it, and one epoch more would not.
+// time= decides the number of epochs, here with made-up seconds per epoch: the plan ends within it, and with one more
+// epoch it would not.
 #include "stoker/train/time_budget.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +24,7 @@ Plan plan_for(double seconds, std::int64_t epochs = 16) {
   return plan;
 }
 
-// Of the whole run, by the seconds that it was planned with.
+// Seconds of the whole run, computed from the times that it was planned with.
 double run_seconds(const Plan& plan, std::int64_t epochs, const EpochTime& time) {
   const double evaluations = plan.eval_every > 0 ? 100.0 / static_cast<double>(plan.eval_every) : 1;
   return time.first + static_cast<double>(epochs - 1) * time.later +
@@ -54,13 +55,13 @@ TEST(TimeBudget, WhereNoEpochFitsItDecidesTheSteps) {
   Plan plan = plan_for(50);
   fit_time(plan, kSamples, time);
   EXPECT_DOUBLE_EQ(epochs_in_time(plan_for(50), kSamples, time), 46.0 / 115);
-  EXPECT_EQ(plan.steps, 31) << "46 s less an evaluation of 15, a second a step";
+  EXPECT_EQ(plan.steps, 31) << "46 s minus an evaluation of 15 s, at 1 s per step";
   EXPECT_EQ(total_steps(plan, kSamples), 31);
   EXPECT_THAT(plan.notes.find("steps")->second.reason, HasSubstr("ends within the first epoch"));
   Plan short_one = plan_for(0.001);
   fit_time(short_one, kSamples, time);
   EXPECT_EQ(short_one.steps, 1);
-  Plan evaluated = plan_for(50);  // an evaluation that alone takes longer leaves half of the time
+  Plan evaluated = plan_for(50);  // an evaluation longer than the time limit leaves half of the time
   fit_time(evaluated, kSamples, {.first = 100, .later = 90, .evaluation = 500});
   EXPECT_EQ(evaluated.steps, 23);
 }
@@ -68,11 +69,11 @@ TEST(TimeBudget, WhereNoEpochFitsItDecidesTheSteps) {
 TEST(TimeBudget, TheStepsOfAnEpochThatDoesNotFitAreItsStepsAtMost) {
   Plan long_evaluation = plan_for(60);
   fit_time(long_evaluation, kSamples, {.first = 5, .later = 5, .evaluation = 60});
-  EXPECT_EQ(long_evaluation.steps, 100) << "27.6 s would do for 552 steps, with evaluations of 60 s in between";
+  EXPECT_EQ(long_evaluation.steps, 100) << "27.6 s are enough for 552 steps, with evaluations of 60 s in between";
   Plan often = plan_for(60);
   often.eval_every = 10;
   fit_time(often, kSamples, {.first = 50, .later = 50, .evaluation = 1});
-  EXPECT_EQ(often.steps, 90) << "55.2 s less an evaluation, 0.6 s a step with its share of the evaluations";
+  EXPECT_EQ(often.steps, 90) << "55.2 s minus an evaluation, at 0.6 s per step with its share of the evaluations";
 }
 
 TEST(TimeBudget, ASmallSetIsNotTrainedForHours) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict on a step on the host, by the kernel's twin, and by operators: the same.
+// The verdict on a step is the same on the host, by the kernel's twin and by operators.
 #include "stoker/train/verdict.h"
 
 #include <ATen/TensorOperators.h>
@@ -72,7 +72,7 @@ TEST(Verdict, IsTheSameHoweverItIsFound) {
       const at::Tensor host = verdict(given, Way::kHost, dtype);
       for (const Way way : {Way::kKernel, Way::kOperators}) {
         const at::Tensor twin = verdict(given, way, dtype);
-        // What a skipped step divides by does not matter.
+        // The divisor of a skipped step does not matter.
         const bool skipped = host[host.numel() - 5].item<double>() > 0;
         const std::int64_t said = host.numel() - (skipped ? 1 : 0);
         EXPECT_TRUE(at::allclose(host.narrow(0, 0, said), twin.narrow(0, 0, said), 1e-6, 0, /*equal_nan=*/true))

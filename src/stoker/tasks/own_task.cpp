@@ -122,7 +122,8 @@ void by_sample(OwnTask& own) {
 }  // namespace
 
 void add_own_task(OwnTask own) {
-  if (!own.model || bool(own.sample) == bool(own.training)) {
+  const bool by_batch = own.training || own.evaluation;
+  if (!own.model || bool(own.sample) == by_batch || (by_batch && !own.training)) {
     fail<ConfigError>(kWhere, "task {} needs a model, and either samples or a source of training batches",
                       printable(own.name));
   }
@@ -130,7 +131,7 @@ void add_own_task(OwnTask own) {
     fail<ConfigError>(kWhere, "task {} has {} training samples; set train_samples", printable(own.name),
                       own.train_samples);
   }
-  if (own.sample && !own.evaluation) {
+  if (own.sample) {
     by_sample(own);
   }
   if (own.val_samples < 0 || own.test_samples < 0 || (own.val_samples + own.test_samples > 0) != bool(own.evaluation)) {

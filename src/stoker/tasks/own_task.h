@@ -21,8 +21,8 @@ struct OwnTask {
   std::string name;  // selected by task=name; also the name of its only model
   // Equal seeds give equal weights.
   std::function<std::unique_ptr<core::Trainable>(std::uint64_t seed)> model;
-  // The data by sample, or else by batch with the two functions below. By sample, it is made on one thread, ahead of
-  // the steps.
+  // The data of all splits by sample, made on one thread ahead of the steps. Or else by batch, with the two functions
+  // below.
   SampleFunction sample = {};
   // The batches of the training split, of request.batch samples, from request.start on, epoch after epoch. Order and
   // random draws must depend only on the request's seed and the position: then runs repeat, and resume where they
@@ -37,7 +37,7 @@ struct OwnTask {
 };
 
 // Adds the kind. Its sources provide the data: a request may use any word for it (Request::data). ConfigError for a
-// name that is in use, a missing function, or a split without samples or source.
+// name that is in use, a missing function, data both by sample and by batch, or a split without samples or source.
 void add_own_task(OwnTask own);
 
 }  // namespace stoker::tasks

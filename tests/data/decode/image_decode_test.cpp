@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoded images equal Pillow's; what is no image, or claims too much, is refused with a reason.
+// Decoded images equal Pillow's. Files that are not images or that claim too large a size are refused with a reason.
 #include "stoker/data/decode/image_decode.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ TEST(ImageDecode, EqualsPillow) {
   EXPECT_EQ(testing::expect_goldens("images.tsv", testing::source_folder() / "tests/data/broken-images"), 25);
 }
 
-// PngSuite's basn2c16 and basi0g16 (interlaced): 16 bits a channel, of which the high 8 are kept.
+// PngSuite's basi0g16 (interlaced) has 16 bits per channel, of which the high 8 are kept.
 TEST(ImageDecode, SixteenBitsKeepTheHighByte) {
   augment::Image out;
   decode_image(image("valid_but_unusual/pngsuite_basi0g16.png"), 1, {}, out, "g16");
@@ -73,8 +73,8 @@ TEST(ImageDecode, LimitsHoldBeforeMemoryIsTaken) {
   EXPECT_THAT(error_of(progressive, {.max_scans = 2}), HasSubstr("more than 2 scans"));
 }
 
-// Every cut of a JPEG and a PNG ends in DataError, or for the very last bytes in a whole image: never in a crash, and
-// never in an image with a grey rest.
+// Every truncation of a JPEG or a PNG ends in DataError, or in the complete image if only the very last bytes are
+// missing. It never ends in a crash or in an image whose rest is grey.
 TEST(ImageDecode, EveryTruncationIsSeen) {
   const auto jpeg = image("valid_but_unusual/hopper.jpg");
   augment::Image whole, out;
@@ -87,7 +87,8 @@ TEST(ImageDecode, EveryTruncationIsSeen) {
     }
   }
   const std::string png = testing::png_of(testing::computed_image(31, 17, 3));
-  for (std::size_t size = 0; size + 16 < png.size(); ++size) {  // 16 bytes: the pixels' checksum and the end chunk
+  // The last 16 bytes are the checksum of the pixels and the end chunk.
+  for (std::size_t size = 0; size + 16 < png.size(); ++size) {
     EXPECT_NE(error_of(as_bytes(png).first(size)), "decoded") << size;
   }
 }
@@ -122,8 +123,8 @@ TEST(ImageDecode, APartIsThatPartOfTheWholeOfPhotographs) {
   EXPECT_GE(images, 200);
 }
 
-// A JPEG at 1 / shrink of its size is nearly the means of its pixels, turned images included; where a side of a
-// turned one does not divide, it is not shrunk.
+// A JPEG decoded at 1 / shrink of its size is nearly the mean of each block of pixels, also for rotated images. A
+// rotated image is not shrunk if one of its sides is not divisible.
 TEST(ImageDecode, AShrunkImageLiesWhereTheWholeOneDoes) {
   const auto folder = testing::source_folder() / "tests/data/formats";
   int shrunk = 0;
@@ -156,7 +157,7 @@ TEST(ImageDecode, AShrunkImageLiesWhereTheWholeOneDoes) {
   EXPECT_EQ(shrunk, 7);
 }
 
-// Damage below what is wanted is not looked at, above it is.
+// Damage below the requested region is not detected; damage above it is.
 TEST(ImageDecode, LooksNoFurtherThanTheRegion) {
   const auto jpeg = image("valid_but_unusual/hopper.jpg");
   const Bytes half = Bytes(jpeg).first(jpeg.size() / 2);
@@ -165,11 +166,12 @@ TEST(ImageDecode, LooksNoFurtherThanTheRegion) {
   decoder.decode({0, 0, size.width, size.height / 8}, "half");
   decoder.open(half, 3, {}, "half");
   EXPECT_THROW(decoder.decode({0, size.height - 8, size.width, 8}, "half"), DataError);
-  decoder.open(jpeg, 3, {}, "whole");  // a failure leaves nothing behind
+  decoder.open(jpeg, 3, {}, "whole");  // the decoder works again after a failure
   EXPECT_EQ(decoder.decode({0, 0, size.width, size.height}, "whole").width, size.width);
 }
 
-// Of what ends early the first rows are the image's, and the error says that there is a choice.
+// With strict=false, a truncated image keeps its first rows, and a wrong checksum is ignored. With strict=true, the
+// error mentions that choice.
 TEST(ImageDecode, WarningsCountAsStrictSays) {
   const auto jpeg = image("valid_but_unusual/hopper.jpg");
   const Bytes half = Bytes(jpeg).first(jpeg.size() / 2);
@@ -184,7 +186,7 @@ TEST(ImageDecode, WarningsCountAsStrictSays) {
 
   const augment::Image drawn = testing::computed_image(31, 17, 3);
   std::string png = testing::png_of(drawn);
-  png[29] ^= 1;  // of the header's checksum
+  png[29] ^= 1;  // in the checksum of the header
   EXPECT_THAT(error_of(as_bytes(png)), HasSubstr("; this is only a warning: strict=false accepts such images"));
   decode_image(as_bytes(png), 3, {.strict = false}, out, "checksum");
   EXPECT_EQ(out.pixels, drawn.pixels);
@@ -192,7 +194,7 @@ TEST(ImageDecode, WarningsCountAsStrictSays) {
               HasSubstr("damaged or unsupported PNG"));
 }
 
-// Orientation o undone by what it means, worked out by hand on a 3 x 2 image.
+// The effect of undoing each orientation, worked out by hand on a 3 x 2 image.
 TEST(Exif, TurnsUpright) {
   const augment::Image image{3, 2, 1, {1, 2, 3, 4, 5, 6}};
   const std::vector<std::vector<std::uint8_t>> expected = {{1, 2, 3, 4, 5, 6}, {3, 2, 1, 6, 5, 4}, {6, 5, 4, 3, 2, 1},
@@ -201,7 +203,7 @@ TEST(Exif, TurnsUpright) {
   for (int orientation = 1; orientation <= 8; ++orientation) {
     augment::Image upright;
     turn_upright(image.view(), orientation, upright);
-    EXPECT_GE(upright.pixels.size(), 6U + augment::kSlack);  // which a resize may read
+    EXPECT_GE(upright.pixels.size(), 6U + augment::kSlack);  // bytes that a resize may read
     upright.pixels.resize(6);
     EXPECT_EQ(upright.pixels, expected[static_cast<std::size_t>(orientation - 1)]) << orientation;
     EXPECT_EQ(upright.width, orientation >= 5 ? 2 : 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written is the image, within what JPEG loses; also of a rectangle within a wider image. The decoder that
-// says so is held against Pillow in image_decode_test.cpp.
+// The encoder writes the image, except for the losses of JPEG; also for a rectangle within a wider image. These tests
+// use the decoder, which image_decode_test.cpp compares with Pillow.
 #include "stoker/data/decode/jpeg_encode.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace stoker::data {
 namespace {
 
-// Smooth, as JPEG wants it; every channel another.
+// A smooth image, which suits JPEG; every channel is different.
 augment::Image slopes(int width, int height, int channels) {
   augment::Image image;
   image.reshape(width, height, channels);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images in .npy files: numpy's own (their pixels are compared with formats.tsv in webp_decode_test.cpp), and arrays
-// that are no images, which are refused with what to do.
+// Images in .npy files. Files written by numpy are decoded; webp_decode_test.cpp compares their pixels with
+// formats.tsv. Arrays that are not images are refused, and the error says what to do.
 #include "stoker/data/decode/npy_decode.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A file of version 1, as numpy writes it but for the padding of its header.
+// A file of version 1 as numpy writes it, but without the padding of the header.
 std::string npy(const std::string& header, std::size_t bytes) {
   std::string file = "\x93NUMPY\x01";
   file += '\0';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pixels survive the encoder, also of a rectangle within a wider image. The decoder that says so is held against
-// Pillow in image_decode_test.cpp.
+// Pixels are the same after encoding and decoding, also for a rectangle within a wider image. These tests use the
+// decoder, which image_decode_test.cpp compares with Pillow.
 #include "stoker/data/decode/png_encode.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WebP is decoded to Pillow's pixels, parts of it to those parts; damage ends in an error that names the file.
+// WebP is decoded to Pillow's pixels, and a part of an image to that part of them. Damage ends in an error that names
+// the file.
 #include "stoker/data/decode/webp_decode.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +50,7 @@ std::vector<std::filesystem::path> webp_files() {
 }
 
 TEST(WebpDecode, EqualsPillow) {
-  EXPECT_EQ(testing::expect_goldens("formats.tsv", folder()), 42);  // 26 of WebP, 16 of .npy
+  EXPECT_EQ(testing::expect_goldens("formats.tsv", folder()), 42);  // 26 for WebP, 16 for .npy
 }
 
 TEST(WebpDecode, APartIsThatPartOfTheWhole) {
@@ -71,7 +72,7 @@ TEST(WebpDecode, LimitsHoldBeforeMemoryIsTaken) {
   EXPECT_THAT(error_of(image("lossy.webp"), {.max_side = 106}), HasSubstr("106 per side"));
   EXPECT_THAT(error_of(image("lossless.webp"), {.max_memory = 61 * 43 * 4 - 1}), HasSubstr("10492 bytes of memory"));
   EXPECT_EQ(error_of(image("lossless.webp"), {.max_memory = 61 * 43 * 4}), "decoded");
-  std::vector<std::byte> huge = image("animation.webp");  // its canvas, less one a side, stands in bytes 24 ... 29
+  std::vector<std::byte> huge = image("animation.webp");  // bytes 24 ... 29: its canvas, width - 1 and height - 1
   constexpr std::array<unsigned char, 6> kCanvas = {0xFE, 0xFF, 0, 0x5F, 0xEA, 0};
   std::ranges::transform(kCanvas, huge.begin() + 24, [](unsigned char c) { return std::byte{c}; });
   EXPECT_THAT(error_of(huge), HasSubstr("65535 x 60000 pixels; the limit"));
@@ -87,7 +88,7 @@ TEST(WebpDecode, EveryTruncationIsSeen) {
   }
 }
 
-// Also where the header of the file was mended to the length that is left: what misses is seen at the pixels.
+// The headers are changed to the truncated length, so that the missing bytes are only noticed while decoding pixels.
 TEST(WebpDecode, MissingPixelsAreSeen) {
   for (const char* name : {"lossy.webp", "lossless.webp"}) {
     std::vector<std::byte> bytes = image(name);
@@ -104,7 +105,7 @@ TEST(WebpDecode, MissingPixelsAreSeen) {
   }
 }
 
-// Ends in an image or a DataError, never in a crash.
+// Decoding ends in an image or a DataError, never in a crash.
 TEST(WebpDecode, FlippedBytesEndWell) {
   std::mt19937 random(5);
   int errors = 0, tries = 0;

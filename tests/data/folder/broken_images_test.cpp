@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged, hostile and unusual images: each ends in an image or a DataError, and where Pillow decodes it too, in the
-// same size. The committed ones always; all 225 where STOKER_DATA has them.
+// Decoding a damaged, hostile or unusual file ends in an image or a DataError. If Pillow decodes the file too, the
+// image has the same size. Tests the committed files, and all 225 files if STOKER_DATA has them.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Decodes every file of folder's MANIFEST.tsv in 1 and 3 channels; returns how many there were.
+// Decodes every file in the folder's MANIFEST.tsv with 1 and 3 channels; returns the number of files.
 int decode_all(const fs::path& folder) {
   std::ifstream manifest(folder / "MANIFEST.tsv");
   std::string line;
@@ -46,7 +46,7 @@ int decode_all(const fs::path& folder) {
       const std::size_t verdict = line.rfind("\topens ");  // "opens JPEG RGB 128x96"
       if (verdict != std::string::npos &&
           std::sscanf(line.c_str() + verdict, " opens %*s %*s %dx%d", &width, &height) == 2) {
-        ++both;  // Pillow's size is the stored one: compare as a set
+        ++both;  // Pillow's size is from before rotation: width and height may be swapped
         EXPECT_TRUE((out.width == width && out.height == height) || (out.width == height && out.height == width))
             << line;
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With an index or without, the same is found: after every change to the data, and whatever became of the index.
+// A scan gives the same result with an index and without, after every change to the data and every damage to the index.
 #include "stoker/data/folder/folder_index.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using testing::small_png;
 using testing::TarBuilder;
 using testing::TempFolder;
 
-// Everything that open_image_folder tells, in words.
+// Everything that open_image_folder reports, as text.
 std::string told(const ImageFolder& folder) {
   std::string text = folder.layout + "\n";
   for (const std::string& each : folder.classes) {
@@ -70,11 +70,11 @@ class FolderIndexTest : public ::testing::Test {
       data_.write(fmt::format("{}/{}.png", "abc"[i % 3], i), small_png(i));
     }
     data_.write("a/deep\n\xFF er/1.png", small_png(20));
-    data_.write("a-b/2.png", small_png(21));  // before a/ as a path, after it as a folder
+    data_.write("a-b/2.png", small_png(21));  // sorts before a/ by path, after it by folder name
     data_.write("b/notes.txt", "no image");
     data_.write("b/.hidden/1.png", small_png(22));
   }
-  // The same with the index as without, the first time and the next one.
+  // The result is the same without the index, when it is made, and when it is used.
   void expect_same(bool is_kept = true) const {
     const std::string expected = told(data_.path(), {});
     EXPECT_EQ(told(data_.path(), index_), expected);
@@ -113,13 +113,13 @@ TEST_F(FolderIndexTest, FollowsEveryChangeOfClassFolders) {
   data_.write("a/odd", "no image yet");
   expect_same();
   const std::vector<std::pair<std::string, std::function<void()>>> changes = {
-      {"a file more", [&] { data_.write("a/new.png", small_png(40)); }},
-      {"a file less", [&] { fs::remove(data_ / "a/new.png"); }},
-      {"another name", [&] { fs::rename(data_ / "a/0.png", data_ / "a/zero.png"); }},
-      {"a file for another one", [&] { fs::rename(data_ / "b/1.png", data_ / "b/4.png"); }},
-      {"a class more", [&] { data_.write("new/1.png", small_png(41)); }},
-      {"a class less", [&] { fs::remove_all(data_ / "new"); }},
-      {"deep down", [&] { data_.write("c/x/y/z/1.png", small_png(42)); }},
+      {"one more file", [&] { data_.write("a/new.png", small_png(40)); }},
+      {"one file fewer", [&] { fs::remove(data_ / "a/new.png"); }},
+      {"a renamed file", [&] { fs::rename(data_ / "a/0.png", data_ / "a/zero.png"); }},
+      {"a file replaces another one", [&] { fs::rename(data_ / "b/1.png", data_ / "b/4.png"); }},
+      {"one more class", [&] { data_.write("new/1.png", small_png(41)); }},
+      {"one class fewer", [&] { fs::remove_all(data_ / "new"); }},
+      {"a file in deep folders", [&] { data_.write("c/x/y/z/1.png", small_png(42)); }},
       {"a folder becomes a file",
        [&] {
          fs::remove_all(data_ / "c/x");
@@ -143,11 +143,11 @@ TEST_F(FolderIndexTest, FollowsEveryChangeOfClassFolders) {
       {"a file without an ending becomes an image in place", [&] { data_.write("a/odd", small_png(45)); }},
       {"a FIFO", [&] { ::mkfifo((data_ / "a/pipe").c_str(), 0600); }},
       {"a table", [&] { data_.write("labels.csv", "filename,label\nb/7.png,x\nb/10.png,y\na/3.png,y\n"); }},
-      {"the table in place, as long as before",
+      {"the table changes in place, with the same size",
        [&] { data_.write("labels.csv", "filename,label\nb/7.png,y\nb/10.png,x\na/3.png,x\n"); }},
       {"no table", [&] { fs::remove(data_ / "labels.csv"); }},
       {"a split", [&] { data_.write("test/a/1.png", small_png(46)); }},
-      {"one folder alone",
+      {"only one folder",
        [&] {
          for (const char* name : {"b", "c", "test", "linked", "void", "a-b"}) {
            fs::remove_all(data_ / name);
@@ -176,7 +176,7 @@ TEST_F(FolderIndexTest, FollowsEveryChangeOfTarFiles) {
   ASSERT_EQ(one.size(), other.size());
   data_.write("train-0.tar", one);
   expect_same();
-  data_.write("train-0.tar", other);  // in place, as long as before
+  data_.write("train-0.tar", other);  // in place, with the same size
   EXPECT_FALSE(is_known());
   expect_same();
   data_.write("train-1.tar", one);
@@ -198,7 +198,7 @@ TEST_F(FolderIndexTest, FollowsEveryChangeOfTarFiles) {
   EXPECT_EQ(told(data_ / "alone.tar", index_), told(data_ / "alone.tar", {}));
 }
 
-// A clock that ticks slowly: a change right after the look leaves the stamp as it is.
+// With a clock that ticks slowly, a change right after a scan leaves the stamp unchanged.
 TEST_F(FolderIndexTest, AStampThatWasYoungIsNoProof) {
   write_classes();
   index_.clock = &file_clock;
@@ -219,14 +219,14 @@ TEST_F(FolderIndexTest, AStampThatWasYoungIsNoProof) {
   restamp(true);
   EXPECT_TRUE(is_known()) << "a settled stamp is trusted";
   restamp(false);
-  EXPECT_FALSE(is_known()) << "a young one is not";
+  EXPECT_FALSE(is_known()) << "an unsettled one is not";
   expect_same();
 }
 
 TEST_F(FolderIndexTest, ALookThatFoundTheSameIsRemembered) {
   write_classes();
   expect_same();
-  fs::permissions(data_ / "a", fs::perms::owner_all);  // another stamp
+  fs::permissions(data_ / "a", fs::perms::owner_all);  // gives the folder another stamp
   fs::permissions(data_ / "a", fs::perms::owner_all | fs::perms::others_read);
   const std::string before = content(file());
   EXPECT_TRUE(is_known());
@@ -260,7 +260,7 @@ TEST_F(FolderIndexTest, DamagedAtAnyByteItIsMadeAnew) {
   }
 }
 
-// Past the checksum nothing that can be written makes it read what is not there.
+// The parser does not check the checksum: no value in the index may make it read outside the index.
 TEST_F(FolderIndexTest, NoNumberLeadsOutOfIt) {
   data_.write("train.tar", TarBuilder().add("a/1.png", small_png(1)).add("b/1.png", small_png(2)).done());
   expect_same();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people's folders hold besides images, and folders that cannot be trained on: passed over aloud, or refused
-// with a reason.
+// Files in people's folders that are not images are ignored with a finding. Folders that cannot be trained on are
+// refused with a reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -128,7 +128,7 @@ TEST(FolderTrouble, NamesMayHoldAnyBytes) {
   EXPECT_THAT(found.train.source->name(6), HasSubstr("bad\\xff\\x0a/1.png"));
 }
 
-// Root reads everything, so a child looks as nobody.
+// Root may read everything, so a child process checks this as the user nobody.
 TEST(FolderTrouble, AnUnreadableFolderIsNamed) {
   const TempFolder folder;
   write_two_classes(folder);
@@ -154,7 +154,7 @@ TEST(FolderTrouble, AnUnreadableFolderIsNamed) {
   EXPECT_EQ(testing::as_nobody(read), 0);
 }
 
-// A tar of 20,001 members scans in the time that reading their headers takes: a quadratic step would take minutes.
+// Scanning a tar of 20,001 members only reads their headers once; a quadratic algorithm would take minutes.
 TEST(FolderTrouble, ManyFilesScanWithProgress) {
   const TempFolder folder;
   testing::TarBuilder tar;

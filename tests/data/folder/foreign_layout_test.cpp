@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data of segmentation, detection and sound is refused with the reason, in the layouts that people download; classes
-// that only sound like these are not.
+// Data for segmentation, detection and audio is refused with a reason, in the layouts of common downloads. Classes that
+// only have similar names are accepted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ constexpr int kWidth = 24, kHeight = 16;
 
 std::string image(int number, int width = kWidth) { return small_png(number, width, kHeight); }
 
-// A disc of `inside` on 0, as a mask of one thing is.
+// A disc of value `inside` on 0, like a mask of a single object.
 augment::Image disc(int number, int channels, std::uint8_t inside) {
   augment::Image image;
   image.reshape(kWidth, kHeight, channels);
@@ -43,7 +43,7 @@ augment::Image disc(int number, int channels, std::uint8_t inside) {
 
 std::string mask(int number) { return testing::png_of(disc(number, 1, 1)); }
 
-// As many as kImages under names made of a pattern with {}.
+// Writes kImages files; pattern: their name, with {} for the number.
 template <typename Content>
 void write_all(const TempFolder& folder, const std::string& pattern, const Content& content) {
   for (int i = 0; i < kImages; ++i) {
@@ -76,7 +76,7 @@ TEST_P(Segmentation, IsRefusedAndCanBeForced) {
   EXPECT_THAT(error_of(folder.path()),
               AllOf(HasSubstr(folder.path().native()), HasSubstr("looks like data for segmentation"),
                     HasSubstr("set task=image_classification"), HasSubstr("6 images are paired by name")));
-  // What stops it now is what stopped it before there was the question, if anything.
+  // With classes_meant, only an error about something else may remain.
   EXPECT_THAT(error_of(folder.path(), {.classes_meant = true}), Not(HasSubstr("which Stoker does not support yet")));
 }
 
@@ -103,7 +103,7 @@ TEST(ForeignLayout, AForcedFolderIsReadAndItsIndexForgetsNothing) {
   EXPECT_THAT(forced.findings, Contains(AllOf(HasSubstr("looks like data for segmentation"),
                                               HasSubstr("used as classes as requested"))));
   EXPECT_THAT(error_of(folder.path(), {}, index), HasSubstr("looks like data for segmentation"));
-  // `stoker inspect` looks at images whatever they are for.
+  // `stoker inspect` accepts images for any task.
   EXPECT_THAT(open_image_folder(folder.path(), {.for_training = false}).findings,
               Contains(HasSubstr("looks like data for segmentation")));
 }
@@ -147,7 +147,7 @@ TEST(ForeignLayout, RefusesCoco) {
   write_all(folder, "train2017/{:012}.png", any_image);
   write_all(folder, "val2017/{:012}.png", any_image);
   folder.write("annotations/captions_val2017.json", R"({"images": [{"file_name": "0.png"}], "annotations": []})");
-  // As long as real ones are: what tells lies at both ends.
+  // As long as a real file: the evidence is at its start and its end.
   std::string images;
   for (int i = 0; i < 40'000; ++i) {
     images += fmt::format("{}{{\"id\": {}, \"file_name\": \"{:012}.png\", \"width\": 24, \"height\": 16}}",
@@ -185,7 +185,7 @@ TEST(ForeignLayout, RefusesSound) {
 }
 
 TEST(ForeignLayout, ClassesMayBeCalledImagesAndMasks) {
-  // Photographs of printed images and of carnival masks, numbered in both.
+  // Photographs of printed images and of carnival masks, with the same numbers in both classes.
   const TempFolder photos, worn, drawn, sizes, table;
   write_all(photos, "images/{}.png", any_image);
   write_all(photos, "masks/{}.png", [](int i) { return image(i + 50); });
@@ -193,7 +193,7 @@ TEST(ForeignLayout, ClassesMayBeCalledImagesAndMasks) {
   write_all(worn, "with_mask/{}.png", any_image);
   write_all(worn, "without_mask/{}.png", mask);
   EXPECT_EQ(error_of(worn.path()), "read");
-  // Drawings have few values, in both.
+  // In drawings, the images also have few values.
   write_all(drawn, "images/{}.png", [](int i) { return testing::png_of(disc(i, 1, 200)); });
   write_all(drawn, "masks/{}.png", mask);
   EXPECT_EQ(error_of(drawn.path()), "read");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every layout that people have gives the same classes, labels and order; the validation split is carved as promised.
+// Every common layout gives the same classes, labels and order. The validation split is taken from train as documented.
 #include "stoker/data/folder/image_folder.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using testing::TarBuilder;
 using testing::TempFolder;
 using Strings = std::vector<std::string>;
 
-// classes x count images, each different: "b/3.png".
+// `count` different images for each class, with names such as "b/3.png".
 std::map<std::string, std::string> images(const Strings& classes, int count, int first = 0) {
   std::map<std::string, std::string> files;
   for (const std::string& name : classes) {
@@ -43,7 +43,7 @@ void write(const TempFolder& folder, const std::string& prefix, const std::map<s
 
 std::string tar_of(const std::string& prefix, const std::map<std::string, std::string>& files) {
   TarBuilder tar;
-  for (auto it = files.rbegin(); it != files.rend(); ++it) {  // tar files are in any order
+  for (auto it = files.rbegin(); it != files.rend(); ++it) {  // members of a tar file may have any order
     tar.add(prefix + it->first, it->second);
   }
   return tar.done();
@@ -59,7 +59,7 @@ Strings keys_of(const ImageSplit& split) {
   return keys;
 }
 
-// Samples, labels and bytes are those of files, in bytewise order of their paths.
+// Checks that samples, labels and bytes are those of `files`, in bytewise order of their paths.
 void expect_is(const ImageSplit& split, const Strings& classes, const std::map<std::string, std::string>& files) {
   ASSERT_EQ(split.size(), static_cast<std::int64_t>(files.size()));
   std::size_t i = 0;
@@ -174,7 +174,7 @@ TEST(ImageFolder, ReadsALabelsTable) {
               Contains(HasSubstr("images without a line in labels.csv ignored: 1, for example p 4.png")));
 }
 
-// As `zip` and `tar cf pets.tar pets/` make it.
+// The layout that `zip` and `tar cf pets.tar pets/` produce.
 TEST(ImageFolder, FindsALabelsTableOneFolderDown) {
   const TempFolder folder;
   for (int i = 0; i < 4; ++i) {
@@ -187,7 +187,8 @@ TEST(ImageFolder, FindsALabelsTableOneFolderDown) {
   EXPECT_EQ(labels_of(found.train), (std::vector<std::int64_t>{0, 1, 0, 1}));
   EXPECT_THAT(found.findings, Contains("all images are in pets; it is used as the root"));
 
-  folder.write("other/4.png", small_png(4));  // no single folder: two classes, and a table that means nothing
+  // Now there are two top folders: they are classes, and the table is ignored.
+  folder.write("other/4.png", small_png(4));
   const ImageFolder two = open_image_folder(folder.path(), {.val = 0});
   EXPECT_EQ(two.layout, "class folders");
   EXPECT_THAT(two.findings, Contains(HasSubstr("for example pets/labels.csv")));
@@ -255,7 +256,7 @@ TEST(ImageFolder, ReadsCifarAndImagenetSample) {
   }
   const TempFolder cache;
   Strings keys;
-  for (const char* kept : {"", "kept", "kept"}) {  // without an index, making it, with it
+  for (const char* kept : {"", "kept", "kept"}) {  // without an index; writes an index; uses it
     const IndexOptions index{.cache = *kept != 0 ? cache / kept : ""};
     const ImageFolder cifar = open_image_folder(root / "cifar10", {.val = 0.1, .seed = 1}, {}, index);
     EXPECT_EQ(cifar.layout, "tar shards");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time goes to the stage it was spent in, computing and sleeping apart, also where only some samples are timed.
+// Time is counted for the stage in which it was spent, separately for computing and sleeping, also if only some samples
+// are timed.
 #include "stoker/data/folder/stage_laps.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@
 namespace stoker::data {
 namespace {
 
-// A thread whose times the tests turn.
+// A simulated thread whose times are set by the tests.
 struct Thread {
   std::int64_t now = 0;
   LapClock::Probe spent;
@@ -64,10 +65,10 @@ TEST(StageLaps, TellsStagesApartAndSleepingFromComputing) {
   EXPECT_DOUBLE_EQ(stage(figures, "JPEG decode").seconds, 0.012);
   EXPECT_DOUBLE_EQ(stage(figures, "JPEG decode").cpu_seconds(), 0.012);
   EXPECT_EQ(stage(figures, "JPEG decode").asleep_seconds(), 0);
-  EXPECT_EQ(figures.stages.size(), 2U) << "reading took no time, and pauses count nowhere";
+  EXPECT_EQ(figures.stages.size(), 2U) << "reading took no time, and pauses belong to no stage";
 }
 
-// On a core that another thread keeps busy.
+// The thread loses its core to another thread.
 TEST(StageLaps, WaitingForACoreIsNotSleeping) {
   StageLaps laps(kClock);
   for (int sample = 0; sample < 4; ++sample) {
@@ -86,7 +87,7 @@ TEST(StageLaps, WaitingForACoreIsNotSleeping) {
   EXPECT_EQ(stage(figures, "read").asleep_seconds(), 0);
 }
 
-// Of short samples one in 31 is timed and counts for all.
+// One in 31 short samples is timed, and its time counts for all 31.
 TEST(StageLaps, WhatIsNotTimedIsEstimated) {
   StageLaps laps(kClock);
   constexpr int kSamples = 3100;
@@ -99,7 +100,7 @@ TEST(StageLaps, WhatIsNotTimedIsEstimated) {
   std::int64_t slowest = -1;
   const core::SourceFigures figures = sum_of(laps, slowest);
   EXPECT_EQ(figures.samples, kSamples);
-  // The first sample stands for itself: how short it is was not known before.
+  // The first sample counts only for itself, since its duration was not known before.
   EXPECT_NEAR(stage(figures, "resize").seconds, 2e-6 * kSamples, 2e-6 * 31);
 }
 
@@ -125,7 +126,7 @@ TEST(StageLaps, TheSystemTellsSleepingFromComputing) {
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   EXPECT_GE(clock.now_ns() - start, 2'000'000);
   EXPECT_GT(clock.probe().waits, before.waits);
-  while (clock.probe().cpu_ns - before.cpu_ns < 1'000'000) {  // forever, if it were not this thread's CPU time
+  while (clock.probe().cpu_ns - before.cpu_ns < 1'000'000) {  // would not end if cpu_ns were not this thread's CPU time
   }
   EXPECT_GE(clock.now_ns() - start, 3'000'000);
 }
@@ -147,7 +148,7 @@ TEST(StageLaps, TwoLooksAreSubtracted) {
   EXPECT_EQ(both.samples, 20);
   EXPECT_EQ(both.threads, 3);
   EXPECT_EQ(stage(both, "read").seconds, 3);
-  EXPECT_EQ(stage(both, "read").cpu_seconds(), 0.75);  // of what was probed in between alone
+  EXPECT_EQ(stage(both, "read").cpu_seconds(), 0.75);  // from the time probed between the two figures
   EXPECT_EQ(stage(both, "read").asleep_seconds(), 1.5);
   EXPECT_EQ(stage(both, "resize").cpu_seconds(), 2);
   EXPECT_EQ(both.busy_seconds(), 5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tar files as tar, GNU tar and Python write them are read; damaged and hostile ones are refused with the place.
+// Tar files written by tar, GNU tar and Python are read. Damaged and hostile files are refused; the error says where.
 #include "stoker/data/folder/tar.h"
 
 #include <gmock/gmock.h>
@@ -73,7 +73,7 @@ TEST(Tar, TheUstarPrefixIsPartOfThePath) {
 TEST(Tar, RefusesWhatIsDamagedOrHostile) {
   const std::string good = TarBuilder().add("cat/1.png", "hello").add("cat/2.png", "world").done();
   EXPECT_EQ(error_of(good), "read");
-  EXPECT_EQ(error_of(""), "read");  // without a member
+  EXPECT_EQ(error_of(""), "read");  // a tar without members
   std::string flipped = good;
   flipped[1024 + 3] ^= 1;
   EXPECT_THAT(error_of(flipped), HasSubstr("wrong header checksum at byte 1024"));

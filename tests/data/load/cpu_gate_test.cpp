@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// No more threads than asked for are in the gate at a time, however they leave it, and that many are.
+// At most the given number of threads are in the gate at a time, also after some leave by an exception. The gate also
+// admits that many.
 #include "stoker/data/load/cpu_gate.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ namespace {
 
 using Pass = CpuGate::Pass;
 
-// A pass that is not given back lets others wait for good: the signal ends the program then.
+// If a pass is never returned, other threads wait forever; then the signal ends the program.
 class CpuGateTest : public ::testing::Test {
  protected:
   CpuGateTest() { ::alarm(120); }
@@ -33,7 +34,7 @@ TEST_F(CpuGateTest, NoMoreThanMostComputeAtATimeAndNoneStaysBehind) {
     const int now = ++inside;
     for (int before = highest; before < now && !highest.compare_exchange_weak(before, now);) {
     }
-    std::this_thread::yield();  // so that others come while this one is in
+    std::this_thread::yield();  // lets other threads arrive while this one is inside
     --inside;
     if (i % 4 == 0) {
       throw std::runtime_error("a damaged image");
@@ -55,7 +56,7 @@ TEST_F(CpuGateTest, NoMoreThanMostComputeAtATimeAndNoneStaysBehind) {
   }
   EXPECT_LE(highest, kMost);
   EXPECT_EQ(thrown, 8 * 125);
-  std::vector<std::optional<Pass>> all(kMost);  // after all these there is room for as many as before
+  std::vector<std::optional<Pass>> all(kMost);  // there is room for as many as at the start
   for (std::optional<Pass>& each : all) {
     each.emplace(&gate);
   }

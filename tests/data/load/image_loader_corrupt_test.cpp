@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of a thousand images of which ten are damaged, each in another way: the same batches on any threads, every
-// bad image named and no good one, and the good ones as they are without the damage. Images: ImageNet's where
-// STOKER_DATA has them, else committed ones.
+// A folder of a thousand images, nine of which become bad, each in another way. The batches are the same for every
+// number of threads, exactly the bad images are named, and the good images are the same as without the damage. Uses
+// ImageNet's images if STOKER_DATA has them, else the committed images.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -22,10 +22,10 @@ namespace fs = std::filesystem;
 
 constexpr int kImages = 1000, kSources = 20;
 
-// Of JPEG files, nine that cannot be read and one that can.
+// Ways to damage a JPEG file.
 std::string truncated(const std::string& jpeg) { return jpeg.substr(0, jpeg.size() / 2); }
 std::string swapped(const std::string& jpeg) { return jpeg.substr(jpeg.size() / 2) + jpeg.substr(0, jpeg.size() / 2); }
-std::string with_zeroed_page(std::string jpeg) {  // as a disk loses one
+std::string with_zeroed_page(std::string jpeg) {  // as a failing disk may return it
   std::fill_n(jpeg.begin(), std::min<std::size_t>(jpeg.size(), 4096), '\0');
   return jpeg;
 }
@@ -39,7 +39,7 @@ std::size_t place_of(const std::string& jpeg, std::initializer_list<const char*>
   throw std::runtime_error("a JPEG without that marker");
 }
 
-// Bits within the pixels' codes, one in 40 bytes.
+// Flips one bit in every 40 bytes of the coded pixels.
 std::string with_flipped_bits(std::string jpeg) {
   for (std::size_t at = place_of(jpeg, {"\xFF\xDA"}) + 30; at + 2 < jpeg.size(); at += 40) {
     jpeg[at] = static_cast<char>(jpeg[at] ^ (1 << (at % 8)));
@@ -52,7 +52,7 @@ std::string with_huge_header(std::string jpeg) {  // 65,500 x 65,500 pixels
   return jpeg;
 }
 
-// The last scan of a progressive JPEG, which costs a pass over the image, 200 times.
+// Repeats the last scan of a progressive JPEG 200 times; each scan costs a pass over the image.
 std::string with_many_scans(const std::string& progressive) {
   const std::size_t last = progressive.rfind("\xFF\xDA"), end = progressive.rfind("\xFF\xD9");
   std::string out = progressive.substr(0, end);
@@ -62,7 +62,7 @@ std::string with_many_scans(const std::string& progressive) {
   return out + "\xFF\xD9";
 }
 
-// JPEG files to make the thousand of.
+// The JPEG files that the thousand images are made from.
 std::vector<std::string> sources() {
   fs::path folder = testing::shared_data("imagenet-sample");
   if (folder.empty()) {
@@ -83,14 +83,14 @@ class CorruptImagesTest : public ::testing::Test {
   void SetUp() override {
     fs::permissions(folder_.path(), fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
     const std::vector<std::string> files = sources();
-    for (std::size_t i = 0; i < files.size(); ++i) {  // the others are links to these
+    for (std::size_t i = 0; i < files.size(); ++i) {  // the other images are links to these
       folder_.write(key_of(static_cast<int>(i)), files[i]);
     }
     for (int number = static_cast<int>(files.size()); number < kImages; ++number) {
       fs::create_hard_link(folder_ / key_of(number % static_cast<int>(files.size())), folder_ / key_of(number));
     }
-    write(999, testing::small_png(7, 60, 50));                            // a PNG called .jpg is as good as any
-    options_.policy = {.out_width = 32, .out_height = 32, .flip = true};  // of whole images: all damage is met
+    write(999, testing::small_png(7, 60, 50));                            // a PNG named .jpg is a good image
+    options_.policy = {.out_width = 32, .out_height = 32, .flip = true};  // whole images: no damage is cropped away
     options_.batch = 64;
     options_.seed = 11;
     options_.bad = {.on_bad = OnBad::kReplace, .budget = 0.01};
@@ -99,13 +99,13 @@ class CorruptImagesTest : public ::testing::Test {
     jpeg_ = files.front();
   }
 
-  // In the place of a link, so that the others stay.
+  // Replaces a link by a file, so that the other links keep their content.
   void write(int number, const std::string& bytes) const {
     fs::remove(folder_ / key_of(number));
     folder_.write(key_of(number), bytes);
   }
 
-  // Nine images that were good when the folder was looked through.
+  // Damages nine images that were good when the folder was scanned.
   void damage() {
     const fs::path progressive = "tests/data/broken-images/valid_but_unusual/progressive_test.jpg";
     write(100, truncated(jpeg_));
@@ -122,7 +122,7 @@ class CorruptImagesTest : public ::testing::Test {
   }
 
   struct Epoch {
-    std::map<std::string, std::uint64_t> rows;  // the hash of an image's pixels, by its path; without stand-ins
+    std::map<std::string, std::uint64_t> rows;  // hash of an image's pixels by path; a path's first row counts
     std::uint64_t hash = 0;                     // of all batches
     std::vector<std::string> told;
   };
@@ -159,7 +159,7 @@ class CorruptImagesTest : public ::testing::Test {
     for (const auto& [key, hash] : expected.rows) {
       changed += good.rows.at(key) == hash ? 0 : 1;
     }
-    EXPECT_LE(changed, damaged_.size());  // those that stand in before their own turn
+    EXPECT_LE(changed, damaged_.size());  // images that are a stand-in before their own turn
     for (const int threads : {1, 2, 4}) {
       const Epoch found = epoch(threads);
       EXPECT_EQ(found.hash, expected.hash) << threads << " threads";
@@ -179,7 +179,7 @@ TEST_F(CorruptImagesTest, AreNamedAndReplacedAndChangeNothingElse) {
   EXPECT_THAT(good.told, ::testing::IsEmpty());
   EXPECT_EQ(good.rows.size(), std::size_t{kImages});
   damage();
-  // In a process that may not read what nobody may, and that ends if it hangs.
+  // In a child process whose user may not read the file without permissions; the alarm ends it if it hangs.
   EXPECT_EQ(testing::as_nobody([&] {
               ::alarm(300);
               expect_all_is_well(good);

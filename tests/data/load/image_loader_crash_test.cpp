@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that is killed while it loads leaves nothing behind: no shared memory, no lock, no file beside the data or
-// in the temp folder; and another one goes on where it was.
+// A program that is killed while it loads leaves nothing behind: no shared memory, no lock, and no file next to the
+// data or in the temporary folder. Another process continues from the same place.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -20,7 +20,7 @@
 namespace stoker::testing {
 namespace {
 
-// Everything below a folder: paths, sizes and when it was changed.
+// Everything below a folder: paths, sizes and modification times.
 std::set<std::string> listing(const std::filesystem::path& folder) {
   std::set<std::string> entries;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -34,14 +34,14 @@ std::set<std::string> listing(const std::filesystem::path& folder) {
 
 std::set<std::string> shared_memory() {
   std::set<std::string> names;
-  std::error_code none;  // not every container has it
+  std::error_code none;  // some containers have no /dev/shm
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", none)) {
     names.insert(entry.path().native());
   }
   return names;
 }
 
-// The line of /proc/locks that begins "1: POSIX ADVISORY WRITE 4711 ..." tells who holds a lock.
+// A line of /proc/locks, such as "1: POSIX ADVISORY WRITE 4711 ...", names the process that holds the lock.
 bool holds_a_lock(pid_t process) {
   std::ifstream locks("/proc/locks");
   for (std::string line; std::getline(locks, line);) {
@@ -54,14 +54,14 @@ bool holds_a_lock(pid_t process) {
   return false;
 }
 
-// Whether the process has it mapped or open.
+// Whether the process has a file below the folder mapped or open.
 bool uses(pid_t process, const std::string& folder) {
   const std::filesystem::path about = "/proc/" + std::to_string(process);
   std::ifstream maps(about / "maps");
   const std::string mapped{std::istreambuf_iterator<char>(maps), {}};
   EXPECT_FALSE(mapped.empty());
   bool found = mapped.find(folder) != std::string::npos;
-  std::error_code gone;  // a file that was closed meanwhile
+  std::error_code gone;  // the file may have been closed in the meantime
   for (const auto& entry : std::filesystem::directory_iterator(about / "fd")) {
     found = found || std::filesystem::read_symlink(entry.path(), gone).native().starts_with(folder);
   }
@@ -83,7 +83,7 @@ class LoaderCrash : public ::testing::Test {
     const auto in_temp = [temp = folder_ / "temp"] { return ::setenv("TMPDIR", temp.c_str(), 1); };
     return std::make_unique<StokerProcess>(task.words(), "/", in_temp, batch_writer());
   }
-  // Kills it when it has written that many lines.
+  // Kills the writer after that many lines; returns the complete lines that it wrote.
   static std::vector<std::string> kill_after(StokerProcess& writer, int lines) {
     EXPECT_TRUE(writer.wait_for("\n", lines)) << writer.err();
     writer.signal(SIGKILL);
@@ -99,14 +99,14 @@ class LoaderCrash : public ::testing::Test {
 TEST_F(LoaderCrash, LeavesNothingBehind) {
   const auto data_before = listing(folder_ / "set");
   std::mt19937 random(3);
-  std::size_t fewest_new = 1000;  // names in shared memory: others on this machine may make some meanwhile
+  std::size_t fewest_new = 1000;  // new names in shared memory; other programs may add some, so the minimum counts
   for (int round = 0; round < 4; ++round) {
     const auto memory_before = shared_memory();
     const auto writer = begin(task_);
     ASSERT_TRUE(writer->wait_for("\n")) << writer->err();
     EXPECT_FALSE(uses(writer->id(), "/dev/shm"));
     EXPECT_FALSE(holds_a_lock(writer->id()));
-    kill_after(*writer, 8 + static_cast<int>(random() % 60));  // an epoch later, when what is kept has been written
+    kill_after(*writer, 8 + static_cast<int>(random() % 60));  // more than an epoch, so that the cache has been written
     std::size_t fresh = 0;
     for (const std::string& name : shared_memory()) {
       fresh += memory_before.contains(name) ? 0 : 1;
@@ -119,7 +119,7 @@ TEST_F(LoaderCrash, LeavesNothingBehind) {
     }
   }
   EXPECT_EQ(fewest_new, 0U);
-  EXPECT_FALSE(std::filesystem::is_empty(folder_ / "cache"));  // so that there was something to leave half
+  EXPECT_FALSE(std::filesystem::is_empty(folder_ / "cache"));  // the test is meaningful only if something was written
 }
 
 TEST_F(LoaderCrash, AnotherGoesOnWhereItWas) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loader holds does not grow with what it has handed out: allocated bytes and open files after many batches are
-// those after few, of images that stay decoded, of files and a tar that are read again and again, and of loaders that
-// come and go. A sanitizer's allocator shows nothing of it; its leak check does then.
+// A loader's memory and open files are the same after many batches as after a few. Tested with images that stay
+// decoded, with files and a tar that are read repeatedly, and with loaders that are created and destroyed. A
+// sanitizer's allocator does not report allocated bytes; its leak check replaces this test.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -20,7 +20,7 @@
 namespace stoker::data {
 namespace {
 
-// Of this process; bytes by all its threads.
+// What this process holds: heap bytes of all threads, open files, and threads.
 struct Held {
   std::int64_t bytes = 0, files = 0, threads = 0;
 };
@@ -33,7 +33,7 @@ Held held_now() {
   return {static_cast<std::int64_t>(heap.uordblks + heap.hblkhd), entries("/proc/self/fd"), entries("/proc/self/task")};
 }
 
-// The least of several looks, as threads fill what lies ahead for a moment longer.
+// The minimum of several measurements, since threads keep filling prefetched batches for a moment.
 Held held() {
   Held least = held_now();
   for (int look = 0; look < 20; ++look) {
@@ -44,8 +44,8 @@ Held held() {
   return least;
 }
 
-// often: how many times meanwhile something may have leaked. One of the heap's smallest blocks, 32 bytes, at each tenth
-// of these is seen.
+// often: number of opportunities for a leak between the two measurements. Detects a leak of one of the heap's smallest
+// blocks (32 bytes) at every tenth of them.
 void expect_flat(const Held& before, const Held& after, std::int64_t often) {
   EXPECT_LT(after.bytes - before.bytes, std::max<std::int64_t>(often * 32 / 10, 1 << 14));
   EXPECT_EQ(after.files, before.files);
@@ -65,13 +65,13 @@ class FlatLoader : public ::testing::Test {
     options_.policy = {.crop = augment::Crop::kNone, .out_width = 8, .out_height = 8, .flip = true};
     options_.mix = {.mixup = 1, .cutmix = 0, .block = 2};
     options_.bad.on_bad = OnBad::kReplace;
-    options_.batch = 2;  // 4 an epoch, so that what is done once an epoch is done often
+    options_.batch = 2;  // 4 batches per epoch, so that work done once per epoch is done often
     open("set");
   }
 
   void open(const char* name) { options_.split = open_image_folder(files_ / name, {.val = 0}).train; }
 
-  // The numbers of threads that were seen meanwhile.
+  // Takes that many batches; returns the numbers of threads seen on the way.
   static std::set<int> take(ImageLoader& loader, std::int64_t batches) {
     std::set<int> threads;
     while (batches > 0) {
@@ -87,7 +87,7 @@ class FlatLoader : public ::testing::Test {
   ImageLoaderOptions options_;
 };
 
-// What the caches hold of a batch that the consumer has let go of is where the next one is written.
+// The next batch is written into the memory of a batch that the consumer has released, which is still in the caches.
 TEST_F(FlatLoader, BetweenStepsABatchGoesIntoTheMemoryOfTheOneBefore) {
   options_.threads = 0;
   options_.depth = 3;
@@ -117,7 +117,7 @@ TEST_F(FlatLoader, WhileTheNumberOfThreadsChanges) {
   take(loader, 1000);
   const Held before = held();
   std::set<int> threads = take(loader, 99'000);
-  for (int more = 0; more < 20 && threads.size() == 1; ++more) {  // it is looked at by the clock, not by the batch
+  for (int more = 0; more < 20 && threads.size() == 1; ++more) {  // the number changes with time, not with batches
     threads.merge(take(loader, 50'000));
   }
   EXPECT_GT(threads.size(), 1U);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One hash over the batches of two epochs, whatever hands them out: threads, also where they change on the way, ranks
-// (joined again), files or a tar, straight or resumed, vector instructions or plain, decoded anew or kept. Every
-// augmentation is on, the tail is uneven, and one image is damaged.
+// The batches of two epochs have one hash for every number of threads (also if it changes while loading) and ranks
+// (slices joined), for files and a tar, straight and resumed, with vector instructions and without, and for images that
+// are decoded again or kept. Every augmentation is on, the tail is uneven, and one image is damaged.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@
 namespace stoker::data {
 namespace {
 
-using Loaders = std::vector<std::unique_ptr<ImageLoader>>;  // of the ranks
+using Loaders = std::vector<std::unique_ptr<ImageLoader>>;  // one per rank
 
 struct Way {
   int threads = 1, ranks = 1;
@@ -87,7 +87,7 @@ class HashMatrix : public ::testing::Test {
     return value;
   }
 
-  // The next global batch: each field of all ranks in their order.
+  // The hash of the next global batch: each field, joined over the ranks in their order.
   static std::uint64_t joined(const Loaders& loaders) {
     std::map<std::string, std::vector<std::uint8_t>> fields;  // empty at an epoch's end
     for (const auto& loader : loaders) {
@@ -145,7 +145,7 @@ TEST_F(HashMatrix, EveryWayGivesTheSameBatches) {
   }
 }
 
-// In next(), on the threads of operators: only where a batch takes long enough.
+// next() loads on the operators' threads, but only if a batch takes long enough.
 TEST_F(HashMatrix, LoadingBetweenStepsOnSeveralThreadsGivesTheSameBatches) {
   const int before = at::get_num_threads();
   const std::uint64_t expected = hash({.threads = 0});
@@ -169,7 +169,7 @@ TEST_F(HashMatrix, LoadingBetweenStepsOnSeveralThreadsGivesTheSameBatches) {
   at::set_num_threads(before);
 }
 
-// Threads come where files are slow to arrive, and go where the consumer is the slow one.
+// Threads are added while files are slow to read, and removed while the consumer is slow.
 TEST_F(HashMatrix, ThreadsThatComeAndGoGiveTheSameBatches) {
   constexpr std::size_t kCalls = 120, kSlowFiles = 40;
   options_.split = folder_split_;

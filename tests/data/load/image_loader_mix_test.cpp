@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader with every augmentation on: MixUp and CutMix are a matter of the place in the global batch, not of
-// threads, ranks, where it began, or of images that cannot be had.
+// The loader with every augmentation on: MixUp and CutMix depend on the place in the global batch, not on threads,
+// ranks, where the loader started, or unreadable images.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class MixingLoader : public ::testing::Test {
   ImageLoaderOptions options_;
 };
 
-// With every augmentation on, batches joined over ranks are one and the same; short batches stay unmixed.
+// With every augmentation on, batches joined over ranks are the same; short batches stay unmixed.
 TEST_F(MixingLoader, MixedBatchesAreTheSameForThreadsRanksAndStarts) {
   options_.policy.alternate = true;
   options_.policy.operations = {augment::Affine{.degrees = 20}, augment::ColourJitter{.brightness = 0.4, .hue = 0.1},
@@ -93,7 +93,7 @@ TEST_F(MixingLoader, MixedBatchesAreTheSameForThreadsRanksAndStarts) {
   }
 }
 
-// With blocks of two the partner is the other row, and MixUp is a mean that can be undone.
+// In blocks of two the partner is the other row, and MixUp is a weighted mean that the test can compute.
 TEST_F(MixingLoader, SharesAndPartnersAreWhatThePixelsShow) {
   const auto plain = run(options_, 2);
   options_.mix = {.mixup = 1, .block = 2};
@@ -121,7 +121,7 @@ TEST_F(MixingLoader, BlocksThatDoNotFitARankAreRefused) {
   EXPECT_THROW(ImageLoader{options_}, ConfigError);
 }
 
-// A stand-in is a partner like any other; a block of which a row is left out stays as it is.
+// A stand-in is a partner like any other image. A block with a skipped row stays unmixed.
 TEST_F(MixingLoader, BadImagesMixByTheirStandInsOrNotAtAll) {
   folder_.write("b/13.png", "no image");  // in the second batch
   open();
@@ -147,7 +147,7 @@ TEST_F(MixingLoader, BadImagesMixByTheirStandInsOrNotAtAll) {
         EXPECT_TRUE(batch["target_mixed"].equal(swapped));
       }
     }
-    if (on_bad == OnBad::kSkip) {  // the other rows are those of the batch with the stand-in, which was the fourth
+    if (on_bad == OnBad::kSkip) {  // the other rows equal the batch with the stand-in, which was its fourth row
       for (std::int64_t row = 0; row < 7; ++row) {
         for (const core::Field& field : expected[1]->fields()) {
           const at::Tensor there = (*replaced[1])[field.name][row < 3 ? row : row + 1];
@@ -158,7 +158,7 @@ TEST_F(MixingLoader, BadImagesMixByTheirStandInsOrNotAtAll) {
     }
     replaced = run(options_, 2);
     EXPECT_EQ(rows, on_bad == OnBad::kReplace ? 23 : 22);
-    EXPECT_EQ(whole, on_bad == OnBad::kReplace ? 7 : 7 + 1);  // the short batch, and the one that lost its partner
+    EXPECT_EQ(whole, on_bad == OnBad::kReplace ? 7 : 7 + 1);  // the short batch, and the row without a partner
   }
 }
 

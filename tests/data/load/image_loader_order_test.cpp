@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images in an order that may repeat samples: the same batches for any threads, ranks and resume, one bad image
-// among them, and copies of an image that are augmented differently.
+// The loader with an order that may repeat samples: the batches are the same for every number of threads and ranks and
+// after every resume, also with a bad image. Copies of an image are augmented differently.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -47,8 +47,9 @@ class ImageLoaderOrder : public ::testing::Test {
     return std::make_shared<Mixture>(options);
   }
 
-  // Over two epochs of 6 batches, ranks joined again; every loader is made anew at the calls in `anew`.
-  [[nodiscard]] std::uint64_t hash(Kind kind, int threads, int ranks, const std::set<int>& anew) const {
+  // Hash of two epochs of 6 batches, with the slices of all ranks joined. All loaders are restarted at the calls in
+  // `restarts`.
+  [[nodiscard]] std::uint64_t hash(Kind kind, int threads, int ranks, const std::set<int>& restarts) const {
     std::vector<std::unique_ptr<ImageLoader>> loaders;
     const auto begin = [&](core::Position start) {
       loaders.clear();
@@ -65,10 +66,10 @@ class ImageLoaderOrder : public ::testing::Test {
     begin({});
     std::uint64_t value = 1;
     for (int call = 0; call < 2 * 7; ++call) {
-      if (anew.contains(call)) {
+      if (restarts.contains(call)) {
         begin(loaders.front()->position());
       }
-      std::array<std::vector<std::uint8_t>, 4> joined;  // of each rank: image, target, target_mixed, share
+      std::array<std::vector<std::uint8_t>, 4> joined;  // over all ranks: image, target, target_mixed, share
       for (const auto& loader : loaders) {
         const std::optional<core::Batch> batch = loader->next();
         for (std::size_t i = 0; batch && i < batch->fields().size(); ++i) {
@@ -124,7 +125,7 @@ TEST_F(ImageLoaderOrder, CopiesOfAImageAreAugmentedDifferently) {
   }
   EXPECT_EQ(rows, 43);
   EXPECT_EQ(different, 43U);
-  EXPECT_GE(of_class_a, 12);  // of 43 draws half, where a seventh of the images is of the class
+  EXPECT_GE(of_class_a, 12);  // half of 43 draws, although only a seventh of the images have that class
   EXPECT_LE(of_class_a, 31);
 }
 

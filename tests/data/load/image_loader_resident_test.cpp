@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches made of images that lie on a device, by its CPU twin, are those of the loader, bit by bit: for every crop
-// and flip that the device knows, order, tail, rank and start.
+// The batches made from images on a device equal those of the loader bit by bit, for every crop and flip that devices
+// support, and every order, tail, rank and start. The tests use the CPU twin of a device.
 #include "stoker/data/load/image_loader_resident.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using testing::run;
 using testing::small_png;
 using testing::TempFolder;
 
-constexpr int kCalls = 14;  // two epochs of 5 batches, and what the third begins with
+constexpr int kCalls = 14;  // two epochs of 5 batches, and the start of the third
 
 class ResidentTest : public ::testing::Test {
  protected:
@@ -73,7 +73,7 @@ TEST_F(ResidentTest, BatchesAreTheLoaders) {
 }
 
 TEST_F(ResidentTest, RanksHaveTheirSlices) {
-  for (const int ranks : {2, 4, 8}) {  // of 8 some have nothing of the tail
+  for (const int ranks : {2, 4, 8}) {  // some of 8 ranks have no row of the tail
     options_.batch = 8;
     options_.ranks = ranks;
     for (options_.rank = 0; options_.rank < ranks; ++options_.rank) {
@@ -118,14 +118,14 @@ TEST_F(ResidentTest, NobodySeesTheChangeFromTheLoader) {
   EXPECT_FALSE(source->resident());
   int epochs = 0;
   for (int more = 3; more > 0; more -= source->resident()) {
-    ASSERT_LT(++epochs, 100'000) << "it never came to lie there";
+    ASSERT_LT(++epochs, 100'000) << "the images never became resident";
     for (int call = 0; call < 6; ++call) {
       SCOPED_TRACE(fmt::format("epoch {}, call {}, resident {}", epochs, call, source->resident()));
       expect_same(source->next(), expected.next());
     }
   }
   const core::SourceFigures figures = source->figures().value();
-  EXPECT_GE(figures.samples, 2 * 23) << "two epochs at least came from the loader";
+  EXPECT_GE(figures.samples, 2 * 23) << "at least two epochs came from the loader";
   EXPECT_EQ(figures.threads, 0);
 }
 
@@ -142,8 +142,7 @@ TEST_F(ResidentTest, ADamagedImageIsTheLoadersBusiness) {
   EXPECT_THROW((void)twin(options_), DataError);
 }
 
-// Images that take half of the free memory, twice what they may; whoever asks for them in spite of that finds
-// nothing.
+// Images that need half of the free memory, twice the permitted share. read() does nothing: it must not be called.
 class TooMany final : public augment::ResidentImages {
  public:
   explicit TooMany(const ImageLoaderOptions& options) : some_(options) {}
@@ -170,7 +169,7 @@ TEST_F(ResidentTest, ADeviceWithoutRoomKeepsTheLoader) {
   resident::ResidentSource source(std::make_unique<ImageLoader>(options_), too_many, c10::Device(c10::kCPU), {});
   for (int call = 0; call < 30; ++call) {
     expect_same(source.next(), expected.next());
-    if (call == 8) {  // behind the first epoch: the thread that looks for room has time to find some
+    if (call == 8) {  // after the first epoch: gives the thread that looks for room enough time
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   }
@@ -197,7 +196,7 @@ TEST_F(ResidentTest, RefusesWhatItCannotMake) {
   refused([](auto& o) { o.batch = 0; });
 }
 
-// 6,000 images of the demo, two epochs: more rows than the first chunks have, one hash.
+// Two epochs of the demo's 6,000 images, more rows than the first chunks have: both sources have the same hash.
 TEST(Resident, OneHashForMemoryAndDevice) {
   ImageLoaderOptions options;
   options.split = open_image_folder(testing::source_folder() / "examples/data/fashion-mnist-6000.tar").train;

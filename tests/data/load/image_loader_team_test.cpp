@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a batch on the operators' threads: each once, on several from the first batch on where that is worth it.
+// Rows of a batch on the operators' threads: every row is filled once. If the work is large enough, even the first
+// batch uses several threads.
 #include "stoker/data/load/image_loader_team.h"
 
 #include <ATen/Parallel.h>
@@ -22,7 +23,8 @@ class ImageLoaderTeamTest : public testing::Test {
   const int before_ = at::get_num_threads();
 };
 
-// A batch of rows that take 2 ms. From the second on a thread that finds itself alone waits for another, for a while.
+// The workers that fill a batch of rows of 2 ms each. wait: from the second row on, a worker that is alone waits up to
+// a minute for another one.
 std::set<int> workers_of(const RowPool::ShareOut& share_out, bool wait) {
   std::mutex mutex;
   std::condition_variable other_came;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader hands out depends on the options and the position alone: not on threads, ranks or where it began.
+// The loader's batches depend only on the options and the position, not on threads, ranks or where the loader started.
 #include "stoker/data/load/image_loader.h"
 
 #include <ATen/TensorOperators.h>
@@ -68,7 +68,8 @@ TEST_F(ImageLoaderTest, HandsOutEverySampleWithItsLabel) {
   EXPECT_EQ(std::ranges::unique(seen).size(), 0u);
 }
 
-// As an evaluation wants it: nothing of the next epoch is begun, and it is the same one when it is asked for.
+// As evaluation needs it: the loader starts no sample of the next epoch before that epoch is requested. The next epoch
+// then has the same batches.
 TEST_F(ImageLoaderTest, OnceMakesNothingOfTheNextEpochBeforeItIsAskedFor) {
   options_.threads = 2;
   const auto expected = run(options_, 14);
@@ -165,7 +166,7 @@ TEST_F(ImageLoaderTest, ABadSampleComesAtItsBatchAndTheRestGoesOn) {
   }
 }
 
-// The same batches whether images stay decoded or not, all of them or those that there is room for.
+// The batches are the same whether no images, some images (as many as there is room for) or all images stay decoded.
 TEST_F(ImageLoaderTest, ImagesThatStayDecodedChangeNothing) {
   const auto expected = run(options_, 14);
   for (const std::int64_t room : {std::int64_t{0}, std::int64_t{2000}, std::int64_t{1} << 20}) {
@@ -179,7 +180,7 @@ TEST_F(ImageLoaderTest, ImagesThatStayDecodedChangeNothing) {
       }
       EXPECT_LE(options_.store->bytes(), room);
       if (room == 2000) {
-        EXPECT_GE(options_.store->bytes(), 1300);  // each has 504 to 612
+        EXPECT_GE(options_.store->bytes(), 1300);  // an image has 504 to 612 bytes
       }
     }
   }
@@ -188,14 +189,14 @@ TEST_F(ImageLoaderTest, ImagesThatStayDecodedChangeNothing) {
     held += options_.store->find(index).pixels != nullptr;
   }
   EXPECT_EQ(held, 23);
-  folder_.write("a/0.png", "gone");  // nobody looks at the files any more
+  folder_.write("a/0.png", "gone");  // the files are not read any more
   const auto batches = run(options_, 14);
   for (std::size_t i = 0; i < batches.size(); ++i) {
     expect_same(batches[i], expected[i]);
   }
 }
 
-// Two of 23 damaged: what stands in for them, and who is told what, depends on the seed alone.
+// Two of 23 images are damaged. Their stand-ins and the reports to the listener depend only on the seed.
 class BadImagesTest : public ImageLoaderTest {
  protected:
   void SetUp() override {
@@ -216,7 +217,7 @@ TEST_F(BadImagesTest, OthersStandInOnAnyThreadsAndAfterAResume) {
   options_.threads = 0;
   const auto expected = run(options_, 14);
   const std::vector<std::string> told = told_;
-  ASSERT_GE(told.size(), 4u);  // two epochs, and what the third has begun with
+  ASSERT_GE(told.size(), 4u);  // two epochs, and the start of the third
   EXPECT_THAT(told[0], ::testing::AnyOf(HasSubstr("4.png: damaged"), HasSubstr("9.png: is not an image (it begins")));
   std::int64_t samples = 0;
   for (std::size_t call = 0; call < 5; ++call) {
@@ -249,7 +250,7 @@ TEST_F(BadImagesTest, OthersStandInOnAnyThreadsAndAfterAResume) {
   }
 }
 
-// Found bad by the first run, refused by the second: the same batches, the same stand-ins.
+// The first run finds images bad, and the second refuses them: both have the same batches and the same stand-ins.
 TEST_F(BadImagesTest, WhatIsKnownToBeBadChangesNoBatch) {
   const TempFolder cache;
   options_.bad.on_bad = OnBad::kReplace;
@@ -257,7 +258,7 @@ TEST_F(BadImagesTest, WhatIsKnownToBeBadChangesNoBatch) {
   std::vector<std::string> told = std::exchange(told_, {});
   const KnownBadOptions keeping{.cache = cache.path(), .clock = &testing::later_clock};
   for (const std::int64_t known : {0, 2}) {
-    options_.known_bad.reset();  // which writes what it has learnt
+    options_.known_bad.reset();  // its destructor writes the list
     options_.known_bad = std::make_shared<KnownBad>(options_.split.source, keeping);
     EXPECT_EQ(options_.known_bad->known(), known);
     const auto batches = run(options_, 14);
@@ -300,7 +301,7 @@ TEST_F(BadImagesTest, BatchesGoWithoutThem) {
 
 TEST_F(BadImagesTest, OverTheBudgetTheRunEndsAtTheSameBatch) {
   options_.bad.on_bad = OnBad::kReplace;
-  options_.bad.budget = 0.05;  // one of 23
+  options_.bad.budget = 0.05;  // allows one of 23
   std::string where;
   for (const int threads : {0, 1, 4}) {
     options_.threads = threads;
@@ -384,7 +385,7 @@ TEST_F(ImageLoaderTest, EndsAtAnyMomentAndKeepsWhatItGave) {
 TEST_F(ImageLoaderTest, AsksForPinnedMemoryWhereItIsWanted) {
   ImageLoaderOptions options = options_;
   options.pinned = true;
-  EXPECT_THROW(ImageLoader{options}, c10::Error);  // without CUDA, torch has none to give
+  EXPECT_THROW(ImageLoader{options}, c10::Error);  // without CUDA, torch cannot allocate it
 }
 
 TEST_F(ImageLoaderTest, RefusesWhatCannotBe) {
@@ -402,7 +403,7 @@ TEST_F(ImageLoaderTest, RefusesWhatCannotBe) {
   refused([](auto& o) { o.policy.out_width = 0; });
   refused([](auto& o) { o.split.labels = LabelList::of(std::vector<std::int64_t>{0, 1}); });
   ImageLoaderOptions large = options_;
-  large.batch = 1000;  // larger than the data: one batch of all
+  large.batch = 1000;  // larger than the data set: one batch of all samples
   EXPECT_EQ(ImageLoader(large).next()->size(), 23);
 }
 

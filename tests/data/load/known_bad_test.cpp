@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image found bad is refused the next time as if it had been tried, until its file is another one; nothing else is.
+// Later runs refuse an image that was found bad, with the same reason, until its file changes. They refuse no others.
 #include "stoker/data/load/known_bad.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ class KnownBadTest : public ::testing::Test {
     data_.write("b/empty.png", "");
     data_.write("b/half.png", small_png(9).substr(0, 60));
   }
-  // The error of every sample of the data as a run meets them, one reader for each split; empty: it is good.
+  // The errors of all samples in the order of a run, with one reader per split; empty for a good sample.
   [[nodiscard]] std::vector<std::string> run() const {
     const ImageFolder found = open_image_folder(data_.path(), {.val = 0}, {}, {});
     std::vector<std::string> errors;
@@ -54,7 +54,7 @@ class KnownBadTest : public ::testing::Test {
     }
     return errors;
   }
-  // Which of them are refused without a try.
+  // Which samples are refused without being tried.
   [[nodiscard]] static std::vector<bool> refused(const std::vector<std::string>& errors) {
     std::vector<bool> result;
     for (const std::string& error : errors) {
@@ -114,12 +114,13 @@ TEST_F(KnownBadTest, AllAreTriedAgainWhereThatIsAsked) {
   EXPECT_EQ(refused(run()), bad(first));
 }
 
-// Bad by a warning only: a run that takes such images is not told of them, and one that does not is told again.
+// An image that is bad only because of a warning. A non-strict run accepts it and does not use the strict list; a later
+// strict run refuses it.
 TEST_F(KnownBadTest, StrictRunsHaveAListOfTheirOwn) {
   const std::string whole = read_text(testing::source_folder() / "tests/data/formats/smooth.jpg");
   const std::size_t scan = whole.find("\xFF\xDA");
   ASSERT_NE(scan, std::string::npos);
-  data_.write("b/cut.jpg", whole.substr(0, scan + 14));  // the scan's header, and nothing of the scan
+  data_.write("b/cut.jpg", whole.substr(0, scan + 14));  // the header of the scan without any of its data
   const std::vector<std::string> strict = run();
   EXPECT_EQ(std::ranges::count(bad(strict), true), 4);
   options_.strict = false;
@@ -138,12 +139,12 @@ TEST_F(KnownBadTest, WhatMayPassIsNotRemembered) {
     known.learn(6, "b/empty.png: is not there");
   }
   EXPECT_FALSE(std::filesystem::exists(cache_ / "bad"));
-  options_.clock = &file_clock;  // just written: it may be written still
+  options_.clock = &file_clock;  // the file is so new that it may still be changing
   (void)run();
   EXPECT_FALSE(std::filesystem::exists(cache_ / "bad"));
 }
 
-// What is damaged further down is good for a crop above: it is tried for each.
+// An image that is damaged in its lower part is good for a crop above the damage, so it is tried for every crop.
 TEST_F(KnownBadTest, AImageOfWhichPartsAreGoodIsNotRemembered) {
   const std::string whole =
       read_text(testing::source_folder() / "tests/data/broken-images/exif/hopper_orientation_5.jpg");
@@ -161,10 +162,10 @@ TEST_F(KnownBadTest, AImageOfWhichPartsAreGoodIsNotRemembered) {
   EXPECT_THAT(text, Not(HasSubstr("a/cut.jpg")));
   EXPECT_EQ(KnownBad(found.train.source, options_).known(), 4);
   options_.channels = 1;
-  EXPECT_EQ(KnownBad(found.train.source, options_).known(), 0) << "decoded another way, it may be good";
+  EXPECT_EQ(KnownBad(found.train.source, options_).known(), 0) << "with other channels the image may be good";
 }
 
-// The same path in train and in val of one tar file, one of them bad.
+// The same path occurs in train and in val of one tar file, and only one of the two images is bad.
 TEST_F(KnownBadTest, SplitsOfOnePlaceKeepTheirOwn) {
   const TempFolder tars;
   tars.write("x.tar", testing::TarBuilder()
@@ -215,7 +216,7 @@ TEST_F(KnownBadTest, WithoutAPlaceToKeepItAllAreTried) {
   }
 }
 
-// Two runs that found different images bad, each with the list as it was when it began.
+// Two runs find different images bad. Each started with the list as it was before the other wrote.
 TEST_F(KnownBadTest, ProcessesThatWriteTheSameListLoseNothing) {
   const ImageFolder found = open_image_folder(data_.path(), {.val = 0}, {}, {});
   const auto learn = [&](KnownBad& known, std::string_view key) {

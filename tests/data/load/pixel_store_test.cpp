@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images that stay decoded: what was put comes back, by any thread, and no more is held than there is room for.
+// Images that stay decoded: every thread finds the images of all threads, and the store stays within its room.
 #include "stoker/data/load/pixel_store.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(PixelStore, ThreadsFindWhatAnyOfThemHasPut) {
     for (int thread = 0; thread < 4; ++thread) {
       threads.emplace_back([&store, thread] {
         for (int i = 0; i < 3 * kImages; ++i) {
-          const int index = (i * (2 * thread + 1)) % kImages;  // the same ones, in other orders
+          const int index = (i * (2 * thread + 1)) % kImages;  // the same images, in another order per thread
           store.prefetch_entry(index);
           store.prefetch_pixels(index);
           if (const augment::ImageView found = store.find(index); found.pixels != nullptr) {
@@ -60,7 +60,7 @@ TEST(PixelStore, HoldsNoMoreThanThereIsRoomFor) {
   store.put(0, image(0).view());  // 900 bytes
   store.put(1, image(1).view());  // 1,008
   store.put(2, image(2).view());  // no room
-  store.put(0, image(2).view());  // it is there already
+  store.put(0, image(2).view());  // already stored
   expect_image(store.find(0), 0);
   expect_image(store.find(1), 1);
   EXPECT_EQ(store.find(2).pixels, nullptr);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches come in order, whole, with any number of threads; errors come where they belong; ending is prompt.
+// Batches are complete and in order for every number of threads. An error is thrown at its own batch. A pool can
+// be destroyed at any time.
 #include "stoker/data/load/row_pool.h"
 
 #include <gmock/gmock.h>
@@ -60,7 +61,7 @@ TEST(RowPool, TheFirstFailingRowsErrorComesAtItsBatch) {
   }
 }
 
-// What deals out the rows is the caller's affair; errors are still by row, and what is waited for is counted.
+// The caller may distribute the rows itself. The error is still that of the first failing row, and waiting is counted.
 TEST(RowPool, RowsOfACallersBatchMayBeDealtOut) {
   const RowPool::ShareOut to_three = [](std::int64_t rows, const RowPool::Range& range) {
     std::vector<std::jthread> threads;
@@ -124,7 +125,7 @@ TEST(RowPool, ThreadsComeAndGoWhileItWorks) {
   EXPECT_THROW(none.set_threads(1), ConfigError);
 }
 
-// So many rows are filled at a time as there are threads, after more have been at work.
+// After the number of threads is reduced, no more rows are filled at a time than there are threads.
 TEST(RowPool, RestingThreadsDoNothing) {
   std::atomic<int> inside = 0, most = 0;
   RowPool pool(4, [&](std::int64_t, std::int64_t, int) {

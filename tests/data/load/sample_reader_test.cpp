@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows are the same whoever fills them: 0, 1, 2 or 4 threads, files or tar; a bad sample is named.
+// Rows are the same for 0, 1, 2 and 4 threads. The error of a bad sample names it.
 #include "stoker/data/load/sample_reader.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ TEST(SampleReader, RowsDoNotDependOnThreads) {
   for (const int threads : {1, 2, 4}) {
     EXPECT_EQ(all_rows(found, threads, 1), rows) << threads;
   }
-  EXPECT_NE(all_rows(found, 2, 2), rows);  // another epoch draws anew
+  EXPECT_NE(all_rows(found, 2, 2), rows);  // another epoch has other random draws
 }
 
 TEST(SampleReader, NamesABadSample) {
@@ -79,8 +79,8 @@ TEST(SampleReader, NamesABadSample) {
   EXPECT_THAT(error_of(kSamples), ::testing::HasSubstr("out of range; the source has 40 samples"));
 }
 
-// The images come at a half, a quarter or an eighth, as their crops allow: nearly the same pixels, and always the
-// same, whatever the workspace decoded before.
+// Images are decoded at a half, a quarter or an eighth of their size, as far as the crop allows. The pixels are nearly
+// those of the full size, and they do not depend on what the workspace decoded before.
 TEST(SampleReader, ShrunkImagesGiveNearlyTheSameRows) {
   const TempFolder folder;
   const std::vector<std::string> names = {"smooth.jpg", "smooth_turned_3.jpg", "smooth_turned_6.jpg", "exif_6.webp"};
@@ -112,14 +112,14 @@ TEST(SampleReader, ShrunkImagesGiveNearlyTheSameRows) {
     rows.push_back(b);
   }
   EXPECT_GE(other, 50);
-  SampleWorkspace anew;
+  SampleWorkspace fresh;
   for (std::int64_t i = 79; i >= 0; --i) {
-    fast.read_row(i % 8, 3, i / 8, b, anew);
+    fast.read_row(i % 8, 3, i / 8, b, fresh);
     ASSERT_EQ(b, rows[static_cast<std::size_t>(i)]) << i;
   }
 }
 
-// One image again and again, to be had after 3 ms of sleep, or of work.
+// The same image for every sample. Reading it takes 3 ms of sleep or of computing.
 class LateImage final : public ByteSource {
  public:
   explicit LateImage(bool sleeps) : sleeps_(sleeps) {}

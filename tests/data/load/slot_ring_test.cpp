@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots go round without allocation, outlive their ring, and are never had by two at a time.
+// Slots are reused without allocation, outlive their ring, and never have two owners at a time.
 #include "stoker/data/load/slot_ring.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(SlotRing, WhatIsLetGoComesBack) {
   EXPECT_EQ(ring.take().get(), place);
   for (int i = 0; i < 1000; ++i) {
     const std::shared_ptr<std::byte> one = ring.take();
-    std::shared_ptr<std::byte> shared = one;  // as the fields of a batch share it
+    std::shared_ptr<std::byte> shared = one;  // as the fields of a batch share a slot
     EXPECT_EQ(one.get(), place);
   }
   EXPECT_EQ(ring.allocated(), 2U);
@@ -55,7 +55,7 @@ TEST(SlotRing, SlotsOutliveTheRing) {
   EXPECT_EQ(slot.get()[(3 << 20) - 1], std::byte{7});
 }
 
-// Each thread writes its mark into what it has and finds it there: red if a slot went to two at once.
+// Each thread writes its mark into its slot and reads it back. This fails if two threads have the same slot.
 TEST(SlotRing, NoSlotIsHadByTwo) {
   SlotRing ring(sizeof(int), 3);
   std::vector<int> wrong(4);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row once an epoch with its own fields, in the order of the sampler; a later start is the same run's later part.
+// Every row comes once per epoch with its own fields, in the order of the sampler. A run with a later start equals the
+// later part of the full run.
 #include "stoker/data/load/tensor_source.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The governor against a machine that is computed: it finds the fewest threads that suffice, and stays there.
+// The governor on a simulated machine: it finds the smallest sufficient number of threads, and keeps it.
 #include "stoker/data/load/thread_governor.h"
 
 #include <gtest/gtest.h>
@@ -9,13 +9,14 @@
 namespace stoker::data {
 namespace {
 
-// A consumer that takes `step` seconds a sample beside threads that take `cpu` and `sleep` on it, on so many cores.
+// A consumer takes `step` seconds per sample. Meanwhile each thread needs `cpu` seconds of computing on one of `cores`
+// cores and `sleep` seconds of sleep per sample.
 struct Machine {
   double step = 0, cpu = 0, sleep = 0;
   int cores = 1;
   core::SourceFigures figures = {};
 
-  // Seconds a sample with so many threads, as the slower side says.
+  // Seconds per sample with that many threads: those of the consumer or of loading, whichever is slower.
   [[nodiscard]] double sample_seconds(int threads) const {
     const double loading = std::max((cpu + sleep) / threads, cpu / cores);
     return std::max(step, loading);
@@ -38,7 +39,7 @@ struct Machine {
   }
 };
 
-// Threads after so many seconds, in batches of 0.05 s.
+// The number of threads after that many seconds, in batches of 0.05 s.
 int settle(ThreadGovernor& governor, Machine& machine, int threads, double seconds) {
   for (double time = 0; time < seconds; time += 0.05) {
     machine.work(threads, 0.05);
@@ -72,7 +73,7 @@ TEST(ThreadGovernor, GoesBeyondTheCoresWhereThreadsSleep) {
   EXPECT_LE(disk.sample_seconds(threads), 1.05 * disk.step);
 }
 
-// A core that another program takes away, also while a file is read, is not waiting for a disk.
+// Time without a core, because another program uses it, is not waiting for a disk, even while a file is read.
 TEST(ThreadGovernor, StaysWithinTheCoresWhereThreadsWaitForThem) {
   Machine crowded{.step = 1e-4, .cpu = 1e-3, .sleep = 5e-4, .cores = 2};
   ThreadGovernor governor({1, 2, 18});
@@ -87,23 +88,23 @@ TEST(ThreadGovernor, StaysWithinTheCoresWhereThreadsWaitForThem) {
   EXPECT_EQ(threads, 2);
 }
 
-// A disk that serves one at a time: more threads gain nothing.
+// A disk that serves one thread at a time: more threads gain nothing.
 TEST(ThreadGovernor, GoesBackWhereMoreGainNothing) {
   Machine crowded{.step = 1e-4, .cpu = 5e-4, .sleep = 5e-4, .cores = 2};
   ThreadGovernor governor({1, 1, 17});
   int threads = 1;
   int longest = 0, now = 0;
   for (int i = 0; i < 1200; ++i) {
-    crowded.work(1, 0.05);  // however many there are
+    crowded.work(1, 0.05);  // the same speed for every number of threads
     threads = governor.look(crowded.figures);
     now = threads == 1 ? 0 : now + 1;
     longest = std::max(longest, now);
   }
   EXPECT_EQ(threads, 1);
-  EXPECT_LE(longest, 20);  // looks: a window to settle, one to measure
+  EXPECT_LE(longest, 20);  // calls of look(): one window to settle and one to measure
 }
 
-// From a cold disk to a warm page cache: threads that no longer sleep are no more than the cores.
+// From a cold disk to a warm page cache: once threads no longer sleep, there are no more threads than cores.
 TEST(ThreadGovernor, ComesBackToTheCoresWhenTheDiskIsFast) {
   Machine machine{.step = 1e-4, .cpu = 5e-4, .sleep = 1e-2, .cores = 2};
   ThreadGovernor governor({2, 2, 18});
@@ -113,12 +114,12 @@ TEST(ThreadGovernor, ComesBackToTheCoresWhenTheDiskIsFast) {
   EXPECT_EQ(settle(governor, machine, on_disk, 5), 2);
 }
 
-// One thread more ends the waiting, but cannot raise the rate by more than what was waited.
+// One more thread ends the waiting, but it raises the rate by no more than the share of time that was waited.
 TEST(ThreadGovernor, EndsWaitingThatIsLessThanTheGainItLooksFor) {
   EXPECT_EQ(settle({5, 16, 32}, {.step = 1e-3, .cpu = 5.07e-3, .cores = 16}), 6);
 }
 
-// While the consumer is away nobody takes batches: that the threads rest then says nothing of them.
+// While the consumer is away, no batches are taken. Idle threads during that time do not mean that there are too many.
 TEST(ThreadGovernor, APauseOfTheConsumerChangesNothing) {
   Machine machine{.step = 1e-3, .cpu = 7.5e-3, .cores = 16};
   ThreadGovernor governor({8, 16, 32});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every order promises: one hash over the batches of two epochs, whether one rank or several ask (joined again),
-// straight or by an order made anew at any of twenty steps; and copies of a sample can be told apart.
+// Properties of every order. The batches of two epochs have one hash for every number of ranks (slices joined),
+// straight and with the order made again at twenty random steps. Copies of a sample have different draw numbers.
 #include "stoker/data/order/batch_order.h"
 
 #include <gtest/gtest.h>
@@ -75,8 +75,8 @@ const Named kOrders[] = {
      false},
 };
 
-// FNV-1a over positions, draws and where batches end. Every step in `anew` is asked of orders that are made there.
-std::uint64_t hash(const Named& order, int ranks, const std::set<std::int64_t>& anew) {
+// FNV-1a over positions, draws and the ends of batches. The orders are made again before each step in `restarts`.
+std::uint64_t hash(const Named& order, int ranks, const std::set<std::int64_t>& restarts) {
   std::uint64_t value = 0xCBF29CE484222325;
   const auto add = [&](std::int64_t number) { value = (value ^ static_cast<std::uint64_t>(number)) * 0x100000001B3; };
   std::vector<std::unique_ptr<BatchOrder>> each;
@@ -90,7 +90,7 @@ std::uint64_t hash(const Named& order, int ranks, const std::set<std::int64_t>& 
   std::vector<std::int64_t> part;
   const std::int64_t steps = each.front()->steps_per_epoch();
   for (std::int64_t at = 0; at < 2 * steps; ++at) {
-    if (anew.contains(at)) {
+    if (restarts.contains(at)) {
       make();
     }
     std::int64_t rows = 0;
@@ -114,13 +114,13 @@ TEST(BatchOrder, OneHashForRanksAndResumes) {
     const std::uint64_t expected = hash(order, 1, {});
     std::mt19937 random(5);
     const auto steps = static_cast<std::uint32_t>(order.make(0, 1)->steps_per_epoch());
-    std::set<std::int64_t> anew;
-    while (anew.size() < 20) {
-      anew.insert(random() % (2 * steps));
+    std::set<std::int64_t> restarts;
+    while (restarts.size() < 20) {
+      restarts.insert(random() % (2 * steps));
     }
     for (const int ranks : {1, 2, 4}) {
       EXPECT_EQ(hash(order, ranks, {}), expected) << order.name << ", " << ranks << " ranks";
-      EXPECT_EQ(hash(order, ranks, anew), expected) << order.name << ", " << ranks << " ranks, resumed";
+      EXPECT_EQ(hash(order, ranks, restarts), expected) << order.name << ", " << ranks << " ranks, resumed";
     }
   }
 }
@@ -148,7 +148,8 @@ TEST(BatchOrder, TwoEpochsDifferAndCopiesOfASampleHaveNumbersOfTheirOwn) {
   }
 }
 
-// State and start do not grow with the samples: an order that walked, stored or shuffled anything could not do this.
+// Memory and startup time do not grow with the number of samples. An order that visits, stores or shuffles all samples
+// would be too slow for this test.
 TEST(BatchOrder, ABillionSamplesStartAnywhere) {
   constexpr std::int64_t kSamples = 1'000'000'000, kBatch = 512;
   const Sampler uniform({.samples = kSamples, .batch = kBatch, .seed = 1});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that threads read in any order: each block is mixed once, after its last row, or left alone for a gap.
+// Threads read rows in any order: each block is mixed once, after its last row. A block with a gap stays unmixed.
 #include "stoker/data/order/block_mixer.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ void write(std::vector<std::uint8_t>& rows, int row) {
   std::copy(image.pixels.begin(), image.pixels.end(), rows.begin() + row * kBytes);
 }
 
-// One block after the other, without a mixer.
+// The expected rows: mixes one block after the other, without a BlockMixer.
 std::vector<std::uint8_t> expected(const augment::MixKey& key, int gap) {
   std::vector<std::uint8_t> rows(kRows * kBytes), scratch;
   for (int row = 0; row < kRows; ++row) {
@@ -83,7 +83,7 @@ TEST(BlockMixer, WithoutBlocksNothingIsMixed) {
   BlockMixer mixer;
   std::vector<std::uint8_t> rows(kRows * kBytes), scratch;
   const std::vector<std::uint8_t> before = rows;
-  mixer.row_read(3, true, first_of(rows), scratch);  // never begun
+  mixer.row_read(3, true, first_of(rows), scratch);  // before any begin()
   mixer.begin(kMix, kWidth, kHeight, {}, 0);
   mixer.row_read(3, true, first_of(rows), scratch);
   EXPECT_EQ(rows, before);

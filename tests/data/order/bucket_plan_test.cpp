@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Length buckets: every sample once an epoch, no batch above its budget, little padding, another mixing every epoch.
+// Length buckets: every sample once per epoch, no batch above the budget, little padding, new batches in every epoch.
 #include "stoker/data/order/bucket_plan.h"
 
 #include <gtest/gtest.h>
@@ -20,12 +20,12 @@ namespace {
 
 using Lengths = std::vector<std::int64_t>;
 
-// Documents' tokens are about log-normal; most: where they are cut.
+// Lengths of documents in tokens, which are roughly log-normal. most: the maximum, to which longer ones are cut.
 Lengths log_normal(std::size_t count, double median, double sigma, std::int64_t most) {
   std::mt19937 random(9);
   Lengths lengths(count);
   for (std::int64_t& length : lengths) {
-    double normal = -6;  // a sum of twelve: the same on every machine
+    double normal = -6;  // a sum of twelve uniform numbers: the same on every machine
     for (int i = 0; i < 12; ++i) {
       normal += static_cast<double>(random()) * 0x1p-32;
     }
@@ -34,7 +34,7 @@ Lengths log_normal(std::size_t count, double median, double sigma, std::int64_t 
   return lengths;
 }
 
-// Checks an epoch and returns its samples batch by batch.
+// Checks an epoch and returns its samples by batch.
 std::vector<Lengths> epoch_of(const BucketPlan& plan, const Lengths& lengths, std::int64_t tokens, std::int64_t epoch) {
   std::vector<Lengths> batches(static_cast<std::size_t>(plan.steps_per_epoch()));
   Lengths times(lengths.size());
@@ -55,7 +55,7 @@ std::vector<Lengths> epoch_of(const BucketPlan& plan, const Lengths& lengths, st
   }
   EXPECT_TRUE(std::ranges::all_of(times, [](std::int64_t count) { return count == 1; }));
   EXPECT_EQ(padded, plan.padded_tokens());
-  EXPECT_LE(short_ones, 1);  // the last of the shortest
+  EXPECT_LE(short_ones, 1);  // the last batch of the shortest samples
   EXPECT_EQ(plan.tokens(), std::reduce(lengths.begin(), lengths.end(), std::int64_t{0}));
   return batches;
 }
@@ -66,7 +66,7 @@ TEST(BucketPlan, EverySampleOnceAnEpochWithinTheBudget) {
     const auto tokens = static_cast<std::int64_t>(random() % 300 + 1);
     Lengths lengths(random() % 200);
     for (std::int64_t& length : lengths) {
-      length = static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(tokens + 1));  // 0 and the budget, too
+      length = static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(tokens + 1));  // up to the whole budget
     }
     const double spread = trial % 5 * 0.25;
     const BucketPlan plan(lengths, {.tokens = tokens, .spread = spread, .seed = 3});
@@ -86,10 +86,10 @@ TEST(BucketPlan, PadsLittle) {
   EXPECT_LT(plan.waste(), 0.06);
   EXPECT_GT(plan.waste(), 0);
   EXPECT_NEAR(plan.waste(), 1 - static_cast<double>(plan.tokens()) / static_cast<double>(plan.padded_tokens()), 1e-15);
-  // As many batches as whole ones would be, and a few.
+  // Only a few more batches than if all were full.
   const double fewest = static_cast<double>(plan.tokens()) / 16'384;
   EXPECT_LT(static_cast<double>(plan.steps_per_epoch()), 1.15 * fewest);
-  // In any order, padded to each batch's longest, most would be padding.
+  // In unsorted order, with each batch padded to its longest sample, more than half would be padding.
   double unsorted = 0;
   for (std::size_t i = 0; i + 64 <= lengths.size(); i += 64) {
     const auto first = lengths.begin() + static_cast<std::ptrdiff_t>(i);
@@ -119,8 +119,8 @@ TEST(BucketPlan, EveryEpochMixesAnew) {
   const auto of_first = sets(first), of_second = sets(second);
   std::vector<Lengths> same;
   std::ranges::set_intersection(of_first, of_second, std::back_inserter(same));
-  EXPECT_LT(same.size(), of_first.size() / 4);  // the longest lie alone in their buckets
-  // Long and short batches alternate: neighbours in an epoch are as different as any two.
+  EXPECT_LT(same.size(), of_first.size() / 4);  // the longest samples have buckets of a single batch, which repeats
+  // Long and short batches alternate: the lengths of neighbours in an epoch are not sorted.
   int rising = 0;
   for (std::int64_t step = 1; step < plan.steps_per_epoch(); ++step) {
     rising += plan.length(0, step) > plan.length(0, step - 1) ? 1 : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels and parts of a split are those of plain lists, however they are held.
+// Labels and parts of a split equal those of plain lists, for every internal representation.
 #include "stoker/data/order/label_list.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// In order as class folders are, or drawn as a table has them.
+// Sorted, as in class folders, or at random, as in a table.
 Numbers some_labels(std::int64_t count, std::int64_t classes, bool drawn) {
   Numbers labels;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -72,7 +72,7 @@ class Nothing final : public ByteSource {
   [[nodiscard]] std::string name(std::int64_t) const override { return ""; }
 };
 
-// Every third, then of these every third: what is left and what is taken, each time.
+// Takes every third position, then all but every third of these, then every third of these.
 TEST(LabelList, PartsOfASplitAreThoseOfPlainLists) {
   const Numbers labels = some_labels(1000, 10, true);
   ImageSplit split{"train", std::make_shared<Nothing>(), SampleList::first(1000), LabelList::of(labels)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mixture against a second implementation in Python and against a walk that counts: shares are exact over any blocks,
-// and every sample of a set comes once before any comes again, across epochs.
+// A mixture equals a second implementation in Python. Counting all draws shows that every set has its share at the end
+// of every block, and that every sample of a set comes once before any comes again, across epochs.
 #include "stoker/data/order/mixture.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ MixtureOptions options_of(std::vector<MixtureSet> sets, std::int64_t draws, std:
   return options;
 }
 
-// The first `epochs` epochs, end to end.
+// The draws of the first `epochs` epochs, concatenated.
 Positions walk(const Mixture& mixture, std::int64_t epochs) {
   Positions all, part;
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
@@ -37,7 +37,7 @@ Positions walk(const Mixture& mixture, std::int64_t epochs) {
 
 const std::vector<MixtureSet> kSets{{10, 1}, {300, 2.5}, {41, 0.5}};
 
-TEST(Mixture, DrawsWhatASecondImplementationDraws) {  // in Python, counting draw by draw
+TEST(Mixture, DrawsWhatASecondImplementationDraws) {  // in Python, which counts draw by draw
   const Positions drawn = walk(Mixture(options_of(kSets, 2000, 64)), 1);
   EXPECT_EQ(Positions(drawn.begin(), drawn.begin() + 16),
             (Positions{116, 124, 313, 9, 205, 38, 341, 192, 6, 55, 209, 277, 7, 1, 316, 344}));
@@ -81,10 +81,10 @@ TEST(Mixture, EverySetHasItsShareAtAnyMoment) {
       }
     }
   }
-  EXPECT_GE(counts[0], 2);  // of the smallest weight, too: 30,000 draws are 2.5 of it
+  EXPECT_GE(counts[0], 2);  // the smallest weight also gets its share: 2.5 of 30,000 draws
 }
 
-// Near the start and far out, where products of draws and shares do not fit into 64 bits.
+// Near the start, and after so many draws that the product of draws and shares does not fit into 64 bits.
 TEST(Mixture, CountsGrowByOneDrawAtATime) {
   const Mixture mixture(options_of({{5, 0.1}, {5, 1e-9}, {5, 2}, {5, 3.3}}, 100, 10));
   std::vector<std::int64_t> before, now;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing against a slow twin that looks through all sequences for each document, on lengths as documents have them,
-// and on the lines and paragraphs of a real text.
+// Packing against a twin that searches all sequences for each piece of a document. Also packs documents of realistic
+// lengths, and the lines and paragraphs of a real text.
 #include "stoker/data/order/packing_plan.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ Lengths log_normal(std::size_t count, double median, double sigma) {
   std::mt19937 random(9);
   Lengths lengths(count);
   for (std::int64_t& length : lengths) {
-    double normal = -6;  // a sum of twelve: the same on every machine
+    double normal = -6;  // a sum of twelve uniform numbers: the same on every machine
     for (int i = 0; i < 12; ++i) {
       normal += static_cast<double>(random()) * 0x1p-32;
     }
@@ -41,8 +41,8 @@ Lengths log_normal(std::size_t count, double median, double sigma) {
   return lengths;
 }
 
-// Checks that an epoch holds every token once and cuts nothing that need not be cut; returns the lengths of each
-// sequence's pieces, the longest first.
+// Checks that an epoch has every token once and that no document is cut unnecessarily. Returns the lengths of each
+// sequence's pieces, longest first.
 std::vector<Lengths> epoch_of(const PackingPlan& plan, const Lengths& lengths, std::int64_t most, std::int64_t epoch) {
   std::map<std::int64_t, std::vector<Piece>> documents;
   std::vector<Lengths> sequences;
@@ -75,8 +75,8 @@ std::vector<Lengths> epoch_of(const PackingPlan& plan, const Lengths& lengths, s
   return sequences;
 }
 
-// Best fit decreasing as it is told: each piece into the fullest sequence that has room, of several the one that was
-// put into last.
+// Best fit decreasing, as textbooks describe it: each piece goes into the fullest sequence with enough room; on a tie,
+// into the sequence that was filled last.
 std::vector<Lengths> slow_twin(const Lengths& lengths, std::int64_t most) {
   Lengths pieces;
   for (std::int64_t length : lengths) {
@@ -134,7 +134,7 @@ TEST(PackingPlan, PacksAsTheSlowTwin) {
 TEST(PackingPlan, FillsSequencesOfDocumentsAsTheyAre) {
   for (const std::int64_t most : {512, 1024, 2048, 8192}) {
     for (const double sigma : {0.6, 1.0, 1.5}) {
-      const Lengths lengths = log_normal(20'000, 300, sigma);  // some hundred to some thousand are cut
+      const Lengths lengths = log_normal(20'000, 300, sigma);  // hundreds to thousands of them are cut
       const PackingPlan plan(lengths, {.length = most});
       (void)epoch_of(plan, lengths, most, 1);
       RecordProperty(fmt::format("fill_{}_{}", most, sigma), fmt::format("{:.5f}", plan.fill()));
@@ -143,7 +143,7 @@ TEST(PackingPlan, FillsSequencesOfDocumentsAsTheyAre) {
   }
 }
 
-// The bytes between separators, which each keeps.
+// The lengths in bytes of the parts between separators; each part includes its separator.
 Lengths lengths_between(std::string_view text, std::string_view separator) {
   Lengths lengths;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -194,9 +194,9 @@ TEST(PackingPlan, EveryEpochPutsOthersTogether) {
   EXPECT_GT(apart, plan.sequences() * 9 / 10);
 }
 
-// FNV-1a over the pieces of two epochs in the order of batches; the plan is made anew at the steps in `anew`, and the
-// ranks' slices are joined.
-std::uint64_t hash_of(const Lengths& lengths, int ranks, const std::set<std::int64_t>& anew) {
+// FNV-1a over the pieces of two epochs in the order of batches, with the slices of all ranks joined. The plan is made
+// again at the steps in `restarts`.
+std::uint64_t hash_of(const Lengths& lengths, int ranks, const std::set<std::int64_t>& restarts) {
   const PackingOptions options{.length = 256, .seed = 7};
   auto plan = std::make_unique<PackingPlan>(lengths, options);
   std::uint64_t value = 0xCBF29CE484222325;
@@ -205,7 +205,7 @@ std::uint64_t hash_of(const Lengths& lengths, int ranks, const std::set<std::int
   std::vector<std::int64_t> numbers;
   std::vector<Piece> pieces;
   for (std::int64_t at = 0; at < 2 * steps; ++at) {
-    if (anew.contains(at)) {
+    if (restarts.contains(at)) {
       const std::uint64_t saved = plan->hash();
       plan = std::make_unique<PackingPlan>(lengths, options);
       EXPECT_NO_THROW(check_plan("here", saved, plan->hash()));
@@ -232,13 +232,13 @@ TEST(PackingPlan, OneHashForRanksAndResumes) {
   const Lengths lengths = log_normal(3000, 60, 1);
   const std::uint64_t expected = hash_of(lengths, 1, {});
   std::mt19937 random(5);
-  std::set<std::int64_t> anew;
-  while (anew.size() < 20) {
-    anew.insert(random() % 190);
+  std::set<std::int64_t> restarts;
+  while (restarts.size() < 20) {
+    restarts.insert(random() % 190);
   }
   for (const int ranks : {1, 2, 4}) {
     EXPECT_EQ(hash_of(lengths, ranks, {}), expected);
-    EXPECT_EQ(hash_of(lengths, ranks, anew), expected);
+    EXPECT_EQ(hash_of(lengths, ranks, restarts), expected);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every sample exactly once an epoch; ranks together are the global batch; the order is base's permutation.
+// Every sample comes exactly once per epoch, in the order of base's Permutation. The slices of all ranks form the
+// global batch.
 #include "stoker/data/order/sampler.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +43,7 @@ TEST(Sampler, TheTailIsKeptOrDropped) {
   EXPECT_EQ(Sampler({.samples = 103, .batch = 10}).steps_per_epoch(), 11);
   EXPECT_EQ(Sampler({.samples = 103, .batch = 10}).global_size(0, 10), 3);
   EXPECT_EQ(Sampler({.samples = 103, .batch = 10, .drop_tail = true}).steps_per_epoch(), 10);
-  EXPECT_EQ(Sampler({.samples = 5, .batch = 64}).global_size(0, 0), 5);  // a batch larger than the data
+  EXPECT_EQ(Sampler({.samples = 5, .batch = 64}).global_size(0, 0), 5);  // a batch larger than the data set
   EXPECT_EQ(Sampler({.samples = 0, .batch = 64}).steps_per_epoch(), 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws with replacement against a generator written a second time in Python, exact probabilities against real
-// arithmetic, and frequencies against both.
+// Draws with replacement equal those of a second implementation in Python. Probabilities are compared with exact ones,
+// and frequencies with the weights.
 #include "stoker/data/order/weighted_sampler.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ Positions batch_of(const WeightedSampler& sampler, std::int64_t epoch, std::int6
 
 const std::vector<double> kWeights{0.1, 3.0, 0.0, 1.5, 0.7, 2.25, 0.3};
 
-TEST(WeightedSampler, DrawsWhatASecondImplementationDraws) {  // Philox and Vose's columns in Python's whole numbers
+TEST(WeightedSampler, DrawsWhatASecondImplementationDraws) {  // Philox and Vose's columns in Python's integers
   EXPECT_EQ(batch_of(sampler_of(kWeights, 24, 24), 0, 0),
             (Positions{3, 1, 1, 1, 5, 3, 6, 1, 1, 1, 1, 5, 1, 5, 1, 5, 5, 3, 1, 1, 1, 0, 1, 5}));
   EXPECT_EQ(batch_of(sampler_of(kWeights, 2000, 1000), 3, 1).front(), 1);
@@ -49,7 +49,7 @@ void expect_probabilities(const std::vector<double>& weights) {
   const auto all = static_cast<long double>(weights.size()) * 0x1p32L;
   EXPECT_EQ(std::accumulate(units.begin(), units.end(), std::uint64_t{0}), weights.size() << 32);
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    // A unit of its own, or what rounding of all has left over.
+    // Off by at most one unit, or, for the largest weight, by the remainder of all roundings.
     EXPECT_NEAR(static_cast<double>(units[i] / all), static_cast<double>(weights[i] / sum), 0x1p-32) << i;
     EXPECT_EQ(units[i] == 0, weights[i] == 0) << i;
   }
@@ -95,7 +95,7 @@ TEST(WeightedSampler, FrequenciesAreTheWeights) {
       ++counts[static_cast<std::size_t>(sample)];
     }
     EXPECT_EQ(counts[2], 0);
-    EXPECT_LT(chi_square(counts, expected), 20.5);  // 5 degrees of freedom: 0.1 % of right ones lie above
+    EXPECT_LT(chi_square(counts, expected), 20.5);  // 5 degrees of freedom: a correct sampler exceeds this in 0.1 %
   }
 }
 

@@ -48,7 +48,7 @@ TEST(Csv, CountsLinesAndRefusesBrokenQuotes) {
   EXPECT_THROW(rows_of("\"a\"b,c\n"), DataError);
 }
 
-// A header of a billion columns must not cost a billion strings: what is too wide is refused while it is read.
+// A header of a billion columns must not allocate a billion strings: too many columns are refused while reading.
 TEST(Csv, AHeaderWithoutEndIsRefusedBeforeItTakesMemory) {
   const std::string header(4'000'000, ',');
   CsvReader reader(header, "t.csv");

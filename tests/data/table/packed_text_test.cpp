@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that gzip(1) and zstd(1) packed, cut and changed anywhere, followed by each other, and too large.
+// Texts compressed by gzip(1) and zstd(1): truncated and changed at any byte, concatenated, and too large.
 #include "stoker/data/table/packed_text.h"
 
 #include <gmock/gmock.h>
@@ -19,18 +19,18 @@ using ::testing::HasSubstr;
 using namespace std::string_literals;
 
 const std::string kText = "a,b\n1,2\n", kMore = "3,4\n";
-// printf 'a,b\n1,2\n' | gzip -n, and of "3,4\n"
+// printf 'a,b\n1,2\n' | gzip -n, and the same for "3,4\n"
 const std::string kGzip =
     "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b\xd4\x49\xe2\x32\xd4\x31\xe2\x02\x00\x7b\x07\x97\x0a\x08\x00\x00\x00"s;
 const std::string kMoreGzip =
     "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x33\xd6\x31\xe1\x02\x00\x3e\x2d\x72\xa9\x04\x00\x00\x00"s;
-// zstd of a file with the text, which has a checksum, and the library's of "3,4\n"
+// The first from zstd(1), with a checksum; the second, of "3,4\n", from the library.
 const std::string kZstd = "\x28\xb5\x2f\xfd\x24\x08\x41\x00\x00\x61\x2c\x62\x0a\x31\x2c\x32\x0a\x35\xe7\xca\xce"s;
 const std::string kMoreZstd = "\x28\xb5\x2f\xfd\x20\x04\x21\x00\x00\x33\x2c\x34\x0a"s;
 
 std::string read(const std::string& bytes, std::size_t limit = 1'000'000) {
   const testing::TempFolder folder;
-  folder.write("t.csv", bytes);  // the name says nothing
+  folder.write("t.csv", bytes);  // the name does not show the format
   return read_packed_text(folder / "t.csv", limit);
 }
 
@@ -47,9 +47,9 @@ TEST(PackedText, PlainGzipAndZstandardAreTheSameText) {
   EXPECT_EQ(read(""), "");
   EXPECT_EQ(read(kGzip), kText);
   EXPECT_EQ(read(kZstd), kText);
-  EXPECT_EQ(read(kGzip + kMoreGzip), kText + kMore) << "as pigz and bgzip write";
+  EXPECT_EQ(read(kGzip + kMoreGzip), kText + kMore) << "as pigz and bgzip write it";
   EXPECT_EQ(read(kZstd + kMoreZstd), kText + kMore);
-  EXPECT_EQ(read("PAR1,PAR2\n1,2\n"), "PAR1,PAR2\n1,2\n") << "a text may begin like that";
+  EXPECT_EQ(read("PAR1,PAR2\n1,2\n"), "PAR1,PAR2\n1,2\n") << "a text may begin like a Parquet file";
 }
 
 TEST(PackedText, LongTextsComeBackWhole) {
@@ -76,7 +76,7 @@ TEST(PackedText, LongTextsComeBackWhole) {
   EXPECT_THAT(refusal(packed, text.size() - 1), AllOf(HasSubstr("t.csv"), HasSubstr("decompresses to more than")));
 }
 
-// A kilobyte must not fill the memory, a real table may be large.
+// A file of a kilobyte must not fill the memory, but a real table may be large.
 TEST(PackedText, WhatASmallFileMayHold) {
   EXPECT_EQ(most_unpacked(1000), std::size_t{1} << 28);
   EXPECT_EQ(most_unpacked(std::size_t{1} << 24), std::size_t{1} << 32);
@@ -94,11 +94,11 @@ TEST(PackedText, CutAndChangedBytesAreFound) {
       EXPECT_THAT(refusal(packed.substr(0, length)), HasSubstr("t.csv")) << length;
     }
     EXPECT_THAT(refusal(packed + "more"), HasSubstr("damaged"));
-    for (std::size_t i = 10; i < packed.size(); ++i) {  // behind the headers
+    for (std::size_t i = 10; i < packed.size(); ++i) {  // after the headers
       std::string changed = packed;
       changed[i] = static_cast<char>(changed[i] ^ 0x40);
       EXPECT_THAT(refusal(changed), AnyOf(AllOf(HasSubstr("t.csv"), HasSubstr("get the file again")),
-                                          "taken: " + kText))  // a bit that fills the last byte
+                                          "taken: " + kText))  // a padding bit of the last byte
           << i;
     }
   }

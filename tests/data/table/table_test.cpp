@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables as people have them: other separators, spaces, quotes, gaps, numbers that are not; and refusals with the line.
+// Tables as people have them: with various separators, spaces, quotes, gaps, and values that only look like numbers.
+// Errors name the line.
 #include "stoker/data/table/table.h"
 
 #include <gmock/gmock.h>
@@ -57,7 +58,7 @@ TEST(Table, NumbersCategoriesAndGaps) {
   EXPECT_THROW((void)find_column(table, "lat"), DataError);
 }
 
-// One value that is no number makes categories of all of them, whenever it comes; "inf" and "0x1" are no numbers.
+// One value that is not a number, in any row, turns the column into categories. "inf" and "0x1" are not numbers.
 TEST(Table, AColumnIsNumericIfAllOfItIs) {
   for (const char* odd : {"x", "inf", "0x1", "1,5", "1 2", "-"}) {
     for (const bool first : {true, false}) {

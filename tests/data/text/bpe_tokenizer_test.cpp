@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Byte-level BPE: ids equal those of the Python library `tokenizers` (tests/golden/make_tokens.py), and merges equal a
-// slow plain twin.
+// Byte-level BPE: ids equal those of the Python library `tokenizers` (tests/golden/make_tokens.py), and merges equal
+// those of a twin.
 #include "stoker/data/text/bpe_tokenizer.h"
 
 #include <gmock/gmock.h>
@@ -68,12 +68,12 @@ TEST(BpeTokenizer, NamesTextThatItCannotRead) {
   const auto tokenizer = made(tokenizer_file());
   EXPECT_THAT([&] { (void)tokenizer->encode("ab\xFFz"); },
               ThrowsMessage<DataError>(AllOf(HasSubstr("0xff at byte offset 2"), HasSubstr("tokenizer=bytes"))));
-  // No Unicode has U+0378; one day it may be a letter, which words are made of.
+  // U+0378 is not assigned in Unicode. A later version may make it a letter, which would change how words are split.
   EXPECT_THAT([&] { (void)tokenizer->encode("ab \u0378"); },
               ThrowsMessage<DataError>(AllOf(HasSubstr("U+0378 at byte offset 3"), HasSubstr("Oniguruma"))));
 }
 
-// What an expression of a user's file may cost is bounded.
+// The cost of a regular expression in a user's file is bounded.
 TEST(BpeTokenizer, AnExpressionThatGivesUpIsAnError) {
   const nlohmann::json evil = {
       {"type", "Split"}, {"pattern", {{"Regex", "(x+x+)+y"}}}, {"behavior", "Isolated"}, {"invert", false}};
@@ -99,7 +99,8 @@ TEST(BpeTokenizer, ManyThreadsEncodeAlike) {
   EXPECT_EQ(right, 4);
 }
 
-// The definition: while any neighbours can merge, merge those of the least rank, leftmost first.
+// The twin, directly from the definition: while any neighbours can merge, merges the pair of the lowest rank; the
+// leftmost one on a tie.
 Ids plain_merge(Ids ids, const std::vector<BytePairs::Merge>& merges) {
   for (;;) {
     std::size_t best_rank = merges.size();
@@ -130,7 +131,7 @@ TEST(BytePairs, MergesLikeThePlainTwin) {
     const auto below = [&](std::uint32_t end) {
       return static_cast<std::int32_t>(philox4x32({draw++, trial, 0, 0}, {7, 0})[0] % end);
     };
-    // Any earlier tokens merge, in any order: harder than what training makes. Bytes are 0, 1 and 2.
+    // Merges of any earlier tokens, in any order: harder than the merges that training produces. Bytes are 0, 1 and 2.
     std::vector<BytePairs::Merge> merges;
     for (std::int32_t result = 256; result < 276; ++result) {
       const auto token = [&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counts as text, what is read of it, and where it may be cut.
+// Which files count as text, how they are read, and where a text may be cut.
 #include "stoker/data/text/text_files.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 TEST(TextFiles, AFolderIsItsTextFilesInBytewiseOrder) {
   const TempFolder folder;
   folder.write("b.txt", "two\n");
-  folder.write("a/z.txt", "one");  // without a line end
+  folder.write("a/z.txt", "one");  // without a newline at the end
   folder.write("c.txt", "three");
   folder.write(".hidden/x.bin", "no");
   folder.write(".notes.md", "no");
@@ -26,7 +26,7 @@ TEST(TextFiles, AFolderIsItsTextFilesInBytewiseOrder) {
   EXPECT_EQ(text.bytes, "one\ntwo\nthree");
   EXPECT_EQ(text.files.front(), folder / "a/z.txt");
   folder.write("d.png", "?");
-  EXPECT_FALSE(looks_like_text(folder.path()));  // images beside a read-me are no text
+  EXPECT_FALSE(looks_like_text(folder.path()));  // a folder of images with a read-me is not text
   EXPECT_EQ(read_text_files(folder.path()).bytes, text.bytes);
 }
 
@@ -36,7 +36,7 @@ TEST(TextFiles, LinksInCirclesAndToNowhereAreNoTrouble) {
   std::filesystem::create_directory_symlink(folder.path(), folder / "again");
   std::filesystem::create_symlink("circle.txt", folder / "circle.txt");
   EXPECT_TRUE(looks_like_text(folder.path()));
-  EXPECT_THROW((void)read_text_files(folder.path()), DataError);  // circle.txt, by name
+  EXPECT_THROW((void)read_text_files(folder.path()), DataError);  // circle.txt ends in .txt, but is unreadable
   std::filesystem::remove(folder / "circle.txt");
   EXPECT_EQ(read_text_files(folder.path()).bytes, "text");
 }
@@ -74,7 +74,7 @@ TEST(TextFiles, ACutLeavesCharactersWhole) {
     EXPECT_EQ(whole_characters(text, wanted), expected[wanted]) << wanted;
   }
   EXPECT_EQ(whole_characters("\u00e9", 1), 0U);
-  EXPECT_EQ(whole_characters("\x80\x80\x80\x80\x80\x80", 5), 5U);  // no UTF-8: as wanted
+  EXPECT_EQ(whole_characters("\x80\x80\x80\x80\x80\x80", 5), 5U);  // not UTF-8: cut exactly there
 }
 
 }  // namespace

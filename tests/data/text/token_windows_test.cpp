@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every token in one window an epoch, its target the next one; promise 1's order; the whole of a text in evaluation.
+// In training, every epoch has every window once, and the target of a token is the next token. The order does not
+// depend on ranks or on where a run starts. Evaluation covers the whole text.
 #include "stoker/data/text/token_windows.h"
 
 #include <ATen/TensorOperators.h>
@@ -14,7 +15,7 @@
 namespace stoker::data {
 namespace {
 
-// Tokens that tell their place: 100, 101, ...
+// Token i has the value 100 + i, so that a value shows its place.
 TokenWindowsOptions windows_of(std::int64_t tokens, std::int64_t context, std::int64_t batch) {
   TokenWindowsOptions options;
   options.tokens = (at::arange(tokens) + 100).to(at::kInt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a tokenizer.json is refused: each member that would change ids, by its name.
+// A tokenizer.json is refused if a member would change ids in an unsupported way; the error names the member.
 #include "stoker/data/text/tokenizer_file.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ void expect_refused(const json& file, const std::string& member, const std::stri
               ThrowsMessage<DataError>(AllOf(HasSubstr("[data.tokenizer] my.json: " + member + " "), HasSubstr(why))));
 }
 
-// The file with a value at a JSON pointer; members that are not there are made.
+// The file with another value at a JSON pointer; missing members are added.
 json with(const std::string& pointer, const json& value) {
   json file = tokenizer_file();
   file[json::json_pointer(pointer)] = value;
@@ -70,7 +70,7 @@ TEST(TokenizerFile, VocabulariesThatDoNotHold) {
     expect_refused(file, "model.vocab", "'the' the id " + id.dump() + ", but its 340 tokens need the ids 0 to 339");
   }
   vocab = good;
-  vocab["the"] = 0;  // its own is a hole now
+  vocab["the"] = 0;  // its own id is now a hole
   expect_refused(file, "model.vocab", "'<|end|>' and 'the' the id 0");
   vocab = good;
   vocab.erase("!");
@@ -157,7 +157,7 @@ TEST(TokenizerFile, AddedTokensThatDoNotFit) {
   expect_refused(added("normalized", nullptr), "added_tokens[1].normalized", "true or false");
 }
 
-// Members that say nothing about ids, in every spelling that files have.
+// Members that do not affect ids, in every spelling found in real files.
 TEST(TokenizerFile, WhatChangesNothingIsTaken) {
   json file = tokenizer_file();
   file["model"].merge_patch({{"type", nullptr},

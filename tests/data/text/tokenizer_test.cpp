@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes and characters: ids and texts written by hand.
+// The byte and the character tokenizer, with ids and texts written by hand.
 #include "stoker/data/text/tokenizer.h"
 
 #include <gmock/gmock.h>
@@ -48,14 +48,16 @@ TEST(Tokenizer, CharactersNameWhatTheyCannotRead) {
   EXPECT_THAT([&] { (void)characters->encode("𝄞"); }, ThrowsMessage<DataError>(HasSubstr("U+1D11E")));
   EXPECT_THAT([&] { (void)characters->decode(Ids{2}); }, ThrowsMessage<DataError>(HasSubstr("0 to 1")));
   EXPECT_THAT([] { (void)character_tokenizer(""); }, ThrowsMessage<DataError>(HasSubstr("empty")));
-  // A lone continuation, a cut character, overlong forms, surrogates, beyond U+10FFFF: none is UTF-8 (RFC 3629).
+  // A lone continuation byte, a truncated character, overlong forms, surrogates, and code points above U+10FFFF: none
+  // of these is UTF-8 (RFC 3629).
   for (const char* tail : {"\x80", "\xC3", "\xE2\x82", "\xC0\xAF", "\xE0\x80\xAF", "\xF0\x80\x80\xAF", "\xED\xA0\x80",
                            "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xC3("}) {
     EXPECT_THAT([&] { (void)character_tokenizer(std::string("aé") + tail); },
                 ThrowsMessage<DataError>(AllOf(HasSubstr("offset 3"), HasSubstr("tokenizer=bytes"))))
         << tail;
   }
-  EXPECT_EQ(character_tokenizer("\xED\x9F\xBF\xEE\x80\x80\xF4\x8F\xBF\xBF")->size(), 3);  // the borders are UTF-8
+  // The limits themselves are UTF-8.
+  EXPECT_EQ(character_tokenizer("\xED\x9F\xBF\xEE\x80\x80\xF4\x8F\xBF\xBF")->size(), 3);
 }
 
 TEST(Tokenizer, RefusesWhatNoTokenizerSaved) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder is measured on every way, with the stages it has; images that would be kept are decoded anew in each
-// epoch.
+// A folder is measured in every way, with its stages. Images that a run would keep are decoded again in each epoch.
 #include "stoker/study/data_bench/data_bench.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +30,7 @@ class DataBenchTest : public ::testing::Test {
     options_.seconds = 0.05;
     options_.say = [](const std::string&) {};
   }
-  static constexpr int kImages = 24;  // three batches: fewer than pass before anything is measured
+  static constexpr int kImages = 24;  // three batches, fewer than the warm-up before the measurement
   TempFolder data_;
   DataBenchOptions options_;
 };
@@ -49,7 +48,7 @@ TEST_F(DataBenchTest, MeasuresEveryWay) {
     for (const core::StageFigures& stage : way.spent.stages) {
       seconds[stage.name] = stage.seconds;
     }
-    // Images that are kept would all have been read and decoded before anything is measured.
+    // If images were kept, all of them would have been read and decoded before the measurement.
     for (const char* stage : {"open", "read", "PNG decode", "resize"}) {
       EXPECT_GT(seconds[stage], 0) << way.name << ": " << stage;
     }
@@ -85,7 +84,7 @@ TEST_F(DataBenchTest, AStopEndsItWithWhatThereIs) {
   EXPECT_THAT(data_bench_text(bench), HasSubstr("Stopped before"));
 }
 
-// Stopped within the first batches of a way, of which nothing is told then.
+// Stopped within the first batches of a way, which is then not reported.
 TEST_F(DataBenchTest, AStopBeforeTheFirstBatchIsNoWay) {
   options_.stop = [asked = 0]() mutable { return ++asked > 1; };
   const DataBench bench = bench_data(options_);

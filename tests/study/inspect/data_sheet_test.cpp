@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an inspection finds in tables and texts where it was planted, does not find where it was not, and counts.
+// Inspections of tables and texts find planted faults, find nothing in clean data, and count correctly.
 #include "stoker/study/inspect/data_sheet.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ DataSheet sheet_of(const std::filesystem::path& path, const std::vector<std::str
   return inspect_by_kind(path, words).value();
 }
 
-// 300 rows without a fault.
+// A table without faults.
 std::string clean(int rows = 300) {
   std::string text = "size,colour,price\n";
   for (int i = 0; i < rows; ++i) {
@@ -87,7 +87,7 @@ TEST(DataSheet, FindsWhatWasPlantedInATable) {
   EXPECT_THAT(ids_of(less), ElementsAre("spoilt_numbers", "gaps", "imbalance", "same", "constant"));
   EXPECT_THAT(ids_of(sheet_of(folder / "t.csv")),
               ElementsAre("free_text", "spoilt_numbers", "gaps", "same", "constant"))
-      << "nothing of a target that was not named";
+      << "no findings about a target that was not named";
 }
 
 TEST(DataSheet, ATableWithoutANameRow) {

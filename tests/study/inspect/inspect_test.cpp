@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an inspection finds in folders where it was planted, and does not find where it was not; that threads and a stop
-// change nothing of it.
+// Inspections of image folders find planted faults and find nothing in clean data. Threads and a stop do not change the
+// findings.
 #include "stoker/study/inspect/inspect.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A scene of soft blobs, each number another; the same at every size.
+// A scene of soft blobs. Each number gives another scene, which is the same at every size.
 augment::Image scene(int number, int width = 60, int height = 48) {
   augment::Image image;
   image.reshape(width, height, 3);
@@ -58,7 +58,7 @@ augment::Image one_colour(int width, int height) {
   return image;
 }
 
-// 2 classes of 12 scenes in train and 3 in val, all of them others.
+// 2 classes, each with 12 scenes in train and 3 in val; all scenes differ.
 void write_clean(const TempFolder& folder) {
   for (int number = 0; number < 30; ++number) {
     const std::string split = number < 24 ? "train/" : "val/", name = number % 2 == 0 ? "even/" : "odd/";
@@ -143,7 +143,7 @@ TEST(Inspect, WhatWasPlantedIsFoundWorstFirst) {
 TEST(Inspect, AnExampleShowsWhatTheFindingIsOf) {
   const TempFolder folder;
   write_clean(folder);
-  folder.write("train/even/2-again.jpg", jpeg_of(scene(2)));  // before the one of val
+  folder.write("train/even/2-again.jpg", jpeg_of(scene(2)));  // sorts before the copy in val
   folder.write("val/even/leak.jpg", jpeg_of(scene(2)));
   const InspectReport report = report_of(folder.path());
   ASSERT_NE(find(report, "leak"), nullptr);
@@ -155,7 +155,7 @@ TEST(Inspect, AnExampleShowsWhatTheFindingIsOf) {
   EXPECT_THAT(find(report, "same")->example, HasSubstr("2-again.jpg (train, even)"));
 }
 
-// All but what differs from run to run.
+// The report without the values that differ from run to run.
 nlohmann::json lasting(const InspectReport& report) {
   auto json = nlohmann::json::parse(inspect_json(report));
   for (const char* member : {"date", "seconds", "threads"}) {
@@ -201,7 +201,7 @@ TEST(Inspect, TarsAreAsTheirFiles) {
 TEST(Inspect, AStopKeepsWhatWasSeen) {
   const TempFolder folder;
   write_clean(folder);
-  folder.write("train/even/00.jpg", "x");  // the first
+  folder.write("train/even/00.jpg", "x");  // the first image
   int asked = 0;
   const InspectReport report = report_of(folder.path(), {.threads = 1, .stop = [&] { return ++asked == 4; }});
   EXPECT_TRUE(report.found.stopped);

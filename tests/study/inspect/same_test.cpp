@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of images that are the same or look alike, held against comparing each with each.
+// Groups of images that are the same or look alike, compared with a twin that compares all pairs.
 #include "stoker/study/inspect/same.h"
 
 #include <gtest/gtest.h>
@@ -24,13 +24,13 @@ ImageLook facts_of(std::uint64_t pixels, std::uint64_t look, int firm = 64) {
   facts.pixels = {pixels >> 1, pixels};
   facts.look = look;
   facts.firm = firm;
-  facts.tint[pixels % 12] = static_cast<std::uint8_t>(pixels % 3 * 15);  // now and then too far apart
+  facts.tint[pixels % 12] = static_cast<std::uint8_t>(pixels % 3 * 15);  // sometimes too far apart
   return facts;
 }
 
-// The plain slow twin: paints over until nothing changes.
+// The slow, plain twin: gives alike images the same colour until nothing changes.
 template <typename Alike>
-std::vector<ImageGroup> painted(std::size_t size, Alike alike) {
+std::vector<ImageGroup> groups_by_colour(std::size_t size, Alike alike) {
   std::vector<std::size_t> colour(size);
   for (std::size_t i = 0; i < size; ++i) {
     colour[i] = i;
@@ -66,19 +66,19 @@ TEST(InspectSame, GroupsAreThoseOfComparingEachWithEach) {
   for (int round = 0; round < 20; ++round) {
     std::vector<ImageLook> facts;
     for (int i = 0; i < 120; ++i) {
-      // Half of them are another one with a few bits turned, anywhere among the 64.
+      // Half of them are copies of another one with a few of the 64 bits flipped.
       std::uint64_t look = random();
       if (i > 0 && random() % 2 == 0) {
         look = facts[random() % facts.size()].look;
-        for (std::uint64_t turned = random() % 7; turned > 0; --turned) {
+        for (std::uint64_t flips = random() % 7; flips > 0; --flips) {
           look ^= std::uint64_t{1} << random() % 64;
         }
       }
       facts.push_back(facts_of(random() % 100, look, random() % 8 == 0 ? kFirmBits - 1 : kFirmBits));
     }
     const auto same = [&](std::size_t a, std::size_t b) { return facts[a].pixels == facts[b].pixels; };
-    EXPECT_EQ(same_images(pointers(facts)), painted(facts.size(), same));
-    const auto counts = [&](std::size_t i) {  // the first of its kind, with bits of its own
+    EXPECT_EQ(same_images(pointers(facts)), groups_by_colour(facts.size(), same));
+    const auto counts = [&](std::size_t i) {  // the first with these pixels, and with enough firm bits
       for (std::size_t k = 0; k < i; ++k) {
         if (same(i, k)) {
           return false;
@@ -96,7 +96,7 @@ TEST(InspectSame, GroupsAreThoseOfComparingEachWithEach) {
     };
     const Alikes found = alike_images(pointers(facts));
     EXPECT_TRUE(found.complete);
-    EXPECT_EQ(found.groups, painted(facts.size(), alike)) << "round " << round;
+    EXPECT_EQ(found.groups, groups_by_colour(facts.size(), alike)) << "round " << round;
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accuracy by schedule on a few images: what comes out, in which order, and what is refused.
+// Accuracy by schedule on a few images: the results, their order, and refusals.
 #include "stoker/study/tips/accumulation_accuracy.h"
 
 #include <ATen/Parallel.h>
@@ -39,7 +39,7 @@ TEST(AccumulationAccuracy, OneFigureASeedForEveryScheduleOfBothNetworks) {
   EXPECT_THAT(schedules, ::testing::ElementsAre("resnet34-slim 32 x 1", "resnet34-slim 16 x 2", "resnet34-slim 16 x 1",
                                                 "resnet34-slim-no-norm 32 x 1", "resnet34-slim-no-norm 16 x 2",
                                                 "resnet34-slim-no-norm 16 x 1"));
-  // Without batch norm the two parts of a batch add up to it: the same steps, but for rounding.
+  // Without batch norm, the two halves of a batch add up to the whole: the steps are the same except for rounding.
   EXPECT_NEAR(results[3].accuracy[0], results[4].accuracy[0], 0.1);
   EXPECT_THAT(said.front(), ::testing::HasSubstr("6 trainings, 1 epochs each, 64 images, about"));
 }
@@ -62,11 +62,11 @@ TEST(AccumulationAccuracy, StoppingKeepsWhatWasTrainedToItsEnd) {
   const testing::TempFolder folder;
   testing::write_striped_set(folder, "train/", 11);
   testing::write_striped_set(folder, "test/", 2, 100);
-  int asked = 0;  // after each step: 1 of 32, then 1 of 2 x 16, then 2 of 16
+  int asked = 0;  // after each step: 1 of 32, then 1 of 2 x 16, then the first of 2 of 16
   AccuracyOptions options{.epochs = 1, .seeds = 1, .intra_op = 1};
   options.stop = [&] { return ++asked >= 3; };
   const std::vector<ScheduleAccuracy> results = accumulation_accuracy(accuracy_images(folder.path(), 33), options);
-  EXPECT_EQ(asked, 3) << "at once";
+  EXPECT_EQ(asked, 3) << "it must stop at once";
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(results[1].schedule, "16 x 2");
   EXPECT_EQ(results[1].accuracy.size(), 1U);

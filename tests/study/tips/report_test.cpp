@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What text and JSON say of a table made by hand: lines that fit a terminal, columns in line, and what is unknown.
+// Text and JSON of a hand-made table: lines fit a terminal, columns are aligned, and unknown values are marked.
 #include "stoker/study/tips/report.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ TipsTable table_of(const std::vector<Tip>& tips, const Ratio& ratio = {2, 1.5, 2
 TEST(TipsReport, WhatIsUnknownSaysSo) {
   const std::vector<Tip> tips{made_up("a", {"cnn"})};
   TipsTable table = table_of(tips);
-  EXPECT_EQ(table.load_before, -1);  // as the kernel's silence comes
+  EXPECT_EQ(table.load_before, -1);  // the default, for a kernel that gives no load
   const std::string text = tips_text(table);
   EXPECT_THAT(text, HasSubstr("load unknown before, unknown after"));
   EXPECT_THAT(text, HasSubstr("memory unknown"));
@@ -54,7 +54,7 @@ TEST(TipsReport, WhatIsUnknownSaysSo) {
   EXPECT_EQ(nlohmann::json::parse(tips_json(table))["load_before"], 0);
 }
 
-// Where each mark in a text ends.
+// The positions after each occurrence of mark in text.
 std::vector<std::size_t> ends_of(const std::string& text, const std::string& mark) {
   std::vector<std::size_t> ends;
   for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
@@ -114,7 +114,7 @@ TEST(TipsReport, TextFitsATerminalAndJsonHoldsTheSame) {
   table.cells[0].bytes_with = -1;
   table.accuracies = {{"resnet34-slim", "16 x 2", {0.512, 0.498, 0.5}}};
   const std::string text = tips_text(table);
-  std::istringstream lines(text.substr(text.find("title of")));  // above it stands the machine's name
+  std::istringstream lines(text.substr(text.find("title of")));  // the lines above hold the machine's name
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 100U) << line;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring tips whose outcome is known: the words, rows that cannot be measured, the seconds that are shared out,
-// stopping, names.
+// Measures tips with known outcomes: the verdict words, rows that cannot be measured, how seconds are shared, stopping,
+// names.
 #include "stoker/study/tips/table.h"
 
 #include <ATen/ops/zeros.h>
@@ -31,7 +31,7 @@ Tip fake(std::string id, std::vector<std::string> models, Need need = Need::kNot
   return tip;
 }
 
-// A clock that stands still but for the timer, which takes the seconds it may and says what it is told to.
+// A clock that only the timer moves. The timer uses all of its seconds and returns a fixed ratio.
 struct FakeTime {
   double now = 100;
   std::vector<double> asked;
@@ -62,9 +62,9 @@ TEST(TipsTable, TheWordIsThatOfTheWholeInterval) {
   EXPECT_EQ(word(0.9, 1.1, 1000, 981), "no difference");
   EXPECT_EQ(word(0.9, 1.1, 1000, 1500), "no difference");
   EXPECT_EQ(word(0.9, 1.0, 1000, 500), "helps (memory)");
-  EXPECT_EQ(word(0.9, 0.999, 1000, 500), "hurts here");  // bytes that are bought with time
+  EXPECT_EQ(word(0.9, 0.999, 1000, 500), "hurts here");  // bytes saved at the cost of time
   EXPECT_EQ(word(0.9, 0.999, 1000, 999), "no difference");
-  EXPECT_EQ(word(0.5, 0.9, 1000, 500), "hurts here");  // time comes first
+  EXPECT_EQ(word(0.5, 0.9, 1000, 500), "hurts here");  // time takes precedence
   EXPECT_EQ(word(1.1, 1.2, 1000, 1500), "helps");
   EXPECT_EQ(text_of(word_of({}, 1000, 500)), "not measured");
   EXPECT_EQ(text_of(word_of({std::nan(""), 1, 1, 9}, 1000, 500)), "not measured");
@@ -93,7 +93,7 @@ TEST(TipsTable, WaysOfKnownTimesAndBytes) {
     return Paired{0.3, 0.1, {3, 2.9, 3.1, 9}};
   };
   const TipsTable table = measure_tips(tips, options);
-  EXPECT_EQ(calls, "---+++|-+") << "three to weigh a way; without comes first";
+  EXPECT_EQ(calls, "---+++|-+") << "three calls measure the bytes of each way; the way without the tip comes first";
   const TipCell& cell = table.cells.at(0);
   EXPECT_EQ(text_of(cell.word), "helps");
   EXPECT_EQ(cell.ratio.median, 3);
@@ -124,13 +124,13 @@ TEST(TipsTable, ACellThatTookLongerLeavesLessToTheOthersAndTheEndIsKept) {
   FakeTime time;
   std::vector<Tip> tips{fake("slow", {"cnn"}), fake("a", {"cnn", "mlp"})};
   tips[0].make = [&](const TipCase&, bool) {
-    time.now += 2.5;  // to make the two models
+    time.now += 2.5;  // to make each of the two models
     return Way{{[] {}}, {}};
   };
   (void)measure_tips(tips, time.options(9));
   EXPECT_EQ(time.asked, (std::vector<double>{0, 2, 2}));
   time.asked.clear();
-  const TipsTable table = measure_tips(tips, time.options(3));  // over by more than half after the first
+  const TipsTable table = measure_tips(tips, time.options(3));  // the first cell exceeds the time by more than half
   EXPECT_EQ(time.asked, (std::vector<double>{0}));
   EXPECT_THAT(table.cells.at(1).note, HasSubstr("no time left"));
 }
@@ -151,7 +151,7 @@ TEST(TipsTable, ARowThatIsFarSlowerTakesNoTimeFromTheOthers) {
     };
   };
   tips[0].make = takes(tips[0], 0.02, 0.01);
-  tips[1].make = takes(tips[1], 0.025, 5);  // 200 times as long, as float16 on a CPU
+  tips[1].make = takes(tips[1], 0.025, 5);  // 200 times as long, like float16 on a CPU
   tips[2].make = takes(tips[2], 0.02, 0.01);
   TipsOptions options = time.options(60);
   options.timer = [&](const Side& first, const Side& second, PairingOptions pairing) {
@@ -165,11 +165,11 @@ TEST(TipsTable, ARowThatIsFarSlowerTakesNoTimeFromTheOthers) {
     EXPECT_EQ(text_of(cell.word), slow ? "hurts here" : "helps") << cell.tip->id << " " << cell.note;
     EXPECT_EQ(cell.ratio.pairs, slow ? 3 : 31) << cell.tip->id;
   }
-  EXPECT_EQ(slow_calls, 2 * (1 + 2 + 3)) << "one to see that it waits, two to weigh it, three pairs";
-  EXPECT_EQ(order, " a half b half") << "what takes longer than its share waits";
+  EXPECT_EQ(slow_calls, 2 * (1 + 2 + 3)) << "one call defers the cell, two measure its bytes, three are pairs";
+  EXPECT_EQ(order, " a half b half") << "a cell that takes longer than its share is measured last";
   ASSERT_EQ(time.asked.size(), 6U);
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_GT(time.asked[i], 8) << "60 s are six shares of 10, less what the slow ones took to be seen";
+    EXPECT_GT(time.asked[i], 8) << "60 s are six shares of 10 s, minus the time to find the slow cells";
   }
   EXPECT_LT(table.seconds_taken, 90);
 }
@@ -205,7 +205,7 @@ TEST(TipsTable, CpuTimeIsThatOfOneThread) {
   options.intra_op = 2;
   EXPECT_THROW((void)measure_tips(tips, options), ConfigError);
   EXPECT_EQ(device_asked({.cpu_time = true, .device = "auto"}), "cpu");
-  EXPECT_EQ(device_asked({.cpu_time = true, .device = "cuda"}), "cuda");  // to be refused
+  EXPECT_EQ(device_asked({.cpu_time = true, .device = "cuda"}), "cuda");  // refused later
   EXPECT_EQ(device_asked({.device = "auto"}), "auto");
 }
 
@@ -267,7 +267,7 @@ TEST(TipsTable, TipsAndModelsThatDoNotMeetAreRefused) {
   TipsOptions options = time.options(1);
   options.models = {"cnn"};
   EXPECT_EQ(measure_tips(tips, options).cells.size(), 1U);
-  options.tips = {"fused-attention", "other"};  // one of them does
+  options.tips = {"fused-attention", "other"};  // one of them applies
   EXPECT_EQ(measure_tips(tips, options).cells.at(0).note, "applies to bert, gpt");
   options.tips = {"fused-attention"};
   try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the tips table: a tip that is about how and not about what must not change what is computed, so both of
-// its ways, in float64 and with an optimizer whose steps are proportional to the gradients, come to the same numbers.
-// All work on the same samples, and leave nothing switched on behind them.
+// The rows of the tips table. A tip that only changes how something is computed must not change the result: both of its
+// ways give the same numbers, in float64 and with an optimizer whose steps are proportional to the gradients. All ways
+// use the same samples, and leave nothing switched on.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -36,7 +36,7 @@ std::map<std::string, at::Tensor> after_two_calls(const Tip& tip, const TipCase&
   return outcome;
 }
 
-// The largest difference of what both ways have, in units of the tensor's largest value.
+// The largest difference between the outcomes of both ways, relative to the tensor's largest value.
 double difference(const Tip& tip, const TipCase& tip_case) {
   const auto without = after_two_calls(tip, tip_case, false), with = after_two_calls(tip, tip_case, true);
   double worst = 0;
@@ -44,7 +44,7 @@ double difference(const Tip& tip, const TipCase& tip_case) {
   for (const auto& [name, tensor] : with) {
     const auto found = without.find(name);
     if (found == without.end()) {
-      ADD_FAILURE() << name << " is there with the tip alone";
+      ADD_FAILURE() << name << " exists only with the tip";
       continue;
     }
     ++shared;
@@ -64,22 +64,22 @@ const Tip& tip_called(const std::string& id) {
   throw std::out_of_range(id);
 }
 
-// Both ways of these come to the same numbers.
+// Both ways of these tips give the same numbers.
 const std::vector<std::string> kSameWork{"grads-to-none",   "no-conv-bias",       "channels-last",    "fused-optimizer",
                                          "fused-attention", "no-grad-evaluation", "anomaly-mode-off", "profiler-off"};
-// Not among them, and why.
-const std::map<std::string, std::string> kOtherwise{
-    {"autocast-bf16", "rounds otherwise by intention: AutocastComesCloseAndIsNotTheSame"},
-    {"autocast-fp16", "the same; its numbers are held to PyTorch's by tests/golden"},
-    {"tf32", "rounds otherwise by intention, on a GPU alone"},
+// The other tips, and why they are not in the list above.
+const std::map<std::string, std::string> kOtherWork{
+    {"autocast-bf16", "rounds differently on purpose: AutocastComesCloseAndIsNotTheSame"},
+    {"autocast-fp16", "the same; tests/golden compares its numbers with PyTorch's"},
+    {"tf32", "rounds differently on purpose, and only on a GPU"},
     {"cudnn-benchmark", "needs a GPU"},
     {"created-on-device", "needs a GPU"},
-    {"accumulation-16x2", "exact without batch norm alone: AccumulationIsExactWithoutBatchNormAndIsNotWithIt"},
+    {"accumulation-16x2", "exact only without batch norm: AccumulationIsExactWithoutBatchNormAndIsNotWithIt"},
     {"accumulation-16x1", "takes two steps instead of one: BothWaysTakeTheSameSamples"},
     {"larger-batch", "takes one step instead of four: BothWaysTakeTheSameSamples"},
-    {"loader-1-thread", "works on other images: WhatTheLoaderBringsDoesNotDependOnItsThreads"},
+    {"loader-1-thread", "uses other images: WhatTheLoaderBringsDoesNotDependOnItsThreads"},
     {"loader-2-threads", "the same"},
-    {"pinned-memory", "takes twelve steps a call, so on small models alone: CopiesChangeNothing"},
+    {"pinned-memory", "takes twelve steps per call, so only small models are compared: CopiesChangeNothing"},
     {"async-copies", "the same"},
     {"shuffled-order", "takes the same samples in another order: TheOrderIsAllThatShufflingChanges"}};
 
@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Tips, SameWork, testing::ValuesIn(kSameWork), [](const 
 
 TEST(Tips, EachIsHeldToTheSameWorkOrSaysWhyNot) {
   std::set<std::string> held(kSameWork.begin(), kSameWork.end()), all;
-  for (const auto& [id, why] : kOtherwise) {
+  for (const auto& [id, why] : kOtherWork) {
     EXPECT_TRUE(held.insert(id).second) << id;
   }
   for (const Tip& tip : known_tips()) {
@@ -111,7 +111,7 @@ TEST(Tips, EachIsHeldToTheSameWorkOrSaysWhyNot) {
   EXPECT_EQ(held, all);
 }
 
-// All that a call's steps work on, one below the other, and how many samples each has.
+// The inputs of all steps of a call, concatenated, and the number of samples of each step.
 std::pair<std::map<std::string, at::Tensor>, std::vector<std::int64_t>> taken(const Tip& tip, TipCase tip_case,
                                                                               bool with) {
   std::map<std::string, std::vector<at::Tensor>> fields;
@@ -207,7 +207,7 @@ TEST(Tips, AStepThatThrowsLeavesNothingSwitchedOn) {
 }
 
 TEST(Tips, AdamwByParameterIsThatOfTheFusedKernel) {
-  for (const char* model : {"unet", "gpt"}) {  // their own optimizer, at rates that rounding cannot reach
+  for (const char* model : {"unet", "gpt"}) {  // with their own optimizer, at rates where rounding does not matter
     const TipCase tip_case{.model = model, .dtype = at::kDouble, .batch = 2};
     EXPECT_LT(difference(tip_called("fused-optimizer"), tip_case), 1e-6) << model;
   }
@@ -238,7 +238,7 @@ TEST(Tips, AutocastComesCloseAndIsNotTheSame) {
       apart += (without.at(name) - tensor).square().sum().item<double>();
       all += tensor.square().sum().item<double>();
     }
-    // Here the last norms of ResNet-50 see 16 values a channel, which magnifies rounding.
+    // Here the last norms of ResNet-50 see 16 values per channel, which magnifies rounding.
     EXPECT_LT(std::sqrt(apart / all), model == "resnet50" ? 0.5 : 0.02) << model;
     EXPECT_GT(apart, 0) << model;
   }

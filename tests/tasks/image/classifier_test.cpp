@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two layouts of images and convolutions: the same numbers, and each all the way through the network.
+// Both layouts of images and convolutions give the same numbers, and each is kept through the whole network.
 #include "stoker/tasks/image/classifier.h"
 
 #include <ATen/ops/allclose.h>
@@ -13,7 +13,7 @@
 namespace stoker::tasks {
 namespace {
 
-// A 3 x 3 and a 1 x 1 convolution; what comes out of them is kept in `seen`.
+// A 3 x 3 and a 1 x 1 convolution; their outputs are kept in `seen`.
 std::unique_ptr<models::Network> two_convolutions(int channels, core::TensorList& seen) {
   models::NetworkBuilder builder(1);
   builder.begin_segment("all");
@@ -66,7 +66,7 @@ TEST_P(Layouts, GiveTheSameNumbersAndGoAllTheWay) {
 
 INSTANTIATE_TEST_SUITE_P(GreyAndColour, Layouts, ::testing::Values(1, 3));
 
-// A batch with shares: the loss of both targets, and what it is divided by, also in pieces.
+// A batch with shares: the loss and its normaliser use both targets, also in pieces.
 TEST(ImageClassifier, MixedBatchesLearnFromBothTargets) {
   core::TensorList seen;
   ClassifierOptions options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image is shown with what was said of it, also where others of the split could not be had.
+// An image is shown with its own caption, even if other images of the split could not be read.
 #include "stoker/tasks/image/exhibits.h"
 
 #include <ATen/ops/tensor.h>
@@ -28,7 +28,7 @@ TEST(ImageExhibits, ACaptionIsOfItsOwnImage) {
   const at::Tensor verdicts =
       at::tensor({0., 0., .9, 0., 0., .8, 0., 0., .7, 1., 1., .6, 1., 0., .5, 1., 1., .4}, at::kFloat).reshape({6, 3});
   const std::vector<Exhibit> whole = image_exhibits(split, verdicts, all, card);
-  // Of samples 1 and 2 nothing was said.
+  // Samples 1 and 2 have no verdict.
   const std::array<std::int64_t, 4> some = {0, 3, 4, 5};
   const at::Tensor fewer = at::tensor({0., 0., .9, 1., 1., .6, 1., 0., .5, 1., 1., .4}, at::kFloat).reshape({4, 3});
   const std::vector<Exhibit> part = image_exhibits(split, fewer, some, card);

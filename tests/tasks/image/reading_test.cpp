@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the options of reading images mean, by default and in cards.
+// The options for reading images: their defaults, their meaning, and their values in cards.
 #include "stoker/tasks/image/reading.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ ImageOptions with(const core::TaskValues& given) {
   return options;
 }
 
-// A checkpoint that is evaluated without its run has no plan: what it is read with must be the defaults.
+// A checkpoint that is evaluated without its run has no plan, so the initial values must be the defaults.
 TEST(ImageReading, InitialValuesAreTheDefaults) {
   const ImageOptions initial;
   for (const char* key : {"interpolation", "strict", "decode", "on_bad", "bad_budget", "retry_bad"}) {
@@ -42,11 +42,11 @@ TEST(ImageReading, MeansWhatItSays) {
 }
 
 TEST(ImageReading, FastDecodingKeepsNoImages) {
-  ImageRecipeRequest question;
-  question.memory = 8'000'000'000;
-  question.decodes_fast = true;
+  ImageRecipeRequest request;
+  request.memory = 8'000'000'000;
+  request.decodes_fast = true;
   int seen = 0;
-  for (const core::PlanRow& row : image_recipe(question, {32, 32, 3}, 50'000)) {
+  for (const core::PlanRow& row : image_recipe(request, {32, 32, 3}, 50'000)) {
     if (row.key == "cache") {
       EXPECT_EQ(row.value, "0");
       ++seen;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The defaults people get without asking, and how their names become policies: a changed default must be meant.
+// The defaults of an image run, and the policies that their names stand for. A default must not change by accident.
 #include "stoker/tasks/image/recipe.h"
 
 #include <gtest/gtest.h>
@@ -15,11 +15,11 @@
 namespace stoker::tasks {
 namespace {
 
-std::map<std::string, std::string> values(const ImageRecipeRequest& question, const ImageSetFacts& images,
+std::map<std::string, std::string> values(const ImageRecipeRequest& request, const ImageSetFacts& images,
                                           std::int64_t samples) {
   std::map<std::string, std::string> result;
-  for (const core::PlanRow& row : image_recipe(question, images, samples)) {
-    EXPECT_TRUE(result.emplace(row.key, row.value).second) << row.key << " stands twice";
+  for (const core::PlanRow& row : image_recipe(request, images, samples)) {
+    EXPECT_TRUE(result.emplace(row.key, row.value).second) << row.key << " appears twice";
   }
   return result;
 }
@@ -31,28 +31,28 @@ ImageOptions with(const core::TaskValues& given) {
 }
 
 TEST(ImageRecipe, ImagesStayDecodedWhereTheyFit) {
-  ImageRecipeRequest question;
-  question.memory = 8'000'000'000;
-  EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("cache"), "192");  // 50,000 * 3,072 bytes and a quarter more
-  EXPECT_EQ(values(question, {28, 28, 1}, 60'000).at("cache"), "59");
-  EXPECT_EQ(values(question, {500, 375, 3}, 1'281'167).at("cache"), "0");
-  question.memory = 600'000'000;
-  EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("cache"), "0");
-  question.memory = -1;  // not known
-  EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("cache"), "0");
+  ImageRecipeRequest request;
+  request.memory = 8'000'000'000;
+  EXPECT_EQ(values(request, {32, 32, 3}, 50'000).at("cache"), "192");  // 50,000 * 3,072 bytes and a quarter more
+  EXPECT_EQ(values(request, {28, 28, 1}, 60'000).at("cache"), "59");
+  EXPECT_EQ(values(request, {500, 375, 3}, 1'281'167).at("cache"), "0");
+  request.memory = 600'000'000;
+  EXPECT_EQ(values(request, {32, 32, 3}, 50'000).at("cache"), "0");
+  request.memory = -1;  // not known
+  EXPECT_EQ(values(request, {32, 32, 3}, 50'000).at("cache"), "0");
 }
 
 TEST(ImageRecipe, SmallImagesLieOnAGpuThatHasRoom) {
-  ImageRecipeRequest question;
-  EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("resident"), "off") << "no GPU";
-  question.cuda = true;
-  EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("resident"), "off") << "a build without the kernel";
-  question.device_memory = 4 * 153'600'000;  // of which a quarter is 50,000 * 3,072 bytes
-  EXPECT_EQ(values(question, {32, 32, 3}, 50'000).at("resident"), "auto");
-  EXPECT_EQ(values(question, {32, 32, 3}, 50'001).at("resident"), "off");
-  EXPECT_EQ(values(question, {500, 375, 3}, 100).at("resident"), "off");
-  question.image_size = 32;  // they lie there scaled
-  EXPECT_EQ(values(question, {500, 375, 3}, 100).at("resident"), "auto");
+  ImageRecipeRequest request;
+  EXPECT_EQ(values(request, {32, 32, 3}, 50'000).at("resident"), "off") << "no GPU";
+  request.cuda = true;
+  EXPECT_EQ(values(request, {32, 32, 3}, 50'000).at("resident"), "off") << "a build without the kernel";
+  request.device_memory = 4 * 153'600'000;  // of which a quarter is 50,000 * 3,072 bytes
+  EXPECT_EQ(values(request, {32, 32, 3}, 50'000).at("resident"), "auto");
+  EXPECT_EQ(values(request, {32, 32, 3}, 50'001).at("resident"), "off");
+  EXPECT_EQ(values(request, {500, 375, 3}, 100).at("resident"), "off");
+  request.image_size = 32;  // they are stored there scaled
+  EXPECT_EQ(values(request, {500, 375, 3}, 100).at("resident"), "auto");
 }
 
 TEST(ImageRecipe, SmallColourImages) {
@@ -66,11 +66,11 @@ TEST(ImageRecipe, SmallColourImages) {
   EXPECT_EQ(plan.at("weight_decay"), "0.0005");
   EXPECT_EQ(plan.at("label_smoothing"), "0.1");
   for (const std::string model : {"cnn48", "cnn64"}) {
-    ImageRecipeRequest question;
-    question.model = model;
-    auto wider = values(question, {32, 32, 3}, 45'000);
+    ImageRecipeRequest request;
+    request.model = model;
+    auto wider = values(request, {32, 32, 3}, 45'000);
     EXPECT_EQ(std::exchange(wider.at("model"), "cnn"), model);
-    EXPECT_EQ(wider, plan) << "job trades one for the other in a plan that is made";
+    EXPECT_EQ(wider, plan) << "job may replace one by the other when it makes a plan";
   }
 }
 
@@ -90,9 +90,9 @@ TEST(ImageRecipe, Photographs) {
 }
 
 TEST(ImageRecipe, AdaptiveOptimizersHaveRatesOfTheirOwn) {
-  ImageRecipeRequest question;
-  question.optimizer = "adamw";
-  const auto plan = values(question, {32, 32, 3}, 45'000);
+  ImageRecipeRequest request;
+  request.optimizer = "adamw";
+  const auto plan = values(request, {32, 32, 3}, 45'000);
   EXPECT_EQ(plan.at("optimizer"), "adamw");
   EXPECT_EQ(plan.at("lr"), "0.001");
   EXPECT_EQ(plan.at("schedule"), "cosine");

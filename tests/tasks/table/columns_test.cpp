@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is planted in a table's columns is found, and nothing where nothing is.
+// Problems planted in a table's columns are found, and nothing is found in columns without one.
 #include "stoker/tasks/table/columns.h"
 
 #include <gmock/gmock.h>
@@ -32,8 +32,9 @@ std::vector<std::int64_t> all_rows(const data::TableData& table) {
   return rows;
 }
 
-// 400 rows. Of the target's three classes: `words` says the same in words, `code` by ranges of numbers, `file` by the
-// beginning of a name, `row` because the rows are sorted; `likely` is right nine times in ten, `noise` says nothing.
+// 400 rows, whose target has three classes. `words` gives the class in words, `code` by ranges of numbers, `file` by
+// the beginning of a name, and `row` because the rows are sorted. `likely` is right nine times out of ten, and `noise`
+// is unrelated.
 std::string planted() {
   CounterRng random(7, 0, 0, RandomOp::kImage);
   std::string text = "row,words,code,file,likely,noise,fraction,target\n";
@@ -73,13 +74,14 @@ TEST(TableColumns, ThoseThatAloneTellANumber) {
   EXPECT_THAT(telling(table_of(text), "price", true), ElementsAre("euro"));
 }
 
-// One row in a hundred is of the other class: always guessing the first is right as often as asked for.
+// One row in a hundred is of the rare class: always guessing the other one is right as often as required.
 TEST(TableColumns, ARareClassIsNotToldByGuessing) {
   std::string text = "noise,tells,target\n";
   for (int i = 0; i < 5000; ++i) {
     text += fmt::format("{},{},{}\n", i % 7, i % 100 == 13 ? "x" : "", i % 100 == 13 ? "rare" : "usual");
   }
-  EXPECT_THAT(telling(table_of(text), "target", false), ElementsAre("tells")) << "a gap may tell it, too";
+  EXPECT_THAT(telling(table_of(text), "target", false), ElementsAre("tells"))
+      << "a missing value may tell the class, too";
 }
 
 TEST(TableColumns, EachHasANature) {
@@ -96,18 +98,18 @@ TEST(TableColumns, EachHasANature) {
   EXPECT_EQ(nature("id"), ColumnNature::kRowNumbers);
   EXPECT_EQ(nature("fraction"), ColumnNature::kNumbers);
   EXPECT_EQ(nature("whole"), ColumnNature::kNumbers);
-  EXPECT_EQ(nature("gaps"), ColumnNature::kNumbers) << "each another, but no count of rows";
+  EXPECT_EQ(nature("gaps"), ColumnNature::kNumbers) << "all different, but not row numbers";
   EXPECT_EQ(nature("kind"), ColumnNature::kCategories);
   EXPECT_EQ(nature("key"), ColumnNature::kAllOther);
   EXPECT_EQ(nature("sentence"), ColumnNature::kFreeText);
-  EXPECT_EQ(nature("title"), ColumnNature::kCategories) << "long, but it repeats";
+  EXPECT_EQ(nature("title"), ColumnNature::kCategories) << "long, but values repeat";
   EXPECT_EQ(nature("spoilt"), ColumnNature::kSpoilt);
   EXPECT_EQ(nature("same"), ColumnNature::kConstant);
   EXPECT_EQ(nature("sparse"), ColumnNature::kConstant);
   EXPECT_EQ(look_at(table.columns[9], all_rows(table)).missing, 95);
 }
 
-// pandas writes inf, R writes Inf: a table takes neither for a number.
+// pandas writes inf, R writes Inf: a table reads neither as a number.
 TEST(TableRemarks, AnInfinityAmongNumbersIsNamed) {
   std::string text = "value,class\n";
   for (int i = 0; i < 60; ++i) {
@@ -134,7 +136,7 @@ TEST(TableRemarks, AFirstRowOfDataIsNamed) {
   };
   EXPECT_EQ(ids(table_of(rows), "a"), "header ");
   EXPECT_EQ(ids(table_of("x,y,class\n" + rows), "class"), "");
-  EXPECT_EQ(ids(table_of("1,2,3\n" + rows), "3"), "") << "as columns are called where no row names them";
+  EXPECT_EQ(ids(table_of("1,2,3\n" + rows), "3"), "") << "the names of columns without a header row";
   try {
     (void)data::find_column(table_of(rows), "3");
     FAIL();

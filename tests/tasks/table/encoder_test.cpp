@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a table becomes: figures counted by hand, values that training never saw, and refusals that say what to do.
+// The encoding of a table: figures computed by hand, values that training never saw, and errors that say what to do.
 #include "stoker/tasks/table/encoder.h"
 
 #include <gmock/gmock.h>
@@ -59,7 +59,7 @@ TEST(TableEncoder, LearnsFromTheTrainingRowsAlone) {
   EXPECT_EQ(rows.numbers.sizes(), (std::vector<std::int64_t>{4, 3}));
   EXPECT_FLOAT_EQ(rows.numbers[3][0].item<float>(), static_cast<float>(79 / deviation));
   EXPECT_EQ(rows.numbers[1][1].item<float>(), 0);  // the mean
-  EXPECT_EQ(rows.numbers[1][2].item<float>(), 1);  // and that it is missing
+  EXPECT_EQ(rows.numbers[1][2].item<float>(), 1);  // the mark that it is missing
   EXPECT_EQ(rows.numbers[2][2].item<float>(), 0);
   const std::vector<std::int64_t> jobs = {2, 1, 2, 0}, pay = {1, 0, 1, 0};  // a baker was never seen
   for (int row = 0; row < 4; ++row) {
@@ -83,7 +83,7 @@ TEST(TableEncoder, AColumnWithoutAValueIsLeftOutAloud) {
   EXPECT_EQ(encode_table(table, encoding, "").numbers.sizes(), (std::vector<std::int64_t>{3, 1}));
 }
 
-// A row to predict for needs no target; what training has not seen is missing, aloud.
+// Rows to predict for need no target. A value that training has not seen counts as missing and is reported.
 TEST(TableEncoder, RowsToPredictForNeedNoTarget) {
   std::vector<std::string> findings;
   const TableEncoding encoding =
@@ -101,7 +101,7 @@ TEST(TableEncoder, RowsToPredictForNeedNoTarget) {
                   .empty());
 }
 
-// A file of its own may hold nothing but numbers where training saw text.
+// A column with only numbers in the file to predict for may have been text in training.
 TEST(TableEncoder, ACategoryIsKnownAsItIsWritten) {
   std::vector<std::string> findings;
   const data::TableData table = table_of("id,y\n007,a\nabc,b\n1.0,a\n");

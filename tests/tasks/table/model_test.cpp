@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The binned numbers against a plain slow twin, the area under the curve against all pairs, errors against sums by
-// hand.
+// The binned numbers against a plain slow twin, the area under the curve against all pairs, errors against sums
+// computed by hand.
 #include "stoker/tasks/table/model.h"
 
 #include <ATen/TensorOperators.h>

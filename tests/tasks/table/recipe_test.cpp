@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a table gets without asking: classes or a number by the target's values, and defaults that must be meant.
+// The defaults for a table: the target's values decide between classes and a number. A default must not change by
+// accident.
 #include "stoker/tasks/table/recipe.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ TEST(TableRecipe, FewWholeNumbersAreClassesAlsoWhereSomeAreMissing) {
   EXPECT_FALSE(holds_numbers(numbers({0, gap, 1, gap, 1, 0})));
   EXPECT_TRUE(holds_numbers(numbers({0, 0.5, 1})));
   EXPECT_TRUE(holds_numbers(numbers({gap, 0.5, 0.5, gap})));
-  std::vector<double> grades;  // 20 different ones, each many times, with gaps in any order
+  std::vector<double> grades;  // 20 different values, each many times, with gaps in between
   for (int i = 0; i < 400; ++i) {
     grades.push_back(i % 3 == 0 ? gap : i * 7 % 20);
   }
@@ -42,7 +43,7 @@ TEST(TableRecipe, FewWholeNumbersAreClassesAlsoWhereSomeAreMissing) {
 std::map<std::string, std::string> values(const TableFacts& facts, const std::string& optimizer = "") {
   std::map<std::string, std::string> result;
   for (const core::PlanRow& row : table_recipe(facts, optimizer)) {
-    EXPECT_TRUE(result.emplace(row.key, row.value).second) << row.key << " stands twice";
+    EXPECT_TRUE(result.emplace(row.key, row.value).second) << row.key << " appears twice";
   }
   return result;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing tokens against their probabilities, and texts that repeat.
+// Tokens are chosen by their probabilities, and equal seeds give equal texts.
 #include "stoker/tasks/text/generate.h"
 
 #include <ATen/ops/tensor.h>
@@ -82,7 +82,7 @@ TEST_F(Generate, EndsWhenItsReaderHasEnough) {
   EXPECT_EQ(pieces, 3);
 }
 
-// As those of a tokenizer.json that drops white space.
+// Like a tokenizer.json that drops white space.
 class Silent final : public data::Tokenizer {
  public:
   std::int64_t size() const override { return 256; }
