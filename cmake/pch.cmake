@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Precompiled headers (docs/decisions/precompiled-headers.md): room_pch and test_pch for rooms with torch and their tests,
-# plain_pch and plain_test_pch for rooms without torch. They contain only library headers, so our changes do not rebuild them.
-# stoker_header_check (house.cmake) compiles our headers without them, to find missing includes.
+# Precompiled headers (docs/decisions/precompiled-headers.md): room_pch and test_pch for rooms with torch and their
+# tests, plain_pch and plain_test_pch for rooms without torch. They contain only library headers, so our changes do not
+# rebuild them. stoker_header_check (house.cmake) compiles our headers without them, to find missing includes.
 #
 #   stoker_use_pch(<target> <one of the four>)     does nothing if STOKER_PCH is off (clang-tidy cannot read GCC's)
 set(STOKER_TEST_OPTIONS $<$<CONFIG:Release>:-O0>)  # tests compile a quarter faster; they run only once

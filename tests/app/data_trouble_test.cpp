@@ -120,7 +120,7 @@ TEST(DataTrouble, LoopsPipesAndOtherFilesArePassedOverAloud) {
   EXPECT_THAT(done.out, HasSubstr("1 of the 7 images of val are also in train, byte for byte"));
 }
 
-TEST(DataTrouble, AImageThatCannotBeDecodedIsNamedAndReplacedOrStopsTheRun) {
+TEST(DataTrouble, AnImageThatCannotBeDecodedIsNamedAndReplacedOrStopsTheRun) {
   const TempFolder folder;
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"words.jpg", source_image("made_here/text_named.jpg")},

@@ -144,7 +144,7 @@ TEST(PredictTable, RowsThatTrainingNeverSaw) {
   EXPECT_EQ(rows[4].at(4), rows[1].at(4));  // the same row with its columns in another order
 }
 
-TEST(PredictTable, WhatIsNoSuchTableIsRefused) {
+TEST(PredictTable, RefusesOtherTables) {
   const TempFolder& folder = classes_run();
   folder.write("bad/missing.csv", "age,same\n70,1\n");
   folder.write("bad/ragged.csv", "age,job\n70,smith\n70\n");

@@ -126,7 +126,7 @@ TEST(Text, PiecesOfTheLossTrainAlike) {
   EXPECT_LT(losses.back(), losses.front()) << "nothing was trained, so the comparison proves nothing";
 }
 
-TEST(Text, BytesTakeWhatIsNoUtf8) {
+TEST(Text, BytesTakeInvalidUtf8) {
   const TempFolder folder;
   folder.write("raw.txt", counting() + "\xff\xfe broken \xc3");
   const Words train = Words{"train", "raw.txt", "steps=5", "--quiet"} + kShort;

@@ -91,15 +91,13 @@ TEST(ColourJitter, ExtremesStayInRange) {
   for (const Adjust what : {Adjust::kBrightness, Adjust::kContrast, Adjust::kSaturation}) {
     for (const double factor : {0.0, 11.0}) {
       const Image result = jittered(image, what, factor);
-      for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
-        const int own = image.pixels[i];
-        const int grey = luma(image.pixels[i], image.pixels[i + 1], image.pixels[i + 2]);
-        if (what == Adjust::kBrightness) {
-          ASSERT_EQ(result.pixels[i], std::min(own * static_cast<int>(factor), 255));
-        } else if (what == Adjust::kSaturation) {
-          const int expected = static_cast<int>(factor) * own + (1 - static_cast<int>(factor)) * grey;
-          ASSERT_EQ(result.pixels[i], std::clamp(expected, 0, 255));
-        }
+      const int mean = jittered(image, Adjust::kContrast, 0).pixels[0];  // without contrast all pixels have the mean
+      for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+        const std::size_t pixel = i / 3 * 3;
+        const int grey = luma(image.pixels[pixel], image.pixels[pixel + 1], image.pixels[pixel + 2]);
+        const int towards = what == Adjust::kBrightness ? 0 : what == Adjust::kContrast ? mean : grey;
+        const int expected = static_cast<int>(factor) * image.pixels[i] + (1 - static_cast<int>(factor)) * towards;
+        ASSERT_EQ(result.pixels[i], std::clamp(expected, 0, 255)) << i;
       }
     }
   }

@@ -21,7 +21,7 @@ TEST(ByteName, EverythingElseComesBackByteForByte) {
   }
 }
 
-TEST(ByteName, WhatIsNoHexadecimalIsNoName) {
+TEST(ByteName, RefusesWhatIsNotHexadecimal) {
   for (const char* text : {"hex:6", "hex:zz", "hex:6g", "hex:-1", "hex:61 "}) {
     EXPECT_EQ(byte_name_from_text(text), std::nullopt) << text;
   }

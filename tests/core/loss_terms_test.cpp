@@ -71,7 +71,7 @@ TEST(LossTerms, AnUncountedTermIsZeroWhateverItsSum) {
   }
 }
 
-TEST(LossTerms, ATermWithoutParametersIsNoRootOfBackward) {
+TEST(LossTerms, ATermWithoutParametersIsNotARootOfBackward) {
   LossTerms terms = make_terms(at::kFloat);
   terms[0].sum = at::full({}, 6.0F);
   const NormalisedLoss loss = normalise(terms, at::full({3}, 2, at::kDouble));

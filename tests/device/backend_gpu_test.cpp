@@ -48,7 +48,7 @@ TEST(GpuBackend, MemoryFollowsATensor) {
   EXPECT_GE(backend.memory(kGpu).peak, before.allocated + kBytes);
 }
 
-TEST(GpuBackend, ThePeakStartsAnew) {
+TEST(GpuBackend, ThePeakCanBeReset) {
   STOKER_NEEDS_GPU();
   constexpr std::int64_t kBytes = 64 << 20;
   const Backend& backend = backend_for(kGpu);

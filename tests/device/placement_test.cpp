@@ -52,7 +52,7 @@ TEST(ChooseDevice, MissingGpuIsADeviceErrorWithAWayOut) {
   }
 }
 
-TEST(ChooseDevice, RefusesWhatIsNoDevice) {
+TEST(ChooseDevice, RefusesUnknownDevices) {
   for (const char* wanted : {"", "gpu", "cuda:", "cuda:-1", "cuda:1x", "cuda:99999999999999999999", "CPU", "cuda: 1"}) {
     EXPECT_THROW((void)choose_device(wanted), ConfigError) << '"' << wanted << '"';
   }

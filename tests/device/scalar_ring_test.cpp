@@ -124,7 +124,7 @@ TEST(ScalarRing, HandlesOutliveTheRing) {
   EXPECT_EQ(handle->read().values[0], 7.0F);
 }
 
-TEST(ScalarRing, RefusesWhatIsNoStepOfIts) {
+TEST(ScalarRing, RefusesWrongShapesAndTypes) {
   EXPECT_THROW(ScalarRing(kCpu, 0), ConfigError);
   EXPECT_THROW(ScalarRing(kCpu, core::kMaxScalars + 1), ConfigError);
   EXPECT_THROW(ScalarRing(kCpu, 1, 0), ConfigError);

@@ -17,8 +17,8 @@ def array(name, values):
 def write(name, generator, lines, includes=("vector",)):
     head = [
         "// SPDX-License-Identifier: Apache-2.0",
-        f"// Made by tests/golden/{generator} with {versions.text()}; do not edit.",
         "// clang-format off",
+        f"// Made by tests/golden/{generator} with {versions.text()}; do not edit.",
         "#pragma once",
         "",
         *[f"#include <{each}>" for each in includes],

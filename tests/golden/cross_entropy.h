@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made by tests/golden/make_ops.py with torch 2.11.0, numpy 2.2.6; do not edit.
 // clang-format off
+// Made by tests/golden/make_ops.py with torch 2.11.0, numpy 2.2.6; do not edit.
 #pragma once
 
 #include <vector>

@@ -198,7 +198,7 @@ TEST(CheckpointStore, FindsAnyDamage) {
   EXPECT_EQ(files, std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-TEST(CheckpointStore, InfoThatIsNoTextLeavesTheOldOne) {
+TEST(CheckpointStore, InfoThatIsNotTextLeavesTheOldCheckpoint) {
   const TempFolder temp;
   CheckpointStore store(temp.path());
   store.save("last", made_of(1));

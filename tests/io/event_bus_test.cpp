@@ -382,7 +382,7 @@ TEST(EventBus, AnErrorOfItsThreadsIsThrownAtItsMakerAlone) {
       std::bad_alloc);
 }
 
-TEST(EventBus, AnEventThatThereIsNoMemoryForIsNotEmitted) {
+TEST(EventBus, AnEventWithoutMemoryIsNotEmitted) {
   const auto lost = step(1, [] { return 1.0F; });
   int delivered = 0;
   {

@@ -101,7 +101,7 @@ TEST(Artifacts, OfMoreSamplesThanFitTheNewestAreShown) {
   EXPECT_EQ(shown.unread.size(), 3U);
 }
 
-TEST(Artifacts, WhatIsNoArtifactIsNamed) {
+TEST(Artifacts, NamesWhatIsNotAnArtifact) {
   const TempFolder folder;
   for (const char* text :
        {"", "[]", "{}", R"({"kind":"video"})", R"({"kind":"table"})", R"({"kind":"table","columns":[],"rows":[null]})",

@@ -198,7 +198,7 @@ TEST(Report, QuotesPathsForTheShell) {
   EXPECT_THAT(run_of(folder)["commands"][0][0].get<std::string>(), EndsWith("/it'\\''s mine'"));
 }
 
-TEST(Report, RefusesWhatIsNoRun) {
+TEST(Report, RefusesWhatIsNotARun) {
   const TempFolder folder;
   try {
     (void)report_page({folder.path()});

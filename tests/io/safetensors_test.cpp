@@ -199,7 +199,7 @@ TEST(Safetensors, RefusesHeadersThatHideSomething) {
   EXPECT_THAT(verdict(temp / "bool"), HasSubstr("BOOL"));
 }
 
-TEST(Safetensors, RefusesWhatIsNoFile) {
+TEST(Safetensors, RefusesWhatIsNotAFile) {
   const TempFolder temp;
   EXPECT_THAT(verdict(temp / "missing"), HasSubstr("cannot be opened"));
   EXPECT_THAT(verdict(temp.path()), HasSubstr("regular file"));

@@ -120,7 +120,7 @@ TEST(Quarantine, ATornLastRowIsDropped) {
   }
 }
 
-TEST(Quarantine, WhatIsNoQuarantineEndsNothing) {
+TEST(Quarantine, ABadQuarantineFileStopsNothing) {
   const testing::TempFolder run;
   std::vector<std::string> said;
   const auto listen = [&](const std::string& words) { said.push_back(words); };

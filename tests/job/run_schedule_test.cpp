@@ -53,7 +53,7 @@ TEST(RunSchedule, MoreEpochsAreSaidToMakeTheRateJump) {
   }
 }
 
-TEST(RunSchedule, WhatDoesNotJumpIsNoNews) {
+TEST(RunSchedule, NoJumpNoFinding) {
   train::Plan before = plan_of(2), now = plan_of(2);
   now.early_stop = 3;
   EXPECT_EQ(describe_jump(before, now, 100, 10), "");

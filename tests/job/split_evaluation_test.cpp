@@ -66,9 +66,11 @@ void expect_equal(const std::vector<core::MetricValue>& a, const std::vector<cor
 TEST_F(SplitEvaluationTest, TheLoaderOfAnEvaluationStaysForTheNext) {
   Session session(setup_);
   SplitEvaluation evaluation(setup_, session, tasks::Split::kVal);
+  const std::set<std::string> own = threads_now();
   std::set<std::string> first, second;
   const auto before = evaluate(evaluation, &first);
   const auto after = evaluate(evaluation, &second);
+  EXPECT_GE(first.size(), own.size() + 2) << "no loader threads were seen";
   EXPECT_THAT(first, ::testing::IsSupersetOf(second)) << "the second evaluation started new threads";
   expect_equal(before, after);
 }

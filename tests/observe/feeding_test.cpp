@@ -79,7 +79,7 @@ TEST(Feeding, ThreadsThatShareFewCoresAreBusyWhenTheseAre) {
   EXPECT_GT(feeding.more_cores, 0);
 }
 
-TEST(Feeding, ASlowCopyIsNoLoadersFault) {
+TEST(Feeding, ASlowCopyIsNotTheLoadersFault) {
   const Feeding feeding = explain(pipeline(1e-3, 4, {{"JPEG decode", 4e-3, 4e-3, 4e-3}}, 2e-3));
   EXPECT_EQ(feeding.stage, "copy");
   EXPECT_NEAR(feeding.starved, 0.5, 1e-9);

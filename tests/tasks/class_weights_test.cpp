@@ -20,7 +20,7 @@ TEST(ClassWeights, AreNoneBalancedOrListed) {
   EXPECT_THROW((void)class_weights("0,0,0", counts), ConfigError);
 }
 
-TEST(ClassWeights, RefuseWhatIsNoListOfWeights) {
+TEST(ClassWeights, RefuseWhatIsNotAListOfWeights) {
   const core::OptionTable<ClassOptions> table(class_options());
   ClassOptions options;
   for (const char* bad : {"1,-2", "1,,2", "1,nan", "", "balance"}) {

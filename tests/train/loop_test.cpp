@@ -347,7 +347,7 @@ class SlowScalars final : public core::PendingScalars {
   double& time_;
 };
 
-TEST(Loop, WaitingForTheDeviceIsNoLogging) {
+TEST(Loop, WaitingForTheDeviceIsNotLogging) {
   Emitted events;
   ToySource source({});
   ToyTrainable model(at::kFloat);

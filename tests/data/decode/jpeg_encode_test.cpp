@@ -51,7 +51,7 @@ TEST(JpegEncode, QualityIsBytes) {
   EXPECT_LT(encode_jpeg(image.view(), 40).size(), encode_jpeg(image.view(), 90).size());
 }
 
-TEST(JpegEncode, NothingIsNoImage) {
+TEST(JpegEncode, RefusesAnEmptyImage) {
   augment::Image image;
   image.reshape(0, 0, 3);
   EXPECT_THROW((void)encode_jpeg(image.view(), 80), Error);

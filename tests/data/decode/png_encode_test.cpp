@@ -32,7 +32,7 @@ TEST(PngEncode, PixelsComeBack) {
   }
 }
 
-TEST(PngEncode, NothingIsNoImage) {
+TEST(PngEncode, RefusesAnEmptyImage) {
   augment::Image image;
   image.reshape(0, 0, 3);
   EXPECT_THROW((void)encode_png(image.view()), Error);

@@ -199,7 +199,7 @@ TEST_F(FolderIndexTest, FollowsEveryChangeOfTarFiles) {
 }
 
 // With a clock that ticks slowly, a change right after a scan leaves the stamp unchanged.
-TEST_F(FolderIndexTest, AStampThatWasYoungIsNoProof) {
+TEST_F(FolderIndexTest, ARecentTimeStampProvesNothing) {
   write_classes();
   index_.clock = &file_clock;
   expect_same();
@@ -237,7 +237,7 @@ TEST_F(FolderIndexTest, ALookThatFoundTheSameIsRemembered) {
   expect_same();
 }
 
-TEST_F(FolderIndexTest, DamagedAtAnyByteItIsMadeAnew) {
+TEST_F(FolderIndexTest, DamagedAtAnyByteItIsRebuilt) {
   data_.write("a/1.png", small_png(1));
   data_.write("b/1.png", small_png(2));
   expect_same();
@@ -288,7 +288,7 @@ TEST_F(FolderIndexTest, NoNumberLeadsOutOfIt) {
   EXPECT_GT(read, 0) << "names may be any bytes";
 }
 
-TEST_F(FolderIndexTest, OfAnotherVersionOrAnotherFolderItIsMadeAnew) {
+TEST_F(FolderIndexTest, OfAnotherVersionOrAnotherFolderItIsRebuilt) {
   write_classes();
   expect_same();
   const auto mapped = MappedFile::open(file());

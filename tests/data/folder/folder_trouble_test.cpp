@@ -74,7 +74,7 @@ TEST(FolderTrouble, AClassOfValidationMustOccurInTraining) {
   EXPECT_THAT(error_of(folder.path()), HasSubstr("class \"zebra\" of the val split does not occur in train"));
 }
 
-TEST(FolderTrouble, PassesOverWhatIsNoImageAloud) {
+TEST(FolderTrouble, NamesFilesThatAreNotImages) {
   const TempFolder folder;
   write_two_classes(folder);
   ASSERT_EQ(::mkfifo((folder / "a/pipe.png").c_str(), 0600), 0);

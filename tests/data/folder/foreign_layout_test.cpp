@@ -206,7 +206,7 @@ TEST(ForeignLayout, ClassesMayBeCalledImagesAndMasks) {
   EXPECT_EQ(error_of(table.path()), "read");
 }
 
-TEST(ForeignLayout, ClassFoldersMayHaveBoxesAndTextsBeside) {
+TEST(ForeignLayout, ClassFoldersMayComeWithBoxesAndTexts) {
   const TempFolder folder, captions, covers;
   for (const char* breed : {"beagle", "poodle"}) {
     write_all(folder, fmt::format("images/{}/{{}}.png", breed), any_image);

@@ -251,8 +251,8 @@ TEST(ImageFolder, AClassMayBeCalledTrain) {
 
 TEST(ImageFolder, ReadsCifarAndImagenetSample) {
   const std::filesystem::path root = testing::shared_data("cifar10").parent_path();
-  if (root.empty()) {
-    GTEST_SKIP() << "needs cifar10/ in STOKER_DATA";
+  if (root.empty() || testing::shared_data("imagenet-sample").empty()) {
+    GTEST_SKIP() << "needs cifar10/ and imagenet-sample/ in STOKER_DATA";
   }
   const TempFolder cache;
   Strings keys;

@@ -105,7 +105,7 @@ TEST_F(ImageLoaderOrder, OneHashForThreadsRanksAndResumes) {
   EXPECT_NE(hash(Kind::kBalanced, 0, 1, {}), hash(Kind::kMixture, 0, 1, {}));
 }
 
-TEST_F(ImageLoaderOrder, CopiesOfAImageAreAugmentedDifferently) {
+TEST_F(ImageLoaderOrder, CopiesOfAnImageAreAugmentedDifferently) {
   options_.order = order(Kind::kBalanced, 0, 1);
   ImageLoader loader(options_);
   std::map<std::int64_t, std::set<std::uint64_t>> versions;

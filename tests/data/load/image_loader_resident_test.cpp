@@ -93,7 +93,7 @@ TEST_F(ResidentTest, BeginsAnywhere) {
   }
 }
 
-TEST_F(ResidentTest, CopiesOfAImageAreDrawnForThemselves) {
+TEST_F(ResidentTest, CopiesOfAnImageAreDrawnForThemselves) {
   std::vector<double> weights(23, 1.0);
   weights[4] = 20;
   options_.order = std::make_shared<WeightedSampler>(WeightedSamplerOptions{.weights = weights, .batch = 5, .seed = 3});

@@ -33,7 +33,8 @@ TEST(SlotRing, KeepsNoMoreThanAsked) {
   std::size_t held = 0;
   SlotRing ring(8, 2, [&](std::size_t bytes) {
     ++held;
-    return SlotRing::Memory(SlotRing::pageable(bytes).get(), [&](void*) { --held; });
+    const SlotRing::Memory memory = SlotRing::pageable(bytes);
+    return SlotRing::Memory(memory.get(), [&held, memory](void*) { --held; });
   });
   {
     std::vector<std::shared_ptr<std::byte>> many;
@@ -56,7 +57,7 @@ TEST(SlotRing, SlotsOutliveTheRing) {
 }
 
 // Each thread writes its mark into its slot and reads it back. This fails if two threads have the same slot.
-TEST(SlotRing, NoSlotIsHadByTwo) {
+TEST(SlotRing, NoSlotHasTwoOwners) {
   SlotRing ring(sizeof(int), 3);
   std::vector<int> wrong(4);
   {

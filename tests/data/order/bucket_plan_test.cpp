@@ -102,7 +102,7 @@ TEST(BucketPlan, PadsLittle) {
   EXPECT_EQ(BucketPlan(equal, {.tokens = 160}).steps_per_epoch(), 100);
 }
 
-TEST(BucketPlan, EveryEpochMixesAnew) {
+TEST(BucketPlan, EveryEpochMixesDifferently) {
   const Lengths lengths = log_normal(5000, 100, 0.7, 1000);
   const BucketPlan plan(lengths, {.tokens = 4000, .seed = 1});
   const auto first = epoch_of(plan, lengths, 4000, 0), again = epoch_of(plan, lengths, 4000, 0),

@@ -85,7 +85,7 @@ TEST(Table, SeparatorsAndTablesWithoutAHeader) {
   EXPECT_EQ(plain.columns[2].numbers, (std::vector<double>{3, 6}));
 }
 
-TEST(Table, RefusesWhatIsNoTable) {
+TEST(Table, RefusesWhatIsNotATable) {
   EXPECT_THAT(refusal(""), HasSubstr("is empty"));
   EXPECT_THAT(refusal("\n\n"), HasSubstr("is empty"));
   EXPECT_THAT(refusal("a,b\n"), HasSubstr("no row"));

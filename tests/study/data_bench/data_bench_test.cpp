@@ -85,7 +85,7 @@ TEST_F(DataBenchTest, AStopEndsItWithWhatThereIs) {
 }
 
 // Stopped within the first batches of a way, which is then not reported.
-TEST_F(DataBenchTest, AStopBeforeTheFirstBatchIsNoWay) {
+TEST_F(DataBenchTest, AStopBeforeTheFirstBatchGivesNoFigure) {
   options_.stop = [asked = 0]() mutable { return ++asked > 1; };
   const DataBench bench = bench_data(options_);
   EXPECT_TRUE(bench.stopped);

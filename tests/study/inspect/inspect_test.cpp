@@ -265,7 +265,7 @@ TEST(Inspect, AllBadIsStillAReport) {
   EXPECT_THAT(inspect_page(report), HasSubstr("cannot be read"));
 }
 
-TEST(Inspect, WhatIsNoImagesIsRefused) {
+TEST(Inspect, RefusesDataThatAreNotImages) {
   const TempFolder folder;
   std::filesystem::create_directory(folder / "empty");
   EXPECT_THROW((void)inspect_images(folder / "empty", {}), DataError);
