@@ -130,7 +130,7 @@ void add_data(CLI::App& bench, int& exit_code) {
   CLI::App* command =
       bench.add_subcommand("data", "Measure how fast this machine loads your data, and where the time goes");
   command->add_option("DATA", words->training.path, "data, as for train");
-  add_settings(*command, words->training);
+  add_options(*command, words->training);
   command
       ->add_option("--seconds", words->options.seconds,
                    "time per way of loading; three times as long for ways that tune themselves")

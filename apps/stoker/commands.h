@@ -16,6 +16,8 @@ namespace stoker::app {
 inline constexpr int kDone = 0, kUsage = 2, kDataError = 65, kDeviceError = 71, kIoError = 74, kStopped = 75,
                      kFailed = 1;
 
+inline constexpr const char* kOptions = "options";  // the words key=value of a command that takes them
+
 void add_train(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
 void add_resume(CLI::App& app, int& exit_code);

@@ -24,7 +24,13 @@ std::vector<std::string> commands_of(const CLI::App& app) {
   return names;
 }
 
-std::vector<std::string> options_of(const CLI::App& command) {
+// Null for an unknown name.
+const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+  const auto found = app.get_subcommands([&](const CLI::App* each) { return each->get_name() == name; });
+  return found.empty() ? nullptr : found.front();
+}
+
+std::vector<std::string> flags_of(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* each : command.get_options()) {
     for (const std::string& name : each->get_lnames()) {
@@ -39,7 +45,7 @@ std::vector<std::string> beginning_with(const std::string& word, std::vector<std
   return candidates;
 }
 
-// After `bench`: subcommands, their options, and the names that these take, separated by commas.
+// After `bench`: subcommands, their flags, and the names that these take, separated by commas.
 std::vector<std::string> complete_bench(const CLI::App& bench, const std::vector<std::string>& words) {
   const std::string& last = words.back();
   const std::string before = words.size() > 2 ? words[words.size() - 2] : "";
@@ -57,7 +63,7 @@ std::vector<std::string> complete_bench(const CLI::App& bench, const std::vector
       candidates.push_back(head + tip.id);
     }
   } else if (std::ranges::find(commands, words[1]) != commands.end()) {
-    candidates = options_of(*bench.get_subcommand(words[1]));
+    candidates = flags_of(*bench.get_subcommand(words[1]));
   }
   return beginning_with(last, std::move(candidates));
 }
@@ -70,14 +76,13 @@ void add_complete(CLI::App& app, int& exit_code) {
   command->group("");  // not shown in the help
   command->add_option("WORDS", *words, "the words so far; the last one is completed");
   command->callback([words, &app, &exit_code] {
-    const std::string first = words->size() > 1 ? words->front() : "";
+    const CLI::App* chosen = words->size() > 1 ? find_command(app, words->front()) : nullptr;
     std::vector<std::string> candidates;
-    if (first == "bench") {
-      candidates = complete_bench(*app.get_subcommand(first), *words);
-    } else if (first == "inspect") {
-      candidates = beginning_with(words->back(), options_of(*app.get_subcommand(first)));
+    if (chosen != nullptr && chosen->get_name() == "bench") {
+      candidates = complete_bench(*chosen, *words);
     } else {
-      candidates = job::complete(commands_of(app), *words);
+      const auto flags = chosen == nullptr ? std::vector<std::string>() : flags_of(*chosen);
+      candidates = job::complete(commands_of(app), flags, *words);
     }
     for (const std::string& candidate : candidates) {
       fmt::print("{}\n", candidate);

@@ -77,7 +77,7 @@ void add_inspect(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("inspect", "Check data: duplicates, leaks, bad files, sizes, columns");
   command->add_option("DATA", words->data, "data as for train: a folder or tar file of images, a table, a text")
       ->required();
-  command->add_option("settings", words->assignments, "for a table: target=, sep=, header=, leave_out=");
+  command->add_option(kOptions, words->assignments, "for a table: target=, sep=, header=, regression=, leave_out=");
   command->add_option("--images", words->options.images, "maximum number of images, spread over the data; default: all")
       ->check(in_range<std::int64_t>(1, 1'000'000'000));
   command->add_option("--threads", words->options.threads, "number of threads; default: one per available core")

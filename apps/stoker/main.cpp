@@ -31,24 +31,34 @@ void check_command(const CLI::App& app, std::span<char*> words, const std::strin
       names.push_back(each->get_name());
     }
   }
-  fail<ConfigError>(
-      "stoker", "{}",
-      unknown_name("command", words[0], nearest(words[0], names), fmt::format("`{} --help` lists them", said)));
+  fail<ConfigError>("stoker", "{}",
+                    unknown_name("command", words[0], names, fmt::format("`{} --help` lists them", said)));
 }
 
-// Helps when somebody writes `--epochs 3` instead of epochs=3.
-void hint_at_option(std::span<char*> words) {
+// The command that the words name; with `bench data`, the second one.
+const CLI::App& parsed_command(const CLI::App& app) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  return parsed.empty() ? app : parsed_command(*parsed.front());
+}
+
+// Helps people who write `--batch-size 64` instead of batch=64.
+void hint_at_option(const CLI::App& command, std::span<char*> words) {
+  if (command.get_option_no_throw(kOptions) == nullptr) {
+    return;
+  }
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string word = words[i];
     const std::size_t equals = std::min(word.find('='), word.size());
-    std::string name = word.starts_with("--") ? word.substr(2, equals - 2) : "";
-    std::ranges::replace(name, '-', '_');
-    if (name.empty() || !job::is_option(name)) {
+    if (!word.starts_with("--") || equals == 2 || command.get_option_no_throw(word.substr(0, equals)) != nullptr) {
       continue;
     }
+    std::string name = word.substr(2, equals - 2);
+    std::ranges::replace(name, '-', '_');
     const std::string next = i + 1 < words.size() && words[i + 1][0] != '-' ? words[i + 1] : "VALUE";
     const std::string value = equals < word.size() ? word.substr(equals + 1) : next;
-    fmt::print(stderr, "stoker: {} is an option without dashes: {}={}\n", name, name, printable(value));
+    if (const std::string instead = job::option_instead(name, printable(value)); !instead.empty()) {
+      fmt::print(stderr, "stoker: options have no dashes; {}\n", instead);
+    }
   }
 }
 
@@ -90,7 +100,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError& error) {
     app.exit(error);
-    hint_at_option(words);
+    hint_at_option(parsed_command(app), words);
     return kUsage;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;

@@ -20,6 +20,38 @@ struct PredictArguments {
   int top_k = 5;
 };
 
+int run_predict(const PredictArguments& arguments) {
+  if (!arguments.out.empty()) {
+    check_target("stoker.predict", arguments.out);
+  }
+  job::PredictionWriter writer(arguments.out, arguments.format == "json");
+  job::start_process();
+  job::LoadedModel loaded = job::open_model(arguments.run, arguments.device, arguments.checkpoint);
+  const auto source = job::open_unlabelled(loaded, {arguments.files.begin(), arguments.files.end()});
+  for (const std::string& finding : source->findings()) {
+    fmt::print(stderr, "note: {}\n", printable(finding));
+  }
+  std::int64_t answered = 0, unreadable = 0;
+  try {
+    job::predict(loaded, *source, arguments.top_k, 64, [&](const job::Prediction& prediction) {
+      const std::string& error = prediction.sample.error;
+      unreadable += error.empty() ? 0 : 1;
+      if (!error.empty()) {
+        fmt::print(stderr, "stoker: {}\n", error);
+      }
+      writer.write(prediction);
+      ++answered;
+    });
+  } catch (...) {
+    if (answered > 0) {  // the answers before the error are written
+      writer.finish();
+    }
+    throw;
+  }
+  writer.finish();
+  return unreadable == 0 ? kDone : kDataError;
+}
+
 }  // namespace
 
 void add_predict(CLI::App& app, int& exit_code) {
@@ -39,26 +71,7 @@ void add_predict(CLI::App& app, int& exit_code) {
   command->add_option("--checkpoint", arguments->checkpoint, "best or last; default: best if it exists")
       ->check(CLI::IsMember({"best", "last"}));
   command->add_option("--device", arguments->device, "auto, cpu, cuda or cuda:N");
-  command->callback([arguments, &exit_code] {
-    job::PredictionWriter writer(arguments->out, arguments->format == "json");
-    job::start_process();
-    job::LoadedModel loaded = job::open_model(arguments->run, arguments->device, arguments->checkpoint);
-    const auto source = job::open_unlabelled(loaded, {arguments->files.begin(), arguments->files.end()});
-    for (const std::string& finding : source->findings()) {
-      fmt::print(stderr, "note: {}\n", printable(finding));
-    }
-    std::int64_t unreadable = 0;
-    job::predict(loaded, *source, arguments->top_k, 64, [&](const job::Prediction& prediction) {
-      const std::string& error = prediction.sample.error;
-      unreadable += error.empty() ? 0 : 1;
-      if (!error.empty()) {
-        fmt::print(stderr, "stoker: {}\n", error);
-      }
-      writer.write(prediction);
-    });
-    writer.finish();
-    exit_code = unreadable == 0 ? kDone : kDataError;
-  });
+  command->callback([arguments, &exit_code] { exit_code = run_predict(*arguments); });
 }
 
 }  // namespace stoker::app

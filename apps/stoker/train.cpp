@@ -14,7 +14,7 @@ void add_train(CLI::App& app, int& exit_code) {
   command->add_option("DIR", words->path,
                       "images (class folders, train/val/test folders, tar shards, labels.csv),\n"
                       "a table (.csv, with target=COLUMN), a text or a folder of texts");
-  add_settings(*command, *words);
+  add_options(*command, *words);
   add_silence(*command, *words);
   command->callback([words, &exit_code] {
     survive_closed_pipes();

@@ -19,10 +19,10 @@ struct TrainingWords {
   [[nodiscard]] bool silent() const { return quiet || json; }
 };
 
-void add_settings(CLI::App& command, TrainingWords& words);
+void add_options(CLI::App& command, TrainingWords& words);
 void add_silence(CLI::App& command, TrainingWords& words);
 
-// A first word without '=' is the data; all other words are settings.
+// A first word without '=' is the data; all other words are options.
 [[nodiscard]] job::Request request_of(const TrainingWords& words);
 
 // Prints each line at once, or nothing if silent.

@@ -8,6 +8,7 @@
 // runs both loops in turns in one process: the overhead of Stoker, with logging on, in a step of 0.2 ms and of 2 ms.
 //     step_bench operators [model=...] [precision=...]
 // counts the operators of one step that only one of the loops calls; noise does not change this.
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <charconv>
@@ -25,7 +26,6 @@
 #include "stoker/device/tensor_bytes.h"
 #include "stoker/job/process.h"
 #include "stoker/models/network.h"
-#include "stoker/precision/policy.h"
 #include "stoker/study/paired.h"
 
 namespace stoker::bench {
@@ -137,7 +137,9 @@ void one(const CaseOptions& options, Arguments arguments) {
   StepTimes times(device, steps, seconds);
   loop->run(steps + 1, [&] { return times.before_step(); });
   const device::Versions versions = device::versions();
-  const precision::ArithmeticPolicy policy = precision::current_policy();
+  const at::Context& context = at::globalContext();
+  const bool tf32 =
+      context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) == at::Float32Precision::TF32;
   const nlohmann::ordered_json line = {{"loop", kind},
                                        {"model", made.options.model},
                                        {"batch", made.options.batch},
@@ -145,11 +147,11 @@ void one(const CaseOptions& options, Arguments arguments) {
                                        {"precision", made.options.precision},
                                        {"layout", made.options.channels_last ? "channels_last" : "contiguous"},
                                        {"device", device.str()},
-                                       {"tf32", policy.tf32},
-                                       {"cudnn_benchmark", policy.cudnn_benchmark},
-                                       {"deterministic", policy.deterministic},
+                                       {"tf32", tf32},
+                                       {"cudnn_benchmark", context.benchmarkCuDNN()},
+                                       {"deterministic", context.deterministicAlgorithms()},
                                        {"intra_op", at::get_num_threads()},
-                                       {"parameters", models::parameter_count(made.model->network())},
+                                       {"parameters", core::parameter_count(made.model->parameters())},
                                        {"steps", times.steps()},
                                        {"ms", times.quantile(0.5)},
                                        {"ms_q1", times.quantile(0.25)},

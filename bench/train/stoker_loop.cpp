@@ -67,7 +67,7 @@ class TempFolder {
 class Owner final : public train::LoopOwner {
  public:
   Owner(double lr, c10::Device device) : lr_(lr), memory_bytes_(device::throttled_memory(device)) {}
-  double lr(std::int64_t) override { return lr_; }
+  double begin_step(std::int64_t) override { return lr_; }
   bool validates() const override { return false; }
   std::vector<core::MetricValue> evaluate() override { return {}; }
   void save(const char*) override {}

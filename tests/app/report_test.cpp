@@ -32,7 +32,7 @@ TEST(ReportOfRun, ThatFailsAtItsFirstStep) {
       fs::remove(run / "report.html");
       ASSERT_EQ(run_stoker({"report", run}, folder.path()).code, kDone);
     }
-    EXPECT_THAT(page_of(run), AllOf(HasSubstr("Failed at step 1 of 3"), HasSubstr("1 step in a row was not finite")))
+    EXPECT_THAT(page_of(run), AllOf(HasSubstr("Failed at step 1 of 3"), HasSubstr("the last step was not finite")))
         << again;
   }
 }
@@ -51,6 +51,22 @@ TEST(ReportOfRun, WithoutValidation) {
   EXPECT_THAT(results[0].out, HasSubstr("test split, 48 samples"));
   EXPECT_EQ(results[1].code, kDataError);
   EXPECT_THAT(results[1].err, HasSubstr("no val split; it has train 192, val 0, test 48"));
+}
+
+// The report knows the built-in kinds of tasks by name: it offers no commands for the kinds that programs add.
+TEST(ReportOfRun, OffersCommandsForEveryBuiltInKind) {
+  const TempFolder folder;
+  int kinds = 0;
+  for (const std::string& line : lines_of(run_stoker({"info", "tasks"}, folder.path()).out)) {
+    if (const std::string kind = line.substr(0, line.find(' ')); !kind.empty()) {
+      ++kinds;
+      folder.write(kind + "/plan.json", R"({"plan":{"task":{"value":")" + kind + R"("}}})");
+      folder.write(kind + "/checkpoints/last/info.json", R"({"step":1,"task":")" + kind + R"("})");
+      ASSERT_EQ(run_stoker({"report", kind}, folder.path()).code, kDone) << kind;
+      EXPECT_THAT(page_of(folder / kind), HasSubstr("stoker eval " + kind));
+    }
+  }
+  EXPECT_GE(kinds, 3);
 }
 
 TEST(ReportOfRun, ThatIsBeingWritten) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands on a finished run: eval, predict, export, info, and weights= that fit fully, in part, or not at all.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -126,6 +129,28 @@ TEST(Results, PredictionsOfGoodFilesComeInSpiteOfBadOnes) {
   EXPECT_EQ(results[3].code, kDataError);
   EXPECT_THAT(results[3].err, HasSubstr("in/gone.png: does not exist"));
   EXPECT_FALSE(fs::exists(folder / "none.csv"));
+}
+
+TEST(Results, AnswersBeforeAnErrorAreKept) {
+  const TrainedRun& base = trained_run();
+  const TempFolder folder;
+  folder.write("in/a.png", small_png(3));
+  folder.write("in/b.png", "no image");
+  const Finished done = run_stoker({"predict", base.run(), "in", "--out", "out.csv", "--top", "1"}, folder.path(), [] {
+    const int full = ::open("/dev/full", O_WRONLY);  // the message about b.png cannot be written: that is the error
+    return full < 0 || ::dup2(full, STDERR_FILENO) < 0 ? 92 : 0;
+  });
+  EXPECT_EQ(done.code, 1) << done.all();
+  const Words lines = lines_of(read_bytes(folder / "out.csv"));
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_THAT(lines[1], StartsWith("in/a.png,1,"));
+}
+
+TEST(Results, AnOutThatCannotBeWrittenIsRefusedFirst) {
+  const TempFolder folder;
+  const Finished done = run_stoker({"predict", "runs/none", "none.png", "--out", "missing/out.csv"}, folder.path());
+  EXPECT_EQ(done.code, kIoError) << done.all();
+  EXPECT_THAT(done.err, HasSubstr("missing/out.csv cannot be written: folder missing does not exist"));
 }
 
 TEST(Results, ExportedWeightsAreTheCheckpoints) {

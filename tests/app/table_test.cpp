@@ -183,9 +183,10 @@ TEST(Table, WhatCannotBeIsRefused) {
   const std::vector<Case> cases = {
       {{"train", "people.csv"}, kUsage, {"set target=NAME", "age, job, same, pay"}},
       {{"train", "people.csv", "target=pai"}, kDataError, {"unknown column \"pai\"", "did you mean \"pay\"?"}},
+      {{"train", "people.csv", "target=outcome"}, kDataError, {"unknown column \"outcome\"; the columns are age, job"}},
       {{"train", "people.csv", "target=pay", "image_size=32"},
        kUsage,
-       {"task tabular has no option image_size", "image_classification has"}},
+       {"image_size is an option of image_classification, not of tabular; remove it"}},
       {{"train", "people.csv", "target=pay", "model=cnn"}, kUsage, {"task tabular has no model cnn"}},
       {{"train", "people.csv", "target=pay", "test=dots.csv"}, kDataError, {"set label_strip=."}},
       {{"train", "people.csv", "target=pay", "regression=on"}, kDataError, {"remove regression=on"}},

@@ -9,8 +9,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
   const TempFolder folder;
@@ -82,17 +84,33 @@ TEST(Usage, WrongCommandsAndFlagsAreRefused) {
                    {{"eval"}, {"RUN is required"}},
                    {{"predict", "runs/x"}, {"FILES is required"}},
                    {{"train", "data", "--fast"}, {"--fast"}},
-                   {{"train", "data", "--epochs", "3"}, {"--epochs", "without dashes: epochs=3"}},
-                   {{"train", "data", "--label-smoothing=0.1"}, {"without dashes: label_smoothing=0.1"}},
+                   {{"train", "data", "--epochs", "3"}, {"--epochs", "options have no dashes; write epochs=3"}},
+                   {{"train", "data", "--label-smoothing=0.1"}, {"write label_smoothing=0.1"}},
+                   {{"train", "data", "--batch-size", "64"}, {"write batch=64"}},
+                   {{"plan", "data", "--learning-rate=0.1"}, {"write lr=0.1"}},
+                   {{"train", "data", "--run", "x"}, {"write run=x"}},
+                   {{"train", "data", "--epohcs", "3"}, {"did you mean epochs=3?"}},
+                   {{"inspect", "data", "--target", "pay"}, {"write target=pay"}},
+                   {{"bench", "data", "nowhere", "--num-workers", "2"}, {"write threads=2"}},
                    {{"eval", "runs/x", "--split=tests"}, {"--split", "tests", "val"}},
                    {{"predict", "runs/x", "data", "--top", "0"}, {"--top"}},
                    {{"resume", "runs/nope"}, {"runs/nope: the run folder does not exist"}},
-                   {{"train"}, {"no data", "stoker train DATA"}}},
+                   {{"train"}, {"no data", "stoker train DATA"}},
+                   {{"completely-different"}, {"unknown command \"completely-different\"; `stoker"}}},
                   kUsage);
   expect_refusals({{{"eval", "runs/nope"}, {"runs/nope: the run or checkpoint folder does not exist"}},
                    {{"report", "runs/nope"}, {"runs/nope: the run folder does not exist"}},
                    {{"info", "nowhere"}, {"nowhere: does not exist"}}},
                   kDataError);
+}
+
+TEST(Usage, OnlyCommandsThatTakeOptionsSendToThem) {
+  const TempFolder folder;
+  const auto results = run_all(
+      {{"eval", "runs/x", "--batch", "3"}, {"train", "data", "--config", "x.toml", "--epochs", "3"}}, folder.path());
+  EXPECT_EQ(results[0].code, kUsage);
+  EXPECT_THAT(results[0].err, AllOf(HasSubstr("--batch"), Not(HasSubstr("dashes"))));
+  EXPECT_THAT(results[1].err, AllOf(HasSubstr("write epochs=3"), Not(HasSubstr("x.toml\n"))));
 }
 
 TEST(Usage, UnknownKeysComeWithTheNearestName) {
@@ -140,7 +158,14 @@ TEST(Usage, CompletionOffersCommandsKeysAndValues) {
   const auto results = run_all({{"__complete", "--", "tr"},
                                 {"__complete", "--", "train", "data", "opt"},
                                 {"__complete", "--", "train", "data", "schedule=co"},
-                                {"__complete", "--", "plan", "data", "--co"}},
+                                {"__complete", "--", "plan", "data", "--co"},
+                                {"__complete", "--", "plan", "data", "--q"},
+                                {"__complete", "--", "resume", "runs/x", ""},
+                                {"__complete", "--", "resume", "runs/x", "--"},
+                                {"__complete", "--", "eval", "runs/x", "--s"},
+                                {"__complete", "--", "predict", "runs/x", "--"},
+                                {"__complete", "--", "export", "runs/x", "--"},
+                                {"__complete", "--", "info", ""}},
                                folder.path());
   EXPECT_EQ(results[0].out, "train\n");
   EXPECT_EQ(
@@ -148,6 +173,13 @@ TEST(Usage, CompletionOffersCommandsKeysAndValues) {
       "optimizer=\noptimizer.momentum=\noptimizer.nesterov=\noptimizer.beta1=\noptimizer.beta2=\noptimizer.eps=\n");
   EXPECT_EQ(results[2].out, "schedule=constant\nschedule=cosine\n");
   EXPECT_EQ(results[3].out, "--config\n");
+  EXPECT_THAT(results[4].out, IsEmpty());
+  EXPECT_EQ(results[5].out, "epochs=\nsteps=\ntime=\nschedule_steps=\nearly_stop=\neval_every=\nsave_every=\n");
+  EXPECT_THAT(lines_of(results[6].out), UnorderedElementsAre("--help", "--quiet", "--json"));
+  EXPECT_EQ(results[7].out, "--split\n");
+  EXPECT_THAT(lines_of(results[8].out), IsSupersetOf({"--top", "--format", "--out", "--checkpoint", "--device"}));
+  EXPECT_THAT(lines_of(results[9].out), UnorderedElementsAre("--help", "--checkpoint"));
+  EXPECT_THAT(results[10].out, IsEmpty()) << "bash completes files";
 }
 
 TEST(Usage, NoDriverIsLookedForWhereNoDeviceIsNeeded) {

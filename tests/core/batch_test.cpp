@@ -41,6 +41,18 @@ TEST(Batch, PiecesAddUpForEveryCut) {
   }
 }
 
+TEST(Batch, SlicesKnowTheirPlaceInTheGlobalBatch) {
+  Batch batch = ragged_batch();
+  EXPECT_EQ(batch.first_row(), 0);
+  EXPECT_EQ(batch.global_size(), 4);
+  const Batch slice = batch.slice(1, 4).slice(1, 2);
+  EXPECT_EQ(slice.first_row(), 2);
+  EXPECT_EQ(slice.global_size(), 4);
+  batch.set_part(8, 100);  // a rank's part
+  EXPECT_EQ(batch.slice(2, 2).first_row(), 10);
+  EXPECT_EQ(batch.slice(2, 2).global_size(), 100);
+}
+
 TEST(Batch, RefusesWhatDoesNotFit) {
   Batch batch({}, {0, 1});
   EXPECT_THROW(batch.set("x", at::arange(3)), DataError);

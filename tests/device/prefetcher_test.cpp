@@ -38,6 +38,7 @@ class PoisonedSlots final : public core::BatchSource {
     std::array<std::uint8_t, kRows>& slot = slots_[static_cast<std::size_t>(given_++ % 32)];
     slot.fill(value(position));
     core::Batch batch(position, std::vector<std::int64_t>(kRows));
+    batch.set_part(kRows, 3 * kRows);  // as for rank 1 of 3
     batch.set("image", at::from_blob(
                            slot.data(), {kRows}, [&](void*) { slot.fill(kPoison), ++returned; }, at::kByte));
     batch.set({"boxes", at::tensor({1, 2, 3}), core::Layout::kRagged, offsets()});
@@ -75,6 +76,8 @@ void check(core::BatchSource& source, int epochs, int first = 0) {
       const std::optional<core::Batch> batch = source.next();
       ASSERT_TRUE(batch.has_value()) << epoch << " " << step;
       EXPECT_EQ(batch->position(), position);
+      EXPECT_EQ(batch->first_row(), kRows) << "dropout depends on it";
+      EXPECT_EQ(batch->global_size(), 3 * kRows);
       EXPECT_TRUE((*batch)["image"].eq(PoisonedSlots::value(position)).all().item<bool>()) << epoch << " " << step;
       EXPECT_TRUE((*batch)["boxes"].equal(at::tensor({1, 2, 3})));
       EXPECT_TRUE(batch->find("boxes")->offsets.equal(PoisonedSlots::offsets()));

@@ -22,9 +22,13 @@ class Completion(unittest.TestCase):
         self.assertEqual(candidates("stoker tr"), ["train"])
         self.assertIn("predict", candidates("stoker "))
 
-    def test_settings_and_flags(self):
+    def test_options_and_flags(self):
         self.assertEqual(candidates("stoker train data label_sm"), ["label_smoothing="])
         self.assertEqual(candidates("stoker train data --q"), ["--quiet"])
+        self.assertEqual(candidates("stoker resume runs/x label_sm"), [])
+        self.assertEqual(candidates("stoker resume runs/x epo"), ["epochs="])
+        self.assertEqual(candidates("stoker eval runs/x --sp"), ["--split"])
+        self.assertEqual(candidates("stoker eval runs/x "), [])  # bash completes files
 
     def test_values_without_the_part_before_the_equals_sign(self):
         self.assertEqual(candidates("stoker train data model=resnet"), ["resnet18", "resnet34", "resnet50"])

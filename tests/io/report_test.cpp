@@ -191,6 +191,34 @@ TEST(Report, ComparesRuns) {
   EXPECT_FALSE(data.contains("artifacts"));
 }
 
+// Only the program that added a kind of task can open its checkpoints.
+TEST(Report, OfAProgramsOwnTaskSendsToThatProgram) {
+  const Folder folder;
+  folder.steps(4);
+  folder.events("");
+  folder.write("plan.json", R"({"plan":{"task":{"value":"sine"}}})");
+  const auto commands = [&] { return run_of(folder)["commands"]; };
+  EXPECT_EQ(commands()[0], json::array({"", "start again with the program that made it: there is no checkpoint"}));
+  folder.checkpoint(R"({"step":4,"task":"sine"})");
+  ASSERT_EQ(commands().size(), 2U);
+  EXPECT_EQ(commands()[0], json::array({"", "resume and evaluate it with the program that made it"}));
+  EXPECT_THAT(commands()[1][0].get<std::string>(), StartsWith("stoker report "));
+}
+
+TEST(Report, SaysWhatEvalAndPredictGive) {
+  const Folder folder;
+  folder.steps(8);
+  folder.events("{\"event\":\"run_finished\",\"step\":8,\"outcome\":\"done\"}\n");
+  folder.checkpoint(R"({"step":8,"task":"tabular"})");
+  const auto gives = [&](const char* regression) {
+    folder.write("plan.json", fmt::format(R"({{"plan":{{"regression":{{"value":"{}"}}}}}})", regression));
+    const json commands = run_of(folder)["commands"];
+    return commands[0][1].get<std::string>() + "; " + commands[1][1].get<std::string>();
+  };
+  EXPECT_EQ(gives("off"), "metrics, also per class; classes and probabilities");
+  EXPECT_EQ(gives("on"), "metrics; a number for each row");
+}
+
 TEST(Report, QuotesPathsForTheShell) {
   const Folder folder("it's mine");
   folder.steps(1);

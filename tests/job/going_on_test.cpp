@@ -15,33 +15,17 @@
 #include "stoker/models/builder.h"
 #include "stoker/models/registry.h"
 #include "support/image_set.h"
+#include "support/job_runs.h"
 
 namespace stoker::job {
 namespace {
 
 namespace fs = std::filesystem;
+using stoker::testing::Ran;
+using stoker::testing::StopAt;
 using ::testing::HasSubstr;
 
 const Say kSilent = [](const std::string&) {};
-
-// Stops the run after a given step.
-class StopAt final : public core::EventSink {
- public:
-  StopAt(std::atomic<bool>& stop, std::int64_t step) : stop_(stop), step_(step) {}
-  void on(const core::Event& event) override {
-    const auto* finished = std::get_if<core::StepFinished>(&event);
-    stop_ = stop_ || (finished != nullptr && finished->step >= step_);
-  }
-
- private:
-  std::atomic<bool>& stop_;
-  std::int64_t step_;
-};
-
-struct Ran {
-  Outcome outcome;
-  fs::path folder;
-};
 
 // 45 samples in batches of 8: 6 steps per epoch.
 class GoingOn : public ::testing::Test {
@@ -152,6 +136,7 @@ TEST_F(GoingOn, TrainCalledAgainNeedsACheckpoint) {
     FAIL() << "it started again at step 0 with trained weights";
   } catch (const CheckpointError& error) {
     EXPECT_THAT(error.what(), HasSubstr("has no checkpoint"));
+    EXPECT_THAT(error.what(), HasSubstr("one is saved after each epoch, or every save_every= steps"));
   }
 }
 

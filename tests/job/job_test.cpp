@@ -19,6 +19,7 @@
 #include "stoker/job/split_report.h"
 #include "support/guessing.h"
 #include "support/image_set.h"
+#include "support/job_runs.h"
 
 namespace stoker::job {
 namespace {
@@ -26,6 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 using stoker::testing::beats_guessing;
 using stoker::testing::means_of;
+using stoker::testing::Ran;
+using stoker::testing::StopAt;
 using stoker::testing::TempFolder;
 using stoker::testing::training_losses;
 using stoker::testing::trains_like;
@@ -35,22 +38,6 @@ using ::testing::HasSubstr;
 const Say kSilent = [](const std::string&) {};
 
 std::string file_bytes(const fs::path& path) { return read_text(path); }
-
-// Stops the run after a given step.
-class StopAt final : public core::EventSink {
- public:
-  StopAt(std::atomic<bool>& stop, std::int64_t step) : stop_(stop), step_(step) {}
-  void on(const core::Event& event) override {
-    if (const auto* finished = std::get_if<core::StepFinished>(&event);
-        finished != nullptr && finished->step >= step_) {
-      stop_ = true;
-    }
-  }
-
- private:
-  std::atomic<bool>& stop_;
-  std::int64_t step_;
-};
 
 // Records the kinds of events in order, and the numbers of steps.
 class Recorder final : public core::EventSink {
@@ -75,11 +62,6 @@ class Recorder final : public core::EventSink {
 
  private:
   std::vector<std::string>& seen_;
-};
-
-struct Ran {
-  Outcome outcome;
-  fs::path folder;
 };
 
 class JobTest : public ::testing::Test {

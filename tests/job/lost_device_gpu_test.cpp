@@ -16,6 +16,7 @@
 #include "stoker/memory/out_of_memory.h"
 #include "stoker/models/registry.h"
 #include "stoker/precision/policy.h"
+#include "stoker/precision/process_switches.h"
 #include "stoker/tasks/image/classifier.h"
 #include "stoker/train/step.h"
 #include "support/each_device.h"
@@ -107,10 +108,9 @@ class OutOfMemoryIn : public stoker::testing::OnDevice {
 STOKER_ON_EACH_DEVICE(OutOfMemoryIn);
 
 TEST_P(OutOfMemoryIn, ComputeLeavesNoTrace) {
-  const precision::ArithmeticPolicy before = precision::current_policy();
+  const precision::ProcessSwitches before;
   precision::apply({.cudnn_benchmark = false, .deterministic = true});
   const std::vector<at::Tensor> got = weights_after_a_step(true), expected = weights_after_a_step(false);
-  precision::apply(before);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_TRUE(got[i].equal(expected[i])) << "tensor " << i;
   }

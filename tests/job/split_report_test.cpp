@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates a trained model on one split, and on all splits as one set, with no more threads than the quota allows.
+// Evaluates a trained model on one split, and on all splits as one set, with no more threads than the quota allows; and
+// what cannot be read is named.
 #include "stoker/job/split_report.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -13,11 +18,16 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
+#include "stoker/base/file.h"
 #include "stoker/data/decode/jpeg_encode.h"
 #include "stoker/device/cpu_quota.h"
+#include "stoker/io/checkpoint/store.h"
 #include "stoker/job/cell_json.h"
+#include "stoker/job/info.h"
 #include "stoker/job/job.h"
+#include "stoker/tasks/own_task.h"
 #include "support/image_set.h"
+#include "support/toy_trainable.h"
 
 namespace stoker::job {
 namespace {
@@ -144,6 +154,94 @@ TEST(SplitReport, BadImagesAreEvaluatedByTheRunsRules) {
   std::filesystem::remove(folder / "replace/plan.json");
   std::filesystem::remove(folder / "replace/config.toml");
   EXPECT_THROW((void)evaluate_run(folder / "replace", folder / "data", "test", "best", "cpu"), DataError);
+}
+
+// Its metric is the mean output, which is different for all samples.
+class MeanOutput final : public stoker::testing::ToyTrainable {
+ public:
+  MeanOutput() : ToyTrainable(at::kFloat) {}
+  [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList& outputs,
+                                                        const core::Batch&) const override {
+    return {{"sum", outputs[0].sum().to(at::kDouble)}, {"count", at::scalar_tensor(outputs[0].numel(), at::kLong)}};
+  }
+  [[nodiscard]] std::vector<core::MetricValue> metrics(const std::vector<core::NamedTensor>& totals) const override {
+    return {{"mean", totals[0].tensor.item<double>() / totals[1].tensor.item<double>(), true}};
+  }
+};
+
+// A run of a program's own task whose samples are drawn by the run's seed, 7.
+std::filesystem::path drawn_run(const TempFolder& folder, const std::string& name) {
+  static const bool added = [] {
+    tasks::OwnTask own{.name = "drawn", .model = [](std::uint64_t) { return std::make_unique<MeanOutput>(); }};
+    own.sample = [](tasks::Split, std::int64_t, CounterRng random) {
+      std::vector<double> x(6);
+      std::ranges::generate(x, [&] { return random.uniform(-1, 1); });
+      return std::vector<core::NamedTensor>{{"x", at::tensor(x, at::kFloat)},
+                                            {"y", at::scalar_tensor(random.below(4), at::kLong)},
+                                            {"mask", at::ones({4})}};
+    };
+    own.train_samples = own.val_samples = 8;
+    tasks::add_own_task(std::move(own));
+    return true;
+  }();
+  EXPECT_TRUE(added);
+  Request request = make_request({}, {"task=drawn", "data=none", "device=cpu", "batch=8", "precision=fp32",
+                                      "intra_op=1", "threads=0", "epochs=1", "seed=7"});
+  request.run = (folder / name).native();
+  const std::atomic<bool> never = false;
+  Job::prepare(request, [](const std::string&) {}).train({}, never);
+  return folder / name;
+}
+
+TEST(SplitReport, SamplesAreDrawnByTheRunsSeed) {
+  const TempFolder folder;
+  const auto run = drawn_run(folder, "run");
+  LoadedModel loaded = load_model(run, at::kCPU, "last");
+  const double of_run = loaded.card.metric_value;
+  EXPECT_NEAR(evaluate_run(run, {}, "val", "last", "cpu").metrics.front().value, of_run, 1e-6);
+  const double of_other_seed = evaluate_split(loaded, *open_for(loaded, "none"), "val", 8, 8).metrics.front().value;
+  EXPECT_GT(std::abs(of_other_seed - of_run), 1e-4) << "the metric must depend on the seed, or this test is useless";
+}
+
+TEST(SplitReport, AProgramKeepsItsNumberOfThreads) {
+  const TempFolder folder;
+  const auto run = drawn_run(folder, "run");
+  const int before = at::get_num_threads(), many = device::cpu_quota().cores + 2;
+  at::set_num_threads(many);
+  (void)evaluate_run(run, {}, "val", "last", "cpu");
+  EXPECT_EQ(at::get_num_threads(), many);
+  at::set_num_threads(before);
+}
+
+TEST(SplitReport, WhatCannotBeReadIsNamed) {
+  const TempFolder folder;
+  const auto run = drawn_run(folder, "damaged");
+  (void)drawn_run(folder, "whole");
+  const auto complaint = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto evaluate = [&] { (void)evaluate_run(run, {}, "val", "last", "cpu"); };
+  const std::string plan = read_text(run / "plan.json");
+  write_file_atomically(run / "plan.json", "{}");
+  EXPECT_THAT(complaint(evaluate), HasSubstr("damaged/plan.json"));
+  EXPECT_THAT(complaint([&] { (void)info_text(run); }), HasSubstr("damaged/plan.json"));
+  write_file_atomically(run / "plan.json", plan);
+
+  io::CheckpointStore store(run / "checkpoints");
+  io::Checkpoint last = store.load("last");
+  last.weights = {{"other", at::ones({2})}};
+  store.save("last", last);
+  EXPECT_THAT(complaint(evaluate), AllOf(HasSubstr("damaged/checkpoints/last"), HasSubstr("no weights fit")));
+
+  write_file_atomically(run / "checkpoints/last/manifest.json", "{}");
+  const std::string runs = info_text(folder.path());
+  EXPECT_THAT(runs, HasSubstr("damaged/checkpoints/last/manifest.json"));
+  EXPECT_THAT(runs, HasSubstr("whole: drawn at step 1 (epoch 1)\n"));
 }
 
 // A value that does not exist, such as the recall of a class without samples, is null: JSON has no NaN.

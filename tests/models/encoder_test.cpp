@@ -82,7 +82,7 @@ TEST(Encoder, HasThePublishedSizes) {
   EncoderOptions options;  // bert-base-uncased
   options.vocabulary = 30522, options.context = 512, options.layers = 12, options.heads = 12, options.width = 768;
   const auto network = make_encoder(options);
-  EXPECT_EQ(parameter_count(*network), 109'514'298);  // as transformers counts its BertForMaskedLM
+  EXPECT_EQ(core::parameter_count(network->parameters()), 109'514'298);  // as transformers counts its BertForMaskedLM
   EXPECT_EQ(network->segments(), 14);
 }
 

@@ -105,7 +105,7 @@ TEST(Gpt, HasTheNamesAndShapesOfThePublishedWeights) {
   GptOptions options;  // the smallest GPT-2's
   options.vocabulary = 50257, options.context = 1024, options.layers = 12, options.heads = 12, options.width = 768;
   const auto network = make_gpt(options);
-  EXPECT_EQ(parameter_count(*network), 124'439'808);  // as transformers counts gpt2's
+  EXPECT_EQ(core::parameter_count(network->parameters()), 124'439'808);  // as transformers counts gpt2's
   const auto weights = weights_of(*network);
   EXPECT_EQ(weights.at("h.11.attn.c_attn.weight").sizes(), (std::vector<std::int64_t>{768, 2304}));
   EXPECT_EQ(weights.at("h.0.mlp.c_proj.weight").sizes(), (std::vector<std::int64_t>{3072, 768}));

@@ -11,6 +11,8 @@
 #include <cmath>
 
 #include "stoker/base/error.h"
+#include "stoker/models/builder.h"
+#include "stoker/models/gpt.h"
 #include "stoker/models/registry.h"
 
 namespace stoker::models {
@@ -59,6 +61,56 @@ TEST(Network, WeightsFollowTheirDistributions) {
   const at::Tensor linear = weights.at("fc.weight");
   EXPECT_LE(linear.abs().max().item<double>(), bound);
   EXPECT_NEAR(linear.std().item<double>(), bound / std::sqrt(3.0), 0.02 * bound);
+}
+
+TEST(Network, FreezeCountsGroupsOfSegments) {
+  const auto network = make_network("resnet18", {.classes = 10, .channels = 3, .image_size = 32});
+  EXPECT_EQ(network->freeze_groups(),
+            (std::vector<std::string>{"stem", "layer1", "layer2", "layer3", "layer4", "head"}));
+  EXPECT_EQ(network->segment(2).name, "layer1.1");
+  network->set_frozen(2);
+  for (const core::Parameter& parameter : network->parameters()) {
+    const bool frozen = parameter.segments.front() <= 2;  // the stem and both blocks of layer1
+    EXPECT_EQ(parameter.tensor.requires_grad(), !frozen) << parameter.name;
+  }
+  EXPECT_THROW(network->set_frozen(7), ConfigError);
+}
+
+TEST(Network, ATiedParameterListsTheSegmentsThatUseIt) {
+  const auto network = make_gpt({.vocabulary = 11, .context = 8, .layers = 2, .heads = 2, .width = 8, .dropout = 0.1});
+  for (const core::Parameter& parameter : network->parameters()) {
+    const std::size_t users = parameter.name == "wte.weight" ? 2 : 1;
+    EXPECT_EQ(parameter.segments.size(), users) << parameter.name;
+  }
+  EXPECT_EQ(network->parameters()[0].segments, (std::vector<int>{0, network->segments() - 1}));
+}
+
+TEST(Network, ASegmentIsTheFoldOverItsParts) {
+  const auto network = make_gpt({.vocabulary = 11, .context = 8, .layers = 2, .heads = 2, .width = 8});
+  const at::Tensor ids = at::arange(8).reshape({1, 8});
+  core::TensorList values{ids};
+  int parts = 0;
+  for (int segment = 0; segment < network->segments(); ++segment) {
+    core::TensorList whole = network->forward_segment(segment, values);
+    for (const InnerSegment& part : network->segment(segment).inner) {
+      values = part.forward(std::move(values));
+      ++parts;
+    }
+    if (!network->segment(segment).inner.empty()) {
+      ASSERT_EQ(values.size(), whole.size());
+      EXPECT_TRUE(values[0].equal(whole[0])) << network->segment(segment).name;
+    }
+    values = std::move(whole);
+  }
+  EXPECT_EQ(parts, 4) << "attention and mlp of two blocks";
+}
+
+TEST(NetworkBuilder, LayersNeedASegment) {
+  NetworkBuilder builder(1);
+  EXPECT_THROW((void)builder.dropout(0.1), ConfigError);
+  EXPECT_THROW((void)builder.linear("fc", 2, 3), ConfigError);
+  EXPECT_THROW(builder.segment_draws(), ConfigError);
+  EXPECT_THROW(builder.end_segment([](const at::Tensor& x) { return x; }), ConfigError);
 }
 
 TEST(Network, StatisticsAreViewsOfOneTensor) {

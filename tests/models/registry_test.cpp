@@ -19,7 +19,7 @@ TEST(Registry, CountsArePublishedOnes) {
       {"resnet18", 11689512, 1.81e9}, {"resnet34", 21797672, 3.66e9}, {"resnet50", 25557032, 4.09e9}};
   for (const auto& [name, parameters, multiply_adds] : published) {
     const auto network = make_network(name, {.classes = 1000, .image_size = 224});
-    EXPECT_EQ(parameter_count(*network), parameters) << name;
+    EXPECT_EQ(core::parameter_count(network->parameters()), parameters) << name;
     EXPECT_NEAR(static_cast<double>(flops(*network, {3, 224, 224})), 2 * multiply_adds, 0.01e9) << name;
     EXPECT_TRUE(network->training());
   }

@@ -65,7 +65,7 @@ TEST(Resnet, SlimWithASmallStem) {
   for (const auto& [w, b] : {std::pair{32, 4}, {64, 6}, {128, 3}}) {
     count += (2 * b - 1) * w * w * 9 + w / 2 * w * 9 + w / 2 * w + (2 * b + 1) * 2 * w;
   }
-  EXPECT_EQ(parameter_count(*network), count);
+  EXPECT_EQ(core::parameter_count(network->parameters()), count);
   const at::NoGradGuard no_grad;
   const at::Tensor stem = network->forward_segment(0, {at::zeros({2, 3, 32, 32})}).at(0);
   EXPECT_EQ(stem.sizes(), (std::vector<std::int64_t>{2, 16, 32, 32}));

@@ -43,7 +43,7 @@ TEST(Feeding, NamesTheLongestStageAndTheCoresThatWouldFeed) {
   EXPECT_EQ(feeding.more_cores, 3);
   EXPECT_EQ(feeding.more_threads, 0);
   EXPECT_NEAR(feeding.predicted, 1000, 1);
-  EXPECT_EQ(feeding.words, "data-starved 75 %: JPEG decode; 3 more cores would feed 1,000 samples/s");
+  EXPECT_EQ(feeding.words, "data-starved 75 %: JPEG decode; with 3 more cores the loader would reach 1,000 samples/s");
 }
 
 TEST(Feeding, SleepingStagesNeedThreadsNotCores) {
@@ -58,7 +58,8 @@ TEST(Feeding, SleepingStagesNeedThreadsNotCores) {
   EXPECT_EQ(feeding.more_cores, 0);
   EXPECT_EQ(feeding.more_threads, 8);
   EXPECT_NEAR(feeding.predicted, 1000, 1);
-  EXPECT_NE(feeding.words.find("8 more loader threads would feed 1,000 samples/s"), std::string::npos) << feeding.words;
+  EXPECT_NE(feeding.words.find("with 8 more loader threads the loader would reach 1,000 samples/s"), std::string::npos)
+      << feeding.words;
 }
 
 // Threads that lose their cores to another program do not sleep: more threads would wait for cores, too.

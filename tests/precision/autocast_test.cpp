@@ -12,6 +12,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/precision/policy.h"
+#include "stoker/precision/process_switches.h"
 
 namespace stoker::precision {
 namespace {
@@ -67,14 +68,18 @@ TEST(Autocast, ForgetsCastWeightsAtTheOutermostEnd) {
 }
 
 TEST(Policy, IsWhatWasApplied) {
-  const ArithmeticPolicy before = current_policy();
-  apply({.tf32 = false, .cudnn_benchmark = true, .deterministic = false});
-  EXPECT_FALSE(current_policy().tf32);
-  EXPECT_TRUE(current_policy().cudnn_benchmark);
-  apply({.tf32 = true, .cudnn_benchmark = true, .deterministic = true});
-  EXPECT_TRUE(current_policy().tf32 && current_policy().deterministic);
-  EXPECT_FALSE(current_policy().cudnn_benchmark);  // its choice may differ from run to run
-  apply(before);
+  const ProcessSwitches before;
+  const at::Context& context = at::globalContext();
+  const auto float32 = [&](at::Float32Op op) { return context.float32Precision(at::Float32Backend::CUDA, op); };
+  for (const bool on : {false, true, false}) {
+    apply({.tf32 = on, .cudnn_benchmark = true, .deterministic = on});
+    for (const at::Float32Op op : {at::Float32Op::MATMUL, at::Float32Op::CONV, at::Float32Op::RNN}) {
+      EXPECT_EQ(float32(op), on ? at::Float32Precision::TF32 : at::Float32Precision::IEEE);
+    }
+    EXPECT_EQ(context.deterministicAlgorithms(), on);
+    EXPECT_EQ(context.deterministicCuDNN(), on);
+    EXPECT_EQ(context.benchmarkCuDNN(), !on);  // the choice of a search may differ from run to run
+  }
 }
 
 TEST(Policy, HalfModelsKeepNormsInFloat32) {

@@ -15,6 +15,12 @@ inline train::Facts facts_of(std::int64_t samples, int cores = 2) {
   facts.train_samples = samples;
   facts.cores = cores;
   facts.task = "image_classification";
+  const auto option = [](std::string key, core::OptionType type) {
+    return core::Option{
+        .key = std::move(key), .type = std::move(type), .fallback = core::depends("by the recipe"), .help = ""};
+  };
+  facts.task_options = {option("image_size", core::Whole{8, 1024}), option("augment", core::Text{"a name"}),
+                        option("label_smoothing", core::Real{0, 1})};
   for (const auto& [key, value] : std::map<std::string, std::string>{{"model", "cnn"},
                                                                      {"image_size", "32"},
                                                                      {"augment", "none"},

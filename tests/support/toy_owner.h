@@ -12,7 +12,7 @@
 namespace stoker::testing {
 
 struct ToyOwner final : train::LoopOwner {
-  [[nodiscard]] double lr(std::int64_t) override { return rate; }
+  [[nodiscard]] double begin_step(std::int64_t) override { return rate; }
   [[nodiscard]] bool validates() const override { return on_evaluate != nullptr; }
   [[nodiscard]] std::vector<core::MetricValue> evaluate() override { return on_evaluate(); }
   void save(const char* kind) override {

@@ -97,7 +97,7 @@ struct Rig {
     progress.save_state(saved);
     progress.load_state(saved);
     ToySource source(progress.position, before_batch, nan_from);
-    Step step({model, *optimizer, scaler, ranks}, {});
+    Step step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks}, {});
     device::ScalarRing ring(at::kCPU, step.scalar_names().size());
     testing::ToyOwner owner;
     const auto evaluate = [&]() -> std::vector<core::MetricValue> {

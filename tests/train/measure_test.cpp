@@ -215,6 +215,14 @@ TEST(Measure, OnAGpuLoaderThreadsLeaveCoresUnlessItWaitsForThem) {
   EXPECT_EQ(chosen(2e-3, 0, 16), 0);
 }
 
+TEST(Measure, OnAGpuIntraOpThreadsThatWereSetStay) {
+  FakeTrials trials(2e-3, 2e-3, 1e-2);
+  const Plan plan = measured_by(trials, {"device=cuda:0", "intra_op=4"}, 16);
+  EXPECT_EQ(plan.intra_op, 4);
+  EXPECT_EQ(plan.notes.at("intra_op").origin, core::Origin::kCommandLine);
+  EXPECT_EQ(plan.threads, 13);
+}
+
 TEST(Measure, LayoutMustWinClearlyToo) {
   const auto with = [](double fp32, double bf16, std::initializer_list<const char*> words = {}) {
     FakeTrials trials(1, 0.9, 0, {{"fp32", fp32}, {"bf16", bf16}});

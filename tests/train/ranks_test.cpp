@@ -2,10 +2,14 @@
 // Several ranks train like one process that cuts its batch into as many microbatches. The weights are the same, with
 // dropout and also if a last batch leaves a rank without samples. All ranks end together.
 #include <ATen/ops/dropout.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "stoker/optim/optimizer.h"
 #include "stoker/precision/grad_scaler.h"
+#include "stoker/train/evaluate.h"
 #include "stoker/train/loop.h"
 #include "stoker/train/step.h"
 #include "support/lockstep_ranks.h"
@@ -46,7 +50,7 @@ Weights train(core::Communicator& ranks, std::int64_t microbatch) {
   Dropping model;
   const auto optimizer = optim::make_optimizer({.name = "adamw", .weight_decay = 0.05}, model.parameters());
   precision::GradScaler scaler({.scaling = false}, at::kCPU);
-  Step step({model, *optimizer, scaler, ranks}, {.clip = 0.5, .seed = 7});
+  Step step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks}, {.clip = 0.5, .seed = 7});
   for (std::int64_t number = 0; number < kSteps; ++number) {
     step.compute(part_of(global_batch(number), ranks.rank(), ranks.size()), number, microbatch);
     step.commit(0.05);
@@ -82,6 +86,59 @@ TEST(Ranks, TrainAsOneProcessWithAsManyMicrobatches) {
   }
 }
 
+// Adds the mean of its inputs to a running statistic, like a batch norm.
+class Counting final : public ToyTrainable {
+ public:
+  [[nodiscard]] core::TensorList norm_buffers() const override { return {statistic}; }
+  [[nodiscard]] core::TensorList forward_segment(int segment, core::TensorList values) override {
+    statistic += values[0].detach().sum();
+    return ToyTrainable::forward_segment(segment, std::move(values));
+  }
+  at::Tensor statistic = at::zeros({1}, at::kDouble);
+};
+
+TEST(Ranks, StatisticsAreTheMeanOverRanks) {
+  const at::Tensor total = global_batch(0)["x"].sum();
+  LockstepRanks(3).run([&](core::Communicator& ranks) {
+    Counting model;
+    const auto optimizer = optim::make_optimizer({.name = "sgd"}, model.parameters());
+    precision::GradScaler scaler({.scaling = false}, at::kCPU);
+    Step step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks}, {});
+    step.compute(part_of(global_batch(0), ranks.rank(), 3), 0, 0);
+    step.commit(0.1);
+    EXPECT_NEAR(model.statistic.item<double>(), total.item<double>() / 3, 1e-12) << ranks.rank();
+  });
+}
+
+// Gradients of half weights are float32, also on a rank without samples.
+TEST(Ranks, ARankWithoutSamplesJoinsInTheSameDtype) {
+  LockstepRanks(2).run([&](core::Communicator& ranks) {
+    ToyTrainable model(at::kBFloat16);
+    const auto optimizer = optim::make_optimizer({.name = "sgd"}, model.parameters());
+    precision::GradScaler scaler({.scaling = false}, at::kCPU);
+    Step step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks}, {});
+    step.compute(toy_batch(1, at::kBFloat16).slice(0, ranks.rank()), 0, 0);
+    EXPECT_EQ(model.parameters()[0].tensor.grad().scalar_type(), at::kFloat) << ranks.rank();
+    EXPECT_GT(model.parameters()[0].tensor.grad().abs().max().item<float>(), 0);
+  });
+}
+
+TEST(Ranks, TotalsAreThoseOfAllRanksOrNone) {
+  for (const bool one_gives_up : {false, true}) {
+    LockstepRanks(2).run([&](core::Communicator& ranks) {
+      std::vector<core::NamedTensor> mine;
+      if (!one_gives_up || ranks.rank() == 0) {
+        mine = {{"right", at::full({2}, 1 + ranks.rank(), at::kLong)}};
+      }
+      const auto totals = sum_over_ranks(mine, ranks);
+      ASSERT_EQ(totals.empty(), one_gives_up);
+      if (!one_gives_up) {
+        EXPECT_TRUE(totals[0].tensor.equal(at::full({2}, 3, at::kLong)));
+      }
+    });
+  }
+}
+
 // Returns the same batch again and again.
 class Repeating final : public core::BatchSource {
  public:
@@ -92,9 +149,14 @@ class Repeating final : public core::BatchSource {
   int rank_, ranks_;
 };
 
-class Silent final : public core::EventEmitter {
+class Steps final : public core::EventEmitter {
  public:
-  void emit(core::Event) override {}
+  void emit(core::Event event) override {
+    if (const auto* step = std::get_if<core::StepFinished>(&event)) {
+      samples.push_back(step->samples);
+    }
+  }
+  std::vector<std::int64_t> samples;
 };
 
 TEST(Ranks, EndAfterTheSameStepWhereOneIsTold) {
@@ -103,10 +165,10 @@ TEST(Ranks, EndAfterTheSameStepWhereOneIsTold) {
     Dropping model;
     const auto optimizer = optim::make_optimizer({.name = "sgd"}, model.parameters());
     precision::GradScaler scaler({.scaling = false}, at::kCPU);
-    Step step({model, *optimizer, scaler, ranks}, {});
+    Step step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks}, {});
     Progress progress;
     device::ScalarRing ring(at::kCPU, step.scalar_names().size());
-    Silent events;
+    Steps events;
     Repeating source(ranks.rank(), ranks.size());
     FeedWatch feed(source, events);
     ToyOwner owner;
@@ -125,6 +187,7 @@ TEST(Ranks, EndAfterTheSameStepWhereOneIsTold) {
                           .owner = owner};
     EXPECT_EQ(run_loop(parts, plan, 100), LoopEnd::kStopped);
     ended[static_cast<std::size_t>(ranks.rank())] = progress.step;
+    EXPECT_THAT(events.samples, ::testing::Each(13)) << "the samples of all ranks";
   });
   EXPECT_EQ(ended, (std::vector<std::int64_t>{4, 4}));
 }

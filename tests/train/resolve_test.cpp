@@ -92,5 +92,12 @@ TEST(Resolve, ASmallDatasetIsOneBatch) {
   EXPECT_EQ(total_steps(resolve(asked({"steps=7"}), facts_of(10)), 10), 7);
 }
 
+// A program's own task may name any key.
+TEST(Resolve, RefusesADefaultOfATaskForAnUnknownOption) {
+  Facts facts = facts_of(1000);
+  facts.recipe.push_back({"learning_rate", "0.1", core::Origin::kDefault, ""});
+  EXPECT_THAT(refusal({}, facts), HasSubstr("did you mean \"lr\"?"));
+}
+
 }  // namespace
 }  // namespace stoker::train

@@ -34,7 +34,7 @@ TEST(StepWithOwnParts, StepsAsOneThatIsHandedThem) {
   const auto optimizer = optim::make_optimizer(kSgd, twin.parameters());
   precision::GradScaler scaler({.scaling = false}, at::kCPU);
   core::SingleRank ranks;
-  Step handed({twin, *optimizer, scaler, ranks}, {.clip = 0.5});
+  Step handed({.model = twin, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks}, {.clip = 0.5});
   take(step, 0, 5);
   take(handed, 0, 5);
   expect_equal(model, twin);

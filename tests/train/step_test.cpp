@@ -3,6 +3,7 @@
 // that is not finite changes nothing.
 #include "stoker/train/step.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
@@ -395,7 +396,42 @@ TEST(Step, RefusesAModelWithNothingToTrain) {
   }
   precision::GradScaler scaler({.scaling = false}, at::kCPU);
   core::SingleRank ranks;
-  EXPECT_THROW(Step({model, *optimizer, scaler, ranks}, {}), ConfigError);
+  EXPECT_THROW(Step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks}, {}), ConfigError);
+}
+
+TEST(Step, CommitNeedsACompute) {
+  ToyTrainable model;
+  Step step(model, {.name = "adamw"});
+  EXPECT_THROW(step.commit(0.1), ConfigError);
+  step.compute(toy_batch(8), 0);
+  step.commit(0.1);
+  const at::Tensor before = model.parameters()[0].tensor.detach().clone();
+  EXPECT_THROW(step.commit(0.1), ConfigError) << "AdamW would move the weights again";
+  step.compute(toy_batch(8), 1);
+  step.drop();
+  EXPECT_THROW(step.commit(0.1), ConfigError);
+  EXPECT_TRUE(model.parameters()[0].tensor.equal(before));
+}
+
+// Says whether its segment draws random numbers; it does not.
+class Still final : public ToyTrainable {
+ public:
+  explicit Still(bool says) : says_(says) {}
+  [[nodiscard]] bool draws(int) const override { return says_; }
+
+ private:
+  bool says_;
+};
+
+TEST(Step, SeedsTheGeneratorOnlyForModelsThatDraw) {
+  for (const bool draws : {false, true}) {
+    Still model(draws);
+    Step step(model, {.name = "sgd"});
+    at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+    generator.set_current_seed(42);
+    step.compute(toy_batch(8), 0);
+    EXPECT_EQ(generator.current_seed() == 42, !draws);
+  }
 }
 
 // Its loss has a term that it does not name.

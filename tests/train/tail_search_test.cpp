@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether steps and evaluations run with cuDNN's search on. It is a switch of the process, so a CPU can show it, too.
+#include <ATen/Context.h>
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 
 #include "stoker/precision/policy.h"
+#include "stoker/precision/process_switches.h"
 #include "stoker/train/evaluate.h"
 #include "stoker/train/step.h"
 #include "support/toy_trainable.h"
@@ -23,21 +25,18 @@ class SearchSeen {
     precision::apply({.cudnn_benchmark = true});
     off_ = 0;
     handle_ = at::addGlobalCallback(at::RecordFunctionCallback([](const at::RecordFunction&) {
-                                      off_ += !precision::current_policy().cudnn_benchmark;
+                                      off_ += !at::globalContext().benchmarkCuDNN();
                                       return std::unique_ptr<at::ObserverContext>();
                                     }).scopes({at::RecordScope::FUNCTION}));
   }
-  ~SearchSeen() {
-    at::removeCallback(handle_);
-    precision::apply(before_);
-  }
+  ~SearchSeen() { at::removeCallback(handle_); }
   SearchSeen(const SearchSeen&) = delete;
   SearchSeen& operator=(const SearchSeen&) = delete;
   // Whether there were any since the last call.
   static bool off() { return off_.exchange(0) > 0; }
 
  private:
-  precision::ArithmeticPolicy before_ = precision::current_policy();
+  const precision::ProcessSwitches before_;
   at::CallbackHandle handle_;
   static inline std::atomic<int> off_ = 0;
 };

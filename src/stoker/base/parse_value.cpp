@@ -7,7 +7,6 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/base/nearest.h"
 
 namespace stoker {
 namespace {
@@ -55,11 +54,6 @@ std::string parse_choice(std::string_view key, std::string_view text, const std:
                       near.empty() ? "" : fmt::format("; did you mean {}={}?", key, near));
   }
   return std::string(text);
-}
-
-std::string near_name(std::string_view name, const std::vector<std::string>& candidates) {
-  const std::string found = nearest(name, candidates);
-  return edit_distance(name, found) <= std::max<std::size_t>(2, name.size() / 2) ? found : "";
 }
 
 }  // namespace stoker

@@ -8,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "stoker/base/nearest.h"
+
 namespace stoker {
 
-// ConfigError: "key must be <expected>, got "text"; set key=...".
+// ConfigError: key must be <expected>, got "text".
 [[noreturn]] void refuse_value(std::string_view key, std::string_view text, std::string_view expected);
 
 // The whole text must be the number; NaN and values outside low ... high are rejected.
@@ -22,8 +24,5 @@ namespace stoker {
 // One of names; else an error with the nearest one.
 [[nodiscard]] std::string parse_choice(std::string_view key, std::string_view text,
                                        const std::vector<std::string>& names);
-
-// The candidate that was probably meant; empty if none is similar.
-[[nodiscard]] std::string near_name(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace stoker

@@ -52,7 +52,7 @@ Batch Batch::slice(std::int64_t first, std::int64_t last) const {
     fail<ConfigError>("core.batch", "slice [{}, {}) is outside a batch of {}", first, last, size());
   }
   Batch part(position_, {indices_.begin() + first, indices_.begin() + last});
-  part.first_row_ = first_row_ + first;
+  part.set_part(first_row_ + first, global_size());
   part.fields_.reserve(fields_.size());
   for (const Field& field : fields_) {
     Field cut = field;

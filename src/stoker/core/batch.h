@@ -56,6 +56,13 @@ class Batch {
   [[nodiscard]] Position position() const { return position_; }
   // The position of the first sample in the global batch: not 0 for a slice, or for a rank's part.
   [[nodiscard]] std::int64_t first_row() const { return first_row_; }
+  // Samples of the global batch: more than size() for a slice, or for a rank's part.
+  [[nodiscard]] std::int64_t global_size() const { return global_size_ < 0 ? size() : global_size_; }
+  // Makes it a part of a global batch.
+  void set_part(std::int64_t first_row, std::int64_t global_size) {
+    first_row_ = first_row;
+    global_size_ = global_size;
+  }
 
   // Samples first ... last-1 as a separate batch: views of the same storage, exact for every layout. The only way to
   // split a batch: accumulation, out-of-memory recovery and ranks all use it.
@@ -64,6 +71,7 @@ class Batch {
  private:
   Position position_;
   std::int64_t first_row_ = 0;
+  std::int64_t global_size_ = -1;  // negative: it is the global batch
   std::vector<std::int64_t> indices_;
   std::vector<Field> fields_;
 };

@@ -5,6 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <span>
+#include <string>
 #include <vector>
 
 namespace stoker::core {
@@ -36,5 +38,10 @@ class SingleRank final : public Communicator {
   [[nodiscard]] std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override { return {tensor}; }
   void barrier() override {}
 };
+
+// Sets each flag that is set on any rank. A collective call.
+void any_rank(Communicator& ranks, std::span<bool> flags);
+// The text of rank 0. A collective call.
+[[nodiscard]] std::string text_of_first_rank(Communicator& ranks, std::string text);
 
 }  // namespace stoker::core

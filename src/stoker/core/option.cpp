@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "stoker/base/fmt.h"
+#include "stoker/base/nearest.h"
 #include "stoker/base/parse_value.h"
 
 namespace stoker::core {

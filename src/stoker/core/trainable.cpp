@@ -5,6 +5,8 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 
+#include "stoker/base/error.h"
+
 namespace stoker::core {
 
 TensorList Trainable::forward(TensorList inputs, const std::function<void(int segment)>& before) {
@@ -15,6 +17,11 @@ TensorList Trainable::forward(TensorList inputs, const std::function<void(int se
     inputs = forward_segment(segment, std::move(inputs));
   }
   return inputs;
+}
+
+TensorList Trainable::forward_inner(int segment, int inner, TensorList) {
+  fail<ConfigError>("core.trainable", "{} has no part {}; a class with inner_segments() overrides forward_inner()",
+                    segment_name(segment), inner);
 }
 
 const std::vector<NamedTensor>& Trainable::buffers() const {
@@ -41,9 +48,9 @@ std::vector<MetricValue> Trainable::metrics(const std::vector<NamedTensor>& tota
   return {{"loss", (sums / normalisers).masked_fill(normalisers == 0, 0).sum().item<double>(), false}};
 }
 
-std::int64_t parameter_count(const Trainable& model) {
+std::int64_t parameter_count(const std::vector<Parameter>& parameters) {
   std::int64_t count = 0;
-  for (const Parameter& each : model.parameters()) {
+  for (const Parameter& each : parameters) {
     count += each.tensor.numel();
   }
   return count;

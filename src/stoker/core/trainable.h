@@ -63,12 +63,10 @@ class Trainable {
     return {};
   }
   [[nodiscard]] virtual TensorList forward_segment(int segment, TensorList inputs) = 0;
-  // One part of a segment that has parts; forward_segment() is the fold over them.
-  [[nodiscard]] virtual TensorList forward_inner(int segment, int inner, TensorList inputs) {
-    (void)inner;
-    return forward_segment(segment, std::move(inputs));
-  }
-  // Whether a segment's forward draws random numbers in training (dropout).
+  // One part of a segment that has parts; forward_segment() is the fold over them. ConfigError by default.
+  [[nodiscard]] virtual TensorList forward_inner(int segment, int inner, TensorList inputs);
+  // Whether a segment's forward draws random numbers in training (dropout). If none does, inputs() and loss() must not
+  // draw either.
   [[nodiscard]] virtual bool draws(int segment) const {
     (void)segment;
     return true;
@@ -95,6 +93,6 @@ class Trainable {
 };
 
 // Number of elements of all parameters.
-[[nodiscard]] std::int64_t parameter_count(const Trainable& model);
+[[nodiscard]] std::int64_t parameter_count(const std::vector<Parameter>& parameters);
 
 }  // namespace stoker::core

@@ -55,6 +55,7 @@ Prefetcher::Item Prefetcher::copy(core::Batch batch) {
   const std::shared_ptr<Event> begun = stream_->mark(/*timing=*/true);
   Source& source = sources_.emplace_back(Source{std::move(batch), begun, begun});
   core::Batch there(source.batch.position(), source.batch.indices());
+  there.set_part(source.batch.first_row(), source.batch.global_size());
   try {
     for (const core::Field& field : source.batch.fields()) {
       there.set({field.name, stream_->copy(field.values), field.layout, field.offsets});

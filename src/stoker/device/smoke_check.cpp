@@ -27,7 +27,7 @@ void check_model(const core::Trainable& model, c10::Device device) {
   if (!trains) {
     fail<ConfigError>("device.smoke_check",
                       "nothing to train: none of the {} parameters of the model requires grad; "
-                      "freeze fewer segments",
+                      "freeze fewer groups",
                       model.parameters().size());
   }
   for (const core::NamedTensor& buffer : model.buffers()) {

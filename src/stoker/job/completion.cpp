@@ -2,7 +2,10 @@
 #include "stoker/job/completion.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "stoker/base/error.h"
+#include "stoker/job/saved_plan.h"
 #include "stoker/tasks/registry.h"
 #include "stoker/train/plan_options.h"
 
@@ -39,28 +42,50 @@ std::vector<std::string> values_of(const core::Option& option) {
   return values;
 }
 
+// Whether a resume may change the option; all of these options are numbers.
+bool changes_on_resume(const core::Option& option) {
+  try {
+    train::Plan plan;
+    change_plan(plan, option.key + "=1");
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
+// The options that a command takes; empty: it takes none.
+std::vector<core::Option> options_of(const std::string& command) {
+  if (command == "train" || command == "plan") {
+    return all_options();
+  }
+  std::vector<core::Option> options;
+  if (command == "resume") {
+    std::ranges::copy_if(train::plan_options().options(), std::back_inserter(options), changes_on_resume);
+  }
+  return options;
+}
+
 }  // namespace
 
-std::vector<std::string> complete(const std::vector<std::string>& commands, const std::vector<std::string>& words) {
+std::vector<std::string> complete(const std::vector<std::string>& commands, const std::vector<std::string>& flags,
+                                  const std::vector<std::string>& words) {
   const std::string last = words.empty() ? "" : words.back();
+  const std::size_t equals = last.find('=');
   std::vector<std::string> candidates;
   if (words.size() <= 1) {
     candidates = commands;
-  } else if (const std::string& command = words.front();
-             command == "train" || command == "plan" || command == "resume") {
-    const std::size_t equals = last.find('=');
-    if (equals == std::string::npos) {
-      for (const core::Option& each : all_options()) {
-        candidates.push_back(each.key + "=");
-      }
-      candidates.insert(candidates.end(), {"run=", "plan=", "--config", "--quiet", "--json"});
-    } else {
-      const auto all = all_options();
-      if (const core::Option* found = core::find_option(all, last.substr(0, equals))) {
-        for (const std::string& value : values_of(*found)) {
-          candidates.push_back(last.substr(0, equals + 1) + value);
-        }
-      }
+  } else if (last.starts_with('-')) {
+    candidates = flags;
+  } else if (const std::vector<core::Option> options = options_of(words.front()); equals == std::string::npos) {
+    for (const core::Option& each : options) {
+      candidates.push_back(each.key + "=");
+    }
+    if (words.front() != "resume" && !options.empty()) {
+      candidates.insert(candidates.end(), {"run=", "plan="});
+    }
+  } else if (const core::Option* found = core::find_option(options, last.substr(0, equals))) {
+    for (const std::string& value : values_of(*found)) {
+      candidates.push_back(last.substr(0, equals + 1) + value);
     }
   }
   std::erase_if(candidates, [&](const std::string& each) { return !each.starts_with(last); });

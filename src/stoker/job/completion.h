@@ -8,8 +8,10 @@
 
 namespace stoker::job {
 
-// Candidates for the last word, given the words before it.
+// Candidates for the last word, given the words before it. commands: candidates for the first word. flags: those of the
+// command that the first word names, for a last word that begins with a dash.
 [[nodiscard]] std::vector<std::string> complete(const std::vector<std::string>& commands,
+                                                const std::vector<std::string>& flags,
                                                 const std::vector<std::string>& words);
 
 }  // namespace stoker::job

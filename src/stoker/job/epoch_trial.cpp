@@ -35,7 +35,8 @@ class EpochTrial {
         window_(window_of(setup.plan)),
         scaler_({.scaling = setup.plan.precision == "fp16"}, setup.device),
         optimizer_(optim::make_optimizer({.name = setup.plan.optimizer}, setup.model->parameters())),
-        step_({*setup.model, *optimizer_, scaler_, ranks_}, {.autocast = setup.autocast_dtype()}) {}
+        step_({.model = *setup.model, .optimizer = *optimizer_, .scaler = scaler_, .ranks = ranks_},
+              {.autocast = setup.autocast_dtype()}) {}
 
   // Seconds of the first epoch, from those of its first batches, after a step for which kernels are built.
   double first_epoch() {
@@ -86,7 +87,7 @@ class EpochTrial {
     }
     taken_ += samples;
     const double seconds = watch.seconds() / static_cast<double>(samples);
-    return static_cast<double>(setup_.task->size(tasks::Split::kTrain)) * seconds;
+    return static_cast<double>(setup_.task->size(tasks::Split::kTrain)) / setup_.ranks->size() * seconds;
   }
 
   // Samples of the step that was computed and dropped.

@@ -94,7 +94,8 @@ std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run,
   };
   train::EvaluationWatch looks_on(
       events, {progress.step, std::string(tasks::split_name(split)), 0, setup.task->size(split)}, give_up);
-  const auto totals = train::evaluate(*best.model, *source, setup.autocast_dtype(), keep_verdict, std::ref(looks_on));
+  const auto totals = train::sum_over_ranks(
+      train::evaluate(*best.model, *source, setup.autocast_dtype(), keep_verdict, std::ref(looks_on)), *setup.ranks);
   if (totals.empty()) {
     return std::nullopt;
   }

@@ -16,6 +16,7 @@
 #include "stoker/job/options_text.h"
 #include "stoker/job/process.h"
 #include "stoker/job/run_folder.h"
+#include "stoker/job/saved_plan.h"
 #include "stoker/models/registry.h"
 #include "stoker/tasks/registry.h"
 #include "stoker/train/resolve.h"
@@ -59,22 +60,29 @@ std::string run_info(const fs::path& path) {
       text += checkpoint_info(store.path(name));
     }
   }
-  return text + "plan (* is not a default)\n" + plan_table(train::plan_from_json(read_text(run.plan())));
+  return text + "plan (* is not a default)\n" + plan_table(read_plan(run.plan()));
+}
+
+// How far a run is, or why its last checkpoint cannot be read.
+std::string state_of(const RunFolder& run) {
+  try {
+    const io::CheckpointStore store(run.checkpoints());
+    if (!store.has("last")) {
+      return "no checkpoint yet";
+    }
+    const ModelCard card = card_from_json(io::load_info(store.path("last")), store.path("last"));
+    return fmt::format("{} at step {} (epoch {})", card.model, card.step, card.epoch);
+  } catch (const CheckpointError& error) {
+    return error.what();
+  }
 }
 
 std::string runs_info(const fs::path& path, const std::vector<std::string>& runs) {
   std::string text = fmt::format("{} runs in {}; `stoker info RUN` shows one, `stoker report RUN RUN` compares them\n",
                                  runs.size(), printable(path.native()));
   for (const std::string& name : runs) {
-    const io::CheckpointStore store(RunFolder::open(path / name).checkpoints());
-    text += fmt::format("  {}", printable((path / name).native()));
-    if (store.has("last")) {
-      const ModelCard card = card_from_json(io::load_info(store.path("last")), store.path("last"));
-      text += fmt::format(": {} at step {} (epoch {})", card.model, card.step, card.epoch);
-    } else {
-      text += ": no checkpoint yet";
-    }
-    text += "\n";
+    const fs::path run = path / name;
+    text += fmt::format("  {}: {}\n", printable(run.native()), state_of(RunFolder::open(run)));
   }
   return text;
 }

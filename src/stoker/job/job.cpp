@@ -51,7 +51,8 @@ struct Job::State {
   bool trained = false;  // train() has been called, and has a run folder
 
   void prepare(const Say& say);
-  void resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say);
+  void resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say,
+              std::shared_ptr<core::Communicator> ranks);
   Outcome train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop);
   void take_up();
 };
@@ -69,9 +70,10 @@ Job Job::prepare(Request request, const Say& say) {
   return Job(std::move(state));
 }
 
-Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say) {
+Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say,
+                std::shared_ptr<core::Communicator> ranks) {
   auto state = std::make_unique<State>();
-  with_typed_errors([&] { state->resume(path, changes, say); });
+  with_typed_errors([&] { state->resume(path, changes, say, std::move(ranks)); });
   return Job(std::move(state));
 }
 
@@ -91,13 +93,15 @@ void Job::State::prepare(const Say& say) {
   setup = set_up(request, &plan, say);
 }
 
-void Job::State::resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say) {
+void Job::State::resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say,
+                        std::shared_ptr<core::Communicator> ranks) {
   run = RunFolder::open(path);
   try {
     request = make_request(run->config(), {});
   } catch (const ConfigError& error) {  // a task or a model that is unknown here
     fail<ConfigError>(kWhere, "{}; if another program made this run, resume it with that program", error.what());
   }
+  request.ranks = std::move(ranks);
   train::Plan plan = read_plan(run->plan());
   const train::Plan before = plan;
   for (const std::string& change : changes) {
@@ -136,6 +140,7 @@ void Job::State::take_up() {
 }
 
 Outcome Job::State::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop) {
+  setup.set_switches();  // another job may have changed them
   const RunFolder& folder = open_run(run, request, setup.plan, *setup.task);
   take_up();
   return Run(setup, folder, std::exchange(resumed, std::nullopt), std::move(sinks), stop).train(remark);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "stoker/core/communicator.h"
 #include "stoker/core/events.h"
 #include "stoker/job/request.h"
 #include "stoker/job/run_folder.h"
@@ -36,9 +37,9 @@ class Job {
   [[nodiscard]] static Job prepare(Request request, const Say& say);
   // The job of an existing run, with its plan, at its last checkpoint. changes: key=value of epochs, steps, time,
   // eval_every, save_every, early_stop or schedule_steps, the values that a resume may change. If they make the
-  // learning rate jump, train() emits a Finding.
+  // learning rate jump, train() emits a Finding. ranks: as in Request.
   [[nodiscard]] static Job resume(const std::filesystem::path& run, const std::vector<std::string>& changes,
-                                  const Say& say);
+                                  const Say& say, std::shared_ptr<core::Communicator> ranks = nullptr);
   Job(Job&&) noexcept;
   ~Job();
 

@@ -32,8 +32,9 @@ void read_card(const std::filesystem::path& checkpoint, const std::function<void
 
 [[nodiscard]] LoadedModel load_model(const std::filesystem::path& path, c10::Device device,
                                      const std::string& which = "");
-// For a process that does nothing else: device "auto", "cpu", "cuda" or "cuda:N" (DeviceError if it is unavailable),
-// and operators on at most as many threads as the quota has cores.
+// The same on device "auto", "cpu", "cuda" or "cuda:N" (DeviceError if it is unavailable), with operators on at most as
+// many threads as the quota has cores. The number of threads stays: a caller whose process continues holds a
+// precision::ProcessSwitches.
 [[nodiscard]] LoadedModel open_model(const std::filesystem::path& path, const std::string& device,
                                      const std::string& which = "");
 

@@ -21,7 +21,7 @@ struct ModelCard {
   std::string metric;              // "accuracy"; of the validation split
   double metric_value = 0;         // NaN: not evaluated
 };
-// own: members that the task adds (Task::card()).
+// own: members that the task adds (ReadyTask::card()).
 [[nodiscard]] nlohmann::json to_json(const ModelCard& card, const nlohmann::json& own);
 // checkpoint: its folder, for messages. CheckpointError that names what is missing or of the wrong type.
 [[nodiscard]] ModelCard card_from_json(const nlohmann::json& json, const std::filesystem::path& checkpoint);

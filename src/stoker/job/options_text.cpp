@@ -32,12 +32,25 @@ std::string options_help() {
       "\n  The run\n"
       "    run                 name or path of the run folder; NAME-2, ... if runs/NAME exists; default: MODEL-DATA\n"
       "    plan                plan.json of a run to repeat bit for bit\n"
-      "    data                data folder (config file only)\n";
+      "    data                the data, instead of DIR\n";
   return text;
 }
 
-bool is_option(const std::string& name) {
-  return train::plan_options().has(name) || core::find_option(tasks::all_task_options(), name) != nullptr;
+std::string option_instead(std::string_view name, std::string_view value) {
+  std::vector<core::Option> all = train::plan_options().options();
+  for (const core::Option& each : tasks::all_task_options()) {
+    all.push_back(each);
+  }
+  const auto has_name = [&](const core::Option& each) {
+    return each.key == name || std::ranges::find(each.also, name) != each.also.end();
+  };
+  const bool own = name == "run" || name == "plan" || name == "data" || core::find_option(all, name) != nullptr;
+  const std::string key = own ? std::string(name) : core::near_option(name, all);
+  if (key.empty()) {
+    return "";
+  }
+  return own || std::ranges::any_of(all, has_name) ? fmt::format("write {}={}", key, value)
+                                                   : fmt::format("did you mean {}={}?", key, value);
 }
 
 std::string plan_table(const train::Plan& plan) {

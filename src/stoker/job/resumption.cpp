@@ -15,8 +15,8 @@ io::Checkpoint load_last(const RunFolder& run) {
   if (!store.has("last")) {
     fail<CheckpointError>(
         "job",
-        "{}: has no checkpoint: the run ended before the first one was saved (save_every=, or an epoch); "
-        "start again with `stoker train --config {}`",
+        "{}: has no checkpoint: the run ended before the first one was saved (one is saved after each epoch, or every "
+        "save_every= steps); start again with `stoker train --config {}`",
         printable(run.path().native()), printable(run.config().native()));
   }
   return store.load("last");

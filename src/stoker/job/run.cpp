@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/run.h"
 
+#include <array>
 #include <utility>
 
 #include "stoker/base/error.h"
@@ -158,7 +159,11 @@ void Run::test_best(Outcome& outcome) {
   auto metrics = evaluate_best(folder_.path(), setup_, session_.progress(), bus_, [this] { return gives_up(); });
   if (metrics) {
     outcome.test = std::move(*metrics);
-  } else if (stop_) {
+    return;
+  }
+  std::array stopped{stop_.load()};  // on another rank, too
+  core::any_rank(*setup_.ranks, stopped);
+  if (stopped[0]) {
     outcome.end = train::LoopEnd::kStopped;
     outcome.undone = "the evaluation of the best checkpoint";
   } else {
@@ -178,7 +183,7 @@ void Run::write_report() {
   }
 }
 
-double Run::lr(std::int64_t step) {
+double Run::begin_step(std::int64_t step) {
   listener_->at_step(step);
   return optim::lr_at(schedule_, step);
 }

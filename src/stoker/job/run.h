@@ -38,7 +38,7 @@ class Run final : private train::LoopOwner {
 
  private:
   // Called by the loop.
-  double lr(std::int64_t step) override;
+  double begin_step(std::int64_t step) override;
   bool validates() const override { return validation_ != nullptr; }
   std::vector<core::MetricValue> evaluate() override;
   void show() override;

@@ -53,7 +53,9 @@ optim::OptimizerOptions optimizer_options(const train::Plan& plan) {
 
 Session::Session(Setup& setup) : setup_(setup) {
   const train::Plan& plan = setup.plan;
-  torch::autograd::AnomalyMode::set_enabled(plan.anomaly);
+  if (plan.anomaly) {
+    torch::autograd::AnomalyMode::set_enabled(true);  // until the job's ProcessSwitches restore it
+  }
   if (plan.nvtx) {
     nvtx_.emplace();
   }
@@ -134,12 +136,10 @@ std::vector<core::MetricValue> Session::evaluate(core::BatchSource& source, trai
     averages.emplace(*ema_);
   }
   const train::EvaluationMode mode(*setup_.model);
-  auto totals = train::evaluate(*setup_.model, source, setup_.autocast_dtype(), {}, std::ref(watch));
+  const auto totals = train::sum_over_ranks(
+      train::evaluate(*setup_.model, source, setup_.autocast_dtype(), {}, std::ref(watch)), *setup_.ranks);
   if (totals.empty()) {
     return {};
-  }
-  for (core::NamedTensor& total : totals) {
-    setup_.ranks->all_reduce_sum(total.tensor);
   }
   newest_ = setup_.model->metrics(totals);
   return newest_;
@@ -180,7 +180,7 @@ std::vector<std::string> describe_setup(const Setup& setup) {
   std::vector<std::string> lines;
   lines.push_back(describe_data(task));
   lines.push_back(fmt::format("model: {}, {:.2f} M parameters{}", setup.plan.model,
-                              static_cast<double>(core::parameter_count(*setup.model)) / 1e6,
+                              static_cast<double>(core::parameter_count(setup.model->parameters())) / 1e6,
                               setup.sample_flops == 0 ? ""
                                                       : fmt::format(", {:.3g} GFLOP per sample forward",
                                                                     static_cast<double>(setup.sample_flops) / 1e9)));

@@ -81,7 +81,7 @@ void check_first_batch(const Setup& setup) {
 }
 
 // Precision, layout and threads of the plan: of a new run by timed trials, unless they are set.
-void settle_speed(Setup& setup, const Request& request, const train::Facts& facts, const train::Plan* saved,
+void choose_speed(Setup& setup, const Request& request, const train::Facts& facts, const train::Plan* saved,
                   const Say& say) {
   if (saved == nullptr) {
     StepTrials trials(setup, [&] { say("measuring the fastest precision, layout and threads ..."); });
@@ -115,7 +115,7 @@ train::EpochTime take_wider(Setup& setup, const Request& request, const train::F
   at::set_num_threads(static_cast<int>(unmeasured.intra_op));
   setup.plan.model = wider;
   setup.model = build_model(setup);
-  settle_speed(setup, request, facts, nullptr, say);
+  choose_speed(setup, request, facts, nullptr, say);
   train::EpochTime its_time = time_epoch(setup);
   // The images of the first trial are already decoded: their decoding time occurs once in this run too.
   its_time.first = std::max(its_time.first, its_time.later + time.first - time.later);
@@ -194,7 +194,14 @@ ModelCard Setup::card() const {
   return card;
 }
 
-Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
+void Setup::set_switches() const {
+  precision::apply({.tf32 = plan.tf32, .cudnn_benchmark = plan.cudnn_benchmark, .deterministic = plan.deterministic});
+  at::set_num_threads(static_cast<int>(plan.intra_op));
+}
+
+namespace {
+
+Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& say) {
   OpenedData opened = open_data(request, saved, say);
   const train::Facts facts = std::move(opened.facts);
   Setup setup;
@@ -205,15 +212,14 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
     setup.ranks = request.ranks;
   }
   say(describe_data(*setup.task));  // the next part may take seconds
-  precision::apply({setup.plan.tf32, setup.plan.cudnn_benchmark, setup.plan.deterministic});
+  setup.set_switches();
   setup.model = build_model(setup);
   for (const std::string& holder : device::backend_for(setup.device).busy_processes(setup.device)) {
     setup.notes.push_back(fmt::format("{} is shared: {}", setup.device.str(), holder));
   }
-  at::set_num_threads(static_cast<int>(setup.plan.intra_op));
   check_first_batch(setup);
   const train::Plan unmeasured = setup.plan;
-  settle_speed(setup, request, facts, saved, say);
+  choose_speed(setup, request, facts, saved, say);
   if (saved != nullptr || !train::has_time_budget(setup.plan, request.options)) {
     return setup;
   }
@@ -224,6 +230,30 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   }
   train::fit_time(setup.plan, facts.train_samples, time);
   return setup;
+}
+
+}  // namespace
+
+Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
+  if (saved != nullptr || !request.ranks || request.ranks->size() == 1) {
+    return set_up_alone(request, saved, say);
+  }
+  if (request.ranks->rank() > 0) {
+    const std::string text = core::text_of_first_rank(*request.ranks, "");
+    if (text.empty()) {
+      fail<Error>(kWhere, "rank 0 could not make a plan; its own error says why");
+    }
+    const train::Plan plan = train::plan_from_json(text);
+    return set_up_alone(request, &plan, say);
+  }
+  try {
+    Setup setup = set_up_alone(request, nullptr, say);
+    (void)core::text_of_first_rank(*request.ranks, train::plan_to_json(setup.plan));
+    return setup;
+  } catch (...) {
+    (void)core::text_of_first_rank(*request.ranks, "");  // the other ranks must not wait forever
+    throw;
+  }
 }
 
 }  // namespace stoker::job

@@ -33,12 +33,15 @@ struct Setup {
   // Batches of a split on the device; the training split starts at a position.
   [[nodiscard]] std::unique_ptr<core::BatchSource> training_source(core::Position start) const;
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_source(tasks::Split split) const;
+  // Sets the process's switches (threads, TF32, determinism) to the plan's.
+  void set_switches() const;
   // The dtype of forward passes.
   [[nodiscard]] at::ScalarType autocast_dtype() const;
   [[nodiscard]] ModelCard card() const;
 };
 
-// saved: the plan to repeat, with its measured values; null: resolve and measure.
+// saved: the plan to repeat, with its measured values; null: resolve and measure. With several ranks, rank 0 measures
+// and all repeat its plan.
 [[nodiscard]] Setup set_up(const Request& request, const train::Plan* saved, const Say& say);
 
 }  // namespace stoker::job

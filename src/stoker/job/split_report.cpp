@@ -15,8 +15,10 @@
 #include "stoker/device/prefetcher.h"
 #include "stoker/job/request.h"
 #include "stoker/job/run_folder.h"
+#include "stoker/job/saved_plan.h"
 #include "stoker/job/table_text.h"
 #include "stoker/precision/autocast.h"
+#include "stoker/precision/process_switches.h"
 #include "stoker/tasks/registry.h"
 #include "stoker/train/evaluate.h"
 #include "stoker/train/resolve.h"
@@ -43,18 +45,17 @@ std::vector<tasks::Split> choose_splits(const tasks::ReadyTask& task, const std:
   return chosen;
 }
 
-std::vector<core::NamedTensor> totals_of(LoadedModel& loaded, const tasks::ReadyTask& task, tasks::Split split,
-                                         std::int64_t batch, std::vector<core::BadSample>& bad) {
+// A request for batches of an evaluation, without the listener for unreadable samples.
+tasks::BatchRequest batch_request(const LoadedModel& loaded, std::int64_t batch, std::uint64_t seed) {
   tasks::BatchRequest request;
-  request.bad_samples = [&bad](const core::BadSample& each) { bad.push_back(each); };
   request.batch = batch;
+  request.seed = seed;
   request.threads =
       loaded.device().is_cuda() ? device::cpu_quota().cores : 0;  // on a CPU, loading and computing take turns
   request.cores = loaded.device().is_cuda() ? 0 : at::get_num_threads();
   request.pinned = loaded.device().is_cuda();
   request.once = true;
-  const auto source = device::prefetched(task.evaluation_batches(split, request), loaded.device(), request.once);
-  return train::evaluate(*loaded.model, *source, precision::autocast_dtype(loaded.card.precision));
+  return request;
 }
 
 // The run folder of a checkpoint at checkpoints/<name>.
@@ -66,13 +67,17 @@ fs::path run_of(const fs::path& checkpoint) {
 }  // namespace
 
 SplitReport evaluate_split(LoadedModel& loaded, const tasks::ReadyTask& task, const std::string& split,
-                           std::int64_t batch) {
+                           std::int64_t batch, std::uint64_t seed) {
   SplitReport report;
   report.split = split;
+  tasks::BatchRequest request = batch_request(loaded, batch, seed);
+  request.bad_samples = [&report](const core::BadSample& each) { report.bad.push_back(each); };
+  const at::ScalarType dtype = precision::autocast_dtype(loaded.card.precision);
   std::vector<core::NamedTensor> totals;
   for (const tasks::Split each : choose_splits(task, split)) {
     report.samples += task.size(each);
-    auto part = totals_of(loaded, task, each, batch, report.bad);
+    const auto source = device::prefetched(task.evaluation_batches(each, request), loaded.device(), request.once);
+    auto part = train::evaluate(*loaded.model, *source, dtype);
     if (totals.empty()) {
       totals = std::move(part);
       continue;
@@ -97,12 +102,13 @@ std::unique_ptr<tasks::ReadyTask> open_for(const LoadedModel& loaded, const fs::
 
 SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::string& split,
                          const std::string& checkpoint, const std::string& device) {
+  const precision::ProcessSwitches switches;  // the program that evaluates a run keeps its number of threads
   LoadedModel loaded = open_model(run, device, checkpoint);
   fs::path path = data;
   train::Plan cut = train::default_plan();
   if (const fs::path above = run_of(loaded.checkpoint); fs::exists(above / "plan.json")) {
     const RunFolder origin = RunFolder::open(above);
-    cut = train::plan_from_json(read_text(origin.plan()));
+    cut = read_plan(origin.plan());
     path = data.empty() ? make_request(origin.config(), {}).data : path;
   }
   if (path.empty()) {
@@ -125,7 +131,7 @@ SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::s
                              : task->size(tasks::Split::kVal) > 0  ? "val"
                              : others                              ? "all"
                                                                    : "train";
-  return evaluate_split(loaded, *task, chosen, 256);
+  return evaluate_split(loaded, *task, chosen, 256, options.seed);
 }
 
 std::string report_table(const SplitReport& report) {

@@ -25,14 +25,15 @@ struct SplitReport {
 [[nodiscard]] std::unique_ptr<tasks::ReadyTask> open_for(const LoadedModel& loaded, const std::filesystem::path& data,
                                                          const tasks::OpenOptions& options = {});
 
-// Metrics of the model on a split ("train", "val", "test") of data opened for it, or on "all" samples as one set.
-// DataError for a split without samples, or if too many of them are unreadable (on_bad, bad_budget of the run).
+// Metrics of the model on a split ("train", "val", "test") of data opened for it, or on "all" samples as one set. seed:
+// of the run, for a program's own task that draws samples. DataError for a split without samples, or if too many of
+// them are unreadable (on_bad, bad_budget of the run).
 [[nodiscard]] SplitReport evaluate_split(LoadedModel& loaded, const tasks::ReadyTask& task, const std::string& split,
-                                         std::int64_t batch);
+                                         std::int64_t batch, std::uint64_t seed = 0);
 
-// evaluate_split() with values from the run folder: its data if none is given, its validation split, and the test split
-// if there is one and no other is set, else val. Data with another number of training samples than the run's is not
-// split: if it has neither test nor val, all of it is evaluated.
+// evaluate_split() with values from the run folder: its seed, its data if none is given, its validation split, and the
+// test split if there is one and no other is set, else val. Data with another number of training samples than the run's
+// is not split: if it has neither test nor val, all of it is evaluated. At the end it restores torch's global settings.
 [[nodiscard]] SplitReport evaluate_run(const std::filesystem::path& run, const std::filesystem::path& data,
                                        const std::string& split, const std::string& checkpoint,
                                        const std::string& device);

@@ -27,8 +27,15 @@ void NetworkBuilder::begin_segment(std::string name, std::string group) {
   network_->segments_.push_back(std::move(segment));
 }
 
+Segment& NetworkBuilder::current_segment(std::string_view what) {
+  if (network_->segments_.empty()) {
+    fail<ConfigError>("models.builder", "\"{}\" needs a segment: call begin_segment first", what);
+  }
+  return network_->segments_.back();
+}
+
 void NetworkBuilder::end_segment(std::function<at::Tensor(const at::Tensor&)> forward) {
-  network_->segments_.at(network_->segments() - 1).forward = [forward = std::move(forward)](core::TensorList inputs) {
+  current_segment("a forward").forward = [forward = std::move(forward)](core::TensorList inputs) {
     // The list is emptied first, so that a layer's input is freed as soon as it is not needed.
     const at::Tensor x = std::move(inputs.at(0));
     inputs.clear();
@@ -37,11 +44,11 @@ void NetworkBuilder::end_segment(std::function<at::Tensor(const at::Tensor&)> fo
 }
 
 void NetworkBuilder::end_list_segment(SegmentForward forward) {
-  network_->segments_.at(network_->segments() - 1).forward = std::move(forward);
+  current_segment("a forward").forward = std::move(forward);
 }
 
 void NetworkBuilder::end_segment_of(std::vector<InnerSegment> parts) {
-  network_->segments_.at(network_->segments() - 1).inner = parts;
+  current_segment("a forward").inner = parts;
   end_list_segment([parts = std::move(parts)](core::TensorList values) {
     for (const InnerSegment& part : parts) {
       values = part.forward(std::move(values));
@@ -68,9 +75,7 @@ at::Tensor NetworkBuilder::add_parameter(const std::string& name, at::Tensor ten
 }
 
 void NetworkBuilder::keep_parameter(const std::string& name, const at::Tensor& tensor, core::Role role) {
-  if (network_->segments_.empty()) {
-    fail<ConfigError>("models.builder", "\"{}\" needs a segment: call begin_segment first", name);
-  }
+  (void)current_segment(name);
   for (const core::Parameter& other : network_->parameters_) {
     if (other.name == name) {
       fail<ConfigError>("models.builder", "two parameters are called \"{}\"", name);
@@ -142,7 +147,7 @@ Embedding NetworkBuilder::embedding(const std::string& name, std::int64_t rows, 
 }
 
 Dropout NetworkBuilder::dropout(double probability) {
-  Segment& segment = network_->segments_.back();
+  Segment& segment = current_segment("dropout");
   segment.draws |= probability > 0;
   return {probability, segment.mode};
 }
@@ -153,7 +158,7 @@ BatchNorm2d NetworkBuilder::batch_norm(const std::string& name, std::int64_t cha
   layer.bias = add_parameter(name + ".bias", at::zeros({channels}, at::kFloat), core::Role::kNorm);
   layer.running_mean = at::zeros({channels}, at::kFloat);
   layer.running_var = at::ones({channels}, at::kFloat);
-  layer.mode = network_->segments_.back().mode;
+  layer.mode = current_segment(name).mode;
   network_->buffers_.push_back({name + ".running_mean", layer.running_mean});
   network_->buffers_.push_back({name + ".running_var", layer.running_var});
   return layer;

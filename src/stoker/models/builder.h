@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "stoker/models/layers.h"
 #include "stoker/models/network.h"
@@ -37,7 +38,7 @@ class NetworkBuilder {
   void end_segment(std::function<at::Tensor(const at::Tensor&)> forward);
   void end_list_segment(SegmentForward forward);
   void end_segment_of(std::vector<InnerSegment> parts);
-  void segment_draws() { network_->segments_.back().draws = true; }
+  void segment_draws() { current_segment("segment_draws").draws = true; }
   // The segment uses a parameter of another segment.
   void tie(const at::Tensor& parameter);
 
@@ -77,6 +78,8 @@ class NetworkBuilder {
   [[nodiscard]] std::unique_ptr<Network> finish();
 
  private:
+  // ConfigError that names what needs a segment if none has begun.
+  [[nodiscard]] Segment& current_segment(std::string_view what);
   // A parameter made by the builder: it is trained.
   at::Tensor add_parameter(const std::string& name, at::Tensor tensor, core::Role role);
   // A parameter that is trained if it requires a gradient.

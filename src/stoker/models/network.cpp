@@ -141,12 +141,4 @@ std::int64_t flops(Network& network, at::IntArrayRef sample_shape) {
   return network.meter_->flops;
 }
 
-std::int64_t parameter_count(const Network& network) {
-  std::int64_t count = 0;
-  for (const core::Parameter& parameter : network.parameters()) {
-    count += parameter.tensor.numel();
-  }
-  return count;
-}
-
 }  // namespace stoker::models

@@ -113,7 +113,4 @@ class Network {
 // forward, counted by one evaluation pass on zeros. Leaves the network as it was.
 [[nodiscard]] std::int64_t flops(Network& network, at::IntArrayRef sample_shape);
 
-// Number of elements of all parameters.
-[[nodiscard]] std::int64_t parameter_count(const Network& network);
-
 }  // namespace stoker::models

@@ -80,7 +80,7 @@ std::string advice(const Feeding& feeding) {
   if (more == 0) {
     return "";
   }
-  return fmt::format("; {} more {}{} would feed {} samples/s", more, cores ? "core" : "loader thread",
+  return fmt::format("; with {} more {}{} the loader would reach {} samples/s", more, cores ? "core" : "loader thread",
                      more == 1 ? "" : "s", thousands(std::llround(feeding.predicted)));
 }
 

@@ -19,7 +19,8 @@ struct Feeding {
   int more_cores = 0;    // additional cores needed for that, if the loader is limited by computing
   int more_threads = 0;  // additional threads needed for that, if the loader's threads sleep
   double predicted = 0;  // samples per second with these
-  std::string words;     // "data-starved 18 %: JPEG decode; 3 more cores would feed 1,450 samples/s"
+  // "data-starved 18 %: JPEG decode; with 3 more cores the loader would reach 1,450 samples/s"
+  std::string words;
 };
 
 // Predicted samples per second of a loader with these measurements on the given threads and cores: each sample uses the

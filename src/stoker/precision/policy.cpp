@@ -24,14 +24,6 @@ void apply(const ArithmeticPolicy& policy) {
   context.setDeterministicFillUninitializedMemory(false);
 }
 
-ArithmeticPolicy current_policy() {
-  const at::Context& context = at::globalContext();
-  return {
-      .tf32 = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) == at::Float32Precision::TF32,
-      .cudnn_benchmark = context.benchmarkCuDNN(),
-      .deterministic = context.deterministicAlgorithms()};
-}
-
 SearchGuard::SearchGuard(std::int64_t samples, std::int64_t& largest)
     : switched_off_(samples + 1 < largest && at::globalContext().benchmarkCuDNN()) {
   largest = std::max(largest, samples);

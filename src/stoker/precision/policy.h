@@ -21,8 +21,6 @@ struct ArithmeticPolicy {
 
 // Process-wide, for all following operations. Does not use a device itself.
 void apply(const ArithmeticPolicy& policy);
-// The current policy.
-[[nodiscard]] ArithmeticPolicy current_policy();
 
 // Turns cuDNN's search off for a pass over few samples: the tail of an epoch has its own shape, and a search takes
 // longer than it saves in one pass.

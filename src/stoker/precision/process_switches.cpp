@@ -2,6 +2,8 @@
 #include "stoker/precision/process_switches.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <mutex>
 
@@ -10,7 +12,16 @@ namespace {
 
 constexpr std::array kOps = {at::Float32Op::MATMUL, at::Float32Op::CONV, at::Float32Op::RNN};
 
-at::Generator cpu_generator() { return at::globalContext().defaultGenerator(at::kCPU); }
+// Of the CPU, and of each GPU if CUDA is in use: asking for one would initialise CUDA.
+std::vector<at::Generator> generators() {
+  std::vector<at::Generator> all{at::globalContext().defaultGenerator(at::kCPU)};
+  if (at::hasCUDA() && at::detail::getCUDAHooks().hasPrimaryContext(0)) {
+    for (c10::DeviceIndex i = 0; i < at::detail::getCUDAHooks().deviceCount(); ++i) {
+      all.push_back(at::globalContext().defaultGenerator(c10::Device(at::kCUDA, i)));
+    }
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -24,9 +35,12 @@ ProcessSwitches::ProcessSwitches() : threads_(at::get_num_threads()) {
   deterministic_ = context.deterministicAlgorithms();
   warn_only_ = context.deterministicAlgorithmsWarnOnly();
   fill_ = context.deterministicFillUninitializedMemory();
-  at::Generator generator = cpu_generator();
-  const std::lock_guard lock(generator.mutex());
-  generator_ = generator.get_state();
+  anomaly_ = torch::autograd::AnomalyMode::is_enabled();
+  anomaly_nan_ = torch::autograd::AnomalyMode::should_check_nan();
+  for (at::Generator& generator : generators()) {
+    const std::lock_guard lock(generator.mutex());
+    generators_.emplace_back(generator, generator.get_state());
+  }
 }
 
 ProcessSwitches::~ProcessSwitches() {
@@ -41,9 +55,11 @@ ProcessSwitches::~ProcessSwitches() {
   context.setDeterministicCuDNN(deterministic_cudnn_);
   context.setDeterministicAlgorithms(deterministic_, warn_only_);
   context.setDeterministicFillUninitializedMemory(fill_);
-  at::Generator generator = cpu_generator();
-  const std::lock_guard lock(generator.mutex());
-  generator.set_state(generator_);
+  torch::autograd::AnomalyMode::set_enabled(anomaly_, anomaly_nan_);
+  for (auto& [generator, state] : generators_) {
+    const std::lock_guard lock(generator.mutex());
+    generator.set_state(state);
+  }
 }
 
 }  // namespace stoker::precision

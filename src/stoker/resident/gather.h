@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gathers a batch from images on a device; plain values for a kernel. Used by ResidentSet through find_gatherer(). The
-// CPU version is in gather_cpu.cpp, the CUDA version in gather_cuda.cpp and gather_cuda.cu.
+// CPU version is in gatherer.cpp, the CUDA version in gather_cuda.cpp and gather_cuda.cu.
 #pragma once
 
 #include <cstdint>

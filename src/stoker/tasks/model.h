@@ -55,7 +55,8 @@ class Model : public core::Trainable {
   // Tables from the totals of an evaluation, by then on the CPU, besides metrics().
   [[nodiscard]] virtual std::vector<Table> tables(const std::vector<core::NamedTensor>&) const { return {}; }
 
-  // The model's verdict on each sample of a batch, float32 [B, ...] on its device, for Task::exhibits; undefined: none.
+  // The model's verdict on each sample of a batch, float32 [B, ...] on its device, for ReadyTask::exhibits();
+  // undefined: none.
   [[nodiscard]] virtual at::Tensor verdicts(const core::TensorList& outputs, const core::Batch& batch) const {
     (void)outputs, (void)batch;
     return {};

@@ -2,6 +2,7 @@
 #include "stoker/tasks/own_task.h"
 
 #include <algorithm>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
@@ -15,6 +16,48 @@ namespace {
 
 constexpr std::string_view kWhere = "tasks.own_task";
 constexpr const char* kUsual = "a usual first choice";
+
+// The program's training batches, checked: the loop and a resume trust their positions.
+class CheckedBatches final : public core::BatchSource {
+ public:
+  CheckedBatches(std::unique_ptr<core::BatchSource> source, std::int64_t samples, const BatchRequest& request)
+      : source_(std::move(source)),
+        batch_(request.batch),
+        steps_((samples + (request.drop_tail ? 0 : batch_ - 1)) / batch_),
+        next_(request.start) {}
+
+  [[nodiscard]] std::optional<core::Batch> next() override {
+    std::optional<core::Batch> batch = source_->next();
+    if (!batch) {
+      if (next_.step != steps_) {
+        fail<DataError>(kWhere, "epoch {} ended after {} batches; train_samples and batch={} make {}", next_.epoch,
+                        next_.step, batch_, steps_);
+      }
+      next_ = {next_.epoch + 1, 0};
+      return batch;
+    }
+    const core::Position at = batch->position();
+    if (at != next_) {
+      fail<DataError>(
+          kWhere,
+          "a batch says that it is step {} of epoch {}, but step {} of epoch {} is next; number the batches "
+          "of each epoch from 0, beginning with request.start",
+          at.step, at.epoch, next_.step, next_.epoch);
+    }
+    if (batch->size() < 1 || batch->size() > batch_) {
+      fail<DataError>(kWhere, "step {} of epoch {} has {} samples; a batch has 1 to {}", at.step, at.epoch,
+                      batch->size(), batch_);
+    }
+    ++next_.step;
+    return batch;
+  }
+  [[nodiscard]] std::optional<core::SourceFigures> figures() const override { return source_->figures(); }
+
+ private:
+  std::unique_ptr<core::BatchSource> source_;
+  std::int64_t batch_, steps_;
+  core::Position next_;
+};
 
 // The part of a phase that depends on the program's numbers.
 template <typename Phase>
@@ -45,11 +88,13 @@ class ReadyOwn final : public WithOwn<ReadyTask> {
   [[nodiscard]] BatchChecks checks() const override { return {}; }
   [[nodiscard]] std::int64_t sample_flops(const Model&) const override { return 0; }
   [[nodiscard]] std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const override {
-    return rank_part(own_->training(request), request);
+    const BatchRequest whole = whole_batches(request);
+    return rank_part(std::make_unique<CheckedBatches>(own_->training(whole), own_->train_samples, whole), request);
   }
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                       const BatchRequest& request) const override {
-    return rank_part(split == Split::kTrain ? own_->training(request) : own_->evaluation(split, request), request);
+    const BatchRequest whole = whole_batches(request);
+    return rank_part(split == Split::kTrain ? own_->training(whole) : own_->evaluation(split, whole), request);
   }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override { return fmt::format("sample {}", index); }
   [[nodiscard]] nlohmann::json card() const override { return nlohmann::json::object(); }
@@ -62,11 +107,16 @@ class OpenOwn final : public WithOwn<OpenData> {
 
   [[nodiscard]] std::vector<core::PlanRow> recipe(const RecipeRequest& request) const override {
     RecipeRows rows;
-    const bool sgd = request.optimizer == "sgd";
+    std::string optimizer = request.optimizer;
+    for (const auto& [key, value] : own_->defaults) {
+      optimizer = optimizer.empty() && key == "optimizer" ? value : optimizer;
+    }
+    const bool sgd = optimizer == "sgd";
     rows.add("model", own_->name, "set by the program");
-    rows.add("batch", std::clamp<std::int64_t>(own_->train_samples / 50, 1, 64), "at least 50 steps per epoch");
+    rows.add("batch", std::clamp<std::int64_t>(own_->train_samples / 50, 1, 64),
+             "at least 50 steps per epoch if the data allow it");
     rows.add("epochs", 10, kUsual);
-    rows.add("optimizer", request.optimizer.empty() ? "adamw" : request.optimizer, "adaptive steps");
+    rows.add("optimizer", optimizer.empty() ? "adamw" : optimizer, "adaptive steps");
     rows.add("lr", sgd ? 0.1 : 1e-3, kUsual);
     rows.add("lr_batch", 64, "the batch that lr is stated for");
     rows.add("weight_decay", sgd ? 1e-4 : 0.01, kUsual);
@@ -78,8 +128,7 @@ class OpenOwn final : public WithOwn<OpenData> {
     }
     return std::move(rows.rows);
   }
-  // The model is unknown: it must handle a batch of one sample.
-  [[nodiscard]] bool couples_samples(const std::string&) const override { return false; }
+  [[nodiscard]] bool couples_samples(const std::string&) const override { return own_->couples_samples; }
   [[nodiscard]] std::unique_ptr<ReadyTask> settle(const std::string&, const core::TaskValues&) && override {
     return std::make_unique<ReadyOwn>(std::move(own_));
   }
@@ -108,6 +157,12 @@ class OwnKind final : public TaskKind {
 };
 
 void by_sample(OwnTask& own) {
+  // Training and validation may be prepared at the same time.
+  own.sample = [sample = std::move(own.sample), mutex = std::make_shared<std::mutex>()](Split split, std::int64_t index,
+                                                                                        const CounterRng& random) {
+    const std::lock_guard lock(*mutex);
+    return sample(split, index, random);
+  };
   own.training = [sample = own.sample, size = own.train_samples](const BatchRequest& request) {
     return sample_source(sample, Split::kTrain, size, request);
   };
@@ -124,8 +179,7 @@ void by_sample(OwnTask& own) {
 void add_own_task(OwnTask own) {
   const bool by_batch = own.training || own.evaluation;
   if (!own.model || bool(own.sample) == by_batch || (by_batch && !own.training)) {
-    fail<ConfigError>(kWhere, "task {} needs a model, and either samples or a source of training batches",
-                      printable(own.name));
+    fail<ConfigError>(kWhere, "task {} is incomplete: set model, and either sample or training", printable(own.name));
   }
   if (own.train_samples < 1) {
     fail<ConfigError>(kWhere, "task {} has {} training samples; set train_samples", printable(own.name),
@@ -135,8 +189,8 @@ void add_own_task(OwnTask own) {
     by_sample(own);
   }
   if (own.val_samples < 0 || own.test_samples < 0 || (own.val_samples + own.test_samples > 0) != bool(own.evaluation)) {
-    fail<ConfigError>(kWhere, "task {} needs val_samples or test_samples and a source of evaluation batches, or none",
-                      printable(own.name));
+    fail<ConfigError>(kWhere, "task {} has {} validation and {} test samples, and {} evaluation; set both or neither",
+                      printable(own.name), own.val_samples, own.test_samples, own.evaluation ? "sets" : "does not set");
   }
   add_task(std::make_unique<OwnKind>(std::move(own)));
 }

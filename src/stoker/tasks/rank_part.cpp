@@ -32,4 +32,10 @@ std::unique_ptr<core::BatchSource> rank_part(std::unique_ptr<core::BatchSource> 
                             : std::make_unique<RankPart>(std::move(source), request.rank, request.ranks);
 }
 
+BatchRequest whole_batches(BatchRequest request) {
+  request.rank = 0;
+  request.ranks = 1;
+  return request;
+}
+
 }  // namespace stoker::tasks

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This rank's part of the batches that all ranks train on together. Used by the tasks' sources.
+// This rank's part of the batches that all ranks train on together, for sources that make whole global batches. Used by
+// the tasks.
 #pragma once
 
 #include <memory>
@@ -12,5 +13,8 @@ namespace stoker::tasks {
 // Rows rank * G / ranks ... (rank + 1) * G / ranks - 1 of each global batch of size G; the source itself for one rank.
 [[nodiscard]] std::unique_ptr<core::BatchSource> rank_part(std::unique_ptr<core::BatchSource> source,
                                                            const BatchRequest& request);
+
+// The same request for whole global batches: as for a single rank.
+[[nodiscard]] BatchRequest whole_batches(BatchRequest request);
 
 }  // namespace stoker::tasks

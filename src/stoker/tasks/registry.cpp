@@ -90,8 +90,11 @@ void check_own_values(const TaskKind& kind, const core::TaskValues& own) {
         others.push_back(each->name());
       }
     }
-    fail<ConfigError>(kWhere, "task {} has no option {}{}; remove it", kind.name(), printable(key),
-                      others.empty() ? "" : fmt::format(" ({} has)", fmt::join(others, ", ")));
+    if (others.empty()) {
+      fail<ConfigError>(kWhere, "{} is not an option of {}; remove it", printable(key), kind.name());
+    }
+    fail<ConfigError>(kWhere, "{} is an option of {}, not of {}; remove it", printable(key), fmt::join(others, " and "),
+                      kind.name());
   }
 }
 

@@ -16,7 +16,7 @@ namespace stoker::tasks {
 
 // The fields of sample `index` (0 ... samples-1) of a split, on the CPU; each field has one shape and dtype in all
 // samples. `random` depends on (seed, split, epoch, sample), in evaluation not on the epoch. Called on one thread at a
-// time.
+// time; on a GPU ahead of the steps, on a thread of its own.
 using SampleFunction =
     std::function<std::vector<core::NamedTensor>(Split split, std::int64_t index, CounterRng random)>;
 

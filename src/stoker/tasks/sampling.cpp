@@ -46,6 +46,8 @@ std::shared_ptr<const data::BatchOrder> training_order(const SamplingOptions& op
   sampler.batch = request.batch;
   sampler.seed = request.seed;
   sampler.drop_tail = request.drop_tail;
+  sampler.rank = request.rank;
+  sampler.ranks = request.ranks;
   return std::make_shared<data::WeightedSampler>(sampler);
 }
 

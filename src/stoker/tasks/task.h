@@ -139,8 +139,8 @@ class ReadyTask : public TaskData {
   [[nodiscard]] virtual BatchChecks checks() const = 0;
   // Floating-point operations of one sample, forward; 0: unknown.
   [[nodiscard]] virtual std::int64_t sample_flops(const Model& model) const = 0;
-  // Batches on the CPU, reduced to the request's rank (rank_part()): the training split in the order of promise 1, the
-  // others in sample order.
+  // Batches on the CPU, this rank's part of each: the training split in the order of promise 1, the others in sample
+  // order.
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const = 0;
   [[nodiscard]] virtual std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                               const BatchRequest& request) const = 0;

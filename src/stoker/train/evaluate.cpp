@@ -3,6 +3,8 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <array>
+
 #include "stoker/base/error.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
@@ -63,6 +65,18 @@ std::vector<core::NamedTensor> evaluate(
   }
   for (core::NamedTensor& total : totals) {
     total.tensor = total.tensor.cpu();
+  }
+  return totals;
+}
+
+std::vector<core::NamedTensor> sum_over_ranks(std::vector<core::NamedTensor> totals, core::Communicator& ranks) {
+  std::array gave_up{totals.empty()};
+  core::any_rank(ranks, gave_up);
+  if (gave_up[0]) {
+    return {};
+  }
+  for (core::NamedTensor& total : totals) {
+    ranks.all_reduce_sum(total.tensor);
   }
   return totals;
 }

@@ -38,7 +38,7 @@ class Loop {
     while (!end && progress.step < last_step_) {
       const bool stepped = take_batch();
       const bool to_evaluate = due(plan_.eval_every, stepped), to_save = due(plan_.save_every, stepped);
-      end = milestones_.settle(to_evaluate, to_save);
+      end = milestones_.after_step(to_evaluate, to_save);
       if (!stepped || to_evaluate || to_save) {
         step_began_ = parts_.feed.now();  // the end of an epoch, evaluations and checkpoints are not step time
       }
@@ -68,7 +68,7 @@ class Loop {
   // One global batch: compute, commit, emit the event.
   void take_step(const core::Batch& batch, double waited) {
     Progress& progress = parts_.progress;
-    const double lr = parts_.owner.lr(progress.step);
+    const double lr = parts_.owner.begin_step(progress.step);
     parts_.step.compute(batch, progress.step, plan_.microbatch);
     commit(lr);
 
@@ -80,7 +80,7 @@ class Loop {
       const double now = parts_.feed.now();
       parts_.events.emit(core::StepFinished{.position = batch.position(),
                                             .step = progress.step,
-                                            .samples = batch.size(),
+                                            .samples = batch.global_size(),
                                             .seconds = now - step_began_,
                                             .data_wait_seconds = waited,
                                             .lr = lr,

@@ -18,12 +18,12 @@
 
 namespace stoker::train {
 
-// Implemented by the owner of the run: job::Run, and tests/support/toy_run.h. Called on the loop's thread.
+// Implemented by the owner of the run: job::Run, and tests/support/toy_owner.h. Called on the loop's thread.
 class LoopOwner {
  public:
   virtual ~LoopOwner() = default;
-  // Learning rate of step 0, 1, ...
-  [[nodiscard]] virtual double lr(std::int64_t step) = 0;
+  // Called once before each step, 0, 1, ...: returns its learning rate.
+  [[nodiscard]] virtual double begin_step(std::int64_t step) = 0;
   // Whether there is a validation split; evaluate() is only called if there is one.
   [[nodiscard]] virtual bool validates() const = 0;
   // Metrics on the validation split. The first one selects the best checkpoint. Empty: interrupted.
@@ -58,7 +58,7 @@ enum class LoopEnd { kDone, kStopped, kEarlyStop, kTimeUp };
 // Trains until last_step. First repeats an evaluation that was interrupted at progress.step. Throws Error if more than
 // plan.skip_limit steps in a row were not finite, with the samples of the last one, and if the run ends with a loss
 // that is not finite: on the validation split, or at the last step without one. Errors of source, step and evaluation
-// pass through. Before an error leaves, the steps since the last checkpoint go to parts.rescue. An interrupted
+// pass through. Before an error leaves, owner.rescue() saves the steps since the last checkpoint. An interrupted
 // evaluation leaves no trace: the run can continue with it. All times use the clock of parts.feed.
 LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_step);
 

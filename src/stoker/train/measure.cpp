@@ -248,8 +248,10 @@ void measure_threads(Plan& plan, bool free_threads, bool free_intra_op, const Fa
 
 // On a GPU: the threads of the step, of autograd, of copies and of logs sleep most of the time, but run late if loader
 // threads use their cores. So loader threads leave three cores free, unless the GPU would wait for data.
-void give_cores_to_loading(Plan& plan, const Facts& facts, Trials& trials) {
-  decide(plan, "intra_op", "1", Origin::kDefault, "the GPU computes, the CPU cores load data");
+void give_cores_to_loading(Plan& plan, bool free_intra_op, const Facts& facts, Trials& trials) {
+  if (free_intra_op) {
+    decide(plan, "intra_op", "1", Origin::kDefault, "the GPU computes, the CPU cores load data");
+  }
   const core::LoadTime load = trials.load_time_per_sample();
   if (load.seconds <= 0) {
     decide(plan, "threads", "0", Origin::kDefault, "the samples are in memory");
@@ -277,7 +279,7 @@ void measure(Plan& plan, const Options& options, const Facts& facts, Trials& tri
   measure_arithmetic(plan, free_precision && !plan.half_weights, options.find("layout") == nullptr, all_cores, trials);
   if (plan.device != "cpu") {
     if (free_threads) {
-      give_cores_to_loading(plan, facts, trials);
+      give_cores_to_loading(plan, free_intra_op, facts, trials);
     }
   } else if (free_threads || free_intra_op) {
     measure_threads(plan, free_threads, free_intra_op, facts, trials);

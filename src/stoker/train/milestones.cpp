@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/train/milestones.h"
 
-#include <ATen/ops/zeros.h>
-
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <tuple>
@@ -50,16 +49,16 @@ Milestones::Milestones(const LoopParts& parts, const Plan& plan, std::int64_t la
 
 std::optional<LoopEnd> Milestones::begin() {
   if (parts_.owner.validates() && owes_evaluation(parts_.progress, plan_, last_step_)) {
-    return settle(/*to_evaluate=*/true, /*to_save=*/true);
+    return after_step(/*to_evaluate=*/true, /*to_save=*/true);
   }
   if (!parts_.owner.validates() &&
       parts_.progress.step >= last_step_) {  // no steps are left, and it ended with a loss that is not finite
     require_finite_loss();
   }
-  return time_up() ? std::optional(LoopEnd::kTimeUp) : std::nullopt;
+  return ends().late ? std::optional(LoopEnd::kTimeUp) : std::nullopt;
 }
 
-std::optional<LoopEnd> Milestones::settle(bool to_evaluate, bool to_save) {
+std::optional<LoopEnd> Milestones::after_step(bool to_evaluate, bool to_save) {
   const bool finished = parts_.progress.step >= last_step_;
   Ends now = ends();
   AfterEvaluation verdict = AfterEvaluation::kGoOn;
@@ -72,8 +71,9 @@ std::optional<LoopEnd> Milestones::settle(bool to_evaluate, bool to_save) {
   if (verdict == AfterEvaluation::kInterrupted) {
     end = now.stopped ? LoopEnd::kStopped : LoopEnd::kTimeUp;
     if (!now.stopped) {
-      parts_.events.emit(core::Finding{fmt::format(
-          "time= ran out before the validation after step {} finished; it has no metrics", parts_.progress.step)});
+      parts_.events.emit(core::Finding{
+          fmt::format("time= ran out before the validation after step {0} finished; step {0} has no metrics",
+                      parts_.progress.step)});
     }
   } else if (verdict == AfterEvaluation::kEnough || finished) {
     end = verdict == AfterEvaluation::kEnough ? LoopEnd::kEarlyStop : LoopEnd::kDone;
@@ -160,17 +160,9 @@ bool Milestones::time_up() {
 }
 
 Milestones::Ends Milestones::ends() {
-  const Ends here{time_up(), parts_.owner.stop_requested()};
-  if (parts_.ranks.size() == 1) {
-    return here;
-  }
-  at::Tensor all = at::zeros({2}, at::kInt);
-  auto* flags = all.mutable_data_ptr<std::int32_t>();
-  flags[0] = here.late ? 1 : 0;
-  flags[1] = here.stopped ? 1 : 0;
-  parts_.ranks.all_reduce_max(all);
-  const auto* agreed = all.const_data_ptr<std::int32_t>();
-  return {agreed[0] != 0, agreed[1] != 0};
+  std::array flags{time_up(), parts_.owner.stop_requested()};
+  core::any_rank(parts_.ranks, flags);
+  return {.late = flags[0], .stopped = flags[1]};
 }
 
 void Milestones::rescue(const std::exception& error) {

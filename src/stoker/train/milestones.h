@@ -20,7 +20,7 @@ class Milestones {
   [[nodiscard]] std::optional<LoopEnd> begin();
   // After a step or the end of an epoch; returns the end of the run if it is reached. Error if a run ends with a loss
   // that is not finite, before it is saved.
-  [[nodiscard]] std::optional<LoopEnd> settle(bool to_evaluate, bool to_save);
+  [[nodiscard]] std::optional<LoopEnd> after_step(bool to_evaluate, bool to_save);
 
   // From here on parameters belong to no step: nothing is saved any more.
   void give_up_state() { whole_step_ = false; }

@@ -18,7 +18,7 @@ struct Plan {
   std::string task;  // the kind of task, "image_classification"
   std::string model;
   std::string weights;      // safetensors file or checkpoint to start from; empty: from scratch
-  std::int64_t freeze = 0;  // leading segments that are not trained
+  std::int64_t freeze = 0;  // leading groups of segments that are not trained
   std::int64_t epochs = 0;
   std::int64_t steps = 0;  // 0: epochs decides
   double time = 0;         // seconds after which training stops; 0: no limit

@@ -37,7 +37,7 @@ bool valid_device(std::string_view text) {
   return std::ranges::all_of(text.substr(5), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// A row per option.
+// A row per option: field, key, group, type, default with its reason, help, names in other tools.
 // clang-format off
 Rows run_options() {
   return {
@@ -49,11 +49,11 @@ Rows run_options() {
                         always("", "from scratch"),
                         "pretrained weights; a head for another number of classes starts from scratch",
                         {"pretrained", "checkpoint"}}},
-      {&Plan::freeze, {"freeze", B, Whole{0, 1000}, always("0", "every segment is trained"),
-                       "leading segments to freeze; a segment is a block of the network"}},
+      {&Plan::freeze, {"freeze", B, Whole{0, 1000}, always("0", "every group is trained"),
+                       "leading groups of segments to freeze (stem, layer1, ...)"}},
       {&Plan::epochs, {"epochs", B, Whole{1, 1'000'000}, depends("by the recipe"), "passes over the training split",
                        {"num_epochs", "max_epochs"}}},
-      {&Plan::steps, {"steps", B, Whole{0, kMany}, always("0", "as epochs says"), "optimizer steps; overrides epochs",
+      {&Plan::steps, {"steps", B, Whole{0, kMany}, always("0", "epochs= decides"), "optimizer steps; overrides epochs",
                       {"max_steps", "iterations"}}},
       {&Plan::time, {"time", B, Duration{kYear}, always("0", "no limit"),
                      "time budget: sets the number of epochs, and may widen the default network; with epochs= or "
@@ -88,7 +88,7 @@ Rows optimizer_options() {
       {&Plan::beta1, {"optimizer.beta1", B, Real{0, 0.999999}, always("0.9", "Kingma and Ba, 2015"),
                       "adam, adamw: decay of the first moment", {"beta1", "betas"}}},
       {&Plan::beta2, {"optimizer.beta2", B, Real{0, 0.999999},
-                      always("0.999", "Kingma and Ba, 2015; the recipe may set another"),
+                      always("0.999", "Kingma and Ba, 2015; the recipe may set another value"),
                       "adam, adamw: decay of the second moment", {"beta2"}}},
       {&Plan::eps, {"optimizer.eps", B, Real{1e-16, 1}, always("1e-08", "Kingma and Ba, 2015"),
                     "adam, adamw: added to the root of the second moment", {"eps", "epsilon"}}},
@@ -100,7 +100,7 @@ Rows optimizer_options() {
                                "length of the schedule; later steps keep its last value"}},
       {&Plan::warmup, {"warmup", B, Real{0, 1e9}, depends("by the recipe"),
                        "steps of rising lr; below 1: a fraction of the run", {"warmup_steps", "warmup_epochs"}}},
-      {&Plan::lr_end, {"lr_end", B, Real{0, 1}, always("0", "the schedule ends at 0; the recipe may set another"),
+      {&Plan::lr_end, {"lr_end", B, Real{0, 1}, always("0", "the schedule ends at 0; the recipe may set another value"),
                        "cosine, linear: final lr as a fraction of the peak", {"min_lr", "eta_min"}}},
       {&Plan::ema, {"ema", B, Real{0, 0.999999}, always("0", "off, unless the recipe sets it"),
                     "decay of the weight average (EMA) that evaluation uses; 0: off", {"ema_decay"}}},
@@ -120,7 +120,7 @@ Rows evaluation_options() {
       {&Plan::save_every, {"save_every", B, Whole{0, kMany}, always("0", "once per epoch"),
                            "steps between checkpoints", {"save_interval", "checkpoint_every"}}},
       {&Plan::skip_limit, {"skip_limit", B, Whole{0, 1'000'000},
-                           always("10", "a loss scaler settles within a few; more is a diverged run"),
+                           always("10", "a loss scaler settles within a few; more means that the run has diverged"),
                            "non-finite steps in a row to skip before the run stops"}},
   };
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "stoker/base/error.h"
+#include "stoker/base/nearest.h"
 #include "stoker/train/plan_options.h"
 
 namespace stoker::train {
@@ -34,7 +35,7 @@ void put_given(Plan& plan, const Options& options) {
   }
 }
 
-void settle_batch(Plan& plan, const Options& options, const Facts& facts) {
+void choose_batch(Plan& plan, const Options& options, const Facts& facts) {
   if (plan.batch > facts.train_samples) {
     if (options.find("batch") != nullptr) {
       fail<ConfigError>(kWhere, "batch {} is larger than the {} training samples; set batch={} or less", plan.batch,
@@ -61,7 +62,7 @@ std::int64_t smallest_part(std::int64_t samples, std::int64_t microbatch) {
 }
 
 // Batch norm cannot train on one sample, neither in a last batch nor in a microbatch.
-void settle_tail(Plan& plan, const Options& options, const Facts& facts) {
+void choose_tail(Plan& plan, const Options& options, const Facts& facts) {
   if (!facts.couples_samples) {
     return;
   }
@@ -83,6 +84,16 @@ void settle_tail(Plan& plan, const Options& options, const Facts& facts) {
         facts.train_samples, plan.batch);
   }
   decide(plan, "tail", "drop", Origin::kAdvice, "the last forward pass would have 1 sample, too few for batch norm");
+}
+
+// A program's own defaults may name anything; the plan takes an unknown key for a task's.
+void check_known(const std::string& key, const std::vector<core::Option>& task_options) {
+  std::vector<core::Option> all = plan_options().options();
+  all.insert(all.end(), task_options.begin(), task_options.end());
+  if (core::find_option(all, key) == nullptr) {
+    fail<ConfigError>(kWhere, "{}",
+                      unknown_name("option", key, core::near_option(key, all), "a default of the task sets it"));
+  }
 }
 
 }  // namespace
@@ -111,11 +122,12 @@ Plan resolve(const Options& options, const Facts& facts) {
   Plan plan = default_plan(facts.task_options);
   put_defaults_of_facts(plan, facts);
   for (const core::PlanRow& row : facts.recipe) {
+    check_known(row.key, facts.task_options);
     decide(plan, row.key, row.value, row.origin, row.reason);
   }
   put_given(plan, options);
-  settle_batch(plan, options, facts);
-  settle_tail(plan, options, facts);
+  choose_batch(plan, options, facts);
+  choose_tail(plan, options, facts);
   if (plan.freeze > 0 && plan.weights.empty()) {
     fail<ConfigError>(kWhere, "freeze={} would freeze random weights; set weights=FILE too", plan.freeze);
   }

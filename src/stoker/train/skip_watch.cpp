@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 
 namespace stoker::train {
@@ -40,8 +39,9 @@ void SkipWatch::check(const Seen& seen, const core::Scalars& scalars) {
   }
   parts_.events.emit(core::FaultSurvived{
       seen.step, "non_finite", fmt::format("skipped: the loss or gradients are not finite ({} in a row)", skipped)});
-  last_fault_ = fmt::format("{} in a row {} not finite; the last batch of {} began with {}", counted(skipped, "step"),
-                            skipped == 1 ? "was" : "were", seen.samples.size(), first_names(seen.samples));
+  last_fault_ = fmt::format("{} not finite; the last batch of {} began with {}",
+                            skipped == 1 ? "the last step was" : fmt::format("{} steps in a row were", skipped),
+                            seen.samples.size(), first_names(seen.samples));
   if (skipped > limit_) {
     fail<Error>("train.loop", "{}; {} these samples", last_fault_, kFiniteRemedy);
   }

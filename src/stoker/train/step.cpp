@@ -3,7 +3,6 @@
 
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -12,6 +11,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "stoker/base/error.h"
 #include "stoker/base/philox.h"
@@ -38,6 +38,15 @@ void seed_generator(c10::Device device, std::uint64_t seed, std::int64_t step, s
   generator.set_current_seed((std::uint64_t{mixed[0]} << 32) | mixed[1]);
 }
 
+bool draws_random_numbers(const core::Trainable& model) {
+  for (int segment = 0; segment < model.segments(); ++segment) {
+    if (model.draws(segment)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 c10::Device device_of(const std::vector<core::Parameter>& parameters) {
   return parameters.empty() ? c10::Device(c10::kCPU) : parameters.front().tensor.device();
 }
@@ -49,14 +58,15 @@ Step::Step(StepParts parts, StepOptions options)
       options_(options),
       device_(device_of(parts.model.parameters())),
       terms_(parts.model.loss_names().size()),
-      verdict_({parts.model.loss_names(), options.clip, options.autocast == at::kHalf}, device_) {
+      verdict_({parts.model.loss_names(), options.clip, options.autocast == at::kHalf}, device_),
+      draws_(draws_random_numbers(parts.model)) {
   if (std::ranges::none_of(parts_.model.parameters(),
                            [](const core::Parameter& each) { return each.tensor.requires_grad(); })) {
-    fail<ConfigError>("train.step", "no parameter requires a gradient: every segment is frozen; set freeze lower");
+    fail<ConfigError>("train.step", "no parameter requires a gradient: every segment is frozen; lower freeze=");
   }
   norm_ = parts_.model.norm_buffers();
   for (const at::Tensor& buffer : norm_) {
-    saved_norm_.push_back(at::empty_like(buffer));
+    saved_norm_.push_back(buffer.clone());
   }
 }
 
@@ -68,13 +78,14 @@ Step::Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, Ste
            options) {}
 
 Step::Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options)
-    : Step({model, *own->optimizer, own->scaler, own->ranks}, options) {
+    : Step({.model = model, .optimizer = *own->optimizer, .scaler = own->scaler, .ranks = own->ranks}, options) {
   own_ = std::move(own);
 }
 
 void Step::compute(const core::Batch& batch, std::int64_t number, std::int64_t microbatch) {
   RECORD_USER_SCOPE("step.compute");  // a name for profilers; no cost without one
   save_norm_buffers();
+  computed_ = true;
   try {
     accumulate_gradients(batch, number, microbatch);
   } catch (...) {
@@ -86,18 +97,18 @@ void Step::compute(const core::Batch& batch, std::int64_t number, std::int64_t m
 void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, std::int64_t microbatch) {
   const std::int64_t size = batch.size();
   const std::int64_t largest = std::max<std::int64_t>(1, microbatch > 0 ? microbatch : size);
-  const std::int64_t parts = std::max<std::int64_t>(1, (size + largest - 1) / largest);
+  const std::int64_t passes = std::max<std::int64_t>(1, (size + largest - 1) / largest);
   drop_gradients();  // another Trainable that shares modules may have left some
   loss_parts_ = at::Tensor();
   core::Normalisers normalisers = parts_.model.normalisers(batch);
   parts_.ranks.all_reduce_sum(normalisers);
-  if (parts == 1) {
+  if (passes == 1) {
     if (size > 0 || parts_.ranks.size() == 1) {  // a rank may have no samples of a last, smaller batch
       forward_backward(batch, number, normalisers);
     }
   } else {
-    for (std::int64_t part = 0; part < parts; ++part) {  // balanced: sizes differ by at most one
-      forward_backward(batch.slice(part * size / parts, (part + 1) * size / parts), number, normalisers);
+    for (std::int64_t pass = 0; pass < passes; ++pass) {  // balanced: sizes differ by at most one
+      forward_backward(batch.slice(pass * size / passes, (pass + 1) * size / passes), number, normalisers);
     }
   }
   if (parts_.ranks.size() > 1) {
@@ -112,8 +123,9 @@ void Step::sum_over_ranks() {
       continue;
     }
     at::Tensor& gradient = parameter.tensor.mutable_grad();
-    if (!gradient.defined()) {
-      gradient = at::zeros_like(parameter.tensor);
+    if (!gradient.defined()) {  // this rank has no samples, or the parameter was not used
+      const bool half = at::isReducedFloatingType(parameter.tensor.scalar_type());  // its gradients are float32
+      gradient = at::zeros_like(parameter.tensor, half ? at::kFloat : parameter.tensor.scalar_type());
     }
     parts_.ranks.all_reduce_sum(gradient);
   }
@@ -121,13 +133,19 @@ void Step::sum_over_ranks() {
     loss_parts_ = at::zeros({static_cast<std::int64_t>(terms_)}, at::device(device_).dtype(at::kDouble));
   }
   parts_.ranks.all_reduce_sum(loss_parts_);
+  for (at::Tensor& buffer : norm_) {  // each rank has seen other samples, but all must evaluate the same model
+    parts_.ranks.all_reduce_sum(buffer);
+    buffer.div_(parts_.ranks.size());
+  }
 }
 
 void Step::forward_backward(const core::Batch& part, std::int64_t number, const core::Normalisers& normalisers) {
   const auto seed = [&](std::uint32_t segment) {
     seed_generator(device_, options_.seed, number, part.first_row(), segment);
   };
-  seed(kNoSegment);
+  if (draws_) {
+    seed(kNoSegment);
+  }
   const precision::SearchGuard search(part.size(), largest_pass_);
   core::LossTerms terms;
   {
@@ -154,6 +172,9 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
 
 void Step::commit(double lr) {
   RECORD_USER_SCOPE("step.commit");
+  if (!std::exchange(computed_, false)) {
+    fail<ConfigError>("train.step", "commit() needs the gradients of a compute() that succeeded; call compute() first");
+  }
   parts_.optimizer.set_lr(lr);
   take();
 }
@@ -182,6 +203,7 @@ void Step::drop_gradients() {
 void Step::drop() {
   const at::NoGradGuard no_grad;
   drop_gradients();
+  computed_ = false;
   for (std::size_t i = 0; i < norm_.size(); ++i) {
     norm_[i].copy_(saved_norm_[i]);
   }

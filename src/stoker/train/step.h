@@ -53,11 +53,12 @@ class Step final : public core::Stateful {
   // Leaves the gradients of the whole global batch in the parameters, summed over ranks. batch: this rank's part.
   // number: index of the step in the run, from 0. microbatch: samples per forward pass, balanced over the batch; 0: the
   // batch. The random numbers of a segment depend on (seed, number, the first row of the forward pass in the global
-  // batch, segment): so ranks draw the same numbers as microbatches.
+  // batch, segment): so ranks draw the same numbers as microbatches. With several ranks, norm buffers become the mean
+  // over ranks, and a parameter that no rank used gets gradients of 0.
   void compute(const core::Batch& batch, std::int64_t number, std::int64_t microbatch = 0);
-  // Takes the step with this learning rate, and drops the gradients.
+  // Takes the step with this learning rate, and drops the gradients. ConfigError without a compute() before it.
   void commit(double lr);
-  // Undoes compute(): sets gradients to none and restores norm buffers.
+  // Sets gradients to none, and the norm buffers to what they were before the last compute(), also after a commit().
   void drop();
 
   // The values that commit() reports: float32, 1-dim, on the device, one value per name. "loss" comes first; "skipped"
@@ -75,7 +76,7 @@ class Step final : public core::Stateful {
     precision::GradScaler scaler;
   };
   Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options);
-  // The parts of compute() and commit() that a CUDA graph can hold, if no segment draws random numbers: no number comes
+  // The parts of compute() and commit() that a CUDA graph can hold if no segment draws random numbers: no number comes
   // from the host, and they read only a batch at a fixed address besides the step's own tensors.
   void accumulate_gradients(const core::Batch& batch, std::int64_t number, std::int64_t microbatch);
   void take();
@@ -94,6 +95,8 @@ class Step final : public core::Stateful {
   std::vector<at::Tensor> norm_, saved_norm_;  // norm buffers, and their values before compute()
   std::int64_t largest_pass_ = 0;              // samples
   at::Tensor loss_parts_;                      // float64 [terms]
+  bool draws_;                                 // a segment draws random numbers
+  bool computed_ = false;                      // commit() may follow
 };
 
 }  // namespace stoker::train

@@ -11,11 +11,6 @@
 namespace stoker::train {
 namespace {
 
-void put_measured(Plan& plan, std::string_view key, std::int64_t value, std::string reason) {
-  set_value(plan, key, std::to_string(value));
-  plan.notes.insert_or_assign(std::string(key), Plan::Note{core::Origin::kMeasured, std::move(reason)});
-}
-
 // Time of an epoch besides its steps.
 struct Spending {
   std::int64_t epoch_steps = 0;
@@ -64,17 +59,17 @@ void fit_time(Plan& plan, std::int64_t train_samples, const EpochTime& time) {
                            (plan.save_every > 0 ? spending.times(plan.save_every) * time.save : 0);
     const double step = (time.first + between) / static_cast<double>(spending.epoch_steps);
     const double left = std::max(spending.budget - time.evaluation, spending.budget / 2);  // something to evaluate
-    put_measured(plan, "steps",
-                 std::clamp<std::int64_t>(static_cast<std::int64_t>(left / step), 1, spending.epoch_steps),
-                 fmt::format("time={}s ends within the first epoch: {}", plan.time, spent));
+    const auto steps = std::clamp<std::int64_t>(static_cast<std::int64_t>(left / step), 1, spending.epoch_steps);
+    decide(plan, "steps", std::to_string(steps), core::Origin::kMeasured,
+           fmt::format("time={}s ends within the first epoch: {}", plan.time, spent));
     return;
   }
   const std::int64_t usual = plan.epochs, most = kMostTimes * usual;
   const auto whole = static_cast<std::int64_t>(std::min(fitting, 1e15));
-  put_measured(plan, "epochs", std::min(whole, most),
-               whole <= most ? fmt::format("the schedule ends within time={}s: {}", plan.time, spent)
-                             : fmt::format("at most {} times the recipe's {}; time={}s would allow {}", kMostTimes,
-                                           usual, plan.time, whole));
+  decide(plan, "epochs", std::to_string(std::min(whole, most)), core::Origin::kMeasured,
+         whole <= most ? fmt::format("the schedule ends within time={}s: {}", plan.time, spent)
+                       : fmt::format("at most {} times the recipe's {}; time={}s would allow {}", kMostTimes, usual,
+                                     plan.time, whole));
 }
 
 }  // namespace stoker::train

@@ -128,9 +128,13 @@ TEST_F(ImageLoaderTest, RanksTogetherAreTheWhole) {
     }
     for (std::size_t i = 0; i < 7; ++i) {
       std::vector<at::Tensor> images, targets;
+      std::int64_t rows = 0;
       for (const auto& part : parts) {
         ASSERT_EQ(part[i].has_value(), expected[i].has_value());
         if (part[i]) {
+          EXPECT_EQ(part[i]->first_row(), rows);
+          EXPECT_EQ(part[i]->global_size(), expected[i]->size());
+          rows += part[i]->size();
           images.push_back((*part[i])["image"]);
           targets.push_back((*part[i])["target"]);
         }

@@ -48,6 +48,22 @@ TEST(TensorSource, HandsOutEveryRowOnceAnEpochWithItsOwnFields) {
   }
 }
 
+TEST(TensorSource, ARanksBatchKnowsItsPlaceInTheGlobalBatch) {
+  for (int rank = 0; rank < 3; ++rank) {
+    TensorSourceOptions options = rows_of(10, 4);
+    options.rank = rank;
+    options.ranks = 3;
+    TensorSource source(options);
+    std::vector<std::int64_t> places, sizes;
+    while (const auto batch = source.next()) {
+      places.push_back(batch->first_row());
+      sizes.push_back(batch->global_size());
+    }
+    EXPECT_EQ(places, (std::vector<std::int64_t>{rank * 4 / 3, rank * 4 / 3, rank * 2 / 3}));
+    EXPECT_EQ(sizes, (std::vector<std::int64_t>{4, 4, 2}));
+  }
+}
+
 TEST(TensorSource, ALaterStartIsTheLaterPart) {
   TensorSource whole(rows_of(10, 3));
   (void)whole.next();

@@ -28,7 +28,6 @@ class DataBenchTest : public ::testing::Test {
     }
     options_.request = job::make_request({}, {"data=" + data_.path().native(), "device=cpu", "batch=8", "val=0"});
     options_.seconds = 0.05;
-    options_.say = [](const std::string&) {};
   }
   static constexpr int kImages = 24;  // three batches, fewer than the warm-up before the measurement
   TempFolder data_;

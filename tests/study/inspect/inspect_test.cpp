@@ -285,6 +285,8 @@ TEST(Inspect, WhatTellsTheClassWithoutALookIsNamed) {
   const InspectReport report = report_of(folder.path());
   ASSERT_NE(find(report, "tell-tale"), nullptr) << inspect_text(report);
   EXPECT_THAT(find(report, "tell-tale")->text, AllOf(HasSubstr("file format"), HasSubstr("100 %"), HasSubstr("50 %")));
+  EXPECT_EQ(find(report, "tell-tale")->example, "30 of the 30 images of kind JPEG are \"taken\"");
+  EXPECT_THAT(find(report, "tell-tale")->advice, HasSubstr("mix formats, colours and sizes over all classes"));
 }
 
 TEST(Inspect, LinesFitATerminal) {

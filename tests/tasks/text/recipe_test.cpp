@@ -22,11 +22,13 @@ TextFacts facts_of(const std::string& model, bool cuda, std::int64_t vocabulary)
   return facts;
 }
 
-std::string value(const TextFacts& facts, std::string_view key) {
+core::PlanRow row(const TextFacts& facts, std::string_view key) {
   const auto rows = text_recipe(facts);
   const auto found = std::ranges::find(rows, key, &core::PlanRow::key);
-  return found == rows.end() ? "none" : found->value;
+  return found == rows.end() ? core::PlanRow{"", "none", core::Origin::kDefault, "none"} : *found;
 }
+
+std::string value(const TextFacts& facts, std::string_view key) { return row(facts, key).value; }
 
 TEST(TextRecipe, EveryOptionHasADefault) {
   const std::vector<core::PlanRow> rows = text_recipe(facts_of("", false, 65));
@@ -75,6 +77,23 @@ TEST(TextRecipe, GivenWeightsWantSmallSteps) {
   const double scratch = std::stod(value(facts, "lr"));
   facts.weights = true;
   EXPECT_LT(std::stod(value(facts, "lr")), scratch / 5);
+}
+
+TEST(TextRecipe, SgdHasValuesAndReasonsOfItsOwn) {
+  TextFacts facts = facts_of("", false, 65);
+  const core::PlanRow adamw_lr = row(facts, "lr"), adamw_decay = row(facts, "weight_decay");
+  facts.optimizer = "sgd";
+  for (const bool weights : {false, true}) {
+    facts.weights = weights;
+    EXPECT_NE(row(facts, "weight_decay").value, adamw_decay.value);
+    EXPECT_NE(row(facts, "weight_decay").reason, adamw_decay.reason);
+    EXPECT_NE(row(facts, "lr").reason, adamw_lr.reason);
+  }
+  EXPECT_EQ(row(facts, "lr").reason, "small steps for fine-tuning");
+  const double tuned = std::stod(value(facts, "lr"));
+  facts.weights = false;
+  EXPECT_LT(tuned, std::stod(value(facts, "lr")) / 5);
+  EXPECT_NE(row(facts, "lr").reason, "small steps for fine-tuning");
 }
 
 TEST(TextRecipe, SamplesOfLargeNetworksAreShort) {

@@ -171,6 +171,10 @@ void ImageLoader::submit_next() {
     index = options_.split.samples[index];
   }
   slot.position = ahead_;
+  if (options_.ranks > 1) {  // unreadable samples included, which a whole batch may leave out
+    slot.global_size = global_size(ahead_);
+    slot.first_row = slice_of_rank(0, slot.global_size, options_.rank, options_.ranks).first;
+  }
   const auto rows = static_cast<std::int64_t>(slot.indices.size());
   if (options_.mix.on()) {
     const bool whole = global_size(ahead_) == options_.batch;
@@ -253,7 +257,7 @@ core::Batch ImageLoader::finish(ImageSlot& slot) {
     slot.mixer.pair(slot.labels, static_cast<std::int64_t>(slot.indices.size()), slot.mixed, slot.shares);
   }
   if (any_bad) {
-    slot.settle_bad();
+    slot.put_stand_ins();
   }
   return slot.finish();
 }

@@ -61,7 +61,7 @@ augment::Pixels ImageSlot::pixels() const {
   return {reinterpret_cast<std::uint8_t*>(memory_.get()), shape_.width, shape_.height, shape_.channels};
 }
 
-void ImageSlot::settle_bad() {
+void ImageSlot::put_stand_ins() {
   std::size_t kept = 0;
   for (std::size_t from = 0; from < indices.size(); ++from) {
     if (bad[from] && bad[from]->stand_in < 0) {
@@ -90,6 +90,9 @@ void ImageSlot::settle_bad() {
 
 core::Batch ImageSlot::finish() {
   core::Batch batch(position, indices);
+  if (global_size > 0) {
+    batch.set_part(first_row, global_size);
+  }
   const auto rows = static_cast<std::int64_t>(indices.size());
   const auto field = [&](void* at, at::IntArrayRef sizes, at::ScalarType type) {  // uses the slot's storage
     const auto let_go = [memory = memory_](void*) mutable { memory.reset(); };

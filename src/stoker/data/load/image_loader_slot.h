@@ -33,8 +33,9 @@ struct ImageSlotShape {
 
 struct ImageSlot {
   core::Position position;
-  std::vector<std::int64_t> indices;       // per row, into the split's source
-  std::optional<std::int64_t> first_draw;  // as in BatchOrder
+  std::int64_t first_row = 0, global_size = 0;  // if this is a rank's part of a global batch; size 0: it is not
+  std::vector<std::int64_t> indices;            // per row, into the split's source
+  std::optional<std::int64_t> first_draw;       // as in BatchOrder
   // A row that could not be read, and the index of its replacement; -1: none.
   struct Bad {
     core::BadSample sample;
@@ -52,7 +53,7 @@ struct ImageSlot {
   [[nodiscard]] augment::Pixels pixels() const;
   // Writes replacements into indices, which the threads no longer read, and closes the gaps of skipped rows. DataError
   // if no row is good.
-  void settle_bad();
+  void put_stand_ins();
   // The finished batch, as ImageLoader hands it out. The slot gives up its memory.
   [[nodiscard]] core::Batch finish();
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "stoker/base/error.h"
+#include "stoker/data/order/equal_batches.h"
 #include "stoker/data/order/sampler.h"
 
 namespace stoker::data {
@@ -62,6 +63,8 @@ std::optional<core::Batch> TensorSource::next() {
                            [&](std::int64_t row) { return options_.indices[static_cast<std::size_t>(row)]; });
   }
   core::Batch batch(position_, std::move(indices));
+  const std::int64_t global = options_.order->global_size(position_.epoch, position_.step);
+  batch.set_part(slice_of_rank(0, global, options_.rank, options_.ranks).first, global);
   for (const auto& [name, tensor] : options_.fields) {
     batch.set(name, tensor.index_select(0, rows));
   }

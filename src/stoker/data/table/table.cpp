@@ -190,7 +190,7 @@ std::size_t find_column(const TableData& table, const std::string& name) {
                       "columns are named 1 to {}",
                       printable(name), columns, names.size());
     }
-    fail<DataError>(kWhere, "{}", unknown_name("column", name, nearest(name, names), "the columns are " + columns));
+    fail<DataError>(kWhere, "{}", unknown_name("column", name, names, "the columns are " + columns));
   }
   return static_cast<std::size_t>(found - table.columns.begin());
 }

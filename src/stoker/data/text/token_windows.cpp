@@ -75,6 +75,8 @@ std::optional<core::Batch> TokenWindows::next() {
     }
   }
   core::Batch batch(position_, windows_);
+  const std::int64_t global = sampler_.global_size(position_.epoch, position_.step);
+  batch.set_part(slice_of_rank(0, global, options_.rank, options_.ranks).first, global);
   batch.set("ids", ids);
   batch.set("target", target);
   ++position_.step;

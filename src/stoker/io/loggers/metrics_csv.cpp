@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "stoker/base/csv_cell.h"
 #include "stoker/base/error.h"
 #include "stoker/base/fmt.h"
 #include "stoker/base/plain_nan.h"
@@ -14,25 +15,10 @@ namespace {
 // A stable format: add new columns only at the end. kind, epoch and step stay first: cut_metrics() relies on it.
 constexpr std::string_view kColumns = "kind,epoch,step,samples,seconds,data_wait,lr,memory_bytes,split,metric,value";
 
-// RFC 4180: quoted if needed.
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) {
-    return std::string(text);
-  }
-  std::string result = "\"";
-  for (const char c : text) {
-    result += c;
-    if (c == '"') {
-      result += c;
-    }
-  }
-  return result + '"';
-}
-
 std::string header_of(const std::vector<std::string>& scalars) {
   std::string header(kColumns);
   for (const std::string& name : scalars) {
-    header += ',' + csv_field(name);
+    header += ',' + csv_cell(name);
   }
   return header;
 }
@@ -77,7 +63,7 @@ struct MetricsCsv::State {
   void row(const core::Evaluated& event) {
     for (const core::MetricValue& metric : event.metrics) {
       file.line(fmt::format("eval,{},{},,{},,,,{},{},{}{}", event.position.epoch, event.step, event.seconds,
-                            csv_field(event.split), csv_field(metric.name), plain_nan(metric.value),
+                            csv_cell(event.split), csv_cell(metric.name), plain_nan(metric.value),
                             std::string(scalars, ',')));
     }
   }

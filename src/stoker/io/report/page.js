@@ -197,7 +197,7 @@
       if (says.length) show("findings", ...title(), el("ul", {}, ...says.map((text) => el("li", {}, text))));
       const same = runs.findIndex((other) => JSON.stringify(other.machine) === JSON.stringify(run.machine)) < i;
       if (run.machine.length && !same) show("machine", ...title(), el("dl", {}, ...run.machine.flatMap(([key, value]) => [el("dt", {}, key.replace(/_bytes$/, "")), el("dd", {}, machineValue(key, value))])));
-      if (single) show("commands", ...run.commands.map(([command, what]) => el("div", {className: "command"}, el("code", {}, command), el("span", {className: "note"}, what))));
+      if (single) show("commands", ...run.commands.map(([command, what]) => el("div", {className: "command"}, ...(command ? [el("code", {}, command)] : []), el("span", {className: "note"}, what))));
     });
   }
 

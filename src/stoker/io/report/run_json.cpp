@@ -2,6 +2,7 @@
 #include "stoker/io/report/run_json.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -124,24 +125,47 @@ std::string shell_word(const std::string& path) {
   return result + '\'';
 }
 
+// The value of the plan for a key; empty: none.
+std::string planned(const RunLog& log, std::string_view key) {
+  const auto found = std::ranges::find(log.plan, key, &PlanText::key);
+  return found == log.plan.end() ? "" : found->value;
+}
+
+// Whether a program added this kind of task (tasks::add_task); the command line knows only the built-in kinds.
+bool made_by_program(const std::string& task) {
+  constexpr std::array<std::string_view, 3> kBuiltIn = {"image_classification", "language_model", "tabular"};
+  return !task.empty() && std::ranges::find(kBuiltIn, task) == kBuiltIn.end();
+}
+
+// What can be done next, each a command and what it gives; an empty command is only a remark.
 Json commands(const ReportedRun& run) {
-  const std::string path = shell_word(run.log.path);
-  const std::string task = run.log.checkpoints.empty() ? "" : run.log.checkpoints.front().task;
+  const RunLog& log = run.log;
+  const std::string path = shell_word(log.path);
+  const std::string task = log.checkpoints.empty() ? planned(log, "task") : log.checkpoints.front().task;
   const bool resumable = run.verdict.state != RunState::kFinished && run.verdict.state != RunState::kRunning;
   Json list = Json::array();
-  const auto add = [&](const std::string& command, const char* what) { list.push_back({command, what}); };
-  if (run.log.checkpoints.empty()) {
-    add("stoker train --config " + shell_word(run.log.path + "/config.toml"), "start again: there is no checkpoint");
+  const auto add = [&](const std::string& command, const std::string& what) { list.push_back({command, what}); };
+  if (made_by_program(task)) {
+    add("", log.checkpoints.empty() ? "start again with the program that made it: there is no checkpoint"
+                                    : "resume and evaluate it with the program that made it");
+    add("stoker report " + path + " OTHER_RUN", "compare with another run");
+    return list;
+  }
+  if (log.checkpoints.empty()) {
+    add("stoker train --config " + shell_word(log.path + "/config.toml"), "start again: there is no checkpoint");
     return list;
   }
   if (resumable) {
     add("stoker resume " + path, "continue from the last checkpoint, at the exact step");
   }
-  add("stoker eval " + path, run.log.test ? "metrics on the test split, also per class" : "metrics, also per class");
-  if (task.find("language") != task.npos || task.find("text") != task.npos) {
+  const bool writes = task == "language_model", numbers = planned(log, "regression") == "on";
+  add("stoker eval " + path,
+      fmt::format("metrics{}{}", log.test ? " on the test split" : "", writes || numbers ? "" : ", also per class"));
+  if (writes) {
     add("stoker generate " + path + " --prompt \"...\"", "generate text that continues a prompt");
   } else {
-    add("stoker predict " + path + (task.find("image") != task.npos ? " IMAGE" : " FILE"), "classes and probabilities");
+    add("stoker predict " + path + (task == "image_classification" ? " IMAGE" : " FILE"),
+        numbers ? "a number for each row" : "classes and probabilities");
   }
   add("stoker export " + path + " w.safetensors", "weights for Python");
   add("stoker report " + path + " OTHER_RUN", "compare with another run");

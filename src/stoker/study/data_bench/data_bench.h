@@ -17,7 +17,7 @@ namespace stoker::study {
 struct DataBenchOptions {
   job::Request request;  // as for training
   double seconds = 4;    // per way
-  std::function<void(const std::string&)> say;
+  std::function<void(const std::string&)> say = [](const std::string&) {};
   std::function<bool()> stop = [] { return false; };
 };
 

@@ -10,7 +10,7 @@
 
 namespace stoker::study {
 
-// own: the settings target, sep, header, leave_out and regression of a tabular task. Without a target, checks that need
+// own: the options target, sep, header, leave_out and regression of a tabular task. Without a target, checks that need
 // one are skipped. DataError as data::read_table(), and for a target or a column of leave_out that does not exist.
 [[nodiscard]] DataSheet inspect_table(const std::filesystem::path& path, const core::TaskValues& own);
 

@@ -48,7 +48,7 @@ void look_at(const Inspection& found, std::string_view what, const std::function
     knowing += images >= kEnough ? number : of_usual == count.end() ? 0 : of_usual->second;
     if (images >= kEnough && label != usual && number > most) {
       most = number;
-      example = fmt::format("of {} {} images {} are \"{}\"", images, name, number,
+      example = fmt::format("{} of the {} images of kind {} are \"{}\"", number, images, name,
                             printable(found.folder.classes[static_cast<std::size_t>(label)]));
     }
   }
@@ -56,12 +56,12 @@ void look_at(const Inspection& found, std::string_view what, const std::function
       static_cast<double>(knowing - blind) / static_cast<double>(std::max<std::int64_t>(total - blind, 1));
   if (mended >= kTellTale) {
     const double of = static_cast<double>(total) / 100;
-    findings.push_back(
-        finding(Grade::kDoubtful, "tell-tale",
-                fmt::format("the {} alone predicts the class of {:.0f} % of the training images; guessing "
-                            "the largest class is right for {:.0f} %",
-                            what, static_cast<double>(knowing) / of, static_cast<double>(blind) / of),
-                example, "a network learns this instead of the content; make the classes alike in it", 0));
+    findings.push_back(finding(
+        Grade::kDoubtful, "tell-tale",
+        fmt::format("the {} alone predicts the class of {:.0f} % of the training images; guessing "
+                    "the largest class is right for {:.0f} %",
+                    what, static_cast<double>(knowing) / of, static_cast<double>(blind) / of),
+        example, "a network learns this instead of the content; mix formats, colours and sizes over all classes", 0));
   }
 }
 

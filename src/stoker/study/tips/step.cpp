@@ -57,7 +57,7 @@ Tip evaluation_without_gradients() {
   return {.id = "no-grad-evaluation",
           .title = "evaluation without gradients",
           .without = "records a graph",
-          .with = "inference mode",
+          .with = "no graph",
           .models = listed_models(),
           .make = [](const TipCase& tip_case, bool on) { return evaluation_way(tip_case, /*record_graph=*/!on); }};
 }

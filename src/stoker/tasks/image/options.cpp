@@ -18,7 +18,7 @@ using Rows = std::vector<core::OptionRow<O>>;
 constexpr auto B = core::OptionGroup::kBehaviour;
 constexpr auto P = core::OptionGroup::kPerformance;
 
-// A row per option.
+// A row per option: field, key, group, type, default with its reason, help, names in other tools.
 // clang-format off
 Rows reading_options() {
   return {
@@ -27,7 +27,7 @@ Rows reading_options() {
       {&O::interpolation, {"interpolation", B, Choice{{"bilinear", "bicubic"}},
                            always("bilinear", "usual in torchvision's recipes; bicubic is sharper and slower"),
                            "how images are scaled, in training, evaluation and prediction; antialiased, as in Pillow"}},
-      {&O::strict, {"strict", B, Flag{}, always("on", "what a decoder makes up is not in the image"),
+      {&O::strict, {"strict", B, Flag{}, always("on", "decoders fill damaged parts with invented pixels"),
                     "treat images with a decoder warning (truncated JPEG, wrong checksum) as unreadable; off: use what "
                     "decodes"}},
       {&O::decode, {"decode", B, Choice{{"exact", "fast"}},
@@ -65,7 +65,7 @@ Rows augment_options() {
       {&O::crop_pad, {"crop_pad", B, Whole{0, 4095}, depends("a sixteenth of image_size"),
                       "pad_crop: black border in pixels per side, so also the largest shift of a crop"}},
       {&O::flip, {"flip", B, Choice{{"augment", "random", "alternating", "off"}},
-                  always("augment", "as augment says"),
+                  always("augment", "augment= decides"),
                   "mirror training images; alternating: at random in epoch 1, then the other way each epoch",
                   {"hflip"}}},
       {&O::rotate, {"rotate", B, Real{0, 180}, off(), "largest rotation of training images, degrees to either side"}},

@@ -52,7 +52,12 @@ class ReadyImages final : public WithImages<ReadyTask> {
   }
 
   [[nodiscard]] std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const override {
-    return rank_part(std::make_unique<data::ImageLoader>(training_options(request)), request);
+    const augment::Mix mix = mix_of(options_, request.batch);
+    if (mix.on() && request.batch % (std::int64_t{request.ranks} * mix.block) != 0) {  // blocks that span ranks
+      const BatchRequest whole = whole_batches(request);
+      return rank_part(std::make_unique<data::ImageLoader>(training_options(whole)), request);
+    }
+    return std::make_unique<data::ImageLoader>(training_options(request));
   }
   [[nodiscard]] std::shared_ptr<const augment::ResidentImages> resident_images(
       const BatchRequest& request) const override {
@@ -74,7 +79,7 @@ class ReadyImages final : public WithImages<ReadyTask> {
     }
     options.batch = std::min(request.batch, options.split.size());
     options.shuffle = false;
-    return rank_part(std::make_unique<data::ImageLoader>(std::move(options)), request);
+    return std::make_unique<data::ImageLoader>(std::move(options));
   }
   [[nodiscard]] core::LoadTime load_time_per_sample() const override {
     constexpr int kSamples = 16;
@@ -117,6 +122,8 @@ class ReadyImages final : public WithImages<ReadyTask> {
     options.pinned = request.pinned;
     options.once = request.once;
     options.start = request.start;
+    options.rank = request.rank;
+    options.ranks = request.ranks;
     options.bad.on_bad = options_.on_bad == "raise"  ? data::OnBad::kRaise
                          : options_.on_bad == "skip" ? data::OnBad::kSkip
                                                      : data::OnBad::kReplace;

@@ -12,7 +12,7 @@ struct NumberColumn {
   std::string name;
   double mean = 0, deviation = 1;  // of the training rows
   bool has_missing = false;        // a missing value becomes the mean, and is marked in an extra column
-  std::vector<double> edges;       // of the bins, standardised, rising; see piecewise()
+  std::vector<double> edges;       // of the bins, standardised, rising; see TableModel
 };
 
 struct CategoryColumn {

@@ -21,7 +21,7 @@ constexpr auto B = core::OptionGroup::kBehaviour;
 
 bool non_empty(std::string_view text) { return !text.empty(); }
 
-// A row per option.
+// A row per option: field, key, group, type, default with its reason, help, names in other tools.
 // clang-format off
 Rows column_options() {
   return {

@@ -10,7 +10,6 @@
 #include "stoker/base/file.h"
 #include "stoker/data/load/tensor_source.h"
 #include "stoker/models/tabular_mlp.h"
-#include "stoker/tasks/rank_part.h"
 #include "stoker/tasks/table/encoder.h"
 
 namespace stoker::tasks {
@@ -53,21 +52,21 @@ class ReadyTable final : public WithTable<ReadyTask> {
   [[nodiscard]] std::int64_t sample_flops(const Model&) const override { return 0; }
 
   [[nodiscard]] std::unique_ptr<core::BatchSource> training_batches(const BatchRequest& request) const override {
-    data::TensorSourceOptions options = rows_of(files_.train);
+    data::TensorSourceOptions options = rows_of(files_.train, request);
     options.batch = request.batch;
     options.seed = request.seed;
     options.drop_tail = request.drop_tail;
     options.start = request.start;
     options.shuffle = options_.shuffle;
     options.order = training_order(options_, encoding_.regression() ? data::LabelList() : train_labels(), request);
-    return rank_part(std::make_unique<data::TensorSource>(std::move(options)), request);
+    return std::make_unique<data::TensorSource>(std::move(options));
   }
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                       const BatchRequest& request) const override {
-    data::TensorSourceOptions options = rows_of(files_.of(split));
+    data::TensorSourceOptions options = rows_of(files_.of(split), request);
     options.batch = std::min(std::max<std::int64_t>(request.batch, 1024), size(split));
     options.shuffle = false;
-    return rank_part(std::make_unique<data::TensorSource>(std::move(options)), request);
+    return std::make_unique<data::TensorSource>(std::move(options));
   }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override {
     return fmt::format("{}, row {}", printable(files_.path.filename().native()), index + 1);
@@ -103,7 +102,7 @@ class ReadyTable final : public WithTable<ReadyTask> {
     }
     return data::LabelList::of(labels);
   }
-  [[nodiscard]] data::TensorSourceOptions rows_of(const SplitRows& split) const {
+  [[nodiscard]] data::TensorSourceOptions rows_of(const SplitRows& split, const BatchRequest& request) const {
     const EncodedTable& from = split.test_file ? other_ : main_;
     at::Tensor rows = at::tensor(split.rows, at::kLong);
     data::TensorSourceOptions options;
@@ -111,6 +110,8 @@ class ReadyTable final : public WithTable<ReadyTask> {
                       {"categories", from.categories.index_select(0, rows)},
                       {"target", from.target.index_select(0, rows)}};
     options.indices = split.rows;
+    options.rank = request.rank;
+    options.ranks = request.ranks;
     return options;
   }
 

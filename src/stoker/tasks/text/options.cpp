@@ -16,7 +16,7 @@ using Rows = std::vector<core::OptionRow<O>>;
 constexpr auto B = core::OptionGroup::kBehaviour;
 constexpr auto P = core::OptionGroup::kPerformance;
 
-// A row per option.
+// A row per option: field, key, group, type, default with its reason, help, names in other tools.
 // clang-format off
 Rows network_options() {
   return {
@@ -36,7 +36,7 @@ Rows network_options() {
       {&O::dropout, {"dropout", B, Real{0, 0.95}, depends("0, on a GPU 0.2, for gpt2 0"),
                      "dropout probability"}},
       {&O::loss_chunk, {"loss_chunk", P, Whole{0, 1 << 30},
-                        depends("0; as many as 64 MiB of logits hold, if all exceed 256 MiB"),
+                        depends("0; if all logits exceed 256 MiB, the tokens whose logits fill 64 MiB"),
                         "tokens whose logits are in memory at a time; 0: all"}},
   };
 }

@@ -71,17 +71,24 @@ std::int64_t default_eval_every(std::int64_t val_windows, std::int64_t batch) {
   return std::max<std::int64_t>(500, (steps + 99) / 100 * 100);
 }
 
-void add_training(RecipeRows& rows, const TextFacts& facts, const Preset& values, std::int64_t batch) {
-  const bool sgd = facts.optimizer == "sgd";
+// sgd scales the gradient itself, so its values differ from those of adam and adamw.
+void add_optimizer(RecipeRows& rows, const TextFacts& facts, const Preset& values) {
+  constexpr const char* kFineTuning = "small steps for fine-tuning";
+  if (facts.optimizer == "sgd") {
+    rows.add("optimizer", "sgd", "asked for");
+    rows.add("lr", facts.weights ? 0.01 : 0.1, facts.weights ? kFineTuning : "a usual first choice for sgd");
+    rows.add("weight_decay", 1e-4, "usual for sgd");
+    return;
+  }
   rows.add("optimizer", facts.optimizer.empty() ? "adamw" : facts.optimizer, "adaptive steps");
-  rows.add("lr",
-           sgd             ? 0.1
-           : facts.weights ? 5e-5
-                           : values.lr,
-           facts.weights ? "small steps for fine-tuning" : values.why);
+  rows.add("lr", facts.weights ? 5e-5 : values.lr, facts.weights ? kFineTuning : values.why);
+  rows.add("weight_decay", 0.1, "Brown et al. 2020");
+}
+
+void add_training(RecipeRows& rows, const TextFacts& facts, const Preset& values, std::int64_t batch) {
+  add_optimizer(rows, facts, values);
   rows.add("lr_batch", values.batch, "the batch that lr is stated for");
   rows.add("optimizer.beta2", values.beta2, "nanoGPT: few tokens per step");
-  rows.add("weight_decay", sgd ? 1e-4 : 0.1, "Brown et al. 2020");
   rows.add("clip", 1, "Brown et al. 2020");
   rows.add("schedule", "cosine", "Brown et al. 2020");
   rows.add("lr_end", 0.1, "Brown et al. 2020");

@@ -9,7 +9,6 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/data/text/token_windows.h"
-#include "stoker/tasks/rank_part.h"
 #include "stoker/tasks/text/card.h"
 #include "stoker/tasks/text/generate.h"
 #include "stoker/tasks/text/model.h"
@@ -71,14 +70,14 @@ class ReadyText final : public WithText<ReadyTask> {
     options.drop_tail = request.drop_tail;
     options.start = request.start;
     options.shuffle = options_.shuffle;
-    return rank_part(std::make_unique<data::TokenWindows>(std::move(options)), request);
+    return std::make_unique<data::TokenWindows>(std::move(options));
   }
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_batches(Split split,
                                                                       const BatchRequest& request) const override {
     data::TokenWindowsOptions options = windows(files_.of(split), request);
     options.train = false;
     options.batch = std::clamp<std::int64_t>(kMostEvaluated / files_.network.context, 1, request.batch);
-    return rank_part(std::make_unique<data::TokenWindows>(std::move(options)), request);
+    return std::make_unique<data::TokenWindows>(std::move(options));
   }
   [[nodiscard]] std::string sample_name(std::int64_t index) const override {
     return fmt::format("{}, about token {}", printable(files_.path.filename().native()),
@@ -97,6 +96,8 @@ class ReadyText final : public WithText<ReadyTask> {
     options.tokens = tokens;
     options.context = files_.network.context;
     options.batch = request.batch;
+    options.rank = request.rank;
+    options.ranks = request.ranks;
     return options;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The effect of shuffle= on every kind of task: batches follow the order of the indices, or a new order in each epoch.
-// In both cases every sample occurs once per epoch.
+// The order of samples in every kind of task. shuffle=: batches follow the order of the indices, or a new order in each
+// epoch; in both cases every sample occurs once per epoch. The parts of several ranks are the batches of one.
+#include <ATen/ops/cat.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +48,8 @@ void write_data(const TempFolder& folder) {
   folder.write("text.txt", text);
 }
 
-std::unique_ptr<ReadyTask> open_settled(const Data& data, const TempFolder& folder, const std::string& shuffle) {
+std::unique_ptr<ReadyTask> open_settled(const Data& data, const TempFolder& folder, const std::string& shuffle,
+                                        const core::TaskValues& more = {}) {
   const core::TaskValues& asked = data.own;
   OpenOptions options;
   options.val = 0.1;
@@ -59,6 +61,9 @@ std::unique_ptr<ReadyTask> open_settled(const Data& data, const TempFolder& fold
   core::TaskValues own = stoker::testing::default_values(task_kind(data.kind).info().options, task->recipe(recipe));
   own["shuffle"] = shuffle.empty() ? own.at("shuffle") : shuffle;
   for (const auto& [key, value] : asked) {
+    own[key] = value;
+  }
+  for (const auto& [key, value] : more) {
     own[key] = value;
   }
   return std::move(*task).settle(data.model, own);
@@ -94,6 +99,73 @@ TEST(Shuffle, OffIsTheOrderOfTheIndicesAndOnAnotherOneEachEpoch) {
       std::ranges::sort(epoch);
       EXPECT_EQ(epoch, off[0]) << "every sample once";
     }
+  }
+}
+
+// Both sources' batches of an epoch are equal if those of the ranks are joined.
+void expect_parts(const std::function<std::unique_ptr<core::BatchSource>(const BatchRequest&)>& make) {
+  BatchRequest request;
+  request.batch = 12;
+  request.seed = 3;
+  request.once = true;
+  for (const int ranks : {2, 4}) {
+    const auto whole = make(request);
+    std::vector<std::unique_ptr<core::BatchSource>> parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+      BatchRequest of_rank = request;
+      of_rank.rank = rank;
+      of_rank.ranks = ranks;
+      parts.push_back(make(of_rank));
+    }
+    int batches = 0;
+    for (; const std::optional<core::Batch> expected = whole->next(); ++batches) {
+      std::map<std::string, std::vector<at::Tensor>> fields;
+      std::int64_t rows = 0;
+      for (const auto& source : parts) {
+        const std::optional<core::Batch> part = source->next();
+        ASSERT_TRUE(part.has_value());
+        EXPECT_EQ(part->first_row(), rows);
+        EXPECT_EQ(part->global_size(), expected->size());
+        EXPECT_LE(part->size(), (expected->size() + ranks - 1) / ranks);
+        rows += part->size();
+        for (const core::Field& field : part->fields()) {
+          fields[field.name].push_back(field.values);
+        }
+      }
+      for (const core::Field& field : expected->fields()) {
+        EXPECT_TRUE(at::cat(fields[field.name]).equal(field.values)) << field.name << ", " << ranks << " ranks";
+      }
+    }
+    EXPECT_GE(batches, 1);
+    for (const auto& source : parts) {
+      EXPECT_FALSE(source->next().has_value());
+    }
+  }
+}
+
+TEST(TaskRanks, TheirPartsAreTheBatchesOfOne) {
+  const TempFolder folder;
+  write_data(folder);
+  for (const Data& data : kData) {
+    SCOPED_TRACE(data.kind);
+    const auto task = open_settled(data, folder, "");
+    expect_parts([&](const BatchRequest& request) { return task->training_batches(request); });
+    expect_parts([&](const BatchRequest& request) {
+      BatchRequest small = request;
+      small.batch = 3;  // the validation split is small
+      return task->evaluation_batches(Split::kTrain, small);
+    });
+  }
+}
+
+// Blocks of 6 rows fit the part of one rank of two, and span ranks of four. Draws of a balanced order repeat samples.
+TEST(TaskRanks, MixedAndBalancedBatchesAreTheSame) {
+  const TempFolder folder;
+  write_data(folder);
+  for (const core::TaskValues& own : {core::TaskValues{{"mixup", "0.5"}, {"cutmix", "0.5"}, {"mix_block", "6"}},
+                                      core::TaskValues{{"sampling", "balanced"}}}) {
+    const auto task = open_settled(kData[0], folder, "", own);
+    expect_parts([&](const BatchRequest& request) { return task->training_batches(request); });
   }
 }
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests of whole runs: what a run leaves, and a sink that stops it. One thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <variant>
+
+#include "stoker/core/events.h"
+#include "stoker/job/job.h"
+
+namespace stoker::testing {
+
+struct Ran {
+  job::Outcome outcome;
+  std::filesystem::path folder;
+};
+
+// Sets stop when the step with this number ends.
+class StopAt final : public core::EventSink {
+ public:
+  StopAt(std::atomic<bool>& stop, std::int64_t step) : stop_(stop), step_(step) {}
+  void on(const core::Event& event) override {
+    const auto* finished = std::get_if<core::StepFinished>(&event);
+    if (finished != nullptr && finished->step >= step_) {
+      stop_ = true;
+    }
+  }
+
+ private:
+  std::atomic<bool>& stop_;
+  std::int64_t step_;
+};
+
+}  // namespace stoker::testing
