@@ -20,6 +20,15 @@ struct PredictArguments {
   int top_k = 5;
 };
 
+// The error on its way is the one that the command ends with.
+void finish_before_error(job::PredictionWriter& writer) {
+  try {
+    writer.finish();
+  } catch (const Error& second) {
+    fmt::print(stderr, "stoker: {}\n", second.what());
+  }
+}
+
 int run_predict(const PredictArguments& arguments) {
   if (!arguments.out.empty()) {
     check_target("stoker.predict", arguments.out);
@@ -43,8 +52,8 @@ int run_predict(const PredictArguments& arguments) {
       ++answered;
     });
   } catch (...) {
-    if (answered > 0) {  // the answers before the error are written
-      writer.finish();
+    if (answered > 0) {
+      finish_before_error(writer);
     }
     throw;
   }

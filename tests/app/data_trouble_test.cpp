@@ -33,9 +33,9 @@ TEST(DataTrouble, FoldersThatCannotBeTrainedOnAreRefusedByName) {
   write_striped_set(folder, "column/", 2);
   folder.write("column/labels.csv", "filename,label,colour\nacross/0.png,x,red\n");
   const std::vector<std::pair<std::string, Words>> cases = {
-      {"empty", {"empty: no training images with a class"}},
+      {"empty", {"empty: no labelled training images"}},
       {"one", {"only one class, \"across\"", "at least two"}},
-      {"words", {"no training images with a class"}},
+      {"words", {"no labelled training images"}},
       {"nowhere", {"nowhere: does not exist"}},
       {"text.tar", {"text.tar"}},
       {"one/across/0.PNG", {"one/across/0.PNG: is a single image", "one folder of images per class"}},

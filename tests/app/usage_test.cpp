@@ -106,11 +106,18 @@ TEST(Usage, WrongCommandsAndFlagsAreRefused) {
 
 TEST(Usage, OnlyCommandsThatTakeOptionsSendToThem) {
   const TempFolder folder;
-  const auto results = run_all(
-      {{"eval", "runs/x", "--batch", "3"}, {"train", "data", "--config", "x.toml", "--epochs", "3"}}, folder.path());
+  const auto results = run_all({{"eval", "runs/x", "--batch", "3"},
+                                {"train", "data", "--config", "x.toml", "--epochs", "3"},
+                                {"resume", "runs/x", "--lr", "0.1"},
+                                {"resume", "runs/x", "--epochs", "3"},
+                                {"inspect", "t.csv", "--batch", "3"}},
+                               folder.path());
   EXPECT_EQ(results[0].code, kUsage);
   EXPECT_THAT(results[0].err, AllOf(HasSubstr("--batch"), Not(HasSubstr("dashes"))));
   EXPECT_THAT(results[1].err, AllOf(HasSubstr("write epochs=3"), Not(HasSubstr("x.toml\n"))));
+  EXPECT_THAT(results[2].err, AllOf(HasSubstr("--lr"), Not(HasSubstr("write lr")))) << "a resume cannot change it";
+  EXPECT_THAT(results[3].err, HasSubstr("write epochs=3"));
+  EXPECT_THAT(results[4].err, AllOf(HasSubstr("--batch"), Not(HasSubstr("write batch"))));
 }
 
 TEST(Usage, UnknownKeysComeWithTheNearestName) {

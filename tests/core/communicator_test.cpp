@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/core/communicator.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 
+#include "stoker/base/error.h"
 #include "support/lockstep_ranks.h"
 
 namespace stoker::core {
 namespace {
 
 using stoker::testing::LockstepRanks;
+using ::testing::HasSubstr;
 
 TEST(Communicator, AFlagOfOneRankReachesAll) {
   int calls = 0;
@@ -25,6 +28,26 @@ TEST(Communicator, AFlagOfOneRankReachesAll) {
   std::array flags{true, false};
   any_rank(alone, flags);
   EXPECT_EQ(flags, (std::array{true, false}));
+}
+
+TEST(Communicator, AFailureOfOneRankIsOneOfAll) {
+  std::vector<std::string> said(3);
+  LockstepRanks(3).run([&](Communicator& ranks) {
+    together(ranks, [] {});
+    try {
+      together(ranks, [&] {
+        if (ranks.rank() == 1) {
+          fail<DataError>("test", "no such file");
+        }
+      });
+    } catch (const DataError& error) {
+      said[static_cast<std::size_t>(ranks.rank())] = error.what();
+    } catch (const Error& error) {
+      said[static_cast<std::size_t>(ranks.rank())] = error.what();
+    }
+  });
+  EXPECT_THAT(said, ::testing::ElementsAre(HasSubstr("another rank failed"), HasSubstr("no such file"),
+                                           HasSubstr("another rank failed")));
 }
 
 TEST(Communicator, TheTextOfRank0ReachesAll) {

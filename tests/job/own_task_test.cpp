@@ -199,6 +199,30 @@ TEST(OwnTask, TwoRanksRunAsOneWithTwoMicrobatches) {
   }
 }
 
+// Rank 1 lacks the run, or asks for what cannot be: rank 0 must not wait for it.
+TEST(OwnTask, ARankThatCannotBeginEndsAllRanks) {
+  const TempFolder folder;
+  const fs::path run = train(folder, "run", {"task=toy", "epochs=1"});
+  for (const bool resume : {false, true}) {
+    std::vector<std::string> said(2);
+    stoker::testing::LockstepRanks(2).run([&](core::Communicator& communicator) {
+      const std::shared_ptr<core::Communicator> ranks(std::shared_ptr<void>(), &communicator);
+      const bool first = communicator.rank() == 0;
+      try {
+        if (resume) {
+          (void)Job::resume(first ? run : folder / "nowhere", {}, kSilent, ranks);
+        } else {
+          (void)prepared(folder, "new", {first ? "task=toy" : "plan=nowhere.json"}, ranks);
+        }
+      } catch (const Error& error) {
+        said[static_cast<std::size_t>(communicator.rank())] = error.what();
+      }
+    });
+    EXPECT_THAT(said[0], HasSubstr("another rank failed")) << resume;
+    EXPECT_THAT(said[1], HasSubstr(resume ? "nowhere" : "plan=")) << resume;
+  }
+}
+
 TEST(OwnTask, ARankWithoutAPlanEndsAllRanks) {
   const TempFolder folder;
   std::vector<std::string> said(2);
@@ -211,7 +235,7 @@ TEST(OwnTask, ARankWithoutAPlanEndsAllRanks) {
     }
   });
   EXPECT_THAT(said[0], HasSubstr("larger than the 20 training samples"));
-  EXPECT_THAT(said[1], HasSubstr("rank 0 could not make a plan"));
+  EXPECT_THAT(said[1], HasSubstr("another rank failed"));
 }
 
 // Switches of a job that was prepared later do not stay.
@@ -225,8 +249,8 @@ TEST(OwnTask, ARunTrainsWithItsOwnThreads) {
 }
 
 // What a source gives if its rules are broken by change, read until the end of the first epoch.
-std::string broken(const std::string& name, std::int64_t samples,
-                   const std::function<core::Batch(core::Batch)>& change) {
+std::string broken(const std::string& name, std::int64_t samples, const std::function<core::Batch(core::Batch)>& change,
+                   std::int64_t rows = 8) {
   class Changed final : public core::BatchSource {
    public:
     Changed(const tasks::BatchRequest& request, const std::function<core::Batch(core::Batch)>& change)
@@ -246,7 +270,7 @@ std::string broken(const std::string& name, std::int64_t samples,
   tasks::add_own_task(std::move(own));
   const auto task = std::move(*tasks::task_kind(name).open("rows", {})).settle(name, {});
   tasks::BatchRequest request;
-  request.batch = 8;
+  request.batch = rows;
   const auto source = task->training_batches(request);
   try {
     while (source->next()) {
@@ -260,12 +284,20 @@ std::string broken(const std::string& name, std::int64_t samples,
 TEST(OwnTask, NamesTheRuleThatASourceBreaks) {
   const auto same = [](core::Batch batch) { return batch; };
   EXPECT_EQ(broken("kept", kSamples, same), "");
-  EXPECT_THAT(broken("longer", kSamples + 8, same),
-              HasSubstr("ended after 3 batches; train_samples and batch=8 make 4"));
+  EXPECT_THAT(broken("longer", kSamples + 10, same, 10),
+              HasSubstr("ended after 2 batches; train_samples and batch=10 make 3"));
   EXPECT_THAT(broken("unplaced", kSamples, [](core::Batch batch) { return core::Batch({}, batch.indices()); }),
               HasSubstr("step 0 of epoch 0, but step 1 of epoch 0 is next"));
   EXPECT_THAT(broken("empty", kSamples, [](core::Batch batch) { return batch.slice(0, 0); }),
-              HasSubstr("has 0 samples; a batch has 1 to 8"));
+              HasSubstr("has 0 samples; train_samples and batch=8 make 8"));
+  EXPECT_THAT(broken("shorter", kSamples,
+                     [](core::Batch batch) { return batch.slice(0, batch.position().step == 1 ? 5 : batch.size()); }),
+              HasSubstr("step 1 of epoch 0 has 5 samples; train_samples and batch=8 make 8"));
+  EXPECT_THAT(broken("too_long", kSamples - 8,
+                     [](core::Batch batch) {
+                       return batch.slice(0, std::min<std::int64_t>(batch.size(), batch.position().step == 1 ? 4 : 8));
+                     }),
+              HasSubstr("epoch 0 goes on after 2 batches"));
 }
 
 TEST(OwnTask, ItsOptimizerDecidesTheRate) {
@@ -321,6 +353,7 @@ TEST(OwnTask, SaysWhatIsMissing) {
   EXPECT_THAT(refusal([&](auto& own) { by_sample(own), own.evaluation = nullptr; }),
               HasSubstr("either sample or training"));
   EXPECT_THAT(refusal([](auto& own) { own.train_samples = 0; }), HasSubstr("set train_samples"));
+  EXPECT_THAT(refusal([](auto& own) { own.val_samples = -5; }), HasSubstr("neither may be negative"));
   EXPECT_THAT(refusal([](auto& own) { own.evaluation = nullptr; }),
               HasSubstr("20 validation and 20 test samples, and does not set evaluation"));
   EXPECT_THAT(refusal([](auto& own) { own.name = "tabular"; }), HasSubstr("it is already in use"));

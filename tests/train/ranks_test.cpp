@@ -89,12 +89,13 @@ TEST(Ranks, TrainAsOneProcessWithAsManyMicrobatches) {
 // Adds the mean of its inputs to a running statistic, like a batch norm.
 class Counting final : public ToyTrainable {
  public:
-  [[nodiscard]] core::TensorList norm_buffers() const override { return {statistic}; }
+  [[nodiscard]] core::TensorList norm_buffers() const override { return {statistic, batches}; }
   [[nodiscard]] core::TensorList forward_segment(int segment, core::TensorList values) override {
     statistic += values[0].detach().sum();
+    batches += 1;
     return ToyTrainable::forward_segment(segment, std::move(values));
   }
-  at::Tensor statistic = at::zeros({1}, at::kDouble);
+  at::Tensor statistic = at::zeros({1}, at::kDouble), batches = at::zeros({1}, at::kLong);
 };
 
 TEST(Ranks, StatisticsAreTheMeanOverRanks) {
@@ -107,6 +108,7 @@ TEST(Ranks, StatisticsAreTheMeanOverRanks) {
     step.compute(part_of(global_batch(0), ranks.rank(), 3), 0, 0);
     step.commit(0.1);
     EXPECT_NEAR(model.statistic.item<double>(), total.item<double>() / 3, 1e-12) << ranks.rank();
+    EXPECT_EQ(model.batches.item<std::int64_t>(), 1);
   });
 }
 
@@ -187,7 +189,7 @@ TEST(Ranks, EndAfterTheSameStepWhereOneIsTold) {
                           .owner = owner};
     EXPECT_EQ(run_loop(parts, plan, 100), LoopEnd::kStopped);
     ended[static_cast<std::size_t>(ranks.rank())] = progress.step;
-    EXPECT_THAT(events.samples, ::testing::Each(13)) << "the samples of all ranks";
+    EXPECT_THAT(events.samples, ::testing::ElementsAre(13, 13, 13, 13)) << "the samples of all ranks";
   });
   EXPECT_EQ(ended, (std::vector<std::int64_t>{4, 4}));
 }

@@ -3,9 +3,9 @@
 // that is not finite changes nothing.
 #include "stoker/train/step.h"
 
-#include <ATen/Context.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/rand.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -413,25 +413,27 @@ TEST(Step, CommitNeedsACompute) {
   EXPECT_TRUE(model.parameters()[0].tensor.equal(before));
 }
 
-// Says whether its segment draws random numbers; it does not.
-class Still final : public ToyTrainable {
+// Its loss draws random numbers, though it says that no segment does.
+class NoisyLoss final : public ToyTrainable {
  public:
-  explicit Still(bool says) : says_(says) {}
-  [[nodiscard]] bool draws(int) const override { return says_; }
-
- private:
-  bool says_;
+  [[nodiscard]] bool draws(int) const override { return false; }
+  [[nodiscard]] core::LossTerms loss(const core::TensorList& outputs, const core::Batch& batch) const override {
+    core::LossTerms terms = ToyTrainable::loss(outputs, batch);
+    terms[0].sum = terms[0].sum * at::rand({1}, at::kDouble)[0];
+    return terms;
+  }
 };
 
-TEST(Step, SeedsTheGeneratorOnlyForModelsThatDraw) {
-  for (const bool draws : {false, true}) {
-    Still model(draws);
+TEST(Step, RandomNumbersOutsideOfSegmentsFollowFromTheStep) {
+  const auto gradient = [](std::int64_t number) {
+    NoisyLoss model;
     Step step(model, {.name = "sgd"});
-    at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
-    generator.set_current_seed(42);
-    step.compute(toy_batch(8), 0);
-    EXPECT_EQ(generator.current_seed() == 42, !draws);
-  }
+    (void)at::rand({3});  // what other code draws does not matter
+    step.compute(toy_batch(8), number, /*microbatch=*/3);
+    return model.parameters()[0].tensor.grad().clone();
+  };
+  EXPECT_TRUE(gradient(4).equal(gradient(4)));
+  EXPECT_FALSE(gradient(4).equal(gradient(5)));
 }
 
 // Its loss has a term that it does not name.

@@ -5,6 +5,10 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <array>
+#include <exception>
+
+#include "stoker/base/error.h"
 
 namespace stoker::core {
 
@@ -17,6 +21,23 @@ void any_rank(Communicator& ranks, std::span<bool> flags) {
   ranks.all_reduce_max(all);
   std::transform(all.const_data_ptr<std::int32_t>(), all.const_data_ptr<std::int32_t>() + flags.size(), flags.begin(),
                  [](std::int32_t flag) { return flag != 0; });
+}
+
+void together(Communicator& ranks, const std::function<void()>& work) {
+  std::exception_ptr error;
+  try {
+    work();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  std::array failed{error != nullptr};
+  any_rank(ranks, failed);
+  if (error) {
+    std::rethrow_exception(error);
+  }
+  if (failed[0]) {
+    fail<Error>("core.ranks", "another rank failed; its own error says why");
+  }
 }
 
 std::string text_of_first_rank(Communicator& ranks, std::string text) {

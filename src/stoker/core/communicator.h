@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,9 @@ class SingleRank final : public Communicator {
 
 // Sets each flag that is set on any rank. A collective call.
 void any_rank(Communicator& ranks, std::span<bool> flags);
+// Does work on each rank. If it fails on one, it fails on all: with its own error there, elsewhere with Error. work
+// makes no collective call; together() is one.
+void together(Communicator& ranks, const std::function<void()>& work);
 // The text of rank 0. A collective call.
 [[nodiscard]] std::string text_of_first_rank(Communicator& ranks, std::string text);
 

@@ -65,8 +65,8 @@ class Trainable {
   [[nodiscard]] virtual TensorList forward_segment(int segment, TensorList inputs) = 0;
   // One part of a segment that has parts; forward_segment() is the fold over them. ConfigError by default.
   [[nodiscard]] virtual TensorList forward_inner(int segment, int inner, TensorList inputs);
-  // Whether a segment's forward draws random numbers in training (dropout). If none does, inputs() and loss() must not
-  // draw either.
+  // Whether a segment's forward draws random numbers in training (dropout). If none does but inputs() or loss() draws,
+  // the numbers depend on the microbatches before, and ranks are not equal to microbatches.
   [[nodiscard]] virtual bool draws(int segment) const {
     (void)segment;
     return true;

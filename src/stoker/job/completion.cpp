@@ -2,6 +2,7 @@
 #include "stoker/job/completion.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "stoker/base/error.h"
@@ -53,19 +54,26 @@ bool changes_on_resume(const core::Option& option) {
   }
 }
 
-// The options that a command takes; empty: it takes none.
+// Whether the option says how to read a table.
+bool describes_table(const core::Option& option) {
+  constexpr std::array kKeys = {"target", "sep", "header", "leave_out", "regression"};
+  return std::ranges::find(kKeys, option.key) != kKeys.end();
+}
+
+}  // namespace
+
 std::vector<core::Option> options_of(const std::string& command) {
-  if (command == "train" || command == "plan") {
+  if (command == "train" || command == "plan" || command == "data") {  // bench data
     return all_options();
   }
   std::vector<core::Option> options;
   if (command == "resume") {
     std::ranges::copy_if(train::plan_options().options(), std::back_inserter(options), changes_on_resume);
+  } else if (command == "inspect") {
+    std::ranges::copy_if(tasks::task_kind("tabular").info().options, std::back_inserter(options), describes_table);
   }
   return options;
 }
-
-}  // namespace
 
 std::vector<std::string> complete(const std::vector<std::string>& commands, const std::vector<std::string>& flags,
                                   const std::vector<std::string>& words) {
@@ -80,7 +88,7 @@ std::vector<std::string> complete(const std::vector<std::string>& commands, cons
     for (const core::Option& each : options) {
       candidates.push_back(each.key + "=");
     }
-    if (words.front() != "resume" && !options.empty()) {
+    if (words.front() == "train" || words.front() == "plan") {
       candidates.insert(candidates.end(), {"run=", "plan="});
     }
   } else if (const core::Option* found = core::find_option(options, last.substr(0, equals))) {

@@ -6,7 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "stoker/core/option.h"
+
 namespace stoker::job {
+
+// The options key=value that a command takes; empty: none.
+[[nodiscard]] std::vector<core::Option> options_of(const std::string& command);
 
 // Candidates for the last word, given the words before it. commands: candidates for the first word. flags: those of the
 // command that the first word names, for a last word that begins with a dash.

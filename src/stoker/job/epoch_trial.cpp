@@ -113,7 +113,7 @@ class EpochTrial {
 
 // Seconds of an evaluation of the validation split, estimated from its first batches.
 double time_evaluation(const Setup& setup) {
-  const std::int64_t size = setup.task->size(tasks::Split::kVal);
+  const std::int64_t size = setup.task->size(tasks::Split::kVal) / setup.ranks->size();  // this rank's part
   if (size == 0) {
     return 0;
   }

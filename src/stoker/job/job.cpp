@@ -53,9 +53,21 @@ struct Job::State {
   void prepare(const Say& say);
   void resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say,
               std::shared_ptr<core::Communicator> ranks);
+  train::Plan read_run(const fs::path& path, const std::vector<std::string>& changes, train::Plan& before);
+  void check_resumed(const fs::path& path, const train::Plan& before, const Say& say);
   Outcome train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop);
   void take_up();
 };
+
+namespace {
+
+// A rank that cannot read its files must not leave the others waiting.
+void together(const Request& request, const std::function<void()>& work) {
+  core::SingleRank alone;
+  core::together(request.ranks ? *request.ranks : alone, work);
+}
+
+}  // namespace
 
 Job::Job(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Job::Job(Job&&) noexcept = default;
@@ -82,35 +94,51 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
 }
 
 void Job::State::prepare(const Say& say) {
-  if (request.plan_file.empty()) {
-    setup = set_up(request, nullptr, say);
-    return;
-  }
-  if (!request.options.all().empty()) {
-    fail<ConfigError>(kWhere, "plan= repeats a plan unchanged; remove {}=", request.options.all().begin()->first);
-  }
-  const train::Plan plan = read_plan(request.plan_file);
-  setup = set_up(request, &plan, say);
+  std::optional<train::Plan> plan;
+  together(request, [&] {
+    if (request.plan_file.empty()) {
+      return;
+    }
+    if (!request.options.all().empty()) {
+      fail<ConfigError>(kWhere, "plan= repeats a plan unchanged; remove {}=", request.options.all().begin()->first);
+    }
+    plan = read_plan(request.plan_file);
+  });
+  setup = set_up(request, plan ? &*plan : nullptr, say);
 }
 
 void Job::State::resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say,
                         std::shared_ptr<core::Communicator> ranks) {
+  request.ranks = std::move(ranks);
+  train::Plan before, plan;
+  together(request, [&] { plan = read_run(path, changes, before); });
+  const std::string weights = std::exchange(plan.weights, "");  // the checkpoint has the result
+  setup = set_up(request, &plan, say);
+  setup.plan.weights = weights;
+  together(request, [&] { check_resumed(path, before, say); });
+}
+
+// The plan of the run as it was, and with changes.
+train::Plan Job::State::read_run(const fs::path& path, const std::vector<std::string>& changes, train::Plan& before) {
   run = RunFolder::open(path);
+  const std::shared_ptr<core::Communicator> ranks = request.ranks;
   try {
     request = make_request(run->config(), {});
   } catch (const ConfigError& error) {  // a task or a model that is unknown here
     fail<ConfigError>(kWhere, "{}; if another program made this run, resume it with that program", error.what());
   }
-  request.ranks = std::move(ranks);
-  train::Plan plan = read_plan(run->plan());
-  const train::Plan before = plan;
+  request.ranks = ranks;
+  before = read_plan(run->plan());
+  train::Plan plan = before;
   for (const std::string& change : changes) {
     change_plan(plan, change);
   }
   resumed = load_last(*run);
-  const std::string weights = std::exchange(plan.weights, "");  // the checkpoint has the result
-  setup = set_up(request, &plan, say);
-  setup.plan.weights = weights;
+  return plan;
+}
+
+void Job::State::check_resumed(const fs::path& path, const train::Plan& before, const Say& say) {
+  const train::Plan& plan = setup.plan;
   const fs::path last = run->checkpoints() / "last";
   read_card(last, [&] { check_same_data(*resumed, last, *setup.task, path); });
   train::Progress progress;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole run with its parts connected: data, plan, model, step, sinks. Does in a C++ program what `stoker train` does.
-// While it lives, torch's global settings are those of the run (threads, TF32, determinism, generator); then they are
-// restored. One thread at a time; stop may be set from any thread. Every error is a stoker::Error: DeviceError if the
-// device failed, OutOfMemory if memory ran out.
+// While it lives, torch's global settings are those of the run (threads, TF32, determinism, anomaly detection,
+// generators); then they are restored. One thread at a time; stop may be set from any thread. Every error is a
+// stoker::Error: DeviceError if the device failed, OutOfMemory if memory ran out.
 #pragma once
 
 #include <atomic>

@@ -75,7 +75,8 @@ fs::path find_checkpoint(const fs::path& path, const std::string& which) {
   if (which == "best" && store.has("last")) {  // no validation: the last one is the best
     return store.path("last");
   }
-  fail<CheckpointError>(kWhere, "{}: has no checkpoint{}{}", name, which.empty() ? "" : " named ", which);
+  fail<CheckpointError>(kWhere, "{}: has no checkpoint{}{}; expected a run or checkpoint folder", name,
+                        which.empty() ? "" : " named ", which);
 }
 
 LoadedModel load_model(const fs::path& path, c10::Device device, const std::string& which) {

@@ -5,13 +5,14 @@
 
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
+#include "stoker/job/completion.h"
 #include "stoker/tasks/registry.h"
 #include "stoker/train/plan_options.h"
 
 namespace stoker::job {
 
 std::string options_help() {
-  std::string text = "Options (auto resets a value to its default):\n";
+  std::string text = "Options (KEY=auto sets the default):\n";
   const auto add = [&](const core::Option& each) {
     text += fmt::format("    {:<19} {}\n    {:<19}   {}; default: {}\n", each.key, each.help, "",
                         core::range_text(each.type), core::default_text(each));
@@ -36,15 +37,13 @@ std::string options_help() {
   return text;
 }
 
-std::string option_instead(std::string_view name, std::string_view value) {
-  std::vector<core::Option> all = train::plan_options().options();
-  for (const core::Option& each : tasks::all_task_options()) {
-    all.push_back(each);
-  }
+std::string option_instead(const std::string& command, std::string_view name, std::string_view value) {
+  const std::vector<core::Option> all = options_of(command);
   const auto has_name = [&](const core::Option& each) {
     return each.key == name || std::ranges::find(each.also, name) != each.also.end();
   };
-  const bool own = name == "run" || name == "plan" || name == "data" || core::find_option(all, name) != nullptr;
+  const bool new_run = command == "train" || command == "plan";
+  const bool own = (new_run && (name == "run" || name == "plan" || name == "data")) || core::find_option(all, name);
   const std::string key = own ? std::string(name) : core::near_option(name, all);
   if (key.empty()) {
     return "";

@@ -75,10 +75,10 @@ void PredictionWriter::finish() {
     write_file_atomically(path_, text_);
     return;
   }
-  if (std::fwrite(text_.data(), 1, text_.size(), stdout) != text_.size() || std::fflush(stdout) != 0) {
+  const std::string text = std::exchange(text_, "");  // never written twice
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     fail<IoError>("job.predict", "standard output cannot be written");
   }
-  text_.clear();
 }
 
 }  // namespace stoker::job

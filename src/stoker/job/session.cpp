@@ -2,7 +2,6 @@
 #include "stoker/job/session.h"
 
 #include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -53,9 +52,6 @@ optim::OptimizerOptions optimizer_options(const train::Plan& plan) {
 
 Session::Session(Setup& setup) : setup_(setup) {
   const train::Plan& plan = setup.plan;
-  if (plan.anomaly) {
-    torch::autograd::AnomalyMode::set_enabled(true);  // until the job's ProcessSwitches restore it
-  }
   if (plan.nvtx) {
     nvtx_.emplace();
   }

@@ -2,14 +2,17 @@
 #include "stoker/job/setup.h"
 
 #include <ATen/Parallel.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/cpu_quota.h"
+#include "stoker/device/placement.h"
 #include "stoker/device/prefetcher.h"
 #include "stoker/device/process_facts.h"
 #include "stoker/device/smoke_check.h"
@@ -196,6 +199,7 @@ ModelCard Setup::card() const {
 
 void Setup::set_switches() const {
   precision::apply({.tf32 = plan.tf32, .cudnn_benchmark = plan.cudnn_benchmark, .deterministic = plan.deterministic});
+  torch::autograd::AnomalyMode::set_enabled(plan.anomaly);
   at::set_num_threads(static_cast<int>(plan.intra_op));
 }
 
@@ -232,28 +236,45 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
   return setup;
 }
 
+// Rank 0's plan on this rank's device.
+train::Plan on_own_device(train::Plan plan, const Request& request) {
+  const train::Options::Given* asked = request.options.find("device");
+  const device::DeviceChoice own = device::choose_device(asked != nullptr ? asked->value : "auto");
+  const c10::Device first(plan.device);
+  if (own.device.type() != first.type()) {
+    fail<ConfigError>(kWhere, "rank 0 trains on {}, but this rank on {}; set device= to the same kind for all ranks",
+                      plan.device, own.device.str());
+  }
+  train::decide(plan, "device", own.device.str(), plan.notes.at("device").origin, plan.notes.at("device").reason);
+  return plan;
+}
+
 }  // namespace
 
 Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
-  if (saved != nullptr || !request.ranks || request.ranks->size() == 1) {
+  if (!request.ranks || request.ranks->size() == 1) {
     return set_up_alone(request, saved, say);
   }
-  if (request.ranks->rank() > 0) {
-    const std::string text = core::text_of_first_rank(*request.ranks, "");
-    if (text.empty()) {
-      fail<Error>(kWhere, "rank 0 could not make a plan; its own error says why");
+  core::Communicator& ranks = *request.ranks;
+  std::optional<Setup> setup;
+  std::string text;
+  if (saved == nullptr) {  // rank 0 measures while the others wait
+    core::together(ranks, [&] {
+      if (ranks.rank() == 0) {
+        setup = set_up_alone(request, nullptr, say);
+        text = train::plan_to_json(setup->plan);
+      }
+    });
+    text = core::text_of_first_rank(ranks, std::move(text));
+  }
+  core::together(ranks, [&] {
+    if (setup) {
+      return;
     }
-    const train::Plan plan = train::plan_from_json(text);
-    return set_up_alone(request, &plan, say);
-  }
-  try {
-    Setup setup = set_up_alone(request, nullptr, say);
-    (void)core::text_of_first_rank(*request.ranks, train::plan_to_json(setup.plan));
-    return setup;
-  } catch (...) {
-    (void)core::text_of_first_rank(*request.ranks, "");  // the other ranks must not wait forever
-    throw;
-  }
+    const train::Plan plan = saved != nullptr ? *saved : on_own_device(train::plan_from_json(text), request);
+    setup = set_up_alone(request, &plan, say);
+  });
+  return *std::move(setup);
 }
 
 }  // namespace stoker::job

@@ -15,8 +15,9 @@ constexpr std::array kOps = {at::Float32Op::MATMUL, at::Float32Op::CONV, at::Flo
 // Of the CPU, and of each GPU if CUDA is in use: asking for one would initialise CUDA.
 std::vector<at::Generator> generators() {
   std::vector<at::Generator> all{at::globalContext().defaultGenerator(at::kCPU)};
-  if (at::hasCUDA() && at::detail::getCUDAHooks().hasPrimaryContext(0)) {
-    for (c10::DeviceIndex i = 0; i < at::detail::getCUDAHooks().deviceCount(); ++i) {
+  const at::CUDAHooksInterface& cuda = at::detail::getCUDAHooks();
+  for (c10::DeviceIndex i = 0, count = at::hasCUDA() ? cuda.deviceCount() : 0; i < count; ++i) {
+    if (cuda.hasPrimaryContext(i)) {
       all.push_back(at::globalContext().defaultGenerator(c10::Device(at::kCUDA, i)));
     }
   }
@@ -57,8 +58,11 @@ ProcessSwitches::~ProcessSwitches() {
   context.setDeterministicFillUninitializedMemory(fill_);
   torch::autograd::AnomalyMode::set_enabled(anomaly_, anomaly_nan_);
   for (auto& [generator, state] : generators_) {
-    const std::lock_guard lock(generator.mutex());
-    generator.set_state(state);
+    try {
+      const std::lock_guard lock(generator.mutex());
+      generator.set_state(state);
+    } catch (const std::exception&) {  // the GPU is lost: the error on its way says so
+    }
   }
 }
 

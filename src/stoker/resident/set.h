@@ -24,7 +24,7 @@ class ResidentSet {
   [[nodiscard]] bool fill(const augment::ResidentImages& images, const std::stop_token& stopping);
   // Called by the thread that will request batches, before the first one.
   void used_here();
-  // Returns uint8 [rows, height, width, channels]; windows: int32 [rows, 4] on the device, a
+  // Returns uint8 [rows, height, width, channels]; windows: int32 [rows, 4] on the device, one
   // augment::WindowDraw per row. Does not wait.
   [[nodiscard]] at::Tensor make_batch(const at::Tensor& windows) const;
 

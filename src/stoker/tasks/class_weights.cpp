@@ -39,7 +39,7 @@ std::vector<core::OptionRow<ClassOptions>> class_options() {
   return {
       {&ClassOptions::label_smoothing,
        {"label_smoothing", kBehaviour, core::Real{0, 0.9}, core::depends("by the recipe"),
-        "fraction of the target spread over all classes"}},
+        "fraction of the target that is spread over all classes"}},
       {&ClassOptions::class_weights,
        {"class_weights", kBehaviour,
         core::Text{"none, balanced, or one number per class: 1,2.5,1", valid_class_weights},

@@ -22,6 +22,7 @@ class CheckedBatches final : public core::BatchSource {
  public:
   CheckedBatches(std::unique_ptr<core::BatchSource> source, std::int64_t samples, const BatchRequest& request)
       : source_(std::move(source)),
+        samples_(samples),
         batch_(request.batch),
         steps_((samples + (request.drop_tail ? 0 : batch_ - 1)) / batch_),
         next_(request.start) {}
@@ -37,6 +38,10 @@ class CheckedBatches final : public core::BatchSource {
       return batch;
     }
     const core::Position at = batch->position();
+    if (next_.step >= steps_) {
+      fail<DataError>(kWhere, "epoch {} goes on after {} batches; train_samples and batch={} make no more", next_.epoch,
+                      steps_, batch_);
+    }
     if (at != next_) {
       fail<DataError>(
           kWhere,
@@ -44,9 +49,10 @@ class CheckedBatches final : public core::BatchSource {
           "of each epoch from 0, beginning with request.start",
           at.step, at.epoch, next_.step, next_.epoch);
     }
-    if (batch->size() < 1 || batch->size() > batch_) {
-      fail<DataError>(kWhere, "step {} of epoch {} has {} samples; a batch has 1 to {}", at.step, at.epoch,
-                      batch->size(), batch_);
+    const std::int64_t expected = std::min(batch_, samples_ - at.step * batch_);
+    if (batch->size() != expected) {
+      fail<DataError>(kWhere, "step {} of epoch {} has {} samples; train_samples and batch={} make {}", at.step,
+                      at.epoch, batch->size(), batch_, expected);
     }
     ++next_.step;
     return batch;
@@ -55,7 +61,7 @@ class CheckedBatches final : public core::BatchSource {
 
  private:
   std::unique_ptr<core::BatchSource> source_;
-  std::int64_t batch_, steps_;
+  std::int64_t samples_, batch_, steps_;
   core::Position next_;
 };
 
@@ -188,7 +194,11 @@ void add_own_task(OwnTask own) {
   if (own.sample) {
     by_sample(own);
   }
-  if (own.val_samples < 0 || own.test_samples < 0 || (own.val_samples + own.test_samples > 0) != bool(own.evaluation)) {
+  if (own.val_samples < 0 || own.test_samples < 0) {
+    fail<ConfigError>(kWhere, "task {} has {} validation and {} test samples; neither may be negative",
+                      printable(own.name), own.val_samples, own.test_samples);
+  }
+  if ((own.val_samples + own.test_samples > 0) != bool(own.evaluation)) {
     fail<ConfigError>(kWhere, "task {} has {} validation and {} test samples, and {} evaluation; set both or neither",
                       printable(own.name), own.val_samples, own.test_samples, own.evaluation ? "sets" : "does not set");
   }

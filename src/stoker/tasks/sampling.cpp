@@ -21,18 +21,19 @@ std::vector<core::OptionRow<OrderOptions>> order_options() {
 std::vector<core::OptionRow<SamplingOptions>> sampling_options() {
   std::vector<core::OptionRow<SamplingOptions>> rows;
   core::append_rows(rows, order_options());
-  rows.push_back({&SamplingOptions::sampling,
-                  {"sampling", kBehaviour, core::Choice{{"uniform", kBalanced}},
-                   core::always("uniform", "each sample once per epoch"),
-                   "uniform: each sample once per epoch; balanced: the same number of draws, classes equally likely"}});
+  rows.push_back(
+      {&SamplingOptions::sampling,
+       {"sampling", kBehaviour, core::Choice{{"uniform", kBalanced}},
+        core::always("uniform", "each sample once per epoch"),
+        "uniform: each sample once per epoch; balanced: as many draws per epoch, each class equally likely"}});
   return rows;
 }
 
 void check_sampling(const SamplingOptions& options) {
   if (!options.shuffle && options.sampling == kBalanced) {
-    fail<ConfigError>(
-        "tasks.sampling",
-        "sampling=balanced draws samples at random, but shuffle=off takes them in order; remove one of them");
+    fail<ConfigError>("tasks.sampling",
+                      "sampling=balanced draws samples at random, but shuffle=off takes them in order; remove one of "
+                      "the two options");
   }
 }
 

@@ -23,8 +23,9 @@ void Options::check(std::string_view key, std::string_view value) const {
     }
   }
   if (named.empty()) {
-    fail<ConfigError>(kWhere, "{}",
-                      unknown_name("option", key, core::near_option(key, all), "`stoker train --help` lists them"));
+    fail<ConfigError>(
+        kWhere, "{}",
+        unknown_name("option", key, core::near_option(key, all), "`stoker train --help` lists all options"));
   }
   for (std::size_t i = 0; i < named.size() && value != "auto"; ++i) {
     try {

@@ -27,17 +27,6 @@ namespace {
 
 constexpr std::uint32_t kNoSegment = 0xFFFFFFFF;  // random numbers drawn outside of segments
 
-// The generator of the model as a function of the position: there is no state to save or restore.
-void seed_generator(c10::Device device, std::uint64_t seed, std::int64_t step, std::int64_t row,
-                    std::uint32_t segment) {
-  const PhiloxBlock mixed =
-      philox4x32({static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(row), segment, 0x5EED},
-                 {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
-  at::Generator generator = at::globalContext().defaultGenerator(device);
-  const std::lock_guard lock(generator.mutex());
-  generator.set_current_seed((std::uint64_t{mixed[0]} << 32) | mixed[1]);
-}
-
 bool draws_random_numbers(const core::Trainable& model) {
   for (int segment = 0; segment < model.segments(); ++segment) {
     if (model.draws(segment)) {
@@ -85,6 +74,7 @@ Step::Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOpti
 void Step::compute(const core::Batch& batch, std::int64_t number, std::int64_t microbatch) {
   RECORD_USER_SCOPE("step.compute");  // a name for profilers; no cost without one
   save_norm_buffers();
+  seed(number, batch.first_row(), kNoSegment);
   computed_ = true;
   try {
     accumulate_gradients(batch, number, microbatch);
@@ -133,26 +123,28 @@ void Step::sum_over_ranks() {
     loss_parts_ = at::zeros({static_cast<std::int64_t>(terms_)}, at::device(device_).dtype(at::kDouble));
   }
   parts_.ranks.all_reduce_sum(loss_parts_);
-  for (at::Tensor& buffer : norm_) {  // each rank has seen other samples, but all must evaluate the same model
+  for (at::Tensor& buffer : norm_) {    // each rank has seen other samples, but all must evaluate the same model
+    if (!buffer.is_floating_point()) {  // a count
+      parts_.ranks.all_reduce_max(buffer);
+      continue;
+    }
     parts_.ranks.all_reduce_sum(buffer);
     buffer.div_(parts_.ranks.size());
   }
 }
 
 void Step::forward_backward(const core::Batch& part, std::int64_t number, const core::Normalisers& normalisers) {
-  const auto seed = [&](std::uint32_t segment) {
-    seed_generator(device_, options_.seed, number, part.first_row(), segment);
-  };
   if (draws_) {
-    seed(kNoSegment);
+    seed(number, part.first_row(), kNoSegment);
   }
   const precision::SearchGuard search(part.size(), largest_pass_);
   core::LossTerms terms;
   {
     const bool mixed = options_.autocast != at::kFloat;
     const precision::AutocastGuard autocast(device_.type(), mixed ? options_.autocast : at::kBFloat16, mixed);
-    const core::TensorList outputs = parts_.model.forward(
-        parts_.model.inputs(part), [&](int segment) { seed(static_cast<std::uint32_t>(segment)); });
+    const core::TensorList outputs = parts_.model.forward(parts_.model.inputs(part), [&](int segment) {
+      seed(number, part.first_row(), static_cast<std::uint32_t>(segment));
+    });
     terms = parts_.model.loss(outputs, part);
   }
   if (terms.size() != terms_) {  // the verdict reports one value per name
@@ -168,6 +160,16 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
   torch::autograd::backward(loss.sums, loss.gradients);
   const at::NoGradGuard no_grad;
   loss_parts_ = loss_parts_.defined() ? loss_parts_ + loss.parts : loss.parts;
+}
+
+// The generator of the model as a function of the position: there is no state to save or restore.
+void Step::seed(std::int64_t step, std::int64_t row, std::uint32_t segment) const {
+  const PhiloxBlock mixed =
+      philox4x32({static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(row), segment, 0x5EED},
+                 {static_cast<std::uint32_t>(options_.seed), static_cast<std::uint32_t>(options_.seed >> 32)});
+  at::Generator generator = at::globalContext().defaultGenerator(device_);
+  const std::lock_guard lock(generator.mutex());
+  generator.set_current_seed((std::uint64_t{mixed[0]} << 32) | mixed[1]);
 }
 
 void Step::commit(double lr) {

@@ -2,10 +2,10 @@
 // One optimizer step: compute, then commit.
 //
 // compute() runs forward and backward over the microbatches of a global batch. It may throw, and may write only
-// gradients, norm buffers and generators: on an error the first two are restored, and every pass seeds the generators.
-// commit() clips, and updates weights, moments, scaler and EMA on preallocated memory, or changes nothing if the
-// gradients are not finite; the host never waits for that verdict. Used by the loop, by trials, and by examples that
-// write the loop by hand.
+// gradients, norm buffers and generators: on an error the first two are restored; every step seeds the generators, and
+// every pass if a segment draws. commit() clips, and updates weights, moments, scaler and EMA on preallocated memory,
+// or changes nothing if the gradients are not finite; the host never waits for that verdict. Used by the loop, by
+// trials, and by examples that write the loop by hand.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -82,6 +82,7 @@ class Step final : public core::Stateful {
   void take();
   void forward_backward(const core::Batch& part, std::int64_t number, const core::Normalisers& normalisers);
   void sum_over_ranks();
+  void seed(std::int64_t step, std::int64_t row, std::uint32_t segment) const;
   void drop_gradients();
   void save_norm_buffers();
   void keep_norm_buffers_if_skipped();

@@ -40,8 +40,8 @@ std::string error_of(const fs::path& path) {
 
 TEST(FolderTrouble, RefusesFoldersThatCannotBeTrainedOn) {
   const TempFolder empty, no_images, one_class, loose, no_train, twice;
-  EXPECT_THAT(error_of(empty.path()), AllOf(HasSubstr("no training images with a class"),
-                                            HasSubstr("expected: one folder of images per class")));
+  EXPECT_THAT(error_of(empty.path()),
+              AllOf(HasSubstr("no labelled training images"), HasSubstr("expected: one folder of images per class")));
   EXPECT_THAT(error_of(empty / "missing"), HasSubstr("does not exist"));
   no_images.write("a/notes.txt", "hello");
   no_images.write("b/x.gif", "GIF89a");

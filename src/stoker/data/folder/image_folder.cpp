@@ -40,7 +40,7 @@ void check_classes(const std::filesystem::path& path, const ImageFolder& folder,
     found += fmt::format("; {}", finding);
   }
   if (folder.classes.empty()) {
-    fail<DataError>("data.folder", "{}: no training images with a class{}; {}", printable(path.native()), found,
+    fail<DataError>("data.folder", "{}: no labelled training images{}; {}", printable(path.native()), found,
                     kExpectedLayouts);
   }
   fail<DataError>("data.folder", "{}: only one class, \"{}\"; classification needs at least two{}",

@@ -92,7 +92,7 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
     : options_(checked(std::move(options))),
       reader_(options_.split.source, options_.channels, options_.policy,
               {options_.store, options_.known_bad, options_.limits}),
-      ledger_(options_.bad, options_.split.size()),
+      ledger_(options_.bad, options_.split.size() / options_.ranks),  // each rank sees its part
       position_(options_.start),
       ahead_(options_.start),
       ring_(shape().bytes(), depth_of(options_, reader_.row_bytes()) + kUnderWay,

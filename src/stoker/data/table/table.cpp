@@ -145,8 +145,10 @@ TableData read_table(const std::filesystem::path& path, const TableOptions& opti
   TableData table;
   for (bool more = options.header ? reader.next(row) : true; more; more = reader.next(row)) {
     if (row.size() != columns.size()) {
-      fail<DataError>(kWhere, "{}, line {}: {} field{}, but the first row has {}; check that the separator is \"{}\"",
-                      file, reader.line(), row.size(), row.size() == 1 ? "" : "s", columns.size(), separator);
+      fail<DataError>(
+          kWhere,
+          "{}, line {}: {} field{}, but the first row has {}; fix the line, or set sep= if the separator is not \"{}\"",
+          file, reader.line(), row.size(), row.size() == 1 ? "" : "s", columns.size(), separator);
     }
     for (std::size_t i = 0; i < row.size(); ++i) {
       columns[i].add(trimmed(row[i]));

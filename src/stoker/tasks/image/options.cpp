@@ -22,7 +22,7 @@ constexpr auto P = core::OptionGroup::kPerformance;
 // clang-format off
 Rows reading_options() {
   return {
-      {&O::image_size, {"image_size", B, Whole{4, 4096}, depends("the images' own size up to 96, else 224"),
+      {&O::image_size, {"image_size", B, Whole{4, 4096}, depends("the images' own size if at most 96, else 224"),
                         "pixels per side", {"img_size", "size", "resolution", "imgsz"}}},
       {&O::interpolation, {"interpolation", B, Choice{{"bilinear", "bicubic"}},
                            always("bilinear", "usual in torchvision's recipes; bicubic is sharper and slower"),
@@ -32,8 +32,8 @@ Rows reading_options() {
                     "decodes"}},
       {&O::decode, {"decode", B, Choice{{"exact", "fast"}},
                     always("exact", "fast changes pixels, and helps only images much larger than image_size"),
-                    "fast: decode large training JPEGs at 1/2, 1/4 or 1/8 of their size; edges differ by tens of "
-                    "levels"}},
+                    "fast: decode large training JPEGs at 1/2, 1/4 or 1/8 of their size; at edges, pixel "
+                    "values (0 to 255) differ by tens"}},
   };
 }
 
@@ -42,12 +42,12 @@ Rows keeping_options() {
       {&O::cache, {"cache", P, Whole{0, 1'000'000},
                    depends("all images, if they fit into a quarter of the free memory"),
                    "MB of decoded images to keep in memory; 0: none"}},
-      {&O::resident, {"resident", P, Choice{{"auto", "off"}}, depends("auto if a GPU has room for small images"),
+      {&O::resident, {"resident", P, Choice{{"auto", "off"}}, depends("auto if the images are small and fit on the GPU"),
                       "keep training images on the GPU after epoch 1 (same results); needs augment=none, flip, "
                       "pad_crop or pad_crop_flip"}},
       {&O::on_bad, {"on_bad", B, Choice{{"replace", "skip", "raise"}},
                     always("replace", "one damaged image need not end a run"),
-                    "unreadable images: replace, skip, or stop the run"}},
+                    "unreadable images: replace by another image, skip, or stop the run"}},
       {&O::bad_budget, {"bad_budget", B, Real{0, 1}, always("0.001", "more means that the data is damaged"),
                         "largest fraction of unreadable images in a split; one image is always allowed"}},
       {&O::retry_bad, {"retry_bad", B, Flag{}, always("off", "an unchanged file is as unreadable as before"),
@@ -56,7 +56,7 @@ Rows keeping_options() {
 }
 
 Rows augment_options() {
-  const auto off = [] { return always("0", "off; helps where data is scarce"); };
+  const auto off = [] { return always("0", "off; try it where data is scarce"); };
   return {
       {&O::augment, {"augment", B,
                      Choice{{"none", "flip", "pad_crop", "pad_crop_flip", "resized_crop", "resized_crop_flip"}},
@@ -66,7 +66,7 @@ Rows augment_options() {
                       "pad_crop: black border in pixels per side, so also the largest shift of a crop"}},
       {&O::flip, {"flip", B, Choice{{"augment", "random", "alternating", "off"}},
                   always("augment", "augment= decides"),
-                  "mirror training images; alternating: at random in epoch 1, then the other way each epoch",
+                  "mirror training images; alternating: a random half in epoch 1, the other half in epoch 2, and so on",
                   {"hflip"}}},
       {&O::rotate, {"rotate", B, Real{0, 180}, off(), "largest rotation of training images, degrees to either side"}},
       {&O::translate, {"translate", B, Real{0, 1}, off(), "largest shift of training images, fraction of the side"}},

@@ -19,11 +19,13 @@ namespace fs = std::filesystem;
 class TableKind final : public TaskKind {
  public:
   TableKind()
-      : TaskKind({.name = "tabular",
-                  .help = "a .csv or .tsv file, also .gz or .zst: classes or a number from the other columns; needs "
-                          "target=NAME",
-                  .options = table_options().options(),
-                  .models = {"tabular_mlp"}}) {}
+      : TaskKind(
+            {.name = "tabular",
+             .help =
+                 "a .csv or .tsv file, also .gz or .zst; predicts a class or a number from the other columns; needs "
+                 "target=NAME",
+             .options = table_options().options(),
+             .models = {"tabular_mlp"}}) {}
 
   [[nodiscard]] bool recognises(const fs::path& path) const override {
     // Some formats are recognised so that the error can name them and how to convert them.

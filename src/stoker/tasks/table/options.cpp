@@ -30,7 +30,7 @@ Rows column_options() {
       {&O::test, {"test", B, File{"a table with the same columns"}, always("", "a random fifth of the rows"),
                   "table to test on", {"test_file"}}},
       {&O::sep, {"sep", B, Choice{{"auto", ",", ";", "tab", "|"}},
-                 always("auto", "the separator that cuts the first line into most fields"), "field separator",
+                 always("auto", "the separator that cuts the first line into the most fields"), "field separator",
                  {"delimiter", "separator"}}},
       {&O::header, {"header", B, Flag{}, always("on", "the first row names the columns"),
                     "whether the first row names the columns; off: their names are 1, 2, ..."}},
@@ -45,8 +45,8 @@ Rows column_options() {
 
 Rows network_options() {
   return {
-      {&O::bins, {"bins", B, Whole{1, 1024}, always("32", "quantiles of the training rows"),
-                  "bins per numeric column"}},
+      {&O::bins, {"bins", B, Whole{1, 1024}, always("32", "each holds about 3 % of the rows"),
+                  "bins per numeric column, cut at quantiles of the training rows"}},
       {&O::hidden, {"hidden", B, Whole{1, 65536}, always("256", "wide enough for some hundred thousand rows"),
                     "width of the hidden layers", {"hidden_size", "width"}}},
       {&O::layers, {"layers", B, Whole{1, 100}, always("3", "enough for most tables"), "hidden layers", {"depth"}}},

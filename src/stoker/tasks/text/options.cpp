@@ -36,7 +36,7 @@ Rows network_options() {
       {&O::dropout, {"dropout", B, Real{0, 0.95}, depends("0, on a GPU 0.2, for gpt2 0"),
                      "dropout probability"}},
       {&O::loss_chunk, {"loss_chunk", P, Whole{0, 1 << 30},
-                        depends("0; if all logits exceed 256 MiB, the tokens whose logits fill 64 MiB"),
+                        depends("0 if the logits take at most 256 MiB in total, else the tokens that fill 64 MiB"),
                         "tokens whose logits are in memory at a time; 0: all"}},
   };
 }
@@ -45,7 +45,7 @@ Rows sample_options() {
   return {
       {&O::sample_tokens, {"sample_tokens", B, Whole{0, 100'000}, depends("up to 300"),
                            "length of the text that each evaluation writes; 0: none"}},
-      {&O::sample_prompt, {"sample_prompt", B, Text{"text"}, always("", "begins after a line end"),
+      {&O::sample_prompt, {"sample_prompt", B, Text{"text"}, always("", "none: as on a new line"),
                            "how that text begins", {"prompt"}}},
       {&O::sample_temperature, {"sample_temperature", B, Real{0, 100}, always("0.8", "as nanoGPT"),
                                 "sampling temperature; 0: greedy", {"temperature"}}},
