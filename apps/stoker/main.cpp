@@ -57,7 +57,7 @@ void hint_at_option(const CLI::App& command, std::span<char*> words) {
     const std::string next = i + 1 < words.size() && words[i + 1][0] != '-' ? words[i + 1] : "VALUE";
     const std::string value = equals < word.size() ? word.substr(equals + 1) : next;
     if (const std::string instead = job::option_instead(command.get_name(), name, printable(value)); !instead.empty()) {
-      fmt::print(stderr, "stoker: options have no dashes; {}\n", instead);
+      fmt::print(stderr, "stoker: training options have no dashes; {}\n", instead);
     }
   }
 }

@@ -37,7 +37,7 @@ void add_options(CLI::App& command, TrainingWords& words) {
 }
 
 void add_silence(CLI::App& command, TrainingWords& words) {
-  command.add_flag("--quiet", words.quiet, "print only remarks on data and run, errors and the result");
+  command.add_flag("--quiet", words.quiet, "print only errors, the result, and remarks on the data and the run");
   command.add_flag("--json", words.json, "print every event as one JSON object per line");
 }
 

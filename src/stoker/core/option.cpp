@@ -39,7 +39,10 @@ double parse_duration(std::string_view key, std::string_view text, double high) 
 
 // on|off; with other separators where a choice is a bar.
 std::string choices_text(const std::vector<std::string>& names) {
-  return fmt::format("{}", fmt::join(names, std::ranges::count(names, "|") > 0 ? " " : "|"));
+  if (std::ranges::find(names, "|") != names.end()) {  // "auto" "," "|"
+    return fmt::format("\"{}\"", fmt::join(names, "\" \""));
+  }
+  return fmt::format("{}", fmt::join(names, "|"));
 }
 
 }  // namespace

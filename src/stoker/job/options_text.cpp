@@ -12,7 +12,8 @@
 namespace stoker::job {
 
 std::string options_help() {
-  std::string text = "Options (KEY=auto sets the default):\n";
+  std::string text =
+      "Options (KEY=auto sets the default; recipe: the defaults for the task, the model and the data):\n";
   const auto add = [&](const core::Option& each) {
     text += fmt::format("    {:<19} {}\n    {:<19}   {}; default: {}\n", each.key, each.help, "",
                         core::range_text(each.type), core::default_text(each));

@@ -21,11 +21,11 @@ std::vector<core::OptionRow<OrderOptions>> order_options() {
 std::vector<core::OptionRow<SamplingOptions>> sampling_options() {
   std::vector<core::OptionRow<SamplingOptions>> rows;
   core::append_rows(rows, order_options());
-  rows.push_back(
-      {&SamplingOptions::sampling,
-       {"sampling", kBehaviour, core::Choice{{"uniform", kBalanced}},
-        core::always("uniform", "each sample once per epoch"),
-        "uniform: each sample once per epoch; balanced: as many draws per epoch, each class equally likely"}});
+  rows.push_back({&SamplingOptions::sampling,
+                  {"sampling", kBehaviour, core::Choice{{"uniform", kBalanced}},
+                   core::always("uniform", "each sample once per epoch"),
+                   "uniform: each sample once per epoch; balanced: the same number of draws per epoch, each class "
+                   "equally likely"}});
   return rows;
 }
 

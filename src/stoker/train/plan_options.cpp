@@ -138,7 +138,7 @@ Rows performance_options() {
                            "samples per forward pass; if fewer than batch, gradients accumulate",
                            {"micro_batch", "micro_batch_size", "accumulate", "gradient_accumulation_steps"}}},
       {&Plan::threads, {"threads", P, Whole{0, 256}, depends("by a timed trial"),
-                        "loader threads; if not set, also tuned during the run; 0: the training thread loads",
+                        "loader threads; if not set, tried before the run and tuned during it; 0: the training thread loads",
                         {"num_workers", "workers"}}},
       {&Plan::intra_op, {"intra_op", P, Whole{1, 1024},
                          depends("the fewest threads within 15 % of the best time in a trial"),

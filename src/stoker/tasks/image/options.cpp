@@ -63,7 +63,7 @@ Rows augment_options() {
                      depends("by the size and colour of the images"), "random changes to training images",
                      {"augmentation", "transforms"}}},
       {&O::crop_pad, {"crop_pad", B, Whole{0, 4095}, depends("a sixteenth of image_size"),
-                      "pad_crop: black border in pixels per side, so also the largest shift of a crop"}},
+                      "pad_crop: black border in pixels per side; a crop shifts by at most this much"}},
       {&O::flip, {"flip", B, Choice{{"augment", "random", "alternating", "off"}},
                   always("augment", "augment= decides"),
                   "mirror training images; alternating: a random half in epoch 1, the other half in epoch 2, and so on",

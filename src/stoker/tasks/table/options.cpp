@@ -36,7 +36,7 @@ Rows column_options() {
                     "whether the first row names the columns; off: their names are 1, 2, ..."}},
       {&O::regression, {"regression", B, Flag{}, depends("inferred from the target"),
                         "predict a number instead of a class"}},
-      {&O::leave_out, {"leave_out", B, Text{"columns: id,name"}, always("", "every column is read"),
+      {&O::leave_out, {"leave_out", B, Text{"names of columns, such as id,name"}, always("", "every column is read"),
                        "columns that the model does not read", {"drop", "ignore", "exclude"}}},
       {&O::label_strip, {"label_strip", B, Text{"characters"}, always("", "labels are used as they are"),
                          "characters to remove from both ends of the target's labels"}},
