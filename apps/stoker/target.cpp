@@ -19,6 +19,12 @@ void check_target(const char* where, const std::string& file) {
   if (fs::is_directory(path, unknown)) {
     fail<IoError>(where, "{} is a folder; give a file name", printable(file));
   }
+  if (fs::exists(path, unknown) && !fs::is_regular_file(path, unknown)) {  // /dev/stdout: nothing is created beside it
+    if (::access(path.c_str(), W_OK) != 0) {
+      fail<IoError>(where, "{} cannot be written: {}", printable(file), std::strerror(errno));
+    }
+    return;
+  }
   if (!fs::is_directory(folder, unknown)) {
     fail<IoError>(where, "{} cannot be written: folder {} does not exist; create it first", printable(file),
                   printable(folder.native()));

@@ -158,9 +158,8 @@ TEST(DataTrouble, ADecodersWarningCountsAsStrictSays) {
                Words{"train", "data", "run=" + (folder / "lenient").native(), "strict=false"} + kQuick},
               folder.path());
   EXPECT_EQ(results[0].code, kDone) << results[0].all();
-  EXPECT_THAT(
-      read_text(folder / "strict/quarantine.csv"),
-      AllOf(HasSubstr("train/down/cut.jpg"), HasSubstr("; this is only a warning: strict=false accepts such images")));
+  EXPECT_THAT(read_text(folder / "strict/quarantine.csv"),
+              AllOf(HasSubstr("train/down/cut.jpg"), HasSubstr("; this is only a warning, which strict=off accepts")));
   EXPECT_EQ(results[1].code, kDone) << results[1].all();
   EXPECT_FALSE(fs::exists(folder / "lenient/quarantine.csv"));
 }

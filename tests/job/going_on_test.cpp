@@ -23,7 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 using stoker::testing::Ran;
 using stoker::testing::StopAt;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const Say kSilent = [](const std::string&) {};
 
@@ -93,6 +95,25 @@ TEST_F(GoingOn, ADamagedBestIsNamedAndReplaced) {
   (void)Job::resume(ran.folder, {"epochs=2"}, kSilent).train({}, never);
   EXPECT_THAT(read_text(ran.folder / "metrics.jsonl"), HasSubstr("the existing best checkpoint is ignored"));
   EXPECT_NO_THROW((void)store.load("best"));
+}
+
+TEST_F(GoingOn, WithoutAGoodLastTheBestIsOffered) {
+  const Ran ran = train(request("run", {"epochs=1"}));
+  const auto refusal = [&] {
+    try {
+      (void)Job::resume(ran.folder, {}, kSilent);
+    } catch (const CheckpointError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string offer = "weights=" + ran.folder.native() + "` starts a new run from its best checkpoint";
+  write_file_atomically(ran.folder / "checkpoints/last/weights.safetensors", "cut");
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("is damaged"), HasSubstr(offer)));
+  fs::remove_all(ran.folder / "checkpoints/last");
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("has no checkpoint to resume from"), HasSubstr(offer)));
+  fs::remove_all(ran.folder / "checkpoints/best");
+  EXPECT_THAT(refusal(), Not(HasSubstr("best")));
 }
 
 TEST_F(GoingOn, TrainCalledAgainGoesOn) {

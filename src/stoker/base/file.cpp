@@ -124,7 +124,37 @@ void sync_folder(const std::filesystem::path& folder) {
   }
 }
 
-void write_file_atomically(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill) {
+namespace {
+
+// Whether path exists and is something that a rename would destroy: a device, a pipe, a socket.
+bool is_stream(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+void write_stream(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.get() < 0) {
+    fail<IoError>("base.file", "{}: cannot be opened: {}", printable(path.native()), reason());
+  }
+  FileWriter writer(file.get(), path);
+  fill(writer);
+}
+
+// The file that a symbolic link points to, so that the link stays.
+std::filesystem::path behind_links(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error || !std::filesystem::is_symlink(path, error) ? path : target;
+}
+
+}  // namespace
+
+void write_file_atomically(const std::filesystem::path& name, const std::function<void(FileWriter&)>& fill) {
+  if (is_stream(name)) {
+    return write_stream(name, fill);
+  }
+  const std::filesystem::path path = behind_links(name);
   std::string temporary = path.native() + ".tmp-XXXXXX";
   Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
   if (file.get() < 0) {

@@ -59,7 +59,8 @@ class FileWriter {
 
 // Temp file beside path, checked writes, fsync, rename, fsync of the folder: after a crash, a kill or a full disk the
 // file at path is either the complete old one or the complete new one. IoError otherwise; the temp file is removed.
-// Every file of a checkpoint is written this way.
+// Every file of a checkpoint is written this way. A symbolic link stays, and the file behind it is replaced; a device or
+// a pipe (/dev/stdout) is written to.
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 

@@ -12,14 +12,22 @@ namespace fs = std::filesystem;
 
 io::Checkpoint load_last(const RunFolder& run) {
   const io::CheckpointStore store(run.checkpoints());
+  const std::string name = printable(run.path().native());
+  const std::string from_best =
+      store.has("best") ? fmt::format("; `stoker train DIR weights={}` starts a new run from its best checkpoint", name)
+                        : "";
   if (!store.has("last")) {
-    fail<CheckpointError>(
-        "job",
-        "{}: has no checkpoint: the run ended before the first one was saved (one is saved after each epoch, or every "
-        "save_every= steps); start again with `stoker train --config {}`",
-        printable(run.path().native()), printable(run.config().native()));
+    fail<CheckpointError>("job",
+                          "{}: has no checkpoint to resume from: the run ended before the first \"last\" was saved "
+                          "(one is saved after each "
+                          "epoch, or every save_every= steps); start again with `stoker train --config {}`{}",
+                          name, printable(run.config().native()), from_best);
   }
-  return store.load("last");
+  try {
+    return store.load("last");
+  } catch (const CheckpointError& error) {
+    fail<CheckpointError>("job", "{}{}", error.what(), from_best);
+  }
 }
 
 void check_same_data(const io::Checkpoint& resumed, const fs::path& checkpoint, const tasks::ReadyTask& task,

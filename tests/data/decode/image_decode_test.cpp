@@ -175,7 +175,7 @@ TEST(ImageDecode, LooksNoFurtherThanTheRegion) {
 TEST(ImageDecode, WarningsCountAsStrictSays) {
   const auto jpeg = image("valid_but_unusual/hopper.jpg");
   const Bytes half = Bytes(jpeg).first(jpeg.size() / 2);
-  EXPECT_THAT(error_of(half), HasSubstr("; this is only a warning: strict=false accepts such images"));
+  EXPECT_THAT(error_of(half), HasSubstr("; this is only a warning, which strict=off accepts"));
   augment::Image whole, out;
   decode_image(jpeg, 3, {}, whole, "whole");
   decode_image(half, 3, {.strict = false}, out, "half");
@@ -187,7 +187,7 @@ TEST(ImageDecode, WarningsCountAsStrictSays) {
   const augment::Image drawn = testing::computed_image(31, 17, 3);
   std::string png = testing::png_of(drawn);
   png[29] ^= 1;  // in the checksum of the header
-  EXPECT_THAT(error_of(as_bytes(png)), HasSubstr("; this is only a warning: strict=false accepts such images"));
+  EXPECT_THAT(error_of(as_bytes(png)), HasSubstr("; this is only a warning, which strict=off accepts"));
   decode_image(as_bytes(png), 3, {.strict = false}, out, "checksum");
   EXPECT_EQ(out.pixels, drawn.pixels);
   EXPECT_THAT(error_of(as_bytes(png).first(png.size() / 2), {.strict = false}),

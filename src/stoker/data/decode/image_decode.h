@@ -32,7 +32,7 @@ struct DecodeLimits {
 };
 
 // Added to the error of an image that is only bad because of strict.
-inline constexpr std::string_view kOnlyAWarning = "; this is only a warning: strict=false accepts such images";
+inline constexpr std::string_view kOnlyAWarning = "; this is only a warning, which strict=off accepts";
 
 // The format according to the first bytes of a file: "JPEG", "PNG", "WebP", "GIF", "BMP", "TIFF", "AVIF or HEIC",
 // "JPEG XL", "JPEG 2000", "npy", or empty if unknown. 16 bytes are enough.
