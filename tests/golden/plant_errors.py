@@ -70,11 +70,11 @@ PLANTS = [
     ("chunked loss: gradient of the last piece only", "ops/linear_cross_entropy.cpp",
      ("table_gradient += at::mm", "table_gradient = at::mm")),
     ("accumulation: each microbatch by its own mean", "train/step.cpp",
-     ("forward_backward(batch.slice(part * size / parts, (part + 1) * size / parts), number, normalisers);",
-      "const core::Batch piece = batch.slice(part * size / parts, (part + 1) * size / parts);\n"
+     ("forward_backward(batch.slice(pass * size / passes, (pass + 1) * size / passes), number, normalisers);",
+      "const core::Batch piece = batch.slice(pass * size / passes, (pass + 1) * size / passes);\n"
       "forward_backward(piece, number, parts_.model.normalisers(piece) * parts);")),
     ("accumulation: sizes not balanced", "train/step.cpp",
-     ("batch.slice(part * size / parts, (part + 1) * size / parts)",
+     ("batch.slice(pass * size / passes, (pass + 1) * size / passes)",
       "batch.slice(part * largest, std::min((part + 1) * largest, size))")),
     ("skipped step: optimizer steps", "train/step.cpp",
      ("step(parts_.scaler.found_inf(), divisor)", "step({}, divisor)")),
