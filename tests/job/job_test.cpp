@@ -26,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using stoker::testing::beats_guessing;
+using stoker::testing::complaint;
 using stoker::testing::means_of;
 using stoker::testing::Ran;
 using stoker::testing::StopAt;
@@ -312,14 +313,6 @@ TEST_F(JobTest, ARunOfAnotherProgramsTaskSaysWhoReadsIt) {
   best.info = info;
   store.save("best", best);
   std::ofstream(run / "config.toml", std::ios::app) << "task = 'shelves'\n";
-  const auto complaint = [](const auto& call) -> std::string {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  };
   EXPECT_THAT(complaint([&] { (void)load_model(run, at::kCPU); }),
               ::testing::AllOf(HasSubstr("\"shelves\""), HasSubstr("use that program to read it")));
   EXPECT_THAT(complaint([&] { (void)Job::resume(run, {}, kSilent); }),

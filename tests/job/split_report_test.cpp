@@ -27,11 +27,13 @@
 #include "stoker/job/job.h"
 #include "stoker/tasks/own_task.h"
 #include "support/image_set.h"
+#include "support/job_runs.h"
 #include "support/toy_trainable.h"
 
 namespace stoker::job {
 namespace {
 
+using stoker::testing::complaint;
 using stoker::testing::TempFolder;
 using stoker::testing::write_striped_set;
 using ::testing::AllOf;
@@ -217,14 +219,6 @@ TEST(SplitReport, WhatCannotBeReadIsNamed) {
   const TempFolder folder;
   const auto run = drawn_run(folder, "damaged");
   (void)drawn_run(folder, "whole");
-  const auto complaint = [](const auto& call) -> std::string {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  };
   const auto evaluate = [&] { (void)evaluate_run(run, {}, "val", "last", "cpu"); };
   const std::string plan = read_text(run / "plan.json");
   write_file_atomically(run / "plan.json", "{}");

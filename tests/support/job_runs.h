@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of whole runs: what a run leaves, and a sink that stops it. One thread.
+// For tests of whole runs: what a run leaves, a sink that stops it, and the error that it ends with. One thread.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <variant>
 
+#include "stoker/base/error.h"
 #include "stoker/core/events.h"
 #include "stoker/job/job.h"
 
@@ -32,5 +34,16 @@ class StopAt final : public core::EventSink {
   std::atomic<bool>& stop_;
   std::int64_t step_;
 };
+
+// The text of the error that call ends with; empty: none.
+template <typename Call>
+std::string complaint(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
 
 }  // namespace stoker::testing

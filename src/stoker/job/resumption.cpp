@@ -19,13 +19,16 @@ io::Checkpoint load_last(const RunFolder& run) {
   if (!store.has("last")) {
     fail<CheckpointError>("job",
                           "{}: has no checkpoint to resume from: the run ended before the first \"last\" was saved "
-                          "(one is saved after each "
-                          "epoch, or every save_every= steps); start again with `stoker train --config {}`{}",
+                          "(one is saved after each epoch, or every save_every= steps); start again with "
+                          "`stoker train --config {}`{}",
                           name, printable(run.config().native()), from_best);
   }
   try {
     return store.load("last");
   } catch (const CheckpointError& error) {
+    if (from_best.empty()) {
+      throw;
+    }
     fail<CheckpointError>("job", "{}{}", error.what(), from_best);
   }
 }
