@@ -21,7 +21,7 @@ void add_generate(CLI::App& app, int& exit_code) {
   tasks::GenerateRequest& request = arguments->request;
   CLI::App* command = app.add_subcommand("generate", "Generate text with a trained language model");
   command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
-  command->add_option("--prompt", request.prompt, "start of the text; empty: it begins as on a new line");
+  command->add_option("--prompt", request.prompt, "start of the text; empty: it begins as if on a new line");
   command->add_option("--tokens", request.tokens, "number of tokens to generate")
       ->check(in_range(0, 100'000'000))
       ->capture_default_str();

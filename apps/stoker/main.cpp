@@ -4,7 +4,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "commands.h"
 #include "stoker/base/error.h"
@@ -15,6 +19,22 @@
 
 namespace stoker::app {
 namespace {
+
+// Options are words KEY=VALUE and flags begin with dashes, so the help does not call both "options".
+class Help final : public CLI::Formatter {
+ public:
+  Help() { label("OPTIONS", "FLAGS"); }
+  [[nodiscard]] std::string make_group(std::string group, bool positional,
+                                       std::vector<const CLI::Option*> options) const override {
+    return CLI::Formatter::make_group(group == "Options" ? "Flags" : std::move(group), positional, std::move(options));
+  }
+  [[nodiscard]] std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    return option->get_name() == kOptions ? "KEY=VALUE" : CLI::Formatter::make_option_name(option, positional);
+  }
+  [[nodiscard]] std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_name() == kOptions ? " ..." : CLI::Formatter::make_option_opts(option);
+  }
+};
 
 // The first word that is not a flag must be a command. A command with subcommands must be followed by one of them.
 void check_command(const CLI::App& app, std::span<char*> words, const std::string& said = "stoker") {
@@ -75,6 +95,7 @@ int run(int argc, char** argv) {
   CLI::App app("Stoker trains networks: it keeps the GPU fed, fits its memory, and explains every idle millisecond.");
   app.name("stoker");
   app.require_subcommand(1);
+  app.formatter(std::make_shared<Help>());
   app.set_version_flag("--version", job::version_text());
   int exit_code = kDone;
   add_train(app, exit_code);

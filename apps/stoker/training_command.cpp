@@ -31,7 +31,7 @@ std::string figures(const std::vector<core::MetricValue>& metrics) {
 }  // namespace
 
 void add_options(CLI::App& command, TrainingWords& words) {
-  command.add_option(kOptions, words.assignments, "key=value ..., see below");
+  command.add_option(kOptions, words.assignments, "options, see below");
   command.add_option("--config", words.config, "TOML file with the same keys; the command line overrides it");
   command.footer(job::options_help());
 }

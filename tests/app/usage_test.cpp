@@ -18,10 +18,10 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
   const TempFolder folder;
   const std::vector<std::pair<std::string, Words>> expected = {
       {"train",
-       {"DIR", "table", "text", "--config", "--quiet", "--json", "batch", "label_smoothing", "precision",
-        "default:", "run", "plan"}},
+       {"[FLAGS] [DIR] [KEY=VALUE...]", "Flags:", "table", "text", "--config", "--quiet", "--json", "batch",
+        "label_smoothing", "precision", "default:", "run", "plan"}},
       {"plan", {"DIR", "--json", "every value, its origin"}},
-      {"resume", {"RUN", "epochs=", "eval_every="}},
+      {"resume", {"[FLAGS] RUN [KEY=VALUE...]", "epochs=", "eval_every="}},
       {"generate", {"RUN", "--tokens INT=500"}},
       {"eval", {"RUN", "DIR", "--split", "--checkpoint", "--device", "--json"}},
       {"predict", {"RUN", "FILES", "--top", "--format", "--out"}},
@@ -45,6 +45,7 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
     for (const std::string& word : expected[i].second) {
       EXPECT_THAT(results[i + 2].out, HasSubstr(word)) << expected[i].first;
     }
+    EXPECT_THAT(results[i + 2].out, Not(HasSubstr("\nOptions:"))) << "these are flags; options have no dashes";
     EXPECT_THAT(results[i + 2].out, Not(HasSubstr("Start with"))) << "this belongs to the first page only";
   }
 }

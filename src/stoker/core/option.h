@@ -47,7 +47,7 @@ struct Default {
   std::optional<std::string> value;  // the same in every run; none: it depends on model, data or device
   std::string reason;                // the reason for the value; or what it depends on, as shown in the help
 };
-// "10", "a loss scaler needs a few".
+// "10", "a gradient scaler skips a few".
 [[nodiscard]] Default always(std::string value, std::string reason);
 // "by the model's recipe".
 [[nodiscard]] Default depends(std::string on_what);
@@ -63,7 +63,7 @@ struct Option {
 
 // The allowed values for the help: "1 ... 1048576", "on|off".
 [[nodiscard]] std::string range_text(const OptionType& type);
-// The default for the help: "10 (a loss scaler needs a few)", "by the model's recipe".
+// The default for the help: "10 (a gradient scaler skips a few)", "by the model's recipe".
 [[nodiscard]] std::string default_text(const Option& option);
 
 using OptionValue = std::variant<std::int64_t, double, bool, std::string>;

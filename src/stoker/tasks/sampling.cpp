@@ -24,7 +24,7 @@ std::vector<core::OptionRow<SamplingOptions>> sampling_options() {
   rows.push_back({&SamplingOptions::sampling,
                   {"sampling", kBehaviour, core::Choice{{"uniform", kBalanced}},
                    core::always("uniform", "each sample once per epoch"),
-                   "uniform: each sample once per epoch; balanced: the same number of draws per epoch, each class "
+                   "uniform: each sample once per epoch; balanced: as many draws per epoch as samples, each class "
                    "equally likely"}});
   return rows;
 }

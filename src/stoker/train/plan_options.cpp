@@ -65,7 +65,7 @@ Rows run_options() {
                      always("1", "fixed, so that a run repeats"),
                      "seed of initial weights, sample order and augmentation"}},
       {&Plan::val, {"val", B, Real{0, 0.9}, always("0.1", "used if the data has no validation split"),
-                    "fraction of the training split to validate on", {"val_split", "validation_split"}}},
+                    "fraction of the training split to hold out for validation", {"val_split", "validation_split"}}},
       {&Plan::tail, {"tail", B, Choice{{"keep", "drop"}}, always("keep", "every sample once per epoch"),
                      "the last, smaller batch of an epoch", {"drop_last"}}},
   };
@@ -120,7 +120,7 @@ Rows evaluation_options() {
       {&Plan::save_every, {"save_every", B, Whole{0, kMany}, always("0", "once per epoch"),
                            "steps between checkpoints", {"save_interval", "checkpoint_every"}}},
       {&Plan::skip_limit, {"skip_limit", B, Whole{0, 1'000'000},
-                           always("10", "a loss scaler needs a few; more than 10 means that the run has diverged"),
+                           always("10", "a gradient scaler skips a few; more than 10 means that the run has diverged"),
                            "non-finite steps in a row to skip before the run stops"}},
   };
 }
@@ -138,7 +138,7 @@ Rows performance_options() {
                            "samples per forward pass; if fewer than batch, gradients accumulate",
                            {"micro_batch", "micro_batch_size", "accumulate", "gradient_accumulation_steps"}}},
       {&Plan::threads, {"threads", P, Whole{0, 256}, depends("by a timed trial"),
-                        "loader threads; if not set, tried before the run and tuned during it; 0: the training thread loads",
+                        "loader threads; if not set, a trial chooses them and the run tunes them; 0: the training thread loads",
                         {"num_workers", "workers"}}},
       {&Plan::intra_op, {"intra_op", P, Whole{1, 1024},
                          depends("the fewest threads within 15 % of the best time in a trial"),

@@ -86,7 +86,7 @@ Rows augment_options() {
                     {"cutmix_alpha"}}},
       {&O::mix_block, {"mix_block", B, Whole{1, augment::Mix::kMostRows},
                        depends("the largest up to 16 that divides the batch"),
-                       "samples per group in which mixup and cutmix find partners; must divide a rank's batch"}},
+                       "size of the groups within which mixup and cutmix pair samples; must divide a rank's batch"}},
   };
 }
 // clang-format on

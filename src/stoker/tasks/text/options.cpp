@@ -45,7 +45,7 @@ Rows sample_options() {
   return {
       {&O::sample_tokens, {"sample_tokens", B, Whole{0, 100'000}, depends("up to 300"),
                            "length of the text that each evaluation writes; 0: none"}},
-      {&O::sample_prompt, {"sample_prompt", B, Text{"text"}, always("", "the text begins as on a new line"),
+      {&O::sample_prompt, {"sample_prompt", B, Text{"text"}, always("", "the text begins as if on a new line"),
                            "how that text begins", {"prompt"}}},
       {&O::sample_temperature, {"sample_temperature", B, Real{0, 100}, always("0.8", "as nanoGPT"),
                                 "sampling temperature; 0: greedy", {"temperature"}}},
