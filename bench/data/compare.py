@@ -17,10 +17,11 @@ import pathlib
 import statistics
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "peers"))
-import damage  # noqa: E402
+import folders  # noqa: E402
 import measure  # noqa: E402
 import starved  # noqa: E402
 from row import HEAD, Row  # noqa: E402
@@ -184,6 +185,23 @@ def first(bench, rows):
          lambda: bench.theirs("first", images=images))
 
 
+def reopen(bench, rows):
+    """Many hard links to a few images, in 1,000 folders: with an index, and without. Each turn has a new cache."""
+    count, row = 12_000 if bench.quick else 300_000, rows["reopen"]
+    folder = folders.hard_links(bench.folder("imagenet-sample"), bench.work / "links", count)
+    time.sleep(3)  # an index does not trust a change that is less than two seconds old
+    found = {"scan": [], "index": []}
+    for turn in range(bench.pairs):
+        cache = bench.work / f"cache-{turn}"
+        for name, turns in found.items():
+            turns.append(bench.ours("open", data=folder, cache=cache))
+            if turns[-1]["images"] != count:
+                raise RuntimeError(f"{turns[-1]['images']} of {count} images ({name})")
+    row.ours, row.theirs = figures_of(found["index"], "cpu_seconds"), figures_of(found["scan"], "cpu_seconds")
+    memory = {name: statistics.median(figures_of(turns, "mb")) for name, turns in found.items()}
+    row.note = f"{count:,} files; memory of the opened folder: {memory['scan']:.1f} MB, with the index {memory['index']:.1f} MB"
+
+
 def far(bench, rows):
     """Theirs resumes after 1,500 batches of a million samples."""
     both(bench, rows["far"], "seconds", lambda: bench.ours("far"), lambda: bench.theirs("resume"))
@@ -247,17 +265,17 @@ def corrupt(bench, rows):
     """The same images, undamaged and with 1 % damaged. Fails if the loader missed the damage, or found some in the
     undamaged folder."""
     images, count = bench.folder("imagenet-sample"), 200 if bench.quick else 1000
-    folders = {name: damage.make(images, bench.work / name, count, name == "damaged") for name in ("damaged", "whole")}
-    bounds = {"damaged": damage.bad_among(count), "whole": (0, 0)}
+    made = {name: folders.make(images, bench.work / name, count, name == "damaged") for name in ("damaged", "whole")}
+    bounds = {"damaged": folders.bad_among(count), "whole": (0, 0)}
 
     def measured(name):
-        lost = damage.mend(images, folders[name], count) if name == "damaged" else {}
-        found = bench.ours("loader", data=folders[name], replace=1, seconds=min(bench.seconds, 2), **lost)
+        lost = folders.mend(images, made[name], count) if name == "damaged" else {}
+        found = bench.ours("loader", data=made[name], replace=1, seconds=min(bench.seconds, 2), **lost)
         least, most = bounds[name]
         if not least <= found["bad"] <= most:
             raise RuntimeError(f"{found['bad']} bad images in the {name} folder, not {least} to {most}")
         return found
-    found = measure.in_turns({name: lambda name=name: measured(name) for name in folders}, 2 if bench.quick else 31, "corrupt")
+    found = measure.in_turns({name: lambda name=name: measured(name) for name in made}, 2 if bench.quick else 31, "corrupt")
     rows["corrupt"].ours, rows["corrupt"].theirs = figures_of(found["damaged"], PER_CPU), figures_of(found["whole"], PER_CPU)
 
 
@@ -297,6 +315,7 @@ GROUPS = (
            Row("gather", "the same against a bare memcpy gather", 0.8, 0.9, "images/CPU-s")]),
     (table, [Row("table", "table of 48k rows, batches of 512, against a DataFrame's Dataset", 200, 1000, "rows/CPU-s")]),
     (first, [Row("first", "first batch from an indexed folder", 0.15, 0.05, "s", times=True, alone=True)]),
+    (reopen, [Row("reopen", "opening a folder with its index against scanning it", 20, None, "CPU-s", times=True)]),
     (memory, [Row("memory", "anonymous memory beyond the ring, 1e8 entries", 64, 16, "MB", times=True, alone=True)]),
     (far, [Row("far", "starting at step 1e6 of 1e9 samples (theirs: after 1,500 batches)", 0.1, 0.001, "s", times=True, alone=True)]),
     (boundary, [Row("boundary", "epoch boundary beyond a usual batch", 1, 0.05, "batches", times=True, alone=True)]),

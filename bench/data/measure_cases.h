@@ -39,6 +39,9 @@ using Json = nlohmann::json;
 [[nodiscard]] Json decode(const Words& words);
 // cache=FOLDER threads=N: seconds from opening the folder, with an index in that cache, to the first batch
 [[nodiscard]] Json first(const Words& words);
+// cache=FOLDER: CPU-seconds to open FOLDER, which has an index in that cache from the second call on, and the MB that
+// it then takes. memory_cases.cpp
+[[nodiscard]] Json open(const Words& words);
 // threads=N seconds=S: the cost of an epoch's end, in batches
 [[nodiscard]] Json boundary(const Words& words);
 

@@ -219,4 +219,14 @@ Json memory(const Words& words) {
           {"validating", folder.val.size()}};
 }
 
+// Only the opened folder counts, not what a scan needs for a moment.
+Json open(const Words& words) {
+  const data::IndexOptions index{.cache = words.text("cache")};
+  const double before = anonymous_mb();
+  const double cpu = process_cpu_s();
+  const data::ImageFolder folder = data::open_image_folder(words.text("data"), {.val = 0}, {}, index);
+  const double seconds = process_cpu_s() - cpu;
+  return {{"cpu_seconds", seconds}, {"mb", anonymous_mb() - before}, {"images", folder.train.size()}};
+}
+
 }  // namespace stoker::bench

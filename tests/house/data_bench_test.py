@@ -19,7 +19,8 @@ OURS = """#!/bin/sh
 [ "$1" != "mode=$FAKE_DIES" ] || { echo "alas" >&2; exit 3; }
 [ "$1" != "mode=$FAKE_MUTE" ] || { echo "no figures today"; exit 0; }
 for word; do
-  case $word in data=*) folder=${word#data=} ;; remove=*) lost=${word#remove=} ;; block=*) blocked=${word#block=} ;; esac
+  case $word in data=*) folder=${word#data=} ;; remove=*) lost=${word#remove=} ;; block=*) blocked=${word#block=} ;;
+    cache=*) cache=${word#cache=} ;; esac
 done
 case "$*" in
   mode=loader*damaged*replace=1*)
@@ -33,6 +34,8 @@ case "$*" in
   mode=ram*) [ -z "$FAKE_WAITS" ] && echo '{"per_cpu_second": 850, "gather_per_cpu_second": 1000}' || echo '{"waits": "nobody wrote it"}' ;;
   mode=table*) echo '{"per_cpu_second": 3e6}' ;;
   mode=first*cache=*) echo '{"seconds": 0.1}' ;;
+  mode=open*) mkdir "$cache" 2>/dev/null && seconds=0.4 || seconds=0.01
+    find "$folder" -type f | wc -l | sed "s/.*/{\\"cpu_seconds\\": $seconds, \\"mb\\": 0.2, \\"images\\": &}/" ;;
   mode=far*) echo '{"seconds": 0.00001}' ;;
   mode=memory*) echo '{"mb": 1600}' ;;
   mode=boundary*) echo '{"batches": -0.1}' ;;
@@ -66,7 +69,7 @@ PROGRAMS = {
     "tools/python_packages": "#!/bin/sh\n[ \"$1\" != \"$FAKE_DIES\" ] || exit 1\necho packages-of-$1\n",
     "bin/pkg-config": "#!/bin/sh\nexit ${FAKE_NO_OPENCV:-0}\n",
 }
-COPIED = ("bench/data/run", "bench/data/compare.py", "bench/data/row.py", "bench/data/damage.py", "bench/data/starved.py", "bench/peers/measure.py",
+COPIED = ("bench/data/run", "bench/data/compare.py", "bench/data/row.py", "bench/data/folders.py", "bench/data/starved.py", "bench/peers/measure.py",
           *(f"tests/data/broken-images/valid_but_unusual/{name}" for name in ("progressive_test.jpg", "pngsuite_basn2c16.png")))
 
 
@@ -117,6 +120,7 @@ class Run(unittest.TestCase):
             "1 % of the JPEG files damaged against none": ("0.99 (0.99 to 0.99)", "met"),
             "table of 48k rows": ("300.00 (300.00 to 300.00)", "met"),
             "first batch from an indexed folder": ("4.00 (4.00 to 4.00)", "met"),
+            "opening a folder with its index against scanning it": ("40.00 (40.00 to 40.00)", "met"),
             "anonymous memory beyond the ring": ("-", "MISSED"),
             "epoch boundary beyond a usual batch": ("-", "met, stretch too"),
         }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two folders of the same images for the row `corrupt` of compare.py: one undamaged, one with every hundredth image
-damaged."""
+"""Folders for compare.py. Row `corrupt`: two folders of the same images, one undamaged, one with every hundredth image
+damaged. Row `reopen`: many names of a few images."""
 import pathlib
 
 COMMITTED = pathlib.Path(__file__).resolve().parents[2] / "tests/data/broken-images/valid_but_unusual"
@@ -77,6 +77,19 @@ def link(sources, folder, number):
 
 def image_files(images):
     return sorted(path for path in pathlib.Path(images).rglob("*") if path.is_file())
+
+
+def hard_links(images, folder, count):
+    """Makes count files in 1,000 classes, which share the content of the first files of images."""
+    originals = []
+    for source in image_files(images)[:100]:  # one file has at most 65,000 names in ext4
+        originals.append(folder.parent / f"{len(originals):03}{source.suffix}")
+        originals[-1].write_bytes(source.read_bytes())
+    for number in range(1000):
+        (folder / f"{number:03}").mkdir(parents=True)
+    for number in range(count):
+        (folder / f"{number % 1000:03}" / f"{number:06}{originals[number % len(originals)].suffix}").hardlink_to(originals[number % len(originals)])
+    return folder
 
 
 def make(images, folder, count, damage):
