@@ -88,11 +88,14 @@ void add_tips(CLI::App& bench, int& exit_code) {
       ->check(in_range(1, 1024));
   command->add_flag("--cpu-time", options.cpu_time, "measure the CPU time of one thread: for a machine that is busy");
   command->add_option("--device", options.device, "auto, cpu, cuda or cuda:N");
-  command->add_option("--json", words->json, "also write the table to this file as JSON");
-  command->add_option("--html", words->html, "also write the table to this file as a page with bars");
+  command->add_option("--json", words->json, "also write the table to this file as JSON")->type_name("FILE");
+  command->add_option("--html", words->html, "also write the table to this file as a page with bars")
+      ->type_name("FILE");
   CLI::Option* accuracy =
-      command->add_option("--accuracy", words->data,
-                          "also train on these images (CIFAR-10) to see how accumulation changes accuracy; takes long");
+      command
+          ->add_option("--accuracy", words->data,
+                       "also train on these images (CIFAR-10) to see how accumulation changes accuracy; takes long")
+          ->type_name("DATA");
   command->add_option("--images", words->images, "number of images for --accuracy, spread evenly over the data")
       ->check(in_range<std::int64_t>(1, 1'000'000'000))
       ->needs(accuracy);
@@ -135,7 +138,7 @@ void add_data(CLI::App& bench, int& exit_code) {
       ->add_option("--seconds", words->options.seconds,
                    "time per way of loading; three times as long for ways that tune themselves")
       ->check(in_range(0.05, 3600.0));
-  command->add_option("--json", words->json, "also write the result to this file as JSON");
+  command->add_option("--json", words->json, "also write the result to this file as JSON")->type_name("FILE");
   command->callback([words, &exit_code] { exit_code = run_data(*words); });
 }
 

@@ -21,7 +21,7 @@ void add_eval(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<EvalArguments>();
   CLI::App* command = app.add_subcommand("eval", "Evaluate a run or checkpoint on a split: metrics, also per class");
   command->add_option("RUN", arguments->run, "run or checkpoint folder")->required();
-  command->add_option("DIR", arguments->data, "data; default: the data of the run; other data is not split");
+  command->add_option("DATA", arguments->data, "data; default: the data of the run; other data is not split");
   command
       ->add_option("--split", arguments->split,
                    "train, val, test or all; default: test if it exists, else val, else all")

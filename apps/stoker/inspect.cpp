@@ -82,8 +82,8 @@ void add_inspect(CLI::App& app, int& exit_code) {
       ->check(in_range<std::int64_t>(1, 1'000'000'000));
   command->add_option("--threads", words->options.threads, "number of threads; default: one per available core")
       ->check(in_range(1, 1024));
-  command->add_option("--html", words->html, "HTML report; default inspect.html, \"\" for none");
-  command->add_option("--json", words->json, "also write the result to this file as JSON");
+  command->add_option("--html", words->html, "HTML report; default inspect.html, \"\" for none")->type_name("FILE");
+  command->add_option("--json", words->json, "also write the result to this file as JSON")->type_name("FILE");
   command->callback([words, &exit_code] { exit_code = run_inspect(*words); });
 }
 

@@ -32,7 +32,10 @@ class Help final : public CLI::Formatter {
     return option->get_name() == kOptions ? "KEY=VALUE" : CLI::Formatter::make_option_name(option, positional);
   }
   [[nodiscard]] std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_name() == kOptions ? " ..." : CLI::Formatter::make_option_opts(option);
+    if (option->get_positional()) {  // the usage line shows which are required
+      return option->get_items_expected_max() > 1 ? " ..." : "";
+    }
+    return CLI::Formatter::make_option_opts(option);
   }
 };
 
@@ -96,6 +99,9 @@ int run(int argc, char** argv) {
   app.name("stoker");
   app.require_subcommand(1);
   app.formatter(std::make_shared<Help>());
+  app.failure_message([](const CLI::App* command, const CLI::Error& error) {
+    return "stoker: " + CLI::FailureMessage::simple(command, error);
+  });
   app.set_version_flag("--version", job::version_text());
   int exit_code = kDone;
   add_train(app, exit_code);

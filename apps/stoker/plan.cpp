@@ -15,7 +15,7 @@ namespace stoker::app {
 void add_plan(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<TrainingWords>();
   CLI::App* command = app.add_subcommand("plan", "Show what `train` would do: every value, its origin and its reason");
-  command->add_option("DIR", words->path, "data, as for train");
+  command->add_option("DATA", words->path, "data, as for train");
   add_options(*command, *words);
   command->add_flag("--json", words->json, "print the plan as JSON, the format that plan=FILE reads");
   command->callback([words, &exit_code] {

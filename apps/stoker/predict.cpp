@@ -76,7 +76,7 @@ void add_predict(CLI::App& app, int& exit_code) {
       ->check(in_range(1, 1'000'000));
   command->add_option("--format", arguments->format, "csv or json (one object per line)")
       ->check(CLI::IsMember({"csv", "json"}));
-  command->add_option("--out", arguments->out, "write to this file instead of standard output");
+  command->add_option("--out", arguments->out, "write to this file instead of standard output")->type_name("FILE");
   command->add_option("--checkpoint", arguments->checkpoint, "best or last; default: best if it exists")
       ->check(CLI::IsMember({"best", "last"}));
   command->add_option("--device", arguments->device, "auto, cpu, cuda or cuda:N");

@@ -21,8 +21,9 @@ void add_report(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("report", "Write report.html with curves, images and plan; or compare several runs");
   command->add_option("RUN", arguments->runs, "run folders")->required();
-  command->add_option("--out", arguments->out,
-                      "file to write; default: RUN/report.html, comparison.html for several runs");
+  command
+      ->add_option("--out", arguments->out, "file to write; default: RUN/report.html, comparison.html for several runs")
+      ->type_name("FILE");
   command->callback([arguments, &exit_code] {
     const std::vector<std::filesystem::path> runs(arguments->runs.begin(), arguments->runs.end());
     fmt::print("{}\n", printable(job::write_report(runs, arguments->out).native()));

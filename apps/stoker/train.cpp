@@ -11,7 +11,7 @@ namespace stoker::app {
 void add_train(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<TrainingWords>();
   CLI::App* command = app.add_subcommand("train", "Train on a folder of images, a table or a text; no config needed");
-  command->add_option("DIR", words->path,
+  command->add_option("DATA", words->path,
                       "images (class folders, train/val/test folders, tar shards, labels.csv),\n"
                       "a table (.csv, with target=COLUMN), a text or a folder of texts");
   add_options(*command, *words);

@@ -32,12 +32,13 @@ std::string figures(const std::vector<core::MetricValue>& metrics) {
 
 void add_options(CLI::App& command, TrainingWords& words) {
   command.add_option(kOptions, words.assignments, "options, see below");
-  command.add_option("--config", words.config, "TOML file with the same keys; the command line overrides it");
+  command.add_option("--config", words.config, "TOML file with the same keys; the command line overrides it")
+      ->type_name("FILE");
   command.footer(job::options_help());
 }
 
 void add_silence(CLI::App& command, TrainingWords& words) {
-  command.add_flag("--quiet", words.quiet, "print only errors, the result, and remarks on the data and the run");
+  command.add_flag("--quiet", words.quiet, "print only errors, the result, and findings about the data and the run");
   command.add_flag("--json", words.json, "print every event as one JSON object per line");
 }
 

@@ -18,12 +18,12 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
   const TempFolder folder;
   const std::vector<std::pair<std::string, Words>> expected = {
       {"train",
-       {"[FLAGS] [DIR] [KEY=VALUE...]", "Flags:", "table", "text", "--config", "--quiet", "--json", "batch",
+       {"[FLAGS] [DATA] [KEY=VALUE...]", "Flags:", "table", "text", "--config", "--quiet", "--json", "batch",
         "label_smoothing", "precision", "default:", "run", "plan"}},
-      {"plan", {"DIR", "--json", "every value, its origin"}},
+      {"plan", {"[DATA]", "--json", "every value, its origin"}},
       {"resume", {"[FLAGS] RUN [KEY=VALUE...]", "epochs=", "eval_every="}},
       {"generate", {"RUN", "--tokens INT=500"}},
-      {"eval", {"RUN", "DIR", "--split", "--checkpoint", "--device", "--json"}},
+      {"eval", {"RUN [DATA]", "--split", "--checkpoint", "--device", "--json"}},
       {"predict", {"RUN", "FILES", "--top", "--format", "--out"}},
       {"export", {"RUN", "FILE", "safetensors"}},
       {"report", {"RUN", "--out", "compare several runs"}},
@@ -45,6 +45,7 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
     for (const std::string& word : expected[i].second) {
       EXPECT_THAT(results[i + 2].out, HasSubstr(word)) << expected[i].first;
     }
+    EXPECT_THAT(results[i + 2].out, Not(HasSubstr("DATA TEXT"))) << "text is a kind of data";
     EXPECT_THAT(results[i + 2].out, Not(HasSubstr("\nOptions:"))) << "these are flags; options have no dashes";
     EXPECT_THAT(results[i + 2].out, Not(HasSubstr("Start with"))) << "this belongs to the first page only";
   }
@@ -82,7 +83,7 @@ void expect_refusals(const std::vector<Refusal>& refusals, int code) {
 TEST(Usage, WrongCommandsAndFlagsAreRefused) {
   expect_refusals({{{"trian", "data"}, {"\"trian\"", "did you mean \"train\"", "stoker --help"}},
                    {{}, {"subcommand"}},
-                   {{"eval"}, {"RUN is required"}},
+                   {{"eval"}, {"stoker: RUN is required"}},
                    {{"predict", "runs/x"}, {"FILES is required"}},
                    {{"train", "data", "--fast"}, {"--fast"}},
                    {{"train", "data", "--epochs", "3"}, {"--epochs", "options have no dashes; write epochs=3"}},
@@ -124,7 +125,8 @@ TEST(Usage, OnlyCommandsThatTakeOptionsSendToThem) {
 TEST(Usage, UnknownKeysComeWithTheNearestName) {
   expect_refusals(
       {{{"train", "data", "epohcs=3"}, {"\"epohcs\"", "did you mean \"epochs\""}},
-       {{"train", "nowhere", "bacth=3"}, {"\"bacth\"", "did you mean \"batch\""}},  // before DIR is looked at
+       {{"train", "data", "leraning_rate=1"}, {"did you mean \"lr\"?"}},            // near another tool's name
+       {{"train", "nowhere", "bacth=3"}, {"\"bacth\"", "did you mean \"batch\""}},  // before DATA is looked at
        {{"train", "data", "model=resnet19"}, {"\"resnet19\"", "did you mean \"resnet18\"", "cnn"}},
        {{"plan", "data", "optimizer=adamm"}, {"adamm", "did you mean optimizer=adam"}},
        {{"train", "data", "--config", "wrong.toml"}, {"wrong.toml, line 3", "did you mean \"optimizer.momentum\""}},
@@ -138,11 +140,11 @@ TEST(Usage, UnknownKeysComeWithTheNearestName) {
 }
 
 TEST(Usage, BadValuesAreNamedWithWhatIsExpected) {
-  expect_refusals({{{"train", "data", "epochs=0"}, {"epochs must be an integer in 1", "\"0\""}},
+  expect_refusals({{{"train", "data", "epochs=0"}, {"epochs must be an integer from 1 to", "\"0\""}},
                    {{"train", "data", "epochs=nan"}, {"epochs must be", "\"nan\""}},
                    {{"train", "data", "steps=-1"}, {"steps must be", "\"-1\""}},
                    {{"train", "data", "batch=99999999999999999999"}, {"batch must be", "99999999999999999999"}},
-                   {{"train", "data", "lr=nan"}, {"lr must be a number in", "\"nan\""}},
+                   {{"train", "data", "lr=nan"}, {"lr must be a number from", "\"nan\""}},
                    {{"train", "data", "lr=0"}, {"lr must be", "\"0\""}},
                    {{"train", "data", "val=1"}, {"val must be", "\"1\""}},
                    {{"train", "data", "time=-5m"}, {"time must be a time such as 90s, 15m or 2h", "\"-5m\""}},

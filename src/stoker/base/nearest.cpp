@@ -32,8 +32,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string near_name(std::string_view name, const std::vector<std::string>& known) {
   const auto distance = [&](const std::string& each) { return edit_distance(name, each); };
   const auto found = std::ranges::min_element(known, {}, distance);
-  const std::size_t most = std::max<std::size_t>(2, name.size() / 2);
-  return found != known.end() && distance(*found) <= most ? *found : "";
+  if (found == known.end() || distance(*found) >= std::max(name.size(), found->size())) {
+    return "";
+  }
+  return distance(*found) <= std::max<std::size_t>(2, name.size() / 2) ? *found : "";
 }
 
 std::string unknown_name(std::string_view what, std::string_view name, std::string_view near, std::string_view rest) {

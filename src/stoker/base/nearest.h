@@ -9,7 +9,7 @@
 namespace stoker {
 
 // The known name with the smallest edit distance, the first of equals; empty if none is similar: at most half of the
-// characters of the name may differ, or two.
+// characters of the name may differ, or two, and one must stay.
 [[nodiscard]] std::string near_name(std::string_view name, const std::vector<std::string>& known);
 
 // unknown option "bacth"; did you mean "batch"? <rest>. Without the question if `near` is empty.

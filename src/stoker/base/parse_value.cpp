@@ -31,11 +31,11 @@ void refuse_value(std::string_view key, std::string_view text, std::string_view 
 }
 
 std::int64_t parse_whole(std::string_view key, std::string_view text, std::int64_t low, std::int64_t high) {
-  return parse_number(key, text, low, high, fmt::format("an integer in {} ... {}", low, high));
+  return parse_number(key, text, low, high, fmt::format("an integer from {} to {}", low, high));
 }
 
 double parse_real(std::string_view key, std::string_view text, double low, double high) {
-  return parse_number(key, text, low, high, fmt::format("a number in {} ... {}", low, high));
+  return parse_number(key, text, low, high, fmt::format("a number from {} to {}", low, high));
 }
 
 bool parse_flag(std::string_view key, std::string_view text) {

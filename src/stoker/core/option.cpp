@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "stoker/base/fmt.h"
 #include "stoker/base/nearest.h"
@@ -106,14 +107,20 @@ const Option* find_option(const std::vector<Option>& options, std::string_view k
 }
 
 std::string near_option(std::string_view key, const std::vector<Option>& options) {
-  std::vector<std::string> keys;
+  std::vector<std::string> names;
+  std::map<std::string, std::string> keys;  // by name
   for (const Option& each : options) {
-    if (std::ranges::find(each.also, key) != each.also.end()) {
-      return each.key;
-    }
-    keys.push_back(each.key);
+    keys.insert_or_assign(each.key, each.key);
+    names.push_back(each.key);
   }
-  return near_name(key, keys);
+  for (const Option& each : options) {  // after all keys, which come first among equals
+    for (const std::string& name : each.also) {
+      keys.emplace(name, each.key);
+      names.push_back(name);
+    }
+  }
+  const std::string near = near_name(key, names);
+  return near.empty() ? "" : keys.at(near);
 }
 
 }  // namespace stoker::core

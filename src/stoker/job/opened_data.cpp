@@ -27,7 +27,7 @@ const tasks::TaskKind& choose_kind(const Request& request, const train::Plan* sa
   if (saved != nullptr || asked != nullptr) {
     return tasks::task_kind(saved != nullptr ? saved->task : asked->value);
   }
-  reason = "by the data";
+  reason = "inferred from the data";
   return tasks::recognise_task(request.data);
 }
 

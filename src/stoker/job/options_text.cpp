@@ -34,7 +34,7 @@ std::string options_help() {
       "\n  The run\n"
       "    run                 name or path of the run folder; NAME-2, ... if runs/NAME exists; default: MODEL-DATA\n"
       "    plan                plan.json of a run to repeat bit for bit\n"
-      "    data                the data, instead of DIR\n";
+      "    data                the data, instead of the argument DATA\n";
   return text;
 }
 

@@ -14,7 +14,7 @@ io::Checkpoint load_last(const RunFolder& run) {
   const io::CheckpointStore store(run.checkpoints());
   const std::string name = printable(run.path().native());
   const std::string from_best =
-      store.has("best") ? fmt::format("; `stoker train DIR weights={}` starts a new run from its best checkpoint", name)
+      store.has("best") ? fmt::format("; `stoker train DATA weights={}` starts a new run from its best checkpoint", name)
                         : "";
   if (!store.has("last")) {
     fail<CheckpointError>("job",

@@ -112,7 +112,7 @@ SplitReport evaluate_run(const fs::path& run, const fs::path& data, const std::s
     path = data.empty() ? make_request(origin.config(), {}).data : path;
   }
   if (path.empty()) {
-    fail<ConfigError>(kWhere, "{}: is not in a run folder, so its data is unknown; give DIR", printable(run.native()));
+    fail<ConfigError>(kWhere, "{}: is not in a run folder, so its data is unknown; give DATA", printable(run.native()));
   }
   tasks::OpenOptions options;
   options.val = cut.val;

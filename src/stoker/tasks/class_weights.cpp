@@ -38,7 +38,7 @@ std::vector<core::OptionRow<ClassOptions>> class_options() {
   constexpr auto kBehaviour = core::OptionGroup::kBehaviour;
   return {
       {&ClassOptions::label_smoothing,
-       {"label_smoothing", kBehaviour, core::Real{0, 0.9}, core::depends("by the recipe"),
+       {"label_smoothing", kBehaviour, core::Real{0, 0.9}, core::depends("set by the recipe"),
         "fraction of the target that is spread over all classes"}},
       {&ClassOptions::class_weights,
        {"class_weights", kBehaviour,

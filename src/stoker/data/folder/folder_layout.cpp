@@ -137,7 +137,7 @@ void say_empty_folders(const FolderScan& scan, std::size_t level, std::vector<st
     }
   }
   if (empty.count > 0) {
-    findings.push_back(fmt::format("folders without images, not used as classes: {}, for example {}", empty.count,
+    findings.push_back(fmt::format("folders without images, not used as classes: {} (for example \"{}\")", empty.count,
                                    printable(empty.first)));
   }
 }
@@ -277,8 +277,8 @@ FolderLayout recognise_layout(const fs::path& path, bool classes_meant, const Pr
     return recognise_tar(path, look);
   }
   if (status.type() != fs::file_type::directory) {
-    fail<DataError>("data.folder", "{}: {}; {}", printable(path.native()),
-                    fs::exists(status) ? "is neither a folder nor a file" : "does not exist", kExpectedLayouts);
+    fail<DataError>("data.folder", "{}: {}", printable(path.native()),
+                    fs::exists(status) ? "is neither a folder nor a file" : "does not exist");
   }
   FolderScan scan = scan_folder(path, progress);
   if (scan.images.empty() && scan.tars.size() == 1 && split_of_tar(scan.tars.front()) != 0) {

@@ -19,8 +19,8 @@ namespace stoker::data {
 
 // For error messages: the known layouts.
 inline constexpr std::string_view kExpectedLayouts =
-    "expected: one folder of images per class, such folders in train/ (and val/, test/), train-*.tar shards, or images "
-    "with a labels.csv (filename,label[,split])";
+    "expected: one folder of images per class; train/ (and val/, test/) with such folders in them; train-*.tar shards; "
+    "or images with a labels.csv (filename,label[,split])";
 
 struct FolderLayout {
   std::string name;                   // as in ImageFolder::layout

@@ -28,12 +28,12 @@ Rows reading_options() {
                            always("bilinear", "usual in torchvision's recipes; bicubic is sharper and slower"),
                            "how images are scaled, in training, evaluation and prediction; antialiased, as in Pillow"}},
       {&O::strict, {"strict", B, Flag{}, always("on", "decoders fill damaged parts with invented pixels"),
-                    "treat images with a decoder warning (truncated JPEG, wrong checksum) as unreadable; off: use what "
-                    "decodes"}},
+                    "treat images with a decoder warning (truncated JPEG, wrong checksum) as unreadable; off: use "
+                    "the part that could be decoded"}},
       {&O::decode, {"decode", B, Choice{{"exact", "fast"}},
                     always("exact", "fast changes pixels, and helps only images much larger than image_size"),
-                    "fast: decode large training JPEGs at 1/2, 1/4 or 1/8 of their size; at edges, pixel "
-                    "values (0 to 255) differ by tens"}},
+                    "fast: decode large training JPEGs at 1/2, 1/4 or 1/8 of their size; near edges, pixel "
+                    "values can differ by dozens (of 255)"}},
   };
 }
 
@@ -46,9 +46,9 @@ Rows keeping_options() {
                       "keep training images on the GPU after epoch 1 (same results); needs augment=none, flip, "
                       "pad_crop or pad_crop_flip"}},
       {&O::on_bad, {"on_bad", B, Choice{{"replace", "skip", "raise"}},
-                    always("replace", "one damaged image need not end a run"),
-                    "unreadable images: replace by another image, skip, or stop the run"}},
-      {&O::bad_budget, {"bad_budget", B, Real{0, 1}, always("0.001", "more means that the data is damaged"),
+                    always("replace", "one damaged image should not stop a run"),
+                    "unreadable images: replace with another image, skip, or stop the run"}},
+      {&O::bad_budget, {"bad_budget", B, Real{0, 1}, always("0.001", "more suggest that the data is damaged"),
                         "largest fraction of unreadable images in a split; one image is always allowed"}},
       {&O::retry_bad, {"retry_bad", B, Flag{}, always("off", "an unchanged file is as unreadable as before"),
                        "retry unchanged images that an earlier run could not read"}},
@@ -56,11 +56,11 @@ Rows keeping_options() {
 }
 
 Rows augment_options() {
-  const auto off = [] { return always("0", "off; try it where data is scarce"); };
+  const auto off = [] { return always("0", "off; useful for small data sets"); };
   return {
       {&O::augment, {"augment", B,
                      Choice{{"none", "flip", "pad_crop", "pad_crop_flip", "resized_crop", "resized_crop_flip"}},
-                     depends("by the size and colour of the images"), "random changes to training images",
+                     depends("chosen by the size and colour of the images"), "random changes to training images",
                      {"augmentation", "transforms"}}},
       {&O::crop_pad, {"crop_pad", B, Whole{0, 4095}, depends("a sixteenth of image_size"),
                       "pad_crop: black border in pixels per side; a crop shifts by at most this much"}},
@@ -86,7 +86,8 @@ Rows augment_options() {
                     {"cutmix_alpha"}}},
       {&O::mix_block, {"mix_block", B, Whole{1, augment::Mix::kMostRows},
                        depends("the largest up to 16 that divides the batch"),
-                       "size of the groups within which mixup and cutmix pair samples; must divide a rank's batch"}},
+                       "samples per group; mixup and cutmix mix a sample only with one of its own group; must divide the "
+                       "batch of a rank"}},
   };
 }
 // clang-format on

@@ -47,10 +47,10 @@ Rows network_options() {
   return {
       {&O::bins, {"bins", B, Whole{1, 1024}, always("32", "each holds about 3 % of the rows"),
                   "bins per numeric column, cut at quantiles of the training rows"}},
-      {&O::hidden, {"hidden", B, Whole{1, 65536}, always("256", "wide enough for some hundred thousand rows"),
+      {&O::hidden, {"hidden", B, Whole{1, 65536}, always("256", "wide enough for a few hundred thousand rows"),
                     "width of the hidden layers", {"hidden_size", "width"}}},
       {&O::layers, {"layers", B, Whole{1, 100}, always("3", "enough for most tables"), "hidden layers", {"depth"}}},
-      {&O::dropout, {"dropout", B, Real{0, 0.95}, always("0.2", "without it a small table is memorised"),
+      {&O::dropout, {"dropout", B, Real{0, 0.95}, always("0.2", "without it, models overfit small tables"),
                      "dropout probability"}},
   };
 }

@@ -36,20 +36,20 @@ Rows network_options() {
       {&O::dropout, {"dropout", B, Real{0, 0.95}, depends("0, on a GPU 0.2, for gpt2 0"),
                      "dropout probability"}},
       {&O::loss_chunk, {"loss_chunk", P, Whole{0, 1 << 30},
-                        depends("0 if the logits take at most 256 MiB in total, else the tokens that fill 64 MiB"),
-                        "tokens whose logits are in memory at a time; 0: all"}},
+                        depends("0 if all logits fit into 256 MiB, else as many tokens as fit into 64 MiB"),
+                        "compute the loss for this many tokens at a time, to save memory; 0: all at once"}},
   };
 }
 
 Rows sample_options() {
   return {
       {&O::sample_tokens, {"sample_tokens", B, Whole{0, 100'000}, depends("up to 300"),
-                           "length of the text that each evaluation writes; 0: none"}},
+                           "tokens of sample text to generate at each evaluation; 0: none"}},
       {&O::sample_prompt, {"sample_prompt", B, Text{"text"}, always("", "the text begins as if on a new line"),
-                           "how that text begins", {"prompt"}}},
-      {&O::sample_temperature, {"sample_temperature", B, Real{0, 100}, always("0.8", "as nanoGPT"),
+                           "beginning of the sample text", {"prompt"}}},
+      {&O::sample_temperature, {"sample_temperature", B, Real{0, 100}, always("0.8", "as in nanoGPT"),
                                 "sampling temperature; 0: greedy", {"temperature"}}},
-      {&O::sample_top_k, {"sample_top_k", B, Whole{0, 1 << 30}, always("200", "as nanoGPT"),
+      {&O::sample_top_k, {"sample_top_k", B, Whole{0, 1 << 30}, always("200", "as in nanoGPT"),
                           "sample from the k most likely tokens; 0: from all", {"top_k"}}},
   };
 }
