@@ -13,7 +13,7 @@ namespace stoker::job {
 
 std::string options_help() {
   std::string text =
-      "Options (KEY=auto sets the default; recipe: the defaults for the task, the model and the data):\n";
+      "Options (KEY=auto means the default; \"recipe\" means the defaults for this task, model and data):\n";
   const auto add = [&](const core::Option& each) {
     text += fmt::format("    {:<19} {}\n    {:<19}   {}; default: {}\n", each.key, each.help, "",
                         core::range_text(each.type), core::default_text(each));
@@ -32,7 +32,8 @@ std::string options_help() {
   }
   text +=
       "\n  The run\n"
-      "    run                 name or path of the run folder; NAME-2, ... if runs/NAME exists; default: MODEL-DATA\n"
+      "    run                 name or path of the run folder; if runs/NAME exists, NAME-2 (3, ...) is used;\n"
+      "                          default: MODEL-DATA\n"
       "    plan                plan.json of a run to repeat bit for bit\n"
       "    data                the data, instead of the argument DATA\n";
   return text;

@@ -13,9 +13,10 @@ constexpr const char* kBalanced = "balanced";
 }  // namespace
 
 std::vector<core::OptionRow<OrderOptions>> order_options() {
-  return {{&OrderOptions::shuffle,
-           {"shuffle", kBehaviour, core::Flag{}, core::always("on", "free: the order is computed, not stored"),
-            "training samples in a new random order each epoch; off: in index order"}}};
+  return {
+      {&OrderOptions::shuffle,
+       {"shuffle", kBehaviour, core::Flag{}, core::always("on", "costs no memory: the order is computed, not stored"),
+        "training samples in a new random order each epoch; off: in index order"}}};
 }
 
 std::vector<core::OptionRow<SamplingOptions>> sampling_options() {
@@ -24,8 +25,8 @@ std::vector<core::OptionRow<SamplingOptions>> sampling_options() {
   rows.push_back({&SamplingOptions::sampling,
                   {"sampling", kBehaviour, core::Choice{{"uniform", kBalanced}},
                    core::always("uniform", "each sample once per epoch"),
-                   "uniform: each sample once per epoch; balanced: as many draws per epoch as samples, each class "
-                   "equally likely"}});
+                   "uniform: each sample once per epoch; balanced: each draw takes any class with "
+                   "the same probability; samples may repeat"}});
   return rows;
 }
 

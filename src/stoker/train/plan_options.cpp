@@ -74,11 +74,12 @@ Rows run_options() {
 Rows optimizer_options() {
   return {
       {&Plan::lr, {"lr", B, Real{1e-12, 1e4}, depends("set by the recipe"),
-                   "peak learning rate for a batch of lr_batch", {"learning_rate", "base_lr", "max_lr"}}},
+                   "peak learning rate at batch size lr_batch; rescaled for other sizes, see lr_scale",
+                   {"learning_rate", "base_lr", "max_lr"}}},
       {&Plan::lr_scale, {"lr_scale", B, Choice{{"linear", "sqrt", "none"}},
                          depends("linear for sgd, sqrt for adam and adamw"), "how lr scales with batch / lr_batch"}},
       {&Plan::lr_batch, {"lr_batch", B, Whole{1, 1 << 20}, depends("set by the recipe"),
-                         "reference batch size of lr"}},
+                         "the batch size for which lr is given"}},
       {&Plan::optimizer, {"optimizer", B, Choice{{"sgd", "adam", "adamw"}}, depends("set by the recipe"),
                           "the optimizer; all have a fused update", {"opt", "optim"}}},
       {&Plan::momentum, {"optimizer.momentum", B, Real{0, 0.9999}, always("0.9", "usual for sgd"),
@@ -121,7 +122,7 @@ Rows evaluation_options() {
       {&Plan::save_every, {"save_every", B, Whole{0, kMany}, always("0", "once per epoch"),
                            "steps between checkpoints", {"save_interval", "checkpoint_every"}}},
       {&Plan::skip_limit, {"skip_limit", B, Whole{0, 1'000'000},
-                           always("10", "a gradient scaler skips a few; more mean that the run has diverged"),
+                           always("10", "a gradient scaler skips a few; more means that the run has diverged"),
                            "steps with NaN or infinity are skipped; stop the run after more than this many in a row"}},
   };
 }
@@ -144,7 +145,7 @@ Rows performance_options() {
                         "training thread",
                         {"num_workers", "workers"}}},
       {&Plan::intra_op, {"intra_op", P, Whole{1, 1024},
-                         depends("the fewest threads within 15 % of the best time in a trial"),
+                         depends("by a timed trial: the fewest threads that are at most 15 % slower than the best"),
                          "threads per operator", {"num_threads", "omp_threads"}}},
       {&Plan::layout, {"layout", P, Choice{{"channels_last", "contiguous"}},
                        depends("on a CPU by a timed trial, else channels_last"),
@@ -159,7 +160,7 @@ Rows performance_options() {
                         "stop at the operator whose backward pass produces NaN, and name it", {"detect_anomaly"}}},
       {&Plan::tensorboard, {"tensorboard", P, Choice{{"off", "on", "histograms"}},
                             always("on", "under 4 MB for a million steps"),
-                            "event files for TensorBoard in the run folder; histograms: also of the weights"}},
+                            "write TensorBoard event files to the run folder; histograms: also weight histograms"}},
       {&Plan::nvtx, {"nvtx", P, Flag{}, always("off", "on is for runs under a profiler"),
                      "CUDA: mark operators and phases for Nsight Systems"}},
   };

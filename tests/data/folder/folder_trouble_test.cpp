@@ -97,7 +97,7 @@ TEST(FolderTrouble, NamesFilesThatAreNotImages) {
   EXPECT_THAT(found.findings, Contains(HasSubstr("hidden files or folders ignored: 3,")));
   EXPECT_THAT(found.findings, Contains(HasSubstr("files that are not images ignored: 1, for example README")));
   EXPECT_THAT(found.findings,
-              Contains(HasSubstr("folders without images, not used as classes: 1 (for example \"empty class\")")));
+              Contains(HasSubstr("the folder \"empty class\" contains no images and is not used as a class")));
 }
 
 TEST(FolderTrouble, FollowsLinksAndLooksIntoFilesWithoutEnding) {

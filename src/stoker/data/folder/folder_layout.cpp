@@ -136,9 +136,12 @@ void say_empty_folders(const FolderScan& scan, std::size_t level, std::vector<st
       empty.add(folder);
     }
   }
-  if (empty.count > 0) {
-    findings.push_back(fmt::format("folders without images, not used as classes: {} (for example \"{}\")", empty.count,
-                                   printable(empty.first)));
+  if (empty.count == 1) {
+    findings.push_back(
+        fmt::format("the folder \"{}\" contains no images and is not used as a class", printable(empty.first)));
+  } else if (empty.count > 1) {
+    findings.push_back(fmt::format("{} folders contain no images and are not used as classes, for example \"{}\"",
+                                   empty.count, printable(empty.first)));
   }
 }
 

@@ -32,8 +32,8 @@ Rows reading_options() {
                     "the part that could be decoded"}},
       {&O::decode, {"decode", B, Choice{{"exact", "fast"}},
                     always("exact", "fast changes pixels, and helps only images much larger than image_size"),
-                    "fast: decode large training JPEGs at 1/2, 1/4 or 1/8 of their size; near edges, pixel "
-                    "values can differ by dozens (of 255)"}},
+                    "fast: decode large training JPEGs at 1/2, 1/4 or 1/8 of their size; at sharp "
+                    "contours, pixel values can differ by dozens (of 255)"}},
   };
 }
 
@@ -48,8 +48,9 @@ Rows keeping_options() {
       {&O::on_bad, {"on_bad", B, Choice{{"replace", "skip", "raise"}},
                     always("replace", "one damaged image should not stop a run"),
                     "unreadable images: replace with another image, skip, or stop the run"}},
-      {&O::bad_budget, {"bad_budget", B, Real{0, 1}, always("0.001", "more suggest that the data is damaged"),
-                        "largest fraction of unreadable images in a split; one image is always allowed"}},
+      {&O::bad_budget, {"bad_budget", B, Real{0, 1}, always("0.001", "more suggests that the data is damaged"),
+                        "stop the run if more than this fraction of a split is unreadable; one image is always "
+                        "allowed"}},
       {&O::retry_bad, {"retry_bad", B, Flag{}, always("off", "an unchanged file is as unreadable as before"),
                        "retry unchanged images that an earlier run could not read"}},
   };
@@ -86,8 +87,8 @@ Rows augment_options() {
                     {"cutmix_alpha"}}},
       {&O::mix_block, {"mix_block", B, Whole{1, augment::Mix::kMostRows},
                        depends("the largest up to 16 that divides the batch"),
-                       "samples per group; mixup and cutmix mix a sample only with one of its own group; must divide the "
-                       "batch of a rank"}},
+                       "mixup and cutmix mix samples only within groups of this size; must divide the batch "
+                       "(of each process)"}},
   };
 }
 // clang-format on

@@ -43,7 +43,7 @@ Rows network_options() {
 
 Rows sample_options() {
   return {
-      {&O::sample_tokens, {"sample_tokens", B, Whole{0, 100'000}, depends("up to 300"),
+      {&O::sample_tokens, {"sample_tokens", B, Whole{0, 100'000}, depends("300, fewer for a large network"),
                            "tokens of sample text to generate at each evaluation; 0: none"}},
       {&O::sample_prompt, {"sample_prompt", B, Text{"text"}, always("", "the text begins as if on a new line"),
                            "beginning of the sample text", {"prompt"}}},
