@@ -56,8 +56,8 @@ Rows run_options() {
       {&Plan::steps, {"steps", B, Whole{0, kMany}, always("0", "epochs= decides"), "optimizer steps; overrides epochs",
                       {"max_steps", "iterations"}}},
       {&Plan::time, {"time", B, Duration{kYear}, always("0", "no limit"),
-                     "time budget: sets the number of epochs, and may widen the default network; with epochs= or "
-                     "steps= it is only a limit",
+                     "time limit; without epochs= or steps= it also sets the number of epochs and may widen the "
+                     "default network",
                      {"max_time"}}},
       {&Plan::batch, {"batch", B, Whole{1, 1 << 20}, depends("set by the recipe and the number of samples"),
                       "samples per optimizer step", {"batch_size", "bs"}}},

@@ -42,9 +42,9 @@ Rows keeping_options() {
       {&O::cache, {"cache", P, Whole{0, 1'000'000},
                    depends("all images, if they fit into a quarter of the free memory"),
                    "MB of decoded images to keep in memory; 0: none"}},
-      {&O::resident, {"resident", P, Choice{{"auto", "off"}}, depends("auto if the images are small and fit on the GPU"),
-                      "keep training images on the GPU after epoch 1 (same results); needs augment=none, flip, "
-                      "pad_crop or pad_crop_flip"}},
+      {&O::resident, {"resident", P, Choice{{"auto", "off"}}, depends("auto: only if they are small and fit on the GPU"),
+                      "keep training images on the GPU after epoch 1 (same results), with augment=none, flip, pad_crop "
+                      "or pad_crop_flip; off: never"}},
       {&O::on_bad, {"on_bad", B, Choice{{"replace", "skip", "raise"}},
                     always("replace", "one damaged image should not stop a run"),
                     "unreadable images: replace with another image, skip, or stop the run"}},

@@ -45,7 +45,7 @@ Rows sample_options() {
   return {
       {&O::sample_tokens, {"sample_tokens", B, Whole{0, 100'000}, depends("300, fewer for a large network"),
                            "tokens of sample text to generate at each evaluation; 0: none"}},
-      {&O::sample_prompt, {"sample_prompt", B, Text{"text"}, always("", "the text begins as if on a new line"),
+      {&O::sample_prompt, {"sample_prompt", B, Text{"text"}, always("", "as at the beginning of a line"),
                            "beginning of the sample text", {"prompt"}}},
       {&O::sample_temperature, {"sample_temperature", B, Real{0, 100}, always("0.8", "as in nanoGPT"),
                                 "sampling temperature; 0: greedy", {"temperature"}}},
