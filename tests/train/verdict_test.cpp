@@ -44,7 +44,8 @@ at::Tensor verdict(const Case& given, Way way, at::ScalarType dtype) {
   if (way != Way::kHost) {
     as_on_a_gpu.emplace(way == Way::kKernel);
   }
-  at::Tensor divisor = verdict.decide(at::tensor(given.parts, at::kDouble), grads, scaler, &averages);
+  verdict.look(at::tensor(given.parts, at::kDouble), grads, scaler);
+  at::Tensor divisor = verdict.decide(scaler, &averages);
   divisor = divisor.defined() ? divisor : at::ones({}, at::kDouble);
   return at::cat({verdict.scalars().to(at::kDouble), verdict.skip().to(at::kDouble), verdict.skipped().to(at::kDouble),
                   scaler.found_inf().to(at::kDouble), averages.updates().reshape({1}), averages.exact().reshape({1}),
@@ -88,7 +89,8 @@ TEST(Verdict, CountsStepsInARow) {
   precision::GradScaler scaler({.scaling = false}, at::kCPU);
   for (const auto& [parts, expected] : {std::pair{bad, 1}, {bad, 2}, {good, 0}, {bad, 1}}) {
     scaler.clear();
-    (void)verdict.decide(parts, {}, scaler, nullptr);
+    verdict.look(parts, {}, scaler);
+    (void)verdict.decide(scaler, nullptr);
     EXPECT_EQ(verdict.scalars()[1].item<float>(), expected);
   }
 }
@@ -99,8 +101,8 @@ TEST(Verdict, DividesByWhatClippingAndTheScaleAskFor) {
     const double scale = scaling ? 512 : 1;
     Verdict verdict({{"loss"}, 2, false}, at::kCPU);
     precision::GradScaler scaler({.scaling = scaling, .initial_scale = 512}, at::kCPU);
-    const at::Tensor divisor =
-        verdict.decide(at::full({1}, 1, at::kDouble), {at::full({4}, 3 * scale, at::kFloat)}, scaler, nullptr);
+    verdict.look(at::full({1}, 1, at::kDouble), {at::full({4}, 3 * scale, at::kFloat)}, scaler);
+    const at::Tensor divisor = verdict.decide(scaler, nullptr);
     EXPECT_NEAR(divisor.item<double>(), 3 * scale, 1e-6 * scale);
     EXPECT_NEAR(verdict.scalars()[1].item<double>(), 6, 1e-6);
   }

@@ -128,17 +128,24 @@ void FusedOptimizer::Lists::clear() {
   }
 }
 
+void FusedOptimizer::adopt_gradients() {
+  const at::NoGradGuard no_grad;
+  for (const TensorGroup& group : groups_) {
+    for (const Slot& slot : group.slots) {
+      at::Tensor& grad = slot.parameter.mutable_grad();
+      if (grad.defined() && (grad.scalar_type() != slot.value.scalar_type() || !same_layout(grad, slot.value))) {
+        grad = at::empty_like(slot.value).copy_(grad);
+      }
+    }
+  }
+}
+
 void FusedOptimizer::collect(const TensorGroup& group) {
   lists_.clear();
   for (const Slot& slot : group.slots) {
-    at::Tensor grad = slot.parameter.grad();
+    const at::Tensor& grad = slot.parameter.grad();
     if (!grad.defined()) {
       continue;
-    }
-    if (grad.scalar_type() != slot.value.scalar_type() || !same_layout(grad, slot.value)) {
-      // Gradients of autograd have the dtype and layout of the value. Only a gradient set by other code needs this
-      // copy.
-      grad = at::empty_like(slot.value).copy_(grad);
     }
     lists_.values.push_back(as_it_lies(slot.value));
     lists_.grads.push_back(as_it_lies(grad));
@@ -199,6 +206,7 @@ void FusedOptimizer::set_lr(double lr) {
 
 void FusedOptimizer::step(const at::Tensor& found_inf, const at::Tensor& grad_scale) {
   const at::NoGradGuard no_grad;
+  adopt_gradients();  // the last allocation
   for (std::size_t i = 0; i < step_counters_.size(); ++i) {
     if (core::on_host(step_counters_[i])) {
       core::set_host_value(step_counters_[i], core::host_value(step_counters_[i]) + 1);

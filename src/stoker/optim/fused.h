@@ -18,6 +18,7 @@ class FusedOptimizer final : public Optimizer {
 
   using Optimizer::step;
   void set_lr(double lr) override;
+  void adopt_gradients() override;
   void step(const at::Tensor& found_inf, const at::Tensor& grad_scale) override;
   [[nodiscard]] std::int64_t state_bytes() const override;
   void save_state(core::State& state) const override;

@@ -36,6 +36,9 @@ class Optimizer : public core::Stateful {
   // Sets the learning rate of the following steps. On a GPU it is stored in a device tensor, which a CUDA graph can
   // read.
   virtual void set_lr(double lr) = 0;
+  // Replaces gradients that other code set with another dtype or layout than autograd's, so that step() allocates no
+  // tensor. May be repeated; step() begins with it.
+  virtual void adopt_gradients() {}
   // Updates every parameter that has a gradient.
   // found_inf: float32 [1] on the device, 1 = change nothing (not even the step counter); undefined = always update.
   // grad_scale: 0-dim or [1], float32 or float64, gradients are divided by it first, in place; undefined = 1.

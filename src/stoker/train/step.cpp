@@ -17,6 +17,7 @@
 #include "stoker/base/philox.h"
 #include "stoker/core/fused_loss.h"
 #include "stoker/core/host_value.h"
+#include "stoker/core/phase.h"
 #include "stoker/device/backend.h"
 #include "stoker/optim/clip.h"
 #include "stoker/precision/autocast.h"
@@ -72,55 +73,83 @@ Step::Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOpti
 }
 
 void Step::compute(const core::Batch& batch, std::int64_t number, std::int64_t microbatch) {
+  memory::FixedSplit split(microbatch);
+  compute(batch, number, split);
+}
+
+void Step::compute(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split) {
   RECORD_USER_SCOPE("step.compute");  // a name for profilers; no cost without one
   save_norm_buffers();
-  seed(number, batch.first_row(), kNoSegment);
-  computed_ = true;
   try {
-    accumulate_gradients(batch, number, microbatch);
+    compute_whole(batch, number, split);
+    computed_ = true;
   } catch (...) {
     drop();
     throw;
   }
 }
 
-void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, std::int64_t microbatch) {
+// Between the two exchanges with other ranks, each rank tries again on its own.
+void Step::compute_whole(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split) {
   const std::int64_t size = batch.size();
-  const std::int64_t largest = std::max<std::int64_t>(1, microbatch > 0 ? microbatch : size);
-  const std::int64_t passes = std::max<std::int64_t>(1, (size + largest - 1) / largest);
+  core::Normalisers normalisers;
+  memory::until_it_fits(split, size, [&] { normalisers = parts_.model.normalisers(batch); });
+  parts_.ranks.all_reduce_sum(normalisers);
+  memory::until_it_fits(
+      split, size,
+      [&] {
+        accumulate_gradients(batch, number, normalisers, std::max<std::int64_t>(1, split.passes(size)));
+        fill_in_for_ranks();
+      },
+      [&] { drop(); });
+  sum_over_ranks();
+  memory::until_it_fits(split, size, [&] { look_at_gradients(); });
+}
+
+void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
+                                std::int64_t passes) {
+  const std::int64_t size = batch.size();
+  seed(number, batch.first_row(), kNoSegment);
   drop_gradients();  // another Trainable that shares modules may have left some
   loss_parts_ = at::Tensor();
-  core::Normalisers normalisers = parts_.model.normalisers(batch);
-  parts_.ranks.all_reduce_sum(normalisers);
   if (passes == 1) {
     if (size > 0 || parts_.ranks.size() == 1) {  // a rank may have no samples of a last, smaller batch
       forward_backward(batch, number, normalisers);
     }
-  } else {
-    for (std::int64_t pass = 0; pass < passes; ++pass) {  // balanced: sizes differ by at most one
-      forward_backward(batch.slice(pass * size / passes, (pass + 1) * size / passes), number, normalisers);
+    return;
+  }
+  for (std::int64_t pass = 0; pass < passes; ++pass) {  // balanced: sizes differ by at most one
+    forward_backward(batch.slice(pass * size / passes, (pass + 1) * size / passes), number, normalisers);
+  }
+}
+
+// What this rank lacks for the sums over ranks: it has no samples, or a parameter was not used.
+void Step::fill_in_for_ranks() {
+  if (parts_.ranks.size() == 1) {
+    return;
+  }
+  const at::NoGradGuard no_grad;
+  for (const core::Parameter& parameter : parts_.model.parameters()) {
+    at::Tensor& gradient = parameter.tensor.mutable_grad();
+    if (parameter.tensor.requires_grad() && !gradient.defined()) {
+      const bool half = at::isReducedFloatingType(parameter.tensor.scalar_type());  // its gradients are float32
+      gradient = at::zeros_like(parameter.tensor, half ? at::kFloat : parameter.tensor.scalar_type());
     }
   }
-  if (parts_.ranks.size() > 1) {
-    sum_over_ranks();
+  if (!loss_parts_.defined()) {
+    loss_parts_ = at::zeros({static_cast<std::int64_t>(terms_)}, at::device(device_).dtype(at::kDouble));
   }
 }
 
 void Step::sum_over_ranks() {
+  if (parts_.ranks.size() == 1) {
+    return;
+  }
   const at::NoGradGuard no_grad;
   for (const core::Parameter& parameter : parts_.model.parameters()) {
-    if (!parameter.tensor.requires_grad()) {
-      continue;
+    if (parameter.tensor.requires_grad()) {
+      parts_.ranks.all_reduce_sum(parameter.tensor.mutable_grad());
     }
-    at::Tensor& gradient = parameter.tensor.mutable_grad();
-    if (!gradient.defined()) {  // this rank has no samples, or the parameter was not used
-      const bool half = at::isReducedFloatingType(parameter.tensor.scalar_type());  // its gradients are float32
-      gradient = at::zeros_like(parameter.tensor, half ? at::kFloat : parameter.tensor.scalar_type());
-    }
-    parts_.ranks.all_reduce_sum(gradient);
-  }
-  if (!loss_parts_.defined()) {
-    loss_parts_ = at::zeros({static_cast<std::int64_t>(terms_)}, at::device(device_).dtype(at::kDouble));
   }
   parts_.ranks.all_reduce_sum(loss_parts_);
   for (at::Tensor& buffer : norm_) {    // each rank has seen other samples, but all must evaluate the same model
@@ -133,6 +162,15 @@ void Step::sum_over_ranks() {
   }
 }
 
+// All that commit() needs to know of the gradients, so that it allocates nothing.
+void Step::look_at_gradients() {
+  const core::PhaseScope phase(core::Phase::kUpdate);
+  const at::NoGradGuard no_grad;
+  parts_.optimizer.adopt_gradients();
+  parts_.scaler.clear();
+  verdict_.look(loss_parts_, optim::gradients(parts_.model.parameters()), parts_.scaler);
+}
+
 void Step::forward_backward(const core::Batch& part, std::int64_t number, const core::Normalisers& normalisers) {
   if (draws_) {
     seed(number, part.first_row(), kNoSegment);
@@ -140,6 +178,7 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
   const precision::SearchGuard search(part.size(), largest_pass_);
   core::LossTerms terms;
   {
+    const core::PhaseScope phase(core::Phase::kForward);
     const bool mixed = options_.autocast != at::kFloat;
     const precision::AutocastGuard autocast(device_.type(), mixed ? options_.autocast : at::kBFloat16, mixed);
     const core::TensorList outputs = parts_.model.forward(parts_.model.inputs(part), [&](int segment) {
@@ -151,6 +190,7 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
     fail<ConfigError>("train.step", "loss() has {} terms but loss_names() has {} names; return one name per term",
                       terms.size(), terms_);
   }
+  const core::PhaseScope phase(core::Phase::kBackward);
   core::DivideTerms divide;
   if (core::takes_kernels(normalisers)) {
     divide = [this](const core::LossWork& work) { device::backend_for(device_).divide_terms(work, device_); };
@@ -182,10 +222,10 @@ void Step::commit(double lr) {
 }
 
 void Step::take() {
+  const core::PhaseScope phase(core::Phase::kUpdate);
   const at::NoGradGuard no_grad;
-  const std::vector<at::Tensor> grads = optim::gradients(parts_.model.parameters());
   const at::Tensor divisor =
-      verdict_.decide(loss_parts_, grads, parts_.scaler, parts_.ema != nullptr ? &parts_.ema->weight() : nullptr);
+      verdict_.decide(parts_.scaler, parts_.ema != nullptr ? &parts_.ema->weight() : nullptr);
   keep_norm_buffers_if_skipped();  // before the averages are updated
   parts_.optimizer.step(parts_.scaler.found_inf(), divisor);
   if (parts_.ema != nullptr) {
@@ -205,6 +245,7 @@ void Step::drop_gradients() {
 void Step::drop() {
   const at::NoGradGuard no_grad;
   drop_gradients();
+  parts_.scaler.clear();
   computed_ = false;
   for (std::size_t i = 0; i < norm_.size(); ++i) {
     norm_[i].copy_(saved_norm_[i]);

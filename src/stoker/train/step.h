@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One optimizer step: compute, then commit.
 //
-// compute() runs forward and backward over the microbatches of a global batch. It may throw, and may write only
-// gradients, norm buffers and generators: on an error the first two are restored; every step seeds the generators, and
-// every pass if a segment draws. commit() clips, and updates weights, moments, scaler and EMA on preallocated memory,
-// or changes nothing if the gradients are not finite; the host never waits for that verdict. Used by the loop, by
-// trials, and by examples that write the loop by hand.
+// compute() runs forward and backward over the microbatches of a global batch, and looks at the gradients. It may throw,
+// and may write only gradients, norm buffers and generators: on an error the first two are restored; every step seeds
+// the generators, and every pass if a segment draws. If it runs out of memory, it asks how to go on (memory::BatchSplit)
+// and tries again, from the start of the batch. commit() clips, and updates weights, moments, scaler and EMA; it
+// allocates no tensor, or changes nothing if the gradients are not finite; the host never waits for that verdict. Used
+// by the loop, by trials, and by examples that write the loop by hand.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,6 +20,7 @@
 #include "stoker/core/communicator.h"
 #include "stoker/core/events.h"
 #include "stoker/core/trainable.h"
+#include "stoker/memory/batch_split.h"
 #include "stoker/optim/ema.h"
 #include "stoker/optim/optimizer.h"
 #include "stoker/precision/grad_scaler.h"
@@ -76,12 +78,16 @@ class Step final : public core::Stateful {
     precision::GradScaler scaler;
   };
   Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options);
+  void compute_whole(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
   // The parts of compute() and commit() that a CUDA graph can hold if no segment draws random numbers: no number comes
   // from the host, and they read only a batch at a fixed address besides the step's own tensors.
-  void accumulate_gradients(const core::Batch& batch, std::int64_t number, std::int64_t microbatch);
+  void accumulate_gradients(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
+                            std::int64_t passes);
   void take();
   void forward_backward(const core::Batch& part, std::int64_t number, const core::Normalisers& normalisers);
+  void fill_in_for_ranks();
   void sum_over_ranks();
+  void look_at_gradients();
   void seed(std::int64_t step, std::int64_t row, std::uint32_t segment) const;
   void drop_gradients();
   void save_norm_buffers();

@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gt.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
 #include "stoker/base/error.h"
@@ -44,36 +45,55 @@ Verdict::Verdict(VerdictOptions options, at::Device device) : options_(std::move
   skipped_ = at::zeros({1}, on_device);
   skip_ = at::zeros({1}, on_device.dtype(at::kBool));
   divisor_ = at::empty({}, on_device);
+  divisor64_ = at::empty({}, on_device.dtype(at::kDouble));
+  zero_ = at::zeros({1}, on_device);
+  one_ = at::ones({1}, on_device);
 }
 
-at::Tensor Verdict::decide(const at::Tensor& loss_parts, const std::vector<at::Tensor>& grads,
-                           precision::GradScaler& scaler, optim::EmaWeight* averages) {
+void Verdict::look(const at::Tensor& loss_parts, const std::vector<at::Tensor>& grads, precision::GradScaler& scaler) {
   const bool clips = options_.clip > 0;
+  seen_ = {};
+  seen_.parts = loss_parts;
   if (!clips) {
     scaler.check(grads);
   }
-  core::VerdictWork work = work_on(loss_parts, scaler, averages);
   if (core::on_host(skipped_)) {
-    const at::Tensor norm = clips ? optim::gradient_norm(grads) : core::host_tensor(0, at::kFloat);
-    work.single = norm.scalar_type() == at::kFloat;
-    const double divisor = core::decide(work, core::host_value(norm));
-    return divisor == 1 ? at::Tensor() : core::host_tensor(divisor, norm.scalar_type());
+    seen_.norm = clips ? optim::gradient_norm(grads) : zero_;
+    return;
   }
-  const at::Tensor norms = clips && !grads.empty() ? optim::gradient_norms(grads) : at::Tensor();
-  if (!core::takes_kernels(skipped_) || (norms.defined() && norms.scalar_type() != at::kFloat)) {
-    return by_operators(loss_parts, norms, scaler, averages);
+  if (clips && !grads.empty()) {
+    seen_.norms = optim::gradient_norms(grads);
   }
-  work.norms = data_or_null(norms);
-  work.norm_count = norms.defined() ? norms.numel() : 0;
-  device::backend_for(skipped_.device()).decide(work, skipped_.device());
-  return clips || scaler.scaling() ? divisor_ : at::Tensor();
+  const at::Tensor& norms = seen_.norms;
+  seen_.by_operators =
+      !core::takes_kernels(skipped_) || (norms.defined() && norms.scalar_type() != at::kFloat);
+  if (seen_.by_operators) {
+    look_by_operators(scaler);
+  }
 }
 
-core::VerdictWork Verdict::work_on(const at::Tensor& loss_parts, precision::GradScaler& scaler,
-                                   optim::EmaWeight* averages) {
+at::Tensor Verdict::decide(precision::GradScaler& scaler, optim::EmaWeight* averages) {
+  if (seen_.by_operators) {
+    return decide_by_operators(scaler, averages);
+  }
+  core::VerdictWork work = work_on(scaler, averages);
+  if (seen_.norm.defined()) {
+    work.single = seen_.norm.scalar_type() == at::kFloat;
+    const double divisor = core::decide(work, core::host_value(seen_.norm));
+    const at::Tensor& result = work.single ? divisor_ : divisor64_;
+    core::set_host_value(result, divisor);
+    return divisor == 1 ? at::Tensor() : result;
+  }
+  work.norms = data_or_null(seen_.norms);
+  work.norm_count = seen_.norms.defined() ? seen_.norms.numel() : 0;
+  device::backend_for(skipped_.device()).decide(work, skipped_.device());
+  return options_.clip > 0 || scaler.scaling() ? divisor_ : at::Tensor();
+}
+
+core::VerdictWork Verdict::work_on(precision::GradScaler& scaler, optim::EmaWeight* averages) {
   core::VerdictWork work;
-  work.terms = static_cast<int>(loss_parts.numel());
-  work.parts = loss_parts.const_data_ptr<double>();
+  work.terms = static_cast<int>(seen_.parts.numel());
+  work.parts = seen_.parts.const_data_ptr<double>();
   work.scale = scaler.scaling() ? scaler.current_scale().const_data_ptr<float>() : nullptr;
   work.reported = options_.reports_scale ? scaler.current_scale().const_data_ptr<float>() : nullptr;
   work.clip = options_.clip;
@@ -87,29 +107,35 @@ core::VerdictWork Verdict::work_on(const at::Tensor& loss_parts, precision::Grad
 }
 
 // The CPU twin of the kernel, for float64 gradients and for tests.
-at::Tensor Verdict::by_operators(const at::Tensor& loss_parts, const at::Tensor& norms, precision::GradScaler& scaler,
-                                 optim::EmaWeight* averages) {
+void Verdict::look_by_operators(precision::GradScaler& scaler) {
   at::Tensor& found_inf = scaler.found_inf();
-  at::Tensor norm, divisor;
-  if (norms.defined()) {
-    norm = at::linalg_vector_norm(norms, 2);
+  if (seen_.norms.defined()) {
+    const at::Tensor norm = at::linalg_vector_norm(seen_.norms, 2);
     optim::mark_non_finite(norm, found_inf);
-    norm = scaler.scaling() ? norm / scaler.current_scale() : norm;
-    divisor = optim::clip_divisor(norm, options_.clip);
+    seen_.norm = scaler.scaling() ? norm / scaler.current_scale() : norm;
+    seen_.divisor = optim::clip_divisor(seen_.norm, options_.clip);
   }
   if (scaler.scaling()) {
-    divisor = divisor.defined() ? divisor * scaler.current_scale() : scaler.current_scale();
+    seen_.divisor = seen_.divisor.defined() ? seen_.divisor * scaler.current_scale() : scaler.current_scale();
   }
-  const at::Tensor loss = loss_parts.sum().to(at::kFloat).reshape({1});
-  optim::mark_non_finite(loss, found_inf);
-  at::gt_out(skip_, found_inf, 0);
-  skipped_.add_(1).mul_(found_inf);
-  std::vector<at::Tensor> row = {loss};
-  if (loss_parts.numel() > 1) {
-    row.push_back(loss_parts.to(at::kFloat));
+  seen_.loss = seen_.parts.sum().to(at::kFloat).reshape({1});
+  optim::mark_non_finite(seen_.loss, found_inf);
+  seen_.single_parts = seen_.parts.to(at::kFloat);
+  if (seen_.norm.defined()) {
+    seen_.norm = seen_.norm.to(at::kFloat).reshape({1});
+  }
+}
+
+at::Tensor Verdict::decide_by_operators(precision::GradScaler& scaler, optim::EmaWeight* averages) {
+  const at::Tensor& found_inf = scaler.found_inf();
+  at::gt_out(skip_, found_inf, zero_);
+  skipped_.add_(one_).mul_(found_inf);
+  std::vector<at::Tensor> row = {seen_.loss};
+  if (seen_.parts.numel() > 1) {
+    row.push_back(seen_.single_parts);
   }
   if (options_.clip > 0) {
-    row.push_back(norm.defined() ? norm.to(at::kFloat).reshape({1}) : at::zeros_like(loss));
+    row.push_back(seen_.norm.defined() ? seen_.norm : zero_);
   }
   row.push_back(skipped_);
   if (options_.reports_scale) {
@@ -119,7 +145,7 @@ at::Tensor Verdict::by_operators(const at::Tensor& loss_parts, const at::Tensor&
   if (averages != nullptr) {
     averages->next(found_inf);
   }
-  return divisor;
+  return seen_.divisor;
 }
 
 }  // namespace stoker::train
