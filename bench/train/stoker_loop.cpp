@@ -91,10 +91,12 @@ class StokerLoop final : public Loop {
         ring_(made.options.device, step_.scalar_names().size()),
         source_(made.batch),
         feed_(source_, bus_),
+        recovery_({.device = made.options.device, .events = &bus_}),
         owner_(made.lr, made.options.device),
         parts_{.source = source_,
                .step = step_,
                .progress = progress_,
+               .recovery = recovery_,
                .scalars = ring_,
                .events = bus_,
                .feed = feed_,
@@ -146,6 +148,7 @@ class StokerLoop final : public Loop {
   RepeatingSource source_;
   io::EventBus bus_;  // its sinks use the members above
   train::FeedWatch feed_;
+  train::Recovery recovery_;
   Owner owner_;
   train::LoopParts parts_;
 };

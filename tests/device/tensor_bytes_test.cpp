@@ -78,8 +78,8 @@ TEST(TensorBytes, AgreesWithAnAllocatorThatCounts) {
   std::vector<std::int64_t> counted;
   {
     const testing::FaultAllocator allocator;
-    const std::int64_t before = testing::CountingAllocator::live_bytes_;
-    counted = held_over_passes([&] { return testing::CountingAllocator::live_bytes_ - before; });
+    const std::int64_t before = device::host_allocated();
+    counted = held_over_passes([&] { return device::host_allocated() - before; });
   }
   TensorBytes bytes(kCpu);
   EXPECT_EQ(held_over_passes([&] { return bytes.held(); }), counted);

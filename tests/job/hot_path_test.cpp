@@ -93,9 +93,11 @@ struct Rig {
     plan.microbatch = microbatch;
     owner.rate = 1e-3;
     FeedWatch feed(source, events);
+    Recovery recovery({.microbatch = {.asked = microbatch}, .events = &events});
     const LoopParts parts{.source = source,
                           .step = step,
                           .progress = progress,
+                          .recovery = recovery,
                           .scalars = ring,
                           .events = events,
                           .feed = feed,

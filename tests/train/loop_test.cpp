@@ -120,9 +120,11 @@ struct Rig {
     };
     owner.on_rescue = [&] { log.push_back("rescued " + std::to_string(progress.step)); };
     FeedWatch feed(source, events, [this] { return time; });
+    Recovery recovery({.microbatch = {.asked = plan.microbatch}, .events = &events});
     const LoopParts parts{.source = source,
                           .step = step,
                           .progress = progress,
+                          .recovery = recovery,
                           .scalars = ring,
                           .events = events,
                           .feed = feed,
@@ -358,9 +360,11 @@ TEST(Loop, WaitingForTheDeviceIsNotLogging) {
   FeedWatch feed(source, events, [&] { return time; });
   testing::ToyOwner owner;
   core::SingleRank ranks;
+  Recovery recovery({});
   const LoopParts parts{.source = source,
                         .step = step,
                         .progress = progress,
+                        .recovery = recovery,
                         .scalars = ring,
                         .events = events,
                         .feed = feed,

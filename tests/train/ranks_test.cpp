@@ -179,9 +179,11 @@ TEST(Ranks, EndAfterTheSameStepWhereOneIsTold) {
     plan.save_every = 3;
     plan.eval_every = 1000;
     owner.on_save = [&](const char*) { owner.stop = owner.stop || ranks.rank() == 1; };  // a signal reaches one rank
+    Recovery recovery({.events = &events});
     const LoopParts parts{.source = source,
                           .step = step,
                           .progress = progress,
+                          .recovery = recovery,
                           .scalars = ring,
                           .events = events,
                           .feed = feed,

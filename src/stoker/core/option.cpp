@@ -38,6 +38,28 @@ double parse_duration(std::string_view key, std::string_view text, double high) 
   return unit * value;
 }
 
+// "512MiB", "2GB", "1.5G", "1000000" in bytes. A unit of one letter is one of 1024, as in Docker and systemd.
+std::int64_t parse_bytes(std::string_view key, std::string_view text) {
+  constexpr std::string_view kUnits = "KMGT";
+  constexpr double kMost = 1e18;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  double factor = 1;
+  if (!unit.empty() && kUnits.find(unit.front()) != std::string_view::npos) {
+    const double base = unit.substr(1) == "B" ? 1000 : 1024;
+    for (std::size_t i = 0; i <= kUnits.find(unit.front()); ++i) {
+      factor *= base;
+    }
+    unit.remove_prefix(1);
+    unit = unit == "B" || unit == "iB" ? "" : unit;
+  }
+  if (error != std::errc() || !unit.empty() || !(value >= 0 && value * factor <= kMost)) {
+    refuse_value(key, text, "a size such as 512MiB, 4GiB or 2GB");
+  }
+  return static_cast<std::int64_t>(value * factor);
+}
+
 // on|off; with other separators where a choice is a bar.
 std::string choices_text(const std::vector<std::string>& names) {
   if (std::ranges::find(names, "|") != names.end()) {  // "auto" "," "|"
@@ -56,6 +78,7 @@ std::string range_text(const OptionType& type) {
       Overloaded{[](const Whole& whole) { return fmt::format("{} ... {}", whole.low, whole.high); },
                  [](const Real& real) { return fmt::format("{} ... {}", real.low, real.high); },
                  [](const Duration&) { return std::string("90s, 15m, 2h"); },
+                 [](const Bytes&) { return std::string("512MiB, 4GiB, 2GB"); },
                  [](const Flag&) { return std::string("on|off"); },
                  [](const Choice& choice) { return choices_text(choice.names); },
                  [](const Text& text) { return text.expected; }, [](const File& file) { return file.expected; }},
@@ -76,6 +99,7 @@ OptionValue parse_option(const Option& option, std::string_view text) {
       Overloaded{[&](const Whole& type) -> OptionValue { return parse_whole(key, text, type.low, type.high); },
                  [&](const Real& type) -> OptionValue { return parse_real(key, text, type.low, type.high); },
                  [&](const Duration& type) -> OptionValue { return parse_duration(key, text, type.high); },
+                 [&](const Bytes&) -> OptionValue { return parse_bytes(key, text); },
                  [&](const Flag&) -> OptionValue { return parse_flag(key, text); },
                  [&](const Choice& type) -> OptionValue { return parse_choice(key, text, type.names); },
                  [&](const Text& type) -> OptionValue {

@@ -27,7 +27,8 @@ struct Real {
 struct Duration {  // "90s", "15m", "1.5h"; stored in seconds
   double high;     // seconds
 };
-struct Flag {};  // on, off
+struct Bytes {};  // "512MiB", "2GB", "1.5G"; stored in bytes
+struct Flag {};   // on, off
 struct Choice {
   std::vector<std::string> names;
 };
@@ -40,7 +41,7 @@ struct File {                           // a file or folder, unless it is one of
   std::vector<std::string> words = {};  // "bytes", "characters"
   bool may_be_empty = true;
 };
-using OptionType = std::variant<Whole, Real, Duration, Flag, Choice, Text, File>;
+using OptionType = std::variant<Whole, Real, Duration, Bytes, Flag, Choice, Text, File>;
 
 // The value of an option that nobody sets.
 struct Default {

@@ -19,12 +19,12 @@ struct VerdictWork;
 
 namespace stoker::device {
 
-// Bytes; -1 if unknown.
+// Bytes; -1 if unknown. On a CPU tensors are counted by device/host_allocator.h, and unknown before it is installed.
 struct MemoryFigures {
-  std::int64_t allocated = -1;  // CUDA: held by tensors. CPU: resident set of this process
+  std::int64_t allocated = -1;  // held by tensors
   std::int64_t reserved = -1;   // CUDA: held by torch's caching allocator, tensors included
-  std::int64_t peak = -1;       // highest `allocated` so far; on CUDA since the last reset_peak()
-  std::int64_t free = -1;       // still available: to any process (CUDA), under our memory limit (CPU)
+  std::int64_t peak = -1;       // highest `allocated` since the last reset_peak()
+  std::int64_t free = -1;       // what tensors may still take: under a cap, of the device (CUDA), of the limit (CPU)
   std::int64_t total = -1;      // CUDA: the device's memory. CPU: the smaller of memory limit and RAM
 };
 
@@ -65,8 +65,16 @@ class Backend {
   [[nodiscard]] virtual MemoryFigures memory(c10::Device device) const = 0;
   // Only memory().allocated: takes microseconds, for a value that is shown during a run.
   [[nodiscard]] virtual std::int64_t allocated(c10::Device device) const = 0;
-  // Restarts memory().peak; no effect on a CPU, where the kernel keeps the peak.
+  // CUDA: allocations so far that succeeded only after the cache was released, each a wait for the device; -1 on a CPU.
+  // Takes microseconds.
+  [[nodiscard]] virtual std::int64_t retries(c10::Device device) const = 0;
+  // Restarts memory().peak.
   virtual void reset_peak(c10::Device device) const = 0;
+  // The most that tensors on the device may hold, in bytes; 0: no limit of ours. More is an out-of-memory error.
+  virtual void limit_memory(c10::Device device, std::int64_t bytes) const = 0;
+  // Gives unused memory that torch or the C library keeps back to the device or the system. Slow: for a step that ran
+  // out of memory.
+  virtual void release_cache(c10::Device device) const = 0;
   // Waits for everything on the device. Never called in the hot path.
   virtual void synchronize(c10::Device device) const = 0;
   // timing: whether elapsed_ms() will be called. A thread that waits for an event without timing sleeps; with timing it

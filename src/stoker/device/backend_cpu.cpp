@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/device/backend_cpu.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +13,7 @@
 #include "stoker/core/step_work.h"
 #include "stoker/device/copy_stream.h"
 #include "stoker/device/cpu_quota.h"
+#include "stoker/device/host_allocator.h"
 #include "stoker/device/process_facts.h"
 
 namespace stoker::device {
@@ -44,20 +47,30 @@ class CpuBackend final : public Backend {
   c10::Device default_device() const override { return c10::Device(c10::DeviceType::CPU); }
 
   MemoryFigures memory(c10::Device) const override {
-    const ProcessMemory process = process_memory();
     MemoryFigures figures;
-    figures.allocated = process.resident;
-    figures.peak = process.peak;
     figures.total = memory_limit_bytes();
+    if (host_allocator_installed()) {
+      const HostTensors tensors = host_tensors();
+      figures.allocated = tensors.allocated;
+      figures.peak = tensors.peak;
+      if (const std::int64_t cap = host_cap(); cap >= 0) {
+        figures.free = std::max<std::int64_t>(0, cap - tensors.allocated);
+        return figures;
+      }
+    }
+    const std::int64_t resident = resident_bytes();
     figures.free = machine_facts().available_bytes;
-    if (figures.free >= 0 && figures.total >= 0 && process.resident >= 0) {
-      figures.free = std::max<std::int64_t>(0, std::min(figures.free, figures.total - process.resident));
+    if (figures.free >= 0 && figures.total >= 0 && resident >= 0) {
+      figures.free = std::max<std::int64_t>(0, std::min(figures.free, figures.total - resident));
     }
     return figures;
   }
 
-  std::int64_t allocated(c10::Device) const override { return resident_bytes(); }
-  void reset_peak(c10::Device) const override {}
+  std::int64_t allocated(c10::Device) const override { return host_allocator_installed() ? host_allocated() : -1; }
+  std::int64_t retries(c10::Device) const override { return -1; }
+  void reset_peak(c10::Device) const override { reset_host_peak(); }
+  void limit_memory(c10::Device, std::int64_t bytes) const override { set_host_cap(bytes > 0 ? bytes : -1); }
+  void release_cache(c10::Device) const override { ::malloc_trim(0); }
 
   void synchronize(c10::Device) const override {}
   std::unique_ptr<Event> make_event(c10::Device, bool timing) const override {

@@ -10,6 +10,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <mutex>
@@ -127,6 +128,7 @@ class CudaBackend final : public Backend {
     figures.peak = stats.allocated_bytes[kAll].peak;
     figures.free = static_cast<std::int64_t>(free);
     figures.total = static_cast<std::int64_t>(total);
+    figures.free += figures.reserved - figures.allocated;  // the cache is ours to use again
     return figures;
   }
 
@@ -134,9 +136,21 @@ class CudaBackend final : public Backend {
     return c10::cuda::CUDACachingAllocator::getDeviceStats(resolved(device)).allocated_bytes[kAll].current;
   }
 
+  std::int64_t retries(c10::Device device) const override {
+    return c10::cuda::CUDACachingAllocator::getDeviceStats(resolved(device)).num_alloc_retries;
+  }
+
   void reset_peak(c10::Device device) const override {
     c10::cuda::CUDACachingAllocator::resetPeakStats(resolved(device));
   }
+
+  void limit_memory(c10::Device device, std::int64_t bytes) const override {
+    const auto total = static_cast<double>(memory(device).total);
+    const double share = bytes > 0 ? std::min(1.0, static_cast<double>(bytes) / total) : 1.0;
+    c10::cuda::CUDACachingAllocator::setMemoryFraction(share, resolved(device));
+  }
+
+  void release_cache(c10::Device) const override { c10::cuda::CUDACachingAllocator::emptyCache(); }
 
   void synchronize(c10::Device device) const override {
     const c10::cuda::CUDAGuard guard(resolved(device));

@@ -4,6 +4,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -148,14 +149,13 @@ class HostAllocator final : public c10::Allocator {
   [[noreturn]] void refuse(std::int64_t size, std::string_view reason) {
     const std::int64_t held = allocated.load(std::memory_order_relaxed);
     c10::reportOutOfMemoryToProfiler(size, static_cast<std::size_t>(held), 0, c10::Device(c10::DeviceType::CPU));
-    fail<OutOfMemory>("memory", "no memory for a tensor of {}: tensors hold {}, {}", bytes_text(size),
-                      bytes_text(held), reason);
+    fail<OutOfMemory>("memory", "no memory for a tensor of {} ({}): tensors hold {}, {}", bytes_text(size),
+                      core::phase_name(core::t_phase), bytes_text(held), reason);
   }
 
   void report(void* data, std::int64_t change) {
-    c10::reportMemoryUsageToProfiler(data, change,
-                                     static_cast<std::size_t>(allocated.load(std::memory_order_relaxed)), 0,
-                                     c10::Device(c10::DeviceType::CPU));
+    c10::reportMemoryUsageToProfiler(data, change, static_cast<std::size_t>(allocated.load(std::memory_order_relaxed)),
+                                     0, c10::Device(c10::DeviceType::CPU));
   }
 
   static void release(void* data) {

@@ -123,12 +123,14 @@ double time_evaluation(const Setup& setup) {
   const Stopwatch watch;
   std::int64_t samples = 0;
   double seconds = 0;
-  (void)train::evaluate(*setup.model, *source, setup.autocast_dtype(), {}, [&](const core::Batch& batch) {
+  train::Recovery recovery = setup.evaluation_recovery();
+  const auto go_on = [&](const core::Batch& batch) {
     samples += batch.size();
     device::backend_for(setup.device).synchronize(setup.device);
     seconds = watch.seconds();
     return seconds < window;
-  });
+  };
+  (void)train::evaluate(*setup.model, *source, setup.autocast_dtype(), {.go_on = go_on, .split = &recovery});
   // Without samples, if all are unreadable, it takes no time.
   return samples == 0 ? 0 : seconds / static_cast<double>(samples) * static_cast<double>(size);
 }

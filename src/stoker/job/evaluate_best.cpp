@@ -94,8 +94,12 @@ std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run,
   };
   train::EvaluationWatch looks_on(
       events, {progress.step, std::string(tasks::split_name(split)), 0, setup.task->size(split)}, give_up);
-  const auto totals = train::sum_over_ranks(
-      train::evaluate(*best.model, *source, setup.autocast_dtype(), keep_verdict, std::ref(looks_on)), *setup.ranks);
+  train::Recovery recovery = setup.evaluation_recovery(&events);
+  recovery.begin_step(progress.step);
+  const auto totals =
+      train::sum_over_ranks(train::evaluate(*best.model, *source, setup.autocast_dtype(),
+                                            {.visit = keep_verdict, .go_on = std::ref(looks_on), .split = &recovery}),
+                            *setup.ranks);
   if (totals.empty()) {
     return std::nullopt;
   }

@@ -6,6 +6,8 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/device/backend.h"
+#include "stoker/device/host_allocator.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/job/process.h"
@@ -50,6 +52,14 @@ struct Job::State {
   std::string remark;    // on how the run continues; empty: none
   bool trained = false;  // train() has been called, and has a run folder
 
+  State() = default;
+  ~State() {
+    if (setup.plan.memory_limit > 0) {
+      device::backend_for(setup.device).limit_memory(setup.device, 0);
+    }
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
   void prepare(const Say& say);
   void resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say,
               std::shared_ptr<core::Communicator> ranks);
@@ -74,6 +84,7 @@ Job::Job(Job&&) noexcept = default;
 Job::~Job() = default;
 
 Job Job::prepare(Request request, const Say& say) {
+  device::install_host_allocator();
   auto state = std::make_unique<State>();
   with_typed_errors([&] {
     state->request = with_whole_paths(std::move(request));
@@ -84,6 +95,7 @@ Job Job::prepare(Request request, const Say& say) {
 
 Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say,
                 std::shared_ptr<core::Communicator> ranks) {
+  device::install_host_allocator();
   auto state = std::make_unique<State>();
   with_typed_errors([&] { state->resume(path, changes, say, std::move(ranks)); });
   return Job(std::move(state));

@@ -50,7 +50,10 @@ optim::OptimizerOptions optimizer_options(const train::Plan& plan) {
   return options;
 }
 
-Session::Session(Setup& setup) : setup_(setup) {
+Session::Session(Setup& setup, core::EventEmitter* events)
+    : setup_(setup),
+      recovery_(setup.training_recovery(events)),
+      evaluation_recovery_(setup.evaluation_recovery(events)) {
   const train::Plan& plan = setup.plan;
   if (plan.nvtx) {
     nvtx_.emplace();
@@ -94,6 +97,7 @@ io::Checkpoint Session::checkpoint(const std::string& kind) {
     optimizer_->save_state(result.state);
     scaler_->save_state(result.state);
     step_->save_state(result.state);
+    recovery_.save_state(result.state);
     progress_.save_state(result.state);
     if (ema_) {
       ema_->save_state(result.state);
@@ -120,6 +124,7 @@ void Session::load(const io::Checkpoint& checkpoint) {
   optimizer_->load_state(state);
   scaler_->load_state(state);
   step_->load_state(state);
+  recovery_.load_state(state);
   progress_.load_state(state);
   if (ema_) {
     ema_->load_state(state);
@@ -132,8 +137,10 @@ std::vector<core::MetricValue> Session::evaluate(core::BatchSource& source, trai
     averages.emplace(*ema_);
   }
   const train::EvaluationMode mode(*setup_.model);
-  const auto totals = train::sum_over_ranks(
-      train::evaluate(*setup_.model, source, setup_.autocast_dtype(), {}, std::ref(watch)), *setup_.ranks);
+  evaluation_recovery_.begin_step(progress_.step);
+  const auto totals = train::sum_over_ranks(train::evaluate(*setup_.model, source, setup_.autocast_dtype(),
+                                                            {.go_on = std::ref(watch), .split = &evaluation_recovery_}),
+                                            *setup_.ranks);
   if (totals.empty()) {
     return {};
   }

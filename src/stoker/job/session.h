@@ -22,10 +22,12 @@ namespace stoker::job {
 
 class Session {
  public:
-  explicit Session(Setup& setup);
+  // events: are told when memory ran out; null: nobody is.
+  explicit Session(Setup& setup, core::EventEmitter* events = nullptr);
 
   [[nodiscard]] train::Step& step() { return *step_; }
   [[nodiscard]] train::Progress& progress() { return progress_; }
+  [[nodiscard]] train::Recovery& recovery() { return recovery_; }
 
   // "last" has everything that resuming needs; "best" has only weights.
   [[nodiscard]] io::Checkpoint checkpoint(const std::string& kind);
@@ -48,6 +50,7 @@ class Session {
   std::unique_ptr<optim::Ema> ema_;
   std::unique_ptr<train::Step> step_;
   train::Progress progress_;
+  train::Recovery recovery_, evaluation_recovery_;
   std::vector<core::MetricValue> newest_, best_;
 };
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "stoker/base/bytes_text.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/device/backend.h"
@@ -24,6 +25,7 @@
 #include "stoker/job/session.h"
 #include "stoker/job/trials.h"
 #include "stoker/job/wider_model.h"
+#include "stoker/memory/out_of_memory.h"
 #include "stoker/models/registry.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
@@ -69,6 +71,27 @@ std::unique_ptr<tasks::Model> build_model(Setup& setup) {
   setup.sample_flops = setup.task->sample_flops(*model);  // on the CPU, since a GPU would search for kernels first
   model->to(setup.device);
   return model;
+}
+
+// The weights are there already: what a step holds besides activations must fit, too.
+void require_room(const Setup& setup) {
+  const std::int64_t limit = setup.plan.memory_limit;
+  if (limit == 0) {
+    return;
+  }
+  std::int64_t weights = 0, trained = 0;
+  for (const core::Parameter& each : setup.model->parameters()) {
+    weights += static_cast<std::int64_t>(each.tensor.nbytes());
+    trained += each.tensor.requires_grad() ? static_cast<std::int64_t>(each.tensor.nbytes()) : 0;
+  }
+  const int moments = setup.plan.optimizer == "sgd" ? (setup.plan.momentum > 0 ? 1 : 0) : 2;
+  const std::int64_t need = weights + (1 + moments) * trained + (setup.plan.ema > 0 ? weights : 0);
+  if (need > limit) {
+    fail<ConfigError>(kWhere,
+                      "memory_limit={} is too small: the weights of {} take {}, and with gradients, {} and averages it "
+                      "is {} before the first activation; raise it, or set a smaller model=",
+                      bytes_text(limit), setup.plan.model, bytes_text(weights), setup.plan.optimizer, bytes_text(need));
+  }
 }
 
 void check_first_batch(const Setup& setup) {
@@ -185,6 +208,18 @@ std::unique_ptr<core::BatchSource> Setup::evaluation_source(tasks::Split split) 
   return device::prefetched(task->evaluation_batches(split, request), device, request.once);
 }
 
+train::Recovery Setup::training_recovery(core::EventEmitter* events) const {
+  train::RecoveryOptions options{.device = device, .work = "step", .events = events};
+  options.microbatch = {.asked = plan.microbatch,
+                        .smallest = couples_samples ? 2 : 1,
+                        .repeat = memory::parse_schedule(plan.microbatch_schedule)};
+  return train::Recovery(std::move(options));
+}
+
+train::Recovery Setup::evaluation_recovery(core::EventEmitter* events) const {
+  return train::Recovery({.device = device, .work = "the evaluation after step", .events = events});
+}
+
 at::ScalarType Setup::autocast_dtype() const { return precision::autocast_dtype(plan.precision); }
 
 ModelCard Setup::card() const {
@@ -198,12 +233,36 @@ ModelCard Setup::card() const {
 }
 
 void Setup::set_switches() const {
+  device::backend_for(device).limit_memory(device, plan.memory_limit);
   precision::apply({.tf32 = plan.tf32, .cudnn_benchmark = plan.cudnn_benchmark, .deterministic = plan.deterministic});
   torch::autograd::AnomalyMode::set_enabled(plan.anomaly);
   at::set_num_threads(static_cast<int>(plan.intra_op));
 }
 
 namespace {
+
+// Runs work, with smaller microbatches in the plan each time that memory runs out.
+template <typename Work>
+void in_microbatches_that_fit(Setup& setup, const Work& work) {
+  memory::Microbatch policy({.asked = setup.plan.microbatch, .smallest = setup.couples_samples ? 2 : 1});
+  while (true) {
+    try {
+      work();
+      return;
+    } catch (const std::exception& error) {
+      if (!memory::is_out_of_memory(error)) {
+        throw;
+      }
+      device::backend_for(setup.device).release_cache(setup.device);
+      const std::int64_t before = setup.plan.microbatch;
+      if (!policy.shrink(setup.plan.batch)) {
+        throw;
+      }
+      train::decide(setup.plan, "microbatch", std::to_string(policy.largest_pass(setup.plan.batch)),
+                    core::Origin::kMeasured, fmt::format("{} samples per forward pass do not fit into memory", before));
+    }
+  }
+}
 
 Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& say) {
   OpenedData opened = open_data(request, saved, say);
@@ -212,18 +271,26 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
   setup.device = opened.device;
   setup.task = settle(opened);
   setup.plan = std::move(opened.plan);
+  setup.couples_samples = facts.couples_samples;
   if (request.ranks) {
     setup.ranks = request.ranks;
   }
   say(describe_data(*setup.task));  // the next part may take seconds
   setup.set_switches();
   setup.model = build_model(setup);
+  require_room(setup);
   for (const std::string& holder : device::backend_for(setup.device).busy_processes(setup.device)) {
     setup.notes.push_back(fmt::format("{} is shared: {}", setup.device.str(), holder));
   }
   check_first_batch(setup);
   const train::Plan unmeasured = setup.plan;
-  choose_speed(setup, request, facts, saved, say);
+  in_microbatches_that_fit(setup, [&] {
+    const std::int64_t microbatch = setup.plan.microbatch;
+    const train::Plan::Note why = setup.plan.notes.at("microbatch");
+    setup.plan = unmeasured;
+    train::decide(setup.plan, "microbatch", std::to_string(microbatch), why.origin, why.reason);
+    choose_speed(setup, request, facts, saved, say);
+  });
   if (saved != nullptr || !train::has_time_budget(setup.plan, request.options)) {
     return setup;
   }

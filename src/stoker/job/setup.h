@@ -15,6 +15,7 @@
 #include "stoker/job/request.h"
 #include "stoker/tasks/task.h"
 #include "stoker/train/plan.h"
+#include "stoker/train/recovery.h"
 #include "stoker/train/resolve.h"
 
 namespace stoker::job {
@@ -25,6 +26,7 @@ struct Setup {
   train::Plan plan;
   c10::Device device = c10::Device(c10::kCPU);
   std::unique_ptr<tasks::Model> model;
+  bool couples_samples = true;                      // batch norm: a forward pass of training needs two samples
   std::int64_t sample_flops = 0;                    // forward, counted on the CPU; 0: not known
   std::vector<std::string> notes;                   // how the given weights were loaded, and other remarks for people
   core::BadSampleListener bad_samples;              // of the sources below; may be empty
@@ -33,6 +35,9 @@ struct Setup {
   // Batches of a split on the device; the training split starts at a position.
   [[nodiscard]] std::unique_ptr<core::BatchSource> training_source(core::Position start) const;
   [[nodiscard]] std::unique_ptr<core::BatchSource> evaluation_source(tasks::Split split) const;
+  // How training, and an evaluation, go on when memory runs out. events: are told of it; null: nobody is.
+  [[nodiscard]] train::Recovery training_recovery(core::EventEmitter* events = nullptr) const;
+  [[nodiscard]] train::Recovery evaluation_recovery(core::EventEmitter* events = nullptr) const;
   // Sets the process's switches (threads, TF32, determinism) to the plan's.
   void set_switches() const;
   // The dtype of forward passes.

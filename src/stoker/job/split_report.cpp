@@ -77,7 +77,8 @@ SplitReport evaluate_split(LoadedModel& loaded, const tasks::ReadyTask& task, co
   for (const tasks::Split each : choose_splits(task, split)) {
     report.samples += task.size(each);
     const auto source = device::prefetched(task.evaluation_batches(each, request), loaded.device(), request.once);
-    auto part = train::evaluate(*loaded.model, *source, dtype);
+    train::Recovery recovery({.device = loaded.device(), .work = "evaluation"});
+    auto part = train::evaluate(*loaded.model, *source, dtype, {.split = &recovery});
     if (totals.empty()) {
       totals = std::move(part);
       continue;

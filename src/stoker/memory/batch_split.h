@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <optional>
 
+#include "stoker/core/batch_source.h"
 #include "stoker/memory/out_of_memory.h"
 
 namespace stoker::memory {
@@ -16,6 +18,8 @@ class BatchSplit {
   virtual ~BatchSplit() = default;
   // Forward passes over a batch of this many samples; their sizes differ by at most one.
   [[nodiscard]] virtual std::int64_t passes(std::int64_t samples) const = 0;
+  // The next batch. A source that ran out of memory has consumed nothing, so it can be asked again.
+  [[nodiscard]] virtual std::optional<core::Batch> next(core::BatchSource& source) { return source.next(); }
   // Memory ran out; what was computed has been dropped. Returns to have it computed again, perhaps in more passes; else
   // throws. Called in a handler of the error.
   virtual void ran_out(const std::exception& error, std::int64_t samples) = 0;

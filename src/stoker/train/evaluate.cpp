@@ -4,62 +4,104 @@
 #include <ATen/core/grad_mode.h>
 
 #include <array>
+#include <optional>
+#include <utility>
 
 #include "stoker/base/error.h"
+#include "stoker/core/phase.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
 
 namespace stoker::train {
 namespace {
 
-struct Prepared {
-  core::Batch batch;
-  core::TensorList inputs;
-};
-
-// The next batch and the model's inputs, in the dtypes that they have without autocast.
-std::optional<Prepared> next(core::Trainable& model, core::BatchSource& source, c10::Device device) {
+// The inputs of the model, in the dtypes that they have without autocast.
+core::TensorList plain_inputs(core::Trainable& model, const core::Batch& batch, c10::Device device) {
   const precision::AutocastGuard plain(device.type(), at::kBFloat16, /*enabled=*/false);
-  std::optional<core::Batch> batch = source.next();
-  if (!batch) {
-    return std::nullopt;
-  }
-  core::TensorList inputs = model.inputs(*batch);
-  return Prepared{std::move(*batch), std::move(inputs)};
+  return model.inputs(batch);
 }
+
+// A pass over a batch, or over a part of it.
+class Evaluation {
+ public:
+  Evaluation(core::Trainable& model, const EvaluationHooks& hooks, c10::Device device)
+      : model_(model), hooks_(hooks), device_(device) {}
+
+  // Split anew after each failure; what was added before stays.
+  void add(const core::Batch& batch, memory::BatchSplit& split) {
+    const std::int64_t size = batch.size();
+    for (std::int64_t done = 0; done < size || (size == 0 && done == 0);) {
+      memory::until_it_fits(split, size - done, [&] {
+        const std::int64_t passes = split.passes(size - done);
+        const std::int64_t last = done + (size - done + passes - 1) / passes;
+        if (done == 0 && last == size) {
+          add(batch);
+        } else {
+          add(batch.slice(done, last));
+        }
+        done = last;
+      });
+      if (size == 0) {
+        return;
+      }
+    }
+  }
+  [[nodiscard]] std::vector<core::NamedTensor>& totals() { return totals_; }
+
+ private:
+  // Changes the totals at its end, without allocating memory then.
+  void add(const core::Batch& batch) {
+    const precision::SearchGuard search(batch.size(), largest_pass_);
+    const core::TensorList outputs = model_.forward(plain_inputs(model_, batch, device_));
+    auto part = model_.evaluate(outputs, batch);
+    if (hooks_.visit) {
+      hooks_.visit(outputs, batch);
+    }
+    if (totals_.empty()) {
+      totals_ = std::move(part);
+      return;
+    }
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      totals_[i].tensor.add_(part[i].tensor);
+    }
+  }
+
+  core::Trainable& model_;
+  const EvaluationHooks& hooks_;
+  c10::Device device_;
+  std::vector<core::NamedTensor> totals_;
+  std::int64_t largest_pass_ = 0;
+};
 
 }  // namespace
 
-std::vector<core::NamedTensor> evaluate(
-    core::Trainable& model, core::BatchSource& source, at::ScalarType dtype,
-    const std::function<void(const core::TensorList& outputs, const core::Batch&)>& visit,
-    const std::function<bool(const core::Batch&)>& go_on) {
+std::vector<core::NamedTensor> evaluate(core::Trainable& model, core::BatchSource& source, at::ScalarType dtype,
+                                        const EvaluationHooks& hooks) {
   // Autocast caches its half-precision copies of the weights until the outermost guard ends, so one guard covers all
   // batches. It caches none in inference mode, and none for weights that require no gradient.
+  const core::PhaseScope phase(core::Phase::kEvaluation);
   const at::NoGradGuard no_grad;
   const c10::Device device = model.parameters().front().tensor.device();
   const bool mixed = dtype != at::kFloat;
   const precision::AutocastGuard autocast(device.type(), mixed ? dtype : at::kBFloat16, mixed);
-  std::vector<core::NamedTensor> totals;
-  std::int64_t largest_pass = 0;
-  while (std::optional<Prepared> given = next(model, source, device)) {
-    const precision::SearchGuard search(given->batch.size(), largest_pass);
-    const core::TensorList outputs = model.forward(std::move(given->inputs));
-    const auto part = model.evaluate(outputs, given->batch);
-    if (visit) {
-      visit(outputs, given->batch);
+  memory::FixedSplit whole;
+  memory::BatchSplit& split = hooks.split != nullptr ? *hooks.split : whole;
+  Evaluation evaluation(model, hooks, device);
+  while (true) {
+    std::optional<core::Batch> batch;
+    {
+      const precision::AutocastGuard plain(device.type(), at::kBFloat16, /*enabled=*/false);
+      batch = split.next(source);
     }
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      if (totals.size() < part.size()) {
-        totals.push_back(part[i]);
-      } else {
-        totals[i].tensor.add_(part[i].tensor);
-      }
+    if (!batch) {
+      break;
     }
-    if (go_on && !go_on(given->batch)) {
+    evaluation.add(*batch, split);
+    if (hooks.go_on && !hooks.go_on(*batch)) {
       return {};
     }
   }
+  std::vector<core::NamedTensor> totals = std::move(evaluation.totals());
   if (totals.empty()) {
     fail<DataError>("train.evaluate", "there are no samples to evaluate");
   }

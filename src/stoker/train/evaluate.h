@@ -9,18 +9,25 @@
 #include "stoker/core/batch_source.h"
 #include "stoker/core/communicator.h"
 #include "stoker/core/trainable.h"
+#include "stoker/memory/batch_split.h"
 
 namespace stoker::train {
+
+// What else happens during an evaluation.
+struct EvaluationHooks {
+  // Receives the outputs of each batch, or of each part of a batch that had to be split, still on the device.
+  std::function<void(const core::TensorList& outputs, const core::Batch&)> visit = {};
+  // Called after each batch; if it returns false, the sums are dropped and the result is empty.
+  std::function<bool(const core::Batch&)> go_on = {};
+  // Asked when memory runs out; null: the error ends the evaluation.
+  memory::BatchSplit* split = nullptr;
+};
 
 // Totals of Trainable::evaluate over all batches of one epoch of source, on the CPU. The model must be in evaluation
 // mode. It computes without gradients, with autocast to dtype (kFloat: none), which casts each weight once. DataError
 // if the source has no batch. With several ranks, the totals of this rank.
-// visit: receives the outputs of each batch, still on the device. go_on: called after each batch; if it returns false,
-// the sums are dropped and the result is empty.
-[[nodiscard]] std::vector<core::NamedTensor> evaluate(
-    core::Trainable& model, core::BatchSource& source, at::ScalarType dtype,
-    const std::function<void(const core::TensorList& outputs, const core::Batch&)>& visit = {},
-    const std::function<bool(const core::Batch&)>& go_on = {});
+[[nodiscard]] std::vector<core::NamedTensor> evaluate(core::Trainable& model, core::BatchSource& source,
+                                                      at::ScalarType dtype, const EvaluationHooks& hooks = {});
 
 // The totals of all ranks, from those of each rank; empty if one rank's are empty. A collective call.
 [[nodiscard]] std::vector<core::NamedTensor> sum_over_ranks(std::vector<core::NamedTensor> totals,

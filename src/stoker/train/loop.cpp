@@ -54,7 +54,8 @@ class Loop {
   // A step with the next batch; false if the epoch has ended instead.
   bool take_batch() {
     const double began = parts_.feed.now();
-    const std::optional<core::Batch> batch = parts_.source.next();
+    parts_.recovery.begin_step(parts_.progress.step + 1);
+    const std::optional<core::Batch> batch = parts_.recovery.next(parts_.source);
     const double waited = parts_.feed.now() - began;
     parts_.feed.add(LoopWork::kWait, waited);
     if (batch) {
@@ -69,8 +70,9 @@ class Loop {
   void take_step(const core::Batch& batch, double waited) {
     Progress& progress = parts_.progress;
     const double lr = parts_.owner.begin_step(progress.step);
-    parts_.step.compute(batch, progress.step, plan_.microbatch);
+    parts_.step.compute(batch, progress.step, parts_.recovery);
     commit(lr);
+    parts_.recovery.step_done();
 
     ++progress.step;
     progress.position = {batch.position().epoch, batch.position().step + 1};

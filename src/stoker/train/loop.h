@@ -14,6 +14,7 @@
 #include "stoker/train/feed_watch.h"
 #include "stoker/train/plan.h"
 #include "stoker/train/progress.h"
+#include "stoker/train/recovery.h"
 #include "stoker/train/step.h"
 
 namespace stoker::train {
@@ -46,6 +47,7 @@ struct LoopParts {
   core::BatchSource& source;
   Step& step;
   Progress& progress;
+  Recovery& recovery;
   device::ScalarRing& scalars;
   core::EventEmitter& events;
   FeedWatch& feed;
@@ -57,9 +59,10 @@ enum class LoopEnd { kDone, kStopped, kEarlyStop, kTimeUp };
 
 // Trains until last_step. First repeats an evaluation that was interrupted at progress.step. Throws Error if more than
 // plan.skip_limit steps in a row were not finite, with the samples of the last one, and if the run ends with a loss
-// that is not finite: on the validation split, or at the last step without one. Errors of source, step and evaluation
-// pass through. Before an error leaves, owner.rescue() saves the steps since the last checkpoint. An interrupted
-// evaluation leaves no trace: the run can continue with it. All times use the clock of parts.feed.
+// that is not finite: on the validation split, or at the last step without one. What runs out of memory is tried again
+// by parts.recovery; other errors of source, step and evaluation pass through. Before an error leaves, owner.rescue()
+// saves the steps since the last checkpoint. An interrupted evaluation leaves no trace: the run can continue with it.
+// All times use the clock of parts.feed.
 LoopEnd run_loop(const LoopParts& parts, const Plan& plan, std::int64_t last_step);
 
 // Whether a run that continues from here was stopped before the evaluation of this step finished.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/train/plan.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +17,8 @@ namespace {
 
 constexpr std::string_view kWhere = "train.plan";
 constexpr int kFormat = 2;
+// Added since the format: a plan without them ran with their defaults.
+constexpr std::array<std::string_view, 2> kNewer = {"microbatch_schedule", "memory_limit"};
 
 core::Origin origin_from_name(const std::string& name) {
   using core::Origin;
@@ -78,7 +82,13 @@ Plan plan_from_json(const std::string& text) {
       plan.notes[key] = {origin_from_name(row.at("origin").get<std::string>()), row.at("reason").get<std::string>()};
     }
     for (const core::Option& each : plan_options().options()) {
-      if (!rows.contains(each.key)) {
+      if (rows.contains(each.key)) {
+        continue;
+      }
+      if (std::ranges::find(kNewer, each.key) != kNewer.end()) {
+        set_value(plan, each.key, each.fallback.value.value());
+        plan.notes[each.key] = {core::Origin::kDefault, each.fallback.reason};
+      } else {
         fail<ConfigError>(kWhere, "the plan lacks \"{}\"", each.key);
       }
     }

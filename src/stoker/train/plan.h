@@ -49,12 +49,14 @@ struct Plan {
 
   // performance: the speed of training
   std::string device;
-  std::string precision;        // "fp32", "bf16", "fp16"
-  bool half_weights = false;    // weights in precision's half type, norms in fp32; the optimizer keeps fp32 masters
-  std::int64_t microbatch = 0;  // samples per forward pass
-  std::int64_t threads = 0;     // loader threads; 0: operator threads load between steps
-  std::int64_t intra_op = 0;    // threads per operator
-  std::string layout;           // "channels_last", "contiguous"
+  std::string precision;            // "fp32", "bf16", "fp16"
+  bool half_weights = false;        // weights in precision's half type, norms in fp32; the optimizer keeps fp32 masters
+  std::int64_t microbatch = 0;      // samples per forward pass
+  std::string microbatch_schedule;  // of another run, to repeat (memory/microbatch.h); empty: none
+  std::int64_t memory_limit = 0;    // bytes that tensors on the device may hold; 0: what is free
+  std::int64_t threads = 0;         // loader threads; 0: operator threads load between steps
+  std::int64_t intra_op = 0;        // threads per operator
+  std::string layout;               // "channels_last", "contiguous"
   bool tf32 = false;
   bool cudnn_benchmark = false;
   bool deterministic = false;

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "stoker/memory/microbatch.h"
 #include "stoker/optim/schedule.h"
 
 namespace stoker::train {
 namespace {
 
 using core::always;
+using core::Bytes;
 using core::Choice;
 using core::depends;
 using core::Duration;
@@ -140,6 +142,13 @@ Rows performance_options() {
       {&Plan::microbatch, {"microbatch", P, Whole{1, 1 << 20}, depends("the batch"),
                            "samples per forward pass; if fewer than batch, gradients accumulate",
                            {"micro_batch", "micro_batch_size", "accumulate", "gradient_accumulation_steps"}}},
+      {&Plan::microbatch_schedule, {"microbatch_schedule", P,
+                                    Text{"STEP:SAMPLES,... with ascending steps from 1", memory::is_schedule},
+                                    always("", "the microbatch changes only if memory runs out"),
+                                    "changes of the microbatch to repeat, as the report of another run lists them"}},
+      {&Plan::memory_limit, {"memory_limit", P, Bytes{}, always("0", "all that is free"),
+                             "the most memory that tensors on the device may hold; a step that needs more runs in "
+                             "smaller microbatches"}},
       {&Plan::threads, {"threads", P, Whole{0, 256}, depends("by a timed trial"),
                         "loader threads; if not set, chosen by a trial and adjusted during the run; 0: load in the "
                         "training thread",

@@ -103,7 +103,8 @@ void Step::compute_whole(const core::Batch& batch, std::int64_t number, memory::
       },
       [&] { drop(); });
   sum_over_ranks();
-  memory::until_it_fits(split, size, [&] { look_at_gradients(); });
+  memory::until_it_fits(
+      split, size, [&] { look_at_gradients(); }, [&] { parts_.scaler.clear(); });
 }
 
 void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
@@ -167,7 +168,6 @@ void Step::look_at_gradients() {
   const core::PhaseScope phase(core::Phase::kUpdate);
   const at::NoGradGuard no_grad;
   parts_.optimizer.adopt_gradients();
-  parts_.scaler.clear();
   verdict_.look(loss_parts_, optim::gradients(parts_.model.parameters()), parts_.scaler);
 }
 
@@ -224,8 +224,7 @@ void Step::commit(double lr) {
 void Step::take() {
   const core::PhaseScope phase(core::Phase::kUpdate);
   const at::NoGradGuard no_grad;
-  const at::Tensor divisor =
-      verdict_.decide(parts_.scaler, parts_.ema != nullptr ? &parts_.ema->weight() : nullptr);
+  const at::Tensor divisor = verdict_.decide(parts_.scaler, parts_.ema != nullptr ? &parts_.ema->weight() : nullptr);
   keep_norm_buffers_if_skipped();  // before the averages are updated
   parts_.optimizer.step(parts_.scaler.found_inf(), divisor);
   if (parts_.ema != nullptr) {

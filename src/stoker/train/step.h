@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One optimizer step: compute, then commit.
 //
-// compute() runs forward and backward over the microbatches of a global batch, and looks at the gradients. It may throw,
-// and may write only gradients, norm buffers and generators: on an error the first two are restored; every step seeds
-// the generators, and every pass if a segment draws. If it runs out of memory, it asks how to go on (memory::BatchSplit)
-// and tries again, from the start of the batch. commit() clips, and updates weights, moments, scaler and EMA; it
-// allocates no tensor, or changes nothing if the gradients are not finite; the host never waits for that verdict. Used
-// by the loop, by trials, and by examples that write the loop by hand.
+// compute() runs forward and backward over the microbatches of a global batch, and looks at the gradients. It may
+// throw, and may write only gradients, norm buffers and generators: on an error the first two are restored; every step
+// seeds the generators, and every pass if a segment draws. If it runs out of memory, it asks how to go on
+// (memory::BatchSplit) and tries again, from the start of the batch. commit() clips, and updates weights, moments,
+// scaler and EMA; it allocates no tensor, or changes nothing if the gradients are not finite; the host never waits for
+// that verdict. Used by the loop, by trials, and by examples that write the loop by hand.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -58,6 +58,9 @@ class Step final : public core::Stateful {
   // batch, segment): so ranks draw the same numbers as microbatches. With several ranks, norm buffers become the mean
   // over ranks, and a parameter that no rank used gets gradients of 0.
   void compute(const core::Batch& batch, std::int64_t number, std::int64_t microbatch = 0);
+  // The same, split by `split`, which is also asked what to do when memory runs out; all work on the batch has been
+  // dropped then, and its tensors are free. The result is the same to the bit as without the failure.
+  void compute(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
   // Takes the step with this learning rate, and drops the gradients. ConfigError without a compute() before it.
   void commit(double lr);
   // Sets gradients to none, and the norm buffers to what they were before the last compute(), also after a commit().

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/train/recovery.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "stoker/base/bytes_text.h"
+#include "stoker/base/counted.h"
+#include "stoker/base/error.h"
+#include "stoker/core/phase.h"
+#include "stoker/device/backend.h"
+
+namespace stoker::train {
+namespace {
+
+constexpr int kSourceFailures = 8;         // in a row: the source cannot work with the memory that is left
+constexpr std::int64_t kRetryWindow = 16;  // steps; at least one retry per step is thrashing
+constexpr double kGrowthMargin = 1.1;      // of the memory that twice as many samples are expected to need
+
+std::string first_line(const std::exception& error) {
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+Recovery::Recovery(RecoveryOptions options) : options_(std::move(options)), microbatch_(options_.microbatch) {}
+
+void Recovery::begin_step(std::int64_t step) {
+  step_ = step;
+  microbatch_.begin_step(step);
+  if (microbatch_.may_grow()) {
+    if (twice_fits()) {
+      microbatch_.grow();
+    } else {
+      microbatch_.wait_again();
+    }
+  } else if (microbatch_.may_grow_soon()) {  // twice_fits() needs the peak of one step
+    device::backend_for(options_.device).reset_peak(options_.device);
+  }
+}
+
+void Recovery::step_done() {
+  microbatch_.step_done();
+  if (step_ % kRetryWindow == 0) {
+    watch_retries();
+  }
+}
+
+void Recovery::watch_retries() {
+  const std::int64_t now = device::backend_for(options_.device).retries(options_.device);
+  const std::int64_t newer = retries_ < 0 ? 0 : now - retries_;
+  retries_ = now;
+  if (newer >= kRetryWindow && microbatch_.shrink(largest_batch_)) {
+    tell(
+        fmt::format("{} allocations in {} steps succeeded only after the cache was released, which waits for the "
+                    "device; from step {} on, passes have at most {}",
+                    newer, kRetryWindow, step_ + 1, counted(microbatch_.largest_pass(largest_batch_), "sample")));
+  }
+}
+
+// Activations are proportional to samples; what is held between steps is not.
+bool Recovery::twice_fits() const {
+  const device::MemoryFigures now = device::backend_for(options_.device).memory(options_.device);
+  if (now.allocated < 0 || now.peak < 0 || now.free < 0) {
+    return true;  // unknown: a try costs a part of a step
+  }
+  const auto need = static_cast<double>(2 * (now.peak - now.allocated));
+  return need * kGrowthMargin <= static_cast<double>(now.free);
+}
+
+std::optional<core::Batch> Recovery::next(core::BatchSource& source) {
+  const core::PhaseScope phase(core::Phase::kInput);
+  for (int failures = 1;; ++failures) {
+    try {
+      std::optional<core::Batch> batch = source.next();
+      largest_batch_ = std::max(largest_batch_, batch ? batch->size() : 0);
+      return batch;
+    } catch (const std::exception& error) {
+      if (!memory::is_out_of_memory(error)) {
+        throw;
+      }
+      release();
+      if (failures == kSourceFailures) {
+        give_up(error);
+      }
+      const bool shrunk = failures > 1 && microbatch_.shrink(largest_batch_);
+      tell(fmt::format("making the batch of {} {} ran out of memory ({}); it is made again{}", options_.work, step_,
+                       first_line(error),
+                       shrunk ? fmt::format(", and passes have at most {}",
+                                            counted(microbatch_.largest_pass(largest_batch_), "sample"))
+                              : ""));
+    }
+  }
+}
+
+void Recovery::ran_out(const std::exception& error, std::int64_t samples) {
+  release();
+  const std::int64_t before = microbatch_.largest_pass(samples);
+  if (!microbatch_.shrink(samples)) {
+    give_up(error);
+  }
+  tell(fmt::format("{} {} ran out of memory with {} per forward pass ({}); the same batch runs again with {}",
+                   options_.work, step_, counted(before, "sample"), first_line(error),
+                   microbatch_.largest_pass(samples)));
+}
+
+void Recovery::release() const { device::backend_for(options_.device).release_cache(options_.device); }
+
+void Recovery::tell(const std::string& text) {
+  if (options_.events != nullptr) {
+    options_.events->emit(core::FaultSurvived{step_, "out_of_memory", text});
+  }
+}
+
+void Recovery::give_up(const std::exception& error) {
+  fail<OutOfMemory>("memory", "{} {} does not fit even with the smallest forward pass ({}){}{}", options_.work, step_,
+                    first_line(error), options_.advice ? "; " : "", options_.advice ? options_.advice() : "");
+}
+
+}  // namespace stoker::train
