@@ -43,6 +43,7 @@ struct Kind {
   std::string optimizer = "sgd";
   double ema = 0;
   double lr = 1e-2;
+  std::int64_t steps = 3;  // after a first one without failures
 };
 
 // Batches that differ, four per epoch. Its tensors are made in next(), as by a loader in the training thread.
@@ -141,11 +142,12 @@ Kind resnet18() {
   kind.model = [] {
     models::ModelOptions options;
     options.classes = 3;
-    options.image_size = 32;
-    return classifier(models::make_network("resnet18", options), 32);
+    options.image_size = 16;
+    return classifier(models::make_network("resnet18", options), 16);
   };
-  kind.batch = [](core::Position position) { return images(position, 4, 32); };
+  kind.batch = [](core::Position position) { return images(position, 4, 16); };
   kind.smallest = 2;
+  kind.steps = 1;
   return kind;
 }
 
@@ -214,7 +216,7 @@ Result train(const Kind& kind, const memory::MicrobatchSchedule& repeat = {}, st
   };
   const std::int64_t before = allocator.allocations();
   allocator.fail_at(k, more);
-  run(1 + steps);
+  run(1 + kind.steps);
   Result result;
   result.allocations = allocator.allocations() - before;
   result.reached = k > 0 && !allocator.armed();

@@ -78,12 +78,12 @@ TEST(Evaluate, AddsUpBatchesAndBuildsNoGraph) {
   ToyTrainable model(at::kFloat);
   std::int64_t right = 0;
   Batches source(5);
-  const auto totals =
-      evaluate(model, source, at::kFloat, [&](const core::TensorList& outputs, const core::Batch& batch) {
-        EXPECT_FALSE(outputs[0].requires_grad());
-        EXPECT_EQ(batch["x"].scalar_type(), at::kFloat);
-        right += outputs[0].argmax(1).eq(batch["y"]).sum().item<std::int64_t>();
-      });
+  const auto look = [&](const core::TensorList& outputs, const core::Batch& batch) {
+    EXPECT_FALSE(outputs[0].requires_grad());
+    EXPECT_EQ(batch["x"].scalar_type(), at::kFloat);
+    right += outputs[0].argmax(1).eq(batch["y"]).sum().item<std::int64_t>();
+  };
+  const auto totals = evaluate(model, source, at::kFloat, {.visit = look});
   EXPECT_EQ(totals[0].tensor.item<std::int64_t>(), right);
   EXPECT_EQ(totals[1].tensor.item<std::int64_t>(), 20);
   Batches none(0);

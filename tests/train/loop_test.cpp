@@ -396,7 +396,7 @@ TEST(EvaluationWatch, GivesUpBetweenBatchesAndSaysHowFarItIs) {
       }
       return ++asked > give_up_after;
     });
-    const auto totals = evaluate(model, source, at::kFloat, {}, std::ref(watch));
+    const auto totals = evaluate(model, source, at::kFloat, {.go_on = std::ref(watch)});
     EXPECT_EQ(watch.gave_up(), totals.empty());
     return totals;
   };

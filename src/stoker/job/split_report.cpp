@@ -21,6 +21,7 @@
 #include "stoker/precision/process_switches.h"
 #include "stoker/tasks/registry.h"
 #include "stoker/train/evaluate.h"
+#include "stoker/train/recovery.h"
 #include "stoker/train/resolve.h"
 
 namespace stoker::job {

@@ -21,8 +21,9 @@ class BatchSplit {
   // The next batch. A source that ran out of memory has consumed nothing, so it can be asked again.
   [[nodiscard]] virtual std::optional<core::Batch> next(core::BatchSource& source) { return source.next(); }
   // Memory ran out; what was computed has been dropped. Returns to have it computed again, perhaps in more passes; else
-  // throws. Called in a handler of the error.
-  virtual void ran_out(const std::exception& error, std::int64_t samples) = 0;
+  // throws. Called in a handler of the error. after_passes: the passes are done, and only what follows is computed
+  // again, so more passes begin with the next batch.
+  virtual void ran_out(const std::exception& error, std::int64_t samples, bool after_passes) = 0;
 };
 
 // Passes of at most `largest` samples; 0: one pass. Never tries again.
@@ -33,7 +34,7 @@ class FixedSplit final : public BatchSplit {
     const std::int64_t most = std::max<std::int64_t>(1, largest_ > 0 ? largest_ : samples);
     return std::max<std::int64_t>(1, (samples + most - 1) / most);
   }
-  void ran_out(const std::exception&, std::int64_t) override { throw; }
+  void ran_out(const std::exception&, std::int64_t, bool) override { throw; }
 
  private:
   std::int64_t largest_;
@@ -41,7 +42,8 @@ class FixedSplit final : public BatchSplit {
 
 // Runs work() until it does not run out of memory; other errors pass through. undo(): after each failure.
 template <typename Work, typename Undo>
-void until_it_fits(BatchSplit& split, std::int64_t samples, const Work& work, const Undo& undo) {
+void until_it_fits(BatchSplit& split, std::int64_t samples, const Work& work, const Undo& undo,
+                   bool after_passes = false) {
   while (true) {
     try {
       work();
@@ -51,7 +53,7 @@ void until_it_fits(BatchSplit& split, std::int64_t samples, const Work& work, co
         throw;
       }
       undo();
-      split.ran_out(error, samples);
+      split.ran_out(error, samples, after_passes);
     }
   }
 }

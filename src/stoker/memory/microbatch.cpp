@@ -77,7 +77,7 @@ void Microbatch::begin_step(std::int64_t step) {
   const auto due = std::ranges::find(options_.repeat, step, &MicrobatchChange::step);
   if (due != options_.repeat.end() && due->samples != samples_) {
     samples_ = due->samples;
-    note();
+    note(step_);
   }
 }
 
@@ -92,7 +92,7 @@ std::int64_t Microbatch::largest_pass(std::int64_t samples) const {
   return (samples + count - 1) / count;
 }
 
-bool Microbatch::shrink(std::int64_t samples) {
+bool Microbatch::shrink(std::int64_t samples, bool from_next_step) {
   largest_batch_ = std::max(largest_batch_, samples);
   const std::int64_t before = samples_, count = passes(samples);
   samples_ = std::max<std::int64_t>(1, (largest_pass(samples) + 1) / 2);
@@ -102,7 +102,7 @@ bool Microbatch::shrink(std::int64_t samples) {
   }
   patience_ = growing_ ? std::min(2 * patience_, kMostPatience) : patience_;
   growing_ = false;
-  note();
+  note(step_ + (from_next_step ? 1 : 0));
   return true;
 }
 
@@ -122,18 +122,18 @@ void Microbatch::grow() {
     samples_ = 0;
   }
   growing_ = true;
-  note();
+  note(step_);
 }
 
 // One entry per step, and none that changes nothing.
-void Microbatch::note() {
+void Microbatch::note(std::int64_t step) {
   clean_ = 0;
-  if (!changes_.empty() && changes_.back().step == step_) {
+  if (!changes_.empty() && changes_.back().step == step) {
     changes_.pop_back();
   }
   const std::int64_t before = changes_.empty() ? options_.asked : changes_.back().samples;
   if (before != samples_) {
-    changes_.push_back({step_, samples_});
+    changes_.push_back({step, samples_});
   }
 }
 

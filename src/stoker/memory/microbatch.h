@@ -44,8 +44,9 @@ class Microbatch final : public core::Stateful {
   [[nodiscard]] std::int64_t passes(std::int64_t samples) const;
   // Samples of the largest of these passes.
   [[nodiscard]] std::int64_t largest_pass(std::int64_t samples) const;
-  // Halves the passes over a batch of this size; false if the model accepts no smaller ones.
-  [[nodiscard]] bool shrink(std::int64_t samples);
+  // Halves the passes over a batch of this size, from this step or the next one on; false if the model accepts no
+  // smaller ones.
+  [[nodiscard]] bool shrink(std::int64_t samples, bool from_next_step = false);
   // After a step that was taken.
   void step_done() { ++clean_; }
   // Whether the next step may be the first of enough since a change, and whether it is smaller than asked.
@@ -63,7 +64,7 @@ class Microbatch final : public core::Stateful {
   void load_state(const core::State& state) override;
 
  private:
-  void note();
+  void note(std::int64_t step);
   [[nodiscard]] bool waits(std::int64_t steps) const;
 
   MicrobatchOptions options_;

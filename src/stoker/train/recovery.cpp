@@ -54,7 +54,7 @@ void Recovery::watch_retries() {
   const std::int64_t now = device::backend_for(options_.device).retries(options_.device);
   const std::int64_t newer = retries_ < 0 ? 0 : now - retries_;
   retries_ = now;
-  if (newer >= kRetryWindow && microbatch_.shrink(largest_batch_)) {
+  if (newer >= kRetryWindow && microbatch_.shrink(largest_batch_, /*from_next_step=*/true)) {
     tell(
         fmt::format("{} allocations in {} steps succeeded only after the cache was released, which waits for the "
                     "device; from step {} on, passes have at most {}",
@@ -97,11 +97,16 @@ std::optional<core::Batch> Recovery::next(core::BatchSource& source) {
   }
 }
 
-void Recovery::ran_out(const std::exception& error, std::int64_t samples) {
+void Recovery::ran_out(const std::exception& error, std::int64_t samples, bool after_passes) {
   release();
   const std::int64_t before = microbatch_.largest_pass(samples);
-  if (!microbatch_.shrink(samples)) {
+  if (!microbatch_.shrink(samples, after_passes)) {
     give_up(error);
+  }
+  if (after_passes) {
+    tell(fmt::format("{} {} ran out of memory after its passes ({}); the next one has {} per forward pass",
+                     options_.work, step_, first_line(error), counted(microbatch_.largest_pass(samples), "sample")));
+    return;
   }
   tell(fmt::format("{} {} ran out of memory with {} per forward pass ({}); the same batch runs again with {}",
                    options_.work, step_, counted(before, "sample"), first_line(error),

@@ -40,7 +40,7 @@ class Recovery final : public memory::BatchSplit, public core::Stateful {
 
   [[nodiscard]] std::int64_t passes(std::int64_t samples) const override { return microbatch_.passes(samples); }
   // Releases memory and halves the passes. OutOfMemory with what to do if they are as small as the model accepts.
-  void ran_out(const std::exception& error, std::int64_t samples) override;
+  void ran_out(const std::exception& error, std::int64_t samples, bool after_passes) override;
 
   // The changes of the microbatch so far: MicrobatchOptions::repeat repeats them.
   [[nodiscard]] const memory::MicrobatchSchedule& schedule() const { return microbatch_.schedule(); }

@@ -104,7 +104,7 @@ void Step::compute_whole(const core::Batch& batch, std::int64_t number, memory::
       [&] { drop(); });
   sum_over_ranks();
   memory::until_it_fits(
-      split, size, [&] { look_at_gradients(); }, [&] { parts_.scaler.clear(); });
+      split, size, [&] { look_at_gradients(); }, [&] { parts_.scaler.clear(); }, /*after_passes=*/true);
 }
 
 void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
