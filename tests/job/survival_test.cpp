@@ -75,7 +75,7 @@ std::vector<std::int64_t> indices(std::int64_t count) {
   return result;
 }
 
-std::unique_ptr<core::Trainable> classifier(std::unique_ptr<models::Network> network, std::int64_t size) {
+std::unique_ptr<core::Trainable> classifier(std::unique_ptr<models::Network> network, int size) {
   tasks::ClassifierOptions options;
   options.preprocessing = {.image_size = size, .resize = size, .mean = {0.5, 0.5, 0.5}, .std = {0.25, 0.25, 0.25}};
   options.label_smoothing = 0.1;
@@ -178,8 +178,8 @@ struct Result {
 };
 
 // A warm-up step without failures, then three steps and an evaluation in which allocation k fails.
-Result train(const Kind& kind, const memory::MicrobatchSchedule& repeat = {}, std::int64_t k = 0, std::int64_t more = 0,
-             std::int64_t steps = 3) {
+Result train(const Kind& kind, const memory::MicrobatchSchedule& repeat = {}, std::int64_t k = 0,
+             std::int64_t more = 0) {
   FaultAllocator allocator(FaultAllocator::Threads::kMaker);
   const core::OneThread alone;
   const auto model = kind.model();

@@ -149,7 +149,7 @@ class HostAllocator final : public c10::Allocator {
   [[noreturn]] void refuse(std::int64_t size, std::string_view reason) {
     const std::int64_t held = allocated.load(std::memory_order_relaxed);
     c10::reportOutOfMemoryToProfiler(size, static_cast<std::size_t>(held), 0, c10::Device(c10::DeviceType::CPU));
-    fail<OutOfMemory>("memory", "no memory for a tensor of {} ({}): tensors hold {}, {}", bytes_text(size),
+    fail<OutOfMemory>("memory", "no memory for a tensor of {} in phase \"{}\": tensors hold {}, {}", bytes_text(size),
                       core::phase_name(core::t_phase), bytes_text(held), reason);
   }
 

@@ -9,6 +9,7 @@
 #include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 #include "stoker/device/backend.h"
+#include "stoker/job/memory_advice.h"
 #include "stoker/models/network.h"
 #include "stoker/train/evaluate.h"
 
@@ -73,6 +74,21 @@ Session::Session(Setup& setup, core::EventEmitter* events)
       train::StepParts{
           .model = model, .optimizer = *optimizer_, .scaler = *scaler_, .ranks = *setup.ranks, .ema = ema_.get()},
       options);
+  for (train::Recovery* each : {&recovery_, &evaluation_recovery_}) {
+    each->advise([this] { return memory_advice(setup_, held_bytes()); });
+  }
+}
+
+HeldBytes Session::held_bytes() const {
+  HeldBytes held;
+  for (const core::Parameter& each : setup_.model->parameters()) {
+    const auto bytes = static_cast<std::int64_t>(each.tensor.nbytes());
+    held.weights += bytes;
+    held.gradients += each.tensor.requires_grad() ? bytes : 0;
+  }
+  held.optimizer = optimizer_->state_bytes();
+  held.averages = ema_ ? held.weights : 0;
+  return held;
 }
 
 io::Checkpoint Session::checkpoint(const std::string& kind) {

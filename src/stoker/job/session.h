@@ -13,6 +13,7 @@
 #include "stoker/core/events.h"
 #include "stoker/device/nvtx.h"
 #include "stoker/io/checkpoint/store.h"
+#include "stoker/job/memory_advice.h"
 #include "stoker/job/setup.h"
 #include "stoker/train/evaluation_watch.h"
 #include "stoker/train/progress.h"
@@ -28,6 +29,7 @@ class Session {
   [[nodiscard]] train::Step& step() { return *step_; }
   [[nodiscard]] train::Progress& progress() { return progress_; }
   [[nodiscard]] train::Recovery& recovery() { return recovery_; }
+  [[nodiscard]] HeldBytes held_bytes() const;
 
   // "last" has everything that resuming needs; "best" has only weights.
   [[nodiscard]] io::Checkpoint checkpoint(const std::string& kind);

@@ -209,7 +209,7 @@ std::unique_ptr<core::BatchSource> Setup::evaluation_source(tasks::Split split) 
 }
 
 train::Recovery Setup::training_recovery(core::EventEmitter* events) const {
-  train::RecoveryOptions options{.device = device, .work = "step", .events = events};
+  train::RecoveryOptions options{.device = device, .work = "the step", .events = events};
   options.microbatch = {.asked = plan.microbatch,
                         .smallest = couples_samples ? 2 : 1,
                         .repeat = memory::parse_schedule(plan.microbatch_schedule)};
@@ -217,7 +217,7 @@ train::Recovery Setup::training_recovery(core::EventEmitter* events) const {
 }
 
 train::Recovery Setup::evaluation_recovery(core::EventEmitter* events) const {
-  return train::Recovery({.device = device, .work = "the evaluation after step", .events = events});
+  return train::Recovery({.device = device, .work = "the evaluation", .events = events});
 }
 
 at::ScalarType Setup::autocast_dtype() const { return precision::autocast_dtype(plan.precision); }

@@ -78,7 +78,7 @@ SplitReport evaluate_split(LoadedModel& loaded, const tasks::ReadyTask& task, co
   for (const tasks::Split each : choose_splits(task, split)) {
     report.samples += task.size(each);
     const auto source = device::prefetched(task.evaluation_batches(each, request), loaded.device(), request.once);
-    train::Recovery recovery({.device = loaded.device(), .work = "evaluation"});
+    train::Recovery recovery({.device = loaded.device(), .work = "the evaluation"});
     auto part = train::evaluate(*loaded.model, *source, dtype, {.split = &recovery});
     if (totals.empty()) {
       totals = std::move(part);

@@ -19,10 +19,13 @@ constexpr int kSourceFailures = 8;         // in a row: the source cannot work w
 constexpr std::int64_t kRetryWindow = 16;  // steps; at least one retry per step is thrashing
 constexpr double kGrowthMargin = 1.1;      // of the memory that twice as many samples are expected to need
 
-std::string first_line(const std::exception& error) {
+// The first line of the error, without the place in front.
+std::string reason(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
   const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
+  const std::string line = text.substr(0, text.find('\n'));
+  constexpr std::string_view kPlace = "[memory] ";
+  return line.starts_with(kPlace) ? line.substr(kPlace.size()) : line;
 }
 
 }  // namespace
@@ -88,11 +91,11 @@ std::optional<core::Batch> Recovery::next(core::BatchSource& source) {
         give_up(error);
       }
       const bool shrunk = failures > 1 && microbatch_.shrink(largest_batch_);
-      tell(fmt::format("making the batch of {} {} ran out of memory ({}); it is made again{}", options_.work, step_,
-                       first_line(error),
-                       shrunk ? fmt::format(", and passes have at most {}",
+      tell(fmt::format("making a batch of {} ran out of memory; it is made again{} ({})", options_.work,
+                       shrunk ? fmt::format(", and forward passes have at most {}",
                                             counted(microbatch_.largest_pass(largest_batch_), "sample"))
-                              : ""));
+                              : "",
+                       reason(error)));
     }
   }
 }
@@ -104,13 +107,12 @@ void Recovery::ran_out(const std::exception& error, std::int64_t samples, bool a
     give_up(error);
   }
   if (after_passes) {
-    tell(fmt::format("{} {} ran out of memory after its passes ({}); the next one has {} per forward pass",
-                     options_.work, step_, first_line(error), counted(microbatch_.largest_pass(samples), "sample")));
+    tell(fmt::format("{} ran out of memory after its forward passes; the next one has {} per pass ({})", options_.work,
+                     counted(microbatch_.largest_pass(samples), "sample"), reason(error)));
     return;
   }
-  tell(fmt::format("{} {} ran out of memory with {} per forward pass ({}); the same batch runs again with {}",
-                   options_.work, step_, counted(before, "sample"), first_line(error),
-                   microbatch_.largest_pass(samples)));
+  tell(fmt::format("{} ran out of memory with {} per forward pass; the same batch runs again with {} ({})",
+                   options_.work, counted(before, "sample"), microbatch_.largest_pass(samples), reason(error)));
 }
 
 void Recovery::release() const { device::backend_for(options_.device).release_cache(options_.device); }
@@ -122,8 +124,9 @@ void Recovery::tell(const std::string& text) {
 }
 
 void Recovery::give_up(const std::exception& error) {
-  fail<OutOfMemory>("memory", "{} {} does not fit even with the smallest forward pass ({}){}{}", options_.work, step_,
-                    first_line(error), options_.advice ? "; " : "", options_.advice ? options_.advice() : "");
+  fail<OutOfMemory>("memory", "{}{} does not fit even in the smallest forward passes ({}){}{}", options_.work,
+                    step_ > 0 ? fmt::format(" {}", step_) : "", reason(error), options_.advice ? "; " : "",
+                    options_.advice ? options_.advice() : "");
 }
 
 }  // namespace stoker::train

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "stoker/core/batch_source.h"
 #include "stoker/core/events.h"
@@ -22,7 +23,7 @@ namespace stoker::train {
 struct RecoveryOptions {
   memory::MicrobatchOptions microbatch = {};
   c10::Device device = c10::Device(c10::kCPU);
-  std::string work = "step";                 // for messages: "step 18 ran out of memory"
+  std::string work = "the step";             // for messages: "the step ran out of memory"
   core::EventEmitter* events = nullptr;      // null: says nothing
   std::function<std::string()> advice = {};  // what holds memory and how to fit, for the error that ends the run
 };
@@ -44,6 +45,9 @@ class Recovery final : public memory::BatchSplit, public core::Stateful {
 
   // The changes of the microbatch so far: MicrobatchOptions::repeat repeats them.
   [[nodiscard]] const memory::MicrobatchSchedule& schedule() const { return microbatch_.schedule(); }
+
+  // Replaces RecoveryOptions::advice.
+  void advise(std::function<std::string()> advice) { options_.advice = std::move(advice); }
 
   void save_state(core::State& state) const override { microbatch_.save_state(state); }
   void load_state(const core::State& state) override { microbatch_.load_state(state); }

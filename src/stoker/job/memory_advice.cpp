@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/memory_advice.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "stoker/base/bytes_text.h"
+#include "stoker/device/backend.h"
+#include "stoker/job/setup.h"
+
+namespace stoker::job {
+namespace {
+
+constexpr std::size_t kWays = 3;
+
+// Ways that apply to this plan, by what they cost: nothing but memory, time, then quality.
+std::vector<std::string> ways_to_fit(const Setup& setup, const HeldBytes& held) {
+  const train::Plan& plan = setup.plan;
+  std::vector<std::string> ways;
+  if (plan.memory_limit > 0) {
+    ways.push_back(fmt::format("memory_limit= above {}", bytes_text(plan.memory_limit)));
+  }
+  if (plan.precision == "fp32" && plan.device != "cpu") {
+    ways.emplace_back("precision=bf16 (activations take half)");
+  }
+  if (held.averages > 0) {
+    ways.push_back(fmt::format("ema=0 (saves {})", bytes_text(held.averages)));
+  }
+  if (plan.optimizer != "sgd") {
+    ways.push_back(fmt::format("optimizer=sgd (saves {})", bytes_text(held.optimizer / 2)));
+  }
+  if (plan.own.contains("image_size")) {
+    ways.emplace_back("a smaller image_size=");
+  }
+  if (plan.own.contains("context")) {
+    ways.emplace_back("a smaller context=");
+  }
+  ways.emplace_back("a smaller model=");
+  ways.resize(std::min(ways.size(), kWays));
+  return ways;
+}
+
+}  // namespace
+
+std::string memory_advice(const Setup& setup, const HeldBytes& held) {
+  const device::MemoryFigures now = device::backend_for(setup.device).memory(setup.device);
+  std::string text = fmt::format("weights hold {}, gradients {}, {} {}", bytes_text(held.weights),
+                                 bytes_text(held.gradients), setup.plan.optimizer, bytes_text(held.optimizer));
+  if (held.averages > 0) {
+    text += fmt::format(", averages {}", bytes_text(held.averages));
+  }
+  if (now.peak >= 0) {
+    const std::int64_t rest = now.peak - held.weights - held.gradients - held.optimizer - held.averages;
+    text += fmt::format(", activations and batches up to {}", bytes_text(std::max<std::int64_t>(0, rest)));
+  }
+  if (now.free >= 0) {
+    text += fmt::format("; {} are free", bytes_text(now.free));
+  }
+  return fmt::format("{}; ways to fit: {}", text, fmt::join(ways_to_fit(setup, held), ", "));
+}
+
+}  // namespace stoker::job
