@@ -148,6 +148,7 @@ Kind resnet18() {
   kind.batch = [](core::Position position) { return images(position, 4, 16); };
   kind.smallest = 2;
   kind.steps = 1;
+  kind.lr = 1e-4;
   return kind;
 }
 

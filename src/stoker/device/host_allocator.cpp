@@ -7,17 +7,20 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 #include <new>
 
 #include "stoker/base/bytes_text.h"
 #include "stoker/base/error.h"
+#include "stoker/device/host_memory.h"
 
 namespace stoker::device {
 namespace {
 
 constexpr std::size_t kAlignment = 64;  // of the data, as torch's own allocator: a cache line, and AVX-512's width
 constexpr std::uint8_t kPriority = 255;
+constexpr std::int64_t kLeastCheck = 16 << 20;  // bytes between two looks at the system's memory
 
 // In front of the data of each block, in one alignment unit.
 struct Header {
@@ -92,7 +95,7 @@ class HostAllocator final : public c10::Allocator {
     void* block = nullptr;
     if (bytes > SIZE_MAX - kAlignment || ::posix_memalign(&block, kAlignment, bytes + kAlignment) != 0) {
       allocated.fetch_sub(size, std::memory_order_relaxed);
-      refuse(size, "the system has no more");
+      refuse(size, total - size, "the system has no more");
     }
     auto* const header = new (block) Header{bytes, ages.step(), core::t_phase};
     ages.add(header->step, header->phase, size);
@@ -134,23 +137,41 @@ class HostAllocator final : public c10::Allocator {
   Ages ages;
 
  private:
+  std::atomic<std::int64_t> checked_ = 0;  // tensors may hold this much before the system is asked again
+
   // Books the bytes, or throws; returns the total with them.
   std::int64_t reserve(std::int64_t size) {
     const std::int64_t total = allocated.fetch_add(size, std::memory_order_relaxed) + size;
     const std::int64_t most = cap.load(std::memory_order_relaxed);
-    if (most >= 0 && total > most) {
-      allocated.fetch_sub(size, std::memory_order_relaxed);
-      refuse(size, fmt::format("{} of {} are free", bytes_text(std::max<std::int64_t>(0, most - (total - size))),
-                               bytes_text(most)));
+    if (most >= 0 ? total > most : total > checked_.load(std::memory_order_relaxed)) {
+      try {
+        if (most >= 0) {
+          refuse(size, total - size, fmt::format("of {} that they may", bytes_text(most)));
+        }
+        check_host(size, total);
+      } catch (...) {
+        allocated.fetch_sub(size, std::memory_order_relaxed);
+        throw;
+      }
     }
     return total;
   }
 
-  [[noreturn]] void refuse(std::int64_t size, std::string_view reason) {
-    const std::int64_t held = allocated.load(std::memory_order_relaxed);
+  // Above all that was held so far: asks the system, and allows a quarter of what it has left before it asks again.
+  void check_host(std::int64_t size, std::int64_t total) {
+    const HostMemory now = host_memory();
+    const std::int64_t most = default_host_cap(now, total - size);
+    if (most >= 0 && total > most) {
+      refuse(size, total - size, fmt::format("and {} leaves {} more", now.reason,
+                                             bytes_text(std::max<std::int64_t>(0, most - (total - size)))));
+    }
+    checked_ = most < 0 ? std::numeric_limits<std::int64_t>::max() : total + std::max(kLeastCheck, (most - total) / 4);
+  }
+
+  [[noreturn]] void refuse(std::int64_t size, std::int64_t held, std::string_view why) {
     c10::reportOutOfMemoryToProfiler(size, static_cast<std::size_t>(held), 0, c10::Device(c10::DeviceType::CPU));
     fail<OutOfMemory>("memory", "no memory for a tensor of {} in phase \"{}\": tensors hold {}, {}", bytes_text(size),
-                      core::phase_name(core::t_phase), bytes_text(held), reason);
+                      core::phase_name(core::t_phase), bytes_text(held), why);
   }
 
   void report(void* data, std::int64_t change) {

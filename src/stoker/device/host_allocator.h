@@ -33,8 +33,9 @@ void install_host_allocator();
 [[nodiscard]] std::int64_t host_allocated();
 void reset_host_peak();
 
-// The most that tensors may hold together, in bytes; negative: what the machine has left. An allocation beyond it
-// throws OutOfMemory. Returns the cap before.
+// The most that tensors may hold together, in bytes; negative: what the process may still take before the kernel would
+// kill it (device/host_memory.h), looked at whenever tensors hold more than ever before. An allocation beyond it throws
+// OutOfMemory. Returns the cap before.
 std::int64_t set_host_cap(std::int64_t bytes);
 [[nodiscard]] std::int64_t host_cap();
 
