@@ -38,13 +38,15 @@ std::size_t ImageSlotShape::bytes() const {
   return shares_at() + (mixed ? static_cast<std::size_t>(rows) * sizeof(float) : 0);
 }
 
-void ImageSlot::begin(const ImageSlotShape& shape, std::shared_ptr<std::byte> memory) {
+void ImageSlot::begin(const ImageSlotShape& shape, SlotRing& ring) {
   if (static_cast<std::int64_t>(indices.size()) > shape.rows) {
     fail<ConfigError>("data.loader", "the order gives a batch of {} rows, but there is only room for {}",
                       indices.size(), shape.rows);
   }
   shape_ = shape;
-  memory_ = std::move(memory);
+  if (!memory_) {
+    memory_ = ring.take();
+  }
   labels = reinterpret_cast<std::int64_t*>(memory_.get() + shape.labels_at());
   mixed = reinterpret_cast<std::int64_t*>(memory_.get() + shape.mixed_at());
   shares = reinterpret_cast<float*>(memory_.get() + shape.shares_at());
