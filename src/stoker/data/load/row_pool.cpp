@@ -2,7 +2,6 @@
 #include "stoker/data/load/row_pool.h"
 
 #include <algorithm>
-#include <new>
 #include <system_error>
 #include <utility>
 
@@ -16,25 +15,26 @@ RowPool::RowPool(int threads, Fill fill, ShareOut share_out)
   if (threads < 0 || threads > 1024) {
     fail<ConfigError>("data.row_pool", "threads must be 0 to 1024, got {}", threads);
   }
-  while (static_cast<int>(threads_.size()) < threads) {
-    if (!add_thread()) {
-      const std::size_t started = threads_.size();
-      stop();
-      fail<ConfigError>("data.row_pool", "the system can start only {} of {} threads; set threads={}", started, threads,
-                        started);
+  try {
+    while (static_cast<int>(threads_.size()) < threads) {
+      if (!add_thread()) {
+        fail<ConfigError>("data.row_pool", "the system can start only {} of {} threads; set threads={}",
+                          threads_.size(), threads, threads_.size());
+      }
     }
+  } catch (...) {  // also without memory: the threads that were started would wait for work forever
+    stop();
+    throw;
   }
 }
 
-// False if the limits of the system or the memory are used up.
+// False if the system starts no more threads.
 bool RowPool::add_thread() {
   try {
     const auto worker = static_cast<int>(threads_.size());
     threads_.emplace_back([this, worker] { work(worker); });
     return true;
   } catch (const std::system_error&) {
-    return false;
-  } catch (const std::bad_alloc&) {
     return false;
   }
 }

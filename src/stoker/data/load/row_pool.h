@@ -40,8 +40,8 @@ class RowPool {
   // failing row: first by row number, not by time, so the error does not depend on the threads. The batch is removed
   // then, too. At least one batch must be submitted.
   std::int64_t take();
-  // Sets the number of working threads, at least 1. Starts more if needed, as far as system and memory allow; surplus
-  // threads rest after their current part. Only for pools made with at least 1 thread. Called by the consumer's thread.
+  // Sets the number of working threads, at least 1. Starts more if needed, as far as the system allows; surplus threads
+  // rest after their current part. Only for pools made with at least 1 thread. Called by the consumer's thread.
   void set_threads(int threads);
   [[nodiscard]] int threads() const { return active_; }
   // Seconds that take() has waited, or worked if there are no threads. From any thread.
