@@ -11,6 +11,7 @@
 #include "stoker/core/step_work.h"
 #include "stoker/device/copy_stream.h"
 #include "stoker/device/cpu_quota.h"
+#include "stoker/device/host_memory.h"
 #include "stoker/device/process_facts.h"
 
 namespace stoker::device {
@@ -45,14 +46,12 @@ class CpuBackend final : public Backend {
 
   MemoryFigures memory(c10::Device) const override {
     const ProcessMemory process = process_memory();
+    const HostMemory host = host_memory();
     MemoryFigures figures;
     figures.allocated = process.resident;
     figures.peak = process.peak;
-    figures.total = memory_limit_bytes();
-    figures.free = machine_facts().available_bytes;
-    if (figures.free >= 0 && figures.total >= 0 && process.resident >= 0) {
-      figures.free = std::max<std::int64_t>(0, std::min(figures.free, figures.total - process.resident));
-    }
+    figures.total = host.limit;
+    figures.free = host.available;
     return figures;
   }
 
