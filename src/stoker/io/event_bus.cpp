@@ -130,6 +130,10 @@ class Outlet {
       }
     } catch (...) {
       report_("a log failed and is closed, the run continues: ");
+      try {
+        sink_->flush();  // what is complete: a log that had no memory for one event keeps those before it
+      } catch (...) {    // NOLINT(bugprone-empty-catch): reported already
+      }
       queue_.abandon();  // also ends our request to flush; its waiter can rely on the report
     }
   }
