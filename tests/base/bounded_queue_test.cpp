@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "support/no_memory.h"
+#include "support/failing_new.h"
 
 namespace stoker {
 namespace {

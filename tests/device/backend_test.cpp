@@ -14,6 +14,7 @@
 #include "stoker/device/backend_cpu.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/host_allocator.h"
+#include "stoker/device/host_memory.h"
 #include "stoker/device/process_facts.h"
 
 namespace stoker::device {

@@ -92,20 +92,5 @@ TEST(CpuQuota, RootOfTheMountCountsWhenTheGroupIsNotVisible) {
   EXPECT_DOUBLE_EQ(cpu_quota(root.path()).quota, 0.3);
 }
 
-TEST(MemoryLimit, SmallestOfAllGroupsAndRam) {
-  const TempFolder root;
-  root.write("proc/meminfo", "MemTotal:       1000 kB\nMemFree: 5 kB\n");
-  EXPECT_EQ(memory_limit_bytes(root.path()), 1'024'000);
-  root.write("proc/self/cgroup", "4:memory:/a/b\n0::/c\n");
-  root.write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n");  // v1's value for unlimited
-  root.write("sys/fs/cgroup/c/memory.max", "max\n");
-  EXPECT_EQ(memory_limit_bytes(root.path()), 1'024'000);
-  root.write("sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "700000\n");
-  EXPECT_EQ(memory_limit_bytes(root.path()), 700'000);
-  root.write("sys/fs/cgroup/memory.max", "600000\n");
-  EXPECT_EQ(memory_limit_bytes(root.path()), 600'000);
-  EXPECT_EQ(memory_limit_bytes("/nonexistent"), -1);
-}
-
 }  // namespace
 }  // namespace stoker::device

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "support/no_memory.h"
+#include "support/failing_new.h"
 
 namespace stoker::io {
 namespace {

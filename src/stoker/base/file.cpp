@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "stoker/base/error.h"
 #include "stoker/base/utf8.h"
@@ -34,6 +35,13 @@ class Descriptor {
 
 std::string reason() { return std::strerror(errno); }
 
+// A kernel without memory says nothing about the file.
+void check_memory() {
+  if (errno == ENOMEM) {
+    throw std::bad_alloc();
+  }
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -55,6 +63,7 @@ std::string printable(std::string_view text) {
 InputFile::InputFile(const std::filesystem::path& path, std::size_t limit) : path_(path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO must not block us here
   if (file.get() < 0) {
+    check_memory();
     fail<DataError>("base.file", "{}: cannot be opened: {}", printable(path.native()), reason());
   }
   struct stat facts {};
@@ -82,6 +91,7 @@ void InputFile::read(std::vector<std::byte>& buffer) const {
       continue;
     }
     if (got < 0) {
+      check_memory();
       fail<DataError>("base.file", "{}: cannot be read: {}", printable(path_.native()), reason());
     }
     if (got == 0) {  // it shrank while we read

@@ -18,7 +18,9 @@ class BatchSource {
   virtual ~BatchSource() = default;
 
   // The next batch; empty at the end of the epoch, after which the next call starts the next epoch. DataError for an
-  // unreadable sample.
+  // unreadable sample: the next call continues with the batch after it. A call that throws anything else (no memory, a
+  // lost device) has consumed nothing: call it again for the same batch, or for the same end of the epoch. A failure
+  // that lasts is thrown each time; the caller decides when to give up.
   [[nodiscard]] virtual std::optional<Batch> next() = 0;
   // The time spent so far, by work; empty for a source without figures. From any thread.
   [[nodiscard]] virtual std::optional<SourceFigures> figures() const { return std::nullopt; }

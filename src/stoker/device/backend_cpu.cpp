@@ -14,6 +14,7 @@
 #include "stoker/device/copy_stream.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/host_allocator.h"
+#include "stoker/device/host_memory.h"
 #include "stoker/device/process_facts.h"
 
 namespace stoker::device {
@@ -47,22 +48,21 @@ class CpuBackend final : public Backend {
   c10::Device default_device() const override { return c10::Device(c10::DeviceType::CPU); }
 
   MemoryFigures memory(c10::Device) const override {
+    const HostMemory host = host_memory();
     MemoryFigures figures;
-    figures.total = memory_limit_bytes();
-    if (host_allocator_installed()) {
-      const HostTensors tensors = host_tensors();
-      figures.allocated = tensors.allocated;
-      figures.peak = tensors.peak;
-      if (const std::int64_t cap = host_cap(); cap >= 0) {
-        figures.free = std::max<std::int64_t>(0, cap - tensors.allocated);
-        return figures;
-      }
+    figures.total = host.limit;
+    if (!host_allocator_installed()) {
+      figures.free = host.available;
+      return figures;
     }
-    const std::int64_t resident = resident_bytes();
-    figures.free = machine_facts().available_bytes;
-    if (figures.free >= 0 && figures.total >= 0 && resident >= 0) {
-      figures.free = std::max<std::int64_t>(0, std::min(figures.free, figures.total - resident));
+    const HostTensors tensors = host_tensors();
+    figures.allocated = tensors.allocated;
+    figures.peak = tensors.peak;
+    std::int64_t most = host_cap();
+    if (most < 0 && host.available >= 0) {  // what the C library keeps for later is ours to use again
+      most = default_host_cap(host, tensors.allocated) + static_cast<std::int64_t>(::mallinfo2().fordblks);
     }
+    figures.free = most < 0 ? -1 : std::max<std::int64_t>(0, most - tensors.allocated);
     return figures;
   }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resources that this process may use: cores by affinity mask and cgroup CPU quota, and memory by cgroup limit.
-// Containers show the whole machine in /proc/cpuinfo; these are the numbers to plan with. Used by train::resolve and
-// job for the thread budget. Thread-safe: no state.
+// The cores that this process may use, by affinity mask and cgroup CPU quota. Containers show the whole machine in
+// /proc/cpuinfo; this is the number to plan with. Used by train::resolve and job for the thread budget. Thread-safe: no
+// state.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -19,7 +18,5 @@ struct CpuQuota {
 
 // root: prefix of /proc and /sys, for tests. Includes every ancestor of the process's cgroup; the lowest limit counts.
 [[nodiscard]] CpuQuota cpu_quota(const std::filesystem::path& root = "/");
-// Bytes: the smallest memory limit of the process's cgroups (v1 and v2), else all RAM (MemTotal); -1 if unknown.
-[[nodiscard]] std::int64_t memory_limit_bytes(const std::filesystem::path& root = "/");
 
 }  // namespace stoker::device

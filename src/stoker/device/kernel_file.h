@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads small kernel files (/proc, /sys/fs/cgroup): they report a size of 0, and any of them may be missing. Used by
-// cpu_quota and process_facts. Thread-safe: no state.
+// cpu_quota, host_memory and process_facts. Thread-safe: no state.
 #pragma once
 
 #include <cstdint>

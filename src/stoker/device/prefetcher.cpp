@@ -3,12 +3,14 @@
 
 #include <utility>
 
+#include "stoker/base/start_thread.h"
+
 namespace stoker::device {
 
 Prefetcher::Prefetcher(std::unique_ptr<core::BatchSource> inner, std::unique_ptr<CopyStream> stream, bool once)
     : inner_(std::move(inner)), stream_(std::move(stream)), once_(once), ready_(kAhead) {
   if (stream_) {
-    thread_ = std::jthread([this] { run(); });
+    thread_ = start_thread("device.prefetcher", "copies batches to the device", [this] { run(); });
   }
 }
 
@@ -20,6 +22,9 @@ Prefetcher::~Prefetcher() {
     thread_.join();
   }
   try {
+    if (!sources_.empty() && !sources_.back().copied) {  // some of its copies may have begun
+      sources_.back().copied = stream_->mark(/*timing=*/true);
+    }
     let_go(/*all=*/true);
   } catch (...) {  // the device is lost, and the step reports the same error
     leak();
@@ -27,42 +32,54 @@ Prefetcher::~Prefetcher() {
 }
 
 void Prefetcher::run() {
-  bool ended = false;
-  for (bool more = true; more;) {
+  while (true) {
     Item item;
+    bool wait = false;
     try {
-      if (once_ && ended) {
-        let_go(/*all=*/true);
-        go_on_.acquire();
-        if (closing_) {
-          return;
-        }
-      }
-      let_go(/*all=*/false);
-      if (std::optional<core::Batch> batch = inner_->next()) {
-        item = copy(std::move(*batch));
-      }
+      item = prepare();
+      wait = once_ && !item.batch;
     } catch (...) {
       item.error = std::current_exception();
+      wait = true;
     }
-    ended = !item.batch && !item.error;
-    more = ready_.push(std::move(item));
+    if (!ready_.push(std::move(item))) {
+      return;
+    }
+    if (wait) {
+      try {
+        let_go(/*all=*/true);
+      } catch (...) {  // NOLINT(bugprone-empty-catch): prepare() throws it again
+      }
+      go_on_.acquire();
+    }
+    if (closing_) {
+      return;
+    }
   }
-  ready_.close();
 }
 
-Prefetcher::Item Prefetcher::copy(core::Batch batch) {
-  const std::shared_ptr<Event> begun = stream_->mark(/*timing=*/true);
-  Source& source = sources_.emplace_back(Source{std::move(batch), begun, begun});
+// The next item. If this throws, only a DataError has consumed a batch: another batch stays the last source, without
+// `copied`, and is copied by the next call.
+Prefetcher::Item Prefetcher::prepare() {
+  let_go(/*all=*/false);
+  if (sources_.empty() || sources_.back().copied) {
+    std::list<Source> one(1);  // before the batch is requested: without memory it would be lost
+    std::optional<core::Batch> batch = inner_->next();
+    if (!batch) {
+      return {};
+    }
+    one.front().batch = std::move(*batch);
+    sources_.splice(sources_.end(), one);
+  }
+  return copy(sources_.back());
+}
+
+Prefetcher::Item Prefetcher::copy(Source& source) {
+  source.begun = stream_->mark(/*timing=*/true);
   core::Batch there(source.batch.position(), source.batch.indices());
   there.set_part(source.batch.first_row(), source.batch.global_size());
-  try {
-    for (const core::Field& field : source.batch.fields()) {
-      there.set({field.name, stream_->copy(field.values), field.layout, field.offsets});
-    }
-  } catch (...) {  // no memory for a field: copies of other fields still read the batch
-    source.copied = stream_->mark(/*timing=*/true);
-    throw;
+  for (const core::Field& field : source.batch.fields()) {
+    there.set({field.name, stream_->copy(field.values), field.layout, field.offsets});
   }
   source.copied = stream_->mark(/*timing=*/true);
   return {std::move(there), nullptr, source.copied};
@@ -70,7 +87,7 @@ Prefetcher::Item Prefetcher::copy(core::Batch batch) {
 
 // Returns slots with finished copies to the loader; all: waits for all copies.
 void Prefetcher::let_go(bool all) {
-  while (!sources_.empty() && (all || sources_.front().copied->ready())) {
+  while (!sources_.empty() && sources_.front().copied && (all || sources_.front().copied->ready())) {
     Source& oldest = sources_.front();
     oldest.copied->wait();
     const double seconds = oldest.copied->elapsed_ms(*oldest.begun) / 1e3;
@@ -94,22 +111,25 @@ std::optional<core::Batch> Prefetcher::next() {
   if (!stream_) {
     return inner_->next();
   }
-  if (std::exchange(ended_, false) && once_) {
+  if (std::exchange(waits_, false)) {
     go_on_.release();
   }
-  std::optional<Item> item = ready_.pop();
-  if (item->error) {
-    std::rethrow_exception(item->error);
+  if (!item_) {
+    item_ = ready_.pop();
   }
-  if (!item->batch) {
-    ended_ = true;
-    return std::nullopt;
+  if (item_->error) {
+    waits_ = true;
+    const std::exception_ptr error = std::exchange(item_, std::nullopt)->error;
+    std::rethrow_exception(error);
   }
-  stream_->await(*item->copied);
-  for (const core::Field& field : item->batch->fields()) {
-    stream_->used_here(field.values);
+  if (item_->batch) {  // if these throw, the next call tries them again
+    stream_->await(*item_->copied);
+    for (const core::Field& field : item_->batch->fields()) {
+      stream_->used_here(field.values);
+    }
   }
-  return std::move(item->batch);
+  waits_ = once_ && !item_->batch;
+  return (*std::exchange(item_, std::nullopt)).batch;
 }
 
 std::optional<core::SourceFigures> Prefetcher::figures() const {

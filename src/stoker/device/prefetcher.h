@@ -27,12 +27,13 @@ class Prefetcher final : public core::BatchSource {
   static constexpr std::size_t kAhead = 2;
 
   // stream: null if batches are already on their device. once: requests nothing of an epoch from the inner source
-  // before the first next() after the end of the previous epoch.
+  // before the first next() after the end of the previous epoch. ConfigError if the system cannot start the thread.
   Prefetcher(std::unique_ptr<core::BatchSource> inner, std::unique_ptr<CopyStream> stream, bool once = false);
   ~Prefetcher() override;  // at any time; waits for the batch that the loader is making, and for copies
 
   // The same batches, ends of epochs and errors as the inner source, in its order. Offsets of ragged fields stay on the
-  // CPU, as core::Batch requires.
+  // CPU, as core::Batch requires. After an error the thread waits for the next call, which tries again: a batch whose
+  // copy failed is copied again.
   [[nodiscard]] std::optional<core::Batch> next() override;
   // The figures of the inner source plus the seconds of copies; with a stream also for a source without figures.
   [[nodiscard]] std::optional<core::SourceFigures> figures() const override;
@@ -48,19 +49,21 @@ class Prefetcher final : public core::BatchSource {
   struct Source {
     core::Batch batch;
     std::shared_ptr<Event> begun;
-    std::shared_ptr<Event> copied;  // shared with the item
+    std::shared_ptr<Event> copied;  // shared with the item; null: not all copies have begun
   };
   void run();
-  Item copy(core::Batch batch);
+  Item prepare();
+  Item copy(Source& source);
   void let_go(bool all);
   void leak();
 
   std::unique_ptr<core::BatchSource> inner_;
   std::unique_ptr<CopyStream> stream_;
   bool once_;
-  bool ended_ = false;  // the consumer has received the end of an epoch
+  std::optional<Item> item_;  // taken from ready_, not yet handed out
+  bool waits_ = false;        // the thread waits for the consumer, who has received what it waits after
   std::atomic<bool> closing_ = false;
-  std::counting_semaphore<> go_on_{0};  // with once: the consumer requests the next epoch, or is destroyed
+  std::counting_semaphore<> go_on_{0};  // the consumer requests more after an error or, with once, an epoch; or the end
   std::list<Source> sources_;           // only used by the thread
   mutable std::mutex mutex_;            // guards copy_seconds_
   double copy_seconds_ = 0;

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "stoker/base/start_thread.h"
 #include "stoker/io/sink_queue.h"
 
 namespace stoker::io {
@@ -101,7 +102,7 @@ class Outlet {
         awaited_(awaited),
         report_(report),
         queue_(kMergeBeyond, sink_->wants_every_step() ? nullptr : merge_steps),
-        thread_([this] { deliver(); }) {}
+        thread_(start_thread("io.event_bus", "writes a log", [this] { deliver(); })) {}
   ~Outlet() {
     queue_.close();
     thread_.join();
@@ -129,6 +130,10 @@ class Outlet {
       }
     } catch (...) {
       report_("a log failed and is closed, the run continues: ");
+      try {
+        sink_->flush();  // what is complete: a log that had no memory for one event keeps those before it
+      } catch (...) {    // NOLINT(bugprone-empty-catch): reported already
+      }
       queue_.abandon();  // also ends our request to flush; its waiter can rely on the report
     }
   }
@@ -154,13 +159,13 @@ class Outlet {
   bool awaited_;
   const Report& report_;
   SinkQueue<Parcel> queue_;
-  std::thread thread_;  // last: it uses the others
+  std::jthread thread_;  // last: it uses the others
 };
 
 }  // namespace
 
 struct EventBus::State {
-  State() : report([this](const char* what) { tell(what); }), reader([this] { read(); }) {}
+  State() : report([this](const char* what) { tell(what); }), reader(start_thread("io.event_bus", "reads the values of steps", [this] { read(); })) {}
   ~State() {
     {
       const std::lock_guard lock(mutex);
@@ -277,7 +282,7 @@ struct EventBus::State {
   bool reported = false;       // only used by the reader
   std::mutex outlets_mutex;
   std::vector<std::unique_ptr<Outlet>> outlets;
-  std::thread reader;  // last: it uses the others
+  std::jthread reader;  // last: it uses the others
 };
 
 EventBus::EventBus() : state_(std::make_unique<State>()) {}

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes text without a tree of nlohmann::json: its destructor allocates memory for objects and arrays, and a sink that
+// runs out of memory there would end the process. Single strings and numbers are safe.
 #include "stoker/io/event_json.h"
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/file.h"
@@ -11,141 +14,171 @@
 namespace stoker::io {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using namespace core;
 
+std::string json_string(std::string_view text) { return nlohmann::json(text).dump(); }
+
 // Shortest text that reads back the same value: as a float if the value is one.
-template <typename Real>
-Json number(Real value) {
+template <std::floating_point Real>
+std::string number(Real value) {
   if (std::isnan(value)) {
-    return "nan";
+    return R"("nan")";
   }
   if (std::isinf(value)) {
-    return value > 0 ? "inf" : "-inf";
+    return value > 0 ? R"("inf")" : R"("-inf")";
   }
-  return Json::parse(fmt::format("{}", value));  // 0.1f as 0.1, not as 0.10000000149011612
+  return nlohmann::json::parse(fmt::format("{}", value)).dump();  // 0.1f as 0.1, not as 0.10000000149011612
 }
 
-Json text(const std::string& value) { return printable(value); }  // JSON is UTF-8; file names may not be
+std::string list(const std::vector<std::string>& values) { return fmt::format("[{}]", fmt::join(values, ",")); }
 
-Json begin(const char* kind, const Position& position, std::int64_t step) {
-  return {{"event", kind}, {"epoch", position.epoch}, {"step", step}};
-}
+// An object whose values are complete texts.
+class Object {
+ public:
+  Object() = default;
+  explicit Object(const char* event) { text("event", event); }
 
-Json to_json(const RunStarted& event, const std::vector<std::string>& scalars) {
-  Json plan = Json::array();
-  for (const PlanRow& row : event.plan) {
-    plan.push_back({{"key", text(row.key)},
-                    {"value", text(row.value)},
-                    {"origin", std::string(origin_name(row.origin))},
-                    {"reason", text(row.reason)}});
+  Object& raw(std::string_view key, std::string_view value) {
+    const char* const comma = text_.size() > 1 ? "," : "";
+    text_ += fmt::format("{}{}:{}", comma, json_string(key), value);
+    return *this;
   }
-  return {{"event", "run_started"},
-          {"folder", text(event.folder)},
-          {"title", text(event.title)},
-          {"scalars", scalars},
-          {"epochs", event.epochs},
-          {"steps_per_epoch", event.steps_per_epoch},
-          {"first_step", event.first_step},
-          {"last_step", event.last_step},
-          {"plan", plan}};
+  Object& text(std::string_view key, const std::string& value) {
+    return raw(key, json_string(printable(value)));  // JSON is UTF-8; file names may not be
+  }
+  Object& count(std::string_view key, std::integral auto value) { return raw(key, fmt::format("{}", value)); }
+  Object& real(std::string_view key, std::floating_point auto value) { return raw(key, number(value)); }
+  Object& flag(std::string_view key, bool value) { return raw(key, value ? "true" : "false"); }
+  [[nodiscard]] std::string end() const { return text_ + '}'; }
+
+ private:
+  std::string text_ = "{";
+};
+
+Object begin(const char* kind, const Position& position, std::int64_t step) {
+  Object json(kind);
+  json.count("epoch", position.epoch).count("step", step);
+  return json;
 }
 
-Json to_json(const StepFinished& event, const std::vector<std::string>& names) {
-  Json json = begin("step", event.position, event.step);
-  json["samples"] = event.samples;
-  json["seconds"] = number(event.seconds);
-  json["data_wait"] = number(event.data_wait_seconds);
-  json["lr"] = number(event.lr);
+struct Asked {
+  const std::vector<std::string>& scalars;
+  bool place;
+};
+
+std::string to_json(const RunStarted& event, const Asked& asked) {
+  std::vector<std::string> scalars, plan;
+  for (const std::string& name : asked.scalars) {
+    scalars.push_back(json_string(name));
+  }
+  Object json("run_started");
+  if (asked.place) {
+    json.text("folder", event.folder);
+  }
+  json.text("title", event.title)
+      .raw("scalars", list(scalars))
+      .count("epochs", event.epochs)
+      .count("steps_per_epoch", event.steps_per_epoch)
+      .count("first_step", event.first_step)
+      .count("last_step", event.last_step);
+  if (asked.place) {
+    for (const PlanRow& row : event.plan) {
+      Object each;
+      each.text("key", row.key).text("value", row.value);
+      each.raw("origin", json_string(origin_name(row.origin))).text("reason", row.reason);
+      plan.push_back(each.end());
+    }
+    json.raw("plan", list(plan));
+  }
+  return json.end();
+}
+
+std::string to_json(const StepFinished& event, const Asked& asked) {
+  Object json = begin("step", event.position, event.step);
+  json.count("samples", event.samples)
+      .real("seconds", event.seconds)
+      .real("data_wait", event.data_wait_seconds)
+      .real("lr", event.lr);
   if (event.memory_bytes >= 0) {
-    json["memory_bytes"] = event.memory_bytes;
+    json.count("memory_bytes", event.memory_bytes);
   }
   if (event.merged > 0) {
-    json["merged"] = event.merged;
+    json.count("merged", event.merged);
   }
-  Json scalars = Json::object();
+  Object scalars;
   if (event.scalars) {
     const Scalars values = event.scalars->read();
-    for (std::size_t i = 0; i < std::min(values.count, names.size()); ++i) {
-      scalars[names[i]] = number(values.values[i]);
+    for (std::size_t i = 0; i < std::min(values.count, asked.scalars.size()); ++i) {
+      scalars.real(asked.scalars[i], values.values[i]);
     }
   }
-  json["scalars"] = std::move(scalars);
-  return json;
+  return json.raw("scalars", scalars.end()).end();
 }
 
-Json to_json(const Fed& event, const std::vector<std::string>&) {
-  const auto stages = [](const std::vector<StageFigures>& figures) {
-    Json json = Json::object();
-    for (const StageFigures& stage : figures) {
-      json[stage.name] = number(stage.seconds);
-    }
-    return json;
-  };
-  return {{"event", "fed"},
-          {"step", event.step},
-          {"seconds", number(event.seconds)},
-          {"waited", number(event.waited_seconds)},
-          {"samples", event.source.samples},
-          {"threads", event.source.threads},
-          {"loader", stages(event.source.stages)},
-          {"copy", number(event.source.copy_seconds)},
-          {"consumer", stages(event.consumer)}};
+std::string stages(const std::vector<StageFigures>& figures) {
+  Object json;
+  for (const StageFigures& stage : figures) {
+    json.real(stage.name, stage.seconds);
+  }
+  return json.end();
 }
 
-Json to_json(const Evaluated& event, const std::vector<std::string>&) {
-  Json json = begin("evaluated", event.position, event.step);
-  json["split"] = text(event.split);
-  json["seconds"] = number(event.seconds);
-  json["best"] = event.best;
-  Json metrics = Json::object();
+std::string to_json(const Fed& event, const Asked&) {
+  Object json("fed");
+  json.count("step", event.step)
+      .real("seconds", event.seconds)
+      .real("waited", event.waited_seconds)
+      .count("samples", event.source.samples)
+      .count("threads", event.source.threads)
+      .raw("loader", stages(event.source.stages))
+      .real("copy", event.source.copy_seconds)
+      .raw("consumer", stages(event.consumer));
+  return json.end();
+}
+
+std::string to_json(const Evaluated& event, const Asked&) {
+  Object json = begin("evaluated", event.position, event.step), metrics;
   for (const MetricValue& metric : event.metrics) {
-    metrics[metric.name] = number(metric.value);
+    metrics.real(metric.name, metric.value);
   }
-  json["metrics"] = std::move(metrics);
-  return json;
+  json.text("split", event.split).real("seconds", event.seconds).flag("best", event.best);
+  return json.raw("metrics", metrics.end()).end();
 }
 
-Json to_json(const Evaluating& event, const std::vector<std::string>&) {
-  return {{"event", "evaluating"},
-          {"step", event.step},
-          {"split", text(event.split)},
-          {"done", event.done},
-          {"samples", event.samples}};
+std::string to_json(const Evaluating& event, const Asked&) {
+  Object json("evaluating");
+  json.count("step", event.step).text("split", event.split).count("done", event.done).count("samples", event.samples);
+  return json.end();
 }
 
-Json to_json(const CheckpointSaved& event, const std::vector<std::string>&) {
-  return {{"event", "checkpoint"}, {"step", event.step}, {"kind", text(event.kind)}, {"path", text(event.path)}};
+std::string to_json(const CheckpointSaved& event, const Asked&) {
+  return Object("checkpoint").count("step", event.step).text("kind", event.kind).text("path", event.path).end();
 }
 
-Json to_json(const FaultSurvived& event, const std::vector<std::string>&) {
-  return {{"event", "fault"}, {"step", event.step}, {"kind", text(event.kind)}, {"text", text(event.text)}};
+std::string to_json(const FaultSurvived& event, const Asked&) {
+  return Object("fault").count("step", event.step).text("kind", event.kind).text("text", event.text).end();
 }
 
-Json to_json(const Finding& event, const std::vector<std::string>&) {
-  return {{"event", "finding"}, {"text", text(event.text)}};
+std::string to_json(const Finding& event, const Asked&) { return Object("finding").text("text", event.text).end(); }
+
+std::string to_json(const Artifact& event, const Asked&) {
+  return Object("artifact").count("step", event.step).text("name", event.name).text("path", event.path).end();
 }
 
-Json to_json(const Artifact& event, const std::vector<std::string>&) {
-  return {{"event", "artifact"}, {"step", event.step}, {"name", text(event.name)}, {"path", text(event.path)}};
+std::string to_json(const WeightHistograms& event, const Asked&) {
+  return Object("weight_histograms").count("step", event.step).count("tensors", event.weights.size()).end();
 }
 
-Json to_json(const WeightHistograms& event, const std::vector<std::string>&) {
-  return {{"event", "weight_histograms"}, {"step", event.step}, {"tensors", event.weights.size()}};
-}
-
-Json to_json(const RunFinished& event, const std::vector<std::string>&) {
-  return {{"event", "run_finished"},
-          {"step", event.step},
-          {"outcome", text(event.outcome)},
-          {"text", text(event.text)},
-          {"seconds", number(event.seconds)}};
+std::string to_json(const RunFinished& event, const Asked&) {
+  Object json("run_finished");
+  json.count("step", event.step).text("outcome", event.outcome).text("text", event.text);
+  return json.real("seconds", event.seconds).end();
 }
 
 }  // namespace
 
-nlohmann::ordered_json event_json(const Event& event, const std::vector<std::string>& scalars) {
-  return std::visit([&](const auto& each) { return to_json(each, scalars); }, event);
+std::string event_json(const Event& event, const std::vector<std::string>& scalars, bool place) {
+  return std::visit([&](const auto& each) { return to_json(each, Asked{scalars, place}); }, event);
 }
 
 }  // namespace stoker::io

@@ -8,8 +8,8 @@
 #include "stoker/base/file.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/cpu_quota.h"
+#include "stoker/device/host_memory.h"
 #include "stoker/device/placement.h"
-#include "stoker/device/process_facts.h"
 #include "stoker/job/run_folder.h"
 #include "stoker/resident/gatherer.h"
 #include "stoker/tasks/registry.h"
@@ -82,7 +82,7 @@ tasks::RecipeRequest recipe_request(const train::Options& options, c10::Device d
   if (request.cuda && resident::find_gatherer(device.type()) != nullptr) {
     request.device_memory = device::backend_for(device).memory(device).free;
   }
-  request.memory = std::min(device::machine_facts().available_bytes, device::memory_limit_bytes());
+  request.memory = device::host_memory().available;
   return request;
 }
 

@@ -15,6 +15,7 @@
 #include "stoker/base/bounded_queue.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/start_thread.h"
 #include "stoker/core/guarded_memory.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/prefetcher.h"
@@ -29,7 +30,8 @@ namespace {
 class ReadAhead final : public core::BatchSource {
  public:
   ReadAhead(tasks::UnlabelledSource& source, std::int64_t batch)
-      : read_(2), thread_([this, &source, batch] { run(source, batch); }) {}
+      : read_(2),
+        thread_(start_thread("job.predict", "reads the files", [this, &source, batch] { run(source, batch); })) {}
   ~ReadAhead() override {
     read_.close();  // the thread ends after its current batch
   }
@@ -37,7 +39,10 @@ class ReadAhead final : public core::BatchSource {
   std::optional<core::Batch> next() override {
     std::optional<Item> item = read_.pop();
     if (item && item->error) {
-      std::rethrow_exception(item->error);
+      error_ = item->error;
+    }
+    if (error_) {  // for good: files cannot be read again from the middle
+      std::rethrow_exception(error_);
     }
     if (!item) {
       return std::nullopt;
@@ -74,6 +79,7 @@ class ReadAhead final : public core::BatchSource {
   }
 
   BoundedQueue<Item> read_;
+  std::exception_ptr error_;
   std::mutex mutex_;  // guards samples_
   std::deque<std::vector<tasks::UnlabelledSample>> samples_;
   std::jthread thread_;  // last: it uses the queue

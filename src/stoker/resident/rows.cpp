@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "stoker/base/error.h"
+#include "stoker/base/start_thread.h"
 
 namespace stoker::resident {
 
@@ -15,49 +15,53 @@ ResidentRows::ResidentRows(std::shared_ptr<const augment::ResidentImages> images
                            std::unique_ptr<device::CopyStream> stream)
     : images_(std::move(images)), stream_(std::move(stream)), position_(start), ready_(1) {
   if (stream_) {
-    thread_ = std::jthread([this] { run(); });
+    thread_ = start_thread("resident.rows", "computes the rows of batches", [this] { run(); });
   }
 }
 
 ResidentRows::~ResidentRows() {
   ready_.close();
+  go_on_.release();
   if (thread_.joinable()) {
     thread_.join();
   }
 }
 
 void ResidentRows::run() {
-  bool failed = false;
-  while (!failed) {
+  while (true) {
     ResidentChunk chunk;  // allocates nothing: it may have to carry an out-of-memory error
     try {
       chunk = make();
     } catch (...) {
       chunk.error = std::current_exception();
-      failed = true;
     }
+    const bool failed = chunk.error != nullptr;
     if (!ready_.push(std::move(chunk))) {
       return;
     }
+    if (failed) {
+      go_on_.acquire();
+    }
   }
-  ready_.close();
 }
 
 ResidentChunk ResidentRows::make() {
   ResidentChunk chunk;
-  if (position_.step == images_->steps_per_epoch()) {
-    position_ = {position_.epoch + 1, 0};
+  core::Position at = position_;
+  if (at.step == images_->steps_per_epoch()) {
+    at = {at.epoch + 1, 0};
   }
-  chunk.first = position_;
+  chunk.first = at;
   chunk.begins = {0};
   augment::WindowRows rows;
   do {
-    images_->add_rows(position_.epoch, position_.step++, rows);
+    images_->add_rows(at.epoch, at.step++, rows);
     chunk.begins.push_back(static_cast<std::int64_t>(rows.indices.size()));
-  } while (chunk.begins.back() < wanted_ && position_.step < images_->steps_per_epoch());
-  wanted_ = std::min(std::max(2 * wanted_, 2 * chunk.begins.back()), kMostRows);
+  } while (chunk.begins.back() < wanted_ && at.step < images_->steps_per_epoch());
   send(rows, chunk);
   chunk.indices = std::move(rows.indices);
+  wanted_ = std::min(std::max(2 * wanted_, 2 * chunk.begins.back()), kMostRows);
+  position_ = at;
   return chunk;
 }
 
@@ -81,17 +85,21 @@ ResidentChunk ResidentRows::next() {
   if (!stream_) {
     return make();
   }
-  std::optional<ResidentChunk> chunk = ready_.pop();
-  if (!chunk) {
-    fail<ConfigError>("resident.rows", "next() was called again after an error");
+  if (std::exchange(failed_, false)) {
+    go_on_.release();
   }
-  if (chunk->error) {
-    std::rethrow_exception(chunk->error);
+  if (!taken_) {
+    taken_ = ready_.pop();
   }
-  stream_->await(*chunk->copied);
-  stream_->used_here(chunk->windows);
-  stream_->used_here(chunk->targets);
-  return std::move(*chunk);
+  if (taken_->error) {
+    failed_ = true;
+    const std::exception_ptr error = std::exchange(taken_, std::nullopt)->error;
+    std::rethrow_exception(error);
+  }
+  stream_->await(*taken_->copied);  // if these throw, the next call tries them again
+  stream_->used_here(taken_->windows);
+  stream_->used_here(taken_->targets);
+  return *std::exchange(taken_, std::nullopt);
 }
 
 }  // namespace stoker::resident

@@ -11,6 +11,8 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
+#include <semaphore>
 #include <thread>
 #include <vector>
 
@@ -41,13 +43,13 @@ class ResidentRows {
   static constexpr std::int64_t kMostRows = 1 << 16;  // per chunk, not counting its last batch
 
   // Starts at a position within an epoch; images must give at least one batch per epoch. stream: of the device; null
-  // for a CPU.
+  // for a CPU. ConfigError if the system cannot start the thread.
   ResidentRows(std::shared_ptr<const augment::ResidentImages> images, core::Position start,
                std::unique_ptr<device::CopyStream> stream);
   ~ResidentRows();
 
   // The next chunk, for use by the calling thread's current stream. The first chunks are small, so that the first batch
-  // is ready soon.
+  // is ready soon. A call that throws has consumed nothing; the next call makes the same chunk again.
   [[nodiscard]] ResidentChunk next();
 
  private:
@@ -59,6 +61,9 @@ class ResidentRows {
   std::unique_ptr<device::CopyStream> stream_;
   core::Position position_;  // of the next batch to compute
   std::int64_t wanted_ = 1;  // rows of the next chunk
+  std::optional<ResidentChunk> taken_;  // from ready_, not yet handed out
+  bool failed_ = false;                 // the consumer has received an error; the thread waits
+  std::counting_semaphore<> go_on_{0};  // the consumer tries again, or is destroyed
   BoundedQueue<ResidentChunk> ready_;
   std::jthread thread_;  // last member: it uses all members above
 };

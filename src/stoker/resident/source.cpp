@@ -5,6 +5,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/fmt.h"
+#include "stoker/base/start_thread.h"
 #include "stoker/device/backend.h"
 
 namespace stoker::resident {
@@ -55,13 +56,9 @@ void ResidentSource::remark(const std::exception& error) const {
 }
 
 // Errors of the filler are reasons to stay with the loader, which has already reported unreadable images.
-void ResidentSource::epoch_ended() {
-  position_ = {position_.epoch + 1, 0};
-  if (images_->steps_per_epoch() == 0) {
-    return;
-  }
-  if (!filled_ && !filler_.joinable()) {
-    filler_ = std::jthread([this](const std::stop_token& stopping) {
+void ResidentSource::start_filler() {
+  try {
+    filler_ = start_thread("resident.source", "copies images to the device", [this](const std::stop_token& stopping) {
       try {
         fill(stopping);
       } catch (const std::exception& error) {
@@ -69,10 +66,17 @@ void ResidentSource::epoch_ended() {
         remark(error);
       }
     });
-    return;
+  } catch (const std::exception& error) {  // tried again at the end of the next epoch
+    remark(error);
   }
-  if (filled_) {
-    filler_.join();
+}
+
+// May be called again if it throws.
+void ResidentSource::epoch_ended() {
+  if (images_->steps_per_epoch() > 0 && filled_) {
+    if (filler_.joinable()) {
+      filler_.join();
+    }
     set_->used_here();
     const std::lock_guard lock(mutex_);
     left_ = loader_->figures();
@@ -80,7 +84,10 @@ void ResidentSource::epoch_ended() {
       left_->stages.clear();
     }
     loader_.reset();
+  } else if (images_->steps_per_epoch() > 0 && !filler_.joinable()) {
+    start_filler();
   }
+  position_ = {position_.epoch + 1, 0};
 }
 
 core::Batch ResidentSource::make_batch() {
@@ -88,24 +95,30 @@ core::Batch ResidentSource::make_batch() {
     if (!rows_) {
       rows_.emplace(images_, position_, device::backend_for(device_).make_copy_stream(device_));
     }
-    chunk_ = rows_->next();
+    ResidentChunk next = rows_->next();
+    chunk_ = std::move(next);
     taken_ = 0;
   }
   const std::int64_t first = chunk_.begins[static_cast<std::size_t>(taken_)],
                      last = chunk_.begins[static_cast<std::size_t>(taken_) + 1];
-  ++taken_;
   const auto from = chunk_.indices.begin();
   core::Batch batch(position_, std::vector<std::int64_t>(from + first, from + last));
   batch.set("image", set_->make_batch(chunk_.windows.narrow(0, first, last - first)));
   batch.set("target", chunk_.targets.narrow(0, first, last - first));
+  ++taken_;  // only now, so that a batch without memory is made again
   return batch;
 }
 
 std::optional<core::Batch> ResidentSource::next() {
   if (loader_) {
-    std::optional<core::Batch> batch = loader_->next();
-    if (!batch) {
+    std::optional<core::Batch> batch;
+    if (!ending_) {
+      batch = loader_->next();
+      ending_ = !batch;
+    }
+    if (ending_) {
       epoch_ended();
+      ending_ = false;
     }
     return batch;
   }

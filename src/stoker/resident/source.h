@@ -26,8 +26,8 @@ class ResidentSource final : public core::BatchSource {
   static constexpr double kShare = 0.25;
 
   // loader: gives the same batches, on the device, from `start` on. null: copies the images now, and unreadable images
-  // are an error here. With a loader, unreadable images or too little memory mean that the loader stays in use; remarks
-  // (may be empty) is then called on another thread.
+  // are an error here. With a loader, unreadable images, too little memory or no thread for the copy mean that the loader
+  // stays in use; remarks (may be empty) is then called, also on another thread.
   ResidentSource(std::unique_ptr<core::BatchSource> loader, std::shared_ptr<const augment::ResidentImages> images,
                  c10::Device device, core::Position start, std::function<void(const std::string&)> remarks = {});
   ~ResidentSource() override;  // at any time
@@ -42,6 +42,7 @@ class ResidentSource final : public core::BatchSource {
   void fill(const std::stop_token& stopping);
   void epoch_ended();
   void remark(const std::exception& error) const;
+  void start_filler();
   core::Batch make_batch();
 
   std::shared_ptr<const augment::ResidentImages> images_;
@@ -52,6 +53,7 @@ class ResidentSource final : public core::BatchSource {
   std::optional<ResidentRows> rows_;
   ResidentChunk chunk_;
   std::int64_t taken_ = 0;  // batches taken from chunk_
+  bool ending_ = false;     // the loader has ended the epoch, next() has not handed that out yet
   Stopwatch since_;
   std::atomic<double> wait_seconds_ = 0;  // without the loader
   std::atomic<std::int64_t> rows_made_ = 0;

@@ -12,17 +12,22 @@ class RankPart final : public core::BatchSource {
       : source_(std::move(source)), rank_(rank), ranks_(ranks) {}
 
   [[nodiscard]] std::optional<core::Batch> next() override {
-    const std::optional<core::Batch> batch = source_->next();
-    if (!batch) {
+    if (!whole_) {
+      whole_ = source_->next();
+    }
+    if (!whole_) {
       return std::nullopt;
     }
-    return batch->slice(rank_ * batch->size() / ranks_, (rank_ + 1) * batch->size() / ranks_);
+    core::Batch part = whole_->slice(rank_ * whole_->size() / ranks_, (rank_ + 1) * whole_->size() / ranks_);
+    whole_.reset();
+    return part;
   }
   [[nodiscard]] std::optional<core::SourceFigures> figures() const override { return source_->figures(); }
 
  private:
   std::unique_ptr<core::BatchSource> source_;
   std::int64_t rank_, ranks_;
+  std::optional<core::Batch> whole_;  // requested, not yet cut: without memory for the part it is kept
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>  // jpeglib.h needs it
+#include <new>
 
 #include "stoker/base/error.h"
 #include "stoker/data/decode/exif.h"
@@ -43,6 +44,7 @@ struct JpegDecoder::Reader {
   int max_scans = 0;
   bool strict = true;
   bool only_warned = false;        // message is only a warning
+  bool no_memory = false;          // malloc failed, which says nothing about the image
   augment::Region region;          // requested
   JDIMENSION left = 0, width = 0;  // of the decoded part
   std::uint8_t* rows = nullptr;    // of region, `width` pixels each
@@ -61,6 +63,8 @@ JpegReader& reader_of(j_common_ptr info) { return *static_cast<JpegReader*>(info
   JpegReader& reader = reader_of(info);
   info->err->format_message(info, reader.message);
   reader.only_warned = only_warned;
+  const int place = info->err->msg_parm.i[0];  // in jmemmgr.c; the other places refuse a request for its size
+  reader.no_memory = info->err->msg_code == JERR_OUT_OF_MEMORY && (place == 0 || place == 2 || place == 4);
   std::longjmp(reader.escape, 1);
 }
 
@@ -87,6 +91,7 @@ void on_progress(j_common_ptr info) {
   if (reader.info.input_scan_number > reader.max_scans) {
     std::snprintf(reader.message, sizeof reader.message, "more than %d scans", reader.max_scans);
     reader.only_warned = false;
+    reader.no_memory = false;
     std::longjmp(reader.escape, 1);
   }
 }
@@ -180,6 +185,9 @@ void step_rows(JpegReader& reader) {
 
 void run(JpegReader& reader, void (*step)(JpegReader&), std::string_view name) {
   if (!guarded(reader, step)) {
+    if (reader.no_memory) {
+      throw std::bad_alloc();
+    }
     const std::size_t left = reader.info.src != nullptr ? reader.info.src->bytes_in_buffer : 0;
     fail<DataError>("data.jpeg", "{}: damaged or unsupported JPEG at byte {} of {}: {}{}", name,
                     left <= reader.file.size() ? reader.file.size() - left : reader.file.size(), reader.file.size(),

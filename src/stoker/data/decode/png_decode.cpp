@@ -4,6 +4,7 @@
 #include <spng.h>
 
 #include <memory>
+#include <new>
 
 #include "stoker/base/error.h"
 #include "stoker/data/decode/exif.h"
@@ -21,6 +22,9 @@ struct FreeContext {
 using Context = std::unique_ptr<spng_ctx, FreeContext>;
 
 void require(int code, std::string_view name) {
+  if (code == SPNG_EMEM) {  // says nothing about the image
+    throw std::bad_alloc();
+  }
   if (code != 0) {
     fail<DataError>("data.png", "{}: damaged or unsupported PNG: {}{}", name, spng_strerror(code),
                     code == SPNG_ECHUNK_CRC ? kOnlyAWarning : "");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 #include "stoker/base/error.h"
 #include "stoker/data/decode/exif.h"
@@ -32,11 +33,19 @@ const std::uint8_t* bytes_of(Bytes bytes) { return reinterpret_cast<const std::u
 
 std::string_view words_of(VP8StatusCode status) {
   switch (status) {
-    case VP8_STATUS_OUT_OF_MEMORY: return "not enough memory";
     case VP8_STATUS_UNSUPPORTED_FEATURE: return "unknown feature";
     case VP8_STATUS_SUSPENDED:
     case VP8_STATUS_NOT_ENOUGH_DATA: return "the pixel data is truncated";
     default: return "the pixel data is damaged";
+  }
+}
+
+void require(VP8StatusCode status, std::string_view name) {
+  if (status == VP8_STATUS_OUT_OF_MEMORY) {  // says nothing about the image; its size was checked
+    throw std::bad_alloc();
+  }
+  if (status != VP8_STATUS_OK) {
+    fail_damaged(name, words_of(status));
   }
 }
 
@@ -83,10 +92,7 @@ StoredImage WebpDecoder::open(Bytes file, std::string_view name) {
   place_ = {frame.x_offset, frame.y_offset, frame.width, frame.height};
   WebPDemuxReleaseIterator(&frame);
   WebPBitstreamFeatures features{};
-  const VP8StatusCode status = WebPGetFeatures(bytes_of(frame_), frame_.size(), &features);
-  if (status != VP8_STATUS_OK) {
-    fail_damaged(name, words_of(status));
-  }
+  require(WebPGetFeatures(bytes_of(frame_), frame_.size(), &features), name);
   constexpr int kLossless = 2;
   const std::int64_t bytes = features.format == kLossless ? kLosslessBytes : features.has_alpha != 0 ? kAlphaBytes : 0;
   memory_ = bytes * place_.width * place_.height;
@@ -135,9 +141,7 @@ augment::ImageView WebpDecoder::decode(const augment::Region& region, const Deco
   config.output.u.RGBA = {pixels_.data() + offset, static_cast<int>(stride), bytes - offset};
   const VP8StatusCode status = WebPDecode(bytes_of(frame_), frame_.size(), &config);
   WebPFreeDecBuffer(&config.output);
-  if (status != VP8_STATUS_OK) {
-    fail_damaged(name, words_of(status));
-  }
+  require(status, name);
   const augment::ImageView decoded{.pixels = pixels_.data(),
                                    .width = part.width,
                                    .height = part.height,

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "stoker/base/error.h"
@@ -58,6 +59,9 @@ void TarFile::read(std::int64_t offset, std::int64_t size, std::vector<std::byte
         ::pread(descriptor_, buffer.data() + done, static_cast<std::size_t>(size - done), offset + done);
     if (got < 0 && errno == EINTR) {
       continue;
+    }
+    if (got < 0 && errno == ENOMEM) {
+      throw std::bad_alloc();
     }
     if (got <= 0) {
       fail<DataError>("data.tar", "{}: cannot be read at byte {}: {}", printable(path_.native()), offset + done,

@@ -38,6 +38,9 @@ void BadSampleLedger::add(const core::BadSample& bad) {
   if (options_.listener) {
     options_.listener(bad);
   }
+}
+
+void BadSampleLedger::check_budget() const {
   const auto count = static_cast<std::int64_t>(reasons_.size());
   if (count <= allowed_) {
     return;

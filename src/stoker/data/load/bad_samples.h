@@ -42,9 +42,10 @@ class BadSampleLedger {
   BadSampleLedger(BadSampleOptions options, std::int64_t samples);
 
   [[nodiscard]] OnBad on_bad() const { return options_.on_bad; }
-  // Counts the sample and calls the listener. DataError that lists ten of them if more different samples are bad than
-  // the budget allows.
+  // Counts the sample and calls the listener.
   void add(const core::BadSample& bad);
+  // DataError that lists ten of them if more different samples are bad than the budget allows.
+  void check_budget() const;
 
  private:
   BadSampleOptions options_;

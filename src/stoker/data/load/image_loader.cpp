@@ -116,7 +116,9 @@ ImageLoader::ImageLoader(ImageLoaderOptions options)
     workspace.gate = governor_ ? &gate_ : nullptr;
     workspace.laps.on_enter = options_.on_stage;
   }
-  refill();
+  if (options_.threads > 0) {
+    submit_ahead();
+  }
 }
 
 ImageLoader::~ImageLoader() = default;
@@ -137,54 +139,66 @@ ImageSlotShape ImageLoader::shape() const {
           .mixed = options_.mix.on()};
 }
 
-// Submits batches for all free slots, also of the next epoch unless `once` is set.
+// Submits batches for all free slots, also of the next epoch unless `once` is set. Fewer if that fails while batches are
+// under way: the error comes again once they are used up.
 void ImageLoader::submit_ahead() {
   const auto slots = static_cast<std::int64_t>(slots_.size());
   const auto wanted = [&] {
     return ahead_.step < steps_per_epoch() || !options_.once || position_.epoch > ahead_.epoch;
   };
   while (steps_per_epoch() > 0 && tickets_ - taken_ < slots && wanted()) {
-    submit_next();
-  }
-}
-
-// Called after a batch was handed out. Without threads the next batch waits for the next call: by then the consumer may
-// have released its batch, and the next one reuses that memory while it is still in the caches.
-void ImageLoader::refill() {
-  if (options_.threads > 0) {
-    submit_ahead();
+    try {
+      submit_next();
+    } catch (...) {
+      if (tickets_ == taken_) {
+        throw;
+      }
+      return;
+    }
   }
 }
 
 void ImageLoader::submit_next() {
-  if (ahead_.step == steps_per_epoch()) {
-    ahead_ = {ahead_.epoch + 1, 0};
-  }
-  const std::int64_t ticket = tickets_++;
-  ImageSlot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
-  options_.order->positions(ahead_.epoch, ahead_.step, slot.indices);
-  slot.first_draw = options_.order->first_draw(ahead_.step);
-  slot.begin(shape(), ring_.take());
+  const core::Position at = ahead_.step == steps_per_epoch() ? core::Position{ahead_.epoch + 1, 0} : ahead_;
+  ImageSlot& slot = slot_of(tickets_);
+  slot.reported = 0;
+  pool_.submit(tickets_, begin(slot, at));
+  ++tickets_;  // from here on nothing fails
+  ahead_ = {at.epoch, at.step + 1};
+}
+
+// The batch that failed. Its rows may be half written or half mixed, so it starts over; all that it is made of depends
+// only on its position.
+void ImageLoader::submit_again() {
+  ImageSlot& slot = slot_of(taken_);
+  pool_.submit(taken_, begin(slot, slot.position), /*first=*/true);
+  again_ = false;
+}
+
+// Returns the number of rows.
+std::int64_t ImageLoader::begin(ImageSlot& slot, core::Position at) {
+  options_.order->positions(at.epoch, at.step, slot.indices);
+  slot.first_draw = options_.order->first_draw(at.step);
+  slot.begin(shape(), ring_);
   std::int64_t* label = slot.labels;
   for (std::int64_t& index : slot.indices) {  // positions in the split become indices in its source
     *label++ = options_.split.labels[index];
     index = options_.split.samples[index];
   }
-  slot.position = ahead_;
+  slot.position = at;
   if (options_.ranks > 1) {  // unreadable samples included, which a whole batch may leave out
-    slot.global_size = global_size(ahead_);
+    slot.global_size = global_size(at);
     slot.first_row = slice_of_rank(0, slot.global_size, options_.rank, options_.ranks).first;
   }
   const auto rows = static_cast<std::int64_t>(slot.indices.size());
   if (options_.mix.on()) {
-    const bool whole = global_size(ahead_) == options_.batch;
+    const bool whole = global_size(at) == options_.batch;
     slot.mixer.begin(options_.mix, options_.policy.out_width, options_.policy.out_height,
-                     {options_.seed, static_cast<std::uint32_t>(ahead_.epoch), static_cast<std::uint32_t>(ahead_.step),
+                     {options_.seed, static_cast<std::uint32_t>(at.epoch), static_cast<std::uint32_t>(at.step),
                       static_cast<std::uint32_t>(options_.rank * rows / options_.mix.block)},
                      whole ? rows : 0);
   }
-  ++ahead_.step;
-  pool_.submit(ticket, rows);
+  return rows;
 }
 
 // The number of a row if a sample may occur again; a replacement may also be drawn for itself in the epoch.
@@ -198,7 +212,7 @@ std::uint32_t ImageLoader::occurrence(const ImageSlot& slot, std::size_t row, bo
 }
 
 void ImageLoader::fill(std::int64_t ticket, std::int64_t row, int worker) {
-  ImageSlot& slot = slots_[static_cast<std::size_t>(ticket) % slots_.size()];
+  ImageSlot& slot = slot_of(ticket);
   const auto at = static_cast<std::size_t>(row);
   SampleWorkspace& workspace = workspaces_[static_cast<std::size_t>(worker)];
   const EndOfSample end(workspace.laps);
@@ -247,11 +261,16 @@ bool ImageLoader::put_stand_in(ImageSlot& slot, std::size_t row, ImageSlot::Bad&
 
 core::Batch ImageLoader::finish(ImageSlot& slot) {
   bool any_bad = false;
-  for (const std::unique_ptr<ImageSlot::Bad>& bad : slot.bad) {
-    if (bad) {
-      ledger_.add(bad->sample);
-      any_bad = true;
+  for (std::size_t row = 0; row < slot.bad.size(); ++row) {
+    if (!slot.bad[row]) {
+      continue;
     }
+    any_bad = true;
+    if (row >= slot.reported) {
+      ledger_.add(slot.bad[row]->sample);
+      slot.reported = row + 1;
+    }
+    ledger_.check_budget();
   }
   if (options_.mix.on()) {
     slot.mixer.pair(slot.labels, static_cast<std::int64_t>(slot.indices.size()), slot.mixed, slot.shares);
@@ -271,63 +290,39 @@ std::optional<core::Batch> ImageLoader::next() {
     watch_for_pauses();
   }
   submit_ahead();
-  ++position_.step;
+  if (again_) {
+    submit_again();
+  }
   core::Batch batch;
-  ++taken_;
   try {
-    batch = finish(slots_[static_cast<std::size_t>(pool_.take()) % slots_.size()]);
+    batch = finish(slot_of(pool_.take()));
+  } catch (const DataError&) {
+    consumed();
+    throw;
   } catch (...) {
-    refill();  // reuse the slot of the failed batch
+    again_ = true;
     throw;
   }
-  refill();
+  consumed();
   if (governor_) {
     govern();
   }
   return batch;
 }
 
-void ImageLoader::watch_for_pauses() {
-  constexpr double kPause = 0.3, kUnusual = 10;  // seconds; multiple of the consumer's usual time per batch
-  const double gap = since_.seconds() - left_at_;
-  if (gap > std::max(kPause, kUnusual * usual_gap_)) {
-    governor_->consumer_was_away(counted());
-  }
-  usual_gap_ += 0.1 * (gap - usual_gap_);
-}
-
-void ImageLoader::govern() {
-  if (governor_->due(since_.seconds())) {
-    const int threads = governor_->look(counted());
-    if (threads != pool_.threads()) {
-      pool_.set_threads(threads);
+// Nothing may be thrown from here on, or the batch would be lost. Without threads the next batch waits for the next
+// call: by then the consumer may have released its batch, and the next one reuses that memory while it is still in the
+// caches.
+void ImageLoader::consumed() {
+  ++position_.step;
+  ++taken_;
+  if (options_.threads > 0) {
+    try {
+      submit_ahead();
+    } catch (...) {  // thrown again by the next call
+      return;
     }
   }
-  left_at_ = since_.seconds();
-}
-
-core::SourceFigures ImageLoader::counted(std::int64_t* slowest) const {
-  std::vector<const StageLaps*> laps;
-  for (const SampleWorkspace& workspace : workspaces_) {
-    laps.push_back(&workspace.laps);
-  }
-  std::int64_t sample = -1;
-  core::SourceFigures figures = sum(laps, sample);
-  figures.wall_seconds = since_.seconds();
-  figures.wait_seconds = pool_.wait_seconds();
-  figures.threads = pool_.threads();
-  figures.cores = options_.cores;
-  if (slowest != nullptr) {
-    *slowest = sample;
-  }
-  return figures;
-}
-
-std::optional<core::SourceFigures> ImageLoader::figures() const {
-  std::int64_t slowest = -1;
-  core::SourceFigures figures = counted(&slowest);
-  figures.slowest = slowest < 0 ? "" : reader_.name(slowest);
-  return figures;
 }
 
 }  // namespace stoker::data

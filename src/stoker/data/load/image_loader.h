@@ -66,7 +66,8 @@ struct ImageLoaderOptions {
 // "share", float32 [B], the share of a row's own pixels. Rows are not mixed (share 1, own target) in a short batch and
 // in a block with a skipped row. After the last batch of an epoch next() returns an empty value once, then the next
 // epoch, which the threads have begun by then. options.bad decides about unreadable samples; DataError comes at the
-// batch of the sample, and the next call continues with the batch after it.
+// batch of the sample, and the next call continues with the batch after it. A batch that fails for another reason, such
+// as no memory in a thread, is made again by the next call. Where batches ahead cannot be begun, fewer are made ahead.
 class ImageLoader final : public core::BatchSource {
  public:
   // ConfigError for values out of range.
@@ -88,9 +89,14 @@ class ImageLoader final : public core::BatchSource {
   [[nodiscard]] ImageSlotShape shape() const;
   [[nodiscard]] int most_threads() const;
   [[nodiscard]] core::SourceFigures counted(std::int64_t* slowest = nullptr) const;
+  [[nodiscard]] ImageSlot& slot_of(std::int64_t ticket) {
+    return slots_[static_cast<std::size_t>(ticket) % slots_.size()];
+  }
   void submit_ahead();
-  void refill();
   void submit_next();
+  void submit_again();
+  std::int64_t begin(ImageSlot& slot, core::Position at);
+  void consumed();
   void watch_for_pauses();
   void govern();
   [[nodiscard]] static std::uint32_t occurrence(const ImageSlot& slot, std::size_t row, bool stand_in);
@@ -105,6 +111,7 @@ class ImageLoader final : public core::BatchSource {
   core::Position ahead_;      // of the next batch to submit
   std::int64_t tickets_ = 0;  // submitted so far; a ticket's slot is slots_[ticket % slots]
   std::int64_t taken_ = 0;    // tickets taken so far
+  bool again_ = false;        // ticket taken_ failed and must be submitted again
   SlotRing ring_;
   std::vector<ImageSlot> slots_;
   CpuGate gate_;

@@ -38,13 +38,15 @@ std::size_t ImageSlotShape::bytes() const {
   return shares_at() + (mixed ? static_cast<std::size_t>(rows) * sizeof(float) : 0);
 }
 
-void ImageSlot::begin(const ImageSlotShape& shape, std::shared_ptr<std::byte> memory) {
+void ImageSlot::begin(const ImageSlotShape& shape, SlotRing& ring) {
   if (static_cast<std::int64_t>(indices.size()) > shape.rows) {
     fail<ConfigError>("data.loader", "the order gives a batch of {} rows, but there is only room for {}",
                       indices.size(), shape.rows);
   }
   shape_ = shape;
-  memory_ = std::move(memory);
+  if (!memory_) {
+    memory_ = ring.take();
+  }
   labels = reinterpret_cast<std::int64_t*>(memory_.get() + shape.labels_at());
   mixed = reinterpret_cast<std::int64_t*>(memory_.get() + shape.mixed_at());
   shares = reinterpret_cast<float*>(memory_.get() + shape.shares_at());
@@ -94,9 +96,13 @@ core::Batch ImageSlot::finish() {
     batch.set_part(first_row, global_size);
   }
   const auto rows = static_cast<std::int64_t>(indices.size());
-  const auto field = [&](void* at, at::IntArrayRef sizes, at::ScalarType type) {  // uses the slot's storage
-    const auto let_go = [memory = memory_](void*) mutable { memory.reset(); };
-    return at::from_blob(at, sizes, let_go, at::TensorOptions().dtype(type));
+  // Uses the slot's storage. from_blob() with a deleter would end the process without memory: it allocates in a function
+  // that must not throw.
+  const auto field = [&](void* at, at::IntArrayRef sizes, at::ScalarType type) {
+    using Owner = std::shared_ptr<std::byte>;
+    const auto let_go = [](void* owner) { delete static_cast<Owner*>(owner); };
+    at::TensorMaker maker = at::for_blob(at, sizes);
+    return maker.options(at::TensorOptions().dtype(type)).context(new Owner(memory_), let_go).make_tensor();
   };
   batch.set("image", field(memory_.get(), {rows, shape_.height, shape_.width, shape_.channels}, at::kByte));
   batch.set("target", field(labels, {rows}, at::kLong));

@@ -14,6 +14,7 @@
 #include "stoker/augment/pixels.h"
 #include "stoker/core/bad_sample.h"
 #include "stoker/core/batch.h"
+#include "stoker/data/load/slot_ring.h"
 #include "stoker/data/order/block_mixer.h"
 
 namespace stoker::data {
@@ -42,19 +43,21 @@ struct ImageSlot {
     std::int64_t stand_in = -1;
   };
   std::vector<std::unique_ptr<Bad>> bad;  // per row; nearly always null
+  std::size_t reported = 0;               // rows whose entry in `bad` is in the ledger, also if the batch is made again
   BlockMixer mixer;
   std::int64_t *labels = nullptr, *mixed = nullptr;  // per row; mixed: only with shape.mixed
   float* shares = nullptr;                           // per row, with shape.mixed
 
-  // Begins a batch with one row per index. ConfigError if they do not fit.
-  void begin(const ImageSlotShape& shape, std::shared_ptr<std::byte> memory);
+  // Begins a batch with one row per index, or begins it again. Takes memory from the ring if it has none. ConfigError if
+  // the rows do not fit.
+  void begin(const ImageSlotShape& shape, SlotRing& ring);
   // The pixels of one row, HWC, and of all rows.
   [[nodiscard]] std::span<std::uint8_t> row(std::size_t row) const;
   [[nodiscard]] augment::Pixels pixels() const;
   // Writes replacements into indices, which the threads no longer read, and closes the gaps of skipped rows. DataError
   // if no row is good.
   void put_stand_ins();
-  // The finished batch, as ImageLoader hands it out. The slot gives up its memory.
+  // The finished batch, as ImageLoader hands it out. The slot gives up its memory, unless this throws.
   [[nodiscard]] core::Batch finish();
 
  private:

@@ -15,16 +15,21 @@ RowPool::RowPool(int threads, Fill fill, ShareOut share_out)
   if (threads < 0 || threads > 1024) {
     fail<ConfigError>("data.row_pool", "threads must be 0 to 1024, got {}", threads);
   }
-  while (static_cast<int>(threads_.size()) < threads) {
-    if (!start_thread()) {
-      stop();
-      fail<ConfigError>("data.row_pool", "the system can start only {} of {} threads; set threads={}", threads_.size(),
-                        threads, threads_.size());
+  try {
+    while (static_cast<int>(threads_.size()) < threads) {
+      if (!add_thread()) {
+        fail<ConfigError>("data.row_pool", "the system can start only {} of {} threads; set threads={}",
+                          threads_.size(), threads, threads_.size());
+      }
     }
+  } catch (...) {  // also without memory: the threads that were started would wait for work forever
+    stop();
+    throw;
   }
 }
 
-bool RowPool::start_thread() {
+// False if the system starts no more threads.
+bool RowPool::add_thread() {
   try {
     const auto worker = static_cast<int>(threads_.size());
     threads_.emplace_back([this, worker] { work(worker); });
@@ -39,7 +44,7 @@ void RowPool::set_threads(int threads) {
     fail<ConfigError>("data.row_pool", "cannot change from {} to {} threads; both must be at least 1", active_.load(),
                       threads);
   }
-  while (static_cast<int>(threads_.size()) < threads && start_thread()) {
+  while (static_cast<int>(threads_.size()) < threads && add_thread()) {
   }
   {
     const std::lock_guard lock(mutex_);
@@ -61,10 +66,10 @@ void RowPool::stop() {
   }
 }
 
-void RowPool::submit(std::int64_t ticket, std::int64_t rows) {
+void RowPool::submit(std::int64_t ticket, std::int64_t rows, bool first) {
   {
     const std::lock_guard lock(mutex_);
-    Work& job = jobs_.emplace_back();
+    Work& job = first ? jobs_.emplace_front() : jobs_.emplace_back();
     job.ticket = ticket;
     job.rows = rows;
   }
@@ -117,6 +122,21 @@ void RowPool::fill_rows(Work& job, std::int64_t first, std::int64_t last, int wo
   }
 }
 
+// All rows on the caller's thread, or on those of share_out_.
+void RowPool::fill_here(Work& job) {
+  try {
+    if (share_out_) {
+      share_out_(job.rows,
+                 [&](std::int64_t first, std::int64_t last, int worker) { fill_rows(job, first, last, worker); });
+    } else {
+      fill_rows(job, 0, job.rows, 0);
+    }
+  } catch (...) {  // no memory to share them out
+    job.error = std::current_exception();
+    job.finished = job.rows;
+  }
+}
+
 std::int64_t RowPool::take() {
   std::unique_lock lock(mutex_);
   if (jobs_.empty()) {
@@ -126,12 +146,7 @@ std::int64_t RowPool::take() {
   const Stopwatch waited;
   if (active_ == 0) {
     lock.unlock();
-    if (share_out_) {
-      share_out_(oldest.rows,
-                 [&](std::int64_t first, std::int64_t last, int worker) { fill_rows(oldest, first, last, worker); });
-    } else {
-      fill_rows(oldest, 0, oldest.rows, 0);
-    }
+    fill_here(oldest);
     wait_seconds_ = wait_seconds_ + waited.seconds();
     lock.lock();
   }

@@ -33,11 +33,12 @@ class RowPool {
   // Joins without delay: rows that were not begun are dropped.
   ~RowPool();
 
-  // Queues a batch of `rows` rows. Tickets are any numbers, unique among those not yet taken.
-  void submit(std::int64_t ticket, std::int64_t rows);
+  // Queues a batch of `rows` rows. Tickets are any numbers, unique among those not yet taken. first: it is taken before
+  // all others, as the batch that was taken last and failed. If it throws, nothing is queued.
+  void submit(std::int64_t ticket, std::int64_t rows, bool first = false);
   // Waits until the oldest batch is complete, removes it and returns its ticket. Throws the exception of its first
-  // failing row: first by row number, not by time, so the error does not depend on the threads. At least one batch must
-  // be submitted.
+  // failing row: first by row number, not by time, so the error does not depend on the threads. The batch is removed
+  // then, too. At least one batch must be submitted.
   std::int64_t take();
   // Sets the number of working threads, at least 1. Starts more if needed, as far as the system allows; surplus threads
   // rest after their current part. Only for pools made with at least 1 thread. Called by the consumer's thread.
@@ -55,10 +56,11 @@ class RowPool {
     std::int64_t failed_row = 0;
     std::exception_ptr error;  // of failed_row
   };
-  bool start_thread();
+  bool add_thread();
   void stop();
   void work(int worker);
   void fill_rows(Work& job, std::int64_t first, std::int64_t last, int worker);
+  void fill_here(Work& job);
 
   Fill fill_;
   ShareOut share_out_;

@@ -48,14 +48,15 @@ std::shared_ptr<std::byte> SlotRing::take() {
     if (!state_->free.empty()) {
       memory = std::move(state_->free.back());
       state_->free.pop_back();
-    } else {
-      ++state_->allocated;
     }
   }
   if (!memory) {
     memory = state_->allocate(state_->bytes);
+    const std::lock_guard lock(state_->mutex);
+    ++state_->allocated;
   }
   auto* bytes = static_cast<std::byte*>(memory.get());
+  // Without memory for the counter of owners, shared_ptr calls the deleter: the slot is free again.
   return {bytes, [state = state_, memory](std::byte*) mutable {
             const std::lock_guard lock(state->mutex);
             if (state->free.size() < state->keep) {

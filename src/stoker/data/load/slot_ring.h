@@ -22,7 +22,8 @@ class SlotRing {
   // hundred batches does not keep their memory. allocate: for example for page-locked memory.
   SlotRing(std::size_t bytes, std::size_t keep, Allocate allocate = pageable);
 
-  // An unused slot with undefined content. Never waits: allocates another slot if none is free.
+  // An unused slot with undefined content. Never waits: allocates another slot if none is free. std::bad_alloc, or the
+  // error of allocate.
   [[nodiscard]] std::shared_ptr<std::byte> take();
   // Number of slots allocated so far.
   [[nodiscard]] std::size_t allocated() const;

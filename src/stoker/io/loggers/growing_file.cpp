@@ -16,10 +16,14 @@ void GrowingFile::add(std::string_view piece) {
 }
 
 void GrowingFile::flush() {
-  if (!buffer_.empty()) {
+  const std::size_t before = writer_.written();
+  try {
     writer_.write(as_bytes(buffer_));
-    buffer_.clear();
+  } catch (...) {  // the next call continues where this one ended, perhaps in the middle of a piece
+    buffer_.erase(0, writer_.written() - before);
+    throw;
   }
+  buffer_.clear();
   flushed_ = now_s();
 }
 

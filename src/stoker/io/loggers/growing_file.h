@@ -21,8 +21,9 @@ class GrowingFile {
   GrowingFile& operator=(const GrowingFile&) = delete;
 
   // Adds a piece. Writes to the file if the last write was a second ago or much is buffered, always whole pieces.
-  // IoError if the disk refuses.
+  // IoError if the disk refuses. Without memory the piece is not added.
   void add(std::string_view piece);
+  // May be called again after an error.
   void flush();
 
  private:

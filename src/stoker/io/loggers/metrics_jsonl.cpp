@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/io/loggers/metrics_jsonl.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "stoker/io/event_json.h"
@@ -41,12 +40,7 @@ void MetricsJsonl::on(const core::Event& event) {
       std::holds_alternative<core::CheckpointSaved>(event) || std::holds_alternative<core::WeightHistograms>(event)) {
     return;
   }
-  nlohmann::ordered_json json = event_json(event, state_->scalars);
-  if (start != nullptr) {
-    json.erase("folder");
-    json.erase("plan");
-  }
-  const std::string line = json.dump();
+  const std::string line = event_json(event, state_->scalars, /*place=*/false);
   if (std::holds_alternative<core::Finding>(event) && !state_->findings.insert(line).second) {
     return;
   }

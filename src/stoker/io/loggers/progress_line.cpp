@@ -7,7 +7,6 @@
 #include <cctype>
 #include <cstdlib>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "stoker/base/clock.h"
@@ -210,7 +209,7 @@ void ProgressLine::on(const Event& event) {
   if (const auto* start = std::get_if<RunStarted>(&event)) {
     state_->scalars = start->scalars;
   }
-  *state_->options.out << event_json(event, state_->scalars).dump() << '\n' << std::flush;
+  *state_->options.out << event_json(event, state_->scalars) << '\n' << std::flush;
 }
 
 void ProgressLine::flush() {
