@@ -90,6 +90,18 @@ def own_everything(text, folder):
     check(len(code) <= 40, f"the program has {len(code)} lines of code, the example says 40")
 
 
+def survive_a_cap(text, _):
+    """The same ten steps under three limits: the loss agrees, and it splits only where it must."""
+    program = pathlib.Path(sys.argv[2])
+    whole = subprocess.run([program, "1000"], check=True, capture_output=True, text=True).stdout
+    small = subprocess.run([program, "12"], check=True, capture_output=True, text=True).stdout
+    check("ran out of memory" not in whole, "it ran out of memory with 1000 MiB")
+    losses = [figures(each, f"loss # after 10 steps; microbatches {microbatches}")[0]
+              for each, microbatches in ((whole, ""), (text, "1:512"), (small, "1:256"))]
+    within(max(losses) - min(losses), 0, 1e-3, "the spread of the losses")
+    check("the same batch runs again with 1024" in text, "it does not tell what it survived")
+
+
 def own_loss(text, folder):
     apart = figures(text, "largest difference of a weight after 20 steps, whole batches and parts of 7: #")[0]
     within(apart, 0, 2e-6, "what microbatches change")  # rounding of float32 sums; weights are around 0.05
@@ -209,7 +221,7 @@ def main():
     examine = globals()[name]
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        words = {"own_dataset": [], "own_everything": [], "own_loss": [DATA], "gan": [DATA], "packed_text": TEXTS,
+        words = {"own_dataset": [], "own_everything": [], "survive_a_cap": [], "own_loss": [DATA], "gan": [DATA], "packed_text": TEXTS,
                  "own_sink": [DATA, folder / "run", ENOUGH]}.get(name, [DATA, folder / "run"])
         # With more threads, they wait for each other if a core is busy.
         environment = os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "STOKER_CACHE": str(folder / "cache")}
