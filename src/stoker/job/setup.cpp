@@ -24,6 +24,7 @@
 #include "stoker/job/session.h"
 #include "stoker/job/trials.h"
 #include "stoker/job/wider_model.h"
+#include "stoker/memory/recompute.h"
 #include "stoker/models/registry.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
@@ -218,6 +219,7 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
   say(describe_data(*setup.task));  // the next part may take seconds
   setup.set_switches();
   setup.model = build_model(setup);
+  (void)memory::RecomputePlan(*setup.model, memory::parse_recompute(setup.plan.recompute));  // its names fit the model
   for (const std::string& holder : device::backend_for(setup.device).busy_processes(setup.device)) {
     setup.notes.push_back(fmt::format("{} is shared: {}", setup.device.str(), holder));
   }
