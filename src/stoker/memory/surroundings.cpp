@@ -49,9 +49,8 @@ void Surroundings::restore_generators() const {
 
 SurroundingsScope::SurroundingsScope(const Surroundings& then)
     : then_(then), now_(then.device_, !then.generators_.empty(), {}), gradients_(c10::GradMode::is_enabled()) {
-  const at::NoGradGuard no_grad;
   for (const at::Tensor& each : then.statistics_) {
-    statistics_.push_back(each.clone());
+    statistics_.push_back(each.detach().clone());
   }
   then.restore_autocast();
   at::autocast::increment_nesting();
