@@ -21,6 +21,7 @@ using stoker::testing::weighted_sum;
 constexpr int kLayers = 8;
 constexpr std::int64_t kRows = 4, kTokens = 32, kWidth = 32;
 constexpr std::int64_t kHidden = kRows * kTokens * kWidth * 4;  // bytes of what passes between blocks
+constexpr std::int64_t kGenerator = 5056;                       // of the state of the CPU's generator
 
 std::unique_ptr<models::Network> encoder() {
   return models::make_encoder({.vocabulary = 16,
@@ -59,7 +60,8 @@ Bytes bytes_of(const char* choice) {
 TEST(RecomputeBytes, FallAfterForwardAndAtThePeak) {
   const Bytes plain = bytes_of("none"), all = bytes_of("all"), half = bytes_of("every:2"),
               parts = bytes_of("attention,mlp.gelu");
-  EXPECT_LE(all.after_forward, (kLayers + 4) * kHidden) << "the inputs of the segments";
+  EXPECT_LE(all.after_forward, (kLayers + 1) * kHidden + (kLayers + 2) * (kGenerator + 2048))
+      << "the inputs of the segments";
   EXPECT_LT(all.after_forward, 0.1 * static_cast<double>(plain.after_forward));
   EXPECT_LT(all.peak, 0.3 * static_cast<double>(plain.peak));
   EXPECT_LT(half.after_forward, 0.6 * static_cast<double>(plain.after_forward));
@@ -85,7 +87,7 @@ TEST(RecomputeBytes, AreMeasuredForEachSegmentAndPart) {
   ASSERT_EQ(layer.parts.size(), 6);
   EXPECT_EQ(layer.parts[4].name, "mlp.gelu");
   EXPECT_NEAR(static_cast<double>(layer.parts[4].saved_bytes),
-              static_cast<double>(plain.after_forward - gelu.after_forward), 0.1 * kHidden);
+              static_cast<double>(plain.after_forward - gelu.after_forward + kGenerator), 0.1 * kHidden);
   EXPECT_EQ(layer.parts[4].saved_bytes, 4 * kHidden) << "the output of GELU";
   EXPECT_FALSE(model.parameters()[0].tensor.grad().defined());
 }

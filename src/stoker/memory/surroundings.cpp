@@ -62,8 +62,8 @@ SurroundingsScope::~SurroundingsScope() {
   c10::GradMode::set_enabled(false);
   try {
     for (std::size_t i = 0; i < statistics_.size(); ++i) {
-      // tensor_data() shares the values, but not the version counter.
-      at::Tensor(then_.statistics_[i].tensor_data()).copy_(statistics_[i]);
+      // variable_data() shares the values, but not the version counter.
+      at::Tensor(then_.statistics_[i].variable_data()).copy_(statistics_[i]);
     }
     now_.restore_generators();
   } catch (...) {  // nothing was allocated, so the device is lost; its next use reports that

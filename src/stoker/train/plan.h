@@ -49,13 +49,13 @@ struct Plan {
 
   // performance: the speed of training
   std::string device;
-  std::string precision;        // "fp32", "bf16", "fp16"
-  bool half_weights = false;    // weights in precision's half type, norms in fp32; the optimizer keeps fp32 masters
-  std::int64_t microbatch = 0;  // samples per forward pass
-  std::string recompute;        // memory::RecomputeChoice as text
-  std::int64_t threads = 0;     // loader threads; 0: operator threads load between steps
-  std::int64_t intra_op = 0;    // threads per operator
-  std::string layout;           // "channels_last", "contiguous"
+  std::string precision;           // "fp32", "bf16", "fp16"
+  bool half_weights = false;       // weights in precision's half type, norms in fp32; the optimizer keeps fp32 masters
+  std::int64_t microbatch = 0;     // samples per forward pass
+  std::string recompute = "none";  // memory::RecomputeChoice as text
+  std::int64_t threads = 0;        // loader threads; 0: operator threads load between steps
+  std::int64_t intra_op = 0;       // threads per operator
+  std::string layout;              // "channels_last", "contiguous"
   bool tf32 = false;
   bool cudnn_benchmark = false;
   bool deterministic = false;

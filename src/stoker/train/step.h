@@ -28,10 +28,10 @@
 namespace stoker::train {
 
 struct StepOptions {
-  at::ScalarType autocast = at::kFloat;  // kBFloat16 or kHalf: autocast to it
-  double clip = 0;                       // largest gradient norm; 0: off
-  std::uint64_t seed = 0;                // of the model's random numbers (dropout)
-  memory::RecomputeChoice recompute;     // activation checkpointing: changes memory and time, not the gradients
+  at::ScalarType autocast = at::kFloat;    // kBFloat16 or kHalf: autocast to it
+  double clip = 0;                         // largest gradient norm; 0: off
+  std::uint64_t seed = 0;                  // of the model's random numbers (dropout)
+  memory::RecomputeChoice recompute = {};  // activation checkpointing: changes memory and time, not the gradients
 };
 
 // The objects that a step works on; ema may be null. All outlive the Step. The scaler holds the result of the single
