@@ -2,8 +2,10 @@
 // Memory and time of a forward and backward pass with recomputation, of a BERT-base encoder and ResNet-50:
 //     recompute_bench [ROUNDS] [case=NAME] [rows=N] [device=cpu|cuda] [intra_op=N]
 // All choices of recompute= take turns in each round. Times are ratios to the plain pass of the same round (CPU time of
-// the thread on one thread of a CPU, otherwise wall time). Bytes are those of tensors beyond weights and gradients,
-// without scratch memory of libraries: what the forward pass leaves, and the peak of both passes.
+// the thread on one thread of a CPU, otherwise wall time). Bytes are those of tensors, without scratch memory of
+// libraries: activations that the forward pass leaves and their peak (not counting weights and gradients, with tables
+// of embeddings frozen, because their gradient is one large block at the very end); and the peak with weights and
+// gradients, which each pass makes anew, as a step does.
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/randint.h>
@@ -99,8 +101,7 @@ class Comparison {
       add(choice);
     }
     for (const core::Parameter& parameter : model_.parameters()) {
-      at::Tensor(parameter.tensor).mutable_grad() = at::zeros_like(parameter.tensor);
-      weights_ += static_cast<std::int64_t>(parameter.tensor.nbytes());
+      weights_ += static_cast<double>(parameter.tensor.nbytes());
     }
   }
 
@@ -118,13 +119,12 @@ class Comparison {
 
   void print() const {
     const Way& plain = ways_.front();
-    const double plain_total = total(plain);
-    fmt::print("  {:26} {:>18} {:>18} {:>18} {:>9} {:>22}\n", "recompute=", "left by forward", "peak", "with weights",
+    fmt::print("  {:26} {:>18} {:>18} {:>18} {:>9} {:>22}\n", "recompute=", "left by forward", "peak", "total peak",
                "seconds", "time against none");
     for (const Way& way : ways_) {
       const study::Ratio ratio = study::ratio_of(way.seconds, plain.seconds);
       fmt::print("  {:26} {} {} {} {:9.2f} {:>22}\n", way.name, bytes(way.held, plain.held),
-                 bytes(way.peak, plain.peak), bytes(total(way), plain_total), study::median_of(way.seconds),
+                 bytes(way.peak, plain.peak), bytes(way.total, plain.total), study::median_of(way.seconds),
                  fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * (ratio.median - 1), 100 * (ratio.low - 1),
                              100 * (ratio.high - 1)));
     }
@@ -135,7 +135,7 @@ class Comparison {
   struct Way {
     std::string name;
     memory::RecomputePlan plan;
-    double held = 0, peak = 0;  // bytes
+    double held = 0, peak = 0, total = 0;  // bytes
     std::vector<double> seconds = {};
   };
 
@@ -146,19 +146,32 @@ class Comparison {
     return Chain(std::move(network));
   }
   void add(const std::string& choice) { ways_.push_back({choice, {model_, memory::parse_recompute(choice)}}); }
-  // Weights and gradients, and the peak: what a pass needs in total.
-  [[nodiscard]] double total(const Way& way) const { return way.peak + 2.0 * static_cast<double>(weights_); }
   static std::string bytes(double value, double plain) {
     return fmt::format("{:8.0f} MB {:+5.1f} %", value / 1e6, 100 * (value / plain - 1));
   }
 
   at::Tensor forward(const Way& way) { return way.plan.forward(model_, {input_}).at(0).sum(); }
+  void set_gradients(bool zeros, bool tables) {
+    for (const core::Parameter& parameter : model_.parameters()) {
+      at::Tensor tensor = parameter.tensor;
+      tensor.mutable_grad() = zeros ? at::zeros_like(tensor) : at::Tensor();
+      tensor.set_requires_grad(tables || parameter.role != core::Role::kEmbedding);
+    }
+  }
   void measure_bytes(Way& way) {
+    set_gradients(/*zeros=*/true, /*tables=*/false);
+    {
+      const device::TensorBytes counted(device_);
+      const at::Tensor loss = forward(way);
+      way.held = static_cast<double>(counted.held());
+      loss.backward();
+      way.peak = static_cast<double>(counted.peak());
+    }
+    set_gradients(/*zeros=*/false, /*tables=*/true);
     const device::TensorBytes counted(device_);
-    const at::Tensor loss = forward(way);
-    way.held = static_cast<double>(counted.held());
-    loss.backward();
-    way.peak = static_cast<double>(counted.peak());
+    forward(way).backward();
+    way.total = weights_ + static_cast<double>(counted.peak());
+    set_gradients(/*zeros=*/false, /*tables=*/true);
   }
   double time_pass(const Way& way) {
     const bool one_thread = device_.is_cpu() && at::get_num_threads() == 1;
@@ -167,13 +180,15 @@ class Comparison {
     const double start = now();
     forward(way).backward();
     device::backend_for(device_).synchronize(device_);
-    return now() - start;
+    const double seconds = now() - start;
+    set_gradients(/*zeros=*/false, /*tables=*/true);
+    return seconds;
   }
 
   Chain model_;
   c10::Device device_;
   at::Tensor input_;
-  std::int64_t weights_ = 0;  // bytes
+  double weights_ = 0;  // bytes
   std::vector<Way> ways_;
 };
 
@@ -198,8 +213,8 @@ int run(int argc, char** argv) {
     }
   }
   const c10::Device device(device_name);
-  if (!device.is_cpu() && device::find_backend(device.type()) == nullptr) {
-    fmt::print("skipped: {}\n", device::missing_reason(device.type()));
+  if (device::find_backend(device.type()) == nullptr) {
+    fmt::print("SKIPPED: {}\n", device::missing_reason(device.type()));
     return kSkipped;
   }
   at::set_num_threads(threads);
