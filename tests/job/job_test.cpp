@@ -289,6 +289,18 @@ TEST_F(JobTest, ALayoutIsRepeatedAndResumedToTheBit) {
   EXPECT_EQ(state(stopped.folder), state(straight.folder));
 }
 
+TEST_F(JobTest, RecomputationChangesNoByteAlsoAfterAResume) {
+  const std::string plain = weights(train(request("plain")).folder);
+  EXPECT_EQ(weights(train(request("recomputed", {"recompute=all"})).folder), plain);
+  const Ran stopped = train(request("stopped", {"recompute=every:2"}), 7);
+  EXPECT_THAT(file_bytes(stopped.folder / "plan.json"), HasSubstr("every:2"));
+  std::atomic<bool> stop = false;
+  (void)Job::resume(stopped.folder, {}, kSilent).train({}, stop);
+  EXPECT_EQ(weights(stopped.folder), plain);
+  EXPECT_THAT(complaint([&] { (void)Job::prepare(request("x", {"recompute=layer9"}), kSilent); }),
+              HasSubstr("the model's segments are"));
+}
+
 TEST_F(JobTest, ARunThatGoesOnEvaluatesEachEpochOnce) {
   const Ran ran = train(request("run"));
   std::atomic<bool> never{false};

@@ -204,5 +204,16 @@ TEST(Ema, RefusesBadDecay) {
   EXPECT_THROW(const Ema ema(toy.parameters, {}, std::nan("")), ConfigError);
 }
 
+TEST(Ema, CopiesCounts) {
+  const at::Tensor count = at::full({2}, 3, at::kLong), mean = at::full({2}, 1.0, at::kFloat);
+  Ema ema({}, {mean, count}, 0.5);
+  count.fill_(8);
+  mean.fill_(2);
+  ema.update();
+  const Ema::InPlace averages(ema);
+  EXPECT_TRUE(count.eq(8).all().item<bool>()) << "a lerp would round it, or refuse integers";
+  EXPECT_TRUE(mean.gt(1).all().item<bool>() && mean.lt(2).all().item<bool>());
+}
+
 }  // namespace
 }  // namespace stoker::optim

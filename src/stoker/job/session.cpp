@@ -69,6 +69,7 @@ Session::Session(Setup& setup, core::EventEmitter* events)
   train::StepOptions options;
   options.autocast = setup.autocast_dtype();
   options.clip = plan.clip;
+  options.recompute = memory::parse_recompute(plan.recompute);
   options.seed = static_cast<std::uint64_t>(plan.seed);
   step_ = std::make_unique<train::Step>(
       train::StepParts{

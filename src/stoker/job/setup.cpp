@@ -26,6 +26,7 @@
 #include "stoker/job/trials.h"
 #include "stoker/job/wider_model.h"
 #include "stoker/memory/out_of_memory.h"
+#include "stoker/memory/recompute.h"
 #include "stoker/models/registry.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
@@ -279,6 +280,7 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
   setup.set_switches();
   setup.model = build_model(setup);
   require_room(setup);
+  (void)memory::RecomputePlan(*setup.model, memory::parse_recompute(setup.plan.recompute));  // its names fit the model
   for (const std::string& holder : device::backend_for(setup.device).busy_processes(setup.device)) {
     setup.notes.push_back(fmt::format("{} is shared: {}", setup.device.str(), holder));
   }

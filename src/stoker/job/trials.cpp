@@ -82,6 +82,7 @@ double StepTrials::time_step(const core::Batch& batch, const std::string& precis
   train::StepOptions options;
   options.autocast = precision::autocast_dtype(precision);
   options.clip = setup_.plan.clip;
+  options.recompute = memory::parse_recompute(setup_.plan.recompute);
   train::Step step({.model = *setup_.model, .optimizer = *optimizer_, .scaler = scaler, .ranks = ranks}, options);
   const device::Backend& backend = device::backend_for(setup_.device);
   backend.synchronize(setup_.device);

@@ -47,7 +47,7 @@ class NetworkBuilder {
   // in the module: seed torch before making it. Parameters that require no gradient stay frozen. Roles depend on the
   // kind of the module that owns a parameter or, for other modules, on name and shape. A tied parameter counts once,
   // under its first name. ConfigError for a module without parameters, or with a persistent buffer that is not
-  // floating-point (except num_batches_tracked, which is ignored).
+  // floating-point (except num_batches_tracked, which is no buffer of the network).
   void module_segment(std::string name, std::shared_ptr<torch::nn::Module> module,
                       std::function<at::Tensor(const at::Tensor&)> forward, const std::string& prefix = "");
 

@@ -86,24 +86,53 @@ Embedding add_embeddings(NetworkBuilder& builder, const EncoderOptions& options)
   return table;
 }
 
-// Softmax attention of every token over all unmasked tokens.
-struct SelfAttention {
+at::Tensor take_last(core::TensorList& values) {
+  at::Tensor last = std::move(values.at(values.size() - 1));
+  values.pop_back();
+  return last;
+}
+
+// The parts of a block's attention. Between them pass {x, the mask if there is one, what the part before adds}.
+struct AttentionParts {
   std::array<Linear, 3> projections;  // query, key, value
+  Linear mix;
   Dropout dropout;
   std::int64_t heads;
   ops::AttentionKind kind;
 
-  at::Tensor operator()(const at::Tensor& x, const at::Tensor& mask) const {
-    const std::int64_t rows = x.size(0), tokens = x.size(1), width = x.size(2);
-    const auto by_head = [&](const Linear& projection) {
-      return projection(x).view({rows, tokens, heads, width / heads}).transpose(1, 2);
-    };
+  core::TensorList project(core::TensorList values) const {
+    const at::Tensor x = values.at(0);
+    for (const Linear& projection : projections) {
+      values.push_back(projection(x));
+    }
+    return values;
+  }
+  // Softmax attention of every token over all unmasked tokens, and the product after it.
+  core::TensorList attend(core::TensorList values) const {
+    const std::int64_t rows = values.at(0).size(0), tokens = values[0].size(1), width = values[0].size(2);
+    std::array<at::Tensor, 3> by_head;
+    for (auto each = by_head.rbegin(); each != by_head.rend(); ++each) {
+      *each = take_last(values).view({rows, tokens, heads, width / heads}).transpose(1, 2);
+    }
     const bool drops = dropout.mode->training && !dropout.mode->frozen;
-    const at::Tensor y = ops::attention(by_head(projections[0]), by_head(projections[1]), by_head(projections[2]), mask,
-                                        {.dropout = drops ? dropout.probability : 0, .kind = kind});
-    return y.transpose(1, 2).reshape({rows, tokens, width});
+    const at::Tensor y =
+        ops::attention(by_head[0], by_head[1], by_head[2], values.size() > 1 ? values[1] : at::Tensor(),
+                       {.dropout = drops ? dropout.probability : 0, .kind = kind});
+    by_head = {};
+    values.push_back(mix(y.transpose(1, 2).reshape({rows, tokens, width})));
+    return values;
   }
 };
+
+// The sum of a block's half, first dropped from, and its norm.
+SegmentForward add_and_norm(const Dropout& dropout, const LayerNorm& norm) {
+  return [=](core::TensorList values) {
+    const at::Tensor y = take_last(values);
+    const at::Tensor x = std::move(values.at(0));
+    values[0] = norm(x + dropout(y));
+    return values;
+  };
+}
 
 void add_block(NetworkBuilder& builder, const EncoderOptions& options, int layer) {
   const std::string name = "bert.encoder.layer." + std::to_string(layer) + ".";
@@ -113,23 +142,27 @@ void add_block(NetworkBuilder& builder, const EncoderOptions& options, int layer
   const Linear query = make_linear(builder, name + "attention.self.query", width, width);
   const Linear key = make_linear(builder, name + "attention.self.key", width, width);
   const Linear value = make_linear(builder, name + "attention.self.value", width, width);
-  const SelfAttention attention{{query, key, value}, dropout, options.heads, options.attention};
   const Linear mix = make_linear(builder, name + "attention.output.dense", width, width);
   const LayerNorm norm1 = make_norm(builder, name + "attention.output.LayerNorm", width);
   const Linear up = make_linear(builder, name + "intermediate.dense", width, inner);
   const Linear down = make_linear(builder, name + "output.dense", inner, width);
   const LayerNorm norm2 = make_norm(builder, name + "output.LayerNorm", width);
-  const auto attend = [=](core::TensorList values) {
-    const at::Tensor x = std::move(values.at(0));
-    values[0] = norm1(x + dropout(mix(attention(x, values.size() > 1 ? values[1] : at::Tensor()))));
-    return values;
-  };
-  const auto mlp = [=](core::TensorList values) {
-    const at::Tensor y = std::move(values.at(0));
-    values[0] = norm2(y + dropout(down(at::gelu(up(y)))));
-    return values;
-  };
-  builder.end_segment_of({{"attention", attend}, {"mlp", mlp}});
+  const AttentionParts attention{{query, key, value}, mix, dropout, options.heads, options.attention};
+  builder.end_segment_of(
+      {{"attention.project", [=](core::TensorList values) { return attention.project(std::move(values)); }},
+       {"attention.heads", [=](core::TensorList values) { return attention.attend(std::move(values)); }},
+       {"attention.norm", add_and_norm(dropout, norm1)},
+       {"mlp.up",
+        [=](core::TensorList values) {
+          values.push_back(up(values.at(0)));
+          return values;
+        }},
+       {"mlp.gelu",
+        [=](core::TensorList values) {
+          values.push_back(down(at::gelu(take_last(values))));
+          return values;
+        }},
+       {"mlp.norm", add_and_norm(dropout, norm2)}});
 }
 
 void add_token_head(NetworkBuilder& builder, const EncoderOptions& options, const Embedding& table) {

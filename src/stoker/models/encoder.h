@@ -31,10 +31,12 @@ struct EncoderOptions {
 // omitted: no padding), and types int64 [N, T] (omitted: all 0). Output: logits [N, T, vocabulary], or [N, classes].
 // Values at padded positions do not change the logits of the others; each row needs a token. One segment for the
 // embeddings, one per block, one for the head; between them pass {hidden [N, T, width]} and, with padding, the mask
-// bool [N, 1, 1, T]. Norms come after each sum, with BERT's eps of 1e-12; GELU is the exact one; the decoder is the
-// table of the tokens. Weights normal with deviation 0.02, biases 0. Reads files with and without "bert." before the
-// names and with the early names gamma and beta for norms; tensors of other heads are ignored. ConfigError for invalid
-// sizes, DataError for inputs that do not fit.
+// bool [N, 1, 1, T]. The parts of a block are attention.project, attention.heads (the softmax over tokens and the
+// product after it), attention.norm, mlp.up, mlp.gelu (with the product after it) and mlp.norm. Norms come after each
+// sum, with BERT's eps of 1e-12; GELU is the exact one; the decoder is the table of the tokens. Weights normal with
+// deviation 0.02, biases 0. Reads files with and without "bert." before the names and with the early names gamma and
+// beta for norms; tensors of other heads are ignored. ConfigError for invalid sizes, DataError for inputs that do not
+// fit.
 [[nodiscard]] std::unique_ptr<Network> make_encoder(const EncoderOptions& options);
 
 // Floating-point operations of one row of context tokens, forward: 2 per multiply-add of the products with weights and

@@ -59,6 +59,7 @@ void NetworkBuilder::module_segment(std::string name, std::shared_ptr<torch::nn:
     }
     for (const auto& buffer : child.value()->named_buffers(/*recurse=*/false)) {
       if (buffer.key() == "num_batches_tracked") {
+        network_->counts_.push_back(buffer.value());
         continue;
       }
       if (!buffer.value().is_floating_point()) {

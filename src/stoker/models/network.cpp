@@ -13,7 +13,13 @@
 namespace stoker::models {
 
 core::TensorList Network::norm_buffers() const {
-  return statistics_.defined() ? core::TensorList{statistics_} : core::TensorList{};
+  core::TensorList buffers;
+  for (const at::Tensor& each : {statistics_, count_}) {
+    if (each.defined()) {
+      buffers.push_back(each);
+    }
+  }
+  return buffers;
 }
 
 core::TensorList Network::forward_segment(int segment, core::TensorList inputs) const {
@@ -74,6 +80,14 @@ void Network::flatten_statistics(at::Device device, at::ScalarType dtype) {
       buffer.tensor.set_data(buffer.tensor.to(device, dtype));
     } else {
       total += buffer.tensor.numel();
+    }
+  }
+  if (!counts_.empty()) {
+    count_ = at::empty({std::ssize(counts_)}, at::TensorOptions().device(device).dtype(at::kLong));
+    for (std::int64_t i = 0; i < count_.size(0); ++i) {
+      const at::Tensor view = count_.select(0, i);
+      view.copy_(counts_[static_cast<std::size_t>(i)]);
+      counts_[static_cast<std::size_t>(i)].set_data(view);
     }
   }
   if (total == 0) {

@@ -59,7 +59,8 @@ class Network {
   // Running statistics, named as in Python ("bn1.running_mean"): views of norm_buffers(). A buffer that contains an
   // infinity from the start (an attention mask) is a constant and not a view of norm_buffers().
   [[nodiscard]] const std::vector<core::NamedTensor>& buffers() const { return buffers_; }
-  // All running statistics in one flat float32 tensor; empty without batch norm.
+  // All running statistics in one flat float32 tensor; empty without batch norm. With torch::nn batch norms also their
+  // counts of batches, in one flat int64 tensor.
   [[nodiscard]] core::TensorList norm_buffers() const;
 
   [[nodiscard]] int segments() const { return static_cast<int>(segments_.size()); }
@@ -94,7 +95,8 @@ class Network {
   friend class NetworkBuilder;
   friend std::int64_t flops(Network& network, at::IntArrayRef sample_shape);
   Network() = default;
-  // Makes the running statistics views of one flat tensor; constants stay separate.
+  // Makes the running statistics views of one flat tensor, and the counts of batches views of another; constants stay
+  // separate.
   void flatten_statistics(at::Device device, at::ScalarType dtype);
   [[nodiscard]] bool is_head(const std::string& parameter) const;
 
@@ -102,6 +104,8 @@ class Network {
   std::vector<core::NamedTensor> buffers_;
   std::set<std::string> constants_;  // names of buffers
   at::Tensor statistics_;            // undefined without batch norm
+  core::TensorList counts_;          // of batches, int64 scalars of torch::nn modules: views of count_
+  at::Tensor count_;                 // undefined without counts_
   std::vector<Segment> segments_;
   std::shared_ptr<FlopMeter> meter_;
   std::function<std::string(const std::string& name)> read_name_;  // NetworkBuilder::read_names

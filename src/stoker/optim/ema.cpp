@@ -76,7 +76,9 @@ void Ema::apply() {
     const bool half = values_[i].scalar_type() != averages_[i].scalar_type();
     const at::Tensor& value = half ? staging_[i] : values_[i];
     const bool alike = value.scalar_type() == at::kFloat && value.strides() == averages_[i].strides();
-    if (alike && is_plain(averages_[i]) && is_plain(value)) {
+    if (!value.is_floating_point()) {
+      averages_[i].copy_(value);  // a count
+    } else if (alike && is_plain(averages_[i]) && is_plain(value)) {
       lerp(averages_[i], value, static_cast<float>(core::host_value(weight_.exact())));
     } else if (alike && !core::on_host(value)) {
       averages.push_back(averages_[i]);

@@ -17,7 +17,7 @@ namespace stoker::optim {
 class Ema final : public core::Stateful {
  public:
   // decay in (0, 1). Averages start as copies of the current values. Running statistics of batch norms (norm_buffers)
-  // are averaged together with their weights.
+  // are averaged together with their weights; counts among them are copied.
   Ema(const std::vector<core::Parameter>& parameters, const core::TensorList& norm_buffers, double decay);
 
   // average += (1 - d) * (value - average) with d = min(decay, (1 + t) / (10 + t)) at the t-th update, t from 1:

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "stoker/memory/microbatch.h"
+#include "stoker/memory/recompute_choice.h"
 #include "stoker/optim/schedule.h"
 
 namespace stoker::train {
@@ -149,6 +150,11 @@ Rows performance_options() {
       {&Plan::memory_limit, {"memory_limit", P, Bytes{}, always("0", "all that is free"),
                              "the most memory that tensors on the device may hold; a step that needs more runs in "
                              "smaller microbatches"}},
+      {&Plan::recompute, {"recompute", P, Text{memory::kRecomputeForms, memory::is_recompute},
+                          always("none", "recomputing saves memory, but costs up to a third of the time"),
+                          "what backward computes again instead of keeping it from forward (activation checkpointing): "
+                          "none, all, every:N (each N-th segment), or names of segments and their parts with commas",
+                          {"gradient_checkpointing", "activation_checkpointing", "use_checkpoint", "checkpointing"}}},
       {&Plan::threads, {"threads", P, Whole{0, 256}, depends("by a timed trial"),
                         "loader threads; if not set, chosen by a trial and adjusted during the run; 0: load in the "
                         "training thread",

@@ -46,6 +46,7 @@ c10::Device device_of(const std::vector<core::Parameter>& parameters) {
 Step::Step(StepParts parts, StepOptions options)
     : parts_(parts),
       options_(options),
+      recompute_(parts.model, options.recompute),
       device_(device_of(parts.model.parameters())),
       terms_(parts.model.loss_names().size()),
       verdict_({parts.model.loss_names(), options.clip, options.autocast == at::kHalf}, device_),
@@ -181,7 +182,7 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
     const core::PhaseScope phase(core::Phase::kForward);
     const bool mixed = options_.autocast != at::kFloat;
     const precision::AutocastGuard autocast(device_.type(), mixed ? options_.autocast : at::kBFloat16, mixed);
-    const core::TensorList outputs = parts_.model.forward(parts_.model.inputs(part), [&](int segment) {
+    const core::TensorList outputs = recompute_.forward(parts_.model, parts_.model.inputs(part), [&](int segment) {
       seed(number, part.first_row(), static_cast<std::uint32_t>(segment));
     });
     terms = parts_.model.loss(outputs, part);

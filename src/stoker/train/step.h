@@ -21,6 +21,7 @@
 #include "stoker/core/events.h"
 #include "stoker/core/trainable.h"
 #include "stoker/memory/batch_split.h"
+#include "stoker/memory/recompute.h"
 #include "stoker/optim/ema.h"
 #include "stoker/optim/optimizer.h"
 #include "stoker/precision/grad_scaler.h"
@@ -29,9 +30,10 @@
 namespace stoker::train {
 
 struct StepOptions {
-  at::ScalarType autocast = at::kFloat;  // kBFloat16 or kHalf: autocast to it
-  double clip = 0;                       // largest gradient norm; 0: off
-  std::uint64_t seed = 0;                // of the model's random numbers (dropout)
+  at::ScalarType autocast = at::kFloat;    // kBFloat16 or kHalf: autocast to it
+  double clip = 0;                         // largest gradient norm; 0: off
+  std::uint64_t seed = 0;                  // of the model's random numbers (dropout)
+  memory::RecomputeChoice recompute = {};  // activation checkpointing: changes memory and time, not the gradients
 };
 
 // The objects that a step works on; ema may be null. All outlive the Step. The scaler holds the result of the single
@@ -46,7 +48,7 @@ struct StepParts {
 
 class Step final : public core::Stateful {
  public:
-  // ConfigError if nothing requires a gradient.
+  // ConfigError if nothing requires a gradient, or if options.recompute does not fit the model.
   Step(StepParts parts, StepOptions options);
   // The same with its own parts, on one rank and without averages: for loops by hand. Gradients are scaled if autocast
   // is kHalf. Optimizer and scaler are saved and loaded with the step. The model outlives it.
@@ -99,6 +101,7 @@ class Step final : public core::Stateful {
   std::unique_ptr<OwnParts> own_;  // null: parts_ belong to the caller
   StepParts parts_;
   StepOptions options_;
+  memory::RecomputePlan recompute_;
   at::Device device_;
   std::size_t terms_;  // of the loss
   Verdict verdict_;
