@@ -20,6 +20,9 @@ std::vector<std::string> ways_to_fit(const Setup& setup, const HeldBytes& held) 
   if (plan.memory_limit > 0) {
     ways.push_back(fmt::format("memory_limit= above {}", bytes_text(plan.memory_limit)));
   }
+  if (plan.recompute == "none") {
+    ways.emplace_back("recompute=all (keeps few activations; up to a third more time)");
+  }
   if (plan.precision == "fp32" && plan.device != "cpu") {
     ways.emplace_back("precision=bf16 (activations take half)");
   }
