@@ -151,9 +151,9 @@ Rows performance_options() {
                              "the most memory that tensors on the device may hold; a step that needs more runs in "
                              "smaller microbatches"}},
       {&Plan::recompute, {"recompute", P, Text{memory::kRecomputeForms, memory::is_recompute},
-                          always("none", "recomputing saves memory, but costs up to a third of the time"),
-                          "what backward computes again instead of keeping it from forward (activation checkpointing): "
-                          "none, all, every:N (each N-th segment), or names of segments and their parts with commas",
+                          always("none", "recomputing saves memory, but costs up to 40 % more time per step"),
+                          "activation checkpointing: segments that backward computes again instead of keeping their "
+                          "values; every:2: every second one; layer1,attention: these segments and parts",
                           {"gradient_checkpointing", "activation_checkpointing", "use_checkpoint", "checkpointing"}}},
       {&Plan::threads, {"threads", P, Whole{0, 256}, depends("by a timed trial"),
                         "loader threads; if not set, chosen by a trial and adjusted during the run; 0: load in the "
