@@ -56,8 +56,8 @@ Demuxer chunks_of(Bytes file, std::string_view name) {
   WebPDemuxState state = WEBP_DEMUX_PARSE_ERROR;
   Demuxer demuxer(WebPDemuxPartial(&data, &state));
   if (state == WEBP_DEMUX_PARSE_ERROR) {
-    ::operator delete(
-        ::operator new(kDemuxerBytes));  // the same state means no memory: this throws std::bad_alloc then
+    // The same state means no memory for the demuxer: std::bad_alloc then.
+    ::operator delete(::operator new(kDemuxerBytes));
     fail_damaged(name, "its chunks are inconsistent");
   }
   if (!demuxer || state != WEBP_DEMUX_DONE) {
