@@ -8,6 +8,8 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "stoker/base/error.h"
 #include "stoker/device/prefetcher.h"
@@ -139,13 +141,18 @@ TEST(PrefetcherMemory, AFailedCopyIsMadeAgain) {
   }
 }
 
+// Its thread tries again when the consumer does, and not before: else errors of the past would come when there is
+// memory again.
 TEST(PrefetcherMemory, AFailureThatLastsIsThrownAtEachCall) {
   const testing::Batches batches = expected();
+  FailingStream::failures = 0;
   FailingStream::always = true;
   const auto source = prefetcher(false, std::make_unique<FailingStream>(0));
   for (int call = 0; call < 5; ++call) {
     EXPECT_THROW((void)source->next(), OutOfMemory);
   }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(FailingStream::failures, 5);
   FailingStream::always = false;
   for (const std::optional<core::Batch>& batch : batches) {
     testing::expect_same(source->next(), batch);

@@ -267,6 +267,30 @@ TEST(EventBusMemory, AnEventIsEmittedOnceOrNotAtAll) {
   EXPECT_GT(failures, 20);
 }
 
+// Buffered lines of earlier events reach the file.
+TEST(EventBusMemory, ALogKeepsWhatItHadBeforeTheFailure) {
+  class Log final : public EventSink {
+   public:
+    explicit Log(const std::filesystem::path& path) : file_(path) {}
+    void on(const Event&) override {
+      if (++seen_ == 3) {
+        throw std::bad_alloc();
+      }
+      file_.line(std::to_string(seen_));
+    }
+    void flush() override { file_.flush(); }
+
+   private:
+    LogFile file_;
+    int seen_ = 0;
+  };
+  const TempFolder folder;
+  Received received;
+  run([](const TempFolder& to) { return std::make_unique<Log>(to / "log"); }, folder, received);
+  EXPECT_EQ(read_text(folder / "log"), "1\n2\n");
+  EXPECT_EQ(received.reports, 1);
+}
+
 TEST(EventBusMemory, WithoutAThreadThereIsATypedError) {
   Received received;
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failures of operator new in a test program that links failing_new: all allocations fail (NoMemory), or the k-th one of
-// some threads (FailingNew). For tests of code that must continue without memory. A thread that holds a MayAllocate is
-// never affected. One NoMemory or FailingNew at a time. Memory from malloc or with extended alignment never fails.
+// Failures of operator new in a test program that links failing_new: all allocations fail (NoMemory), or the k-th one
+// of some threads (FailingNew). For tests of code that must continue without memory. A thread that holds a MayAllocate
+// is never affected. One NoMemory or FailingNew at a time. Memory from malloc or with extended alignment never fails.
 #pragma once
 
 #include <cstdint>

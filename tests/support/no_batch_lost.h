@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source of batches loses and repeats nothing when an allocation fails, whichever it is: next() throws the typed error
-// and gives the same batch when it is called again. For programs that link failing_new.
+// A source of batches loses and repeats nothing when an allocation fails, whichever it is: next() throws the typed
+// error and gives the same batch when it is called again. For programs that link failing_new.
 #pragma once
 
 #include <c10/util/Exception.h>

@@ -10,6 +10,8 @@
 #include <map>
 
 #include "stoker/base/error.h"
+#include "stoker/tasks/rank_part.h"
+#include "support/no_batch_lost.h"
 
 namespace stoker::tasks {
 namespace {
@@ -108,6 +110,40 @@ TEST(SampleSource, NamesASampleThatDiffers) {
   EXPECT_THAT(refusal({{"index", whole}, {"noise", whole}}), HasSubstr("sample 5"));
   EXPECT_THAT(refusal({{"index", whole}, {"noise", at::tensor({0.5, 0.5})}}), HasSubstr("sample 5"));
   EXPECT_THAT(refusal({{"index", whole}, {"noise", {}}}), HasSubstr("sample 5"));
+}
+
+constexpr int kCalls = 5;  // an epoch of 3 batches, its end, and a batch more
+
+TEST(SampleSource, LosesNothingWithoutMemory) {
+  const auto make = [] { return source(Split::kTrain, 4); };
+  stoker::testing::loses_nothing_at_tensors(make, kCalls);
+  stoker::testing::loses_nothing_at_new(make, kCalls, stoker::testing::Whose::kMine);
+}
+
+// A ragged field's offsets are computed for each part, so that the cut allocates tensors, too.
+class Ragged final : public core::BatchSource {
+ public:
+  [[nodiscard]] std::optional<core::Batch> next() override {
+    const at::Tensor offsets = at::tensor({0, 1, 3, 6, 10}, at::kLong),
+                     values = at::tensor({3, 1, 4, 1, 5, 9, 2, 6, 5, 3});
+    core::Batch batch({0, step_}, {0, 1, 2, 3});
+    batch.set({"boxes", values + step_, core::Layout::kRagged, offsets});
+    ++step_;
+    return batch;
+  }
+
+ private:
+  std::int64_t step_ = 0;
+};
+
+TEST(RankPart, LosesNothingWithoutMemory) {
+  BatchRequest request;
+  request.batch = 4;
+  request.rank = 1;
+  request.ranks = 2;
+  const auto make = [&] { return rank_part(std::make_unique<Ragged>(), request); };
+  stoker::testing::loses_nothing_at_tensors(make, kCalls);
+  stoker::testing::loses_nothing_at_new(make, kCalls, stoker::testing::Whose::kMine);
 }
 
 }  // namespace

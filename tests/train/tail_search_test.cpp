@@ -69,9 +69,10 @@ TEST(TailSearch, AnEvaluationToo) {
   ToyTrainable model;
   TwoBatches source;
   const SearchSeen seen;
-  (void)evaluate(model, source, at::kFloat, [](const core::TensorList&, const core::Batch& batch) {
+  const auto look = [](const core::TensorList&, const core::Batch& batch) {
     EXPECT_EQ(SearchSeen::off(), batch.size() == 5);
-  });
+  };
+  (void)evaluate(model, source, at::kFloat, {.visit = look});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control groups that this process belongs to, of cgroups v1 and v2. Used by cpu_quota and host_memory. Thread-safe:
-// no state.
+// The control groups that this process belongs to, of cgroups v1 and v2. Used by cpu_quota and host_memory.
+// Thread-safe: no state.
 #pragma once
 
 #include <filesystem>

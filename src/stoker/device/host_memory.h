@@ -38,9 +38,9 @@ struct HostMemory {
 // memory, too small a margin costs the run.
 [[nodiscard]] std::int64_t host_margin(std::int64_t limit);
 
-// The most bytes of CPU tensors that the process should hold: allocated_now, those it holds now, plus what is available,
-// minus the margin. Never less than allocated_now, so that a cap on a full host refuses new tensors and nothing else.
-// -1, no cap, if the available memory is unknown.
+// The most bytes of CPU tensors that the process should hold: allocated_now, those it holds now, plus what is
+// available, minus the margin. Never less than allocated_now, so that a cap on a full host refuses new tensors and
+// nothing else. -1, no cap, if the available memory is unknown.
 [[nodiscard]] std::int64_t default_host_cap(const HostMemory& memory, std::int64_t allocated_now);
 
 }  // namespace stoker::device

@@ -165,7 +165,9 @@ class Outlet {
 }  // namespace
 
 struct EventBus::State {
-  State() : report([this](const char* what) { tell(what); }), reader(start_thread("io.event_bus", "reads the values of steps", [this] { read(); })) {}
+  State()
+      : report([this](const char* what) { tell(what); }),
+        reader(start_thread("io.event_bus", "reads the values of steps", [this] { read(); })) {}
   ~State() {
     {
       const std::lock_guard lock(mutex);

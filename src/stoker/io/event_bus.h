@@ -11,9 +11,8 @@ namespace stoker::io {
 
 class EventBus final : public core::EventEmitter {
  public:
-  // A sink that throws is asked to flush and detached, and the others get a Finding with the reason: a full disk does not
-  // end the run.
-  // ConfigError if the system cannot start a thread, also from add().
+  // A sink that throws is asked to flush and detached, and the others get a Finding with the reason: a full disk does
+  // not end the run. ConfigError if the system cannot start a thread, also from add().
   EventBus();
   // Delivers everything, lets every sink flush, then ends the threads.
   ~EventBus() override;

@@ -12,8 +12,8 @@ namespace stoker::io {
 
 // One object with the key "event" and the fields of the event, in a fixed order of keys. scalars: the names from
 // RunStarted. Numbers are the shortest that read back the same value; NaN and the infinities are the strings "nan",
-// "inf", "-inf" (JSON has no such numbers, and Python's float() reads them). Unknown values are left out. place: whether
-// RunStarted includes the run's folder and plan, which are known to readers of a file in that folder.
+// "inf", "-inf" (JSON has no such numbers, and Python's float() reads them). Unknown values are left out. place:
+// whether RunStarted includes the run's folder and plan, which are known to readers of a file in that folder.
 [[nodiscard]] std::string event_json(const core::Event& event, const std::vector<std::string>& scalars,
                                      bool place = true);
 

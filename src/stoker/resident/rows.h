@@ -59,8 +59,8 @@ class ResidentRows {
 
   std::shared_ptr<const augment::ResidentImages> images_;
   std::unique_ptr<device::CopyStream> stream_;
-  core::Position position_;  // of the next batch to compute
-  std::int64_t wanted_ = 1;  // rows of the next chunk
+  core::Position position_;             // of the next batch to compute
+  std::int64_t wanted_ = 1;             // rows of the next chunk
   std::optional<ResidentChunk> taken_;  // from ready_, not yet handed out
   bool failed_ = false;                 // the consumer has received an error; the thread waits
   std::counting_semaphore<> go_on_{0};  // the consumer tries again, or is destroyed

@@ -26,8 +26,8 @@ class ResidentSource final : public core::BatchSource {
   static constexpr double kShare = 0.25;
 
   // loader: gives the same batches, on the device, from `start` on. null: copies the images now, and unreadable images
-  // are an error here. With a loader, unreadable images, too little memory or no thread for the copy mean that the loader
-  // stays in use; remarks (may be empty) is then called, also on another thread.
+  // are an error here. With a loader, unreadable images, too little memory or no thread for the copy mean that the
+  // loader stays in use; remarks (may be empty) is then called, also on another thread.
   ResidentSource(std::unique_ptr<core::BatchSource> loader, std::shared_ptr<const augment::ResidentImages> images,
                  c10::Device device, core::Position start, std::function<void(const std::string&)> remarks = {});
   ~ResidentSource() override;  // at any time

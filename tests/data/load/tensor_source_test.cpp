@@ -12,6 +12,7 @@
 #include "stoker/base/error.h"
 #include "stoker/data/order/bucket_plan.h"
 #include "stoker/data/order/weighted_sampler.h"
+#include "support/no_batch_lost.h"
 
 namespace stoker::data {
 namespace {
@@ -121,6 +122,13 @@ TEST(TensorSource, NamesRowsByTheirDataSetAndRefusesWhatDoesNotFit) {
   EXPECT_THROW(TensorSource{options}, ConfigError);
   options.fields.clear();
   EXPECT_THROW(TensorSource{options}, ConfigError);
+}
+
+TEST(TensorSource, LosesNothingWithoutMemory) {
+  const TensorSourceOptions options = rows_of(10, 4);
+  const auto make = [&] { return std::make_unique<TensorSource>(options); };
+  testing::loses_nothing_at_tensors(make, 5);
+  testing::loses_nothing_at_new(make, 5, testing::Whose::kMine);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "stoker/base/error.h"
+#include "support/no_batch_lost.h"
 
 namespace stoker::data {
 namespace {
@@ -105,6 +106,13 @@ TEST(TokenWindows, TheShortestTextIsOneWindow) {
   EXPECT_FALSE(source.next());
   EXPECT_THROW(TokenWindows(windows_of(10, 10, 1)), DataError);
   EXPECT_THROW(TokenWindows(windows_of(20, 0, 1)), ConfigError);
+}
+
+TEST(TokenWindows, LoseNothingWithoutMemory) {
+  const TokenWindowsOptions options = windows_of(103, 10, 4);
+  const auto make = [&] { return std::make_unique<TokenWindows>(options); };
+  testing::loses_nothing_at_tensors(make, 5);
+  testing::loses_nothing_at_new(make, 5, testing::Whose::kMine);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace {
 // Extra pixels on each side of the region: upsampling uses neighbouring pixels, so pixels at the edge of the decoded
 // part differ from the pixels of the whole image. Even, since libwebp crops at even pixels.
 constexpr int kMargin = 2;
+constexpr std::size_t kDemuxerBytes = 4096;                  // more than a demuxer with a frame needs
 constexpr std::int64_t kLosslessBytes = 4, kAlphaBytes = 5;  // per pixel, kept for the whole frame
 
 struct DeleteDemuxer {
@@ -55,6 +56,8 @@ Demuxer chunks_of(Bytes file, std::string_view name) {
   WebPDemuxState state = WEBP_DEMUX_PARSE_ERROR;
   Demuxer demuxer(WebPDemuxPartial(&data, &state));
   if (state == WEBP_DEMUX_PARSE_ERROR) {
+    // The same state means no memory for the demuxer: std::bad_alloc then.
+    ::operator delete(::operator new(kDemuxerBytes));
     fail_damaged(name, "its chunks are inconsistent");
   }
   if (!demuxer || state != WEBP_DEMUX_DONE) {

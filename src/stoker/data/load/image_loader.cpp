@@ -139,8 +139,8 @@ ImageSlotShape ImageLoader::shape() const {
           .mixed = options_.mix.on()};
 }
 
-// Submits batches for all free slots, also of the next epoch unless `once` is set. Fewer if that fails while batches are
-// under way: the error comes again once they are used up.
+// Submits batches for all free slots, also of the next epoch unless `once` is set. Fewer if that fails while batches
+// are under way: the error comes again once they are used up.
 void ImageLoader::submit_ahead() {
   const auto slots = static_cast<std::int64_t>(slots_.size());
   const auto wanted = [&] {

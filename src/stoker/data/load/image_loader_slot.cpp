@@ -96,8 +96,8 @@ core::Batch ImageSlot::finish() {
     batch.set_part(first_row, global_size);
   }
   const auto rows = static_cast<std::int64_t>(indices.size());
-  // Uses the slot's storage. from_blob() with a deleter would end the process without memory: it allocates in a function
-  // that must not throw.
+  // Uses the slot's storage. from_blob() with a deleter would end the process without memory: it allocates in a
+  // function that must not throw.
   const auto field = [&](void* at, at::IntArrayRef sizes, at::ScalarType type) {
     using Owner = std::shared_ptr<std::byte>;
     const auto let_go = [](void* owner) { delete static_cast<Owner*>(owner); };

@@ -48,8 +48,8 @@ struct ImageSlot {
   std::int64_t *labels = nullptr, *mixed = nullptr;  // per row; mixed: only with shape.mixed
   float* shares = nullptr;                           // per row, with shape.mixed
 
-  // Begins a batch with one row per index, or begins it again. Takes memory from the ring if it has none. ConfigError if
-  // the rows do not fit.
+  // Begins a batch with one row per index, or begins it again. Takes memory from the ring if it has none. ConfigError
+  // if the rows do not fit.
   void begin(const ImageSlotShape& shape, SlotRing& ring);
   // The pixels of one row, HWC, and of all rows.
   [[nodiscard]] std::span<std::uint8_t> row(std::size_t row) const;
