@@ -145,9 +145,8 @@ class Search {
     const double middle = (real(now) + real(bound)) / 2;
     double target = std::min(fitting, real(bound));
     if (target > real(bound) * (1 - kClose)) {  // the line has just failed: by a little if it was right before
-      target =
-          line_holds() && failures_near_line_ < 2 ? real(bound) * (1 - kClose * (1 + 2 * failures_near_line_)) : middle;
-      ++failures_near_line_;
+      target = line_holds() && !failed_near_line_ ? real(bound) * (1 - kClose) : middle;
+      failed_near_line_ = true;
     }
     return std::clamp(whole(target), now + 1, bound);
   }
@@ -237,7 +236,7 @@ class Search {
   std::vector<Probe> fits_;  // by samples
   Probe failed_;             // the smallest that does not fit; 0 samples: none
   double largest_took_ = 0;  // seconds of the whole probe of the largest size that fits
-  int failures_near_line_ = 0;
+  bool failed_near_line_ = false;
 };
 
 }  // namespace
