@@ -95,7 +95,7 @@ class HostAllocator final : public c10::Allocator {
     void* block = nullptr;
     if (bytes > SIZE_MAX - kAlignment || ::posix_memalign(&block, kAlignment, bytes + kAlignment) != 0) {
       allocated.fetch_sub(size, std::memory_order_relaxed);
-      refuse(size, total - size, "the system has no more");
+      refuse(size, total - size, ", and the system has no more");
     }
     auto* const header = new (block) Header{bytes, ages.step(), core::t_phase};
     ages.add(header->step, header->phase, size);
@@ -146,7 +146,7 @@ class HostAllocator final : public c10::Allocator {
     if (most >= 0 ? total > most : total > checked_.load(std::memory_order_relaxed)) {
       try {
         if (most >= 0) {
-          refuse(size, total - size, fmt::format("of {} that they may", bytes_text(most)));
+          refuse(size, total - size, fmt::format(" of the {} that they may hold", bytes_text(most)));
         }
         check_host(size, total);
       } catch (...) {
@@ -162,15 +162,16 @@ class HostAllocator final : public c10::Allocator {
     const HostMemory now = host_memory();
     const std::int64_t most = default_host_cap(now, total - size);
     if (most >= 0 && total > most) {
-      refuse(size, total - size, fmt::format("and {} leaves {} more", now.reason,
-                                             bytes_text(std::max<std::int64_t>(0, most - (total - size)))));
+      refuse(size, total - size,
+             fmt::format(", and {} leaves {} more", now.reason,
+                         bytes_text(std::max<std::int64_t>(0, most - (total - size)))));
     }
     checked_ = most < 0 ? std::numeric_limits<std::int64_t>::max() : total + std::max(kLeastCheck, (most - total) / 4);
   }
 
   [[noreturn]] void refuse(std::int64_t size, std::int64_t held, std::string_view why) {
     c10::reportOutOfMemoryToProfiler(size, static_cast<std::size_t>(held), 0, c10::Device(c10::DeviceType::CPU));
-    fail<OutOfMemory>("memory", "no memory for a tensor of {} in phase \"{}\": tensors hold {}, {}", bytes_text(size),
+    fail<OutOfMemory>("memory", "no memory for a tensor of {} in phase \"{}\": tensors hold {}{}", bytes_text(size),
                       core::phase_name(core::t_phase), bytes_text(held), why);
   }
 

@@ -170,6 +170,20 @@ void Step::look_at_gradients() {
   const at::NoGradGuard no_grad;
   parts_.optimizer.adopt_gradients();
   verdict_.look(loss_parts_, optim::gradients(parts_.model.parameters()), parts_.scaler);
+  looked_at_ = fingerprint_of_gradients();
+}
+
+std::uint64_t Step::fingerprint_of_gradients() const {
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 divided by the golden ratio
+  std::uint64_t result = 0;
+  for (const core::Parameter& parameter : parts_.model.parameters()) {
+    const at::Tensor& gradient = parameter.tensor.grad();
+    result *= kOdd;
+    if (gradient.defined()) {
+      result += reinterpret_cast<std::uintptr_t>(gradient.unsafeGetTensorImpl()) + kOdd * gradient._version();
+    }
+  }
+  return result;
 }
 
 void Step::forward_backward(const core::Batch& part, std::int64_t number, const core::Normalisers& normalisers) {
@@ -217,6 +231,10 @@ void Step::commit(double lr) {
   RECORD_USER_SCOPE("step.commit");
   if (!std::exchange(computed_, false)) {
     fail<ConfigError>("train.step", "commit() needs the gradients of a compute() that succeeded; call compute() first");
+  }
+  if (fingerprint_of_gradients() != looked_at_) {  // by a program that writes the loop by hand
+    parts_.scaler.clear();
+    look_at_gradients();
   }
   parts_.optimizer.set_lr(lr);
   take();

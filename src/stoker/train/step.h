@@ -54,7 +54,7 @@ class Step final : public core::Stateful {
   // is kHalf. Optimizer and scaler are saved and loaded with the step. The model outlives it.
   Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options = {});
 
-  // Leaves the gradients of the whole global batch in the parameters, summed over ranks. batch: this rank's part.
+  // Leaves the gradients of the whole global batch in the parameters, summed over ranks, and looks at them. batch: this rank's part.
   // number: index of the step in the run, from 0. microbatch: samples per forward pass, balanced over the batch; 0: the
   // batch. The random numbers of a segment depend on (seed, number, the first row of the forward pass in the global
   // batch, segment): so ranks draw the same numbers as microbatches. With several ranks, norm buffers become the mean
@@ -63,7 +63,8 @@ class Step final : public core::Stateful {
   // The same, split by `split`, which is also asked what to do when memory runs out; all work on the batch has been
   // dropped then, and its tensors are free. The result is the same to the bit as without the failure.
   void compute(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
-  // Takes the step with this learning rate, and drops the gradients. ConfigError without a compute() before it.
+  // Takes the step with this learning rate, and drops the gradients. Allocates no tensor, unless the gradients were
+  // changed since compute(): then it looks at them again. ConfigError without a compute() before it.
   void commit(double lr);
   // Sets gradients to none, and the norm buffers to what they were before the last compute(), also after a commit().
   void drop();
@@ -93,6 +94,8 @@ class Step final : public core::Stateful {
   void fill_in_for_ranks();
   void sum_over_ranks();
   void look_at_gradients();
+  // Changes if a gradient is changed or replaced.
+  [[nodiscard]] std::uint64_t fingerprint_of_gradients() const;
   void seed(std::int64_t step, std::int64_t row, std::uint32_t segment) const;
   void drop_gradients();
   void save_norm_buffers();
@@ -110,6 +113,7 @@ class Step final : public core::Stateful {
   at::Tensor loss_parts_;                      // float64 [terms]
   bool draws_;                                 // a segment draws random numbers
   bool computed_ = false;                      // commit() may follow
+  std::uint64_t looked_at_ = 0;                // fingerprint of the gradients
 };
 
 }  // namespace stoker::train
