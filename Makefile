@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-cpus test-long goldens bench bench-peers bench-data bench-learning dev asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
+.PHONY: help bootstrap build demo install test test-cpus test-long goldens bench bench-peers bench-data bench-learning bench-memory dev asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -58,6 +58,11 @@ bench-data: ## Compare the loader with DataLoader and FFCV: 25 minutes; QUICK=1:
 	@$(call configure,release)
 	@$(call ninja,release,stoker loader_bench)
 	@$(if $(QUICK),,bench/record data-$$(bench/cpu)) bench/data/run $(RELEASE) $(if $(QUICK),--quick)
+
+bench-memory: bootstrap ## Measure recomputation: bytes and time with and without, 15 minutes
+	@$(call configure,release)
+	@$(call ninja,release,recompute_bench)
+	@bench/record recompute $(RELEASE)/bench/recompute_bench 6
 
 bench-learning: bootstrap ## Compare final results with Python PyTorch's: 20 minutes; QUICK=1: a check that it runs
 	@$(call configure,release)
