@@ -20,6 +20,7 @@ inline constexpr const char* kOptions = "options";  // the words key=value of a 
 
 void add_train(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
+void add_tune(CLI::App& app, int& exit_code);
 void add_resume(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_predict(CLI::App& app, int& exit_code);

@@ -106,6 +106,7 @@ int run(int argc, char** argv) {
   int exit_code = kDone;
   add_train(app, exit_code);
   add_plan(app, exit_code);
+  add_tune(app, exit_code);
   add_resume(app, exit_code);
   add_eval(app, exit_code);
   add_predict(app, exit_code);

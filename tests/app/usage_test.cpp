@@ -21,6 +21,7 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
        {"[FLAGS] [DATA] [KEY=VALUE...]", "Flags:", "table", "text", "--config", "--quiet", "--json", "batch",
         "label_smoothing", "precision", "default:", "run", "plan"}},
       {"plan", {"[DATA]", "--json", "every value, its origin"}},
+      {"tune", {"[DATA]", "--json", "batch=auto", "fit into memory"}},
       {"resume", {"[FLAGS] RUN [KEY=VALUE...]", "epochs=", "eval_every="}},
       {"generate", {"RUN", "--tokens INT=500"}},
       {"eval", {"RUN [DATA]", "--split", "--checkpoint", "--device", "--json"}},

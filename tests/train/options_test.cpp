@@ -85,6 +85,10 @@ TEST(Options, TakesUnitsAndAuto) {
   options.set("batch", "32");
   options.set("batch", "auto");
   EXPECT_EQ(options.find("batch"), nullptr);
+  EXPECT_TRUE(options.is_auto("batch"));
+  EXPECT_FALSE(options.is_auto("microbatch"));
+  options.set("batch", "8");
+  EXPECT_FALSE(options.is_auto("batch"));
 }
 
 TEST(Options, TakeWhatTasksBring) {

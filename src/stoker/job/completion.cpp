@@ -63,7 +63,7 @@ bool describes_table(const core::Option& option) {
 }  // namespace
 
 std::vector<core::Option> options_of(const std::string& command) {
-  if (command == "train" || command == "plan" || command == "data") {  // bench data
+  if (command == "train" || command == "plan" || command == "tune" || command == "data") {  // bench data
     return all_options();
   }
   std::vector<core::Option> options;
@@ -92,7 +92,11 @@ std::vector<std::string> complete(const std::vector<std::string>& commands, cons
       candidates.insert(candidates.end(), {"run=", "plan="});
     }
   } else if (const core::Option* found = core::find_option(options, last.substr(0, equals))) {
-    for (const std::string& value : values_of(*found)) {
+    std::vector<std::string> values = values_of(*found);
+    if (found->key == "batch" || found->key == "microbatch") {  // a search
+      values.emplace_back("auto");
+    }
+    for (const std::string& value : values) {
       candidates.push_back(last.substr(0, equals + 1) + value);
     }
   }

@@ -114,6 +114,9 @@ void Job::State::prepare(const Say& say) {
     if (!request.options.all().empty()) {
       fail<ConfigError>(kWhere, "plan= repeats a plan unchanged; remove {}=", request.options.all().begin()->first);
     }
+    if (searches_passes(request.options)) {
+      fail<ConfigError>(kWhere, "plan= repeats a plan unchanged; remove {}=auto", *request.options.autos().begin());
+    }
     plan = read_plan(request.plan_file);
   });
   setup = set_up(request, plan ? &*plan : nullptr, say);
@@ -168,7 +171,9 @@ void Job::State::check_resumed(const fs::path& path, const train::Plan& before, 
 const train::Plan& Job::plan() const { return state_->setup.plan; }
 fs::path Job::run_path() const { return state_->run ? state_->run->path() : fs::path(); }
 
+std::string Job::title() const { return run_title(state_->setup); }
 std::vector<std::string> Job::facts() const { return describe_setup(state_->setup); }
+const std::optional<PassChoice>& Job::passes() const { return state_->setup.passes; }
 const std::vector<std::string>& Job::findings() const { return state_->setup.task->findings(); }
 
 // A second train() continues as a resume does.

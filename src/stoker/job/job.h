@@ -9,11 +9,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "stoker/core/communicator.h"
 #include "stoker/core/events.h"
+#include "stoker/job/passes.h"
 #include "stoker/job/request.h"
 #include "stoker/job/run_folder.h"
 #include "stoker/train/loop.h"
@@ -44,8 +46,12 @@ class Job {
   ~Job();
 
   [[nodiscard]] const train::Plan& plan() const;
+  // The model, the data and the device, in a line.
+  [[nodiscard]] std::string title() const;
   // Facts that are not in the plan: data, classes, parameters, arithmetic, as lines for people.
   [[nodiscard]] std::vector<std::string> facts() const;
+  // The search that microbatch=auto or batch=auto asked for; empty: none.
+  [[nodiscard]] const std::optional<PassChoice>& passes() const;
   // Remarks on the data, as train() emits them.
   [[nodiscard]] const std::vector<std::string>& findings() const;
 

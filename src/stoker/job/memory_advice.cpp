@@ -45,6 +45,24 @@ std::vector<std::string> ways_to_fit(const Setup& setup, const HeldBytes& held) 
 
 }  // namespace
 
+HeldBytes held_by_run(const Setup& setup) {
+  const train::Plan& plan = setup.plan;
+  const int moments = plan.optimizer == "sgd" ? (plan.momentum > 0 ? 1 : 0) : 2;
+  HeldBytes held;
+  for (const core::Parameter& each : setup.model->parameters()) {
+    const std::int64_t bytes = static_cast<std::int64_t>(each.tensor.nbytes());
+    const bool half = each.tensor.element_size() < 4;
+    const std::int64_t whole = half ? 4 * each.tensor.numel() : bytes;  // float32 gradients, moments, masters, averages
+    held.weights += bytes;
+    held.averages += plan.ema > 0 ? whole : 0;
+    if (each.tensor.requires_grad()) {
+      held.gradients += whole;
+      held.optimizer += (moments + (half ? 1 : 0)) * whole;
+    }
+  }
+  return held;
+}
+
 std::string memory_advice(const Setup& setup, const HeldBytes& held) {
   const device::MemoryFigures now = device::backend_for(setup.device).memory(setup.device);
   std::string text = fmt::format("weights hold {}, gradients {}, {} {}", bytes_text(held.weights),

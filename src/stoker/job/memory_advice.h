@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the error that ends a run which does not fit: what holds memory, and the cheapest ways to fit. Called by Session.
+// What holds memory in a run, and, for the error that ends a run which does not fit, the cheapest ways to fit. Called
+// by Session and before step 1.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,9 @@ struct Setup;
 struct HeldBytes {
   std::int64_t weights = 0, gradients = 0, optimizer = 0, averages = 0;
 };
+
+// What a run of this plan will hold, without making it.
+[[nodiscard]] HeldBytes held_by_run(const Setup& setup);
 
 // "weights hold 44.7 MiB, ...; ways to fit: memory_limit= higher, ...": at most three ways, the cheapest first.
 [[nodiscard]] std::string memory_advice(const Setup& setup, const HeldBytes& held);

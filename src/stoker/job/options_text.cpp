@@ -13,7 +13,8 @@ namespace stoker::job {
 
 std::string options_help() {
   std::string text =
-      "Options (KEY=auto means the default; \"recipe\" means the defaults for this task, model and data):\n";
+      "Options (KEY=auto means the default, for batch and microbatch a search; \"recipe\" means the defaults for this "
+      "task, model and data):\n";
   const auto add = [&](const core::Option& each) {
     text += fmt::format("    {:<19} {}\n    {:<19}   {}; default: {}\n", each.key, each.help, "",
                         core::range_text(each.type), core::default_text(each));
@@ -44,7 +45,7 @@ std::string option_instead(const std::string& command, std::string_view name, st
   const auto has_name = [&](const core::Option& each) {
     return each.key == name || std::ranges::find(each.also, name) != each.also.end();
   };
-  const bool new_run = command == "train" || command == "plan";
+  const bool new_run = command == "train" || command == "plan" || command == "tune";
   const bool own = (new_run && (name == "run" || name == "plan" || name == "data")) || core::find_option(all, name);
   const std::string key = own ? std::string(name) : core::near_option(name, all);
   if (key.empty()) {

@@ -207,6 +207,9 @@ std::string request_to_toml(const Request& request) {
     // Keys with a dot are quoted as a whole: they are names of options, not tables.
     table.insert(key, byte_name_to_text(asked.value));
   }
+  for (const std::string& key : request.options.autos()) {
+    table.insert(key, "auto");
+  }
   std::ostringstream out;
   out << "# The options of this run; `stoker train --config config.toml` uses them again.\n" << table << "\n";
   return out.str();

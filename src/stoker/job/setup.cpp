@@ -21,6 +21,7 @@
 #include "stoker/io/safetensors.h"
 #include "stoker/job/epoch_trial.h"
 #include "stoker/job/loaded_model.h"
+#include "stoker/job/memory_advice.h"
 #include "stoker/job/opened_data.h"
 #include "stoker/job/session.h"
 #include "stoker/job/trials.h"
@@ -80,18 +81,14 @@ void require_room(const Setup& setup) {
   if (limit == 0) {
     return;
   }
-  std::int64_t weights = 0, trained = 0;
-  for (const core::Parameter& each : setup.model->parameters()) {
-    weights += static_cast<std::int64_t>(each.tensor.nbytes());
-    trained += each.tensor.requires_grad() ? static_cast<std::int64_t>(each.tensor.nbytes()) : 0;
-  }
-  const int moments = setup.plan.optimizer == "sgd" ? (setup.plan.momentum > 0 ? 1 : 0) : 2;
-  const std::int64_t need = weights + (1 + moments) * trained + (setup.plan.ema > 0 ? weights : 0);
+  const HeldBytes held = held_by_run(setup);
+  const std::int64_t need = held.weights + held.gradients + held.optimizer + held.averages;
   if (need > limit) {
     fail<ConfigError>(kWhere,
                       "memory_limit={} is too small: the weights of {} take {}, and with gradients, {} and averages it "
                       "is {} before the first activation; raise it, or set a smaller model=",
-                      bytes_text(limit), setup.plan.model, bytes_text(weights), setup.plan.optimizer, bytes_text(need));
+                      bytes_text(limit), setup.plan.model, bytes_text(held.weights), setup.plan.optimizer,
+                      bytes_text(need));
   }
 }
 
@@ -266,6 +263,9 @@ void in_microbatches_that_fit(Setup& setup, const Work& work) {
 }
 
 Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& say) {
+  if (saved == nullptr) {
+    check_search(request.options);
+  }
   OpenedData opened = open_data(request, saved, say);
   const train::Facts facts = std::move(opened.facts);
   Setup setup;
@@ -293,13 +293,22 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
     train::decide(setup.plan, "microbatch", std::to_string(microbatch), why.origin, why.reason);
     choose_speed(setup, request, facts, saved, say);
   });
+  const bool searches = saved == nullptr && searches_passes(request.options);
+  if (searches) {
+    say("searching the samples per forward pass ...");
+    setup.passes = choose_passes(setup, request, facts);
+  }
   if (saved != nullptr || !train::has_time_budget(setup.plan, request.options)) {
     return setup;
   }
   say("measuring how many epochs fit into time= ...");
   train::EpochTime time = time_epoch(setup);
   if (request.options.find("model") == nullptr && setup.plan.weights.empty()) {
+    const std::string narrow = setup.plan.model;
     time = take_wider(setup, request, facts, unmeasured, time, say);
+    if (searches && setup.plan.model != narrow) {  // another network needs another memory
+      setup.passes = choose_passes(setup, request, facts);
+    }
   }
   train::fit_time(setup.plan, facts.train_samples, time);
   return setup;

@@ -7,11 +7,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "stoker/core/batch_source.h"
 #include "stoker/core/communicator.h"
 #include "stoker/job/model_card.h"
+#include "stoker/job/passes.h"
 #include "stoker/job/request.h"
 #include "stoker/tasks/task.h"
 #include "stoker/train/plan.h"
@@ -28,6 +31,7 @@ struct Setup {
   std::unique_ptr<tasks::Model> model;
   bool couples_samples = true;                      // batch norm: a forward pass of training needs two samples
   std::int64_t sample_flops = 0;                    // forward, counted on the CPU; 0: not known
+  std::optional<PassChoice> passes;                 // the search of microbatch=auto or batch=auto
   std::vector<std::string> notes;                   // how the given weights were loaded, and other remarks for people
   core::BadSampleListener bad_samples;              // of the sources below; may be empty
   std::function<void(const std::string&)> remarks;  // receives their remarks for people, from any thread; may be empty

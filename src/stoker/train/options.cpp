@@ -43,7 +43,9 @@ void Options::set(std::string_view key, std::string_view value, core::Origin ori
   check(key, value);
   if (value == "auto") {
     given_.erase(std::string(key));
+    autos_.emplace(key);
   } else {
+    autos_.erase(std::string(key));
     given_.insert_or_assign(std::string(key), Given{std::string(value), origin});
   }
 }

@@ -63,7 +63,9 @@ Rows run_options() {
                      "default network",
                      {"max_time"}}},
       {&Plan::batch, {"batch", B, Whole{1, 1 << 20}, depends("set by the recipe and the number of samples"),
-                      "samples per optimizer step", {"batch_size", "bs"}}},
+                      "samples per optimizer step; auto: the fastest that fits into memory in one pass, found by a search "
+                      "before training; the learning rate follows by lr_scale",
+                      {"batch_size", "bs"}}},
       {&Plan::seed, {"seed", B, Whole{0, std::numeric_limits<std::int64_t>::max()},
                      always("1", "fixed, so that runs are reproducible"),
                      "seed of initial weights, sample order and augmentation"}},
@@ -141,7 +143,8 @@ Rows performance_options() {
                              "store weights in bf16 or fp16 (norm layers in fp32); the optimizer keeps fp32 master "
                              "weights"}},
       {&Plan::microbatch, {"microbatch", P, Whole{1, 1 << 20}, depends("the batch"),
-                           "samples per forward pass; if fewer than batch, gradients accumulate",
+                           "samples per forward pass; if fewer than batch, gradients accumulate; auto: the fastest that fits "
+                           "into memory, found by a search before training; the batch stays the same",
                            {"micro_batch", "micro_batch_size", "accumulate", "gradient_accumulation_steps"}}},
       {&Plan::microbatch_schedule, {"microbatch_schedule", P,
                                     Text{"STEP:SAMPLES,... with ascending steps from 1", memory::is_schedule},

@@ -61,6 +61,23 @@ std::int64_t smallest_part(std::int64_t samples, std::int64_t microbatch) {
   return samples / parts;
 }
 
+// A program's own defaults may name anything; the plan takes an unknown key for a task's.
+void check_known(const std::string& key, const std::vector<core::Option>& task_options) {
+  std::vector<core::Option> all = plan_options().options();
+  all.insert(all.end(), task_options.begin(), task_options.end());
+  if (core::find_option(all, key) == nullptr) {
+    fail<ConfigError>(kWhere, "{}",
+                      unknown_name("option", key, core::near_option(key, all), "a default of the task sets it"));
+  }
+}
+
+}  // namespace
+
+void decide(Plan& plan, std::string_view key, std::string_view value, Origin origin, std::string reason) {
+  set_value(plan, key, value);
+  plan.notes.insert_or_assign(std::string(key), Plan::Note{origin, std::move(reason)});
+}
+
 // Batch norm cannot train on one sample, neither in a last batch nor in a microbatch.
 void choose_tail(Plan& plan, const Options& options, const Facts& facts) {
   if (!facts.couples_samples) {
@@ -84,23 +101,6 @@ void choose_tail(Plan& plan, const Options& options, const Facts& facts) {
         facts.train_samples, plan.batch);
   }
   decide(plan, "tail", "drop", Origin::kAdvice, "the last forward pass would have 1 sample, too few for batch norm");
-}
-
-// A program's own defaults may name anything; the plan takes an unknown key for a task's.
-void check_known(const std::string& key, const std::vector<core::Option>& task_options) {
-  std::vector<core::Option> all = plan_options().options();
-  all.insert(all.end(), task_options.begin(), task_options.end());
-  if (core::find_option(all, key) == nullptr) {
-    fail<ConfigError>(kWhere, "{}",
-                      unknown_name("option", key, core::near_option(key, all), "a default of the task sets it"));
-  }
-}
-
-}  // namespace
-
-void decide(Plan& plan, std::string_view key, std::string_view value, Origin origin, std::string reason) {
-  set_value(plan, key, value);
-  plan.notes.insert_or_assign(std::string(key), Plan::Note{origin, std::move(reason)});
 }
 
 Plan default_plan(const std::vector<core::Option>& task_options) {

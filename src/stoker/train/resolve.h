@@ -38,6 +38,10 @@ struct Facts {
 // Sets a value of a plan with its origin and reason.
 void decide(Plan& plan, std::string_view key, std::string_view value, core::Origin origin, std::string reason);
 
+// After batch or microbatch have changed: sets tail=drop if batch norm could not train on the last forward pass, and
+// tail is not set. ConfigError as resolve().
+void choose_tail(Plan& plan, const Options& options, const Facts& facts);
+
 // ConfigError if a plan that was made for other data cannot run on this data: a batch larger than the data, or a last
 // batch of one sample with batch norm.
 void check_repeatable(const Plan& plan, const Facts& facts);
