@@ -52,6 +52,10 @@ inline void expect_same(const Batches& batches, const Batches& expected) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     SCOPED_TRACE(i);
     expect_same(batches[i], expected[i]);
+    if (batches[i] && expected[i]) {
+      EXPECT_EQ(batches[i]->first_row(), expected[i]->first_row());
+      EXPECT_EQ(batches[i]->global_size(), expected[i]->global_size());
+    }
   }
 }
 

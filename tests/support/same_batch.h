@@ -18,8 +18,6 @@ inline void expect_same(const std::optional<core::Batch>& a, const std::optional
   if (a) {
     EXPECT_EQ(a->indices(), b->indices());
     EXPECT_EQ(a->position(), b->position());
-    EXPECT_EQ(a->first_row(), b->first_row());
-    EXPECT_EQ(a->global_size(), b->global_size());
     ASSERT_EQ(a->fields().size(), b->fields().size());
     for (const core::Field& field : a->fields()) {
       EXPECT_TRUE(field.values.equal((*b)[field.name])) << field.name;
