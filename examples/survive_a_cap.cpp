@@ -32,9 +32,9 @@ class Net final : public core::Trainable {  // [B, 64] → tanh of 4096 → [B, 
   std::vector<core::Parameter> parameters_;
 };
 
-core::Batch draw(std::int64_t samples) {
-  core::Batch batch({}, std::vector<std::int64_t>(static_cast<std::size_t>(samples)));
-  batch.set("x", at::randn({samples, 64}));
+core::Batch batch_of(const at::Tensor& points) {  // [B, 64]
+  core::Batch batch({}, std::vector<std::int64_t>(static_cast<std::size_t>(points.size(0))));
+  batch.set("x", points);
   return batch;
 }
 
@@ -53,13 +53,14 @@ int main(int argc, char** argv) try {
   const std::int64_t mib = argc > 1 ? std::atoll(argv[1]) : 24;
   Net net;
   Print print;
+  const at::Tensor points = at::randn({10, 2048, 64});
   // The ten lines.
   device::backend_for(c10::kCPU).limit_memory(c10::kCPU, mib << 20);
   train::Step step(net, {.name = "sgd", .momentum = 0});
   train::Recovery recovery({.events = &print});
   for (std::int64_t number = 0; number < 10; ++number) {
     recovery.begin_step(number + 1);
-    step.compute(draw(2048), number, recovery);
+    step.compute(batch_of(points[number]), number, recovery);
     step.commit(/*lr=*/0.01);
     recovery.step_done();
   }

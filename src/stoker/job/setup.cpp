@@ -278,8 +278,11 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
   }
   say(describe_data(*setup.task));  // the next part may take seconds
   setup.set_switches();
+  const device::Backend& backend = device::backend_for(setup.device);
+  backend.limit_memory(setup.device, 0);  // so that a model that cannot fit is named, not its first tensor
   setup.model = build_model(setup);
   require_room(setup);
+  backend.limit_memory(setup.device, setup.plan.memory_limit);
   (void)memory::RecomputePlan(*setup.model, memory::parse_recompute(setup.plan.recompute));  // its names fit the model
   for (const std::string& holder : device::backend_for(setup.device).busy_processes(setup.device)) {
     setup.notes.push_back(fmt::format("{} is shared: {}", setup.device.str(), holder));
