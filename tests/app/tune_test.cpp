@@ -50,7 +50,7 @@ TEST_F(TuneTest, JsonHoldsTheSame) {
 
 TEST_F(TuneTest, ErrorsSayWhatToDo) {
   const std::vector<std::pair<Words, std::pair<int, std::string>>> cases = {
-      {{"memory_limit=50K"}, {2, "memory_limit=50.0 KiB is too small: the weights of cnn take"}},
+      {{"memory_limit=3M"}, {2, "memory_limit=3.00 MiB is too small: the weights of cnn take"}},
       {{"batch=1"}, {2, "set both to 2 or more"}},
       {{"microbatch=4"}, {2, "remove microbatch=4"}},
       {{"plan=x.json"}, {2, "remove plan="}}};

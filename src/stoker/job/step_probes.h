@@ -26,7 +26,7 @@ class StepProbes final : public memory::Prober {
   StepProbes(const StepProbes&) = delete;
   StepProbes& operator=(const StepProbes&) = delete;
 
-  // A step of at most two passes, first for its memory, then for its time; twice if it is short.
+  // A step of at most two passes, first for its memory, then for its time: the best of several if it is short.
   memory::Probe probe(std::int64_t samples) override;
 
   // Samples of the plan's batch on this rank.
