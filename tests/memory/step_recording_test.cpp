@@ -107,6 +107,8 @@ TEST(StepRecording, MarksArePhasesAndNamedPoints) {
   EXPECT_THAT(names,
               ::testing::ElementsAre("start", "input", "forward", "between the layers", "backward", "update", "end"));
   EXPECT_TRUE(record.marks[3].named);
+  EXPECT_GT(record.marks[3].at, record.marks[2].at);
+  EXPECT_EQ(record.marks.back().at, 1);
   EXPECT_GE(record.marks[3].allocated, record.marks[2].allocated + 64 * 256 * 4);  // of relu
 }
 
