@@ -52,7 +52,7 @@ TEST(MemoryText, ShowsThePeakByCategory) {
   EXPECT_THAT(memory_text(folder.path()),
               AllOf(HasSubstr("Memory of step 3 on cpu: 32 samples, 16 per forward pass"),
                     HasSubstr("Peak 16.0 MiB in backward (addmm)"), HasSubstr("activations"), HasSubstr("75.0 %"),
-                    HasSubstr("linear > addmm"), HasSubstr("after \\x1B[31m (mark)"), HasSubstr("900 MiB"),
+                    HasSubstr("linear > addmm"), HasSubstr("after \\x1b[31m (mark)"), HasSubstr("900 MiB"),
                     Not(HasSubstr("fragmentation")), Not(HasSubstr("gradients"))));
 }
 

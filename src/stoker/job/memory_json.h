@@ -23,7 +23,7 @@ struct MemoryRecord {
   std::int64_t samples = 0;  // of this process's part of the batch
   std::int64_t microbatch = 0;
   c10::Device device = c10::Device(c10::kCPU);
-  device::MemoryFigures figures;
+  device::MemoryFigures figures = {};
   std::int64_t inactive = -1;  // device/memory_snapshot.h
   std::int64_t retries = -1;
   std::int64_t heap_kept = -1;  // by the C library
@@ -32,8 +32,8 @@ struct MemoryRecord {
 // Of the run so far.
 struct MemoryOfRun {
   std::int64_t host_peak = -1;  // of the process
-  memory::MicrobatchSchedule schedule;
-  std::vector<std::string> findings;
+  memory::MicrobatchSchedule schedule = {};
+  std::vector<std::string> findings = {};
 };
 
 [[nodiscard]] std::string memory_json(const MemoryRecord& facts, const memory::StepRecord& record);

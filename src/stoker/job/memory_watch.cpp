@@ -41,7 +41,7 @@ void MemoryWatch::begin_step(std::int64_t step) {
     wanted_ = true;
     disturbed();
   }
-  wanted_ = wanted_ || steps_ == kRecorded;
+  wanted_ = (wanted_ || steps_ == kRecorded) && setup_.ranks->rank() == 0;
   if (recording_ || (!suspicion_ && !wanted_)) {
     return;
   }
