@@ -141,8 +141,7 @@ void MemoryWatch::write(const memory::StepRecord& record) {
   facts.retries = device::backend_for(setup_.device).retries(setup_.device);
   facts.heap_kept = device::heap_bytes().kept;
   json_ = memory_json(facts, record);
-  store();
-  events_.emit(core::Artifact{step_ + 1, "memory of a step", kFile});
+  store();  // without an event: those of a resumed run are those of an uninterrupted one
 }
 
 // For PyTorch's viewer, https://pytorch.org/memory_viz; nothing on a CPU.

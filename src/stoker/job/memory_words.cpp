@@ -55,8 +55,9 @@ std::string tensor_leak(const memory::Growth& growth, const std::optional<memory
                         counted(origin->oldest, "step"));
   }
   if (left.count > 0) {
-    text += fmt::format("; of step {} there remain {} in {}, the largest {}", step, bytes_text(left.bytes),
-                        counted(left.count, "tensor"), block_text(left.blocks.front()));
+    text += fmt::format("; of step {} there remain {} in {}, {}{}", step, bytes_text(left.bytes),
+                        counted(left.count, "tensor"), left.count > 1 ? "the largest " : "",
+                        block_text(left.blocks.front()));
   }
   if (left.graph_nodes > 0) {
     text += fmt::format("{} {}", left.count > 0 ? ", and" : fmt::format("; of step {} there remain", step),

@@ -20,11 +20,11 @@
 namespace stoker::memory {
 
 struct LeakOptions {
-  std::int64_t warm_up = 8;     // first values, which are ignored
-  std::int64_t settle = 2;      // values after a disturbance, which are ignored
-  std::int64_t window = 64;     // values that a verdict needs, and looks at
+  std::int64_t warm_up = 8;      // first values, which are ignored
+  std::int64_t settle = 2;       // values after a disturbance, which are ignored
+  std::int64_t window = 64;      // values that a verdict needs, and looks at
   std::int64_t look_every = 16;  // values from one verdict to the next; each costs about 0.1 ms
-  double least = 1024;          // bytes per step; slower growth is none
+  double least = 1024;           // bytes per step; slower growth is none
 };
 
 struct Growth {
