@@ -61,7 +61,8 @@ struct LeakOrigin {
   core::Phase phase = core::Phase::kOther;  // that most of what stays was allocated in
   std::int64_t oldest = 0;                  // steps; at most kHostAges - 1
 };
-// Empty if blocks of earlier steps do not account for at least half of the growth.
+// Empty if blocks of earlier steps, and of the last 16 alone, do not account for at least half of the growth: then a
+// queue has grown, or a cache is full by now.
 [[nodiscard]] std::optional<LeakOrigin> origin_of(const Growth& growth, const device::BytesByAge& ages);
 
 }  // namespace stoker::memory
