@@ -114,6 +114,7 @@ int run(int argc, char** argv) {
   add_export(app, exit_code);
   add_report(app, exit_code);
   add_info(app, exit_code);
+  add_memory(app, exit_code);
   add_inspect(app, exit_code);
   add_bench(app, exit_code);
   add_complete(app, exit_code);

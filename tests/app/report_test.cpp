@@ -53,6 +53,26 @@ TEST(ReportOfRun, WithoutValidation) {
   EXPECT_THAT(results[1].err, HasSubstr("no val split; it has train 192, val 0, test 48"));
 }
 
+TEST(MemoryOfRun, IsShownAndPrintedAsJson) {
+  const TrainedRun& base = trained_run();
+  const TempFolder folder;
+  const auto results =
+      run_all({{"memory", base.run()}, {"memory", base.run(), "--json"}, {"memory", folder.path()}}, folder.path());
+  EXPECT_EQ(results[0].code, kDone) << results[0].all();
+  EXPECT_THAT(results[0].out, AllOf(HasSubstr("Memory of step 3 on cpu"), HasSubstr("held at the peak"),
+                                    HasSubstr("parameters"), HasSubstr("activations"), HasSubstr("^forward"),
+                                    HasSubstr("largest tensors"), HasSubstr("highest memory of the process")));
+  EXPECT_EQ(results[1].code, kDone);
+  const nlohmann::json record = nlohmann::json::parse(results[1].out);
+  std::int64_t sum = 0;
+  for (const auto& each : record.at("categories")) {
+    sum += each.at("bytes").get<std::int64_t>();
+  }
+  EXPECT_EQ(sum, record.at("peak").get<std::int64_t>());
+  EXPECT_EQ(results[2].code, kDataError);
+  EXPECT_THAT(page_of(base.run()), HasSubstr("\"kind\":\"memory\""));
+}
+
 // The report knows the built-in kinds of tasks by name: it offers no commands for the kinds that programs add.
 TEST(ReportOfRun, OffersCommandsForEveryBuiltInKind) {
   const TempFolder folder;

@@ -29,6 +29,7 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
       {"export", {"RUN", "FILE", "safetensors"}},
       {"report", {"RUN", "--out", "compare several runs"}},
       {"inspect", {"DATA", "--images", "--threads", "--html", "--json"}},
+      {"memory", {"RUN", "--json"}},
       {"info", {"WHAT", "tasks", "models", "machine"}}};
   std::vector<Words> commands = {{"--help"}, {"--version"}};
   for (const auto& [command, words] : expected) {

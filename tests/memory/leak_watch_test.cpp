@@ -104,6 +104,20 @@ TEST(LeakWatch, CleanRunsRaiseNoAlarm) {
   }
 }
 
+// Each step that follows is as high as the one before, so only the comparison within stretches sees no growth.
+TEST(LeakWatch, AGrowingEvaluationIsNoGrowthOfSteps) {
+  EXPECT_EQ(found_at(500, {8}, [](std::int64_t at) { return 500 * kMiB + (at - 1) / 8 * 8 * kMiB; }), 0);
+}
+
+TEST(LeakWatch, ACacheThatFillsMoreAndMoreSlowlyIsNoLeak) {
+  for (const double steps : {10, 20, 40}) {
+    const auto held = [&](std::int64_t at) {
+      return static_cast<std::int64_t>(500 * kMiB + 90 * kMiB * (1 - std::exp(-static_cast<double>(at) / steps)));
+    };
+    EXPECT_EQ(found_at(500, {}, held), 0) << steps;
+  }
+}
+
 // A ring of batches that fills and empties with the speed of the loader: neighbours are alike.
 TEST(LeakWatch, AWanderingQueueIsNoLeak) {
   int alarms = 0;
@@ -129,6 +143,15 @@ TEST(LeakWatch, TheOriginIsWhatStaysFromEarlierSteps) {
   ASSERT_TRUE(origin);
   EXPECT_EQ(origin->phase, core::Phase::kForward);
   EXPECT_EQ(origin->oldest, 71);
+}
+
+TEST(LeakWatch, ACacheThatIsFullIsNoOrigin) {
+  const Growth growth{.bytes = kMiB, .low = kMiB, .high = kMiB, .first = 9, .last = 73};
+  device::BytesByAge ages{};
+  for (std::size_t age = 14; age < 72; ++age) {
+    ages[age][static_cast<std::size_t>(core::Phase::kForward)] = kMiB;
+  }
+  EXPECT_FALSE(origin_of(growth, ages));
 }
 
 // A queue that has just grown: its batches are all young.

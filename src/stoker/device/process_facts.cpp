@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/device/process_facts.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <torch/headeronly/version.h>
@@ -36,6 +37,11 @@ std::int64_t resident_bytes(const std::filesystem::path& root) {
   const std::size_t blank = pages.find(' ');
   const auto resident = blank == pages.npos ? std::nullopt : leading_number(std::string_view(pages).substr(blank + 1));
   return resident ? *resident * ::sysconf(_SC_PAGESIZE) : -1;
+}
+
+HeapBytes heap_bytes() {
+  const struct mallinfo2 info = ::mallinfo2();
+  return {static_cast<std::int64_t>(info.uordblks + info.hblkhd), static_cast<std::int64_t>(info.fordblks)};
 }
 
 std::int64_t involuntary_switches() {

@@ -21,6 +21,13 @@ struct ProcessMemory {
 // Only process_memory().resident, from the fastest kernel file, /proc/self/statm; -1 if unknown.
 [[nodiscard]] std::int64_t resident_bytes(const std::filesystem::path& root = "/");
 
+// What the C library has handed out to this process (CPU tensors included), and what it keeps for later; mallinfo2(3).
+// Takes microseconds for each thousand free blocks.
+struct HeapBytes {
+  std::int64_t used = 0, kept = 0;
+};
+[[nodiscard]] HeapBytes heap_bytes();
+
 // Number of times that the kernel preempted a thread of this process: getrusage(2), ru_nivcsw.
 [[nodiscard]] std::int64_t involuntary_switches();
 

@@ -92,6 +92,7 @@ Outcome Run::train(const std::string& remark) {
   announce(remark);
   checkpoints_.emplace(folder_, setup_, session_, bus_);
   listener_.emplace(setup_, folder_, bus_, session_.progress().step);
+  memory_.emplace(setup_, session_, folder_.path(), bus_);
   Outcome outcome;
   try {
     outcome = typed([&] { return train_and_test(); });
@@ -143,6 +144,7 @@ Outcome Run::train_and_test() {
                                .owner = *this};
   Outcome outcome;
   outcome.end = train::run_loop(parts, setup_.plan, last_step_);
+  memory_->finish();
   tell_if_starved(feed.total(progress.step), bus_);
   outcome.best = checkpoints_->best();
   if (outcome.end != train::LoopEnd::kStopped) {
@@ -186,15 +188,22 @@ void Run::write_report() {
 
 double Run::begin_step(std::int64_t step) {
   listener_->at_step(step);
+  memory_->begin_step(step);
   return optim::lr_at(schedule_, step);
 }
 
 std::vector<core::MetricValue> Run::evaluate() {
   const std::int64_t size = setup_.task->size(tasks::Split::kVal);
+  memory_->disturbed();
   return validation_->run({bus_, {session_.progress().step, "val", 0, size}, [this] { return gives_up(); }});
 }
 
 void Run::show() { write_exhibits(session_.samples(), folder_.path(), session_.progress().step, bus_); }
+
+void Run::save(const char* kind) {
+  memory_->disturbed();
+  checkpoints_->save(kind);
+}
 
 bool Run::gives_up() const {
   return stop_ || train::too_late_to_evaluate(setup_.plan, seconds_before_ + watch_.seconds());

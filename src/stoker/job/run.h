@@ -15,6 +15,7 @@
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/io/event_bus.h"
 #include "stoker/job/job.h"
+#include "stoker/job/memory_watch.h"
 #include "stoker/job/run_checkpoints.h"
 #include "stoker/job/run_folder.h"
 #include "stoker/job/session.h"
@@ -42,7 +43,9 @@ class Run final : private train::LoopOwner {
   bool validates() const override { return validation_ != nullptr; }
   std::vector<core::MetricValue> evaluate() override;
   void show() override;
-  void save(const char* kind) override { checkpoints_->save(kind); }
+  void computed(const core::Batch& batch) override { memory_->computed(batch); }
+  void step_done() override { memory_->step_done(); }
+  void save(const char* kind) override;
   void rescue() override { checkpoints_->rescue(); }
   std::string sample_name(std::int64_t index) const override { return setup_.task->sample_name(index); }
   std::int64_t memory_bytes() override { return memory_bytes_(); }
@@ -68,6 +71,7 @@ class Run final : private train::LoopOwner {
   std::optional<SourceListener> listener_;
   std::unique_ptr<SplitEvaluation> validation_;  // null: no validation split
   std::function<std::int64_t()> memory_bytes_;
+  std::optional<MemoryWatch> memory_;
   Stopwatch watch_;
   double seconds_before_;  // of the run, in earlier sessions
 };

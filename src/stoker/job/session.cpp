@@ -54,7 +54,8 @@ optim::OptimizerOptions optimizer_options(const train::Plan& plan) {
 Session::Session(Setup& setup, core::EventEmitter* events)
     : setup_(setup),
       recovery_(setup.training_recovery(events)),
-      evaluation_recovery_(setup.evaluation_recovery(events)) {
+      evaluation_recovery_(setup.evaluation_recovery(events)),
+      evaluation_memory_(setup.device, events) {
   const train::Plan& plan = setup.plan;
   if (plan.nvtx) {
     nvtx_.emplace();
@@ -90,6 +91,33 @@ HeldBytes Session::held_bytes() const {
   held.optimizer = optimizer_->state_bytes();
   held.averages = ema_ ? held.weights : 0;
   return held;
+}
+
+void Session::own_storages(memory::StepRecording& recording) const {
+  using memory::Category;
+  for (const core::Parameter& each : setup_.model->parameters()) {
+    recording.own(Category::kParameters, each.tensor);
+    recording.own(Category::kGradients, each.tensor.grad());
+  }
+  const auto own_state = [&](Category category, const core::Stateful& owner) {
+    core::State state;  // handles to the live tensors
+    owner.save_state(state);
+    for (const auto& [name, tensor] : state.tensors) {
+      recording.own(category, tensor);
+    }
+  };
+  own_state(Category::kOptimizer, *optimizer_);
+  own_state(Category::kOptimizer, *scaler_);
+  own_state(Category::kOptimizer, *step_);
+  if (ema_) {
+    own_state(Category::kAverages, *ema_);
+  }
+  for (const core::NamedTensor& each : setup_.model->buffers()) {
+    recording.own(Category::kBuffers, each.tensor);
+  }
+  for (const at::Tensor& each : setup_.model->norm_buffers()) {
+    recording.own(Category::kBuffers, each);
+  }
 }
 
 io::Checkpoint Session::checkpoint(const std::string& kind) {
@@ -155,9 +183,17 @@ std::vector<core::MetricValue> Session::evaluate(core::BatchSource& source, trai
   }
   const train::EvaluationMode mode(*setup_.model);
   evaluation_recovery_.begin_step(progress_.step);
-  const auto totals = train::sum_over_ranks(train::evaluate(*setup_.model, source, setup_.autocast_dtype(),
-                                                            {.go_on = std::ref(watch), .split = &evaluation_recovery_}),
-                                            *setup_.ranks);
+  evaluation_memory_.begin();
+  const auto go_on = [&](const core::Batch& batch) {
+    evaluation_memory_.batch_done();
+    return watch(batch);
+  };
+  const auto totals =
+      train::sum_over_ranks(train::evaluate(*setup_.model, source, setup_.autocast_dtype(),
+                                            {.go_on = go_on,
+                                             .with_gradients = [this] { evaluation_memory_.with_gradients(); },
+                                             .split = &evaluation_recovery_}),
+                            *setup_.ranks);
   if (totals.empty()) {
     return {};
   }

@@ -13,8 +13,10 @@
 #include "stoker/core/events.h"
 #include "stoker/device/nvtx.h"
 #include "stoker/io/checkpoint/store.h"
+#include "stoker/job/evaluation_memory.h"
 #include "stoker/job/memory_advice.h"
 #include "stoker/job/setup.h"
+#include "stoker/memory/step_recording.h"
 #include "stoker/train/evaluation_watch.h"
 #include "stoker/train/progress.h"
 #include "stoker/train/step.h"
@@ -30,6 +32,8 @@ class Session {
   [[nodiscard]] train::Progress& progress() { return progress_; }
   [[nodiscard]] train::Recovery& recovery() { return recovery_; }
   [[nodiscard]] HeldBytes held_bytes() const;
+  // Tells a recording of a step whose storages these are. After compute and before commit.
+  void own_storages(memory::StepRecording& recording) const;
 
   // "last" has everything that resuming needs; "best" has only weights.
   [[nodiscard]] io::Checkpoint checkpoint(const std::string& kind);
@@ -53,6 +57,7 @@ class Session {
   std::unique_ptr<train::Step> step_;
   train::Progress progress_;
   train::Recovery recovery_, evaluation_recovery_;
+  EvaluationMemory evaluation_memory_;
   std::vector<core::MetricValue> newest_, best_;
 };
 

@@ -156,14 +156,19 @@ void AllocationLog::add_marks(StepRecord& record) const {
   core::Phase phase = core::Phase::kOther;
   std::size_t next = 0;
   record.marks.push_back({.name = "start", .allocated = now, .peak = now});
-  const auto add = [&](std::string name, bool named) {
+  const auto add = [&](std::string name, bool named, std::size_t event) {
     if (record.marks.size() < kMostMarks) {
-      record.marks.push_back({.name = std::move(name), .allocated = now, .peak = now, .named = named});
+      const double all = std::max<double>(1, static_cast<double>(events_.size()));
+      record.marks.push_back({.name = std::move(name),
+                              .allocated = now,
+                              .peak = now,
+                              .named = named,
+                              .at = static_cast<double>(event) / all});
     }
   };
   for (std::size_t i = 0; i <= events_.size(); ++i) {
     for (; next < marks_.size() && marks_[next].event <= i; ++next) {
-      add(marks_[next].name, true);
+      add(marks_[next].name, true, i);
     }
     if (i == events_.size()) {
       break;
@@ -171,12 +176,12 @@ void AllocationLog::add_marks(StepRecord& record) const {
     const Event& event = events_[i];
     if (event.of_step && event.phase != phase && event.phase != core::Phase::kOther) {
       phase = event.phase;
-      add(std::string(core::phase_name(phase)), false);
+      add(std::string(core::phase_name(phase)), false, i);
     }
     now += event.change;
     record.marks.back().peak = std::max(record.marks.back().peak, now);
   }
-  add("end", false);
+  add("end", false, events_.size());
 }
 
 void AllocationLog::add_line(StepRecord& record) const {

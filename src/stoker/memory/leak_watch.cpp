@@ -12,6 +12,8 @@ constexpr double kInterval = 1.96;    // 95 %
 constexpr double kClearRise = 4;      // times the range of what is left without the slope
 constexpr std::size_t kFirstAge = 2;  // in steps: what is younger may still be in use
 
+constexpr std::size_t kRecent = 16;  // steps that must add to what stays, too
+
 // Pairs of values of one stretch.
 struct Pairs {
   std::vector<double> slopes;  // sorted
@@ -116,16 +118,18 @@ std::optional<LeakOrigin> origin_of(const Growth& growth, const device::BytesByA
   const auto span = static_cast<std::size_t>(
       std::min(growth.last - growth.first, device::kHostAges - 2 - static_cast<std::int64_t>(kFirstAge)));
   device::BytesByPhase held{};
-  double all = 0, older = 0;
+  double all = 0, older = 0, recent = 0;
   for (std::size_t age = kFirstAge; age < kFirstAge + span; ++age) {
     for (std::size_t phase = 0; phase < core::kPhases; ++phase) {
       const auto bytes = ages[age][phase];
       held[phase] += bytes;
       all += static_cast<double>(bytes);
       older += age >= kFirstAge + span / 2 ? static_cast<double>(bytes) : 0;
+      recent += age < kFirstAge + kRecent ? static_cast<double>(bytes) : 0;
     }
   }
-  if (all < growth.bytes * static_cast<double>(span) / 2 || older < all / 4) {
+  if (all < growth.bytes * static_cast<double>(span) / 2 || older < all / 4 ||
+      recent < growth.bytes * static_cast<double>(std::min(span, kRecent)) / 2) {
     return std::nullopt;
   }
   const auto most = static_cast<std::size_t>(std::ranges::max_element(held) - held.begin());

@@ -20,11 +20,11 @@
 namespace stoker::memory {
 
 struct LeakOptions {
-  std::int64_t warm_up = 8;     // first values, which are ignored
-  std::int64_t settle = 2;      // values after a disturbance, which are ignored
-  std::int64_t window = 64;     // values that a verdict needs, and looks at
-  std::int64_t look_every = 8;  // values from one verdict to the next; each costs about 0.1 ms
-  double least = 1024;          // bytes per step; slower growth is none
+  std::int64_t warm_up = 8;      // first values, which are ignored
+  std::int64_t settle = 2;       // values after a disturbance, which are ignored
+  std::int64_t window = 64;      // values that a verdict needs, and looks at
+  std::int64_t look_every = 16;  // values from one verdict to the next; each costs about 0.1 ms
+  double least = 1024;           // bytes per step; slower growth is none
 };
 
 struct Growth {
@@ -61,7 +61,8 @@ struct LeakOrigin {
   core::Phase phase = core::Phase::kOther;  // that most of what stays was allocated in
   std::int64_t oldest = 0;                  // steps; at most kHostAges - 1
 };
-// Empty if blocks of earlier steps do not account for at least half of the growth.
+// Empty if blocks of earlier steps, and of the last 16 alone, do not account for at least half of the growth: then a
+// queue has grown, or a cache is full by now.
 [[nodiscard]] std::optional<LeakOrigin> origin_of(const Growth& growth, const device::BytesByAge& ages);
 
 }  // namespace stoker::memory

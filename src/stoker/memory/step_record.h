@@ -50,6 +50,7 @@ struct MemoryMark {
   std::int64_t allocated = 0;
   std::int64_t peak = 0;  // highest from here to the next mark
   bool named = false;     // by user code
+  double at = 0;          // its place on the time line, from 0 to 1
 };
 
 // Bytes, as tensors asked for them.

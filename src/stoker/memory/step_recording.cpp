@@ -2,11 +2,11 @@
 #include "stoker/memory/step_recording.h"
 
 #include <ATen/record_function.h>
-#include <fmt/ranges.h>
 
 #include <atomic>
 #include <optional>
 
+#include "stoker/base/fmt.h"
 #include "stoker/device/allocations.h"
 #include "stoker/device/backend.h"
 #include "stoker/memory/allocation_log.h"
@@ -50,7 +50,7 @@ class Recorder final : public device::AllocationListener {
   }
 
   bool start(c10::Device device) {
-    if (listening_ || !device::can_hear_allocations(device)) {
+    if (!device::can_hear_allocations(device) || listening_.exchange(true)) {
       return false;
     }
     const std::lock_guard lock(log_mutex_);
@@ -59,6 +59,7 @@ class Recorder final : public device::AllocationListener {
     phase_ = &core::t_phase;
     if (device::AllocationListener* const other = device::listen_to_allocations(device, this)) {
       device::listen_to_allocations(device, other);
+      listening_ = false;
       return false;
     }
     t_operators.clear();
@@ -66,7 +67,7 @@ class Recorder final : public device::AllocationListener {
         at::RecordFunctionCallback(&Recorder::enter, &Recorder::leave)
             .needsOutputs(true)
             .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}));
-    listening_ = recording_ = true;
+    recording_ = true;
     return true;
   }
   void end_step() {

@@ -3,6 +3,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -19,6 +20,11 @@ namespace {
 core::TensorList plain_inputs(core::Trainable& model, const core::Batch& batch, c10::Device device) {
   const precision::AutocastGuard plain(device.type(), at::kBFloat16, /*enabled=*/false);
   return model.inputs(batch);
+}
+
+bool have_gradients(const core::TensorList& outputs, const std::vector<core::NamedTensor>& totals) {
+  const auto needs = [](const at::Tensor& each) { return each.defined() && each.requires_grad(); };
+  return std::ranges::any_of(outputs, needs) || std::ranges::any_of(totals, needs, &core::NamedTensor::tensor);
 }
 
 // A pass over a batch, or over a part of it.
@@ -56,6 +62,9 @@ class Evaluation {
     auto part = model_.evaluate(outputs, batch);
     if (hooks_.visit) {
       hooks_.visit(outputs, batch);
+    }
+    if (hooks_.with_gradients && have_gradients(outputs, part)) {
+      hooks_.with_gradients();
     }
     if (totals_.empty()) {
       totals_ = std::move(part);

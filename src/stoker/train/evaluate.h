@@ -19,6 +19,8 @@ struct EvaluationHooks {
   std::function<void(const core::TensorList& outputs, const core::Batch&)> visit = {};
   // Called after each batch; if it returns false, the sums are dropped and the result is empty.
   std::function<bool(const core::Batch&)> go_on = {};
+  // Called after a batch whose outputs or metrics require a gradient: user code turned gradients on.
+  std::function<void()> with_gradients = {};
   // Asked when memory runs out; null: the error ends the evaluation.
   memory::BatchSplit* split = nullptr;
 };

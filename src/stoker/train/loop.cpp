@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "stoker/device/host_allocator.h"
 #include "stoker/train/milestones.h"
 #include "stoker/train/skip_watch.h"
 
@@ -69,10 +70,13 @@ class Loop {
   // One global batch: compute, commit, emit the event.
   void take_step(const core::Batch& batch, double waited) {
     Progress& progress = parts_.progress;
+    device::begin_host_step();
     const double lr = parts_.owner.begin_step(progress.step);
     parts_.step.compute(batch, progress.step, parts_.recovery);
+    parts_.owner.computed(batch);
     commit(lr);
     parts_.recovery.step_done();
+    parts_.owner.step_done();
 
     ++progress.step;
     progress.position = {batch.position().epoch, batch.position().step + 1};

@@ -25,6 +25,9 @@ class LoopOwner {
   virtual ~LoopOwner() = default;
   // Called once before each step, 0, 1, ...: returns its learning rate.
   [[nodiscard]] virtual double begin_step(std::int64_t step) = 0;
+  // Between the halves of each step, when it has all its gradients, and after it: for records of memory.
+  virtual void computed(const core::Batch& batch) { (void)batch; }
+  virtual void step_done() {}
   // Whether there is a validation split; evaluate() is only called if there is one.
   [[nodiscard]] virtual bool validates() const = 0;
   // Metrics on the validation split. The first one selects the best checkpoint. Empty: interrupted.

@@ -53,9 +53,10 @@ class Shelf {
                          : kind == "matrix"  ? matrix(thing)
                          : kind == "gallery" ? gallery(thing)
                          : kind == "text"    ? text(thing)
+                         : kind == "memory"  ? memory(thing)
                                              : false;
       if (!shown) {
-        unread_.push_back(name + ": is not a table, matrix, gallery or text, or is still being written");
+        unread_.push_back(name + ": is not a table, matrix, gallery, text or memory record, or is still being written");
         return;
       }
       thing["file"] = name;
@@ -141,6 +142,12 @@ class Shelf {
     thing.erase("values");
     thing["cells"] = std::move(sparse);
     return true;
+  }
+
+  // Of a recorded step: marks, categories, the time line and the largest tensors.
+  static bool memory(const Json& thing) {
+    return array_at(thing, "line") && array_at(thing, "categories") && array_at(thing, "marks") &&
+           array_at(thing, "blocks") && thing.contains("peak") && thing["peak"].is_number();
   }
 
   static bool text(const Json& thing) { return thing.contains("text") && thing["text"].is_string(); }

@@ -172,6 +172,7 @@
     if (of("gallery").length) show("images", ...of("gallery").map(Exhibits.gallery));
     if (of("text").length) show("texts", Exhibits.texts(of("text")));
     if (of("matrix").length) show("matrices", ...of("matrix").map(Exhibits.matrix));
+    if (of("memory").length) show("memory", ...of("memory").map(Memory.block));
     if (of("table").length) show("tables", ...of("table").map((thing) => Exhibits.block(thing, Exhibits.table(thing.columns, thing.rows))));
   }
 

@@ -22,8 +22,9 @@ struct PageParts {
 
 // The files beside this one and the chart library, embedded by cmake/embed.cmake.
 namespace page_files {
-extern const std::string_view kFrameHtml, kFrameJs, kFrameCss;                         // of every page
-extern const std::string_view kPageHtml, kDygraphJs, kChartsJs, kExhibitsJs, kPageJs;  // of the report
+extern const std::string_view kFrameHtml, kFrameJs, kFrameCss;  // of every page
+// Of the report.
+extern const std::string_view kPageHtml, kDygraphJs, kChartsJs, kExhibitsJs, kMemoryJs, kPageJs;
 }  // namespace page_files
 
 }  // namespace stoker::io
