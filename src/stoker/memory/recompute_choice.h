@@ -13,8 +13,7 @@ namespace stoker::memory {
 struct RecomputeChoice {
   // "none". "all": each segment. "every:3": segments 0, 3, 6, ... Names: segments ("layer2"), groups of segments by
   // what stands before a dot ("layer2" for "layer2.0" and "layer2.1"), their parts in all segments ("attention") or in
-  // one
-  // ("layer2/attention").
+  // one ("layer2/attention").
   enum class Kind { kNone, kAll, kEvery, kNames };
   Kind kind = Kind::kNone;
   int every = 1;                        // kEvery: at least 1

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/job/build_model.h"
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "stoker/base/bytes_text.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/device/smoke_check.h"
+#include "stoker/io/checkpoint/store.h"
+#include "stoker/io/safetensors.h"
+#include "stoker/job/loaded_model.h"
+#include "stoker/job/memory_advice.h"
+#include "stoker/job/setup.h"
+
+namespace stoker::job {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kWhere = "job.setup";
+
+std::map<std::string, at::Tensor> read_weights(const std::string& path) {
+  if (fs::is_directory(path)) {
+    return io::load_weights(find_checkpoint(path)).weights;
+  }
+  return io::read_safetensors(path).tensors;
+}
+
+// The result of loading the weights, as text.
+std::string load_weights(tasks::Model& model, const std::string& path) {
+  const auto weights = read_weights(path);  // errors name the file
+  try {
+    return model.load(weights).text();
+  } catch (const CheckpointError& error) {
+    fail<CheckpointError>(kWhere, "weights={}: {}", printable(path), error.what());
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<tasks::Model> build_model(Setup& setup) {
+  const train::Plan& plan = setup.plan;
+  tasks::ModelRequest request;
+  request.name = plan.model;
+  request.seed = static_cast<std::uint64_t>(plan.seed);
+  request.channels_last = plan.layout == "channels_last";
+  auto model = setup.task->make_model(request);
+  if (!plan.weights.empty()) {
+    setup.notes.push_back(fmt::format("weights={}: {}", printable(plan.weights), load_weights(*model, plan.weights)));
+  }
+  model->set_frozen(static_cast<int>(plan.freeze));
+  setup.sample_flops = setup.task->sample_flops(*model);  // on the CPU, since a GPU would search for kernels first
+  model->to(setup.device);
+  return model;
+}
+
+void require_room(const Setup& setup) {
+  const std::int64_t limit = setup.plan.memory_limit;
+  if (limit == 0) {
+    return;
+  }
+  const HeldBytes held = held_by_run(setup);
+  const std::int64_t need = held.weights + held.gradients + held.optimizer + held.averages;
+  if (need > limit) {
+    fail<ConfigError>(kWhere,
+                      "memory_limit={} is too small: the weights of {} take {}, and with gradients, {} and averages it "
+                      "is {} before the first activation; raise it, or set a smaller model=",
+                      bytes_text(limit), setup.plan.model, bytes_text(held.weights), setup.plan.optimizer,
+                      bytes_text(need));
+  }
+}
+
+void check_first_batch(const Setup& setup) {
+  const auto source = setup.training_source({});
+  const std::optional<core::Batch> batch = source->next();
+  const tasks::BatchChecks checks = setup.task->checks();
+  device::BatchFacts facts;
+  facts.input = checks.input;
+  facts.target = checks.target;
+  facts.classes = checks.classes;
+  facts.channels = checks.channels;
+  device::check_batch(*setup.model, *batch, setup.device, facts);
+}
+
+}  // namespace stoker::job
