@@ -106,11 +106,6 @@ std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run,
   std::vector<core::MetricValue> metrics;
   if (test) {
     metrics = best.model->metrics(totals);
-    events.emit(core::Evaluated{.position = progress.position,
-                                .step = progress.step,
-                                .split = "test",
-                                .metrics = metrics,
-                                .seconds = watch.seconds()});
   }
   const std::string note = fmt::format("of the {} split, by the best checkpoint", tasks::split_name(split));
   std::vector<tasks::Exhibit> exhibits;
@@ -124,6 +119,13 @@ std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run,
   }
   if (!verdicts.empty()) {
     std::ranges::move(setup.task->exhibits(split, at::cat(verdicts).cpu(), indices), std::back_inserter(exhibits));
+  }
+  if (test) {  // told when nothing can fail any more but files, as it may be done twice
+    events.emit(core::Evaluated{.position = progress.position,
+                                .step = progress.step,
+                                .split = "test",
+                                .metrics = metrics,
+                                .seconds = watch.seconds()});
   }
   write_exhibits(exhibits, run, progress.step, events);
   return metrics;

@@ -159,7 +159,10 @@ Outcome Run::train_and_test() {
 
 // An interruption leaves the run where it can be resumed.
 void Run::test_best(Outcome& outcome) {
-  auto metrics = evaluate_best(folder_.path(), setup_, session_.progress(), bus_, [this] { return gives_up(); });
+  std::optional<std::vector<core::MetricValue>> metrics;
+  session_.recovery().between_steps("the evaluation of the best checkpoint", [&] {
+    metrics = evaluate_best(folder_.path(), setup_, session_.progress(), bus_, [this] { return gives_up(); });
+  });
   if (metrics) {
     outcome.test = std::move(*metrics);
     return;
@@ -198,11 +201,16 @@ std::vector<core::MetricValue> Run::evaluate() {
   return validation_->run({bus_, {session_.progress().step, "val", 0, size}, [this] { return gives_up(); }});
 }
 
-void Run::show() { write_exhibits(session_.samples(), folder_.path(), session_.progress().step, bus_); }
+void Run::show() {
+  session_.recovery().between_steps("the making of samples to show", [this] {
+    write_exhibits(session_.samples(), folder_.path(), session_.progress().step, bus_);
+  });
+}
 
 void Run::save(const char* kind) {
   memory_->disturbed();
-  checkpoints_->save(kind);
+  session_.recovery().between_steps(fmt::format("the save of checkpoint \"{}\"", kind),
+                                    [&] { checkpoints_->save(kind); });
 }
 
 bool Run::gives_up() const {

@@ -75,6 +75,20 @@ bool Recovery::twice_fits() const {
   return need * kGrowthMargin <= static_cast<double>(now.free);
 }
 
+void Recovery::between_steps(const std::string& what, const std::function<void()>& work) {
+  try {
+    work();
+    return;
+  } catch (const std::exception& error) {
+    if (!memory::is_out_of_memory(error)) {
+      throw;
+    }
+    release();
+    tell(fmt::format("{} ran out of memory; it is tried again ({})", what, reason(error)));
+  }
+  work();
+}
+
 std::optional<core::Batch> Recovery::next(core::BatchSource& source) {
   const core::PhaseScope phase(core::Phase::kInput);
   for (int failures = 1;; ++failures) {
