@@ -44,8 +44,8 @@ class RecomputeSearchTest : public ::testing::Test {
   ~RecomputeSearchTest() override { device::backend_for(c10::kCPU).limit_memory(c10::kCPU, 0); }
 
   [[nodiscard]] Request request(const std::string& run, const Words& more) const {
-    Words words = {"model=cnn",      "batch=60",          "device=cpu", "threads=0", "intra_op=1",
-                   "precision=fp32", "layout=contiguous", "val=0",      "steps=3",   "tensorboard=off"};
+    Words words = {"model=cnn",      "batch=60",          "image_size=24", "device=cpu", "threads=0",      "intra_op=1",
+                   "precision=fp32", "layout=contiguous", "val=0",         "steps=3",    "tensorboard=off"};
     words.insert(words.end(), more.begin(), more.end());
     Request request = make_request({}, words);
     request.data = folder_ / "data";
