@@ -87,7 +87,7 @@ TEST_F(RecomputeSearchTest, SomeSegmentsAreEnoughAndChangeNoByte) {
   EXPECT_NE(plan.recompute, "all");
   EXPECT_EQ(plan.microbatch, 60);
   EXPECT_EQ(note_of(plan).origin, core::Origin::kMeasured);
-  EXPECT_THAT(note_of(plan).reason, HasSubstr("auto: a pass of 60 samples needs "));
+  EXPECT_THAT(note_of(plan).reason, HasSubstr("auto: a pass of 60 samples needs about "));
   EXPECT_THAT(note_of(plan).reason, HasSubstr(" are free: recomputing "));
   EXPECT_THAT(note_of(plan).reason, HasSubstr(" % time"));
   EXPECT_THAT(read_text(run / "metrics.jsonl"), Not(HasSubstr("out_of_memory")));

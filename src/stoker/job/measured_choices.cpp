@@ -147,6 +147,7 @@ void make_choices(Setup& setup, const Request& request, const train::Facts& fact
     if (recomputes) {
       say("choosing what to recompute ...");
       choose_recomputation(setup);
+      say("recompute=" + setup.plan.notes.at("recompute").reason);  // "auto: a pass of ..."
     }
   };
   choose_memory();

@@ -115,12 +115,12 @@ class Search {
     return probes_.limit() < 0 ? "" : fmt::format(" into the {} that are free", bytes_text(probes_.limit()));
   }
 
-  // "a pass of 64 samples needs 212 MiB and 150 MiB are free"
-  [[nodiscard]] std::string needs(std::int64_t bytes) const {
+  // "a pass of 64 samples needs 212 MiB and 150 MiB are free"; about: "about ".
+  [[nodiscard]] std::string needs(std::int64_t bytes, const char* about = "") const {
     if (bytes < 0 || probes_.limit() < 0) {
       return fmt::format("a pass of {} fits", counted(samples_, "sample"));
     }
-    return fmt::format("a pass of {} needs {} and {} are free", counted(samples_, "sample"), bytes_text(bytes),
+    return fmt::format("a pass of {} needs {}{} and {} are free", counted(samples_, "sample"), about, bytes_text(bytes),
                        bytes_text(probes_.limit()));
   }
 
@@ -140,7 +140,7 @@ class Search {
     const double share = added / std::max(found.probe.seconds - added, added);
     const bool little = static_cast<double>(less) < 0.5 * share * static_cast<double>(found.kept_bytes);
     return fmt::format("auto: {}: recomputing {} keeps about {} less and adds about {:.0f} % time{}",
-                       needs(found.kept_bytes), all ? "all segments" : names, bytes_text(less), 100 * share,
+                       needs(found.kept_bytes, "about "), all ? "all segments" : names, bytes_text(less), 100 * share,
                        little ? "; that is little memory for the time: a smaller microbatch= may be faster" : "");
   }
 
