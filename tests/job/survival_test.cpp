@@ -307,9 +307,9 @@ void survives_random_allocations(const Kind& kind, int count, std::uint32_t seed
 }
 
 TEST(Survival, OfResnet18AtRandomAllocations) { survives_random_allocations(resnet18(), 50, 20); }
-TEST(Survival, DISABLED_OfResnet18At500Allocations) {
+TEST(Survival, DISABLED_OfResnet18At500Allocations) {  // ctest -L long
   survives_random_allocations(resnet18(), 500, 21);
-}  // ctest -L long
+}
 
 TEST(Survival, OfSeveralFailuresInARow) {
   const Kind kind = small_cnn();

@@ -86,9 +86,7 @@ void in_microbatches_that_fit(Setup& setup, const Work& work) {
       work();
       return;
     } catch (const std::exception& error) {
-      if (!memory::is_out_of_memory(error)) {
-        throw;
-      }
+      memory::rethrow_unless_out_of_memory(error);
       device::backend_for(setup.device).release_cache(setup.device);
       const std::int64_t before = setup.plan.microbatch;
       if (!policy.shrink(setup.plan.batch)) {

@@ -81,9 +81,7 @@ class Search {
         scale();
         return true;
       } catch (const std::exception& error) {
-        if (!memory::is_out_of_memory(error)) {
-          throw;
-        }
+        memory::rethrow_unless_out_of_memory(error);
         device::backend_for(setup_.device).release_cache(setup_.device);
       }
     }
@@ -128,19 +126,14 @@ class Search {
     if (!found.probe.fits) {
       return fmt::format("auto: a pass of {} does not fit{}: {}", counted(samples_, "sample"), into(), kNotEvenAll);
     }
-    std::string names;
-    for (std::size_t i = 0; i < costs_.size(); ++i) {
-      if (found.set[i]) {
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", costs_[i].name);
-      }
-    }
-    const bool all = std::ranges::find(found.set, false) == found.set.end();
+    const std::string names = memory::recompute_text(costs_, found.set);
     const std::int64_t less = std::max<std::int64_t>(0, found.kept_bytes - found.probe.bytes);
     const double added = memory::added_seconds(costs_, found.set);
     const double share = added / std::max(found.probe.seconds - added, added);
     const bool little = static_cast<double>(less) < 0.5 * share * static_cast<double>(found.kept_bytes);
     return fmt::format("auto: {}: recomputing {} keeps about {} less and adds about {:.0f} % time{}",
-                       needs(found.kept_bytes, "about "), all ? "all segments" : names, bytes_text(less), 100 * share,
+                       needs(found.kept_bytes, "about "), names == "all" ? "all segments" : names, bytes_text(less),
+                       100 * share,
                        little ? "; that is little memory for the time: a smaller microbatch= may be faster" : "");
   }
 

@@ -159,10 +159,7 @@ Outcome Run::train_and_test() {
 
 // An interruption leaves the run where it can be resumed.
 void Run::test_best(Outcome& outcome) {
-  std::optional<std::vector<core::MetricValue>> metrics;
-  session_.recovery().between_steps("the evaluation of the best checkpoint", [&] {
-    metrics = evaluate_best(folder_.path(), setup_, session_.progress(), bus_, [this] { return gives_up(); });
-  });
+  auto metrics = evaluate_best(folder_.path(), setup_, session_.progress(), bus_, [this] { return gives_up(); });
   if (metrics) {
     outcome.test = std::move(*metrics);
     return;

@@ -125,9 +125,7 @@ memory::Probe StepProbes::probe(std::int64_t samples) {
       result.seconds = seconds / static_cast<double>(passes);
     }
   } catch (const std::exception& error) {
-    if (!memory::is_out_of_memory(error)) {
-      throw;
-    }
+    memory::rethrow_unless_out_of_memory(error);
     result = {.samples = samples};
   }
   if (!result.fits) {

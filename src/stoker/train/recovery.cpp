@@ -80,9 +80,7 @@ void Recovery::between_steps(const std::string& what, const std::function<void()
     work();
     return;
   } catch (const std::exception& error) {
-    if (!memory::is_out_of_memory(error)) {
-      throw;
-    }
+    memory::rethrow_unless_out_of_memory(error);
     release();
     tell(fmt::format("{} ran out of memory; it is tried again ({})", what, reason(error)));
   }
@@ -97,9 +95,7 @@ std::optional<core::Batch> Recovery::next(core::BatchSource& source) {
       largest_batch_ = std::max(largest_batch_, batch ? batch->size() : 0);
       return batch;
     } catch (const std::exception& error) {
-      if (!memory::is_out_of_memory(error)) {
-        throw;
-      }
+      memory::rethrow_unless_out_of_memory(error);
       release();
       if (failures == kSourceFailures) {
         give_up(error);
