@@ -58,9 +58,10 @@ class CpuBackend final : public Backend {
     const HostTensors tensors = host_tensors();
     figures.allocated = tensors.allocated;
     figures.peak = tensors.peak;
+    figures.reserved = host_reserved();
     std::int64_t most = host_cap();
     if (most < 0 && host.available >= 0) {  // what the C library keeps for later is ours to use again
-      most = default_host_cap(host, tensors.allocated) + static_cast<std::int64_t>(::mallinfo2().fordblks);
+      most = default_host_cap(host, figures.reserved) + static_cast<std::int64_t>(::mallinfo2().fordblks);
     }
     figures.free = most < 0 ? -1 : std::max<std::int64_t>(0, most - tensors.allocated);
     return figures;
@@ -70,7 +71,7 @@ class CpuBackend final : public Backend {
   std::int64_t retries(c10::Device) const override { return -1; }
   void reset_peak(c10::Device) const override { reset_host_peak(); }
   void limit_memory(c10::Device, std::int64_t bytes) const override { set_host_cap(bytes > 0 ? bytes : -1); }
-  void release_cache(c10::Device) const override { ::malloc_trim(0); }
+  void release_cache(c10::Device) const override { release_host_memory(); }
 
   void synchronize(c10::Device) const override {}
   std::unique_ptr<Event> make_event(c10::Device, bool timing) const override {

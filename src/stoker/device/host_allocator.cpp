@@ -3,6 +3,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +14,9 @@
 
 #include "stoker/base/bytes_text.h"
 #include "stoker/base/error.h"
+#include "stoker/device/freed_memory.h"
 #include "stoker/device/host_memory.h"
+#include "stoker/device/page_heap.h"
 
 namespace stoker::device {
 namespace {
@@ -21,6 +24,8 @@ namespace {
 constexpr std::size_t kAlignment = 64;  // of the data, as torch's own allocator: a cache line, and AVX-512's width
 constexpr std::uint8_t kPriority = 255;
 constexpr std::int64_t kLeastCheck = 16 << 20;  // bytes between two looks at the system's memory
+// Blocks from this size on are whole pages of their own: rounding costs at most a 64th.
+constexpr std::size_t kPaged = 256 << 10;
 
 // In front of the data of each block, in one alignment unit.
 struct Header {
@@ -91,11 +96,13 @@ class HostAllocator final : public c10::Allocator {
       return {nullptr, nullptr, &release, c10::DeviceType::CPU};
     }
     const auto size = static_cast<std::int64_t>(bytes);
-    const std::int64_t total = reserve(size);
+    const std::int64_t total = allocated.fetch_add(size, std::memory_order_relaxed) + size;
     void* block = nullptr;
-    if (bytes > SIZE_MAX - kAlignment || ::posix_memalign(&block, kAlignment, bytes + kAlignment) != 0) {
+    try {
+      block = take(bytes, total - size);
+    } catch (...) {
       allocated.fetch_sub(size, std::memory_order_relaxed);
-      refuse(size, total - size, ", and the system has no more");
+      throw;
     }
     auto* const header = new (block) Header{bytes, ages.step(), core::t_phase};
     ages.add(header->step, header->phase, size);
@@ -120,6 +127,15 @@ class HostAllocator final : public c10::Allocator {
     return *allocator;
   }
 
+  // Bytes of tensors and of pages that are kept for the next ones.
+  [[nodiscard]] std::int64_t reserved() const {
+    return allocated.load(std::memory_order_relaxed) + static_cast<std::int64_t>(pages.free_bytes());
+  }
+  void release_free() {
+    pages.release();
+    ::malloc_trim(0);
+  }
+
   void raise_peak(std::int64_t total) {
     const std::lock_guard lock(peak_mutex);
     if (total > peak.load(std::memory_order_relaxed)) {
@@ -135,38 +151,63 @@ class HostAllocator final : public c10::Allocator {
   BytesByPhase peak_phases{};
   core::Phase peak_phase = core::Phase::kOther;
   Ages ages;
+  PageHeap pages{keeps_freed_memory()};
 
  private:
-  std::atomic<std::int64_t> checked_ = 0;  // tensors may hold this much before the system is asked again
-
-  // Books the bytes, or throws; returns the total with them.
-  std::int64_t reserve(std::int64_t size) {
-    const std::int64_t total = allocated.fetch_add(size, std::memory_order_relaxed) + size;
+  // Memory for a block of so many bytes, which are booked. held: bytes of the other tensors. Throws OutOfMemory.
+  void* take(std::size_t bytes, std::int64_t held) {
+    const auto size = static_cast<std::int64_t>(bytes);
     const std::int64_t most = cap.load(std::memory_order_relaxed);
-    if (most >= 0 ? total > most : total > checked_.load(std::memory_order_relaxed)) {
-      try {
-        if (most >= 0) {
-          refuse(size, total - size, fmt::format(" of the {} that they may hold", bytes_text(most)));
-        }
-        check_host(size, total);
-      } catch (...) {
-        allocated.fetch_sub(size, std::memory_order_relaxed);
-        throw;
-      }
+    if (most >= 0 && (size > most || held > most - size)) {
+      refuse(size, held, fmt::format(" of the {} that they may hold", bytes_text(most)));
     }
-    return total;
+    if (bytes > kLargest) {
+      refuse(size, held, ", and no system has more");
+    }
+    void* block = bytes >= kPaged ? pages.reuse(block_bytes(bytes)) : nullptr;
+    if (block != nullptr) {
+      return block;
+    }
+    if (reserved() > checked_.load(std::memory_order_relaxed)) {
+      ask_system(size, held);
+    }
+    block = take_new(bytes);
+    if (block == nullptr) {
+      release_free();
+      block = take_new(bytes);
+    }
+    if (block == nullptr) {
+      refuse(size, held, ", and the system has no more");
+    }
+    return block;
   }
 
-  // Above all that was held so far: asks the system, and allows a quarter of what it has left before it asks again.
-  void check_host(std::int64_t size, std::int64_t total) {
-    const HostMemory now = host_memory();
-    const std::int64_t most = default_host_cap(now, total - size);
-    if (most >= 0 && total > most) {
-      refuse(size, total - size,
-             fmt::format(", and {} leaves {} more", now.reason,
-                         bytes_text(std::max<std::int64_t>(0, most - (total - size)))));
+  // With the header.
+  static std::size_t block_bytes(std::size_t bytes) {
+    return bytes >= kPaged ? PageHeap::whole_pages(bytes + kAlignment) : bytes + kAlignment;
+  }
+  static void* take_new(std::size_t bytes) {
+    if (bytes >= kPaged) {
+      return PageHeap::map(block_bytes(bytes));
     }
-    checked_ = most < 0 ? std::numeric_limits<std::int64_t>::max() : total + std::max(kLeastCheck, (most - total) / 4);
+    void* block = nullptr;
+    return ::posix_memalign(&block, kAlignment, block_bytes(bytes)) == 0 ? block : nullptr;
+  }
+
+  // Above all that was held so far: gives back what is kept before it refuses, and allows a quarter of what the system
+  // has left before it asks again.
+  void ask_system(std::int64_t size, std::int64_t held) {
+    HostMemory now = host_memory();
+    const auto room = [&now] { return default_host_cap(now, 0); };
+    if (room() >= 0 && room() < size) {
+      release_free();
+      now = host_memory();
+    }
+    if (room() >= 0 && room() < size) {
+      refuse(size, held, fmt::format(", and {} leaves {} more", now.reason, bytes_text(room())));
+    }
+    checked_ =
+        room() < 0 ? std::numeric_limits<std::int64_t>::max() : reserved() + std::max(kLeastCheck, (room() - size) / 4);
   }
 
   [[noreturn]] void refuse(std::int64_t size, std::int64_t held, std::string_view why) {
@@ -196,8 +237,16 @@ class HostAllocator final : public c10::Allocator {
     if (c10::memoryProfilingEnabled()) {
       self.report(data, -size);
     }
-    std::free(block);
+    if (header.bytes >= kPaged) {
+      self.pages.free(block, block_bytes(header.bytes));
+    } else {
+      std::free(block);
+    }
   }
+
+  static constexpr std::size_t kLargest = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+
+  std::atomic<std::int64_t> checked_ = 0;  // may be reserved before the system is asked again
 };
 
 HostAllocator& host() { return HostAllocator::instance(); }
@@ -231,6 +280,9 @@ void reset_host_peak() {
   self.peak.store(-1, std::memory_order_relaxed);
   self.raise_peak(host_allocated());
 }
+
+std::int64_t host_reserved() { return host().reserved(); }
+void release_host_memory() { host().release_free(); }
 
 std::int64_t set_host_cap(std::int64_t bytes) { return host().cap.exchange(bytes); }
 std::int64_t host_cap() { return host().cap.load(); }

@@ -17,9 +17,9 @@ using BytesByPhase = std::array<std::int64_t, core::kPhases>;
 // Bytes of CPU tensors that were made since the allocator was installed.
 struct HostTensors {
   std::int64_t allocated = 0;
-  std::int64_t peak = 0;        // highest `allocated` since reset_host_peak()
-  BytesByPhase by_phase{};      // of `allocated`: the phase of the thread that allocated it
-  BytesByPhase peak_phases{};   // the same at the peak
+  std::int64_t peak = 0;                         // highest `allocated` since reset_host_peak()
+  BytesByPhase by_phase{};                       // of `allocated`: the phase of the thread that allocated it
+  BytesByPhase peak_phases{};                    // the same at the peak
   core::Phase peak_phase = core::Phase::kOther;  // the phase that reached the peak
 };
 
@@ -32,10 +32,14 @@ void install_host_allocator();
 // Only HostTensors::allocated: one atomic read.
 [[nodiscard]] std::int64_t host_allocated();
 void reset_host_peak();
+// Bytes of tensors and of the blocks that are kept for the next ones (device/page_heap.h).
+[[nodiscard]] std::int64_t host_reserved();
+// Gives kept blocks, and what the C library can spare, back to the kernel.
+void release_host_memory();
 
-// The most that tensors may hold together, in bytes; negative: what the process may still take before the kernel would
-// kill it (device/host_memory.h), looked at whenever tensors hold more than ever before. An allocation beyond it throws
-// OutOfMemory. Returns the cap before.
+// The most that tensors may hold together, in bytes; negative: no cap. In any case what the process may still take
+// before the kernel would kill it (device/host_memory.h), which is looked at whenever more is reserved than before:
+// then kept blocks are released first. An allocation beyond either throws OutOfMemory. Returns the cap before.
 std::int64_t set_host_cap(std::int64_t bytes);
 [[nodiscard]] std::int64_t host_cap();
 

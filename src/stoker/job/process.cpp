@@ -9,9 +9,9 @@
 #include "stoker/base/version.h"
 #include "stoker/device/cuda_library.h"
 #include "stoker/device/device_fault.h"
+#include "stoker/device/freed_memory.h"
 #include "stoker/device/host_allocator.h"
 #include "stoker/device/process_facts.h"
-#include "stoker/memory/freed_memory.h"
 #include "stoker/memory/out_of_memory.h"
 
 namespace stoker::job {
@@ -26,7 +26,7 @@ std::string first_line(const std::exception& error) {
 }  // namespace
 
 void start_process() {
-  memory::keep_freed_memory();
+  device::keep_freed_memory();
   device::install_host_allocator();
   device::load_cuda();
 }

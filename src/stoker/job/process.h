@@ -10,7 +10,7 @@
 
 namespace stoker::job {
 
-// Keeps the memory that steps free (memory/freed_memory.h), and loads CUDA if there is a driver: before the first ATen
+// Keeps the memory that steps free (device/freed_memory.h), and loads CUDA if there is a driver: before the first ATen
 // call, since torch remembers permanently that CUDA is missing. Loading takes 0.3 s with a driver, so commands that
 // need no device skip it.
 void start_process();

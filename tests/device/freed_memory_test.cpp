@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Freed memory stays with the process: the kernel's count of page faults shows it.
-#include "stoker/memory/freed_memory.h"
+#include "stoker/device/freed_memory.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdlib>
 
-namespace stoker::memory {
+namespace stoker::device {
 namespace {
 
 long page_faults() {
@@ -49,4 +49,4 @@ TEST(FreedMemory, IsTakenAgainWithoutFaults) {
 }
 
 }  // namespace
-}  // namespace stoker::memory
+}  // namespace stoker::device
