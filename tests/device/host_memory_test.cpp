@@ -3,6 +3,8 @@
 // available can be taken, and a little more cannot.
 #include "stoker/device/host_memory.h"
 
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,6 +15,8 @@
 #include <string>
 
 #include "stoker/base/fmt.h"
+#include "stoker/device/freed_memory.h"
+#include "stoker/device/host_allocator.h"
 #include "stoker/device/kernel_file.h"
 #include "support/child.h"
 #include "support/temp_folder.h"
@@ -181,11 +185,18 @@ bool take(std::int64_t bytes, bool touch) {
   return true;
 }
 
+std::int64_t mapped_bytes() { return kernel_bytes(read_kernel_file("/proc/self/status"), "VmSize"); }
+
+// Sets `ulimit -v` so that this many bytes can still be mapped.
+bool leave_addresses(std::int64_t bytes) {
+  const rlimit limit{static_cast<rlim_t>(mapped_bytes() + bytes), RLIM_INFINITY};
+  return ::setrlimit(RLIMIT_AS, &limit) == 0;
+}
+
 TEST(HostMemory, AddressesThatAreLeftCanBeMapped) {
   const auto end = in_child([] {
-    const std::int64_t mapped = kernel_bytes(read_kernel_file("/proc/self/status"), "VmSize");
-    const rlimit limit{static_cast<rlim_t>(mapped + 300 * kMiB), RLIM_INFINITY};
-    if (::setrlimit(RLIMIT_AS, &limit) != 0) {
+    const std::int64_t mapped = mapped_bytes();
+    if (!leave_addresses(300 * kMiB)) {
       return 1;
     }
     const HostMemory memory = host_memory();
@@ -195,6 +206,35 @@ TEST(HostMemory, AddressesThatAreLeftCanBeMapped) {
     return take(memory.available + 8 * kMiB, false) ? 3 : take(memory.available - 8 * kMiB, false) ? 0 : 4;
   });
   EXPECT_EQ(end.code, 0) << "2: the figures are wrong; 3: more could be mapped; 4: less could be mapped";
+}
+
+// A limit refuses what does not fit, not what would fit if kept memory went back first.
+TEST(HostMemory, KeptMemoryGoesBackBeforeMemoryIsRefused) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "with the sanitizer no memory is kept";
+#endif
+  if (!keeps_freed_memory()) {
+    GTEST_SKIP() << "the environment says how freed memory is handled";
+  }
+  const auto end = in_child([] {
+    install_host_allocator();
+    const auto block = [](std::int64_t bytes) { return at::empty({bytes}, at::kByte); };
+    (void)block(1);
+    if (!leave_addresses(kGiB)) {
+      return 1;
+    }
+    { const at::Tensor kept = block(600 * kMiB); }
+    if (host_reserved() < host_allocated() + 600 * kMiB) {
+      return 2;
+    }
+    { const at::Tensor larger = block(700 * kMiB); }
+    if (host_reserved() > host_allocated() + 701 * kMiB) {
+      return 3;
+    }
+    release_host_memory();
+    return host_reserved() == host_allocated() ? 0 : 4;
+  });
+  EXPECT_EQ(end.code, 0) << "2: nothing is kept; 3: it did not go back; 4: nor when asked to";
 }
 
 // A group of cgroups v1 with a limit, below the group of this process. Not usable without root or such a hierarchy.

@@ -22,7 +22,7 @@ namespace stoker::device {
 // Bytes; -1 if unknown. On a CPU tensors are counted by device/host_allocator.h, and unknown before it is installed.
 struct MemoryFigures {
   std::int64_t allocated = -1;  // held by tensors
-  std::int64_t reserved = -1;   // CUDA: held by torch's caching allocator, tensors included
+  std::int64_t reserved = -1;   // held by the device's caching allocator, tensors included
   std::int64_t peak = -1;       // highest `allocated` since the last reset_peak()
   std::int64_t free = -1;       // what tensors may still take: under a cap, of the device (CUDA), of the limit (CPU)
   std::int64_t total = -1;      // CUDA: the device's memory. CPU: the smaller of memory limit and RAM

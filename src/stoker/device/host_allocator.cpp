@@ -25,7 +25,11 @@ constexpr std::size_t kAlignment = 64;  // of the data, as torch's own allocator
 constexpr std::uint8_t kPriority = 255;
 constexpr std::int64_t kLeastCheck = 16 << 20;  // bytes between two looks at the system's memory
 // Blocks from this size on are whole pages of their own: rounding costs at most a 64th.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t kPaged = SIZE_MAX;  // so that the sanitizer sees each block
+#else
 constexpr std::size_t kPaged = 256 << 10;
+#endif
 
 // In front of the data of each block, in one alignment unit.
 struct Header {

@@ -55,16 +55,16 @@ Json device_memory(const MemoryRecord& facts) {
   const device::MemoryFigures& figures = facts.figures;
   put(json, "total", figures.total);
   put(json, "reserved", figures.reserved);
-  if (figures.reserved >= 0) {
+  const std::int64_t cached = std::max<std::int64_t>(0, figures.reserved - figures.allocated);
+  if (facts.device.is_cuda()) {
     put(json, "inactive", facts.inactive);
-    const std::int64_t cached = figures.reserved - figures.allocated;
     put(json, "releasable", std::max<std::int64_t>(0, cached - std::max<std::int64_t>(0, facts.inactive)));
     if (figures.total >= 0 && figures.free >= 0) {
       put(json, "others", std::max<std::int64_t>(0, figures.total - (figures.free - cached) - figures.reserved));
     }
     put(json, "retries", facts.retries);
   } else {
-    put(json, "releasable", facts.heap_kept);
+    put(json, "releasable", facts.heap_kept < 0 ? -1 : cached + facts.heap_kept);
   }
   return json;
 }

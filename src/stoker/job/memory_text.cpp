@@ -101,14 +101,14 @@ std::string around(const Json& record) {
     text += bytes >= 0 ? fmt::format("  {:>10}  {}\n", bytes_text(bytes), what) : "";
   };
   const std::int64_t reserved = number(device, "reserved"), inactive = number(device, "inactive");
-  const bool cuda = reserved >= 0;
-  line(reserved, "reserved by torch's cache, tensors included");
+  const bool cuda = inactive >= 0;
+  line(reserved,
+       cuda ? "reserved by torch's cache, tensors included" : "reserved by Stoker's allocator, tensors included");
   line(inactive, fmt::format("lost to fragmentation ({:.1f} % of the cache): free parts of blocks in use; "
                              "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True gives most of it back",
                              100.0 * static_cast<double>(inactive) / std::max(1.0, static_cast<double>(reserved))));
-  line(number(device, "releasable"),
-       cuda ? "free in the cache: releasing it gives this back to other programs"
-            : "kept by the C library for the next allocations: releasing it gives most of this back");
+  line(number(device, "releasable"), cuda ? "free in the cache: releasing it gives this back to other programs"
+                                          : "kept for the next allocations; given back before memory is refused");
   line(number(device, "others"), "used on the device by other programs, and by CUDA itself");
   line(number(device, "total"), cuda ? "memory of the device" : "memory that this process may use");
   line(number(record, "host_peak"), "highest memory of the process (host)");
