@@ -2,7 +2,6 @@
 // Freed memory stays with the process: the kernel's count of page faults shows it.
 #include "stoker/device/freed_memory.h"
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -29,13 +28,8 @@ void take_and_free(std::size_t bytes) {
 }
 
 TEST(FreedMemory, IsTakenAgainWithoutFaults) {
-  if (::dlsym(RTLD_DEFAULT, "__asan_init") != nullptr) {
-    GTEST_SKIP() << "the sanitizer has an allocator of its own";
-  }
-  for (const char* name : {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_MAX_", "GLIBC_TUNABLES"}) {
-    if (std::getenv(name) != nullptr) {  // NOLINT(concurrency-mt-unsafe): one thread
-      GTEST_SKIP() << name << " is set, which keep_freed_memory() leaves to the user";
-    }
+  if (!keeps_freed_memory()) {
+    GTEST_SKIP() << "a sanitizer or the environment says how freed memory is handled";
   }
   keep_freed_memory();
   for (const std::size_t mebibytes : {1, 8, 96}) {  // by default glibc maps blocks above 32 MiB again each time

@@ -116,7 +116,8 @@ TEST_F(HostAllocatorTest, KeepsTensorsUnderTheCap) {
     (void)block(kMiB + 1);
     FAIL() << "more than the cap";
   } catch (const OutOfMemory& error) {
-    EXPECT_NE(std::string(error.what()).find("hold 1.00 MiB of the 2.00 MiB that they may"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("hold 1.00 MiB of the 2.00 MiB that they may"), std::string::npos)
+        << error.what();
   }
   { const at::Tensor still_fits = block(kMiB); }
 }

@@ -29,7 +29,7 @@ TEST(PageHeap, ABlockIsWholePages) {
 TEST(PageHeap, NeighboursJoinInEveryOrder) {
   for (const std::vector<std::size_t>& order :
        std::vector<std::vector<std::size_t>>{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}) {
-    PageHeap heap(true);
+    PageHeap heap;
     char* const start = mapped(3 * kPage);
     for (const std::size_t page : order) {
       heap.free(start + page * kPage, kPage);
@@ -43,7 +43,7 @@ TEST(PageHeap, NeighboursJoinInEveryOrder) {
 }
 
 TEST(PageHeap, TakesTheSmallestRangeThatIsLargeEnough) {
-  PageHeap heap(true);
+  PageHeap heap;
   char* const start = mapped(9 * kPage);  // free: 4 pages, 2 pages, 1 page
   heap.free(start, 4 * kPage);
   heap.free(start + 5 * kPage, 2 * kPage);
@@ -54,13 +54,6 @@ TEST(PageHeap, TakesTheSmallestRangeThatIsLargeEnough) {
   EXPECT_EQ(heap.free_bytes(), 3 * kPage);
 }
 
-TEST(PageHeap, WithoutKeepingEachBlockGoesBack) {
-  PageHeap heap(false);
-  heap.free(mapped(kPage), kPage);
-  EXPECT_EQ(heap.free_bytes(), 0U);
-  EXPECT_EQ(heap.reuse(kPage), nullptr);
-}
-
 // Against a slow twin: each block is filled with its own byte, which nobody else may change.
 TEST(PageHeap, BlocksNeverOverlap) {
   struct Block {
@@ -68,7 +61,7 @@ TEST(PageHeap, BlocksNeverOverlap) {
     std::size_t bytes;
     char filling;
   };
-  PageHeap heap(true);
+  PageHeap heap;
   std::vector<Block> blocks;
   std::mt19937 random(1);
   std::size_t all = 0, held = 0;

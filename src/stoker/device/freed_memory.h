@@ -7,7 +7,8 @@
 namespace stoker::device {
 
 // False if the environment says how freed memory is handled: MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_MAX_ or
-// GLIBC_TUNABLES is set. Then all freed memory goes back as these say.
+// GLIBC_TUNABLES is set; and under AddressSanitizer, which must see each block. Then Stoker changes nothing: all memory
+// comes from malloc and goes back there.
 [[nodiscard]] bool keeps_freed_memory();
 // For the whole process, from now on: what is freed stays in the heap of the C library (mallopt(3), M_MMAP_MAX and
 // M_TRIM_THRESHOLD). Only blocks over 64 MiB of threads with their own arena, which cannot hold them, are still mapped

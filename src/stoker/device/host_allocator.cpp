@@ -24,12 +24,7 @@ namespace {
 constexpr std::size_t kAlignment = 64;  // of the data, as torch's own allocator: a cache line, and AVX-512's width
 constexpr std::uint8_t kPriority = 255;
 constexpr std::int64_t kLeastCheck = 16 << 20;  // bytes between two looks at the system's memory
-// Blocks from this size on are whole pages of their own: rounding costs at most a 64th.
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t kPaged = SIZE_MAX;  // so that the sanitizer sees each block
-#else
-constexpr std::size_t kPaged = 256 << 10;
-#endif
+constexpr std::size_t kPaged = 256 << 10;  // blocks from this size on have pages of their own: at most a 64th is lost
 
 // In front of the data of each block, in one alignment unit.
 struct Header {
@@ -155,7 +150,8 @@ class HostAllocator final : public c10::Allocator {
   BytesByPhase peak_phases{};
   core::Phase peak_phase = core::Phase::kOther;
   Ages ages;
-  PageHeap pages{keeps_freed_memory()};
+  PageHeap pages;
+  const std::size_t paged = keeps_freed_memory() ? kPaged : std::numeric_limits<std::size_t>::max();
 
  private:
   // Memory for a block of so many bytes, which are booked. held: bytes of the other tensors. Throws OutOfMemory.
@@ -168,7 +164,7 @@ class HostAllocator final : public c10::Allocator {
     if (bytes > kLargest) {
       refuse(size, held, ", and no system has more");
     }
-    void* block = bytes >= kPaged ? pages.reuse(block_bytes(bytes)) : nullptr;
+    void* block = bytes >= paged ? pages.reuse(block_bytes(bytes)) : nullptr;
     if (block != nullptr) {
       return block;
     }
@@ -187,11 +183,11 @@ class HostAllocator final : public c10::Allocator {
   }
 
   // With the header.
-  static std::size_t block_bytes(std::size_t bytes) {
-    return bytes >= kPaged ? PageHeap::whole_pages(bytes + kAlignment) : bytes + kAlignment;
+  [[nodiscard]] std::size_t block_bytes(std::size_t bytes) const {
+    return bytes >= paged ? PageHeap::whole_pages(bytes + kAlignment) : bytes + kAlignment;
   }
-  static void* take_new(std::size_t bytes) {
-    if (bytes >= kPaged) {
+  [[nodiscard]] void* take_new(std::size_t bytes) const {
+    if (bytes >= paged) {
       return PageHeap::map(block_bytes(bytes));
     }
     void* block = nullptr;
@@ -241,8 +237,8 @@ class HostAllocator final : public c10::Allocator {
     if (c10::memoryProfilingEnabled()) {
       self.report(data, -size);
     }
-    if (header.bytes >= kPaged) {
-      self.pages.free(block, block_bytes(header.bytes));
+    if (header.bytes >= self.paged) {
+      self.pages.free(block, self.block_bytes(header.bytes));
     } else {
       std::free(block);
     }

@@ -34,10 +34,6 @@ void* PageHeap::reuse(std::size_t bytes) noexcept {
 }
 
 void PageHeap::free(void* block, std::size_t bytes) noexcept {
-  if (!keeps_) {
-    ::munmap(block, bytes);
-    return;
-  }
   const std::lock_guard lock(mutex_);
   auto* start = static_cast<char*>(block);
   std::size_t size = bytes;

@@ -15,9 +15,6 @@ namespace stoker::device {
 
 class PageHeap {
  public:
-  // keeps: false gives each freed block back at once.
-  explicit PageHeap(bool keeps) : keeps_(keeps) {}
-
   // The bytes of a block are a multiple of the page size: these bytes, rounded up.
   [[nodiscard]] static std::size_t whole_pages(std::size_t bytes);
 
@@ -43,7 +40,6 @@ class PageHeap {
   Nodes take_out(ByAddress::iterator range) noexcept;
   void put_in(Nodes nodes, char* start, std::size_t bytes) noexcept;
 
-  const bool keeps_;
   std::mutex mutex_;  // guards the two below, which hold the same free ranges
   ByAddress by_address_;
   BySize by_size_;
