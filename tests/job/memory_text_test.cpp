@@ -75,6 +75,8 @@ TEST(MemoryText, SaysWhyThereIsNone) {
   EXPECT_THAT(complaint([&] { (void)memory_text(folder.path()); }), HasSubstr("has no memory record"));
   folder.write("artifacts/memory.json", R"({"format": 99})");
   EXPECT_THAT(complaint([&] { (void)memory_text(folder.path()); }), HasSubstr("not a memory record of format 1"));
+  folder.write("artifacts/memory.json", R"({"format": 1, "peak": 5})");
+  EXPECT_THAT(complaint([&] { (void)memory_text(folder.path()); }), HasSubstr("memory.json: is damaged"));
 }
 
 TEST(StepChart, ABarIsAsLongAsItsShare) {

@@ -22,10 +22,11 @@ TEST(OutOfMemory, IsKnownByItsType) {
 }
 
 TEST(OutOfMemory, IsKnownByTheTextOfALibrary) {
-  for (const char* text : {"CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported",
-                           "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
-                           "cuDNN error: CUDNN_STATUS_ALLOC_FAILED", "could not create a memory object",
-                           "could not execute a primitive: out of memory", "out of memory"}) {
+  for (const char* text :
+       {"CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED", "could not create a memory object", "could not create a primitive",
+        "could not execute a primitive: out of memory", "out of memory"}) {
     EXPECT_TRUE(is_out_of_memory(std::runtime_error(text))) << text;
     EXPECT_TRUE(is_out_of_memory(c10::Error({__func__, __FILE__, __LINE__}, text))) << text;
   }

@@ -50,6 +50,30 @@ tasks::Exhibit matrix_exhibit(const at::Tensor& confusion, const tasks::Table& c
   return {"confusion", "Confusion", json.dump(), {}};
 }
 
+// What a model says about single samples.
+struct Verdicts {
+  std::vector<at::Tensor> values;
+  std::vector<std::int64_t> indices;  // of their rows
+};
+
+std::vector<tasks::Exhibit> exhibits_of(const Setup& setup, tasks::Split split, const std::vector<tasks::Table>& tables,
+                                        const std::vector<core::NamedTensor>& totals, const Verdicts& verdicts) {
+  const std::string note = fmt::format("of the {} split, by the best checkpoint", tasks::split_name(split));
+  std::vector<tasks::Exhibit> exhibits;
+  for (const tasks::Table& table : tables) {
+    exhibits.push_back(table_exhibit(table, note));
+  }
+  const auto confusion = std::ranges::find(totals, "confusion", &core::NamedTensor::name);
+  if (confusion != totals.end() && !tables.empty()) {
+    exhibits.push_back(matrix_exhibit(confusion->tensor, tables.front(), note));
+  }
+  if (!verdicts.values.empty()) {
+    std::ranges::move(setup.task->exhibits(split, at::cat(verdicts.values).cpu(), verdicts.indices),
+                      std::back_inserter(exhibits));
+  }
+  return exhibits;
+}
+
 }  // namespace
 
 void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path& run, std::int64_t step,
@@ -82,48 +106,42 @@ std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run,
   if (setup.task->size(split) == 0 || (!test && !setup.model->shows())) {
     return std::vector<core::MetricValue>();
   }
-  const LoadedModel best = load_model(run, setup.device);
-  const auto source = setup.evaluation_source(split);
-  std::vector<at::Tensor> verdicts;
-  std::vector<std::int64_t> indices;  // of their rows
+  train::Recovery recovery = setup.evaluation_recovery(&events);
+  recovery.begin_step(progress.step);
+  std::optional<LoadedModel> best;
+  std::unique_ptr<core::BatchSource> source;
+  recovery.between_steps("the loading of the best checkpoint", [&] {
+    best = load_model(run, setup.device);
+    source = setup.evaluation_source(split);
+  });
+  Verdicts verdicts;
   const auto keep_verdict = [&](const core::TensorList& outputs, const core::Batch& batch) {
-    if (at::Tensor verdict = best.model->verdicts(outputs, batch); verdict.defined()) {
-      verdicts.push_back(std::move(verdict));
-      indices.insert(indices.end(), batch.indices().begin(), batch.indices().end());
+    if (at::Tensor verdict = best->model->verdicts(outputs, batch); verdict.defined()) {
+      verdicts.values.push_back(std::move(verdict));
+      verdicts.indices.insert(verdicts.indices.end(), batch.indices().begin(), batch.indices().end());
     }
   };
   train::EvaluationWatch looks_on(
       events, {progress.step, std::string(tasks::split_name(split)), 0, setup.task->size(split)}, give_up);
-  train::Recovery recovery = setup.evaluation_recovery(&events);
-  recovery.begin_step(progress.step);
   const auto totals =
-      train::sum_over_ranks(train::evaluate(*best.model, *source, setup.autocast_dtype(),
+      train::sum_over_ranks(train::evaluate(*best->model, *source, setup.autocast_dtype(),
                                             {.visit = keep_verdict, .go_on = std::ref(looks_on), .split = &recovery}),
                             *setup.ranks);
   if (totals.empty()) {
     return std::nullopt;
   }
   std::vector<core::MetricValue> metrics;
+  std::vector<tasks::Exhibit> exhibits;
+  recovery.between_steps("the results of the best checkpoint", [&] {
+    metrics = test ? best->model->metrics(totals) : std::vector<core::MetricValue>();
+    exhibits = exhibits_of(setup, split, best->model->tables(totals), totals, verdicts);
+  });
   if (test) {
-    metrics = best.model->metrics(totals);
     events.emit(core::Evaluated{.position = progress.position,
                                 .step = progress.step,
                                 .split = "test",
                                 .metrics = metrics,
                                 .seconds = watch.seconds()});
-  }
-  const std::string note = fmt::format("of the {} split, by the best checkpoint", tasks::split_name(split));
-  std::vector<tasks::Exhibit> exhibits;
-  const std::vector<tasks::Table> tables = best.model->tables(totals);
-  for (const tasks::Table& table : tables) {
-    exhibits.push_back(table_exhibit(table, note));
-  }
-  const auto confusion = std::ranges::find(totals, "confusion", &core::NamedTensor::name);
-  if (confusion != totals.end() && !tables.empty()) {
-    exhibits.push_back(matrix_exhibit(confusion->tensor, tables.front(), note));
-  }
-  if (!verdicts.empty()) {
-    std::ranges::move(setup.task->exhibits(split, at::cat(verdicts).cpu(), indices), std::back_inserter(exhibits));
   }
   write_exhibits(exhibits, run, progress.step, events);
   return metrics;

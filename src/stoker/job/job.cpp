@@ -85,8 +85,9 @@ Job::~Job() = default;
 
 Job Job::prepare(Request request, const Say& say) {
   device::install_host_allocator();
-  auto state = std::make_unique<State>();
+  std::unique_ptr<State> state;
   with_typed_errors([&] {
+    state = std::make_unique<State>();
     state->request = with_whole_paths(std::move(request));
     state->prepare(say);
   });
@@ -96,8 +97,11 @@ Job Job::prepare(Request request, const Say& say) {
 Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say,
                 std::shared_ptr<core::Communicator> ranks) {
   device::install_host_allocator();
-  auto state = std::make_unique<State>();
-  with_typed_errors([&] { state->resume(path, changes, say, std::move(ranks)); });
+  std::unique_ptr<State> state;
+  with_typed_errors([&] {
+    state = std::make_unique<State>();
+    state->resume(path, changes, say, std::move(ranks));
+  });
   return Job(std::move(state));
 }
 

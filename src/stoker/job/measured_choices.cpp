@@ -11,6 +11,7 @@
 #include "stoker/device/backend.h"
 #include "stoker/job/build_model.h"
 #include "stoker/job/epoch_trial.h"
+#include "stoker/job/recompute_search.h"
 #include "stoker/job/setup.h"
 #include "stoker/job/trials.h"
 #include "stoker/job/wider_model.h"
@@ -85,9 +86,7 @@ void in_microbatches_that_fit(Setup& setup, const Work& work) {
       work();
       return;
     } catch (const std::exception& error) {
-      if (!memory::is_out_of_memory(error)) {
-        throw;
-      }
+      memory::rethrow_unless_out_of_memory(error);
       device::backend_for(setup.device).release_cache(setup.device);
       const std::int64_t before = setup.plan.microbatch;
       if (!policy.shrink(setup.plan.batch)) {
@@ -99,23 +98,57 @@ void in_microbatches_that_fit(Setup& setup, const Work& work) {
   }
 }
 
+// choose_speed() with as many samples as fit. recomputes: these are only those of trials, as recompute=auto then makes
+// the plan's passes fit; if the smallest ones do not fit, all segments are recomputed in trials.
+void choose_speed_in_memory(Setup& setup, const Request& request, const train::Facts& facts, const train::Plan* saved,
+                            bool recomputes, const Say& say) {
+  const train::Plan asked = setup.plan;
+  const auto choose = [&](const train::Plan& unmeasured) {
+    setup.plan = unmeasured;
+    in_microbatches_that_fit(setup, [&] {
+      const std::int64_t microbatch = setup.plan.microbatch;
+      const train::Plan::Note why = setup.plan.notes.at("microbatch");
+      setup.plan = unmeasured;
+      train::decide(setup.plan, "microbatch", std::to_string(microbatch), why.origin, why.reason);
+      choose_speed(setup, request, facts, saved, say);
+    });
+  };
+  try {
+    choose(asked);
+  } catch (const std::exception& error) {
+    if (!recomputes || setup.model->segments() == 1 || !memory::is_out_of_memory(error)) {
+      throw;
+    }
+    train::Plan sparing = asked;
+    train::decide(sparing, "recompute", "all", core::Origin::kMeasured, "for trials");
+    choose(sparing);
+  }
+  if (recomputes) {
+    const train::Plan::Note& why = asked.notes.at("microbatch");
+    train::decide(setup.plan, "microbatch", std::to_string(asked.microbatch), why.origin, why.reason);
+  }
+}
+
 }  // namespace
 
 void make_choices(Setup& setup, const Request& request, const train::Facts& facts, const train::Plan* saved,
                   const Say& say) {
   const train::Plan unmeasured = setup.plan;
-  in_microbatches_that_fit(setup, [&] {
-    const std::int64_t microbatch = setup.plan.microbatch;
-    const train::Plan::Note why = setup.plan.notes.at("microbatch");
-    setup.plan = unmeasured;
-    train::decide(setup.plan, "microbatch", std::to_string(microbatch), why.origin, why.reason);
-    choose_speed(setup, request, facts, saved, say);
-  });
+  const bool recomputes = saved == nullptr && searches_recomputation(request.options);
+  choose_speed_in_memory(setup, request, facts, saved, recomputes, say);
   const bool searches = saved == nullptr && searches_passes(request.options);
-  if (searches) {
-    say("searching the samples per forward pass ...");
-    setup.passes = choose_passes(setup, request, facts);
-  }
+  const auto choose_memory = [&] {
+    if (searches) {
+      say("searching the samples per forward pass ...");
+      setup.passes = choose_passes(setup, request, facts);
+    }
+    if (recomputes) {
+      say("choosing what to recompute ...");
+      choose_recomputation(setup);
+      say("recompute=" + setup.plan.notes.at("recompute").reason);  // "auto: a pass of ..."
+    }
+  };
+  choose_memory();
   if (saved != nullptr || !train::has_time_budget(setup.plan, request.options)) {
     return;
   }
@@ -124,8 +157,8 @@ void make_choices(Setup& setup, const Request& request, const train::Facts& fact
   if (request.options.find("model") == nullptr && setup.plan.weights.empty()) {
     const std::string narrow = setup.plan.model;
     time = take_wider(setup, request, facts, unmeasured, time, say);
-    if (searches && setup.plan.model != narrow) {  // another network needs another memory
-      setup.passes = choose_passes(setup, request, facts);
+    if (setup.plan.model != narrow) {  // another network needs another memory
+      choose_memory();
     }
   }
   train::fit_time(setup.plan, facts.train_samples, time);

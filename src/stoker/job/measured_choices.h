@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choices of a plan that are measured before step 1: precision, layout, threads, samples per forward pass, epochs
-// that time= allows, and a wider network where they leave room. Called by set_up(). One thread.
+// The choices of a plan that are measured before step 1: precision, layout, threads, samples per forward pass, what is
+// recomputed, epochs that time= allows, and a wider network where they leave room. Called by set_up(). One thread.
 #pragma once
 
 #include "stoker/job/request.h"

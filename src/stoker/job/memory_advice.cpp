@@ -14,14 +14,16 @@ namespace {
 constexpr std::size_t kWays = 3;
 
 // Ways that apply to this plan, by what they cost: nothing but memory, time, then quality.
-std::vector<std::string> ways_to_fit(const Setup& setup, const HeldBytes& held) {
+std::vector<std::string> ways_to_fit(const Setup& setup, const HeldBytes& held, bool searches_passes) {
   const train::Plan& plan = setup.plan;
   std::vector<std::string> ways;
   if (plan.memory_limit > 0) {
     ways.push_back(fmt::format("memory_limit= above {}", bytes_text(plan.memory_limit)));
   }
-  if (plan.recompute == "none") {
-    ways.emplace_back("recompute=all (keeps few activations; up to a third more time)");
+  if (setup.model->segments() > 1 && plan.recompute == "none" && !searches_passes) {
+    ways.emplace_back("recompute=auto (keeps fewer activations where they do not fit; up to a third more time)");
+  } else if (setup.model->segments() > 1 && plan.recompute != "all") {
+    ways.emplace_back("recompute=all (keeps the fewest activations; up to a third more time)");
   }
   if (plan.precision == "fp32" && plan.device != "cpu") {
     ways.emplace_back("precision=bf16 (activations take half)");
@@ -63,7 +65,7 @@ HeldBytes held_by_run(const Setup& setup) {
   return held;
 }
 
-std::string memory_advice(const Setup& setup, const HeldBytes& held) {
+std::string memory_advice(const Setup& setup, const HeldBytes& held, bool searches_passes) {
   const device::MemoryFigures now = device::backend_for(setup.device).memory(setup.device);
   std::string text = fmt::format("weights hold {}, gradients {}, {} {}", bytes_text(held.weights),
                                  bytes_text(held.gradients), setup.plan.optimizer, bytes_text(held.optimizer));
@@ -77,7 +79,7 @@ std::string memory_advice(const Setup& setup, const HeldBytes& held) {
   if (now.free >= 0) {
     text += fmt::format("; {} are free", bytes_text(now.free));
   }
-  return fmt::format("{}; ways to fit: {}", text, fmt::join(ways_to_fit(setup, held), ", "));
+  return fmt::format("{}; ways to fit: {}", text, fmt::join(ways_to_fit(setup, held, searches_passes), ", "));
 }
 
 }  // namespace stoker::job

@@ -19,6 +19,7 @@ struct HeldBytes {
 [[nodiscard]] HeldBytes held_by_run(const Setup& setup);
 
 // "weights hold 44.7 MiB, ...; ways to fit: memory_limit= higher, ...": at most three ways, the cheapest first.
-[[nodiscard]] std::string memory_advice(const Setup& setup, const HeldBytes& held);
+// searches_passes: of a run with batch=auto or microbatch=auto, which recompute=auto contradicts.
+[[nodiscard]] std::string memory_advice(const Setup& setup, const HeldBytes& held, bool searches_passes = false);
 
 }  // namespace stoker::job

@@ -15,6 +15,7 @@
 
 namespace stoker::job {
 
+inline constexpr const char* kMemoryFile = "artifacts/memory.json";  // in a run folder
 inline constexpr int kMemoryFormat = 1;
 
 // When the step was recorded.

@@ -24,7 +24,7 @@ std::int64_t number(const Json& json, const char* key) { return json.value(key, 
 std::string words(const Json& json, const char* key) { return printable(json.value(key, std::string())); }
 
 Json read_record(const fs::path& run) {
-  const fs::path path = run / "artifacts/memory.json";
+  const fs::path path = run / kMemoryFile;
   std::error_code error;
   if (!fs::exists(path, error)) {
     fail<DataError>("job.memory",
@@ -118,11 +118,7 @@ std::string around(const Json& record) {
   return text;
 }
 
-}  // namespace
-
-std::string memory_text(const fs::path& run) {
-  const io::RunLog log = io::read_run_log(run);
-  const Json record = read_record(run);
+std::string text_of(const io::RunLog& log, const Json& record) {
   const std::int64_t samples = number(record, "samples"), pass = number(record, "microbatch");
   const std::string by = words(record, "peak_operator");
   std::string text = fmt::format("Memory of step {} on {}: {}{}\nPeak {} in {}{}; between steps {}\n",
@@ -144,6 +140,19 @@ std::string memory_text(const fs::path& run) {
     text += fmt::format("\nfound: {}\n", printable(finding.get<std::string>()));
   }
   return text;
+}
+
+}  // namespace
+
+std::string memory_text(const fs::path& run) {
+  const io::RunLog log = io::read_run_log(run);
+  const Json record = read_record(run);
+  try {
+    return text_of(log, record);
+  } catch (const Json::exception& error) {  // a key is missing, or a value is of another kind
+    fail<DataError>("job.memory", "{}: is damaged ({}); train again", printable((run / kMemoryFile).native()),
+                    error.what());
+  }
 }
 
 std::string memory_as_json(const fs::path& run) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/memory_watch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "stoker/base/error.h"
@@ -19,7 +20,6 @@ namespace {
 constexpr std::int64_t kRecorded = 2;   // steps before the one that is recorded: caches and moments exist by then
 constexpr std::int64_t kHeapEvery = 8;  // steps
 constexpr std::int64_t kFollow = 3;     // steps after which what is left of a step stays
-constexpr const char* kFile = "artifacts/memory.json";
 
 // Steps that make no garbage still move the heap by some hundred bytes.
 constexpr memory::LeakOptions kHeap{.warm_up = 4, .settle = 1, .window = 32, .look_every = 4, .least = 512};
@@ -47,12 +47,11 @@ void MemoryWatch::begin_step(std::int64_t step) {
   }
   purpose_ = suspicion_ ? Purpose::kTrace : Purpose::kRecord;
   wanted_ = wanted_ && purpose_ != Purpose::kRecord;
-  if (purpose_ == Purpose::kRecord) {
-    device::keep_memory_history(setup_.device, true);
-  }
   recording_.emplace(setup_.device);
   recorded_step_ = -1;
-  if (!recording_->active() && purpose_ == Purpose::kRecord) {
+  if (purpose_ == Purpose::kRecord && recording_->active()) {
+    device::keep_memory_history(setup_.device, true);
+  } else if (purpose_ == Purpose::kRecord) {
     recording_.reset();
   }
 }
@@ -132,9 +131,8 @@ void MemoryWatch::write(const memory::StepRecord& record) {
   MemoryRecord facts;
   facts.step = step_ + 1;
   facts.samples = samples_;
-  facts.microbatch = session_.recovery().passes(samples_) > 0
-                         ? (samples_ + session_.recovery().passes(samples_) - 1) / session_.recovery().passes(samples_)
-                         : samples_;
+  const std::int64_t passes = std::max<std::int64_t>(1, session_.recovery().passes(samples_));
+  facts.microbatch = (samples_ + passes - 1) / passes;
   facts.device = setup_.device;
   facts.figures = device::backend_for(setup_.device).memory(setup_.device);
   facts.inactive = device::inactive_bytes(setup_.device);
@@ -146,7 +144,7 @@ void MemoryWatch::write(const memory::StepRecord& record) {
 
 // For PyTorch's viewer, https://pytorch.org/memory_viz; nothing on a CPU.
 void MemoryWatch::write_snapshot() {
-  if (setup_.ranks->rank() != 0 || !device::can_snapshot_memory(setup_.device)) {
+  if (!device::can_snapshot_memory(setup_.device)) {
     return;
   }
   try {
@@ -166,14 +164,11 @@ void MemoryWatch::finish() {
 
 // A record is for people: a full disk does not end the run for it.
 void MemoryWatch::store() {
-  if (setup_.ranks->rank() != 0) {
-    return;
-  }
   try {
     std::filesystem::create_directories(run_ / "artifacts");
-    write_file_atomically(run_ / kFile, with_run_facts(json_, {.host_peak = device::process_memory().peak,
-                                                               .schedule = session_.recovery().schedule(),
-                                                               .findings = findings_}));
+    write_file_atomically(run_ / kMemoryFile, with_run_facts(json_, {.host_peak = device::process_memory().peak,
+                                                                     .schedule = session_.recovery().schedule(),
+                                                                     .findings = findings_}));
   } catch (const std::exception& error) {
     events_.emit(core::Finding{fmt::format("the memory record could not be written: {}", error.what())});
   }

@@ -7,6 +7,7 @@
 #include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 #include "stoker/job/memory_advice.h"
+#include "stoker/job/recompute_search.h"
 #include "stoker/job/setup.h"
 #include "stoker/job/step_probes.h"
 
@@ -75,7 +76,7 @@ void set_batch(Setup& setup, const Request& request, const train::Facts& facts, 
                     choice.sets_batch ? "batch=auto" : "microbatch=auto",
                     counted(choice.found.probes.front().samples, "sample"),
                     choice.limit < 0 ? "" : fmt::format(" into the {} that are left", bytes_text(choice.limit)),
-                    memory_advice(setup, held_by_run(setup)));
+                    memory_advice(setup, held_by_run(setup), /*searches_passes=*/true));
 }
 
 }  // namespace
@@ -85,6 +86,20 @@ bool searches_passes(const train::Options& options) {
 }
 
 void check_search(const train::Options& options) {
+  if (searches_recomputation(options)) {
+    if (searches_passes(options)) {
+      fail<ConfigError>(
+          kWhere,
+          "recompute=auto makes the given passes fit, {0}=auto changes them; remove recompute=auto, or set "
+          "{0}= to a number",
+          options.is_auto("batch") ? "batch" : "microbatch");
+    }
+    if (!options.text_or("microbatch_schedule", "").empty()) {
+      fail<ConfigError>(kWhere,
+                        "microbatch_schedule= repeats the passes of another run, so recompute=auto has nothing to make "
+                        "fit; remove one of them");
+    }
+  }
   if (options.is_auto("batch") && options.find("microbatch") != nullptr) {
     fail<ConfigError>(kWhere, "batch=auto finds the batch that one forward pass computes; remove microbatch={}",
                       options.find("microbatch")->value);

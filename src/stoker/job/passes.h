@@ -26,7 +26,7 @@ struct PassChoice {
 
 // Whether the request asks for a search.
 [[nodiscard]] bool searches_passes(const train::Options& options);
-// ConfigError if options contradict a search that is asked for.
+// ConfigError if options contradict a search that is asked for, that of recompute=auto included.
 void check_search(const train::Options& options);
 
 // Sets the plan's microbatch, or batch and microbatch. OutOfMemory, with what to do, if not even the smallest pass

@@ -198,11 +198,16 @@ std::vector<core::MetricValue> Run::evaluate() {
   return validation_->run({bus_, {session_.progress().step, "val", 0, size}, [this] { return gives_up(); }});
 }
 
-void Run::show() { write_exhibits(session_.samples(), folder_.path(), session_.progress().step, bus_); }
+void Run::show() {
+  session_.recovery().between_steps("the making of samples to show", [this] {
+    write_exhibits(session_.samples(), folder_.path(), session_.progress().step, bus_);
+  });
+}
 
 void Run::save(const char* kind) {
   memory_->disturbed();
-  checkpoints_->save(kind);
+  session_.recovery().between_steps(fmt::format("the save of checkpoint \"{}\"", kind),
+                                    [&] { checkpoints_->save(kind); });
 }
 
 bool Run::gives_up() const {

@@ -83,9 +83,13 @@ void RunCheckpoints::write(const std::string& kind, const io::Checkpoint& checkp
   bus_.flush();  // if the run is killed from here on, the logs have the rows of all steps in the checkpoint
   store_.save(kind, checkpoint);
   const std::int64_t step = session_.progress().step;
-  bus_.emit(core::CheckpointSaved{step, store_.path(kind).native(), kind});
+  std::optional<core::WeightHistograms> histograms;  // made before anything is told, as a failed save is made again
   if (setup_.plan.tensorboard == "histograms" && kind == "last") {
-    bus_.emit(weight_histograms(*setup_.model, step));
+    histograms = weight_histograms(*setup_.model, step);
+  }
+  bus_.emit(core::CheckpointSaved{step, store_.path(kind).native(), kind});
+  if (histograms) {
+    bus_.emit(*std::move(histograms));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "stoker/base/error.h"
+#include "stoker/base/file.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/placement.h"
@@ -110,6 +111,17 @@ void Setup::set_switches() const {
 
 namespace {
 
+// The names of recompute= fit the model; a note if it can save nothing.
+void check_recompute(Setup& setup) {
+  const memory::RecomputePlan recomputed(*setup.model, memory::parse_recompute(setup.plan.recompute));
+  if (setup.model->segments() == 1 && recomputed.names() == std::vector<std::string>{setup.model->segment_name(0)}) {
+    setup.notes.push_back(
+        fmt::format("recompute={}: the model is one segment, so backward needs all of it at once and recomputing it "
+                    "saves no memory at the peak; name parts of it instead, or set recompute=none",
+                    printable(setup.plan.recompute)));
+  }
+}
+
 Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& say) {
   if (saved == nullptr) {
     check_search(request.options);
@@ -131,7 +143,7 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
   setup.model = build_model(setup);
   require_room(setup);
   backend.limit_memory(setup.device, setup.plan.memory_limit);
-  (void)memory::RecomputePlan(*setup.model, memory::parse_recompute(setup.plan.recompute));  // its names fit the model
+  check_recompute(setup);
   for (const std::string& holder : device::backend_for(setup.device).busy_processes(setup.device)) {
     setup.notes.push_back(fmt::format("{} is shared: {}", setup.device.str(), holder));
   }

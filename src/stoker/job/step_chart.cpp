@@ -32,7 +32,7 @@ std::string names(const std::vector<ChartMark>& marks, std::size_t margin) {
   std::vector<std::string> lines;
   for (const ChartMark& mark : marks) {
     const std::string text = "^" + mark.name;
-    const auto place = std::min(kColumns, static_cast<std::size_t>(mark.at * static_cast<double>(kColumns)));
+    const auto place = static_cast<std::size_t>(std::clamp(mark.at, 0.0, 1.0) * static_cast<double>(kColumns));
     auto line =
         std::ranges::find_if(lines, [&](const std::string& each) { return each.size() < place + (place == 0); });
     if (line == lines.end()) {

@@ -14,6 +14,7 @@
 #include "stoker/device/backend.h"
 #include "stoker/job/setup.h"
 #include "stoker/memory/out_of_memory.h"
+#include "stoker/precision/autocast.h"
 #include "stoker/precision/grad_scaler.h"
 #include "stoker/train/step.h"
 
@@ -23,6 +24,7 @@ namespace {
 constexpr double kShort = 1.0;   // seconds; a shorter step is timed at least twice, since others may take the cores
 constexpr double kEnough = 0.2;  // seconds of steps that are looked at in one probe
 constexpr int kMostLooks = 10;
+constexpr int kForwards = 3;  // that time the segments, after a first one
 
 // Values of all samples end to end, as often as there are whole batches, then those of the rest.
 core::Field ragged_repeated(const core::Field& field, std::int64_t size, std::int64_t samples) {
@@ -64,6 +66,7 @@ core::Batch rows_repeated(const core::Batch& batch, std::int64_t samples) {
 StepProbes::StepProbes(const Setup& setup, bool whole_batches)
     : setup_(setup),
       whole_batches_(whole_batches),
+      recompute_(memory::parse_recompute(setup.plan.recompute)),
       // Without a commit the optimizer is not used: one without state.
       optimizer_(optim::make_optimizer({.name = "sgd", .momentum = 0}, setup.model->parameters())),
       batch_(*setup.training_source({})->next()) {
@@ -89,7 +92,7 @@ double StepProbes::compute(const core::Batch& batch, std::int64_t samples) {
   core::SingleRank alone;
   precision::GradScaler scaler({.scaling = setup_.plan.precision == "fp16"}, setup_.device);
   train::Step step({.model = *setup_.model, .optimizer = *optimizer_, .scaler = scaler, .ranks = alone},
-                   {.autocast = setup_.autocast_dtype(), .clip = setup_.plan.clip});
+                   {.autocast = setup_.autocast_dtype(), .clip = setup_.plan.clip, .recompute = recompute_});
   const device::Backend& backend = device::backend_for(setup_.device);
   backend.synchronize(setup_.device);
   const Stopwatch watch;
@@ -122,15 +125,32 @@ memory::Probe StepProbes::probe(std::int64_t samples) {
       result.seconds = seconds / static_cast<double>(passes);
     }
   } catch (const std::exception& error) {
-    if (!memory::is_out_of_memory(error)) {
-      throw;
-    }
+    memory::rethrow_unless_out_of_memory(error);
     result = {.samples = samples};
   }
   if (!result.fits) {
     backend.release_cache(setup_.device);
   }
   return result;
+}
+
+std::vector<memory::SegmentCost> StepProbes::segment_costs(std::int64_t samples) {
+  const core::Batch batch = rows_repeated(batch_, samples);
+  const auto measure = [&] {
+    const at::ScalarType dtype = setup_.autocast_dtype();
+    const bool mixed = dtype != at::kFloat;
+    const precision::AutocastGuard autocast(setup_.device.type(), mixed ? dtype : at::kBFloat16, mixed);
+    return memory::measure_segments(*setup_.model, setup_.model->inputs(batch));
+  };
+  (void)measure();  // kernels are built for new shapes
+  std::vector<memory::SegmentCost> costs = measure();
+  for (int more = 1; more < kForwards; ++more) {
+    const std::vector<memory::SegmentCost> again = measure();
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      costs[i].seconds = std::min(costs[i].seconds, again[i].seconds);
+    }
+  }
+  return costs;
 }
 
 }  // namespace stoker::job

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes forward and backward of the run's own model on the run's first batch, with a given number of samples per
 // pass, and says how much memory and time that takes. Weights, statistics, generators and the memory limit are the same
-// afterwards; the optimizer's state is counted, not made. Used by job::choose_passes(). One thread.
+// afterwards; the optimizer's state is counted, not made. Used by job::choose_passes() and choose_recomputation(). One
+// thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "stoker/core/batch.h"
 #include "stoker/job/memory_advice.h"
 #include "stoker/memory/batch_finder.h"
+#include "stoker/memory/measure_segments.h"
+#include "stoker/memory/recompute_choice.h"
 #include "stoker/optim/optimizer.h"
 #include "stoker/precision/process_switches.h"
 
@@ -28,6 +33,11 @@ class StepProbes final : public memory::Prober {
 
   // A step of at most two passes, first for its memory, then for its time: the best of several if it is short.
   memory::Probe probe(std::int64_t samples) override;
+  // What later probes recompute; at first what the plan says.
+  void recompute(memory::RecomputeChoice choice) { recompute_ = std::move(choice); }
+  // What recomputing each segment would save and cost in a pass of this many samples, at most a batch: the shortest
+  // times of several forward passes. Throws if memory runs out.
+  [[nodiscard]] std::vector<memory::SegmentCost> segment_costs(std::int64_t samples);
 
   // Samples of the plan's batch on this rank.
   [[nodiscard]] std::int64_t batch() const { return batch_.size(); }
@@ -42,6 +52,7 @@ class StepProbes final : public memory::Prober {
 
   const Setup& setup_;
   bool whole_batches_;
+  memory::RecomputeChoice recompute_;
   precision::ProcessSwitches switches_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   core::Batch batch_;

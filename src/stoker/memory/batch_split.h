@@ -49,9 +49,7 @@ void until_it_fits(BatchSplit& split, std::int64_t samples, const Work& work, co
       work();
       return;
     } catch (const std::exception& error) {
-      if (!is_out_of_memory(error)) {
-        throw;
-      }
+      rethrow_unless_out_of_memory(error);
       undo();
       split.ran_out(error, samples, after_passes);
     }

@@ -34,6 +34,9 @@ bool is_out_of_memory(const std::exception& error) {
   }
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
   const std::string_view text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+  if (text == "could not create a primitive") {  // oneDNN had its description already: code and scratch are missing
+    return true;
+  }
   // oneDNN only gives the name of its status.
   return text == "out of memory" || text.ends_with(": out of memory") ||
          std::ranges::any_of(kTexts, [&](std::string_view each) { return text.find(each) != std::string_view::npos; });

@@ -11,4 +11,11 @@ namespace stoker::memory {
 // failures are plain errors with a text, and stoker::OutOfMemory. False for every other stoker::Error.
 [[nodiscard]] bool is_out_of_memory(const std::exception& error);
 
+// In a handler: throws the error on unless memory ran out.
+inline void rethrow_unless_out_of_memory(const std::exception& error) {
+  if (!is_out_of_memory(error)) {
+    throw;
+  }
+}
+
 }  // namespace stoker::memory

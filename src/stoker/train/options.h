@@ -25,8 +25,8 @@ class Options {
   Options() = default;
   explicit Options(std::vector<core::Option> own) : own_(std::move(own)) {}
 
-  // "auto" resets a value to its default, and is remembered: for batch and microbatch it asks for a search. Later calls
-  // override earlier ones. ConfigError for an unknown key, with the nearest one, or a bad value.
+  // "auto" resets a value to its default, and is remembered: for batch, microbatch and recompute it asks for a search.
+  // Later calls override earlier ones. ConfigError for an unknown key, with the nearest one, or a bad value.
   void set(std::string_view key, std::string_view value, core::Origin origin = core::Origin::kCommandLine);
   // The text of key=value.
   void set_assignment(std::string_view assignment, core::Origin origin = core::Origin::kCommandLine);

@@ -156,7 +156,8 @@ Rows performance_options() {
       {&Plan::recompute, {"recompute", P, Text{memory::kRecomputeForms, memory::is_recompute},
                           always("none", "recomputing saves memory, but costs up to 40 % more time per step"),
                           "activation checkpointing: segments that backward computes again instead of keeping their "
-                          "values; every:2: every second one; layer1,attention: these segments and parts",
+                          "values; every:2: every second one; layer1,attention: these segments and parts; auto: the "
+                          "fewest that make the passes fit into memory, found by a search before training",
                           {"gradient_checkpointing", "activation_checkpointing", "use_checkpoint", "checkpointing"}}},
       {&Plan::threads, {"threads", P, Whole{0, 256}, depends("by a timed trial"),
                         "loader threads; if not set, chosen by a trial and adjusted during the run; 0: load in the "

@@ -75,6 +75,18 @@ bool Recovery::twice_fits() const {
   return need * kGrowthMargin <= static_cast<double>(now.free);
 }
 
+void Recovery::between_steps(const std::string& what, const std::function<void()>& work) {
+  try {
+    work();
+    return;
+  } catch (const std::exception& error) {
+    memory::rethrow_unless_out_of_memory(error);
+    release();
+    tell(fmt::format("{} ran out of memory; it is tried again ({})", what, reason(error)));
+  }
+  work();
+}
+
 std::optional<core::Batch> Recovery::next(core::BatchSource& source) {
   const core::PhaseScope phase(core::Phase::kInput);
   for (int failures = 1;; ++failures) {
@@ -83,9 +95,7 @@ std::optional<core::Batch> Recovery::next(core::BatchSource& source) {
       largest_batch_ = std::max(largest_batch_, batch ? batch->size() : 0);
       return batch;
     } catch (const std::exception& error) {
-      if (!memory::is_out_of_memory(error)) {
-        throw;
-      }
+      memory::rethrow_unless_out_of_memory(error);
       release();
       if (failures == kSourceFailures) {
         give_up(error);

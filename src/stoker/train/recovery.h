@@ -36,6 +36,9 @@ class Recovery final : public memory::BatchSplit, public core::Stateful {
   // device allow twice as many samples.
   void begin_step(std::int64_t step);
   void step_done();
+  // Work between steps that changes nothing if it fails, such as a save: again, with all unused memory released, if it
+  // runs out of memory once. what: "the save of the last checkpoint".
+  void between_steps(const std::string& what, const std::function<void()>& work);
   // From the second failure in a row on, passes shrink, too.
   [[nodiscard]] std::optional<core::Batch> next(core::BatchSource& source) override;
 
