@@ -27,7 +27,8 @@
 namespace stoker::bench {
 namespace {
 
-constexpr std::int64_t kChunks[] = {0, 32, 64, 128, 256, 512, 1024};  // tokens; 0: all at once, the plain way
+constexpr std::int64_t kChunks[] = {0,   128, 256,
+                                    333, 512, 1024};  // tokens; 0: all at once, the plain way; 333: the default
 constexpr double kRounding = 1e-6;  // largest difference of a sum; of a gradient, relative to its largest value
 
 struct Sizes {
