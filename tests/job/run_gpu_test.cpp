@@ -179,7 +179,7 @@ TEST_P(Run, NoStepWaitsForTheDevice) {
 
 TEST_P(Run, EvaluationsLeaveNoMemoryReserved) {
   write_images(15);
-  std::vector<std::int64_t> reserved;  // after each evaluation; -1 on a CPU
+  std::vector<std::int64_t> reserved;  // after each evaluation
   const auto look = [&](const core::Event& event) {
     if (std::holds_alternative<core::Evaluated>(event)) {
       reserved.push_back(device::backend_for(device()).memory(device()).reserved);
@@ -190,7 +190,9 @@ TEST_P(Run, EvaluationsLeaveNoMemoryReserved) {
                        "threads=1", "save_every=100000"}),
               look);
   ASSERT_GE(reserved.size(), 40U);
-  EXPECT_EQ(reserved[10], reserved.back()) << "after the first evaluation: " << reserved.front();
+  const double small = device().is_cpu() ? 1 << 16 : 0;  // tensors of the next batch that are not whole pages
+  EXPECT_NEAR(static_cast<double>(reserved[10]), static_cast<double>(reserved.back()), small)
+      << "after the first evaluation: " << reserved.front();
 }
 
 }  // namespace
