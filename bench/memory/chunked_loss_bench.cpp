@@ -12,7 +12,6 @@
 #include <ATen/ops/randn.h>
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -23,6 +22,7 @@
 #include "stoker/ops/cross_entropy.h"
 #include "stoker/ops/linear_cross_entropy.h"
 #include "stoker/study/paired.h"
+#include "turns.h"
 
 namespace stoker::bench {
 namespace {
@@ -61,12 +61,7 @@ class Comparison {
     for (Way& way : ways_) {  // also warms up
       measure_bytes(way);
     }
-    for (int round = 0; round < rounds; ++round) {
-      for (std::size_t i = 0; i < ways_.size(); ++i) {  // begins with another one each time
-        Way& way = ways_[(i + static_cast<std::size_t>(round)) % ways_.size()];
-        way.seconds.push_back(time_pass(way));
-      }
-    }
+    take_turns(ways_, rounds, [this](const Way& way) { return time_pass(way); });
   }
 
   void print() const {
@@ -74,14 +69,11 @@ class Comparison {
     fmt::print("  {:12} {:>18} {:>9} {:>18} {:>26} {:>11}\n", "chunk", "peak of the loss", "seconds", "(least, most)",
                "time against all at once", "difference");
     for (const Way& way : ways_) {
-      const study::Ratio ratio = study::ratio_of(way.seconds, plain.seconds);
       const auto [least, most] = std::ranges::minmax(way.seconds);
       fmt::print("  {:12} {:8.0f} MB {:+5.1f} % {:9.3f} {:>18} {:>26} {:>11}\n",
                  way.chunk == 0 ? "all" : fmt::format("{} tokens", way.chunk), way.bytes / 1e6,
                  100 * (way.bytes / plain.bytes - 1), study::median_of(way.seconds),
-                 fmt::format("({:.3f}, {:.3f})", least, most),
-                 fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * (ratio.median - 1), 100 * (ratio.low - 1),
-                             100 * (ratio.high - 1)),
+                 fmt::format("({:.3f}, {:.3f})", least, most), time_against(way.seconds, plain.seconds),
                  fmt::format("{:.1e}", way.difference));
     }
   }
@@ -135,16 +127,6 @@ class Comparison {
   std::vector<Way> ways_;
 };
 
-std::string first_line_with(const char* path, const std::string& start) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(start)) {
-      return line;
-    }
-  }
-  return "unknown";
-}
-
 bool compare(const Sizes& sizes, int rounds) {
   fmt::print("\n{} tokens, width {}, vocabulary {}, fp32; all logits: {:.0f} MB\n", sizes.tokens, sizes.width,
              sizes.vocabulary, static_cast<double>(sizes.tokens * sizes.vocabulary) * 4e-6);
@@ -173,14 +155,11 @@ int run(int argc, char** argv) {
     }
   }
   at::set_num_threads(threads);
-  const auto load = [] { return first_line_with("/proc/loadavg", ""); };
-  fmt::print("{}, {} threads per operator, {} rounds\n{}; load {}\n", job::version_text(), threads, rounds,
-             first_line_with("/proc/cpuinfo", "model name"), load());
+  fmt::print("{}, {} threads per operator, {} rounds\n", job::version_text(), threads, rounds);
   bool agree = true;
   for (const Sizes& sizes : has_own ? std::vector{own} : std::vector(std::begin(kCases), std::end(kCases))) {
     agree = compare(sizes, rounds) && agree;
   }
-  fmt::print("load {}\n", load());
   if (!agree) {
     fmt::print("FAILED: a loss or gradient differs by more than {:.0e}\n", kRounding);
   }

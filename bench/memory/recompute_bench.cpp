@@ -28,6 +28,7 @@
 #include "stoker/models/encoder.h"
 #include "stoker/models/resnet.h"
 #include "stoker/study/paired.h"
+#include "turns.h"
 
 namespace stoker::bench {
 namespace {
@@ -109,12 +110,7 @@ class Comparison {
     for (Way& way : ways_) {  // also warms up
       measure_bytes(way);
     }
-    for (int round = 0; round < rounds; ++round) {
-      for (std::size_t i = 0; i < ways_.size(); ++i) {  // begins with another one each time
-        Way& way = ways_[(i + static_cast<std::size_t>(round)) % ways_.size()];
-        way.seconds.push_back(time_pass(way));
-      }
-    }
+    take_turns(ways_, rounds, [this](const Way& way) { return time_pass(way); });
   }
 
   void print() const {
@@ -122,11 +118,9 @@ class Comparison {
     fmt::print("  {:26} {:>18} {:>18} {:>18} {:>9} {:>22}\n", "recompute=", "left by forward", "peak", "total peak",
                "seconds", "time against none");
     for (const Way& way : ways_) {
-      const study::Ratio ratio = study::ratio_of(way.seconds, plain.seconds);
       fmt::print("  {:26} {} {} {} {:9.2f} {:>22}\n", way.name, bytes(way.held, plain.held),
                  bytes(way.peak, plain.peak), bytes(way.total, plain.total), study::median_of(way.seconds),
-                 fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * (ratio.median - 1), 100 * (ratio.low - 1),
-                             100 * (ratio.high - 1)));
+                 time_against(way.seconds, plain.seconds));
     }
     std::fflush(stdout);
   }

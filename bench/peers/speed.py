@@ -28,7 +28,7 @@ from measure import Row
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = ("torch", "torchvision", "accelerate", "lightning", "numpy", "pillow")
 FASTER, SMALLER = "theirs / ours", "ours / theirs"
-# What src/stoker/device/freed_memory.cpp sets for Stoker's process, as the C library reads it from the environment.
+# Keeps freed memory in a process of PyTorch, as Stoker does in its own (docs/decisions/freed-memory.md).
 KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1"}
 
 

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <thread>
@@ -17,6 +18,8 @@
 
 #include "stoker/base/error.h"
 #include "stoker/device/backend.h"
+#include "stoker/device/freed_memory.h"
+#include "stoker/device/process_facts.h"
 #include "stoker/device/tensor_bytes.h"
 
 namespace stoker::device {
@@ -48,6 +51,18 @@ TEST_F(HostAllocatorTest, CountsWhatTensorsHold) {
   }
   EXPECT_EQ(host_allocated(), before);
   EXPECT_EQ(block(0).numel(), 0);
+}
+
+// What the heap holds besides tensors does not depend on tensors of any size.
+TEST_F(HostAllocatorTest, KnowsWhichTensorsAreInTheHeap) {
+  if (!keeps_freed_memory()) {
+    GTEST_SKIP() << "a sanitizer or the environment says how freed memory is handled";
+  }
+  const auto besides = [] { return heap_bytes().used - host_allocated_in_heap(); };
+  const std::int64_t before = besides(), in_heap = host_allocated_in_heap();
+  const at::Tensor small = block(100 << 10), large = block(64 * kMiB);
+  EXPECT_EQ(host_allocated_in_heap() - in_heap, 100 << 10);
+  EXPECT_LT(std::abs(besides() - before), 16 << 10);
 }
 
 TEST_F(HostAllocatorTest, CountsFromManyThreads) {
@@ -125,6 +140,7 @@ TEST_F(HostAllocatorTest, KeepsTensorsUnderTheCap) {
 TEST_F(HostAllocatorTest, RealExhaustionIsOutOfMemory) {
   const std::int64_t before = host_allocated();
   EXPECT_THROW((void)block(std::int64_t{1} << 60), OutOfMemory);
+  EXPECT_THROW((void)c10::GetCPUAllocator()->allocate(SIZE_MAX), OutOfMemory);
   EXPECT_EQ(host_allocated(), before);
 }
 

@@ -68,6 +68,18 @@ TEST(MemoryText, ShowsWhatTheCacheOfADeviceHolds) {
   EXPECT_THAT(memory_text(folder.path()), HasSubstr("lost to fragmentation (25.0 % of the cache)"));
 }
 
+TEST(MemoryText, ShowsWhatACpuKeeps) {
+  const TempFolder folder;
+  MemoryRecord facts{.step = 3, .samples = 32, .microbatch = 32};
+  facts.figures = {.allocated = 10 * kMiB, .reserved = 40 * kMiB};
+  facts.heap_kept = 5 * kMiB;
+  write_run(folder, facts);
+  const nlohmann::json json = nlohmann::json::parse(memory_as_json(folder.path()));
+  EXPECT_EQ(json.at("device_memory").at("releasable"), 35 * kMiB);
+  EXPECT_THAT(memory_text(folder.path()), AllOf(HasSubstr("40.0 MiB  reserved by Stoker's allocator"),
+                                                HasSubstr("35.0 MiB  kept for the next allocations")));
+}
+
 TEST(MemoryText, SaysWhyThereIsNone) {
   const TempFolder folder;
   EXPECT_THAT(complaint([&] { (void)memory_text(folder.path()); }), HasSubstr("plan.json"));

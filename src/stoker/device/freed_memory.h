@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the C library keep freed memory of CPU tensors. A step frees its activations and gradients, and the next step
-// allocates the same again; memory returned to the kernel in between costs a page fault per page. Called only by
-// job::start_process(), which a program that uses Stoker calls itself.
+// Whether and how freed memory stays with the process. A step frees its activations and gradients, and the next step
+// allocates the same again; memory returned to the kernel in between costs a page fault per page. Large tensors are
+// kept by device/page_heap.h, the rest by the C library.
 #pragma once
 
 namespace stoker::device {
@@ -12,8 +12,8 @@ namespace stoker::device {
 [[nodiscard]] bool keeps_freed_memory();
 // For the whole process, from now on: what is freed stays in the heap of the C library (mallopt(3), M_MMAP_MAX and
 // M_TRIM_THRESHOLD). Only blocks over 64 MiB of threads with their own arena, which cannot hold them, are still mapped
-// and unmapped individually. Large tensors are not in that heap (device/page_heap.h). Does nothing if
-// !keeps_freed_memory().
+// and unmapped individually. Does nothing if !keeps_freed_memory(). Called only by job::start_process(), which a
+// program that uses Stoker calls itself.
 void keep_freed_memory();
 
 }  // namespace stoker::device

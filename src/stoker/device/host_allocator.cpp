@@ -25,6 +25,7 @@ constexpr std::size_t kAlignment = 64;  // of the data, as torch's own allocator
 constexpr std::uint8_t kPriority = 255;
 constexpr std::int64_t kLeastCheck = 16 << 20;  // bytes between two looks at the system's memory
 constexpr std::size_t kPaged = 256 << 10;  // blocks from this size on have pages of their own: at most a 64th is lost
+constexpr std::size_t kLargest = std::size_t{1} << 62;  // bytes: the sums below cannot overflow
 
 // In front of the data of each block, in one alignment unit.
 struct Header {
@@ -94,6 +95,9 @@ class HostAllocator final : public c10::Allocator {
     if (bytes == 0) {
       return {nullptr, nullptr, &release, c10::DeviceType::CPU};
     }
+    if (bytes > kLargest) {
+      refuse(std::numeric_limits<std::int64_t>::max(), allocated, ", and no system has more");
+    }
     const auto size = static_cast<std::int64_t>(bytes);
     const std::int64_t total = allocated.fetch_add(size, std::memory_order_relaxed) + size;
     void* block = nullptr;
@@ -102,6 +106,9 @@ class HostAllocator final : public c10::Allocator {
     } catch (...) {
       allocated.fetch_sub(size, std::memory_order_relaxed);
       throw;
+    }
+    if (bytes >= paged) {
+      in_pages.fetch_add(size, std::memory_order_relaxed);
     }
     auto* const header = new (block) Header{bytes, ages.step(), core::t_phase};
     ages.add(header->step, header->phase, size);
@@ -151,18 +158,17 @@ class HostAllocator final : public c10::Allocator {
   core::Phase peak_phase = core::Phase::kOther;
   Ages ages;
   PageHeap pages;
+  std::atomic<std::int64_t> in_pages = 0;  // of `allocated`
   const std::size_t paged = keeps_freed_memory() ? kPaged : std::numeric_limits<std::size_t>::max();
 
  private:
-  // Memory for a block of so many bytes, which are booked. held: bytes of the other tensors. Throws OutOfMemory.
+  // A block with room for so many bytes, which `allocated` counts already. held: bytes of the other tensors. Throws
+  // OutOfMemory.
   void* take(std::size_t bytes, std::int64_t held) {
     const auto size = static_cast<std::int64_t>(bytes);
     const std::int64_t most = cap.load(std::memory_order_relaxed);
-    if (most >= 0 && (size > most || held > most - size)) {
+    if (most >= 0 && held + size > most) {
       refuse(size, held, fmt::format(" of the {} that they may hold", bytes_text(most)));
-    }
-    if (bytes > kLargest) {
-      refuse(size, held, ", and no system has more");
     }
     void* block = bytes >= paged ? pages.reuse(block_bytes(bytes)) : nullptr;
     if (block != nullptr) {
@@ -238,13 +244,12 @@ class HostAllocator final : public c10::Allocator {
       self.report(data, -size);
     }
     if (header.bytes >= self.paged) {
+      self.in_pages.fetch_sub(size, std::memory_order_relaxed);
       self.pages.free(block, self.block_bytes(header.bytes));
     } else {
       std::free(block);
     }
   }
-
-  static constexpr std::size_t kLargest = std::numeric_limits<std::ptrdiff_t>::max() / 2;
 
   std::atomic<std::int64_t> checked_ = 0;  // may be reserved before the system is asked again
 };
@@ -281,6 +286,7 @@ void reset_host_peak() {
   self.raise_peak(host_allocated());
 }
 
+std::int64_t host_allocated_in_heap() { return host_allocated() - host().in_pages.load(std::memory_order_relaxed); }
 std::int64_t host_reserved() { return host().reserved(); }
 void release_host_memory() { host().release_free(); }
 

@@ -31,8 +31,10 @@ void install_host_allocator();
 [[nodiscard]] HostTensors host_tensors();
 // Only HostTensors::allocated: one atomic read.
 [[nodiscard]] std::int64_t host_allocated();
+// Of these, the bytes in the heap of the C library; large tensors have pages of their own (device/page_heap.h).
+[[nodiscard]] std::int64_t host_allocated_in_heap();
 void reset_host_peak();
-// Bytes of tensors and of the blocks that are kept for the next ones (device/page_heap.h).
+// Bytes of tensors and of the large blocks that are kept for the next ones.
 [[nodiscard]] std::int64_t host_reserved();
 // Gives kept blocks, and what the C library can spare, back to the kernel.
 void release_host_memory();

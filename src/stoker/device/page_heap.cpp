@@ -65,12 +65,12 @@ void PageHeap::free(void* block, std::size_t bytes) noexcept {
 
 void PageHeap::release() noexcept {
   const std::lock_guard lock(mutex_);
-  for (const auto& [start, bytes] : by_address_) {
-    ::munmap(start, bytes);
+  for (auto range = by_address_.begin(); range != by_address_.end();) {
+    const auto each = range++;
+    if (::munmap(each->first, each->second) == 0) {  // fails where a hole would need one mapping more than allowed
+      (void)take_out(each);
+    }
   }
-  by_address_.clear();
-  by_size_.clear();
-  free_bytes_ = 0;
 }
 
 PageHeap::Nodes PageHeap::take_out(ByAddress::iterator range) noexcept {

@@ -21,7 +21,7 @@ struct ProcessMemory {
 // Only process_memory().resident, from the fastest kernel file, /proc/self/statm; -1 if unknown.
 [[nodiscard]] std::int64_t resident_bytes(const std::filesystem::path& root = "/");
 
-// What the C library has handed out to this process (CPU tensors included), and what it keeps for later; mallinfo2(3).
+// What the C library has handed out to this process (small CPU tensors included), and what it keeps for later; mallinfo2(3).
 // Takes microseconds for each thousand free blocks.
 struct HeapBytes {
   std::int64_t used = 0, kept = 0;

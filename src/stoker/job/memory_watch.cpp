@@ -93,7 +93,7 @@ void MemoryWatch::look() {
     found(Leak::kTensors, *growth);
   }
   if (steps_ % kHeapEvery == 0) {
-    const std::int64_t heap = device::heap_bytes().used - device::host_allocated();
+    const std::int64_t heap = device::heap_bytes().used - device::host_allocated_in_heap();
     if (const auto growth = heap_.add(step_ + 1, heap); growth && !told_heap_ && !suspicion_) {
       found(Leak::kHeap, *growth);
     }

@@ -28,8 +28,8 @@ at::ScalarType sum_dtype(const at::Tensor& hidden) {
   return hidden.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// The sum of one piece; overwrites logits, with their gradient if gradients are needed. In place, because a second
-// tensor of this size would cost as much memory as twice the rows, and with one pass of exp().
+// The sum of one piece. Overwrites logits, with their gradient if gradients are needed: a second tensor of this size
+// would double the memory of a piece. exp() runs over them once.
 at::Tensor piece_sum(at::Tensor& logits, const at::Tensor& target, bool gradient) {
   const at::Tensor counts = target.ge(0).to(logits.scalar_type());
   const at::Tensor index = target.clamp_min(0).unsqueeze(1);

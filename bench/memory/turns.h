@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ways to do the same work, timed in turns. Used by the benches of memory. One thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stoker/base/fmt.h"
+#include "stoker/study/paired.h"
+
+namespace stoker::bench {
+
+// Appends time(way) to the `seconds` of each way in each round. Each round begins with another way.
+template <typename Way, typename Time>
+void take_turns(std::vector<Way>& ways, int rounds, const Time& time) {
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      Way& way = ways[(i + static_cast<std::size_t>(round)) % ways.size()];
+      way.seconds.push_back(time(way));
+    }
+  }
+}
+
+// "+1.2 % (-3.8 to +10.2)": the median of the ratios by round, and its interval.
+inline std::string time_against(std::span<const double> seconds, std::span<const double> plain) {
+  const study::Ratio ratio = study::ratio_of(seconds, plain);
+  return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * (ratio.median - 1), 100 * (ratio.low - 1),
+                     100 * (ratio.high - 1));
+}
+
+}  // namespace stoker::bench
