@@ -140,6 +140,7 @@ class HostAllocator final : public c10::Allocator {
   void release_free() {
     pages.release();
     ::malloc_trim(0);
+    checked_ = 0;  // memory is short: the system is asked again
   }
 
   void raise_peak(std::int64_t total) {
