@@ -97,6 +97,22 @@ TEST(ModuleSegment, FollowsTheNetworksModeAndFreezing) {
   EXPECT_FALSE(network->norm_buffers()[0].equal(before));
 }
 
+TEST(ModuleSegment, FrozenStatisticsAreUsedInTraining) {
+  const auto block = std::make_shared<Block>();
+  const auto network = network_of(block);
+  (void)network->forward(images());
+  network->set_training(false);
+  const at::Tensor evaluated = network->forward(images()), before = network->norm_buffers()[0].clone();
+  network->set_training(true);
+  network->freeze_statistics(true);
+  EXPECT_TRUE(network->forward(images()).equal(evaluated));
+  EXPECT_TRUE(network->norm_buffers()[0].equal(before));
+  EXPECT_TRUE(block->is_training()) << "only its batch norm is in evaluation mode";
+  network->freeze_statistics(false);
+  EXPECT_FALSE(network->forward(images()).equal(evaluated));
+  EXPECT_FALSE(network->norm_buffers()[0].equal(before));
+}
+
 // Parameters that a program freezes before or after the network is built stay frozen, whatever freeze= says.
 TEST(ModuleSegment, KeepsFrozenWhatItsOwnerFroze) {
   const auto block = std::make_shared<Block>();

@@ -26,8 +26,15 @@ using ::testing::HasSubstr;
 
 class Told final : public core::EventEmitter {
  public:
-  void emit(core::Event event) override { faults.push_back(std::get<core::FaultSurvived>(event)); }
+  void emit(core::Event event) override {
+    if (const auto* finding = std::get_if<core::Finding>(&event)) {
+      findings.push_back(finding->text);
+    } else {
+      faults.push_back(std::get<core::FaultSurvived>(event));
+    }
+  }
   std::vector<core::FaultSurvived> faults;
+  std::vector<std::string> findings;
 };
 
 // Runs out of memory as often as asked before it gives a batch.
@@ -65,6 +72,48 @@ TEST(Recovery, TellsWhatItSurvived) {
   EXPECT_THAT(told.faults[0].text, HasSubstr("64 samples per forward pass; the same batch runs again with 32"));
   EXPECT_THAT(told.faults[1].text, HasSubstr("the next one has 16 samples per pass"));
   EXPECT_EQ(memory::schedule_text(recovery.schedule()), "18:32,19:16");
+}
+
+// Once per run, with the first pass that is smaller than its batch: whether it starts so or shrinks.
+TEST(Recovery, SaysOnceWhatSmallPassesDoToBatchNorm) {
+  for (const std::int64_t asked : {0, 4}) {
+    Told told;
+    Recovery recovery({.microbatch = {.asked = asked, .smallest = 2}, .events = &told, .coupled = "larger ones help"});
+    Failing source(0);
+    recovery.begin_step(1);
+    (void)recovery.next(source);
+    EXPECT_EQ(told.findings.size(), asked == 0 ? 0U : 1U) << "a whole batch in one pass needs no word";
+    for (int failure = 0; failure < (asked == 0 ? 2 : 1); ++failure) {
+      fail_once(recovery, 8);
+      (void)recovery.next(source);
+    }
+    ASSERT_EQ(told.findings.size(), 1U) << "not once more when passes shrink again";
+    EXPECT_THAT(told.findings[0], HasSubstr("the batch of 8 is split into passes of 4 samples, and batch norm takes"));
+    EXPECT_THAT(told.findings[0], HasSubstr("larger ones help"));
+  }
+}
+
+TEST(Recovery, SaysNothingOfSmallPassesIfSamplesAreIndependent) {
+  Told told;
+  Recovery recovery({.microbatch = {.asked = 2}, .events = &told});
+  Failing source(0);
+  recovery.begin_step(1);
+  (void)recovery.next(source);
+  fail_once(recovery, 8);
+  EXPECT_TRUE(told.findings.empty());
+}
+
+// The part of a rank is a pass of its own.
+TEST(Recovery, ThePartOfARankIsSmallerThanTheBatch) {
+  class Part final : public core::BatchSource {
+    std::optional<core::Batch> next() override { return toy_batch(8, at::kFloat).slice(0, 4); }
+  } source;
+  Told told;
+  Recovery recovery({.events = &told, .coupled = "larger ones help"});
+  recovery.begin_step(1);
+  (void)recovery.next(source);
+  ASSERT_EQ(told.findings.size(), 1U);
+  EXPECT_THAT(told.findings[0], HasSubstr("the batch of 8 is split into passes of 4 samples"));
 }
 
 TEST(Recovery, AsksASourceAgainAndShrinksIfThatDoesNotHelp) {

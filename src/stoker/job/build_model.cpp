@@ -53,6 +53,12 @@ std::unique_ptr<tasks::Model> build_model(Setup& setup) {
     setup.notes.push_back(fmt::format("weights={}: {}", printable(plan.weights), load_weights(*model, plan.weights)));
   }
   model->set_frozen(static_cast<int>(plan.freeze));
+  if (plan.freeze_norm) {
+    if (model->norm_buffers().empty()) {
+      fail<ConfigError>(kWhere, "freeze_norm=on, but {} has no batch norm; remove it", plan.model);
+    }
+    model->freeze_statistics();
+  }
   setup.sample_flops = setup.task->sample_flops(*model);  // on the CPU, since a GPU would search for kernels first
   model->to(setup.device);
   return model;

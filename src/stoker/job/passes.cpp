@@ -35,7 +35,7 @@ void settle(Setup& setup, const Request& request, const train::Facts& facts, std
       continue;
     }
     apply(each);
-    if (!facts.couples_samples || train::smallest_pass(setup.plan, facts.train_samples) > 1) {
+    if (!train::couples_samples(setup.plan, facts) || train::smallest_pass(setup.plan, facts.train_samples) > 1) {
       return;
     }
   }
@@ -120,7 +120,7 @@ PassChoice choose_passes(Setup& setup, const Request& request, const train::Fact
     choice.held = probes.held();
     choice.limit = probes.limit();
     memory::FinderOptions options;
-    options.smallest = facts.couples_samples ? 2 : 1;
+    options.smallest = setup.couples_samples ? 2 : 1;
     options.most = choice.sets_batch
                        ? std::max(options.smallest, facts.train_samples / setup.ranks->size() / kLeastSteps)
                        : choice.batch;

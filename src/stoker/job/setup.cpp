@@ -83,6 +83,12 @@ train::Recovery Setup::training_recovery(core::EventEmitter* events) const {
   options.microbatch = {.asked = plan.microbatch,
                         .smallest = couples_samples ? 2 : 1,
                         .repeat = memory::parse_schedule(plan.microbatch_schedule)};
+  if (couples_samples) {
+    options.coupled = fmt::format("larger passes help, and so {} (docs/memory.md)",
+                                  !plan.weights.empty()       ? "does freeze_norm=on"
+                                  : plan.own.contains("norm") ? "does norm=group"
+                                                              : "do norms that see one sample, such as group norm");
+  }
   return train::Recovery(std::move(options));
 }
 
@@ -132,7 +138,7 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
   setup.device = opened.device;
   setup.task = settle(opened);
   setup.plan = std::move(opened.plan);
-  setup.couples_samples = facts.couples_samples;
+  setup.couples_samples = train::couples_samples(setup.plan, facts);
   if (request.ranks) {
     setup.ranks = request.ranks;
   }

@@ -6,6 +6,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "stoker/base/error.h"
@@ -162,6 +163,27 @@ BatchNorm2d NetworkBuilder::batch_norm(const std::string& name, std::int64_t cha
   network_->buffers_.push_back({name + ".running_mean", layer.running_mean});
   network_->buffers_.push_back({name + ".running_var", layer.running_var});
   return layer;
+}
+
+GroupNorm NetworkBuilder::group_norm(const std::string& name, std::int64_t channels, std::int64_t groups) {
+  if (groups < 1 || channels % groups != 0) {
+    fail<ConfigError>("models.builder", "\"{}\": {} groups do not divide {} channels", name, groups, channels);
+  }
+  return {add_parameter(name + ".weight", at::ones({channels}, at::kFloat), core::Role::kNorm),
+          add_parameter(name + ".bias", at::zeros({channels}, at::kFloat), core::Role::kNorm), groups};
+}
+
+std::function<at::Tensor(const at::Tensor&)> NetworkBuilder::conv_norm(ConvNorm kind, const std::string& name,
+                                                                       std::int64_t channels) {
+  if (kind == ConvNorm::kBatch) {
+    return batch_norm(name, channels);
+  }
+  constexpr std::int64_t kGroups = 32, kLeastChannels = 2;
+  std::int64_t groups = std::clamp<std::int64_t>(channels / kLeastChannels, 1, kGroups);
+  while (channels % groups != 0) {
+    --groups;
+  }
+  return group_norm(name, channels, groups);
 }
 
 void NetworkBuilder::read_names(std::function<std::string(const std::string& name)> here) {

@@ -71,6 +71,13 @@ class NetworkBuilder {
   // Weight 1 (or as given), bias 0, statistics 0 and 1.
   [[nodiscard]] BatchNorm2d batch_norm(const std::string& name, std::int64_t channels, double weight = 1);
 
+  // Weight 1, bias 0. ConfigError unless groups divides channels.
+  [[nodiscard]] GroupNorm group_norm(const std::string& name, std::int64_t channels, std::int64_t groups);
+  // One of the two. Group norm with 32 groups, as its authors advise, or with as many of at least 2 channels as divide
+  // the channels.
+  [[nodiscard]] std::function<at::Tensor(const at::Tensor&)> conv_norm(ConvNorm kind, const std::string& name,
+                                                                       std::int64_t channels);
+
   // Maps the name of a tensor in a loaded file to its name here; empty: it is ignored.
   void read_names(std::function<std::string(const std::string& name)> here);
 

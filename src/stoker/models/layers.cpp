@@ -6,6 +6,7 @@
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/group_norm.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 
@@ -67,7 +68,7 @@ at::Tensor Dropout::operator()(const at::Tensor& x) const {
 }
 
 at::Tensor BatchNorm2d::operator()(const at::Tensor& x) const {
-  const bool by_batch = mode->training && !mode->frozen;
+  const bool by_batch = mode->training && !mode->frozen && !mode->frozen_statistics;
   if (by_batch && x.numel() > 0 && x.numel() == x.size(1)) {
     fail<DataError>("models.batch_norm",
                     "batch norm cannot train on one value per channel ({}); use batches of at least 2 samples, "
@@ -75,6 +76,10 @@ at::Tensor BatchNorm2d::operator()(const at::Tensor& x) const {
                     core::describe(x));
   }
   return at::batch_norm(x, weight, bias, running_mean, running_var, by_batch, momentum, kEps, /*cudnn_enabled=*/true);
+}
+
+at::Tensor GroupNorm::operator()(const at::Tensor& x) const {
+  return at::group_norm(x.to(weight.scalar_type()), groups, weight, bias, kEps);
 }
 
 }  // namespace stoker::models

@@ -14,6 +14,8 @@ namespace stoker::models {
 struct SegmentMode {
   bool training = true;  // batch norm uses batch statistics and updates its running statistics
   bool frozen = false;   // stays in evaluation mode in every mode of the network
+  // Batch norm uses its running statistics and keeps them, also in training: samples do not depend on each other.
+  bool frozen_statistics = false;
 };
 
 // Counts floating-point operations while it is on: each layer adds its own.
@@ -82,5 +84,18 @@ struct BatchNorm2d {
   std::shared_ptr<const SegmentMode> mode;
   [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
 };
+
+// Group normalisation (Wu and He, 2018): each sample is normalised by its own statistics, over groups of channels, in
+// training as in evaluation. x: floating [N, C, H, W], C a multiple of groups; the output has the dtype of the weight
+// if that is wider.
+struct GroupNorm {
+  static constexpr double kEps = 1e-5;  // PyTorch's
+  at::Tensor weight, bias;              // [C]
+  std::int64_t groups = 1;
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
+};
+
+// The norm after a convolution.
+enum class ConvNorm { kBatch, kGroup };
 
 }  // namespace stoker::models

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/models/mlp.h"
 
+#include "stoker/base/error.h"
 #include "stoker/models/builder.h"
 
 namespace stoker::models {
 
 std::unique_ptr<Network> make_mlp(const ModelOptions& options, std::int64_t hidden) {
+  if (options.norm != ConvNorm::kBatch) {
+    fail<ConfigError>("models.mlp",
+                      "the perceptron has no norm that norm=group could replace; remove it, or use another model=");
+  }
   NetworkBuilder builder(options.seed);
   const std::int64_t inputs = std::int64_t{options.channels} * options.image_size * options.image_size;
 

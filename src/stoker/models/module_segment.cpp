@@ -38,6 +38,20 @@ core::Role role_of(const torch::nn::Module& module, const std::string& name, con
   return tensor.dim() >= 3 ? core::Role::kConv : core::Role::kLinear;
 }
 
+// The mode of the batch norms in the module.
+void set_batch_norms(torch::nn::Module& module, bool training) {
+  namespace nn = torch::nn;
+  if (is_any<nn::BatchNorm1dImpl, nn::BatchNorm2dImpl, nn::BatchNorm3dImpl>(module)) {
+    if (module.is_training() != training) {
+      module.train(training);
+    }
+    return;
+  }
+  for (const std::shared_ptr<nn::Module>& child : module.children()) {
+    set_batch_norms(*child, training);
+  }
+}
+
 }  // namespace
 
 void NetworkBuilder::module_segment(std::string name, std::shared_ptr<torch::nn::Module> module,
@@ -76,9 +90,11 @@ void NetworkBuilder::module_segment(std::string name, std::shared_ptr<torch::nn:
   }
   const std::shared_ptr<const SegmentMode> mode = network_->segments_.back().mode;
   end_segment([module = std::move(module), forward = std::move(forward), mode](const at::Tensor& x) {
-    if (const bool training = mode->training && !mode->frozen; module->is_training() != training) {
+    const bool training = mode->training && !mode->frozen;
+    if (module->is_training() != training) {
       module->train(training);
     }
+    set_batch_norms(*module, training && !mode->frozen_statistics);
     return forward(x);
   });
 }

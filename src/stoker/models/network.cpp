@@ -73,6 +73,12 @@ void Network::set_frozen(int first_groups) {
   }
 }
 
+void Network::freeze_statistics(bool on) {
+  for (const Segment& segment : segments_) {
+    segment.mode->frozen_statistics = on;
+  }
+}
+
 void Network::flatten_statistics(at::Device device, at::ScalarType dtype) {
   std::int64_t total = 0;
   for (const core::NamedTensor& buffer : buffers_) {

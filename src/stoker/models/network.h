@@ -79,6 +79,10 @@ class Network {
   // first segment. ConfigError outside 0 ... the number of groups.
   void set_frozen(int first_groups);
 
+  // On: batch norms use their running statistics and keep them, also in training, so that no sample depends on another;
+  // their weights are trained. Sensible with the statistics of a trained network.
+  void freeze_statistics(bool on);
+
   // Moves everything, in place: existing handles stay valid, gradients are dropped. Statistics stay float32 unless
   // dtype is float64.
   void to(at::Device device, at::ScalarType dtype = at::kFloat);

@@ -20,6 +20,8 @@ struct ModelOptions {
   std::uint64_t seed = 0;  // initial weights are a function of it
   // Convolutions before a batch norm keep a bias, which the norm cancels: only for measuring its cost.
   bool conv_bias = false;
+  // After the convolutions. ConfigError for kGroup by a network without norms; an added network must do the same.
+  ConvNorm norm = ConvNorm::kBatch;
 };
 
 struct ModelInfo {

@@ -19,6 +19,7 @@ using Forward = std::function<at::Tensor(const at::Tensor&)>;
 // Settings that all convolutions of a network share.
 struct Style {
   bool norm;
+  ConvNorm kind;  // of the norm
   bool bias;
   double gain;  // of the convolutions of a block except the last
 };
@@ -29,7 +30,7 @@ struct BlockShape {
 
 Style style_of(const ModelOptions& options, const ResnetShape& shape) {
   const double blocks = std::accumulate(shape.blocks.begin(), shape.blocks.end(), 0);
-  return {shape.norm, options.conv_bias || !shape.norm,
+  return {shape.norm, options.norm, options.conv_bias || !shape.norm,
           shape.norm ? 1 : std::pow(blocks, shape.bottleneck ? -1.0 / 4 : -1.0 / 2)};
 }
 
@@ -42,7 +43,7 @@ Forward make_conv(NetworkBuilder& builder, const Style& style, const std::string
   if (!style.norm) {
     return conv;
   }
-  const BatchNorm2d norm = builder.batch_norm(norm_name, shape.out);
+  const Forward norm = builder.conv_norm(style.kind, norm_name, shape.out);
   return [=](const at::Tensor& x) { return norm(conv(x)); };
 }
 

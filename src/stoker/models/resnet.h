@@ -17,7 +17,7 @@ struct ResnetShape {
   bool bottleneck = false;                // 1x1, 3x3, 1x1 to four times the width, instead of 3x3, 3x3
   std::int64_t width = 64;                // channels of the stem and layer1; each further layer doubles them
   bool small_stem = false;  // 3x3 without stride and pooling, for images up to 64 pixels (the paper's 4.2)
-  // false: no batch norm; convolutions have biases and start as in Fixup (Zhang et al., 2019): biases at zero, the last
+  // false: no norm; convolutions have biases and start as in Fixup (Zhang et al., 2019): biases at zero, the last
   // weights of a block at zero too, so that the block is its shortcut, the others scaled by L^(-1/(2m-2)), L blocks of
   // m convolutions. Not used from Fixup: its scalar multipliers, and its zeros in the last layer.
   bool norm = true;

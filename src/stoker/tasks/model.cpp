@@ -61,6 +61,10 @@ class AnyModel final : public Model {
                         first_groups);
     }
   }
+  void freeze_statistics() override {
+    fail<ConfigError>("tasks.model",
+                      "freeze_norm=on needs a network of Stoker's, which knows its batch norms; remove it");
+  }
   [[nodiscard]] bool shows() const override { return false; }
 
   [[nodiscard]] const std::vector<core::Parameter>& parameters() const override { return inner_->parameters(); }

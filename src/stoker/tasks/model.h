@@ -41,6 +41,8 @@ class Model : public core::Trainable {
   virtual models::LoadReport load(const std::map<std::string, at::Tensor>& weights) = 0;
   // The first groups of segments keep their weights. ConfigError if there are fewer groups.
   virtual void set_frozen(int first_groups) = 0;
+  // Batch norms use their running statistics and keep them, also in training. ConfigError if the model cannot.
+  virtual void freeze_statistics() = 0;
   // Images and convolution weights in channels_last order or in PyTorch's default order, from here on; values stay.
   // False: the order would not speed anything up.
   virtual bool set_channels_last(bool on) {

@@ -20,6 +20,7 @@ class NetworkTrainable : public Model {
   void to(c10::Device device) override { network_->to(device); }
   models::LoadReport load(const std::map<std::string, at::Tensor>& weights) override { return network_->load(weights); }
   void set_frozen(int first_groups) override { network_->set_frozen(first_groups); }
+  void freeze_statistics() override { network_->freeze_statistics(true); }
   [[nodiscard]] std::int64_t flops(at::IntArrayRef sample_shape) const override {
     return models::flops(*network_, sample_shape);
   }

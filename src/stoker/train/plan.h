@@ -17,8 +17,9 @@ struct Plan {
   // behaviour: the result of training
   std::string task;  // the kind of task, "image_classification"
   std::string model;
-  std::string weights;      // safetensors file or checkpoint to start from; empty: from scratch
-  std::int64_t freeze = 0;  // leading groups of segments that are not trained
+  std::string weights;       // safetensors file or checkpoint to start from; empty: from scratch
+  std::int64_t freeze = 0;   // leading groups of segments that are not trained
+  bool freeze_norm = false;  // batch norms keep the running statistics of weights, and use them in training
   std::int64_t epochs = 0;
   std::int64_t steps = 0;  // 0: epochs decides
   double time = 0;         // seconds after which training stops; 0: no limit

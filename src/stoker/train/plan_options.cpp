@@ -54,6 +54,9 @@ Rows run_options() {
                         {"pretrained", "checkpoint"}}},
       {&Plan::freeze, {"freeze", B, Whole{0, 1000}, always("0", "every group is trained"),
                        "number of layer groups to freeze, counted from the input (stem, layer1, ...)"}},
+      {&Plan::freeze_norm, {"freeze_norm", B, Flag{}, always("off", "batch norm learns the statistics of the data"),
+                            "with weights=: batch norm trains with the running statistics of the weights and keeps "
+                            "them, so that small passes train as the whole batch does", {"freeze_bn", "norm_eval"}}},
       {&Plan::epochs, {"epochs", B, Whole{1, 1'000'000}, depends("set by the recipe"), "passes over the training split",
                        {"num_epochs", "max_epochs"}}},
       {&Plan::steps, {"steps", B, Whole{0, kMany}, always("0", "epochs= decides"), "optimizer steps; overrides epochs",

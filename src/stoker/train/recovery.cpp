@@ -92,7 +92,11 @@ std::optional<core::Batch> Recovery::next(core::BatchSource& source) {
   for (int failures = 1;; ++failures) {
     try {
       std::optional<core::Batch> batch = source.next();
-      largest_batch_ = std::max(largest_batch_, batch ? batch->size() : 0);
+      if (batch) {
+        largest_batch_ = std::max(largest_batch_, batch->size());
+        global_batch_ = batch->global_size();
+        say_coupled(batch->size());
+      }
       return batch;
     } catch (const std::exception& error) {
       memory::rethrow_unless_out_of_memory(error);
@@ -123,6 +127,7 @@ void Recovery::ran_out(const std::exception& error, std::int64_t samples, bool a
   }
   tell(fmt::format("{} ran out of memory with {} per forward pass; the same batch runs again with {} ({})",
                    options_.work, counted(before, "sample"), microbatch_.largest_pass(samples), reason(error)));
+  say_coupled(samples);
 }
 
 void Recovery::release() const { device::backend_for(options_.device).release_cache(options_.device); }
@@ -131,6 +136,17 @@ void Recovery::tell(const std::string& text) {
   if (options_.events != nullptr) {
     options_.events->emit(core::FaultSurvived{step_, "out_of_memory", text});
   }
+}
+
+void Recovery::say_coupled(std::int64_t samples) {
+  const std::int64_t pass = microbatch_.largest_pass(samples), whole = std::max(samples, global_batch_);
+  if (options_.coupled.empty() || options_.events == nullptr || pass >= whole) {
+    return;
+  }
+  options_.events->emit(core::Finding{
+      fmt::format("the batch of {} is split into passes of {}, and batch norm takes its statistics from one pass: the "
+                  "model learns differently than from whole batches; {}",
+                  whole, counted(pass, "sample"), std::exchange(options_.coupled, ""))});
 }
 
 void Recovery::give_up(const std::exception& error) {

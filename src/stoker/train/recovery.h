@@ -26,6 +26,9 @@ struct RecoveryOptions {
   std::string work = "the step";             // for messages: "the step ran out of memory"
   core::EventEmitter* events = nullptr;      // null: says nothing
   std::function<std::string()> advice = {};  // what holds memory and how to fit, for the error that ends the run
+  // The model couples the samples of a pass (batch norm): what helps against small passes, said once, as a Finding,
+  // with the first passes that are smaller than their batch. Empty: nothing to say.
+  std::string coupled = {};
 };
 
 class Recovery final : public memory::BatchSplit, public core::Stateful {
@@ -58,6 +61,8 @@ class Recovery final : public memory::BatchSplit, public core::Stateful {
  private:
   void release() const;
   void tell(const std::string& text);
+  // RecoveryOptions::coupled, if the passes over a batch of this size on this rank are smaller than the whole batch.
+  void say_coupled(std::int64_t samples);
   [[noreturn]] void give_up(const std::exception& error);
   [[nodiscard]] bool twice_fits() const;
   // Passes shrink if allocations succeed again and again only after the cache was released: each makes the host wait.
@@ -67,7 +72,8 @@ class Recovery final : public memory::BatchSplit, public core::Stateful {
   memory::Microbatch microbatch_;
   std::int64_t step_ = 0;
   std::int64_t largest_batch_ = 1;
-  std::int64_t retries_ = -1;  // of the device, at the last look
+  std::int64_t global_batch_ = 0;  // samples of the newest batch, on all ranks
+  std::int64_t retries_ = -1;      // of the device, at the last look
 };
 
 }  // namespace stoker::train

@@ -78,9 +78,11 @@ void decide(Plan& plan, std::string_view key, std::string_view value, Origin ori
   plan.notes.insert_or_assign(std::string(key), Plan::Note{origin, std::move(reason)});
 }
 
+bool couples_samples(const Plan& plan, const Facts& facts) { return facts.couples_samples && !plan.freeze_norm; }
+
 // Batch norm cannot train on one sample, neither in a last batch nor in a microbatch.
 void choose_tail(Plan& plan, const Options& options, const Facts& facts) {
-  if (!facts.couples_samples) {
+  if (!couples_samples(plan, facts)) {
     return;
   }
   if (smallest_part(plan.batch, plan.microbatch) < 2) {
@@ -131,6 +133,9 @@ Plan resolve(const Options& options, const Facts& facts) {
   if (plan.freeze > 0 && plan.weights.empty()) {
     fail<ConfigError>(kWhere, "freeze={} would freeze random weights; set weights=FILE too", plan.freeze);
   }
+  if (plan.freeze_norm && plan.weights.empty()) {
+    fail<ConfigError>(kWhere, "freeze_norm=on would keep statistics of no data; set weights=FILE too");
+  }
   if (plan.early_stop > 0 && facts.val_samples == 0) {
     fail<ConfigError>(kWhere, "early_stop={} needs a validation split, but there is none; set val=0.1",
                       plan.early_stop);
@@ -162,7 +167,7 @@ void check_repeatable(const Plan& plan, const Facts& facts) {
         kWhere, "the plan's batch of {} is larger than the {} training samples; make a new plan with batch={} or less",
         plan.batch, facts.train_samples, facts.train_samples);
   }
-  if (facts.couples_samples && smallest_pass(plan, facts.train_samples) < 2) {
+  if (couples_samples(plan, facts) && smallest_pass(plan, facts.train_samples) < 2) {
     fail<ConfigError>(
         kWhere,
         "the plan's batches of {} in microbatches of {} leave a last forward pass of 1 of {} samples, which "

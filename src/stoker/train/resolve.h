@@ -38,6 +38,9 @@ struct Facts {
 // Sets a value of a plan with its origin and reason.
 void decide(Plan& plan, std::string_view key, std::string_view value, core::Origin origin, std::string reason);
 
+// Whether samples of a forward pass depend on each other: batch norm, unless its statistics are frozen.
+[[nodiscard]] bool couples_samples(const Plan& plan, const Facts& facts);
+
 // After batch or microbatch have changed: sets tail=drop if batch norm could not train on the last forward pass, and
 // tail is not set. ConfigError as resolve().
 void choose_tail(Plan& plan, const Options& options, const Facts& facts);

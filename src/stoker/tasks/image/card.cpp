@@ -15,6 +15,17 @@ constexpr std::string_view kWhere = "tasks.image";
 
 }  // namespace
 
+std::string_view name_of(models::ConvNorm norm) { return norm == models::ConvNorm::kGroup ? "group" : "batch"; }
+
+std::optional<models::ConvNorm> conv_norm_from(std::string_view name) {
+  for (const models::ConvNorm each : {models::ConvNorm::kBatch, models::ConvNorm::kGroup}) {
+    if (name_of(each) == name) {
+      return each;
+    }
+  }
+  return std::nullopt;
+}
+
 ImageCard image_card(const nlohmann::json& json) {
   ImageCard card;
   for (const auto& name : json.at("classes")) {
@@ -38,6 +49,11 @@ ImageCard image_card(const nlohmann::json& json) {
     fail<CheckpointError>(kWhere, "the classes or the preprocessing are inconsistent");
   }
   card.pixels.interpolation = *interpolation;
+  const std::optional<models::ConvNorm> norm = conv_norm_from(json.value("norm", "batch"));
+  if (!norm) {
+    fail<CheckpointError>(kWhere, "has a norm that this Stoker does not know: {}", json.at("norm").dump());
+  }
+  card.norm = *norm;
   return card;
 }
 
@@ -47,6 +63,7 @@ nlohmann::json to_json(const ImageCard& card) {
     classes.push_back(byte_name_to_text(name));
   }
   return {{"classes", classes},
+          {"norm", name_of(card.norm)},
           {"preprocessing",
            {{"channels", card.pixels.channels},
             {"image_size", card.pixels.image_size},

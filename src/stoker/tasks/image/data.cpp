@@ -18,6 +18,7 @@ namespace stoker::tasks {
 namespace {
 
 constexpr std::string_view kWhere = "tasks.image";
+constexpr const char* kNorm = "norm";  // the option
 
 // The split with its labels in the model's numbering.
 void relabel(data::ImageSplit& split, const std::vector<std::string>& from, const std::vector<std::string>& to) {
@@ -93,10 +94,15 @@ class OpenImages final : public WithImages<OpenData> {
     question.decodes_fast = given.decode == "fast";
     return image_recipe(question, files_.facts(), size(Split::kTrain), size(Split::kVal));
   }
-  [[nodiscard]] bool couples_samples(const std::string& model) const override { return tasks::couples_samples(model); }
+  [[nodiscard]] bool couples_samples(const std::string& model) const override {
+    const auto norm = own_.find(kNorm);
+    return tasks::couples_samples(model) && (norm == own_.end() || norm->second == "batch");
+  }
 
   [[nodiscard]] std::unique_ptr<ReadyTask> settle(const std::string& model, const core::TaskValues& own) && override {
-    const ImageOptions options = image_options().parse(own);
+    core::TaskValues values = own;
+    values.try_emplace(kNorm, "batch");  // a plan from before the option
+    const ImageOptions options = image_options().parse(values);
     check_sampling(options);
     if (!options.shuffle && class_by_class(files_.folder())) {
       files_.folder().findings.emplace_back(
@@ -108,6 +114,7 @@ class OpenImages final : public WithImages<OpenData> {
     card.classes = files_.folder().classes;
     card.pixels = preprocessing(static_cast<int>(options.image_size), network_channels(model, files_.facts()));
     card.pixels.interpolation = interpolation_of(options);
+    card.norm = conv_norm_from(options.norm).value();  // the table of options allows only these names
     return ready_images(std::move(files_), options, std::move(card));
   }
   [[nodiscard]] std::unique_ptr<ReadyTask> adopt(const nlohmann::json& json) && override {

@@ -56,6 +56,14 @@ Rows keeping_options() {
   };
 }
 
+Rows network_options() {
+  return {
+      {&O::norm, {"norm", B, Choice{{"batch", "group"}}, always("batch", "more accurate if passes have enough samples"),
+                  "norm layers of cnn and ResNets; group: independent of the other samples, so that small passes "
+                  "(microbatch=) train as the whole batch does"}},
+  };
+}
+
 Rows augment_options() {
   const auto off = [] { return always("0", "off; useful for small data sets"); };
   return {
@@ -98,6 +106,7 @@ Rows augment_options() {
 const core::OptionTable<ImageOptions>& image_options() {
   static const core::OptionTable<ImageOptions> table([] {
     Rows all = reading_options();
+    core::append_rows(all, network_options());
     core::append_rows(all, augment_options());
     core::append_rows(all, class_options());
     core::append_rows(all, sampling_options());

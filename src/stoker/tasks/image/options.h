@@ -24,6 +24,7 @@ struct ImageOptions : ClassOptions, SamplingOptions {
   bool retry_bad = false;
   std::int64_t cache = 0;  // MB of decoded images
   std::string resident = "off";
+  std::string norm = "batch";  // or "group": after the network's convolutions
   // Augmentation; a 0 is off.
   std::string augment = "none";
   std::int64_t crop_pad = 0;  // pixels

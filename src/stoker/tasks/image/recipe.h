@@ -35,7 +35,7 @@ struct ImageRecipeRequest {
 [[nodiscard]] std::vector<core::PlanRow> image_recipe(const ImageRecipeRequest& question, const ImageSetFacts& images,
                                                       std::int64_t train_samples, std::int64_t val_samples = 0);
 
-// Whether the model with this name has batch norm, and so couples the samples of a batch.
+// Whether the model with this name has batch norm unless norm= replaces it, and so couples the samples of a batch.
 [[nodiscard]] bool couples_samples(const std::string& model);
 
 // 1 or 3: the input channels of the network's first layer. ResNets always take colour, so that published weights fit

@@ -152,6 +152,7 @@ std::unique_ptr<Model> make_classifier(const ModelRequest& request, const ImageC
   options.channels = card.pixels.channels;
   options.image_size = card.pixels.image_size;
   options.seed = request.seed;
+  options.norm = card.norm;
   classifier.preprocessing = card.pixels;
   classifier.channels_last = request.channels_last;
   classifier.classes = card.classes;
