@@ -159,6 +159,12 @@ Rows performance_options() {
                           "values; every:2: every second one; layer1,attention: these segments and parts; auto: the "
                           "fewest that make the passes fit into memory, found by a search before training",
                           {"gradient_checkpointing", "activation_checkpointing", "use_checkpoint", "checkpointing"}}},
+      {&Plan::optimizer_in_backward, {"optimizer_in_backward", P, Flag{},
+                                      always("off", "on saves the memory of gradients, but excludes what needs all of them"),
+                                      "update each parameter inside backward and free its gradient at once; not with "
+                                      "several passes, clip, fp16, several ranks or on a GPU, and a step that runs out of "
+                                      "memory or is not finite ends the run",
+                                      {"optimizer_in_bwd"}}},
       {&Plan::threads, {"threads", P, Whole{0, 256}, depends("by a timed trial"),
                         "loader threads; if not set, chosen by a trial and adjusted during the run; 0: load in the "
                         "training thread",
