@@ -59,11 +59,12 @@ bench-data: ## Compare the loader with DataLoader and FFCV: 25 minutes; QUICK=1:
 	@$(call ninja,release,stoker loader_bench)
 	@$(if $(QUICK),,bench/record data-$$(bench/cpu)) bench/data/run $(RELEASE) $(if $(QUICK),--quick)
 
-bench-memory: bootstrap ## Measure recomputation and the chunked loss: bytes and time with and without, 20 minutes
+bench-memory: bootstrap ## Measure recomputation, chunked loss, optimizer in backward: bytes and time, 30 minutes
 	@$(call configure,release)
-	@$(call ninja,release,recompute_bench chunked_loss_bench)
+	@$(call ninja,release,recompute_bench chunked_loss_bench in_backward_bench)
 	@bench/record recompute $(RELEASE)/bench/recompute_bench 6
-	@bench/record chunked-loss $(RELEASE)/bench/chunked_loss_bench 7
+	@bench/record chunked-loss $(RELEASE)/bench/chunked_loss_bench 5
+	@bench/record optimizer-in-backward $(RELEASE)/bench/in_backward_bench 9
 
 bench-learning: bootstrap ## Compare final results with Python PyTorch's: 20 minutes; QUICK=1: a check that it runs
 	@$(call configure,release)
