@@ -17,7 +17,7 @@ struct Chosen {
   std::string model, optimizer;
   std::string recompute = "none";
   at::ScalarType autocast = at::kFloat;
-  std::int64_t samples = 3;
+  std::int64_t samples = 2;
 };
 
 struct Result {
@@ -66,13 +66,12 @@ TEST(OptimizerInBackward, EqualsPlainStepsOfWholeNetworks) {
                                                   {"mlp", "adamw"},
                                                   {"cnn", "sgd"},
                                                   {"cnn", "adamw", "all"},
-                                                  {"resnet18", "sgd", "every:2"},
                                                   {"unet", "adamw"},
-                                                  {"bert", "adamw", "attention"},
+                                                  {"bert", "adamw", "attention,mlp.gelu"},
                                                   {"gpt", "sgd", "none", at::kBFloat16},
                                                   {"gpt", "adamw"},
                                                   {"gpt", "adamw", "all", at::kBFloat16},
-                                                  {"gpt", "adamw", "mlp,mlp.up"}}) {
+                                                  {"gpt", "adamw", "attention,mlp"}}) {
     SCOPED_TRACE(chosen.model + " " + chosen.optimizer + " " + chosen.recompute);
     const Result plain = three_steps(chosen, false), early = three_steps(chosen, true);
     ASSERT_EQ(early.state.size(), plain.state.size());
@@ -83,9 +82,11 @@ TEST(OptimizerInBackward, EqualsPlainStepsOfWholeNetworks) {
 }
 
 TEST(OptimizerInBackward, GradientsNeverExistTogether) {
-  const Chosen few{.model = "gpt", .optimizer = "sgd", .samples = 1};
+  // With recomputation, so that the peak comes where most gradients exist.
+  const Chosen few{.model = "gpt", .optimizer = "sgd", .recompute = "all", .samples = 1};
+  const BenchModel bench = make_bench_model("gpt", {});
   std::int64_t all = 0, largest = 0;
-  for (const core::Parameter& each : make_bench_model("gpt", {}).model->parameters()) {
+  for (const core::Parameter& each : bench.model->parameters()) {
     all += static_cast<std::int64_t>(each.tensor.nbytes());
     largest = std::max(largest, static_cast<std::int64_t>(each.tensor.nbytes()));
   }
