@@ -5,6 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+
 namespace stoker::optim {
 
 // Whether the elements of both have the same order in memory. Strides of dimensions of size 1 are ignored.

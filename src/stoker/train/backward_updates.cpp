@@ -2,7 +2,6 @@
 #include "stoker/train/backward_updates.h"
 
 #include <ATen/core/grad_mode.h>
-#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -161,13 +160,11 @@ void BackwardUpdates::explain_failure() const {
 }
 
 void BackwardUpdates::explain(const std::exception& error) const {
-  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
   fail<OutOfMemory>(kWhere,
                     "the step ran out of memory after {} had taken it, and {}=on cannot run it again in smaller passes "
                     "({}); resume from the last checkpoint, or start again, with a smaller batch=, recompute=all or "
                     "{}=off",
-                    extent(), kOptimizerInBackward, text.substr(0, text.find('\n')), kOptimizerInBackward);
+                    extent(), kOptimizerInBackward, memory::out_of_memory_reason(error), kOptimizerInBackward);
 }
 
 std::string BackwardUpdates::extent() const { return fmt::format("{} of {} parameters", updated_, slots_.size()); }

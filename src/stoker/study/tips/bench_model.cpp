@@ -192,12 +192,7 @@ const std::vector<Entry>& entries() {
         .convolutions = true,
         .listed = false},
        [](const BenchOptions& o) { return slim_resnet(o, false); }},
-      {{.name = "gpt-50k",
-        .text = "gpt with GPT-2's vocabulary, 4 windows of 128 tokens",
-        .batch = 4,
-        .attention = true,
-        .listed = false},
-       gpt_50k},
+      {{.name = "gpt-50k", .text = "gpt with 50,257 tokens", .batch = 4, .attention = true, .listed = false}, gpt_50k},
   };
   return all;
 }
