@@ -59,11 +59,12 @@ bench-data: ## Compare the loader with DataLoader and FFCV: 25 minutes; QUICK=1:
 	@$(call ninja,release,stoker loader_bench)
 	@$(if $(QUICK),,bench/record data-$$(bench/cpu)) bench/data/run $(RELEASE) $(if $(QUICK),--quick)
 
-bench-memory: bootstrap ## Measure recomputation, the chunked loss and small passes: bytes, time, accuracy; 55 minutes
+bench-memory: bootstrap ## Measure what saves memory, and what tune finds: bytes, time and accuracy; 75 minutes
 	@$(call configure,release)
-	@$(call ninja,release,stoker recompute_bench chunked_loss_bench)
+	@$(call ninja,release,stoker recompute_bench chunked_loss_bench in_backward_bench)
 	@bench/record recompute $(RELEASE)/bench/recompute_bench 6
 	@bench/record chunked-loss $(RELEASE)/bench/chunked_loss_bench 7
+	@bench/record optimizer-in-backward $(RELEASE)/bench/in_backward_bench 9
 	@bench/record batch-norm bench/memory/batch_norm_bench.py $(STOKER)
 
 bench-learning: bootstrap ## Compare final results with Python PyTorch's: 20 minutes; QUICK=1: a check that it runs

@@ -5,19 +5,19 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "stoker/base/fmt.h"
 #include "stoker/study/paired.h"
 
 namespace stoker::bench {
 
-// Appends time(way) to the `seconds` of each way in each round. Each round begins with another way.
-template <typename Way, typename Time>
-void take_turns(std::vector<Way>& ways, int rounds, const Time& time) {
+// Appends time(way) to the `seconds` of each way in each round. Each round begins with another way. Ways: a vector or a
+// deque.
+template <typename Ways, typename Time>
+void take_turns(Ways& ways, int rounds, const Time& time) {
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < ways.size(); ++i) {
-      Way& way = ways[(i + static_cast<std::size_t>(round)) % ways.size()];
+      auto& way = ways[(i + static_cast<std::size_t>(round)) % ways.size()];
       way.seconds.push_back(time(way));
     }
   }

@@ -301,6 +301,21 @@ TEST_F(JobTest, RecomputationChangesNoByteAlsoAfterAResume) {
               HasSubstr("the model's segments are"));
 }
 
+TEST_F(JobTest, AnOptimizerInBackwardChangesNoByteAlsoAfterAResume) {
+  const Ran plain = train(request("plain", {"skip_limit=0"}));
+  EXPECT_EQ(weights(train(request("early", {"optimizer_in_backward=on", "recompute=all"})).folder),
+            weights(plain.folder));
+  const Ran stopped = train(request("stopped", {"optimizer_in_backward=on"}), 7);
+  std::atomic<bool> stop = false;
+  (void)Job::resume(stopped.folder, {}, kSilent).train({}, stop);
+  EXPECT_EQ(weights(stopped.folder), weights(plain.folder));
+  EXPECT_EQ(state(stopped.folder), state(plain.folder));
+  EXPECT_THAT(complaint([&] {
+                (void)Job::prepare(request("x", {"optimizer_in_backward=on", "clip=1"}), kSilent);
+              }),
+              HasSubstr("set clip=0, or set optimizer_in_backward=off"));
+}
+
 TEST_F(JobTest, ARunThatGoesOnEvaluatesEachEpochOnce) {
   const Ran ran = train(request("run"));
   std::atomic<bool> never{false};

@@ -97,7 +97,8 @@ struct Rig {
     progress.save_state(saved);
     progress.load_state(saved);
     ToySource source(progress.position, before_batch, nan_from);
-    Step step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks}, {});
+    Step step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks},
+              {.optimizer_in_backward = in_backward});
     device::ScalarRing ring(at::kCPU, step.scalar_names().size());
     testing::ToyOwner owner;
     const auto evaluate = [&]() -> std::vector<core::MetricValue> {
@@ -149,6 +150,7 @@ struct Rig {
   double time = 1000, save_seconds = 0;  // wall-clock time; duration of a save
   std::function<void(core::Position)> before_batch;
   std::int64_t nan_from = std::numeric_limits<std::int64_t>::max();  // first step whose samples are NaN
+  bool in_backward = false;                                          // the optimizer
   core::Fed fed;
 };
 
@@ -290,6 +292,40 @@ TEST(Loop, ParametersOfNoStepAreNotSaved) {
   EXPECT_THAT(error_of(rig, toy_plan(), 10), HasSubstr("half a step"));
   EXPECT_EQ(rig.progress.step, 2);
   EXPECT_TRUE(rig.log.empty());
+}
+
+// Fails after a whole step, between two parameters.
+class HalfBackward final : public optim::Optimizer {
+ public:
+  void set_lr(double) override {}
+  void step(const at::Tensor&, const at::Tensor&) override { ADD_FAILURE() << "a step after backward"; }
+  void count_step() override { ++steps_; }
+  void update(const at::Tensor&) override {
+    if (++updates_ == 6) {  // the second of four parameters in step 2
+      fail<Error>("test", "half a step");
+    }
+  }
+  [[nodiscard]] std::int64_t state_bytes() const override { return 0; }
+  void save_state(core::State&) const override {}
+  void load_state(const core::State&) override {}
+
+ private:
+  int steps_ = 0, updates_ = 0;
+};
+
+TEST(Loop, AStepTornInBackwardIsNotSaved) {
+  Rig rig;
+  rig.in_backward = true;
+  rig.optimizer = std::make_unique<HalfBackward>();
+  EXPECT_THAT(error_of(rig, toy_plan(), 10), HasSubstr("half a step"));
+  EXPECT_EQ(rig.progress.step, 1);
+  EXPECT_TRUE(rig.log.empty());
+
+  Rig whole;  // nothing has changed when the loss is known
+  whole.in_backward = true;
+  whole.nan_from = 2;
+  EXPECT_THAT(error_of(whole, toy_plan(), 10), HasSubstr("the loss is nan"));
+  EXPECT_EQ(whole.log, (Log{"rescued 2"}));
 }
 
 TEST(Loop, ARunThatEndsWithALossOfNaNHasFailed) {

@@ -12,6 +12,7 @@
 namespace stoker::train {
 namespace {
 
+using ::testing::AllOf;
 using testing::asked;
 using testing::facts_of;
 using ::testing::HasSubstr;
@@ -58,6 +59,33 @@ TEST(Resolve, RefusesContradictions) {
   EXPECT_THAT(refusal(asked({"tail=drop", "batch=1"}), facts_of(1000)), HasSubstr("batch norm"));
   EXPECT_THAT(refusal(asked({"early_stop=3"}), facts_of(1000)), HasSubstr("validation split"));
   EXPECT_THAT(refusal({}, facts_of(0)), HasSubstr("no training sample"));
+}
+
+TEST(Resolve, RefusesWhatAnOptimizerInBackwardExcludes) {
+  const auto with = [](std::string_view more) {
+    Options options = asked({"optimizer_in_backward=on"});
+    options.set_assignment(more);
+    return refusal(options, facts_of(1000));
+  };
+  const char* off = "or set optimizer_in_backward=off";
+  EXPECT_EQ(with("seed=1"), "");
+  EXPECT_EQ(with("recompute=all"), "");
+  EXPECT_THAT(with("microbatch=16"), AllOf(HasSubstr("microbatch=16 below batch=64"), HasSubstr(off)));
+  EXPECT_THAT(with("microbatch=auto"), AllOf(HasSubstr("microbatch=auto"), HasSubstr(off)));
+  EXPECT_THAT(with("batch=auto"), AllOf(HasSubstr("batch=auto"), HasSubstr(off)));
+  EXPECT_THAT(with("microbatch_schedule=1:16"), AllOf(HasSubstr("microbatch_schedule="), HasSubstr(off)));
+  EXPECT_THAT(with("clip=1"), AllOf(HasSubstr("set clip=0"), HasSubstr(off)));
+  EXPECT_THAT(with("precision=fp16"), AllOf(HasSubstr("set precision=bf16"), HasSubstr(off)));
+  EXPECT_THAT(with("skip_limit=3"), AllOf(HasSubstr("remove skip_limit"), HasSubstr(off)));
+  EXPECT_THAT(with("device=cuda:0"), AllOf(HasSubstr("only with device=cpu"), HasSubstr(off)));
+  Facts facts = facts_of(1000);
+  facts.ranks = 2;
+  EXPECT_THAT(refusal(asked({"optimizer_in_backward=on"}), facts), HasSubstr("2 ranks"));
+  facts = facts_of(1000);
+  facts.recipe.push_back({"clip", "1", core::Origin::kDefault, "a recipe's default"});
+  EXPECT_THAT(refusal(asked({"optimizer_in_backward=on"}), facts), HasSubstr("set clip=0"));
+  EXPECT_EQ(resolve(asked({"optimizer_in_backward=on"}), facts_of(1000)).skip_limit, 0);
+  EXPECT_EQ(resolve({}, facts_of(1000)).skip_limit, 10);
 }
 
 // For users who study the effect of a GPU's fp16 on a run: the numbers are the same, the time is not.

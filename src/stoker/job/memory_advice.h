@@ -10,9 +10,10 @@ namespace stoker::job {
 
 struct Setup;
 
-// Bytes on the device that a run holds between steps.
+// Bytes on the device that a run holds between steps, and the gradients that exist together in one: those of the
+// largest parameter if the optimizer works inside backward. all_gradients: of a pass without it, as in trials.
 struct HeldBytes {
-  std::int64_t weights = 0, gradients = 0, optimizer = 0, averages = 0;
+  std::int64_t weights = 0, gradients = 0, optimizer = 0, averages = 0, all_gradients = 0;
 };
 
 // What a run of this plan will hold, without making it.

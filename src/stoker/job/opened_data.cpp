@@ -95,6 +95,7 @@ train::Facts gather_facts(const Request& request, const tasks::TaskKind& kind, c
   facts.cores = device::cpu_quota().cores;
   facts.device = choice.device.is_cuda() ? choice.device.str() : "cpu";
   facts.device_reason = choice.reason;
+  facts.ranks = request.ranks ? request.ranks->size() : 1;
   facts.task = kind.name();
   facts.task_options = kind.info().options;
   facts.recipe = data.recipe(asked);

@@ -105,7 +105,7 @@ class Search {
       return 0;
     }
     const std::int64_t all = std::max<std::int64_t>(0, part.bytes - peak_of_none(part_costs_));
-    const std::int64_t gradients = std::min(all, held_by_run(setup_).gradients);
+    const std::int64_t gradients = std::min(all, held_by_run(setup_).all_gradients);
     return gradients + (all - gradients) * samples_ / part_;
   }
 

@@ -3,6 +3,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -72,6 +73,7 @@ Session::Session(Setup& setup, core::EventEmitter* events)
   options.clip = plan.clip;
   options.recompute = memory::parse_recompute(plan.recompute);
   options.seed = static_cast<std::uint64_t>(plan.seed);
+  options.optimizer_in_backward = plan.optimizer_in_backward;
   step_ = std::make_unique<train::Step>(
       train::StepParts{
           .model = model, .optimizer = *optimizer_, .scaler = *scaler_, .ranks = *setup.ranks, .ema = ema_.get()},
@@ -86,7 +88,9 @@ HeldBytes Session::held_bytes() const {
   for (const core::Parameter& each : setup_.model->parameters()) {
     const auto bytes = static_cast<std::int64_t>(each.tensor.nbytes());
     held.weights += bytes;
-    held.gradients += each.tensor.requires_grad() ? bytes : 0;
+    const std::int64_t gradient = each.tensor.requires_grad() ? bytes : 0;
+    held.all_gradients += gradient;
+    held.gradients = setup_.plan.optimizer_in_backward ? std::max(held.gradients, gradient) : held.all_gradients;
   }
   held.optimizer = optimizer_->state_bytes();
   held.averages = ema_ ? held.weights : 0;

@@ -81,7 +81,9 @@ std::unique_ptr<core::BatchSource> Setup::evaluation_source(tasks::Split split) 
 train::Recovery Setup::training_recovery(core::EventEmitter* events) const {
   train::RecoveryOptions options{.device = device, .work = "the step", .events = events};
   options.microbatch = {.asked = plan.microbatch,
-                        .smallest = couples_samples ? 2 : 1,
+                        .smallest = plan.optimizer_in_backward ? plan.batch
+                                    : couples_samples          ? 2
+                                                               : 1,
                         .repeat = memory::parse_schedule(plan.microbatch_schedule)};
   if (couples_samples) {
     options.coupled = fmt::format("larger passes help, and so {} (docs/memory.md)",

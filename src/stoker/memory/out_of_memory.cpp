@@ -42,4 +42,12 @@ bool is_out_of_memory(const std::exception& error) {
          std::ranges::any_of(kTexts, [&](std::string_view each) { return text.find(each) != std::string_view::npos; });
 }
 
+std::string out_of_memory_reason(const std::exception& error) {
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+  const std::string line = text.substr(0, text.find('\n'));
+  constexpr std::string_view kPlace = "[memory] ";
+  return line.starts_with(kPlace) ? line.substr(kPlace.size()) : line;
+}
+
 }  // namespace stoker::memory

@@ -18,29 +18,13 @@
 #include "stoker/base/error.h"
 #include "stoker/core/host_value.h"
 #include "stoker/core/parallel.h"
+#include "stoker/optim/memory_order.h"
 
 namespace stoker::optim {
 namespace {
 
 std::optional<at::Tensor> optional(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
-}
-
-// Whether the elements of both have the same order in memory. Strides of dimensions of size 1 are ignored.
-bool same_layout(const at::Tensor& a, const at::Tensor& b) {
-  for (std::int64_t i = 0; i < a.dim(); ++i) {
-    if (a.size(i) > 1 && a.stride(i) != b.stride(i)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// The elements in memory order. On a CPU, PyTorch's fused kernels copy tensors that are not contiguous, in and out:
-// twice the time for convolutions in channels_last.
-at::Tensor as_it_lies(const at::Tensor& tensor) {
-  const bool copied = tensor.is_cpu() && !tensor.is_contiguous() && tensor.is_non_overlapping_and_dense();
-  return copied ? tensor.as_strided({tensor.numel()}, {1}) : tensor;
 }
 
 }  // namespace
@@ -61,6 +45,11 @@ FusedOptimizer::FusedOptimizer(const OptimizerOptions& options, const std::vecto
   std::size_t largest = 0;
   for (const TensorGroup& group : groups_) {
     largest = std::max(largest, group.slots.size());
+  }
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    for (std::size_t k = 0; k < groups_[i].slots.size(); ++k) {
+      places_[groups_[i].slots[k].parameter.unsafeGetTensorImpl()] = {i, k};
+    }
   }
   for (auto* list : {&lists_.values, &lists_.grads, &lists_.first, &lists_.second, &lists_.steps}) {
     list->reserve(largest);
@@ -128,35 +117,44 @@ void FusedOptimizer::Lists::clear() {
   }
 }
 
+void FusedOptimizer::adopt_gradient(const Slot& slot) {
+  at::Tensor& grad = slot.parameter.mutable_grad();
+  if (grad.defined() && (grad.scalar_type() != slot.value.scalar_type() || !same_layout(grad, slot.value))) {
+    grad = at::empty_like(slot.value).copy_(grad);
+  }
+}
+
 void FusedOptimizer::adopt_gradients() {
   const at::NoGradGuard no_grad;
   for (const TensorGroup& group : groups_) {
     for (const Slot& slot : group.slots) {
-      at::Tensor& grad = slot.parameter.mutable_grad();
-      if (grad.defined() && (grad.scalar_type() != slot.value.scalar_type() || !same_layout(grad, slot.value))) {
-        grad = at::empty_like(slot.value).copy_(grad);
-      }
+      adopt_gradient(slot);
     }
   }
 }
 
-void FusedOptimizer::collect(const TensorGroup& group) {
-  lists_.clear();
-  for (const Slot& slot : group.slots) {
-    const at::Tensor& grad = slot.parameter.grad();
-    if (!grad.defined()) {
-      continue;
-    }
-    lists_.values.push_back(as_it_lies(slot.value));
-    lists_.grads.push_back(as_it_lies(grad));
-    if (slot.first.defined()) {
-      lists_.first.push_back(as_it_lies(slot.first));
-    }
-    if (slot.second.defined()) {
-      lists_.second.push_back(as_it_lies(slot.second));
-    }
-    lists_.steps.push_back(group.steps);
+void FusedOptimizer::add_to_lists(const TensorGroup& group, const Slot& slot) {
+  const at::Tensor& grad = slot.parameter.grad();
+  if (!grad.defined()) {
+    return;
   }
+  lists_.values.push_back(as_it_lies(slot.value));
+  lists_.grads.push_back(as_it_lies(grad));
+  if (slot.first.defined()) {
+    lists_.first.push_back(as_it_lies(slot.first));
+  }
+  if (slot.second.defined()) {
+    lists_.second.push_back(as_it_lies(slot.second));
+  }
+  lists_.steps.push_back(group.steps);
+}
+
+void FusedOptimizer::launch_lists(const TensorGroup& group, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
+  std::optional<core::OneThread> alone;  // LibTorch's kernels wake every thread even for a tensor of one number
+  if (group.one_thread) {
+    alone.emplace();
+  }
+  launch(group, found_inf, grad_scale);
 }
 
 void FusedOptimizer::launch(const TensorGroup& group, const at::Tensor& found_inf, const at::Tensor& grad_scale) {
@@ -204,9 +202,8 @@ void FusedOptimizer::set_lr(double lr) {
   }
 }
 
-void FusedOptimizer::step(const at::Tensor& found_inf, const at::Tensor& grad_scale) {
+void FusedOptimizer::count_step() {
   const at::NoGradGuard no_grad;
-  adopt_gradients();  // the last allocation
   for (std::size_t i = 0; i < step_counters_.size(); ++i) {
     if (core::on_host(step_counters_[i])) {
       core::set_host_value(step_counters_[i], core::host_value(step_counters_[i]) + 1);
@@ -214,18 +211,38 @@ void FusedOptimizer::step(const at::Tensor& found_inf, const at::Tensor& grad_sc
       step_counters_[i].add_(ones_[i]);
     }
   }
+}
+
+void FusedOptimizer::update(const at::Tensor& parameter) {
+  const at::NoGradGuard no_grad;
+  const auto [index, place] = places_.at(parameter.unsafeGetTensorImpl());
+  const TensorGroup& group = groups_[index];
+  const Slot& slot = group.slots[place];
+  adopt_gradient(slot);
+  lists_.clear();
+  add_to_lists(group, slot);
+  if (!lists_.values.empty()) {
+    launch_lists(group, {}, {});
+    if (slot.has_master()) {
+      at::Tensor(slot.parameter).copy_(slot.value);
+    }
+  }
+  lists_.clear();
+}
+
+void FusedOptimizer::step(const at::Tensor& found_inf, const at::Tensor& grad_scale) {
+  const at::NoGradGuard no_grad;
+  adopt_gradients();  // the last allocation
+  count_step();
   for (const TensorGroup& group : groups_) {
-    collect(group);
+    lists_.clear();
+    for (const Slot& slot : group.slots) {
+      add_to_lists(group, slot);
+    }
     if (lists_.values.empty()) {
       continue;
     }
-    {
-      std::optional<core::OneThread> alone;  // LibTorch's kernels wake every thread even for a tensor of one number
-      if (group.one_thread) {
-        alone.emplace();
-      }
-      launch(group, found_inf, grad_scale);
-    }
+    launch_lists(group, found_inf, grad_scale);
     if (!group.halves.empty()) {
       at::_foreach_copy_(group.halves, group.masters);
     }

@@ -5,7 +5,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stoker/optim/optimizer.h"
@@ -20,6 +22,8 @@ class FusedOptimizer final : public Optimizer {
   void set_lr(double lr) override;
   void adopt_gradients() override;
   void step(const at::Tensor& found_inf, const at::Tensor& grad_scale) override;
+  void count_step() override;
+  void update(const at::Tensor& parameter) override;
   [[nodiscard]] std::int64_t state_bytes() const override;
   void save_state(core::State& state) const override;
   void load_state(const core::State& state) override;
@@ -56,7 +60,10 @@ class FusedOptimizer final : public Optimizer {
   void add(const core::Parameter& parameter);
   // The group of a slot; a new one if there is none yet.
   TensorGroup& group_for(const Slot& slot, double weight_decay, double lr_factor);
-  void collect(const TensorGroup& group);
+  static void adopt_gradient(const Slot& slot);
+  void add_to_lists(const TensorGroup& group, const Slot& slot);
+  // Calls the kernel on the lists.
+  void launch_lists(const TensorGroup& group, const at::Tensor& found_inf, const at::Tensor& grad_scale);
   void launch(const TensorGroup& group, const at::Tensor& found_inf, const at::Tensor& grad_scale);
   template <typename Lr>
   void launch(const TensorGroup& group, const Lr& lr, const at::Tensor& found_inf, const at::Tensor& grad_scale);
@@ -69,6 +76,7 @@ class FusedOptimizer final : public Optimizer {
   std::vector<at::Tensor> step_counters_;  // one per device
   std::vector<at::Tensor> ones_;           // increments of the counters; adding a number would allocate
   Lists lists_;
+  std::map<const c10::TensorImpl*, std::pair<std::size_t, std::size_t>> places_;  // group and slot of a parameter
 };
 
 }  // namespace stoker::optim

@@ -28,7 +28,12 @@ void check(const OptimizerOptions& options) {
   }
 }
 
+constexpr std::string_view kWholeStepsOnly = "this optimizer only takes whole steps; use one of make_optimizer()";
+
 }  // namespace
+
+void Optimizer::count_step() { fail<ConfigError>("optim.optimizer", "{}", kWholeStepsOnly); }
+void Optimizer::update(const at::Tensor&) { fail<ConfigError>("optim.optimizer", "{}", kWholeStepsOnly); }
 
 const std::vector<std::string>& known_optimizers() {
   static const std::vector<std::string> names{"adamw", "adam", "sgd"};

@@ -47,6 +47,11 @@ class Optimizer : public core::Stateful {
     set_lr(lr);
     step(found_inf, grad_scale);
   }
+  // The same, one parameter at a time: count_step() before the first, then update() with the parameter's gradient.
+  // Together they equal a step() with undefined found_inf and grad_scale, to the bit. ConfigError if the optimizer
+  // cannot do it.
+  virtual void count_step();
+  virtual void update(const at::Tensor& parameter);
   // Bytes of state on the device: moments and master weights.
   [[nodiscard]] virtual std::int64_t state_bytes() const = 0;
 };

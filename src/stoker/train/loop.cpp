@@ -72,7 +72,7 @@ class Loop {
     Progress& progress = parts_.progress;
     device::begin_host_step();
     const double lr = parts_.owner.begin_step(progress.step);
-    parts_.step.compute(batch, progress.step, parts_.recovery);
+    compute(batch, lr);
     parts_.owner.computed(batch);
     commit(lr);
     parts_.recovery.step_done();
@@ -98,7 +98,19 @@ class Loop {
     parts_.feed.step_done(progress.step);
   }
 
-  // Only a commit changes parameters: if it fails, they belong to no step.
+  void compute(const core::Batch& batch, double lr) {
+    parts_.step.set_lr(lr);
+    try {
+      parts_.step.compute(batch, parts_.progress.step, parts_.recovery);
+    } catch (...) {
+      if (parts_.step.torn()) {
+        milestones_.give_up_state();
+      }
+      throw;
+    }
+  }
+
+  // A commit changes parameters: if it fails, they belong to no step.
   void commit(double lr) {
     try {
       parts_.step.commit(lr);

@@ -56,9 +56,10 @@ struct Plan {
   std::string microbatch_schedule;  // of another run, to repeat (memory/microbatch.h); empty: none
   std::int64_t memory_limit = 0;    // bytes that tensors on the device may hold; 0: what is free
   std::string recompute = "none";   // memory::RecomputeChoice as text
-  std::int64_t threads = 0;         // loader threads; 0: operator threads load between steps
-  std::int64_t intra_op = 0;        // threads per operator
-  std::string layout;               // "channels_last", "contiguous"
+  bool optimizer_in_backward = false;  // parameters are updated inside backward, and their gradients freed
+  std::int64_t threads = 0;            // loader threads; 0: operator threads load between steps
+  std::int64_t intra_op = 0;           // threads per operator
+  std::string layout;                  // "channels_last", "contiguous"
   bool tf32 = false;
   bool cudnn_benchmark = false;
   bool deterministic = false;

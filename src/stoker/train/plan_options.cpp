@@ -135,7 +135,7 @@ Rows evaluation_options() {
   };
 }
 
-Rows performance_options() {
+Rows device_options() {
   return {
       {&Plan::device, {"device", P, Text{"cpu, cuda or cuda:N", valid_device},
                        depends("cuda if there is one, else cpu"),
@@ -145,6 +145,11 @@ Rows performance_options() {
       {&Plan::half_weights, {"half_weights", P, Flag{}, always("off", "fp32 weights are cast where they are used"),
                              "store weights in bf16 or fp16 (norm layers in fp32); the optimizer keeps fp32 master "
                              "weights"}},
+  };
+}
+
+Rows memory_options() {
+  return {
       {&Plan::microbatch, {"microbatch", P, Whole{1, 1 << 20}, depends("the batch"),
                            "samples per forward pass; if fewer than batch, gradients accumulate; auto: the fastest that fits "
                            "into memory, found by a search before training; the batch stays the same",
@@ -162,6 +167,17 @@ Rows performance_options() {
                           "values; every:2: every second one; layer1,attention: these segments and parts; auto: the "
                           "fewest that make the passes fit into memory, found by a search before training",
                           {"gradient_checkpointing", "activation_checkpointing", "use_checkpoint", "checkpointing"}}},
+      {&Plan::optimizer_in_backward, {"optimizer_in_backward", P, Flag{},
+                                      always("off", "on saves the memory of gradients, but excludes what needs all of them"),
+                                      "update each parameter inside backward and free its gradient at once; not with "
+                                      "several passes, clip, fp16, several ranks or on a GPU, and a step that runs out of "
+                                      "memory or is not finite ends the run",
+                                      {"optimizer_in_bwd"}}},
+  };
+}
+
+Rows speed_options() {
+  return {
       {&Plan::threads, {"threads", P, Whole{0, 256}, depends("by a timed trial"),
                         "loader threads; if not set, chosen by a trial and adjusted during the run; 0: load in the "
                         "training thread",
@@ -196,7 +212,9 @@ const core::OptionTable<Plan>& plan_options() {
     Rows all = run_options();
     core::append_rows<Plan>(all, optimizer_options());
     core::append_rows<Plan>(all, evaluation_options());
-    core::append_rows<Plan>(all, performance_options());
+    core::append_rows<Plan>(all, device_options());
+    core::append_rows<Plan>(all, memory_options());
+    core::append_rows<Plan>(all, speed_options());
     return all;
   }());
   return table;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/train/recovery.h"
 
-#include <c10/util/Exception.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -18,15 +16,6 @@ namespace {
 constexpr int kSourceFailures = 8;         // in a row: the source cannot work with the memory that is left
 constexpr std::int64_t kRetryWindow = 16;  // steps; at least one retry per step is thrashing
 constexpr double kGrowthMargin = 1.1;      // of the memory that twice as many samples are expected to need
-
-// The first line of the error, without the place in front.
-std::string reason(const std::exception& error) {
-  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
-  const std::string line = text.substr(0, text.find('\n'));
-  constexpr std::string_view kPlace = "[memory] ";
-  return line.starts_with(kPlace) ? line.substr(kPlace.size()) : line;
-}
 
 }  // namespace
 
@@ -82,7 +71,7 @@ void Recovery::between_steps(const std::string& what, const std::function<void()
   } catch (const std::exception& error) {
     memory::rethrow_unless_out_of_memory(error);
     release();
-    tell(fmt::format("{} ran out of memory; it is tried again ({})", what, reason(error)));
+    tell(fmt::format("{} ran out of memory; it is tried again ({})", what, memory::out_of_memory_reason(error)));
   }
   work();
 }
@@ -109,7 +98,7 @@ std::optional<core::Batch> Recovery::next(core::BatchSource& source) {
                        shrunk ? fmt::format(", and forward passes have at most {}",
                                             counted(microbatch_.largest_pass(largest_batch_), "sample"))
                               : "",
-                       reason(error)));
+                       memory::out_of_memory_reason(error)));
     }
   }
 }
@@ -122,11 +111,12 @@ void Recovery::ran_out(const std::exception& error, std::int64_t samples, bool a
   }
   if (after_passes) {
     tell(fmt::format("{} ran out of memory after its forward passes; the next one has {} per pass ({})", options_.work,
-                     counted(microbatch_.largest_pass(samples), "sample"), reason(error)));
+                     counted(microbatch_.largest_pass(samples), "sample"), memory::out_of_memory_reason(error)));
     return;
   }
   tell(fmt::format("{} ran out of memory with {} per forward pass; the same batch runs again with {} ({})",
-                   options_.work, counted(before, "sample"), microbatch_.largest_pass(samples), reason(error)));
+                   options_.work, counted(before, "sample"), microbatch_.largest_pass(samples),
+                   memory::out_of_memory_reason(error)));
   say_coupled(samples);
 }
 
@@ -151,8 +141,8 @@ void Recovery::say_coupled(std::int64_t samples) {
 
 void Recovery::give_up(const std::exception& error) {
   fail<OutOfMemory>("memory", "{}{} does not fit even in the smallest forward passes ({}){}{}", options_.work,
-                    step_ > 0 ? fmt::format(" {}", step_) : "", reason(error), options_.advice ? "; " : "",
-                    options_.advice ? options_.advice() : "");
+                    step_ > 0 ? fmt::format(" {}", step_) : "", memory::out_of_memory_reason(error),
+                    options_.advice ? "; " : "", options_.advice ? options_.advice() : "");
 }
 
 }  // namespace stoker::train

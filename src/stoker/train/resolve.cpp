@@ -61,6 +61,46 @@ std::int64_t smallest_part(std::int64_t samples, std::int64_t microbatch) {
   return samples / parts;
 }
 
+// What an optimizer inside backward cannot work with, and the remedy; empty: nothing.
+std::string excluded_in_backward(const Plan& plan, const Options& options, const Facts& facts) {
+  for (const char* key : {"batch", "microbatch"}) {
+    if (options.is_auto(key)) {
+      return fmt::format("{0}=auto, whose search counts all gradients; set {0} to a number", key);
+    }
+  }
+  if (plan.microbatch < plan.batch) {
+    return fmt::format("microbatch={} below batch={}, which accumulates gradients; remove microbatch", plan.microbatch,
+                       plan.batch);
+  }
+  if (!plan.microbatch_schedule.empty()) {
+    return "microbatch_schedule=, which accumulates gradients; remove it";
+  }
+  if (plan.clip > 0) {
+    return fmt::format("clip={:g}, which needs the norm of all gradients; set clip=0", plan.clip);
+  }
+  if (plan.precision == "fp16") {
+    return "precision=fp16, whose gradient scaler skips steps; set precision=bf16";
+  }
+  if (options.find("skip_limit") != nullptr && plan.skip_limit > 0) {
+    return fmt::format("skip_limit={}, as no step can be skipped; remove skip_limit", plan.skip_limit);
+  }
+  if (facts.ranks > 1) {
+    return fmt::format("{} ranks, which sum all gradients; train on one rank", facts.ranks);
+  }
+  return plan.device == "cpu" ? "" : fmt::format("device={}, only with device=cpu so far", plan.device);
+}
+
+void check_optimizer_in_backward(Plan& plan, const Options& options, const Facts& facts) {
+  if (!plan.optimizer_in_backward) {
+    return;
+  }
+  if (const std::string other = excluded_in_backward(plan, options, facts); !other.empty()) {
+    fail<ConfigError>(kWhere, "optimizer_in_backward=on does not work with {}, or set optimizer_in_backward=off",
+                      other);
+  }
+  decide(plan, "skip_limit", "0", Origin::kDefault, "optimizer_in_backward=on cannot skip a step");
+}
+
 // A program's own defaults may name anything; the plan takes an unknown key for a task's.
 void check_known(const std::string& key, const std::vector<core::Option>& task_options) {
   std::vector<core::Option> all = plan_options().options();
@@ -130,6 +170,7 @@ Plan resolve(const Options& options, const Facts& facts) {
   put_given(plan, options);
   choose_batch(plan, options, facts);
   choose_tail(plan, options, facts);
+  check_optimizer_in_backward(plan, options, facts);
   if (plan.freeze > 0 && plan.weights.empty()) {
     fail<ConfigError>(kWhere, "freeze={} would freeze random weights; set weights=FILE too", plan.freeze);
   }

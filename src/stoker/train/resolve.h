@@ -22,6 +22,7 @@ struct Facts {
   int cores = 1;               // that this process may use
   std::string device = "cpu";  // the best available one
   std::string device_reason;
+  int ranks = 1;
   bool couples_samples = true;             // the model has batch norm: it cannot train on one sample
   std::vector<core::Option> task_options;  // options of the kind of task
   std::vector<core::PlanRow> recipe;       // the task's defaults that depend on model or data

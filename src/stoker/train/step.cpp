@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/train/step.h"
 
-#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/where.h>
-#include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "stoker/base/error.h"
-#include "stoker/base/philox.h"
 #include "stoker/core/fused_loss.h"
 #include "stoker/core/host_value.h"
 #include "stoker/core/phase.h"
@@ -22,11 +17,11 @@
 #include "stoker/optim/clip.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
+#include "stoker/train/pass_seed.h"
+#include "stoker/train/rank_sums.h"
 
 namespace stoker::train {
 namespace {
-
-constexpr std::uint32_t kNoSegment = 0xFFFFFFFF;  // random numbers drawn outside of segments
 
 bool draws_random_numbers(const core::Trainable& model) {
   for (int segment = 0; segment < model.segments(); ++segment) {
@@ -55,6 +50,10 @@ Step::Step(StepParts parts, StepOptions options)
                            [](const core::Parameter& each) { return each.tensor.requires_grad(); })) {
     fail<ConfigError>("train.step", "no parameter requires a gradient: every segment is frozen; lower freeze=");
   }
+  if (options_.optimizer_in_backward) {
+    check_in_backward(options_.clip, parts_.scaler.scaling(), parts_.ranks.size(), device_);
+    updates_ = std::make_unique<BackwardUpdates>(parts_.model.parameters(), parts_.optimizer, parts_.scaler);
+  }
   norm_ = parts_.model.norm_buffers();
   for (const at::Tensor& buffer : norm_) {
     saved_norm_.push_back(buffer.clone());
@@ -80,12 +79,19 @@ void Step::compute(const core::Batch& batch, std::int64_t number, std::int64_t m
 
 void Step::compute(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split) {
   RECORD_USER_SCOPE("step.compute");  // a name for profilers; no cost without one
+  memory::FixedSplit whole;
+  if (updates_) {
+    updates_->check_ready(split.passes(batch.size()));
+  }
   save_norm_buffers();
   try {
-    compute_whole(batch, number, split);
+    compute_whole(batch, number, updates_ ? whole : split);
     computed_ = true;
   } catch (...) {
     drop();
+    if (updates_) {
+      updates_->explain_failure();
+    }
     throw;
   }
 }
@@ -100,10 +106,10 @@ void Step::compute_whole(const core::Batch& batch, std::int64_t number, memory::
       split, size,
       [&] {
         accumulate_gradients(batch, number, normalisers, std::max<std::int64_t>(1, split.passes(size)));
-        fill_in_for_ranks();
+        fill_in_for_ranks(parts_.ranks, parts_.model.parameters(), loss_parts_, terms_);
       },
       [&] { drop(); });
-  sum_over_ranks();
+  sum_over_ranks(parts_.ranks, parts_.model.parameters(), loss_parts_, norm_);
   memory::until_it_fits(
       split, size, [&] { look_at_gradients(); }, [&] { parts_.scaler.clear(); }, /*after_passes=*/true);
 }
@@ -111,7 +117,7 @@ void Step::compute_whole(const core::Batch& batch, std::int64_t number, memory::
 void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
                                 std::int64_t passes) {
   const std::int64_t size = batch.size();
-  seed(number, batch.first_row(), kNoSegment);
+  seed_pass(device_, options_.seed, number, batch.first_row(), kNoSegment);
   drop_gradients();  // another Trainable that shares modules may have left some
   loss_parts_ = at::Tensor();
   if (passes == 1) {
@@ -122,45 +128,6 @@ void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, c
   }
   for (std::int64_t pass = 0; pass < passes; ++pass) {  // balanced: sizes differ by at most one
     forward_backward(batch.slice(pass * size / passes, (pass + 1) * size / passes), number, normalisers);
-  }
-}
-
-// What this rank lacks for the sums over ranks: it has no samples, or a parameter was not used.
-void Step::fill_in_for_ranks() {
-  if (parts_.ranks.size() == 1) {
-    return;
-  }
-  const at::NoGradGuard no_grad;
-  for (const core::Parameter& parameter : parts_.model.parameters()) {
-    at::Tensor& gradient = parameter.tensor.mutable_grad();
-    if (parameter.tensor.requires_grad() && !gradient.defined()) {
-      const bool half = at::isReducedFloatingType(parameter.tensor.scalar_type());  // its gradients are float32
-      gradient = at::zeros_like(parameter.tensor, half ? at::kFloat : parameter.tensor.scalar_type());
-    }
-  }
-  if (!loss_parts_.defined()) {
-    loss_parts_ = at::zeros({static_cast<std::int64_t>(terms_)}, at::device(device_).dtype(at::kDouble));
-  }
-}
-
-void Step::sum_over_ranks() {
-  if (parts_.ranks.size() == 1) {
-    return;
-  }
-  const at::NoGradGuard no_grad;
-  for (const core::Parameter& parameter : parts_.model.parameters()) {
-    if (parameter.tensor.requires_grad()) {
-      parts_.ranks.all_reduce_sum(parameter.tensor.mutable_grad());
-    }
-  }
-  parts_.ranks.all_reduce_sum(loss_parts_);
-  for (at::Tensor& buffer : norm_) {    // each rank has seen other samples, but all must evaluate the same model
-    if (!buffer.is_floating_point()) {  // a count
-      parts_.ranks.all_reduce_max(buffer);
-      continue;
-    }
-    parts_.ranks.all_reduce_sum(buffer);
-    buffer.div_(parts_.ranks.size());
   }
 }
 
@@ -188,7 +155,7 @@ std::uint64_t Step::fingerprint_of_gradients() const {
 
 void Step::forward_backward(const core::Batch& part, std::int64_t number, const core::Normalisers& normalisers) {
   if (draws_) {
-    seed(number, part.first_row(), kNoSegment);
+    seed_pass(device_, options_.seed, number, part.first_row(), kNoSegment);
   }
   const precision::SearchGuard search(part.size(), largest_pass_);
   core::LossTerms terms;
@@ -197,7 +164,7 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
     const bool mixed = options_.autocast != at::kFloat;
     const precision::AutocastGuard autocast(device_.type(), mixed ? options_.autocast : at::kBFloat16, mixed);
     const core::TensorList outputs = recompute_.forward(parts_.model, parts_.model.inputs(part), [&](int segment) {
-      seed(number, part.first_row(), static_cast<std::uint32_t>(segment));
+      seed_pass(device_, options_.seed, number, part.first_row(), static_cast<std::uint32_t>(segment));
     });
     terms = parts_.model.loss(outputs, part);
   }
@@ -212,19 +179,14 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
   }
   const at::Tensor scale = parts_.scaler.scaling() ? parts_.scaler.current_scale() : at::Tensor();
   const core::NormalisedLoss loss = core::normalise(terms, normalisers, scale, divide);
-  torch::autograd::backward(loss.sums, loss.gradients);
+  if (updates_) {
+    BackwardUpdates::check_loss(loss.parts);
+    updates_->during([&] { torch::autograd::backward(loss.sums, loss.gradients); });
+  } else {
+    torch::autograd::backward(loss.sums, loss.gradients);
+  }
   const at::NoGradGuard no_grad;
   loss_parts_ = loss_parts_.defined() ? loss_parts_ + loss.parts : loss.parts;
-}
-
-// The generator of the model as a function of the position: there is no state to save or restore.
-void Step::seed(std::int64_t step, std::int64_t row, std::uint32_t segment) const {
-  const PhiloxBlock mixed =
-      philox4x32({static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(row), segment, 0x5EED},
-                 {static_cast<std::uint32_t>(options_.seed), static_cast<std::uint32_t>(options_.seed >> 32)});
-  at::Generator generator = at::globalContext().defaultGenerator(device_);
-  const std::lock_guard lock(generator.mutex());
-  generator.set_current_seed((std::uint64_t{mixed[0]} << 32) | mixed[1]);
 }
 
 void Step::commit(double lr) {
@@ -236,8 +198,18 @@ void Step::commit(double lr) {
     parts_.scaler.clear();
     look_at_gradients();
   }
-  parts_.optimizer.set_lr(lr);
+  if (updates_) {
+    updates_->finish(lr);
+  } else {
+    parts_.optimizer.set_lr(lr);
+  }
   take();
+}
+
+void Step::set_lr(double lr) {
+  if (updates_) {
+    updates_->set_lr(lr);
+  }
 }
 
 void Step::take() {
@@ -245,7 +217,9 @@ void Step::take() {
   const at::NoGradGuard no_grad;
   const at::Tensor divisor = verdict_.decide(parts_.scaler, parts_.ema != nullptr ? &parts_.ema->weight() : nullptr);
   keep_norm_buffers_if_skipped();  // before the averages are updated
-  parts_.optimizer.step(parts_.scaler.found_inf(), divisor);
+  if (!updates_) {
+    parts_.optimizer.step(parts_.scaler.found_inf(), divisor);
+  }
   if (parts_.ema != nullptr) {
     parts_.ema->apply();
   }
@@ -296,6 +270,9 @@ void Step::save_state(core::State& state) const {
 }
 
 void Step::load_state(const core::State& state) {
+  if (updates_) {
+    updates_->forget();  // the caller restores the weights, too
+  }
   core::restore_tensor(verdict_.skipped(), state, "step.skipped");
   if (own_) {
     own_->optimizer->load_state(state);

@@ -25,6 +25,7 @@
 #include "stoker/optim/ema.h"
 #include "stoker/optim/optimizer.h"
 #include "stoker/precision/grad_scaler.h"
+#include "stoker/train/backward_updates.h"
 #include "stoker/train/verdict.h"
 
 namespace stoker::train {
@@ -34,6 +35,9 @@ struct StepOptions {
   double clip = 0;                         // largest gradient norm; 0: off
   std::uint64_t seed = 0;                  // of the model's random numbers (dropout)
   memory::RecomputeChoice recompute = {};  // activation checkpointing: changes memory and time, not the gradients
+  // compute() updates each parameter inside backward and frees its gradient (train/backward_updates.h). It then needs
+  // set_lr() before, and may leave a step half taken if it fails: see torn().
+  bool optimizer_in_backward = false;
 };
 
 // The objects that a step works on; ema may be null. All outlive the Step. The scaler holds the result of the single
@@ -48,26 +52,33 @@ struct StepParts {
 
 class Step final : public core::Stateful {
  public:
-  // ConfigError if nothing requires a gradient, or if options.recompute does not fit the model.
+  // ConfigError if nothing requires a gradient, if options.recompute does not fit the model, or for
+  // optimizer_in_backward with clipping, a scaler, several ranks or on a GPU.
   Step(StepParts parts, StepOptions options);
   // The same with its own parts, on one rank and without averages: for loops by hand. Gradients are scaled if autocast
   // is kHalf. Optimizer and scaler are saved and loaded with the step. The model outlives it.
   Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options = {});
 
-  // Leaves the gradients of the whole global batch in the parameters, summed over ranks, and looks at them. batch: this rank's part.
-  // number: index of the step in the run, from 0. microbatch: samples per forward pass, balanced over the batch; 0: the
-  // batch. The random numbers of a segment depend on (seed, number, the first row of the forward pass in the global
-  // batch, segment): so ranks draw the same numbers as microbatches. With several ranks, norm buffers become the mean
-  // over ranks, and a parameter that no rank used gets gradients of 0.
+  // Leaves the gradients of the whole global batch in the parameters, summed over ranks, and looks at them. batch: this
+  // rank's part. number: index of the step in the run, from 0. microbatch: samples per forward pass, balanced over the
+  // batch; 0: the batch. The random numbers of a segment depend on (seed, number, the first row of the forward pass in
+  // the global batch, segment): so ranks draw the same numbers as microbatches. With several ranks, norm buffers become
+  // the mean over ranks, and a parameter that no rank used gets gradients of 0.
   void compute(const core::Batch& batch, std::int64_t number, std::int64_t microbatch = 0);
   // The same, split by `split`, which is also asked what to do when memory runs out; all work on the batch has been
   // dropped then, and its tensors are free. The result is the same to the bit as without the failure.
   void compute(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
+  // Only for optimizer_in_backward, else without effect: the learning rate of the next compute(), and of its commit().
+  void set_lr(double lr);
   // Takes the step with this learning rate, and drops the gradients. Allocates no tensor, unless the gradients were
   // changed since compute(): then it looks at them again. ConfigError without a compute() before it.
   void commit(double lr);
   // Sets gradients to none, and the norm buffers to what they were before the last compute(), also after a commit().
   void drop();
+
+  // Whether a compute() with optimizer_in_backward failed, or was dropped, after parameters had taken the step: the
+  // weights belong to no step until a checkpoint is loaded.
+  [[nodiscard]] bool torn() const { return updates_ && updates_->begun() && !computed_; }
 
   // The values that commit() reports: float32, 1-dim, on the device, one value per name. "loss" comes first; "skipped"
   // counts the steps in a row that were not finite and changed nothing.
@@ -91,12 +102,9 @@ class Step final : public core::Stateful {
                             std::int64_t passes);
   void take();
   void forward_backward(const core::Batch& part, std::int64_t number, const core::Normalisers& normalisers);
-  void fill_in_for_ranks();
-  void sum_over_ranks();
   void look_at_gradients();
   // Changes if a gradient is changed or replaced.
   [[nodiscard]] std::uint64_t fingerprint_of_gradients() const;
-  void seed(std::int64_t step, std::int64_t row, std::uint32_t segment) const;
   void drop_gradients();
   void save_norm_buffers();
   void keep_norm_buffers_if_skipped();
@@ -108,6 +116,7 @@ class Step final : public core::Stateful {
   at::Device device_;
   std::size_t terms_;  // of the loss
   Verdict verdict_;
+  std::unique_ptr<BackwardUpdates> updates_;   // null: the optimizer works in commit()
   std::vector<at::Tensor> norm_, saved_norm_;  // norm buffers, and their values before compute()
   std::int64_t largest_pass_ = 0;              // samples
   at::Tensor loss_parts_;                      // float64 [terms]

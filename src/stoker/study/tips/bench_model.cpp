@@ -102,20 +102,25 @@ BenchModel unet(const BenchOptions& options) {
   return bench;
 }
 
-BenchModel gpt(const BenchOptions& options) {
-  constexpr std::int64_t kVocabulary = 256, kTokens = 128;
+BenchModel gpt_model(const BenchOptions& options, std::int64_t vocabulary) {
+  constexpr std::int64_t kTokens = 128;
   const std::int64_t samples = options.batch;
-  models::GptOptions network{.vocabulary = kVocabulary, .context = kTokens};
+  models::GptOptions network{.vocabulary = vocabulary, .context = kTokens};
   network.attention = options.attention;
+  network.open_head = options.loss_chunk > 0;
   network.seed = options.seed;
-  BenchModel bench{std::make_unique<tasks::TextModel>(models::make_gpt(network), tasks::TextModelOptions{}),
-                   batch_of(samples)};
-  bench.batch.set("ids", drawn_ids({samples, kTokens}, kVocabulary, 1));
-  bench.batch.set("target", drawn_ids({samples, kTokens}, kVocabulary, 2));
+  BenchModel bench{
+      std::make_unique<tasks::TextModel>(models::make_gpt(network), tasks::TextModelOptions{options.loss_chunk, {}}),
+      batch_of(samples)};
+  bench.batch.set("ids", drawn_ids({samples, kTokens}, vocabulary, 1));
+  bench.batch.set("target", drawn_ids({samples, kTokens}, vocabulary, 2));
   bench.optimizer = {.name = "adamw", .weight_decay = 0.1};
   bench.lr = 1e-3;
   return bench;
 }
+
+BenchModel gpt(const BenchOptions& options) { return gpt_model(options, 256); }
+BenchModel gpt_50k(const BenchOptions& options) { return gpt_model(options, 50257); }
 
 // Rows of 16 to 64 tokens, the rest padded; the model predicts every seventh token.
 BenchModel bert(const BenchOptions& options) {
@@ -187,6 +192,7 @@ const std::vector<Entry>& entries() {
         .convolutions = true,
         .listed = false},
        [](const BenchOptions& o) { return slim_resnet(o, false); }},
+      {{.name = "gpt-50k", .text = "gpt with 50,257 tokens", .batch = 4, .attention = true, .listed = false}, gpt_50k},
   };
   return all;
 }

@@ -11,11 +11,12 @@ const std::vector<Tip>& known_tips() {
       cudnn_benchmark(),   fused_optimizer(),
       fused_attention(),   evaluation_without_gradients(),
       created_on_device(), anomaly_mode_off(),
-      profiler_off(),      accumulation_16x2(),
-      accumulation_16x1(), larger_batch(),
-      loader_threads(1),   loader_threads(2),
-      shuffled_order(),    pinned_memory(),
-      async_copies(),
+      profiler_off(),      recompute_all(),
+      chunked_loss(),      optimizer_in_backward(),
+      accumulation_16x2(), accumulation_16x1(),
+      larger_batch(),      loader_threads(1),
+      loader_threads(2),   shuffled_order(),
+      pinned_memory(),     async_copies(),
   };
   return all;
 }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "stoker/memory/recompute_choice.h"
 #include "stoker/study/tips/profiler_switch.h"
 #include "stoker/study/tips/step_way.h"
 #include "stoker/study/tips/tip_rows.h"
@@ -82,6 +85,42 @@ Tip profiler_off() {
       .models = listed_models(),
       .make = [](const TipCase& tip_case, bool on) { return on ? engine_way(tip_case, {}) : with_profiler(tip_case); },
       .counts_bytes = false};  // bytes are counted through the profiler itself
+}
+
+Tip recompute_all() {
+  return {.id = "recompute-all",
+          .title = "recompute=all: activations computed again in backward",
+          .without = "kept",
+          .with = "recomputed",
+          .models = listed_models(),
+          .make = [](const TipCase& tip_case, bool on) {
+            return engine_way(tip_case, {.step = {.recompute = memory::parse_recompute(on ? "all" : "none")}});
+          }};
+}
+
+Tip chunked_loss() {
+  constexpr std::int64_t kTokens = 166;  // 32 MiB of logits
+  return {.id = "chunked-loss",
+          .title = "loss_chunk=: logits of a large vocabulary in pieces",
+          .without = "512 tokens",
+          .with = "pieces of 166",
+          .models = {"gpt-50k"},
+          .make = [](const TipCase& tip_case, bool on) {
+            return engine_way(tip_case, {.model = {.loss_chunk = on ? kTokens : 0}});
+          }};
+}
+
+Tip optimizer_in_backward() {
+  std::vector<std::string> models = listed_models();
+  models.emplace_back("gpt-50k");
+  return {.id = "optimizer-in-backward",
+          .title = "optimizer_in_backward=on: gradients freed one by one",
+          .without = "after backward",
+          .with = "inside",
+          .models = std::move(models),
+          .make = [](const TipCase& tip_case, bool on) {
+            return engine_way(tip_case, {.step = {.optimizer_in_backward = on}});
+          }};
 }
 
 Tip accumulation_16x2() {

@@ -85,8 +85,10 @@ struct Engine {
     if (watch) {
       watch(batch);
     }
+    const double lr = bench.lr * habits.lr_factor;
+    step.set_lr(lr);
     step.compute(batch, number++, habits.microbatch);
-    step.commit(bench.lr * habits.lr_factor);
+    step.commit(lr);
   }
 
   StepHabits habits;

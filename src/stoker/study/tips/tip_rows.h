@@ -15,6 +15,9 @@ namespace stoker::study {
 [[nodiscard]] Tip evaluation_without_gradients();
 [[nodiscard]] Tip anomaly_mode_off();
 [[nodiscard]] Tip profiler_off();
+[[nodiscard]] Tip recompute_all();
+[[nodiscard]] Tip chunked_loss();
+[[nodiscard]] Tip optimizer_in_backward();
 [[nodiscard]] Tip accumulation_16x2();
 [[nodiscard]] Tip accumulation_16x1();
 [[nodiscard]] Tip larger_batch();

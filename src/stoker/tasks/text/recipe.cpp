@@ -52,7 +52,9 @@ constexpr Preset kGpt2{.context = 1024,
 
 const Preset& preset(const std::string& model, bool cuda) { return model == "gpt2" ? kGpt2 : cuda ? kGpu : kCpu; }
 
-// Tokens whose logits exist at a time: all of them (0) as long as they are small.
+// Tokens whose logits exist at a time: all of them (0) as long as they are small. A rule instead of a trial: from 32 to
+// 256 MiB per piece the time is the same within the noise of a trial (bench/results/chunked-loss.txt), and memory grows
+// with the piece.
 std::int64_t default_loss_chunk(std::int64_t tokens, std::int64_t vocabulary) {
   constexpr std::int64_t kSmall = 256 << 20, kPiece = 64 << 20;  // bytes
   const std::int64_t row = 4 * vocabulary;
