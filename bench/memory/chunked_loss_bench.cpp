@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory and time of the loss of a language model, forward and backward: logits of all tokens at once (linear and
 // cross_entropy_sum) against ops::linear_cross_entropy_sum with several sizes of chunks:
-//     chunked_loss_bench [ROUNDS] [tokens=N] [width=N] [vocabulary=N] [intra_op=N]
+//     chunked_loss_bench [ROUNDS] [tokens=N] [width=N] [vocabulary=N] [device=cpu|cuda] [intra_op=N]
 // All ways take turns in each round. Times are ratios to the plain way of the same round (CPU time of the thread on one
-// thread, otherwise wall time). Bytes are the peak of tensors above inputs and the two gradients, which any way leaves.
-// Exits with 1 if the loss or a gradient differs from the plain one by more than rounding.
+// thread of a CPU, otherwise wall time). Bytes are the peak of tensors above inputs and the two gradients, which any
+// way leaves. Exits with 1 if the loss or a gradient differs from the plain one by more than rounding.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linear.h>
@@ -17,6 +17,7 @@
 
 #include "stoker/base/clock.h"
 #include "stoker/base/fmt.h"
+#include "stoker/device/backend.h"
 #include "stoker/device/tensor_bytes.h"
 #include "stoker/job/process.h"
 #include "stoker/ops/cross_entropy.h"
@@ -28,6 +29,7 @@ namespace stoker::bench {
 namespace {
 
 constexpr std::int64_t kChunks[] = {0, 16, 32, 64, 128, 256};  // MiB of logits; 0: all at once; the default is 64
+constexpr int kSkipped = 77;                                   // exit code if this machine lacks the device
 constexpr double kRounding = 1e-6;  // largest difference of a sum; of a gradient, relative to its largest value
 
 struct Sizes {
@@ -48,10 +50,11 @@ double largest_difference(const at::Tensor& a, const at::Tensor& b) {
 
 class Comparison {
  public:
-  explicit Comparison(const Sizes& sizes)
-      : hidden_(at::randn({sizes.tokens, sizes.width}).set_requires_grad(true)),
-        table_(at::randn({sizes.vocabulary, sizes.width}).mul_(0.02).set_requires_grad(true)),
-        target_(at::randint(sizes.vocabulary, {sizes.tokens}, at::kLong)) {
+  Comparison(const Sizes& sizes, c10::Device device)
+      : device_(device),
+        hidden_(at::randn({sizes.tokens, sizes.width}).to(device).set_requires_grad(true)),
+        table_(at::randn({sizes.vocabulary, sizes.width}).mul_(0.02).to(device).set_requires_grad(true)),
+        target_(at::randint(sizes.vocabulary, {sizes.tokens}, at::kLong).to(device)) {
     for (const std::int64_t chunk : kChunks) {
       ways_.push_back({(chunk << 20) / (4 * sizes.vocabulary)});
     }
@@ -96,7 +99,7 @@ class Comparison {
   }
   void measure_bytes(Way& way) {
     {
-      const device::TensorBytes counted(hidden_.device());
+      const device::TensorBytes counted(device_);
       const at::Tensor loss = pass(way.chunk);
       way.bytes = static_cast<double>(counted.peak()) - static_cast<double>(hidden_.grad().nbytes()) -
                   static_cast<double>(table_.grad().nbytes());
@@ -113,24 +116,28 @@ class Comparison {
     drop_gradients();
   }
   double time_pass(const Way& way) {
-    const bool one_thread = at::get_num_threads() == 1;
+    const bool one_thread = device_.is_cpu() && at::get_num_threads() == 1;
+    const device::Backend& backend = device::backend_for(device_);
     const auto now = [&] { return one_thread ? thread_cpu_s() : now_s(); };
+    backend.synchronize(device_);
     const double start = now();
     (void)pass(way.chunk);
+    backend.synchronize(device_);
     const double seconds = now() - start;
     drop_gradients();
     return seconds;
   }
 
+  c10::Device device_;
   at::Tensor hidden_, table_, target_;
   at::Tensor loss_, hidden_gradient_, table_gradient_;  // of the plain way
   std::vector<Way> ways_;
 };
 
-bool compare(const Sizes& sizes, int rounds) {
+bool compare(const Sizes& sizes, int rounds, c10::Device device) {
   fmt::print("\n{} tokens, width {}, vocabulary {}, fp32; all logits: {:.0f} MB\n", sizes.tokens, sizes.width,
              sizes.vocabulary, static_cast<double>(sizes.tokens * sizes.vocabulary) * 4e-6);
-  Comparison comparison(sizes);
+  Comparison comparison(sizes, device);
   comparison.run(rounds);
   comparison.print();
   std::fflush(stdout);
@@ -142,11 +149,14 @@ int run(int argc, char** argv) {
   int rounds = 5, threads = 1;
   Sizes own = kCases[0];
   bool has_own = false;
+  std::string device_name = "cpu";
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const std::string key = argument.substr(0, argument.find('=')), value = argument.substr(argument.find('=') + 1);
     if (key == "intra_op") {
       threads = std::stoi(value);
+    } else if (key == "device") {
+      device_name = value;
     } else if (key == "tokens" || key == "width" || key == "vocabulary") {
       (key == "tokens" ? own.tokens : key == "width" ? own.width : own.vocabulary) = std::stoll(value);
       has_own = true;
@@ -154,11 +164,16 @@ int run(int argc, char** argv) {
       rounds = std::stoi(argument);
     }
   }
+  const c10::Device device(device_name);
+  if (device::find_backend(device.type()) == nullptr) {
+    fmt::print("SKIPPED: {}\n", device::missing_reason(device.type()));
+    return kSkipped;
+  }
   at::set_num_threads(threads);
-  fmt::print("{}, {} threads per operator, {} rounds\n", job::version_text(), threads, rounds);
+  fmt::print("{}, {}, {} threads per operator, {} rounds\n", job::version_text(), device.str(), threads, rounds);
   bool agree = true;
   for (const Sizes& sizes : has_own ? std::vector{own} : std::vector(std::begin(kCases), std::end(kCases))) {
-    agree = compare(sizes, rounds) && agree;
+    agree = compare(sizes, rounds, device) && agree;
   }
   if (!agree) {
     fmt::print("FAILED: a loss or gradient differs by more than {:.0e}\n", kRounding);

@@ -8,6 +8,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/core/CPUAllocator.h>
 
 #include "step_loops.h"
 #include "stoker/base/error.h"
@@ -15,6 +16,19 @@
 
 namespace stoker::bench {
 namespace {
+
+// While it lives, CPU tensors come from torch's own allocator, which keeps no figures.
+class TorchsAllocator {
+ public:
+  TorchsAllocator() { c10::SetCPUAllocator(c10::GetDefaultCPUAllocator(), kPriority); }
+  ~TorchsAllocator() { c10::SetCPUAllocator(before_, kPriority); }
+  TorchsAllocator(const TorchsAllocator&) = delete;
+  TorchsAllocator& operator=(const TorchsAllocator&) = delete;
+
+ private:
+  static constexpr std::uint8_t kPriority = 255;  // a lower one than that of Stoker's would be ignored
+  c10::Allocator* before_ = c10::GetCPUAllocator();
+};
 
 class BareLoop final : public Loop {
  public:
@@ -36,6 +50,7 @@ class BareLoop final : public Loop {
   }
 
   void run(std::int64_t steps, const std::function<bool()>& before) override {
+    const TorchsAllocator allocator;
     for (std::int64_t i = 0; i < steps && (!before || before()); ++i) {
       step();
     }

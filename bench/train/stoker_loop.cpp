@@ -8,6 +8,9 @@
 
 #include "step_loops.h"
 #include "stoker/base/error.h"
+#include "stoker/device/backend.h"
+#include "stoker/device/host_allocator.h"
+#include "stoker/device/process_facts.h"
 #include "stoker/device/scalar_ring.h"
 #include "stoker/device/throttled_memory.h"
 #include "stoker/io/event_bus.h"
@@ -15,6 +18,7 @@
 #include "stoker/io/loggers/metrics_jsonl.h"
 #include "stoker/io/loggers/progress_line.h"
 #include "stoker/io/loggers/tensorboard.h"
+#include "stoker/memory/leak_watch.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/train/loop.h"
 
@@ -63,23 +67,32 @@ class TempFolder {
   std::string path_;
 };
 
-// The owner of a run without evaluations; save() does nothing.
+// The owner of a run without evaluations; save() does nothing. It looks for leaks like job::MemoryWatch.
 class Owner final : public train::LoopOwner {
  public:
-  Owner(double lr, c10::Device device) : lr_(lr), memory_bytes_(device::throttled_memory(device)) {}
+  Owner(double lr, c10::Device device) : lr_(lr), device_(device), memory_bytes_(device::throttled_memory(device)) {}
   double begin_step(std::int64_t) override { return lr_; }
   bool validates() const override { return false; }
   std::vector<core::MetricValue> evaluate() override { return {}; }
   void save(const char*) override {}
   std::string sample_name(std::int64_t) const override { return ""; }
   std::int64_t memory_bytes() override { return memory_bytes_(); }
+  void step_done() override {
+    (void)tensors_.add(++steps_, device::backend_for(device_).allocated(device_));
+    if (steps_ % 8 == 0) {
+      (void)heap_.add(steps_, device::heap_bytes().used - device::host_allocated_in_heap());
+    }
+  }
   bool stop_requested() const override { return stop; }
 
   std::atomic<bool> stop = false;
 
  private:
   double lr_;
+  c10::Device device_;
   std::function<std::int64_t()> memory_bytes_;
+  memory::LeakWatch tensors_, heap_{{.warm_up = 4, .settle = 1, .window = 32, .look_every = 4, .least = 512}};
+  std::int64_t steps_ = 0;
 };
 
 class StokerLoop final : public Loop {

@@ -30,11 +30,22 @@ const Words kFixed = {"tune", "data", "model=cnn", "device=cpu", "intra_op=1", "
 TEST_F(TuneTest, ShowsATableAndTheReasonForEachChoice) {
   const Finished tuned = run_stoker(kFixed + Words{"batch=32"}, folder_.path());
   ASSERT_EQ(tuned.code, 0) << tuned.all();
-  EXPECT_THAT(tuned.out,
-              AllOf(HasSubstr("samples per pass"), HasSubstr("samples/s"), HasSubstr("####"),
-                    HasSubstr("largest that fits  32 samples"), HasSubstr("choice             microbatch="),
-                    HasSubstr("stoker train data microbatch="), HasSubstr("nothing was trained or written")));
+  EXPECT_THAT(tuned.out, AllOf(HasSubstr("samples per pass"), HasSubstr("samples/s"), HasSubstr("####"),
+                               HasSubstr("largest that fits  32 samples"), HasSubstr("choice             microbatch="),
+                               HasSubstr("nothing was trained or written")));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
+}
+
+// As words of a shell, with all that the search was told.
+TEST_F(TuneTest, TheCommandToUseIsWhole) {
+  std::filesystem::create_directory_symlink(folder_ / "data", folder_ / "the user's");
+  Words words = kFixed + Words{"batch=32", "lr=0.1"};
+  words[1] = "the user's";
+  const Finished tuned = run_stoker(words, folder_.path());
+  ASSERT_EQ(tuned.code, 0) << tuned.all();
+  const std::string same = R"('the user'\''s' device=cpu intra_op=1 lr=0.1 model=cnn precision=fp32 threads=0 batch=)";
+  EXPECT_THAT(tuned.out,
+              AllOf(HasSubstr("stoker train " + same + "32 microbatch="), HasSubstr("stoker tune " + same + "auto\n")));
 }
 
 TEST_F(TuneTest, JsonHoldsTheSame) {

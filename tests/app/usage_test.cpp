@@ -180,9 +180,9 @@ TEST(Usage, CompletionOffersCommandsKeysAndValues) {
                                 {"__complete", "--", "info", ""}},
                                folder.path());
   EXPECT_EQ(results[0].out, "train\n");
-  EXPECT_EQ(
-      results[1].out,
-      "optimizer=\noptimizer.momentum=\noptimizer.nesterov=\noptimizer.beta1=\noptimizer.beta2=\noptimizer.eps=\n");
+  EXPECT_EQ(results[1].out,
+            "optimizer=\noptimizer.momentum=\noptimizer.nesterov=\noptimizer.beta1=\noptimizer.beta2=\noptimizer.eps=\n"
+            "optimizer_in_backward=\n");
   EXPECT_EQ(results[2].out, "schedule=constant\nschedule=cosine\n");
   EXPECT_EQ(results[3].out, "--config\n");
   EXPECT_THAT(results[4].out, IsEmpty());

@@ -38,6 +38,7 @@ class FakePack(unittest.TestCase):
         self.pack = pathlib.Path(folder.name) / "a pack"
         programs = {"find_torch": f'#!/bin/sh\necho "{self.pack}/site/torch"\n', "launch": '#!/bin/sh\nexec "$@"\n', "stoker": SAYS,
                     "bin/job_tests": '#!/bin/sh\necho "[  SKIPPED ] 3 tests, listed below:"\n', "bin/loader_bench": SAYS,
+                    **{f"bin/{name}_bench": SAYS for name in ("recompute", "chunked_loss", "tune")},
                     "bin/device_tests": '#!/bin/sh\n[ -z "$FAKE_SLEEPS" ] || sleep 600\nexit ${FAKE_FAILS:-0}\n',
                     "bench/peers/gpu.py": 'print("theirs / ours 1.5")\nprint("the last line")\n', "bench/data/starved.py": "",
                     "gpu-tests": "device_tests\njob_tests\n", "site/torch/__init__.py": TORCH}
@@ -69,6 +70,7 @@ class FakePack(unittest.TestCase):
         self.assertEqual(results.count("theirs / ours 1.5"), 4)  # both parts, and the summary again
         self.assertEqual(results.count("the last line"), 2)
         self.assertIn("stoker bench tips --device cuda", results)
+        self.assertIn("bin/tune_bench 30", results)
 
     def test_without_a_gpu_it_suggests_dry(self):
         code, parts, _ = self.run_all()

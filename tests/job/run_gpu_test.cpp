@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole runs with the real loader, on each kind of device. Runs on images, text and tables train, evaluate, repeat and
-// resume bit for bit; no step waits for the device; evaluations leave no memory reserved.
+// resume bit for bit; no step waits for the device; evaluations leave no memory reserved; a limit of memory is
+// survived.
 #include <ATen/ops/ones.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "stoker/base/file.h"
+#include "stoker/device/host_allocator.h"
 #include "stoker/io/checkpoint/checksum.h"
 #include "stoker/job/job.h"
 #include "support/each_device.h"
@@ -193,6 +196,48 @@ TEST_P(Run, EvaluationsLeaveNoMemoryReserved) {
   const double small = device().is_cpu() ? 256 << 10 : 0;  // of batches ahead: less than one block of whole pages
   EXPECT_NEAR(static_cast<double>(reserved[10]), static_cast<double>(reserved.back()), small)
       << "after the first evaluation: " << reserved.front();
+}
+
+// The second run may hold half of what the passes of the first one needed.
+TEST_P(Run, ALimitOfMemoryIsSurvivedAndExplained) {
+  device::install_host_allocator();
+  write_images(on_gpu() ? 200 : 40);
+  const Words words = {"model=cnn",
+                       "layout=channels_last",
+                       "norm=group",
+                       "precision=fp32",
+                       "epochs=3",
+                       "threads=1",
+                       on_gpu() ? "batch=256" : "batch=64",
+                       on_gpu() ? "image_size=64" : "image_size=16"};
+  const auto record = [&](const std::string& run) {
+    return nlohmann::json::parse(read_text(folder_ / run / "artifacts/memory.json"));
+  };
+  (void)train(request("images", "free", words));
+  const nlohmann::json free = record("free");
+  const std::int64_t peak = free.at("peak"), between = free.at("after");
+  std::int64_t sum = 0;
+  for (const auto& category : free.at("categories")) {
+    sum += category.at("bytes").get<std::int64_t>();
+  }
+  EXPECT_NEAR(static_cast<double>(sum), static_cast<double>(peak), 0.02 * static_cast<double>(peak));
+
+  Words capped = words;
+  capped.push_back("memory_limit=" + std::to_string(between + (peak - between) / 2));
+  int survived = 0;
+  const auto look = [&](const core::Event& event) {
+    survived += std::holds_alternative<core::FaultSurvived>(event) ? 1 : 0;
+  };
+  EXPECT_EQ(train(request("images", "capped", capped), look).end, train::LoopEnd::kDone);
+  EXPECT_GE(survived, 1);
+  const std::string schedule = record("capped").at("microbatch_schedule");
+  EXPECT_NE(schedule, "");
+  capped = words;
+  capped.push_back("microbatch_schedule=" + schedule);
+  (void)train(request("images", "repeated", capped));
+  if (!on_gpu()) {  // cuDNN may choose other kernels where memory is short
+    EXPECT_EQ(saved("capped"), saved("repeated"));
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -55,6 +56,37 @@ std::string row(const Tuned& tuned, const Probe& probe, double best) {
                      mark);
 }
 
+// A word of a shell's command line.
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=+@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) {
+    return text;
+  }
+  std::string quoted = "'";
+  for (const char each : text) {
+    quoted += each == '\'' ? std::string("'\\''") : std::string(1, each);
+  }
+  return quoted + "'";
+}
+
+// What a run needs besides batch and microbatch, so that it is the run that was searched for.
+std::string asked_words(const train::Options& options) {
+  std::map<std::string, std::string> values;
+  for (const auto& [key, given] : options.all()) {
+    values[key] = given.value;
+  }
+  for (const std::string& key : options.autos()) {
+    values[key] = "auto";
+  }
+  values.erase("batch");
+  values.erase("microbatch");
+  std::string words;
+  for (const auto& [key, value] : values) {
+    words += " " + shell_word(key + "=" + value);
+  }
+  return words;
+}
+
 std::string choices_text(const Tuned& tuned) {
   const memory::Found& found = tuned.passes.found;
   const train::Plan& plan = tuned.plan;
@@ -70,11 +102,12 @@ std::string choices_text(const Tuned& tuned) {
                         found.chosen_reason, tuned.passes.batch,
                         passes == 1 ? "one pass" : fmt::format("{} even passes", passes));
   }
-  const std::string option =
-      tuned.passes.sets_batch ? fmt::format("batch={}", plan.batch) : fmt::format("microbatch={}", plan.microbatch);
-  text += fmt::format("\nUse it: stoker train {} {}", printable(tuned.data), option);
-  text += tuned.passes.sets_batch ? "\n" : "\nA larger batch: stoker tune DATA batch=auto\n";
-  return text;
+  const std::string words = shell_word(printable(tuned.data)) + printable(tuned.asked);
+  text += fmt::format("\nUse it: stoker train {} batch={}", words, plan.batch);
+  return text + (tuned.passes.sets_batch ? "\n"
+                                         : fmt::format(" microbatch={}\nTo search the batch, too: stoker tune {} "
+                                                       "batch=auto\n",
+                                                       plan.microbatch, words));
 }
 
 }  // namespace
@@ -91,6 +124,7 @@ Tuned tune(Request request, const Say& say) {
   }
   Tuned tuned;
   tuned.data = request.data.native();
+  tuned.asked = asked_words(request.options);
   const Job job = Job::prepare(std::move(request), say);
   tuned.title = job.title();
   tuned.plan = job.plan();

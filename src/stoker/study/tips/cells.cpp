@@ -21,6 +21,7 @@ std::string why_not(const Tip& tip, c10::Device on, bool cpu_time) {
   }
   switch (tip.need) {
     case Need::kNothing: return "";
+    case Need::kCpu: return on.is_cpu() ? "" : "works on a CPU only";
     case Need::kGpu: return on.is_cuda() ? "" : "needs a GPU";
     case Need::kHalfUnits: {
       const std::vector<std::string> flags = device::machine_facts().cpu_flags;

@@ -114,9 +114,10 @@ Tip optimizer_in_backward() {
   std::vector<std::string> models = listed_models();
   models.emplace_back("gpt-50k");
   return {.id = "optimizer-in-backward",
-          .title = "optimizer_in_backward=on: gradients freed one by one",
+          .title = "optimizer_in_backward=on: gradients freed singly",
           .without = "after backward",
           .with = "inside",
+          .need = Need::kCpu,
           .models = std::move(models),
           .make = [](const TipCase& tip_case, bool on) {
             return engine_way(tip_case, {.step = {.optimizer_in_backward = on}});

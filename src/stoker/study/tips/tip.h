@@ -42,6 +42,7 @@ struct Way {
 
 enum class Need {
   kNothing,
+  kCpu,
   kGpu,
   kHalfUnits  // a GPU, or a CPU that computes with float16
 };
