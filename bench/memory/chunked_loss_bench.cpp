@@ -69,11 +69,11 @@ class Comparison {
 
   void print() const {
     const Way& plain = ways_.front();
-    fmt::print("  {:12} {:>18} {:>9} {:>18} {:>26} {:>11}\n", "chunk", "peak of the loss", "seconds", "(least, most)",
+    fmt::print("  {:12} {:>18} {:>9} {:>18} {:>42} {:>11}\n", "chunk", "peak of the loss", "seconds", "(least, most)",
                "time against all at once", "difference");
     for (const Way& way : ways_) {
       const auto [least, most] = std::ranges::minmax(way.seconds);
-      fmt::print("  {:12} {:8.0f} MB {:+5.1f} % {:9.3f} {:>18} {:>26} {:>11}\n",
+      fmt::print("  {:12} {:8.0f} MB {:+5.1f} % {:9.3f} {:>18} {:>42} {:>11}\n",
                  way.chunk == 0 ? "all" : fmt::format("{} tokens", way.chunk), way.bytes / 1e6,
                  100 * (way.bytes / plain.bytes - 1), study::median_of(way.seconds),
                  fmt::format("({:.3f}, {:.3f})", least, most), time_against(way.seconds, plain.seconds),

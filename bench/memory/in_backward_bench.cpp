@@ -73,7 +73,7 @@ class Way {
     return bytes;
   }
   void print(const Way& plain) const {
-    fmt::print("  {:28} {:8.1f} MB {:+5.1f} % {:9.3f} {:>26}{}\n", name_, bytes_ / 1e6,
+    fmt::print("  {:28} {:8.1f} MB {:+5.1f} % {:9.3f} {:>42}{}\n", name_, bytes_ / 1e6,
                100 * (bytes_ / plain.bytes_ - 1), study::median_of(seconds), time_against(seconds, plain.seconds),
                equals(plain) ? "" : "  DIFFERS");
   }
@@ -101,7 +101,7 @@ bool compare(const Case& each, int rounds) {
   }
   take_turns(ways, rounds, [](Way& way) { return way.time_step(); });
   const Way& plain = ways.front();
-  fmt::print("\n{}, batch {}: weights {:.1f} MB\n  {:28} {:>19} {:>9} {:>26}\n", each.model, each.batch,
+  fmt::print("\n{}, batch {}: weights {:.1f} MB\n  {:28} {:>19} {:>9} {:>42}\n", each.model, each.batch,
              plain.weights() / 1e6, "optimizer", "peak of a step", "seconds", "time against after");
   bool agree = true;
   for (const Way& way : ways) {

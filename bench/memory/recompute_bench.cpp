@@ -115,10 +115,10 @@ class Comparison {
 
   void print() const {
     const Way& plain = ways_.front();
-    fmt::print("  {:26} {:>18} {:>18} {:>18} {:>9} {:>22}\n", "recompute=", "left by forward", "peak", "total peak",
+    fmt::print("  {:26} {:>18} {:>18} {:>18} {:>9} {:>42}\n", "recompute=", "left by forward", "peak", "total peak",
                "seconds", "time against none");
     for (const Way& way : ways_) {
-      fmt::print("  {:26} {} {} {} {:9.2f} {:>22}\n", way.name, bytes(way.held, plain.held),
+      fmt::print("  {:26} {} {} {} {:9.2f} {:>42}\n", way.name, bytes(way.held, plain.held),
                  bytes(way.peak, plain.peak), bytes(way.total, plain.total), study::median_of(way.seconds),
                  time_against(way.seconds, plain.seconds));
     }

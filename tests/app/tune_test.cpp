@@ -64,6 +64,7 @@ TEST_F(TuneTest, ErrorsSayWhatToDo) {
       {{"memory_limit=3M"}, {2, "memory_limit=3.00 MiB is too small: the weights of cnn take"}},
       {{"batch=1"}, {2, "set both to 2 or more"}},
       {{"microbatch=4"}, {2, "remove microbatch=4"}},
+      {{"recompute=auto"}, {2, "remove recompute=auto, or set recompute=all"}},
       {{"plan=x.json"}, {2, "remove plan="}}};
   for (const auto& [words, expected] : cases) {
     const Finished tuned = run_stoker(kFixed + words, folder_.path());

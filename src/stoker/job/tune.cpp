@@ -119,6 +119,11 @@ Tuned tune(Request request, const Say& say) {
   if (!request.plan_file.empty()) {
     fail<ConfigError>("job.tune", "plan= repeats a plan unchanged, so there is nothing to search; remove plan=");
   }
+  if (request.options.is_auto("recompute")) {
+    fail<ConfigError>("job.tune",
+                      "recompute=auto makes given passes fit, and tune searches passes; remove recompute=auto, or set "
+                      "recompute=all to search the passes of a run that recomputes");
+  }
   if (!request.options.is_auto("batch")) {
     request.options.set("microbatch", "auto");
   }
