@@ -59,13 +59,16 @@ bench-data: ## Compare the loader with DataLoader and FFCV: 25 minutes; QUICK=1:
 	@$(call ninja,release,stoker loader_bench)
 	@$(if $(QUICK),,bench/record data-$$(bench/cpu)) bench/data/run $(RELEASE) $(if $(QUICK),--quick)
 
-bench-memory: bootstrap ## Measure what saves memory, and what tune finds: bytes, time and accuracy; 75 minutes
+bench-memory: bootstrap ## Measure what saves memory, and what tune finds: bytes, time and accuracy; 90 minutes
 	@$(call configure,release)
-	@$(call ninja,release,stoker recompute_bench chunked_loss_bench in_backward_bench)
+	@$(call ninja,release,stoker recompute_bench chunked_loss_bench in_backward_bench tune_bench)
+	@tools/demo_data $(DEMO_DATA)
 	@bench/record recompute $(RELEASE)/bench/recompute_bench 6
 	@bench/record chunked-loss $(RELEASE)/bench/chunked_loss_bench 7
 	@bench/record optimizer-in-backward $(RELEASE)/bench/in_backward_bench 9
+	@bench/record tune bench/memory/tune_cases $(RELEASE) $(DEMO_DATA)
 	@bench/record batch-norm bench/memory/batch_norm_bench.py $(STOKER)
+	@bench/record recompute-table bench/memory/recompute_table.py $(STOKER)
 
 bench-learning: bootstrap ## Compare final results with Python PyTorch's: 20 minutes; QUICK=1: a check that it runs
 	@$(call configure,release)
@@ -118,12 +121,14 @@ docs: ## Write the library's reference to build/docs/html/index.html
 	@mkdir -p build/docs
 	@doxygen Doxyfile
 
-bench: bootstrap ## Measure the engine and write the results to bench/results/ (15 minutes on a quiet machine)
+bench: bootstrap ## Measure the engine and write the results to bench/results/ (25 minutes on a quiet machine)
 	@$(call configure,release)
 	@$(call ninja,release,stoker benches)
 	@bench/record sinks $(RELEASE)/bench/sinks_bench 60
 	@bench/record step $(RELEASE)/bench/step_bench pairs 30
 	@bench/record step-operators $(RELEASE)/bench/step_bench operators
+	@tools/bootstrap valgrind
+	@bench/record step-instructions bench/train/step_instructions.py $(RELEASE)
 	@bench/record optim $(RELEASE)/bench/fused_bench 30
 	@bench/record optim-threads $(RELEASE)/bench/fused_bench 30 intra_op=$$(nproc)
 	@bench/record threads bench/train/threads_bench.py $(STOKER)

@@ -18,6 +18,7 @@
 #include "stoker/job/memory_advice.h"
 #include "stoker/job/process.h"
 #include "stoker/job/setup.h"
+#include "stoker/job/step_probes.h"
 #include "stoker/job/tune.h"
 #include "stoker/train/step.h"
 #include "turns.h"
@@ -56,10 +57,10 @@ class Steps {
     step_.drop();
     return result;
   }
-  // One pass of this many samples, and a second one that adds its gradients: as in the run.
+  // One pass of this many samples and, unless it is the whole batch, a second one that adds its gradients.
   bool fits(std::int64_t samples) {
     try {
-      step_.compute(batch_.slice(0, std::min(batch(), 2 * samples)), 0, samples);
+      step_.compute(job::rows_repeated(batch_, samples < batch() ? 2 * samples : samples), 0, samples);
       step_.drop();
       return true;
     } catch (const OutOfMemory&) {
@@ -89,7 +90,7 @@ class Steps {
 // Powers of two up to the largest, and the largest itself, timed in turns.
 std::vector<Size> sweep(Steps& steps, std::int64_t largest, int rounds) {
   std::vector<Size> sizes;
-  for (std::int64_t samples = 2; samples < largest; samples *= 2) {
+  for (std::int64_t samples = 4; samples < largest; samples *= 2) {
     sizes.push_back({samples});
   }
   sizes.push_back({largest});
@@ -112,7 +113,7 @@ bool compare(const job::Tuned& tuned, Steps& steps, int pairs) {
              !few                       ? ": FAILED"
              : found.seconds > kLongest ? ": MISSED"
                                         : "");
-  const std::vector<Size> sizes = sweep(steps, found.largest, /*rounds=*/5);
+  const std::vector<Size> sizes = sweep(steps, found.largest, /*rounds=*/3);
   fmt::print("sweep, batches of {}, ms per batch:", steps.batch());
   for (const Size& each : sizes) {
     fmt::print(" {}: {:.1f}", each.samples, 1e3 * study::median_of(each.seconds));
