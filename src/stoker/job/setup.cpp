@@ -86,10 +86,12 @@ train::Recovery Setup::training_recovery(core::EventEmitter* events) const {
                                                                : 1,
                         .repeat = memory::parse_schedule(plan.microbatch_schedule)};
   if (couples_samples) {
-    options.coupled = fmt::format("larger passes help, and so {} (docs/memory.md)",
-                                  !plan.weights.empty()       ? "does freeze_norm=on"
-                                  : plan.own.contains("norm") ? "does norm=group"
-                                                              : "do norms that see one sample, such as group norm");
+    options.coupled = fmt::format(
+        "in measurements passes of fewer than 8 samples cost accuracy; larger passes help, and so {} "
+        "(docs/memory.md)",
+        !plan.weights.empty()       ? "does freeze_norm=on"
+        : plan.own.contains("norm") ? "does norm=group"
+                                    : "do norms that see one sample, such as group norm");
   }
   return train::Recovery(std::move(options));
 }
