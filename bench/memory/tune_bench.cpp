@@ -20,6 +20,7 @@
 #include "stoker/job/setup.h"
 #include "stoker/job/step_probes.h"
 #include "stoker/job/tune.h"
+#include "stoker/memory/out_of_memory.h"
 #include "stoker/train/step.h"
 #include "turns.h"
 
@@ -63,7 +64,8 @@ class Steps {
       step_.compute(job::rows_repeated(batch_, samples < batch() ? 2 * samples : samples), 0, samples);
       step_.drop();
       return true;
-    } catch (const OutOfMemory&) {
+    } catch (const std::exception& error) {
+      memory::rethrow_unless_out_of_memory(error);
       device::backend_for(setup_.device).release_cache(setup_.device);
       return false;
     }

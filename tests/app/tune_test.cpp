@@ -65,6 +65,7 @@ TEST_F(TuneTest, ErrorsSayWhatToDo) {
       {{"batch=1"}, {2, "set both to 2 or more"}},
       {{"microbatch=4"}, {2, "remove microbatch=4"}},
       {{"recompute=auto"}, {2, "remove recompute=auto, or set recompute=all"}},
+      {{"optimizer_in_backward=on"}, {2, "remove optimizer_in_backward=on"}},
       {{"plan=x.json"}, {2, "remove plan="}}};
   for (const auto& [words, expected] : cases) {
     const Finished tuned = run_stoker(kFixed + words, folder_.path());

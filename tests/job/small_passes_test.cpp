@@ -120,6 +120,10 @@ TEST_F(SmallPasses, OptionsThatCannotHelpAreRefused) {
                 train("run", {"norm=group", "freeze_norm=on", "weights=" + base.folder.native()});
               }),
               HasSubstr("has no batch norm"));
+  EXPECT_THAT(complaint([&] {
+                train("run", {"freeze_norm=on", "weights=" + base.folder.native()});
+              }),
+              HasSubstr("which has none that fit"));
 }
 
 }  // namespace

@@ -113,6 +113,27 @@ TEST(ModuleSegment, FrozenStatisticsAreUsedInTraining) {
   EXPECT_FALSE(network->norm_buffers()[0].equal(before));
 }
 
+// The usual way to fine-tune a network of one's own: its train() leaves batch norms in evaluation mode.
+TEST(ModuleSegment, AModulesOwnTrainDecidesAboutItsBatchNorms) {
+  struct Frozen : Block {
+    void train(bool on) override {
+      Block::train(on);
+      norm->eval();
+    }
+  };
+  const auto block = std::make_shared<Frozen>();
+  block->train(true);
+  const auto network = network_of(block);
+  const at::Tensor before = network->norm_buffers()[0].clone();
+  (void)network->forward(images());
+  EXPECT_TRUE(network->norm_buffers()[0].equal(before));
+  network->freeze_statistics(true);
+  (void)network->forward(images());
+  network->freeze_statistics(false);
+  (void)network->forward(images());
+  EXPECT_TRUE(network->norm_buffers()[0].equal(before));
+}
+
 // Parameters that a program freezes before or after the network is built stay frozen, whatever freeze= says.
 TEST(ModuleSegment, KeepsFrozenWhatItsOwnerFroze) {
   const auto block = std::make_shared<Block>();

@@ -13,6 +13,11 @@ namespace stoker::testing {
 
 struct ToyOwner final : train::LoopOwner {
   [[nodiscard]] double begin_step(std::int64_t) override { return rate; }
+  void computed(const core::Batch&) override {
+    if (on_computed) {
+      on_computed();
+    }
+  }
   [[nodiscard]] bool validates() const override { return on_evaluate != nullptr; }
   [[nodiscard]] std::vector<core::MetricValue> evaluate() override { return on_evaluate(); }
   void save(const char* kind) override {
@@ -31,7 +36,7 @@ struct ToyOwner final : train::LoopOwner {
   double rate = 0.1;
   std::function<std::vector<core::MetricValue>()> on_evaluate;  // empty: no validation split
   std::function<void(const char* kind)> on_save;
-  std::function<void()> on_rescue;
+  std::function<void()> on_rescue, on_computed;
   std::atomic<bool> stop = false;
 };
 

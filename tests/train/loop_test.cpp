@@ -119,6 +119,11 @@ struct Rig {
       }
       log.push_back(kind + (" " + std::to_string(progress.step)));
     };
+    owner.on_computed = [&] {
+      if (progress.step == broken_at) {
+        fail<Error>("test", "the owner failed");
+      }
+    };
     owner.on_rescue = [&] { log.push_back("rescued " + std::to_string(progress.step)); };
     FeedWatch feed(source, events, [this] { return time; });
     Recovery recovery({.microbatch = {.asked = plan.microbatch}, .events = &events});
@@ -151,6 +156,7 @@ struct Rig {
   std::function<void(core::Position)> before_batch;
   std::int64_t nan_from = std::numeric_limits<std::int64_t>::max();  // first step whose samples are NaN
   bool in_backward = false;                                          // the optimizer
+  std::int64_t broken_at = -1;                                       // the owner fails between compute and commit
   core::Fed fed;
 };
 
@@ -320,6 +326,14 @@ TEST(Loop, AStepTornInBackwardIsNotSaved) {
   EXPECT_THAT(error_of(rig, toy_plan(), 10), HasSubstr("half a step"));
   EXPECT_EQ(rig.progress.step, 1);
   EXPECT_TRUE(rig.log.empty());
+
+  for (const bool in_backward : {false, true}) {  // between compute and commit
+    Rig between;
+    between.in_backward = in_backward;
+    between.broken_at = 2;
+    EXPECT_THAT(error_of(between, toy_plan(), 10), HasSubstr("the owner failed"));
+    EXPECT_EQ(between.log, in_backward ? Log{} : Log{"rescued 2"});
+  }
 
   Rig whole;  // nothing has changed when the loss is known
   whole.in_backward = true;

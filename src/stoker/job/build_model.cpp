@@ -30,14 +30,31 @@ std::map<std::string, at::Tensor> read_weights(const std::string& path) {
   return io::read_safetensors(path).tensors;
 }
 
-// The result of loading the weights, as text.
-std::string load_weights(tasks::Model& model, const std::string& path) {
+models::LoadReport load_weights(tasks::Model& model, const std::string& path) {
   const auto weights = read_weights(path);  // errors name the file
   try {
-    return model.load(weights).text();
+    return model.load(weights);
   } catch (const CheckpointError& error) {
     fail<CheckpointError>(kWhere, "weights={}: {}", printable(path), error.what());
   }
+}
+
+// freeze_norm=on keeps the statistics of the weights, so they must have some.
+void freeze_statistics(tasks::Model& model, const train::Plan& plan, const models::LoadReport& loaded) {
+  if (model.norm_buffers().empty()) {
+    fail<ConfigError>(kWhere, "freeze_norm=on, but {} has no batch norm; remove it", plan.model);
+  }
+  for (const std::vector<std::string>* absent : {&loaded.missing, &loaded.wrong_shape}) {
+    for (const std::string& each : *absent) {
+      if (each.find("running_") != std::string::npos) {
+        fail<ConfigError>(kWhere,
+                          "freeze_norm=on keeps the statistics of weights={}, which has none that fit (\"{}\"); remove "
+                          "freeze_norm, or set the model= and norm= of the weights",
+                          printable(plan.weights), printable(each));
+      }
+    }
+  }
+  model.freeze_statistics();
 }
 
 }  // namespace
@@ -49,15 +66,14 @@ std::unique_ptr<tasks::Model> build_model(Setup& setup) {
   request.seed = static_cast<std::uint64_t>(plan.seed);
   request.channels_last = plan.layout == "channels_last";
   auto model = setup.task->make_model(request);
+  models::LoadReport loaded;
   if (!plan.weights.empty()) {
-    setup.notes.push_back(fmt::format("weights={}: {}", printable(plan.weights), load_weights(*model, plan.weights)));
+    loaded = load_weights(*model, plan.weights);
+    setup.notes.push_back(fmt::format("weights={}: {}", printable(plan.weights), loaded.text()));
   }
   model->set_frozen(static_cast<int>(plan.freeze));
   if (plan.freeze_norm) {
-    if (model->norm_buffers().empty()) {
-      fail<ConfigError>(kWhere, "freeze_norm=on, but {} has no batch norm; remove it", plan.model);
-    }
-    model->freeze_statistics();
+    freeze_statistics(*model, plan, loaded);
   }
   setup.sample_flops = setup.task->sample_flops(*model);  // on the CPU, since a GPU would search for kernels first
   model->to(setup.device);

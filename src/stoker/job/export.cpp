@@ -23,7 +23,7 @@ std::string export_weights(const fs::path& run, const fs::path& out, const std::
   const nlohmann::json& info = loaded.info;
   const ModelCard card = card_from_json(info, folder);
   std::map<std::string, std::string> metadata = {{"format", "pt"}, {"stoker.model", card.model}};
-  for (const char* key : {"classes", "preprocessing", "network"}) {
+  for (const char* key : {"classes", "preprocessing", "norm", "network"}) {
     if (info.contains(key)) {
       metadata[std::string("stoker.") + key] = info.at(key).dump();
     }

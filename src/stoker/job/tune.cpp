@@ -119,6 +119,11 @@ Tuned tune(Request request, const Say& say) {
   if (!request.plan_file.empty()) {
     fail<ConfigError>("job.tune", "plan= repeats a plan unchanged, so there is nothing to search; remove plan=");
   }
+  if (const auto* given = request.options.find("optimizer_in_backward"); given != nullptr && given->value == "on") {
+    fail<ConfigError>("job.tune",
+                      "tune searches passes, and optimizer_in_backward=on has one pass per batch; remove "
+                      "optimizer_in_backward=on");
+  }
   if (request.options.is_auto("recompute")) {
     fail<ConfigError>("job.tune",
                       "recompute=auto makes given passes fit, and tune searches passes; remove recompute=auto, or set "

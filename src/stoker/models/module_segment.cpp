@@ -89,12 +89,18 @@ void NetworkBuilder::module_segment(std::string name, std::shared_ptr<torch::nn:
                       network_->segments_.back().name);
   }
   const std::shared_ptr<const SegmentMode> mode = network_->segments_.back().mode;
-  end_segment([module = std::move(module), forward = std::move(forward), mode](const at::Tensor& x) {
+  end_segment([module = std::move(module), forward = std::move(forward), mode,
+               were_frozen = false](const at::Tensor& x) mutable {
     const bool training = mode->training && !mode->frozen;
     if (module->is_training() != training) {
       module->train(training);
     }
-    set_batch_norms(*module, training && !mode->frozen_statistics);
+    if (mode->frozen_statistics) {
+      set_batch_norms(*module, false);
+    } else if (were_frozen) {
+      module->train(training);  // a module's own train() decides again
+    }
+    were_frozen = mode->frozen_statistics;
     return forward(x);
   });
 }

@@ -53,6 +53,7 @@ class BackwardUpdates::Hook final : public torch::autograd::PostAccumulateGradHo
 BackwardUpdates::BackwardUpdates(const std::vector<core::Parameter>& parameters, optim::Optimizer& optimizer,
                                  precision::GradScaler& scaler)
     : optimizer_(optimizer), scaler_(scaler) {
+  slots_.reserve(parameters.size());  // a hook without a slot would never be taken off
   for (const core::Parameter& parameter : parameters) {
     if (!parameter.tensor.requires_grad()) {
       continue;
@@ -162,7 +163,7 @@ void BackwardUpdates::explain_failure() const {
 void BackwardUpdates::explain(const std::exception& error) const {
   fail<OutOfMemory>(kWhere,
                     "the step ran out of memory after {} had taken it, and {}=on cannot run it again in smaller passes "
-                    "({}); resume from the last checkpoint, or start again, with a smaller batch=, recompute=all or "
+                    "({}); resume from the last checkpoint, or start a new run with a smaller batch=, recompute=all or "
                     "{}=off",
                     extent(), kOptimizerInBackward, memory::out_of_memory_reason(error), kOptimizerInBackward);
 }

@@ -25,6 +25,9 @@ class Loop {
     try {
       return train();
     } catch (const std::exception& error) {
+      if (parts_.step.torn()) {
+        milestones_.give_up_state();
+      }
       milestones_.rescue(error);
       throw;
     }
@@ -72,7 +75,8 @@ class Loop {
     Progress& progress = parts_.progress;
     device::begin_host_step();
     const double lr = parts_.owner.begin_step(progress.step);
-    compute(batch, lr);
+    parts_.step.set_lr(lr);
+    parts_.step.compute(batch, progress.step, parts_.recovery);
     parts_.owner.computed(batch);
     commit(lr);
     parts_.recovery.step_done();
@@ -96,18 +100,6 @@ class Loop {
     });
     skips_.watch(progress.step, std::move(scalars), batch.indices());
     parts_.feed.step_done(progress.step);
-  }
-
-  void compute(const core::Batch& batch, double lr) {
-    parts_.step.set_lr(lr);
-    try {
-      parts_.step.compute(batch, parts_.progress.step, parts_.recovery);
-    } catch (...) {
-      if (parts_.step.torn()) {
-        milestones_.give_up_state();
-      }
-      throw;
-    }
   }
 
   // A commit changes parameters: if it fails, they belong to no step.

@@ -79,14 +79,9 @@ void Recovery::between_steps(const std::string& what, const std::function<void()
 std::optional<core::Batch> Recovery::next(core::BatchSource& source) {
   const core::PhaseScope phase(core::Phase::kInput);
   for (int failures = 1;; ++failures) {
+    std::optional<core::Batch> batch;
     try {
-      std::optional<core::Batch> batch = source.next();
-      if (batch) {
-        largest_batch_ = std::max(largest_batch_, batch->size());
-        global_batch_ = batch->global_size();
-        say_coupled(batch->size());
-      }
-      return batch;
+      batch = source.next();
     } catch (const std::exception& error) {
       memory::rethrow_unless_out_of_memory(error);
       release();
@@ -99,7 +94,14 @@ std::optional<core::Batch> Recovery::next(core::BatchSource& source) {
                                             counted(microbatch_.largest_pass(largest_batch_), "sample"))
                               : "",
                        memory::out_of_memory_reason(error)));
+      continue;
     }
+    if (batch) {  // it is taken: nothing below may ask the source again
+      largest_batch_ = std::max(largest_batch_, batch->size());
+      global_batch_ = batch->global_size();
+      say_coupled(batch->size());
+    }
+    return batch;
   }
 }
 

@@ -63,9 +63,9 @@ std::int64_t smallest_part(std::int64_t samples, std::int64_t microbatch) {
 
 // What an optimizer inside backward cannot work with, and the remedy; empty: nothing.
 std::string excluded_in_backward(const Plan& plan, const Options& options, const Facts& facts) {
-  for (const char* key : {"batch", "microbatch"}) {
+  for (const char* key : {"batch", "microbatch", "recompute"}) {
     if (options.is_auto(key)) {
-      return fmt::format("{0}=auto, whose search counts all gradients; set {0} to a number", key);
+      return fmt::format("{0}=auto, whose search counts all gradients; remove {0}=auto", key);
     }
   }
   if (plan.microbatch < plan.batch) {
@@ -87,7 +87,7 @@ std::string excluded_in_backward(const Plan& plan, const Options& options, const
   if (facts.ranks > 1) {
     return fmt::format("{} ranks, which sum all gradients; train on one rank", facts.ranks);
   }
-  return plan.device == "cpu" ? "" : fmt::format("device={}, only with device=cpu so far", plan.device);
+  return plan.device == "cpu" ? "" : fmt::format("device={}; set device=cpu", plan.device);
 }
 
 void check_optimizer_in_backward(Plan& plan, const Options& options, const Facts& facts) {

@@ -76,9 +76,9 @@ class Step final : public core::Stateful {
   // Sets gradients to none, and the norm buffers to what they were before the last compute(), also after a commit().
   void drop();
 
-  // Whether a compute() with optimizer_in_backward failed, or was dropped, after parameters had taken the step: the
-  // weights belong to no step until a checkpoint is loaded.
-  [[nodiscard]] bool torn() const { return updates_ && updates_->begun() && !computed_; }
+  // Whether parameters have taken a step with optimizer_in_backward that no commit() has ended: the weights belong to no
+  // step. After a failure this stays until a checkpoint is loaded.
+  [[nodiscard]] bool torn() const { return updates_ && updates_->begun(); }
 
   // The values that commit() reports: float32, 1-dim, on the device, one value per name. "loss" comes first; "skipped"
   // counts the steps in a row that were not finite and changed nothing.
