@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "bench_main.h"
 #include "measure_cases.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
@@ -84,11 +85,4 @@ Json rate_of(double seconds, const std::function<std::int64_t()>& take) {
 
 }  // namespace stoker::bench
 
-int main(int argc, char** argv) {
-  try {
-    return stoker::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "loader_bench: {}\n", error.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return stoker::bench::bench_main("loader_bench", stoker::bench::run, argc, argv); }

@@ -5,10 +5,9 @@ trained from scratch and fine-tuned, with the batch in one pass or in small ones
 one figure per seed. The optimizer's steps, learning rates and order of samples are equal in all rows of a block, but
 for "batch=N".
 
-    bench/memory/batch_norm_bench.py STOKER [--cifar DIR] [--seeds 3] [--quick]
+    bench/memory/batch_norm_bench.py STOKER [--seeds 3] [--quick]
 
-STOKER: the command line's binary. Without --cifar: the embedded sample of Fashion-MNIST. DIR: the folder of CIFAR-10's
-tar shards (train-*.tar, test-*.tar); the first 500 and 200 images of each class are used.
+STOKER: the command line's binary. The data is the embedded sample of Fashion-MNIST.
 """
 import argparse
 import json
@@ -40,28 +39,10 @@ TUNED = [
 ]
 
 
-def cifar_subset(shards, folder, of_class):
-    """Class folders of the first images of each class, in the order of the shards. of_class: {split: images per
-    class}."""
-    for split, count in of_class.items():
-        taken = {}
-        for shard in sorted(shards.glob(f"{split}-*.tar")):
-            if len(taken) == 10 and min(taken.values()) >= count:
-                break
-            with tarfile.open(shard) as tar:
-                for member in tar:
-                    name, _, file = member.name.rpartition("/")
-                    if member.isfile() and taken.setdefault(name, 0) < count:
-                        taken[name] += 1
-                        (folder / split / name).mkdir(parents=True, exist_ok=True)
-                        (folder / split / name / file).write_bytes(tar.extractfile(member).read())
-    return folder
-
-
 def run(command):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(f"batch_norm_bench: {' '.join(map(str, command))} ended with {done.returncode}: {done.stderr.strip()}")
+        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {' '.join(map(str, command))} ended with {done.returncode}: {done.stderr.strip()}")
     return done.stdout
 
 
@@ -89,7 +70,6 @@ def block(title, rows, options_of, arguments, data, work):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stoker", type=pathlib.Path)
-    parser.add_argument("--cifar", type=pathlib.Path)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="one seed, few steps: checks that the benchmark works")
     arguments = parser.parse_args()
@@ -97,15 +77,11 @@ def main():
         arguments.seeds = 1
     with tempfile.TemporaryDirectory(prefix="stoker-bench-") as root:
         work = pathlib.Path(root)
-        if arguments.cifar:
-            data, epochs = cifar_subset(arguments.cifar, work / "cifar", {"train": 500, "test": 200}), 6
-        else:
-            with tarfile.open(SAMPLE) as tar:
-                tar.extractall(work / "demo", filter="data")
-            data, epochs = work / "demo", 3
+        with tarfile.open(SAMPLE) as tar:
+            tar.extractall(work / "demo", filter="data")
+        data, epochs = work / "demo", 3
         long, short = (["steps=5"], ["steps=3"]) if arguments.quick else ([f"epochs={epochs}"], ["epochs=1"])
-        print(f"{'CIFAR-10, 5,000 training images' if arguments.cifar else 'Fashion-MNIST, the embedded sample'}; "
-              f"batches of {BATCH}, model cnn, one thread\n")
+        print(f"Fashion-MNIST, the embedded sample; batches of {BATCH}, model cnn, one thread\n")
         block(f"scratch: {epochs} epochs from random weights", SCRATCH, lambda seed: long, arguments,
               data, work)
         block("fine-tuning: 1 epoch from the weights of the first row, seed by seed", TUNED,

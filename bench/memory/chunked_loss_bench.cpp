@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "bench_main.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/fmt.h"
 #include "stoker/device/backend.h"
@@ -185,10 +186,5 @@ int run(int argc, char** argv) {
 }  // namespace stoker::bench
 
 int main(int argc, char** argv) {
-  try {
-    return stoker::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "chunked_loss_bench: {}\n", error.what());
-    return 1;
-  }
+  return stoker::bench::bench_main("chunked_loss_bench", stoker::bench::run, argc, argv);
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bench_main.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/fmt.h"
 #include "stoker/device/tensor_bytes.h"
@@ -143,10 +144,5 @@ int run(int argc, char** argv) {
 }  // namespace stoker::bench
 
 int main(int argc, char** argv) {
-  try {
-    return stoker::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "in_backward_bench: {}\n", error.what());
-    return 1;
-  }
+  return stoker::bench::bench_main("in_backward_bench", stoker::bench::run, argc, argv);
 }

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "bench_main.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/fmt.h"
@@ -229,11 +230,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace stoker::bench
 
-int main(int argc, char** argv) {
-  try {
-    return stoker::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "recompute_bench: {}\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return stoker::bench::bench_main("recompute_bench", stoker::bench::run, argc, argv); }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench_main.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/fmt.h"
@@ -164,11 +165,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace stoker::bench
 
-int main(int argc, char** argv) {
-  try {
-    return stoker::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "tune_bench: {}\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return stoker::bench::bench_main("tune_bench", stoker::bench::run, argc, argv); }

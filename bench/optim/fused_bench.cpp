@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "bench_main.h"
 #include "stoker/base/error.h"
 #include "stoker/base/fmt.h"
 #include "stoker/device/backend.h"
@@ -281,11 +282,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace stoker::bench
 
-int main(int argc, char** argv) {
-  try {
-    return stoker::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "fused_bench: {}\n", error.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return stoker::bench::bench_main("fused_bench", stoker::bench::run, argc, argv); }

@@ -17,6 +17,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "bench_main.h"
 #include "op_count.h"
 #include "step_loops.h"
 #include "stoker/base/clock.h"
@@ -332,11 +333,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace stoker::bench
 
-int main(int argc, char** argv) {
-  try {
-    return stoker::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "step_bench: {}\n", error.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return stoker::bench::bench_main("step_bench", stoker::bench::run, argc, argv); }

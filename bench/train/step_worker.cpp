@@ -10,6 +10,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "bench_main.h"
 #include "step_loops.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
@@ -101,11 +102,4 @@ int serve(int argc, char** argv) {
 }  // namespace
 }  // namespace stoker::bench
 
-int main(int argc, char** argv) {
-  try {
-    return stoker::bench::serve(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "step_worker: {}\n", error.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return stoker::bench::bench_main("step_worker", stoker::bench::serve, argc, argv); }

@@ -3,12 +3,12 @@
 // recomputation, half precision, batch norm and tied weights; and with fewer bytes of gradients.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
 
 #include "stoker/device/tensor_bytes.h"
 #include "stoker/study/tips/bench_model.h"
 #include "stoker/train/step.h"
+#include "support/step_state.h"
 
 namespace stoker::study {
 namespace {
@@ -21,7 +21,7 @@ struct Chosen {
 };
 
 struct Result {
-  std::map<std::string, at::Tensor> state;
+  stoker::testing::StepState state;
   std::int64_t peak = 0;  // bytes of a step above what is held between steps
 };
 
@@ -44,20 +44,7 @@ Result three_steps(const Chosen& chosen, bool in_backward) {
     step.commit(0.01);
     result.peak = counted.peak();
   }
-  core::State state;
-  optimizer->save_state(state);
-  ema.save_state(state);
-  step.save_state(state);
-  for (const core::Parameter& each : model.parameters()) {
-    state.tensors["weights." + each.name] = each.tensor.detach();
-  }
-  for (const core::NamedTensor& each : model.buffers()) {
-    state.tensors["buffers." + each.name] = each.tensor;
-  }
-  state.tensors["scalars"] = step.scalars();
-  for (const auto& [name, tensor] : state.tensors) {
-    result.state[name] = tensor.clone();
-  }
+  result.state = stoker::testing::step_state(model, step, {optimizer.get(), &ema});
   return result;
 }
 
@@ -74,10 +61,7 @@ TEST(OptimizerInBackward, EqualsPlainStepsOfWholeNetworks) {
                                                   {"gpt", "adamw", "attention,mlp"}}) {
     SCOPED_TRACE(chosen.model + " " + chosen.optimizer + " " + chosen.recompute);
     const Result plain = three_steps(chosen, false), early = three_steps(chosen, true);
-    ASSERT_EQ(early.state.size(), plain.state.size());
-    for (const auto& [name, tensor] : early.state) {
-      EXPECT_TRUE(tensor.equal(plain.state.at(name))) << name;
-    }
+    stoker::testing::expect_equal(early.state, plain.state);
   }
 }
 

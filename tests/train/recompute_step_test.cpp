@@ -12,11 +12,15 @@
 #include "stoker/memory/out_of_memory.h"
 #include "stoker/train/step.h"
 #include "support/fault_allocator.h"
+#include "support/step_state.h"
 #include "support/toy_trainable.h"
 
 namespace stoker::train {
 namespace {
 
+using stoker::testing::expect_equal;
+using stoker::testing::step_state;
+using stoker::testing::StepState;
 using stoker::testing::toy_batch;
 using stoker::testing::ToyTrainable;
 
@@ -53,24 +57,7 @@ struct Rig {
     step.compute(toy_batch(11, at::kFloat, 20 * number), number, microbatch);
     step.commit(0.01);
   }
-  // Copies of all that a step changes.
-  [[nodiscard]] std::map<std::string, at::Tensor> state() const {
-    core::State state;
-    optimizer->save_state(state);
-    scaler.save_state(state);
-    ema.save_state(state);
-    step.save_state(state);
-    for (const core::Parameter& each : model.parameters()) {
-      state.tensors["weights." + each.name] = each.tensor.detach();
-    }
-    state.tensors["statistics"] = model.norm_buffers().front();
-    state.tensors["scalars"] = step.scalars();
-    std::map<std::string, at::Tensor> copies;
-    for (const auto& [name, tensor] : state.tensors) {
-      copies[name] = tensor.clone();
-    }
-    return copies;
-  }
+  [[nodiscard]] StepState state() const { return step_state(model, step, {optimizer.get(), &scaler, &ema}); }
 
   DeepToy model;
   core::SingleRank ranks;
@@ -79,13 +66,6 @@ struct Rig {
   optim::Ema ema;
   Step step;
 };
-
-void expect_equal(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (const auto& [name, tensor] : a) {
-    EXPECT_TRUE(tensor.equal(b.at(name))) << name;
-  }
-}
 
 TEST(RecomputeStep, EqualsAPlainStep) {
   for (const at::ScalarType autocast : {at::kFloat, at::kBFloat16, at::kHalf}) {

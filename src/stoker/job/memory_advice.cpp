@@ -58,8 +58,7 @@ HeldBytes held_by_run(const Setup& setup) {
     held.weights += bytes;
     held.averages += plan.ema > 0 ? whole : 0;
     if (each.tensor.requires_grad()) {
-      held.all_gradients += whole;
-      held.gradients = plan.optimizer_in_backward ? std::max(held.gradients, whole) : held.all_gradients;
+      held.add_gradient(whole, plan.optimizer_in_backward);
       held.optimizer += (moments + (half ? 1 : 0)) * whole;
     }
   }

@@ -3,6 +3,7 @@
 // by Session and before step 1.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -14,6 +15,12 @@ struct Setup;
 // largest parameter if the optimizer works inside backward. all_gradients: of a pass without it, as in trials.
 struct HeldBytes {
   std::int64_t weights = 0, gradients = 0, optimizer = 0, averages = 0, all_gradients = 0;
+
+  // one_by_one: the optimizer works inside backward.
+  void add_gradient(std::int64_t bytes, bool one_by_one) {
+    all_gradients += bytes;
+    gradients = one_by_one ? std::max(gradients, bytes) : all_gradients;
+  }
 };
 
 // What a run of this plan will hold, without making it.

@@ -3,7 +3,6 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -88,9 +87,7 @@ HeldBytes Session::held_bytes() const {
   for (const core::Parameter& each : setup_.model->parameters()) {
     const auto bytes = static_cast<std::int64_t>(each.tensor.nbytes());
     held.weights += bytes;
-    const std::int64_t gradient = each.tensor.requires_grad() ? bytes : 0;
-    held.all_gradients += gradient;
-    held.gradients = setup_.plan.optimizer_in_backward ? std::max(held.gradients, gradient) : held.all_gradients;
+    held.add_gradient(each.tensor.requires_grad() ? bytes : 0, setup_.plan.optimizer_in_backward);
   }
   held.optimizer = optimizer_->state_bytes();
   held.averages = ema_ ? held.weights : 0;

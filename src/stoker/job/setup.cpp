@@ -89,9 +89,9 @@ train::Recovery Setup::training_recovery(core::EventEmitter* events) const {
     options.coupled = fmt::format(
         "in measurements passes of fewer than 8 samples cost accuracy; larger passes help, and so {} "
         "(docs/memory.md)",
-        !plan.weights.empty()       ? "does freeze_norm=on"
-        : plan.own.contains("norm") ? "does norm=group"
-                                    : "do norms that see one sample, such as group norm");
+        !plan.own.contains("norm") ? "do norms that see one sample, such as group norm"  // a program's own task
+        : plan.weights.empty()     ? "does norm=group"
+                                   : "does freeze_norm=on");
   }
   return train::Recovery(std::move(options));
 }

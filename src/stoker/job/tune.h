@@ -21,7 +21,7 @@ struct Tuned {
 };
 
 // Searches the microbatch, unless the request says batch=auto. Errors as Job::prepare(); ConfigError if the request
-// sets microbatch or recompute=auto.
+// sets microbatch, recompute=auto or optimizer_in_backward.
 [[nodiscard]] Tuned tune(Request request, const Say& say);
 
 // For a terminal: a row with a bar for each probe, then the choices.

@@ -37,8 +37,8 @@ class BackwardUpdates {
 
   // The learning rate of the next step.
   void set_lr(double lr);
-  // Before a step of so many passes. ConfigError unless it is one, or without a learning rate, or after a failure on
-  // the way of a step.
+  // Call it before each step. ConfigError if the step has several passes, if there is no learning rate, or if an earlier
+  // step has failed half-way.
   void check_ready(std::int64_t passes) const;
   // Error if the loss, float64 [terms], is not finite: before anything has changed.
   static void check_loss(const at::Tensor& parts);
