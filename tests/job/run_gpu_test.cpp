@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -193,8 +194,9 @@ TEST_P(Run, EvaluationsLeaveNoMemoryReserved) {
                        "threads=1", "save_every=100000"}),
               look);
   ASSERT_GE(reserved.size(), 40U);
-  const double small = device().is_cpu() ? 256 << 10 : 0;  // of batches ahead: less than one block of whole pages
-  EXPECT_NEAR(static_cast<double>(reserved[10]), static_cast<double>(reserved.back()), small)
+  // A value may count small tensors of the step that runs meanwhile. What each evaluation left would add up.
+  const std::span<const std::int64_t> all(reserved);
+  EXPECT_LE(std::ranges::min(all.last(10)), std::ranges::max(all.subspan(5, 10)))
       << "after the first evaluation: " << reserved.front();
 }
 
