@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole runs with the real loader, on each kind of device. Runs on images, text and tables train, evaluate, repeat and
 // resume bit for bit; no step waits for the device; evaluations leave no memory reserved; a limit of memory is
-// survived.
+// survived; the end of a run needs no more memory than its steps.
 #include <ATen/ops/ones.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -240,6 +240,30 @@ TEST_P(Run, ALimitOfMemoryIsSurvivedAndExplained) {
   if (!on_gpu()) {  // cuDNN may choose other kernels where memory is short
     EXPECT_EQ(saved("capped"), saved("repeated"));
   }
+}
+
+// The optimizer's state is still there when the best checkpoint is evaluated, so a second model would not fit.
+TEST_P(Run, TheBestCheckpointIsTestedInTheMemoryOfTraining) {
+  device::install_host_allocator();
+  write_images(10);
+  stoker::testing::write_striped_set(folder_, "images/test/", 4, 200);
+  const Words words = {"model=mlp", "image_size=64", "precision=fp32", "optimizer=adamw",
+                       "batch=8",   "epochs=2",      "threads=1"};
+  const Outcome free = train(request("images", "free", words));
+  const nlohmann::json record = nlohmann::json::parse(read_text(folder_ / "free/artifacts/memory.json"));
+  Words capped = words;
+  capped.push_back("memory_limit=" + std::to_string(record.at("peak").get<std::int64_t>() * 11 / 10));
+  std::string survived;
+  const auto look = [&](const core::Event& event) {
+    if (const auto* fault = std::get_if<core::FaultSurvived>(&event)) {
+      survived += fault->text + "; ";
+    }
+  };
+  const Outcome tested = train(request("images", "capped", capped), look);
+  EXPECT_EQ(tested.end, train::LoopEnd::kDone);
+  EXPECT_EQ(survived, "");
+  ASSERT_FALSE(free.test.empty());
+  EXPECT_EQ(tested.test.front().value, free.test.front().value);
 }
 
 }  // namespace

@@ -156,5 +156,23 @@ TEST(RecomputeSearch, EndsWithAllWhereNothingElseFits) {
   }
 }
 
+TEST(RecomputeSearch, APoorTradeIsTold) {
+  const Costs costs = {cost("cheap", 600, 0, 0.1), cost("dear", 30, 0, 0.3), cost("head", 300, 0, 0.2)};
+  const auto trade = [&](RecomputeSet set, std::int64_t bytes, double seconds) {
+    return trade_of(costs, {.set = std::move(set), .probe = {true, bytes, seconds}, .probes = 1, .kept_bytes = 1000});
+  };
+  const RecomputeTrade cheap = trade({true, false, false}, 400, 1.1);
+  EXPECT_EQ(cheap.less, 600);
+  EXPECT_NEAR(cheap.slower, 0.1, 1e-12);
+  EXPECT_FALSE(cheap.poor);
+  const RecomputeTrade dear = trade({false, true, false}, 970, 1.3);  // 3 % less, 30 % slower
+  EXPECT_NEAR(dear.slower, 0.3, 1e-12);
+  EXPECT_TRUE(dear.poor);
+  EXPECT_FALSE(trade({false, true, false}, 840, 1.3).poor);
+  const RecomputeTrade none = trade({false, false, false}, 1000, 0);
+  EXPECT_EQ(none.slower, 0);
+  EXPECT_FALSE(none.poor);
+}
+
 }  // namespace
 }  // namespace stoker::memory

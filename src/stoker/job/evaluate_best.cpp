@@ -9,6 +9,7 @@
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/io/checkpoint/store.h"
 #include "stoker/job/cell_json.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/train/evaluate.h"
@@ -74,6 +75,12 @@ std::vector<tasks::Exhibit> exhibits_of(const Setup& setup, tasks::Split split, 
   return exhibits;
 }
 
+// Into the run's own model: a second one might not fit beside the optimizer's state.
+void put_best(tasks::Model& model, const std::string& name, const fs::path& run) {
+  const fs::path checkpoint = find_checkpoint(run);
+  put_weights(model, io::load_weights(checkpoint).weights, name, checkpoint);
+}
+
 }  // namespace
 
 void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path& run, std::int64_t step,
@@ -97,7 +104,7 @@ void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const fs::path&
   }
 }
 
-std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run, const Setup& setup,
+std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run, Setup& setup,
                                                             const train::Progress& progress, core::EventEmitter& events,
                                                             const std::function<bool()>& give_up) {
   const Stopwatch watch;
@@ -108,15 +115,16 @@ std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run,
   }
   train::Recovery recovery = setup.evaluation_recovery(&events);
   recovery.begin_step(progress.step);
-  std::optional<LoadedModel> best;
+  tasks::Model& model = *setup.model;
+  const train::EvaluationMode mode(model);
   std::unique_ptr<core::BatchSource> source;
   recovery.between_steps("the loading of the best checkpoint", [&] {
-    best = load_model(run, setup.device);
+    put_best(model, setup.plan.model, run);
     source = setup.evaluation_source(split);
   });
   Verdicts verdicts;
   const auto keep_verdict = [&](const core::TensorList& outputs, const core::Batch& batch) {
-    if (at::Tensor verdict = best->model->verdicts(outputs, batch); verdict.defined()) {
+    if (at::Tensor verdict = model.verdicts(outputs, batch); verdict.defined()) {
       verdicts.values.push_back(std::move(verdict));
       verdicts.indices.insert(verdicts.indices.end(), batch.indices().begin(), batch.indices().end());
     }
@@ -124,7 +132,7 @@ std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run,
   train::EvaluationWatch looks_on(
       events, {progress.step, std::string(tasks::split_name(split)), 0, setup.task->size(split)}, give_up);
   const auto totals =
-      train::sum_over_ranks(train::evaluate(*best->model, *source, setup.autocast_dtype(),
+      train::sum_over_ranks(train::evaluate(model, *source, setup.autocast_dtype(),
                                             {.visit = keep_verdict, .go_on = std::ref(looks_on), .split = &recovery}),
                             *setup.ranks);
   if (totals.empty()) {
@@ -133,8 +141,8 @@ std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run,
   std::vector<core::MetricValue> metrics;
   std::vector<tasks::Exhibit> exhibits;
   recovery.between_steps("the results of the best checkpoint", [&] {
-    metrics = test ? best->model->metrics(totals) : std::vector<core::MetricValue>();
-    exhibits = exhibits_of(setup, split, best->model->tables(totals), totals, verdicts);
+    metrics = test ? model.metrics(totals) : std::vector<core::MetricValue>();
+    exhibits = exhibits_of(setup, split, model.tables(totals), totals, verdicts);
   });
   if (test) {
     events.emit(core::Evaluated{.position = progress.position,

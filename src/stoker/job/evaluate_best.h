@@ -23,9 +23,9 @@ void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const std::file
 // Tables, the confusion matrix and the task's exhibits of that split (of the validation split if there is no test
 // split) are written as in write_exhibits(). Returns empty and writes nothing if give_up became true in between. With
 // several ranks, metrics and tables are of all ranks' samples, the task's exhibits of this rank's.
+// The checkpoint's weights replace those of setup.model: training is over.
 [[nodiscard]] std::optional<std::vector<core::MetricValue>> evaluate_best(const std::filesystem::path& run,
-                                                                          const Setup& setup,
-                                                                          const train::Progress& progress,
+                                                                          Setup& setup, const train::Progress& progress,
                                                                           core::EventEmitter& events,
                                                                           const std::function<bool()>& give_up);
 

@@ -19,23 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "job.model";
 
-// CheckpointError that names the checkpoint if a weight is missing or left over.
-void put_weights(const LoadedModel& loaded, const std::map<std::string, at::Tensor>& weights) {
-  const auto refuse = [&](const std::string& why) {
-    fail<CheckpointError>(kWhere, "{}: does not fit {}: {}", printable(loaded.checkpoint.native()), loaded.card.model,
-                          why);
-  };
-  models::LoadReport report;
-  try {
-    report = loaded.model->load(weights);
-  } catch (const CheckpointError& error) {  // none fits
-    refuse(error.what());
-  }
-  if (!report.exact()) {
-    refuse(report.text());
-  }
-}
-
 }  // namespace
 
 void read_card(const fs::path& checkpoint, const std::function<void()>& use) {
@@ -79,6 +62,22 @@ fs::path find_checkpoint(const fs::path& path, const std::string& which) {
                         which.empty() ? "" : " named ", which);
 }
 
+void put_weights(tasks::Model& model, const std::map<std::string, at::Tensor>& weights, const std::string& name,
+                 const fs::path& checkpoint) {
+  const auto refuse = [&](const std::string& why) {
+    fail<CheckpointError>(kWhere, "{}: does not fit {}: {}", printable(checkpoint.native()), name, why);
+  };
+  models::LoadReport report;
+  try {
+    report = model.load(weights);
+  } catch (const CheckpointError& error) {  // none fits
+    refuse(error.what());
+  }
+  if (!report.exact()) {
+    refuse(report.text());
+  }
+}
+
 LoadedModel load_model(const fs::path& path, c10::Device device, const std::string& which) {
   LoadedModel loaded;
   loaded.checkpoint = find_checkpoint(path, which);
@@ -88,7 +87,7 @@ LoadedModel load_model(const fs::path& path, c10::Device device, const std::stri
   const ModelCard& card = loaded.card;
   const tasks::ModelRequest request{card.model, 0, card.layout == "channels_last"};
   read_card(loaded.checkpoint, [&] { loaded.model = tasks::task_kind(card.task).restore(request, checkpoint.info); });
-  put_weights(loaded, checkpoint.weights);
+  put_weights(*loaded.model, checkpoint.weights, card.model, loaded.checkpoint);
   loaded.model->to(device);
   loaded.model->set_training(false);
   return loaded;

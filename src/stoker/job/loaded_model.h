@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,11 @@ void read_card(const std::filesystem::path& checkpoint, const std::function<void
 // The checkpoint at a path: a checkpoint folder itself; of a run folder "best", else "last", or the given one ("best"
 // is "last" if there was no validation). CheckpointError if there is none.
 [[nodiscard]] std::filesystem::path find_checkpoint(const std::filesystem::path& path, const std::string& which = "");
+
+// Puts the weights and buffers of a checkpoint into a model, in place. CheckpointError, with the model's name and the
+// checkpoint's, if one is missing or left over.
+void put_weights(tasks::Model& model, const std::map<std::string, at::Tensor>& weights, const std::string& name,
+                 const std::filesystem::path& checkpoint);
 
 [[nodiscard]] LoadedModel load_model(const std::filesystem::path& path, c10::Device device,
                                      const std::string& which = "");

@@ -127,14 +127,11 @@ class Search {
       return fmt::format("auto: a pass of {} does not fit{}: {}", counted(samples_, "sample"), into(), kNotEvenAll);
     }
     const std::string names = memory::recompute_text(costs_, found.set);
-    const std::int64_t less = std::max<std::int64_t>(0, found.kept_bytes - found.probe.bytes);
-    const double added = memory::added_seconds(costs_, found.set);
-    const double share = added / std::max(found.probe.seconds - added, added);
-    const bool little = static_cast<double>(less) < 0.5 * share * static_cast<double>(found.kept_bytes);
+    const memory::RecomputeTrade trade = memory::trade_of(costs_, found);
     return fmt::format("auto: {}: recomputing {} keeps about {} less and adds about {:.0f} % time{}",
-                       needs(found.kept_bytes, "about "), names == "all" ? "all segments" : names, bytes_text(less),
-                       100 * share,
-                       little ? "; that is little memory for the time: a smaller microbatch= may be faster" : "");
+                       needs(found.kept_bytes, "about "), names == "all" ? "all segments" : names,
+                       bytes_text(trade.less), 100 * trade.slower,
+                       trade.poor ? "; that is little memory for the time: a smaller microbatch= may be faster" : "");
   }
 
   const Setup& setup_;

@@ -155,4 +155,13 @@ RecomputeFound find_recomputation(const std::vector<SegmentCost>& costs, const R
   return found;
 }
 
+RecomputeTrade trade_of(const std::vector<SegmentCost>& costs, const RecomputeFound& found) {
+  RecomputeTrade trade;
+  trade.less = std::max<std::int64_t>(0, found.kept_bytes - found.probe.bytes);
+  const double added = added_seconds(costs, found.set);
+  trade.slower = added > 0 ? added / std::max(found.probe.seconds - added, added) : 0;
+  trade.poor = static_cast<double>(trade.less) < 0.5 * trade.slower * static_cast<double>(found.kept_bytes);
+  return trade;
+}
+
 }  // namespace stoker::memory

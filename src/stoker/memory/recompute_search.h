@@ -60,4 +60,14 @@ struct RecomputeFound {
 [[nodiscard]] RecomputeFound find_recomputation(const std::vector<SegmentCost>& costs, const RecomputeProber& prober,
                                                 const RecomputeSearch& search);
 
+// What a set that fits saves and costs, against a pass that recomputes nothing.
+struct RecomputeTrade {
+  std::int64_t less = 0;  // bytes
+  double slower = 0;      // share of the pass's time
+  // The share of memory is under half of the share of time. A pass of half the samples needs about half the memory and
+  // is seldom that much slower.
+  bool poor = false;
+};
+[[nodiscard]] RecomputeTrade trade_of(const std::vector<SegmentCost>& costs, const RecomputeFound& found);
+
 }  // namespace stoker::memory

@@ -8,7 +8,6 @@
 #include <memory>
 #include <utility>
 
-#include "stoker/base/error.h"
 #include "stoker/base/plain_nan.h"
 #include "stoker/core/host_value.h"
 #include "stoker/core/phase.h"
@@ -100,7 +99,7 @@ void BackwardUpdates::check_loss(const at::Tensor& parts) {
     loss += parts.const_data_ptr<double>()[i];
   }
   if (!core::is_finite(static_cast<float>(loss))) {
-    fail<Error>(kWhere, "the loss is {} in {}=on, {}", plain_nan(loss), kOptimizerInBackward, kRemedy);
+    fail<NotFinite>(kWhere, "the loss is {} in {}=on, {}", plain_nan(loss), kOptimizerInBackward, kRemedy);
   }
 }
 
@@ -128,8 +127,8 @@ void BackwardUpdates::update(std::size_t slot) {
   const at::NoGradGuard no_grad;
   scaler_.check({gradient});
   if (core::host_value(scaler_.found_inf()) != 0) {
-    fail<Error>(kWhere, "the gradient of \"{}\" is not finite after {} have taken the step in {}=on, {}",
-                parameter.name, extent(), kOptimizerInBackward, kRemedy);
+    fail<NotFinite>(kWhere, "the gradient of \"{}\" is not finite after {} have taken the step in {}=on, {}",
+                    parameter.name, extent(), kOptimizerInBackward, kRemedy);
   }
   if (updated_++ == 0) {
     optimizer_.count_step();

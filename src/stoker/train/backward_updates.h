@@ -13,8 +13,10 @@
 #include <exception>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "stoker/base/error.h"
 #include "stoker/core/trainable.h"
 #include "stoker/optim/optimizer.h"
 #include "stoker/precision/grad_scaler.h"
@@ -25,6 +27,16 @@ inline constexpr const char* kOptimizerInBackward = "optimizer_in_backward";  //
 
 // ConfigError for what needs all gradients at once, or the verdict on them before anything changes.
 void check_in_backward(double clip, bool scaling, int ranks, c10::Device device);
+
+// A loss or a gradient of a step is not finite, and the step cannot be skipped.
+class NotFinite : public Error {
+ public:
+  NotFinite(std::string_view where, std::string_view what) : Error(where, what), reason_(what) {}
+  [[nodiscard]] const std::string& reason() const { return reason_; }  // without the place
+
+ private:
+  std::string reason_;
+};
 
 class BackwardUpdates {
  public:
@@ -37,13 +49,13 @@ class BackwardUpdates {
 
   // The learning rate of the next step.
   void set_lr(double lr);
-  // Call it before each step. ConfigError if the step has several passes, if there is no learning rate, or if an earlier
-  // step has failed half-way.
+  // Call it before each step. ConfigError if the step has several passes, if there is no learning rate, or if an
+  // earlier step has failed half-way.
   void check_ready(std::int64_t passes) const;
-  // Error if the loss, float64 [terms], is not finite: before anything has changed.
+  // NotFinite if the loss, float64 [terms], is not finite: before anything has changed.
   static void check_loss(const at::Tensor& parts);
-  // Runs backward(). Error at the first gradient that is not finite: its parameter, and those that come later, stay as
-  // they are. ConfigError if a parameter's gradient comes a second time, as from a backward pass inside of this one.
+  // Runs backward(). NotFinite at the first bad gradient: its parameter, and those that come later, stay as they are.
+  // ConfigError if a parameter's gradient comes a second time, as from a backward pass inside of this one.
   void during(const std::function<void()>& backward);
   // The step is whole. ConfigError if it had another learning rate.
   void finish(double lr);

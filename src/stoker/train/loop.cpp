@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "stoker/base/error.h"
 #include "stoker/device/host_allocator.h"
 #include "stoker/train/milestones.h"
 #include "stoker/train/skip_watch.h"
@@ -76,7 +77,7 @@ class Loop {
     device::begin_host_step();
     const double lr = parts_.owner.begin_step(progress.step);
     parts_.step.set_lr(lr);
-    parts_.step.compute(batch, progress.step, parts_.recovery);
+    compute(batch);
     parts_.owner.computed(batch);
     commit(lr);
     parts_.recovery.step_done();
@@ -100,6 +101,15 @@ class Loop {
     });
     skips_.watch(progress.step, std::move(scalars), batch.indices());
     parts_.feed.step_done(progress.step);
+  }
+
+  void compute(const core::Batch& batch) {
+    try {
+      parts_.step.compute(batch, parts_.progress.step, parts_.recovery);
+    } catch (const NotFinite& error) {
+      fail<Error>("train.loop", "step {}, whose batch of {} began with {}: {}", parts_.progress.step + 1,
+                  batch.global_size(), skips_.first_names(batch.indices()), error.reason());
+    }
   }
 
   // A commit changes parameters: if it fails, they belong to no step.

@@ -29,6 +29,8 @@ class SkipWatch {
 
   // "3 steps in a row were not finite; ...", with samples, if the newest step was skipped; else empty.
   [[nodiscard]] const std::string& last_fault() const { return last_fault_; }
+  // The names of at most 8 samples of a batch.
+  [[nodiscard]] std::string first_names(const std::vector<std::int64_t>& samples) const;
 
  private:
   struct Seen {
@@ -39,7 +41,6 @@ class SkipWatch {
 
   void check_down_to(std::size_t left);
   void check(const Seen& seen, const core::Scalars& scalars);
-  [[nodiscard]] std::string first_names(const std::vector<std::int64_t>& samples) const;
 
   const LoopParts& parts_;
   std::int64_t limit_;
