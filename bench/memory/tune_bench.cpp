@@ -43,7 +43,8 @@ class Steps {
  public:
   explicit Steps(job::Setup& setup)
       : setup_(setup),
-        optimizer_(optim::make_optimizer({.name = "sgd"}, setup.model->parameters())),
+        // Without state: run() keeps the run's free.
+        optimizer_(optim::make_optimizer({.name = "sgd", .momentum = 0}, setup.model->parameters())),
         step_({*setup.model, *optimizer_, scaler_, ranks_},
               {.autocast = setup.autocast_dtype(),
                .clip = setup.plan.clip,
