@@ -38,7 +38,7 @@ class ReportPage(PageTest):
         self.open(self.page("image"))
         drawn = self.drawn()
         self.assertEqual(set(drawn), {"loss", "accuracy", "top5", "macro_f1", "learning rate", "samples per second",
-                                      "share of time waiting for data", "memory in tensors"})
+                                      "share of time waiting for data", "memory between steps"})
         for title, pixels in drawn.items():
             self.assertGreater(pixels, 2000, title)
         self.assertGreater(self.pixels("loss", BLUE), 200)    # training

@@ -91,6 +91,31 @@ TEST(Report, SaysWhatAFinishedRunReached) {
   EXPECT_EQ(run["commands"][0][0], "stoker eval " + folder.path().native());
 }
 
+// The log of a run has only what tensors hold between steps: a step's own peak is often ten times as much.
+TEST(Report, CallsOnlyTheRecordedPeakAPeak) {
+  const Folder folder;
+  folder.steps(2);
+  const auto tile = [&] {
+    const json run = run_of(folder);
+    for (const json& each : run["tiles"]) {
+      if (each[0].get<std::string>().find("memory") != std::string::npos) {
+        return each;
+      }
+    }
+    return json();
+  };
+  const json between{"memory between steps", "2.00 MiB", "highest, in tensors"};
+  EXPECT_EQ(tile(), between);
+  folder.write("artifacts/memory.json", R"({"step":3,"peak":1093743561,"host_peak":1626968064})");
+  EXPECT_EQ(tile(), json({"peak memory", "1.02 GiB", "in tensors of step 3; process 1.52 GiB"}));
+  folder.write("artifacts/memory.json", R"({"step":3,"peak":1093743561,"host_peak":null})");
+  EXPECT_EQ(tile(), json({"peak memory", "1.02 GiB", "in tensors of step 3"}));
+  for (const char* damaged : {"", "[]", R"({"peak":"much"})", "{\"peak\":1"}) {
+    folder.write("artifacts/memory.json", damaged);
+    EXPECT_EQ(tile(), between) << damaged;
+  }
+}
+
 TEST(Report, SaysHowARunEndedOrHowFarItIs) {
   const Folder folder;
   folder.steps(4);

@@ -22,7 +22,8 @@ const Memory = (() => {
       svg("polyline", {points, style: "fill:none;stroke:var(--train);stroke-width:1.5"}),
       ...marks.flatMap((mark, i) => [
         svg("line", {x1: x(mark.at), x2: x(mark.at), y1: 0, y2: height, style: "stroke:currentColor;opacity:.3"}),
-        svg("text", {x: x(mark.at), y: height + (i % 2 ? 20 : 10), style: "fill:currentColor;font-size:10px"}, mark.name)]));
+        svg("text", {x: x(mark.at), y: height + (i % 2 ? 20 : 10), "text-anchor": mark.at > 0.9 ? "end" : "start",
+          style: "fill:currentColor;font-size:10px"}, mark.name)]));
   }
 
   const share = (value) => el("div", {style: `background:var(--train);height:10px;min-width:1px;width:${(200 * value).toFixed(0)}px`});
@@ -39,6 +40,7 @@ const Memory = (() => {
     const largest = Exhibits.table(["bytes", "category", "shape", "made by", "in"],
       thing.blocks.map((each) => [Format.bytes(each.bytes), each.category, each.shape, each.operator || "–", each.phase]));
     return el("div", {}, el("p", {}, `Step ${thing.step} held at most ${Format.bytes(thing.peak)}, in ${thing.peak_phase}${by}, and ${Format.bytes(thing.after)} when it ended. ` +
+      (thing.host_peak > 0 ? `The process held at most ${Format.bytes(thing.host_peak)} of main memory during the run. ` : "") +
       `${Format.count(thing.allocations)} allocations from left to right:`), chart(thing), categories(thing),
       el("details", {}, el("summary", {}, "largest tensors of the step at its peak"), largest));
   }

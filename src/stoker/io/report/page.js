@@ -129,7 +129,7 @@
       const seconds = named("seconds");
       if (seconds) derived("share of time waiting for data", "data_wait", {low0: true, format: Format.percent}, (wait) =>
         ({mean: wait.mean.map((value, k) => typeof value === "number" && seconds.mean[k] > 0 ? value / seconds.mean[k] : value)}));
-      derived("memory in tensors", "memory", {low0: true, format: memory.format}, memory.scale);
+      derived("memory between steps", "memory", {low0: true, format: memory.format}, memory.scale);
     });
     return charts;
   }
@@ -142,7 +142,7 @@
       return;
     }
     $("charts").hidden = false;
-    const last = ["learning rate", "samples per second", "share of time waiting for data", "memory in tensors"];
+    const last = ["learning rate", "samples per second", "share of time waiting for data", "memory between steps"];
     const first = [...charts.keys()].filter((name) => !last.includes(name));
     first.sort((a, b) => isLoss(b) - isLoss(a) || isShare(b) - isShare(a));
     const shown = [...first.slice(0, 6), ...last.filter((name) => charts.has(name))], folded = first.slice(6);

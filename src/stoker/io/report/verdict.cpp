@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stoker/base/bytes_text.h"
 #include "stoker/base/fmt.h"
 #include "stoker/base/thousands.h"
 
@@ -144,7 +145,25 @@ void add_metrics(std::vector<Tile>& tiles, const RunLog& log) {
   }
 }
 
-std::vector<Tile> tiles_of(const RunLog& log, const MetricsTable& metrics) {
+// The peak of a recorded step says what a run needs; what its log has is held between steps.
+void add_memory(std::vector<Tile>& tiles, const MetricsTable& metrics, const MemoryPeak& peak) {
+  if (peak.tensors >= 0) {
+    const std::string process = peak.process >= 0 ? fmt::format("; process {}", bytes_text(peak.process)) : "";
+    tiles.push_back({"peak memory", bytes_text(peak.tensors),
+                     fmt::format("in tensors of step {}{}", thousands(peak.step), process)});
+    return;
+  }
+  double most = -1;
+  for (const RowBucket& bucket : metrics.steps.buckets()) {
+    const ColumnBucket& memory = bucket.columns[MetricsTable::kMemory];
+    most = memory.finite > 0 ? std::max(most, memory.highest) : most;
+  }
+  if (most >= 0) {
+    tiles.push_back({"memory between steps", bytes_text(static_cast<std::int64_t>(most)), "highest, in tensors"});
+  }
+}
+
+std::vector<Tile> tiles_of(const RunLog& log, const MetricsTable& metrics, const MemoryPeak& peak) {
   std::vector<Tile> tiles;
   add_metrics(tiles, log);
   const std::int64_t step = steps_done(log, metrics);
@@ -155,17 +174,7 @@ std::vector<Tile> tiles_of(const RunLog& log, const MetricsTable& metrics) {
     tiles.push_back(
         {"waiting for data", fmt::format("{:.1f} %", 100 * metrics.data_wait / metrics.seconds), "of step time"});
   }
-  double most = -1;
-  for (const RowBucket& bucket : metrics.steps.buckets()) {
-    const ColumnBucket& memory = bucket.columns[MetricsTable::kMemory];
-    most = memory.finite > 0 ? std::max(most, memory.highest) : most;
-  }
-  if (most >= 0) {
-    tiles.push_back(
-        {"peak memory",
-         most >= 1 << 30 ? fmt::format("{:.2f} GiB", most / (1 << 30)) : fmt::format("{:.0f} MiB", most / (1 << 20)),
-         "in tensors"});
-  }
+  add_memory(tiles, metrics, peak);
   if (metrics.not_finite.count + metrics.skipped.count > 0) {
     tiles.push_back({"not finite", thousands(metrics.not_finite.count),
                      fmt::format("values; {} steps skipped", thousands(metrics.skipped.count))});
@@ -179,9 +188,9 @@ std::string RunVerdict::text() const {
   return state == RunState::kFinished ? reached + ' ' + end : end + ' ' + reached;
 }
 
-RunVerdict verdict(const RunLog& log, const MetricsTable& metrics) {
+RunVerdict verdict(const RunLog& log, const MetricsTable& metrics, const MemoryPeak& peak) {
   const RunState state = state_of(log);
-  return {state, reached_text(log, metrics), end_text(state, log, metrics), tiles_of(log, metrics)};
+  return {state, reached_text(log, metrics), end_text(state, log, metrics), tiles_of(log, metrics, peak)};
 }
 
 std::string_view state_name(RunState state) {
