@@ -26,7 +26,7 @@ const Memory = (() => {
           style: "fill:currentColor;font-size:10px"}, mark.name)]));
   }
 
-  const share = (value) => el("div", {style: `background:var(--train);height:10px;min-width:1px;width:${(200 * value).toFixed(0)}px`});
+  const share = (value) => el("div", {style: `background:var(--train);height:10px;min-width:1px;width:calc(min(200px, 22vw) * ${value.toFixed(3)})`});
 
   function categories(thing) {
     const rows = thing.categories.filter((each) => each.bytes).map((each) => el("tr", {}, el("td", {}, each.name),
