@@ -49,13 +49,13 @@ std::optional<RecomputeChoice> try_parse(std::string_view text) {
 
 }  // namespace
 
-const char* const kRecomputeForms = "none, all, every:N, or names of segments and of their parts";
-
 RecomputeChoice parse_recompute(std::string_view text) {
   if (auto choice = try_parse(text)) {
     return *std::move(choice);
   }
-  fail<ConfigError>("memory.recompute", "recompute must be {} (stem,layer1.0,attention), got \"{}\"", kRecomputeForms,
+  fail<ConfigError>("memory.recompute",
+                    "recompute must be none, all, every:N, or names of segments and of their parts "
+                    "(stem,layer1.0,attention), got \"{}\"",
                     printable(text));
 }
 

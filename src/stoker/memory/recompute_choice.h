@@ -20,9 +20,6 @@ struct RecomputeChoice {
   std::vector<std::string> names = {};  // kNames
 };
 
-// For the help and errors: "none, all, every:N or names of segments".
-extern const char* const kRecomputeForms;
-
 // ConfigError that lists the forms.
 [[nodiscard]] RecomputeChoice parse_recompute(std::string_view text);
 [[nodiscard]] bool is_recompute(std::string_view text);

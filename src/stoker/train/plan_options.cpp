@@ -161,7 +161,9 @@ Rows memory_options() {
       {&Plan::memory_limit, {"memory_limit", P, Bytes{}, always("0", "all that is free"),
                              "the most memory that tensors on the device may hold; a step that needs more runs in "
                              "smaller microbatches"}},
-      {&Plan::recompute, {"recompute", P, Text{memory::kRecomputeForms, memory::is_recompute},
+      {&Plan::recompute, {"recompute", P,
+                          Text{"none, all, auto, every:N, or names of segments and of their parts",
+                               memory::is_recompute},
                           always("none", "recomputing saves memory, but costs up to 40 % more time per step"),
                           "activation checkpointing: segments that backward computes again instead of keeping their "
                           "values; every:2: every second one; layer1,attention: these segments and parts; auto: the "
