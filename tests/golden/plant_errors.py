@@ -68,7 +68,7 @@ PLANTS = [
     ("mixed loss: shares of the wrong row", "ops/cross_entropy.cpp", ("at::lerp(other, own,", "at::lerp(own, other,")),
     ("chunked loss: ignored targets count", "ops/linear_cross_entropy.cpp", ("target.ge(0)", "target.ge(-100)")),
     ("chunked loss: gradient of the last piece only", "ops/linear_cross_entropy.cpp",
-     ("table_gradient += at::mm", "table_gradient = at::mm")),
+     ("if (sum.defined() && !wider) {", "if (false) {"), ("} else if (sum.defined()) {", "} else if (false) {")),
     ("accumulation: each microbatch by its own mean", "train/step.cpp",
      ("forward_backward(batch.slice(pass * size / passes, (pass + 1) * size / passes), number, normalisers);",
       "const core::Batch piece = batch.slice(pass * size / passes, (pass + 1) * size / passes);\n"
@@ -95,7 +95,7 @@ PLANTS = [
      ("by_head(parts[0]), by_head(parts[1])", "by_head(parts[1]), by_head(parts[0])")),
     ("gpt: norm after the block", "models/gpt.cpp", ("x + attention(ln_1(x))", "ln_1(x + attention(x))")),
     ("gpt: attention without its scale", "ops/attention.cpp", (" / std::sqrt(static_cast<double>(query.size(-1)))", "")),
-    ("bert: GELU by tanh", "models/encoder.cpp", ("at::gelu(up(y))", 'at::gelu(up(y), "tanh")')),
+    ("bert: GELU by tanh", "models/encoder.cpp", ("at::gelu(take_last(values))", 'at::gelu(take_last(values), "tanh")')),
     ("bert: eps of PyTorch's layer norm", "models/encoder.cpp", ("1e-12", "1e-5")),
     ("unet: corners aligned", "models/unet.cpp", ("/*align_corners=*/false", "/*align_corners=*/true")),
     ("resnet: ReLU before the addition", "models/resnet.cpp",
