@@ -77,7 +77,7 @@ function(stoker_house_tests)
     set_tests_properties(house.${name} PROPERTIES SKIP_RETURN_CODE 77
       ENVIRONMENT "CUDA_VISIBLE_DEVICES=;STOKER_BIN=$<TARGET_FILE_DIR:stoker>;STOKER_BUILD=${PROJECT_BINARY_DIR};STOKER_DATA=${STOKER_DATA};STOKER_WRITTEN_RUN=$<TARGET_FILE:written_run>;STOKER_TOKEN_IDS=$<TARGET_FILE:token_ids>")
   endforeach()
-  # A change of the sources can leave an error without its place; a whole run takes an hour.
+  # A change of the sources can leave an error without its place, which the long test would find late.
   add_test(NAME golden.planted_places COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/golden/plant_errors.py --list)
   add_test(NAME golden.planted_errors COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/golden/plant_errors.py)
   set_tests_properties(golden.planted_errors PROPERTIES LABELS long TIMEOUT 7200)

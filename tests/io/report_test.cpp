@@ -110,10 +110,15 @@ TEST(Report, CallsOnlyTheRecordedPeakAPeak) {
   EXPECT_EQ(tile(), json({"peak memory", "1.02 GiB", "in tensors of step 3; process 1.52 GiB"}));
   folder.write("artifacts/memory.json", R"({"step":3,"peak":1093743561,"host_peak":null})");
   EXPECT_EQ(tile(), json({"peak memory", "1.02 GiB", "in tensors of step 3"}));
-  for (const char* damaged : {"", "[]", R"({"peak":"much"})", "{\"peak\":1"}) {
+  for (const char* damaged : {"", "[]", R"({"step":3,"peak":"much"})", R"({"peak":1})", "{\"step\":3,\"peak\":1"}) {
     folder.write("artifacts/memory.json", damaged);
     EXPECT_EQ(tile(), between) << damaged;
+    EXPECT_THAT(run_of(folder)["unread"].dump(), HasSubstr("memory.json")) << damaged;
   }
+  const Folder other("other");  // a comparison shows no artifacts, but the tile of the damaged one is another
+  const json runs = data_of(report_page({folder.path(), other.path()}))["runs"];
+  EXPECT_THAT(runs[0]["unread"].dump(), HasSubstr("memory.json"));
+  EXPECT_EQ(runs[1]["unread"].size(), 0U);
 }
 
 TEST(Report, SaysHowARunEndedOrHowFarItIs) {

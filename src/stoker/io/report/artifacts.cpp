@@ -225,23 +225,4 @@ nlohmann::ordered_json read_artifacts(const std::filesystem::path& folder, std::
   return shelf.take();
 }
 
-MemoryPeak read_memory_peak(const std::filesystem::path& folder) {
-  const fs::path file = folder / "memory.json";
-  std::error_code error;
-  if (!fs::is_regular_file(file, error)) {
-    return {};
-  }
-  try {
-    const Json record = parse_any_json(read_text(file));
-    const auto whole = [&](const char* key) {
-      return record.is_object() && record.contains(key) && record[key].is_number_integer()
-                 ? record[key].get<std::int64_t>()
-                 : -1;
-    };
-    return {.step = whole("step"), .tensors = whole("peak"), .process = whole("host_peak")};
-  } catch (const Error&) {
-    return {};  // read_artifacts() names the file
-  }
-}
-
 }  // namespace stoker::io

@@ -190,6 +190,14 @@ std::string read_config(const fs::path& file) {
   return result + printable(line);
 }
 
+void read_memory(RunLog& log, const fs::path& file) {
+  const Json record = read_json(log, file);
+  const MemoryPeak peak{integer_at(record, "step"), integer_at(record, "peak"), integer_at(record, "host_peak")};
+  if (peak.step > 0 && peak.tensors > 0) {
+    log.memory = peak;
+  }
+}
+
 }  // namespace
 
 nlohmann::ordered_json parse_any_json(std::string_view text) {
@@ -231,6 +239,7 @@ RunLog read_run_log(const std::filesystem::path& folder) {
   read_plan(log, folder / "plan.json");
   read_machine(log, folder / "machine.json");
   read_checkpoints(log, folder / "checkpoints");
+  read_memory(log, folder / "artifacts" / "memory.json");
   try {
     log.config = read_config(folder / "config.toml");
   } catch (const DataError& problem) {

@@ -43,6 +43,13 @@ struct RunEnd {
   double seconds = 0;
 };
 
+// Of the step that artifacts/memory.json records. 0: unknown.
+struct MemoryPeak {
+  std::int64_t step = 0;
+  std::int64_t tensors = 0;  // bytes, highest on the device in that step
+  std::int64_t process = 0;  // bytes, highest in main memory over the whole run
+};
+
 struct RunLog {
   std::string name;  // of the folder
   std::string path;  // as given by the user
@@ -57,6 +64,7 @@ struct RunLog {
   std::optional<EvaluationLog> best, test;  // the last one of each
   std::vector<CheckpointLog> checkpoints;
   std::optional<RunEnd> end;
+  std::optional<MemoryPeak> memory;
   double quiet_seconds = 0;         // since a file of the run was last written
   std::vector<std::string> unread;  // files or lines that could not be read, with the reason
 };

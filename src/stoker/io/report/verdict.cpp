@@ -146,11 +146,12 @@ void add_metrics(std::vector<Tile>& tiles, const RunLog& log) {
 }
 
 // The peak of a recorded step says what a run needs; what its log has is held between steps.
-void add_memory(std::vector<Tile>& tiles, const MetricsTable& metrics, const MemoryPeak& peak) {
-  if (peak.tensors >= 0) {
-    const std::string process = peak.process >= 0 ? fmt::format("; process {}", bytes_text(peak.process)) : "";
-    tiles.push_back({"peak memory", bytes_text(peak.tensors),
-                     fmt::format("in tensors of step {}{}", thousands(peak.step), process)});
+void add_memory(std::vector<Tile>& tiles, const RunLog& log, const MetricsTable& metrics) {
+  if (log.memory) {
+    const auto& [step, tensors, process] = *log.memory;
+    const std::string more = process > 0 ? fmt::format("; process {}", bytes_text(process)) : "";
+    tiles.push_back(
+        {"peak memory", bytes_text(tensors), fmt::format("in tensors of step {}{}", thousands(step), more)});
     return;
   }
   double most = -1;
@@ -163,7 +164,7 @@ void add_memory(std::vector<Tile>& tiles, const MetricsTable& metrics, const Mem
   }
 }
 
-std::vector<Tile> tiles_of(const RunLog& log, const MetricsTable& metrics, const MemoryPeak& peak) {
+std::vector<Tile> tiles_of(const RunLog& log, const MetricsTable& metrics) {
   std::vector<Tile> tiles;
   add_metrics(tiles, log);
   const std::int64_t step = steps_done(log, metrics);
@@ -174,7 +175,7 @@ std::vector<Tile> tiles_of(const RunLog& log, const MetricsTable& metrics, const
     tiles.push_back(
         {"waiting for data", fmt::format("{:.1f} %", 100 * metrics.data_wait / metrics.seconds), "of step time"});
   }
-  add_memory(tiles, metrics, peak);
+  add_memory(tiles, log, metrics);
   if (metrics.not_finite.count + metrics.skipped.count > 0) {
     tiles.push_back({"not finite", thousands(metrics.not_finite.count),
                      fmt::format("values; {} steps skipped", thousands(metrics.skipped.count))});
@@ -188,9 +189,9 @@ std::string RunVerdict::text() const {
   return state == RunState::kFinished ? reached + ' ' + end : end + ' ' + reached;
 }
 
-RunVerdict verdict(const RunLog& log, const MetricsTable& metrics, const MemoryPeak& peak) {
+RunVerdict verdict(const RunLog& log, const MetricsTable& metrics) {
   const RunState state = state_of(log);
-  return {state, reached_text(log, metrics), end_text(state, log, metrics), tiles_of(log, metrics, peak)};
+  return {state, reached_text(log, metrics), end_text(state, log, metrics), tiles_of(log, metrics)};
 }
 
 std::string_view state_name(RunState state) {

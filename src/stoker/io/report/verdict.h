@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "stoker/io/report/artifacts.h"
 #include "stoker/io/report/metrics_table.h"
 #include "stoker/io/report/run_log.h"
 
@@ -30,7 +29,7 @@ struct RunVerdict {
   [[nodiscard]] std::string text() const;
 };
 
-[[nodiscard]] RunVerdict verdict(const RunLog& log, const MetricsTable& metrics, const MemoryPeak& peak);
+[[nodiscard]] RunVerdict verdict(const RunLog& log, const MetricsTable& metrics);
 
 // "finished", ...
 [[nodiscard]] std::string_view state_name(RunState state);
