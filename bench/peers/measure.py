@@ -156,6 +156,9 @@ def in_turns(sides, pairs, doing=""):
     return found
 
 
+COUNTED_LATE = 1024  # KiB. The kernel adds pages to a process's count in batches for each CPU: 32 or more of 4 KiB (lib/percpu_counter.c)
+
+
 @dataclasses.dataclass
 class Child:
     """The figures of a child process."""
@@ -167,11 +170,12 @@ class Child:
 
 def run_child(command, environment=None, folder=None):
     """Runs a command to its end. RuntimeError with its error output if it fails."""
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # the kernel counts it as the child's until it calls exec
     begin = time.perf_counter()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:  # a pipe would fill up: nobody reads it before the end
         with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=said, text=True, cwd=folder,
                               env=environment) as process:
+            # Until it called exec, which is before this line, the kernel counts our peak as the child's.
+            own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             lines = [(time.perf_counter() - begin, line.rstrip("\n")) for line in process.stdout]
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
@@ -179,7 +183,7 @@ def run_child(command, environment=None, folder=None):
             said.seek(0)
             raise RuntimeError(f"{' '.join(map(str, command))} ended with {process.returncode}:\n{said.read()[-2000:]}")
     return Child(time.perf_counter() - begin, usage.ru_utime + usage.ru_stime,
-                 usage.ru_maxrss * 1024 if usage.ru_maxrss > own else None, lines)
+                 usage.ru_maxrss * 1024 if usage.ru_maxrss > own + COUNTED_LATE else None, lines)
 
 
 class Worker:

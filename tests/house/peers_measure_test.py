@@ -102,6 +102,15 @@ class Children(unittest.TestCase):
         self.assertIsNone(child(160))
         self.assertEqual(len(held), 200 << 20)
 
+    def test_peak_memory_is_unknown_where_the_parent_grew_as_it_started_the_child(self):
+        Popen, held = measure.subprocess.Popen, []
+
+        def grow_and_start(*arguments, **options):
+            held.append(bytearray(b"x") * (300 << 20))  # past what an earlier test held
+            return Popen(*arguments, **options)
+        with unittest.mock.patch.object(measure.subprocess, "Popen", grow_and_start):
+            self.assertIsNone(measure.run_child([sys.executable, "-c", ""]).resident)
+
     def test_a_line_gets_its_time_when_it_arrives(self):
         # The child prints "b" only after the clock was read for "a". The clock counts its readings.
         with tempfile.TemporaryDirectory() as folder:
