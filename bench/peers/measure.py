@@ -156,7 +156,9 @@ def in_turns(sides, pairs, doing=""):
     return found
 
 
-COUNTED_LATE = 1024  # KiB. The kernel adds pages to a process's count in batches for each CPU: 32 or more of 4 KiB (lib/percpu_counter.c)
+# KiB. The kernel counts a process's pages for each CPU and adds them up in batches of 32 or more (lib/percpu_counter.c):
+# 128 KiB for each CPU that the process ran on. This is room for eight.
+COUNTED_LATE = 1024
 
 
 @dataclasses.dataclass
