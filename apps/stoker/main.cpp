@@ -122,7 +122,7 @@ int run(int argc, char** argv) {
       "Start with `stoker train DATA`. DATA is a folder with one subfolder of images per class, a table (with\n"
       "target=COLUMN) or a text.\n"
       "Exit codes: 0 done, 2 usage, 65 data, 71 device or memory, 74 I/O, 75 stopped (continue training with\n"
-      "stoker resume), 1 training failed.");
+      "stoker resume), 1 training failed, 130 stopped with nothing to continue.");
   const auto words = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
   check_command(app, words);
   try {

@@ -77,7 +77,7 @@ TEST(MemoryText, ShowsWhatACpuKeeps) {
   const nlohmann::json json = nlohmann::json::parse(memory_as_json(folder.path()));
   EXPECT_EQ(json.at("device_memory").at("releasable"), 35 * kMiB);
   EXPECT_THAT(memory_text(folder.path()), AllOf(HasSubstr("40.0 MiB  reserved by Stoker's allocator"),
-                                                HasSubstr("35.0 MiB  kept for the next allocations")));
+                                                HasSubstr("35.0 MiB  free in there and in the C library's heap")));
 }
 
 TEST(MemoryText, SaysWhyThereIsNone) {
@@ -85,6 +85,9 @@ TEST(MemoryText, SaysWhyThereIsNone) {
   EXPECT_THAT(complaint([&] { (void)memory_text(folder.path()); }), HasSubstr("plan.json"));
   folder.write("plan.json", R"({"format": 3, "values": []})");
   EXPECT_THAT(complaint([&] { (void)memory_text(folder.path()); }), HasSubstr("has no memory record"));
+  folder.write("metrics.jsonl", R"({"event":"run_finished","step":1,"outcome":"failed","text":"step 2 does not fit"})"
+                                "\n");
+  EXPECT_THAT(complaint([&] { (void)memory_text(folder.path()); }), HasSubstr("This run failed: step 2 does not fit"));
   folder.write("artifacts/memory.json", R"({"format": 99})");
   EXPECT_THAT(complaint([&] { (void)memory_text(folder.path()); }), HasSubstr("not a memory record of format 1"));
   folder.write("artifacts/memory.json", R"({"format": 1, "peak": 5})");

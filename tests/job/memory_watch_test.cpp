@@ -165,6 +165,17 @@ TEST(MemoryWatch, ACleanRunLeavesARecordThatSumsToItsPeak) {
   EXPECT_THAT(marks, ::testing::IsSupersetOf({"start", "forward", "in the loss", "backward", "update", "end"}));
 }
 
+TEST(MemoryWatch, TheSmallerBatchAtTheEndOfAnEpochIsOnlyRecordedWhereNoOtherComes) {
+  for (const auto& [steps, step, samples] :
+       {std::tuple{"steps=6", 4, 16}, {"steps=3", 3, 8}}) {  // batches of 16, 16, 8
+    const TempFolder folder;
+    EXPECT_THAT(run(folder, {}, {"batch=16", steps}), IsEmpty());
+    const nlohmann::json record = record_of(folder);
+    EXPECT_EQ(record.at("step"), step);
+    EXPECT_EQ(record.at("samples"), samples);
+  }
+}
+
 TEST(MemoryWatch, AListOfOutputsIsFoundWithinAHundredSteps) {
   const TempFolder folder;
   std::vector<at::Tensor> kept;

@@ -28,7 +28,10 @@ namespace {
 
 using stoker::testing::complaint;
 using stoker::testing::TempFolder;
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Prepared = Setup;  // gtest's fixtures have a member named Setup
 
 class PassesTest : public ::testing::Test {
@@ -48,8 +51,9 @@ class PassesTest : public ::testing::Test {
     request.run = (folder_ / "run").native();
     return request;
   }
-  [[nodiscard]] Prepared set_up_with(const std::vector<std::string>& words) const {
-    return set_up(request_with(words), nullptr, [](const std::string&) {});
+  [[nodiscard]] Prepared set_up_with(
+      const std::vector<std::string>& words, const Say& say = [](const std::string&) {}) const {
+    return set_up(request_with(words), nullptr, say);
   }
   [[nodiscard]] std::size_t files() const {
     std::size_t count = 0;
@@ -173,7 +177,9 @@ TEST_F(PassesTest, ProbesMakeNoMoments) {
 }
 
 TEST_F(PassesTest, BatchAutoSetsTheBatchAndSaysWhatTheLearningRateBecomes) {
-  const Prepared setup = set_up_with({"model=cnn", "batch=auto", "optimizer=sgd", "lr=0.1", "lr_batch=64"});
+  std::vector<std::string> said;
+  const Prepared setup = set_up_with({"model=cnn", "batch=auto", "optimizer=sgd", "lr=0.1", "lr_batch=64"},
+                                     [&](const std::string& text) { said.push_back(text); });
   ASSERT_TRUE(setup.passes);
   EXPECT_LE(setup.plan.batch, 12) << "120 samples, at least ten steps per epoch";
   EXPECT_GE(setup.plan.batch, 2);
@@ -181,6 +187,7 @@ TEST_F(PassesTest, BatchAutoSetsTheBatchAndSaysWhatTheLearningRateBecomes) {
   EXPECT_DOUBLE_EQ(setup.plan.peak_lr(), 0.1 * static_cast<double>(setup.plan.batch) / 64);
   EXPECT_EQ(setup.plan.notes.at("batch").origin, core::Origin::kMeasured);
   EXPECT_THAT(setup.plan.notes.at("batch").reason, HasSubstr("lr_scale=linear takes the peak learning rate from"));
+  EXPECT_THAT(said, Contains(fmt::format("batch={}, {}", setup.plan.batch, setup.plan.notes.at("batch").reason)));
 }
 
 TEST_F(PassesTest, BatchNormNeverGetsOneSample) {
@@ -219,7 +226,10 @@ TEST_F(PassesTest, WhatDoesNotFitIsAnErrorWithAdvice) {
   std::vector<std::string> capped = words;
   capped.push_back(fmt::format("memory_limit={}", limit));
   capped.push_back("microbatch=auto");
-  EXPECT_THAT(complaint([&] { (void)set_up_with(capped); }), HasSubstr("ways to fit: memory_limit= above"));
+  EXPECT_THAT(complaint([&] { (void)set_up_with(capped); }),
+              AllOf(HasSubstr("ways to fit: memory_limit= above"), HasSubstr("batch=2 optimizer_in_backward=on"),
+                    Not(HasSubstr("recompute="))))
+      << "gradients hold more than activations";
 }
 
 TEST(RowsRepeated, KeepsEveryLayout) {

@@ -90,5 +90,32 @@ TEST(Evaluate, AddsUpBatchesAndBuildsNoGraph) {
   EXPECT_THROW((void)evaluate(model, none, at::kFloat), DataError);
 }
 
+// Hands a parameter to its metrics, as a language model hands over its table, and may turn gradients on.
+class WithATable final : public ToyTrainable {
+ public:
+  explicit WithATable(bool gradients) : ToyTrainable(at::kFloat), gradients_(gradients) {}
+  [[nodiscard]] core::TensorList forward_segment(int segment, core::TensorList inputs) override {
+    const at::AutoGradMode mode(gradients_);
+    core::TensorList outputs = ToyTrainable::forward_segment(segment, std::move(inputs));
+    if (segment + 1 == segments()) {
+      outputs.push_back(parameters().front().tensor);
+    }
+    return outputs;
+  }
+
+ private:
+  bool gradients_;
+};
+
+TEST(Evaluate, AParameterAmongTheOutputsIsNoGraph) {
+  for (const bool gradients : {false, true}) {
+    WithATable model(gradients);
+    Batches source(2);
+    int told = 0;
+    (void)evaluate(model, source, at::kFloat, {.with_gradients = [&] { ++told; }});
+    EXPECT_EQ(told, gradients ? 2 : 0);
+  }
+}
+
 }  // namespace
 }  // namespace stoker::train

@@ -147,7 +147,7 @@ TEST(Recovery, EndsWithAdviceAtTheSmallestPass) {
     fail_once(recovery, 4);
     FAIL() << "batch norm needs two samples";
   } catch (const OutOfMemory& error) {
-    EXPECT_THAT(error.what(), HasSubstr("the step 3 does not fit even in the smallest forward passes"));
+    EXPECT_THAT(error.what(), HasSubstr("step 3 does not fit even in the smallest forward passes"));
     EXPECT_THAT(error.what(), HasSubstr("set it lower"));
   }
 }

@@ -141,6 +141,9 @@ void make_choices(Setup& setup, const Request& request, const train::Facts& fact
     if (searches) {
       say("searching the samples per forward pass ...");
       setup.passes = choose_passes(setup, request, facts);
+      const bool batch = setup.passes->sets_batch;
+      say(fmt::format("{}={}, {}", batch ? "batch" : "microbatch", batch ? setup.plan.batch : setup.plan.microbatch,
+                      setup.plan.notes.at(batch ? "batch" : "microbatch").reason));  // "auto: the fastest ..."
     }
     if (recomputes) {
       say("choosing what to recompute ...");

@@ -13,14 +13,23 @@ namespace {
 
 constexpr std::size_t kWays = 3;
 
-// Ways that apply to this plan, by what they cost: nothing but memory, time, then quality.
-std::vector<std::string> ways_to_fit(const Setup& setup, const HeldBytes& held, bool searches_passes) {
+// Ways that apply to this plan, by what they cost: nothing but memory, time, then quality. activations: bytes at the
+// peak, batches included; -1: unknown.
+std::vector<std::string> ways_to_fit(const Setup& setup, const HeldBytes& held, std::int64_t activations,
+                                     bool searches_passes) {
   const train::Plan& plan = setup.plan;
+  const std::int64_t smallest = setup.couples_samples ? 2 : 1;  // samples of a pass
   std::vector<std::string> ways;
   if (plan.memory_limit > 0) {
     ways.push_back(fmt::format("memory_limit= above {}", bytes_text(plan.memory_limit)));
   }
-  if (setup.model->segments() > 1 && plan.recompute == "none" && !searches_passes) {
+  if (activations >= 0 && activations < held.gradients && plan.batch > smallest) {  // recomputing cannot save that much
+    const bool freed = plan.device == "cpu" && plan.clip == 0 && plan.precision != "fp16" && setup.ranks->size() == 1;
+    ways.push_back(freed ? fmt::format("batch={} optimizer_in_backward=on (gradients hold much less than {})", smallest,
+                                       bytes_text(held.gradients))
+                         : fmt::format("batch={} (one pass, so forward runs without the {} of gradients)", smallest,
+                                       bytes_text(held.gradients)));
+  } else if (setup.model->segments() > 1 && plan.recompute == "none" && !searches_passes) {
     ways.emplace_back("recompute=auto (keeps fewer activations where they do not fit; up to a third more time)");
   } else if (setup.model->segments() > 1 && plan.recompute != "all") {
     ways.emplace_back("recompute=all (keeps the fewest activations; up to a third more time)");
@@ -72,14 +81,16 @@ std::string memory_advice(const Setup& setup, const HeldBytes& held, bool search
   if (held.averages > 0) {
     text += fmt::format(", averages {}", bytes_text(held.averages));
   }
+  std::int64_t activations = -1;
   if (now.peak >= 0) {
-    const std::int64_t rest = now.peak - held.weights - held.gradients - held.optimizer - held.averages;
-    text += fmt::format(", activations and batches up to {}", bytes_text(std::max<std::int64_t>(0, rest)));
+    activations = std::max<std::int64_t>(0, now.peak - held.weights - held.gradients - held.optimizer - held.averages);
+    text += fmt::format(", activations and batches up to {}", bytes_text(activations));
   }
   if (now.free >= 0) {
-    text += fmt::format("; {} are free", bytes_text(now.free));
+    text += fmt::format("; {} are free between steps", bytes_text(now.free));
   }
-  return fmt::format("{}; ways to fit: {}", text, fmt::join(ways_to_fit(setup, held, searches_passes), ", "));
+  return fmt::format("{}; ways to fit: {}", text,
+                     fmt::join(ways_to_fit(setup, held, activations, searches_passes), ", "));
 }
 
 }  // namespace stoker::job

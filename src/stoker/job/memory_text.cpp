@@ -23,14 +23,16 @@ constexpr std::size_t kBar = 30;  // columns
 std::int64_t number(const Json& json, const char* key) { return json.value(key, std::int64_t{-1}); }
 std::string words(const Json& json, const char* key) { return printable(json.value(key, std::string())); }
 
-Json read_record(const fs::path& run) {
+// log: of the run.
+Json read_record(const fs::path& run, const io::RunLog& log) {
   const fs::path path = run / kMemoryFile;
   std::error_code error;
   if (!fs::exists(path, error)) {
+    const bool failed = log.end && log.end->outcome == "failed";
     fail<DataError>("job.memory",
-                    "{}: has no memory record; a run writes it at its third step, unless its device's allocator cannot "
-                    "be heard",
-                    printable(run.native()));
+                    "{}: has no memory record; a run writes it at its third step, unless something else "
+                    "records the allocations{}",
+                    printable(run.native()), failed ? ". This run failed: " + printable(log.end->text) : "");
   }
   Json json = io::parse_any_json(read_text(path));
   if (!json.is_object() || json.value("format", 0) != kMemoryFormat) {
@@ -107,8 +109,9 @@ std::string around(const Json& record) {
   line(inactive, fmt::format("lost to fragmentation ({:.1f} % of the cache): free parts of blocks in use; "
                              "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True gives most of it back",
                              100.0 * static_cast<double>(inactive) / std::max(1.0, static_cast<double>(reserved))));
-  line(number(device, "releasable"), cuda ? "free in the cache: releasing it gives this back to other programs"
-                                          : "kept for the next allocations; given back before memory is refused");
+  line(number(device, "releasable"),
+       cuda ? "free in the cache: releasing it gives this back to other programs"
+            : "free in there and in the C library's heap; given back before memory is refused");
   line(number(device, "others"), "used on the device by other programs, and by CUDA itself");
   line(number(device, "total"), cuda ? "memory of the device" : "memory that this process may use");
   line(number(record, "host_peak"), "highest memory of the process (host)");
@@ -146,7 +149,7 @@ std::string text_of(const io::RunLog& log, const Json& record) {
 
 std::string memory_text(const fs::path& run) {
   const io::RunLog log = io::read_run_log(run);
-  const Json record = read_record(run);
+  const Json record = read_record(run, log);
   try {
     return text_of(log, record);
   } catch (const Json::exception& error) {  // a key is missing, or a value is of another kind
@@ -157,7 +160,7 @@ std::string memory_text(const fs::path& run) {
 
 std::string memory_as_json(const fs::path& run) {
   const io::RunLog log = io::read_run_log(run);
-  Json record = read_record(run);
+  Json record = read_record(run, log);
   record["survived"] = survived(log);
   return record.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

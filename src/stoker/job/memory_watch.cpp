@@ -57,6 +57,7 @@ void MemoryWatch::begin_step(std::int64_t step) {
 }
 
 void MemoryWatch::computed(const core::Batch& batch) {
+  largest_batch_ = std::max(largest_batch_, batch.global_size());
   if (!recording_ || recorded_step_ >= 0) {
     return;
   }
@@ -66,6 +67,7 @@ void MemoryWatch::computed(const core::Batch& batch) {
     recording_->own(memory::Category::kInputs, field.offsets);
   }
   samples_ = batch.size();
+  whole_ = batch.global_size() == largest_batch_;
 }
 
 void MemoryWatch::step_done() {
@@ -75,8 +77,7 @@ void MemoryWatch::step_done() {
     recorded_step_ = step_;
     if (purpose_ == Purpose::kRecord) {
       recording_.reset();
-      write(record);
-      write_snapshot();
+      keep(record);
     }
   } else if (recording_ && step_ >= recorded_step_ + kFollow) {
     tell(recording_->leftovers());
@@ -85,6 +86,17 @@ void MemoryWatch::step_done() {
   if (!recording_) {
     look();
   }
+}
+
+// The smaller batch at the end of an epoch shows less than the run needs: its record is kept until there is another.
+void MemoryWatch::keep(const memory::StepRecord& record) {
+  if (!whole_ && !json_.empty()) {
+    device::keep_memory_history(setup_.device, false);
+    return;
+  }
+  wanted_ = wanted_ || !whole_;
+  write(record);
+  write_snapshot();
 }
 
 void MemoryWatch::look() {

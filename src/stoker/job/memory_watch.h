@@ -37,6 +37,7 @@ class MemoryWatch {
   void look();
   void found(Leak leak, const memory::Growth& growth);
   void tell(const memory::Leftovers& left);
+  void keep(const memory::StepRecord& record);
   void write(const memory::StepRecord& record);
   void write_snapshot();
   void store();
@@ -51,6 +52,8 @@ class MemoryWatch {
   std::int64_t step_ = 0;            // that runs, from 0
   std::int64_t steps_ = 0;           // done in this session
   std::int64_t samples_ = 0;         // of the batch that was recorded
+  bool whole_ = true;                // that batch is not the smaller one at the end of an epoch
+  std::int64_t largest_batch_ = 0;   // samples, over all ranks
   std::int64_t recorded_step_ = -1;  // of recording_; negative: still running
   std::size_t changes_;              // of the microbatch, so far
   bool wanted_ = false;              // a record, at the next step

@@ -124,6 +124,8 @@ PassChoice choose_passes(Setup& setup, const Request& request, const train::Fact
     options.most = choice.sets_batch
                        ? std::max(options.smallest, facts.train_samples / setup.ranks->size() / kLeastSteps)
                        : choice.batch;
+    options.most_reason = choice.sets_batch ? fmt::format("an epoch keeps at least {} steps", kLeastSteps)
+                                            : "the whole batch; batch=auto tries larger ones";
     options.limit = choice.limit;
     options.smaller_wins = choice.sets_batch;
     choice.found = memory::find_batch(probes, options);

@@ -19,7 +19,7 @@ struct PassChoice {
   bool sets_batch = false;  // batch=auto: a pass is the batch
   memory::Found found;
   std::int64_t batch = 0;   // samples of the batch before the choice, on this rank
-  std::int64_t held = -1;   // bytes that the run holds between steps, the batch included; -1: not known
+  std::int64_t held = -1;   // bytes that tensors of the run hold between steps; -1: not known
   std::int64_t limit = -1;  // bytes that a pass may need beyond that; -1: not known
   std::string lr_note;      // batch=auto: what happens to the learning rate
 };

@@ -70,13 +70,16 @@ std::string shell_word(const std::string& text) {
 }
 
 // What a run needs besides batch and microbatch, so that it is the run that was searched for.
-std::string asked_words(const train::Options& options) {
+std::string asked_words(const train::Options& options, const train::Plan& plan) {
   std::map<std::string, std::string> values;
   for (const auto& [key, given] : options.all()) {
     values[key] = given.value;
   }
   for (const std::string& key : options.autos()) {
     values[key] = "auto";
+  }
+  if (plan.notes.at("precision").origin == core::Origin::kMeasured) {  // a trial of another run may choose differently
+    values["precision"] = plan.precision;
   }
   values.erase("batch");
   values.erase("microbatch");
@@ -134,10 +137,11 @@ Tuned tune(Request request, const Say& say) {
   }
   Tuned tuned;
   tuned.data = request.data.native();
-  tuned.asked = asked_words(request.options);
+  const train::Options options = request.options;
   const Job job = Job::prepare(std::move(request), say);
   tuned.title = job.title();
   tuned.plan = job.plan();
+  tuned.asked = asked_words(options, tuned.plan);
   tuned.memory_limit = tuned.plan.memory_limit;
   tuned.passes = job.passes().value();
   return tuned;
@@ -149,11 +153,12 @@ std::string tune_text(const Tuned& tuned) {
   const double best = best_rate(probes);
   std::string text = printable(tuned.title) + "\n";
   if (passes.held >= 0) {
-    text += fmt::format("between passes, weights, {}, averages and a batch hold {}", tuned.plan.optimizer,
-                        bytes_text(passes.held));
-    text += passes.limit < 0 ? "\n"
-                             : fmt::format("; {} are left{}\n", bytes_text(passes.limit),
-                                           tuned.memory_limit > 0 ? " under memory_limit=" : "");
+    text += fmt::format("between passes tensors hold {} (weights, {}{})", bytes_text(passes.held), tuned.plan.optimizer,
+                        tuned.plan.ema > 0 ? ", averages" : "");
+    text += passes.limit < 0
+                ? "\n"
+                : fmt::format("; {} are left{}; the memory column includes them\n", bytes_text(passes.limit),
+                              tuned.memory_limit > 0 ? " under memory_limit=" : "");
   }
   text += fmt::format("\n{:>16} {:>11} {:>14} {:>11}\n", "samples per pass", "memory", "per sample", "samples/s");
   for (const Probe& each : probes) {

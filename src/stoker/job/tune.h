@@ -14,7 +14,7 @@ namespace stoker::job {
 struct Tuned {
   std::string title;  // the model, the data and the device
   std::string data;   // as the user wrote it
-  std::string asked;  // the other options, as words of a command, each with a space in front
+  std::string asked;  // the other options and a measured precision, as words of a command, each with a space in front
   std::int64_t memory_limit = 0;
   train::Plan plan;  // with the choice
   PassChoice passes;

@@ -157,7 +157,7 @@ class Search {
     found_.end = why;
     found_.largest_reason = std::move(reason);
     if (why == FinderEnd::kWholeBatch) {
-      found_.largest_reason = "nothing larger is needed";
+      found_.largest_reason = options_.most_reason;
     } else if (why == FinderEnd::kMemory) {
       found_.largest_reason =
           failed_.samples > 0 ? failure() : "more would not fit, by the memory that smaller passes needed";

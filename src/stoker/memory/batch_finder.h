@@ -29,9 +29,10 @@ class Prober {
 };
 
 struct FinderOptions {
-  std::int64_t smallest = 1;  // samples that the model accepts in a pass: 2 with batch norm
-  std::int64_t most = 1;      // samples of the largest pass that makes sense
-  std::int64_t limit = -1;    // bytes that a pass may need beyond what is held; -1: not known
+  std::int64_t smallest = 1;                             // samples that the model accepts in a pass: 2 with batch norm
+  std::int64_t most = 1;                                 // samples of the largest pass that makes sense, ...
+  std::string most_reason = "nothing larger is needed";  // ... and why no more: "the whole batch"
+  std::int64_t limit = -1;  // bytes that a pass may need beyond what is held; -1: not known
   int probes = 8;
   double seconds = 60;        // of all probes; the first one is made in any case
   double margin = 0.08;       // of the limit that the choice leaves free, unless it is the whole batch

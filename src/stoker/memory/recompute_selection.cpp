@@ -82,6 +82,7 @@ void refuse_unused(const core::Trainable& model, const std::vector<Name>& names)
   if (!parts.empty()) {
     list += fmt::format("; parts of them are {}", fmt::join(parts, ", "));
   }
+  list += "; other values are none, all, auto and every:N";
   fail<ConfigError>(kWhere, "recompute: {}", unknown_name("name", unused->text, near_name(unused->text, all), list));
 }
 

@@ -161,8 +161,9 @@ void BackwardUpdates::explain_failure() const {
 
 void BackwardUpdates::explain(const std::exception& error) const {
   fail<OutOfMemory>(kWhere,
-                    "the step ran out of memory after {} had taken it, and {}=on cannot run it again in smaller passes "
-                    "({}); resume from the last checkpoint, or start a new run with a smaller batch=, recompute=all or "
+                    "the step ran out of memory after {} had been updated, and {}=on cannot run it again in smaller "
+                    "passes ({}); resume from the last checkpoint if there is one, or start a new run with a smaller "
+                    "batch=, recompute=all or "
                     "{}=off",
                     extent(), kOptimizerInBackward, memory::out_of_memory_reason(error), kOptimizerInBackward);
 }

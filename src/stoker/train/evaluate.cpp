@@ -22,8 +22,9 @@ core::TensorList plain_inputs(core::Trainable& model, const core::Batch& batch, 
   return model.inputs(batch);
 }
 
+// A parameter that the model hands to its loss requires a gradient, too, but keeps no activations.
 bool have_gradients(const core::TensorList& outputs, const std::vector<core::NamedTensor>& totals) {
-  const auto needs = [](const at::Tensor& each) { return each.defined() && each.requires_grad(); };
+  const auto needs = [](const at::Tensor& each) { return each.defined() && each.requires_grad() && !each.is_leaf(); };
   return std::ranges::any_of(outputs, needs) || std::ranges::any_of(totals, needs, &core::NamedTensor::tensor);
 }
 

@@ -142,8 +142,8 @@ void Recovery::say_coupled(std::int64_t samples) {
 }
 
 void Recovery::give_up(const std::exception& error) {
-  fail<OutOfMemory>("memory", "{}{} does not fit even in the smallest forward passes ({}){}{}", options_.work,
-                    step_ > 0 ? fmt::format(" {}", step_) : "", memory::out_of_memory_reason(error),
+  fail<OutOfMemory>("memory", "{} does not fit even in the smallest forward passes ({}){}{}",
+                    step_ > 0 ? fmt::format("step {}", step_) : options_.work, memory::out_of_memory_reason(error),
                     options_.advice ? "; " : "", options_.advice ? options_.advice() : "");
 }
 
