@@ -13,7 +13,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/data/folder/tar_header.h"
+#include "stoker/base/tar_header.h"
 
 namespace stoker::data {
 namespace {

@@ -11,10 +11,12 @@
 
 #include "stoker/base/file_stamp.h"
 
-namespace stoker::data {
-
+namespace stoker {
 struct TarHeader;
 struct TarExtension;
+}  // namespace stoker
+
+namespace stoker::data {
 
 struct TarMember {
   std::string path;         // as stored, without leading "./"; bytes, not necessarily UTF-8

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 512-byte headers of tar files and the extended headers between them, as values. Used only by TarFile.
-// Format: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Extended Header"; GNU tar manual, "Basic Tar Format".
-// Thread-safe: no state.
+// The 512-byte headers of tar files and the extended headers between them, as values. Used by data::TarFile and
+// observe::trace::TarMembers. Format: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Extended Header"; GNU
+// tar manual, "Basic Tar Format". Thread-safe: no state.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace stoker::data {
+namespace stoker {
 
 inline constexpr std::int64_t kTarBlock = 512;  // bytes; everything is padded to this size
 using TarBlock = std::array<char, kTarBlock>;
@@ -44,4 +44,4 @@ struct TarExtension {
 // "gzip", "zstd", "xz", "bzip2" by the first bytes, or empty.
 [[nodiscard]] std::string_view compression_of(std::string_view head);
 
-}  // namespace stoker::data
+}  // namespace stoker

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stoker/data/folder/tar_header.h"
+#include "stoker/base/tar_header.h"
 
 #include <algorithm>
 #include <charconv>
 
-namespace stoker::data {
+namespace stoker {
 namespace {
 
 std::string_view text_field(const TarBlock& block, std::size_t offset, std::size_t length) {
@@ -138,4 +138,4 @@ std::string_view compression_of(std::string_view head) {
                                    : "";
 }
 
-}  // namespace stoker::data
+}  // namespace stoker
