@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "stoker/core/observed.h"
 #include "stoker/core/plan_row.h"
 #include "stoker/core/source_figures.h"
 #include "stoker/core/trainable.h"
@@ -116,7 +117,7 @@ struct RunFinished {
 };
 
 using Event = std::variant<RunStarted, StepFinished, Fed, Evaluating, Evaluated, CheckpointSaved, FaultSurvived,
-                           Finding, Artifact, WeightHistograms, RunFinished>;
+                           Finding, Artifact, WeightHistograms, Monitored, Anatomy, SlowStep, RunFinished>;
 
 // After this time without an event, a sink must write its buffered output.
 inline constexpr double kQuietSeconds = 0.1;

@@ -169,6 +169,58 @@ std::string to_json(const WeightHistograms& event, const Asked&) {
   return Object("weight_histograms").count("step", event.step).count("tensors", event.weights.size()).end();
 }
 
+// Version of the records below; docs/observe.md.
+constexpr int kObservedVersion = 1;
+
+Object observed(const char* kind, double time, std::int64_t step) {
+  Object json(kind);
+  json.count("version", kObservedVersion).real("time", time).count("step", step);
+  return json;
+}
+
+std::string figures(const std::vector<Figure>& all) {
+  Object json;
+  for (const Figure& figure : all) {
+    json.real(figure.name, figure.value);
+  }
+  return json.end();
+}
+
+std::string phases(const std::vector<PhaseTime>& all) {
+  std::vector<std::string> texts;
+  for (const PhaseTime& phase : all) {
+    Object json;
+    json.text("name", phase.name).real("seconds", phase.seconds);
+    if (phase.cpu_seconds >= 0) {
+      json.real("cpu_seconds", phase.cpu_seconds);
+    }
+    if (phase.device_seconds >= 0) {
+      json.real("device_seconds", phase.device_seconds);
+    }
+    texts.push_back(json.end());
+  }
+  return list(texts);
+}
+
+std::string to_json(const Monitored& event, const Asked&) {
+  Object json = observed("monitor", event.time, event.step);
+  return json.real("seconds", event.seconds).raw("figures", figures(event.figures)).end();
+}
+
+std::string to_json(const Anatomy& event, const Asked&) {
+  Object json = observed("anatomy", event.time, event.step);
+  json.count("steps", event.steps).real("seconds", event.seconds);
+  json.real("p50", event.p50).real("p90", event.p90).real("p99", event.p99).real("slowest", event.slowest);
+  return json.raw("phases", phases(event.phases)).raw("marks", phases(event.marks)).end();
+}
+
+std::string to_json(const SlowStep& event, const Asked&) {
+  Object json = observed("slow_step", event.time, event.step);
+  json.real("seconds", event.seconds).real("usual_seconds", event.usual_seconds);
+  json.text("phase", event.phase).text("cause", event.cause);
+  return json.raw("figures", figures(event.figures)).end();
+}
+
 std::string to_json(const RunFinished& event, const Asked&) {
   Object json("run_finished");
   json.count("step", event.step).text("outcome", event.outcome).text("text", event.text);

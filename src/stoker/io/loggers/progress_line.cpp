@@ -172,6 +172,9 @@ struct ProgressLine::State {
     }
   }
   void on(const WeightHistograms&) {}
+  void on(const Monitored&) {}
+  void on(const Anatomy&) {}
+  void on(const SlowStep&) {}
   void on(const RunFinished& event) {
     clear();
     say(end_text(event));

@@ -77,6 +77,9 @@ struct TensorBoardLog::State {
   void on(const StepFinished& event);
   void on(const Fed&) {}  // waiting is drawn per step
   void on(const Evaluating&) {}
+  void on(const Monitored&) {}
+  void on(const Anatomy&) {}
+  void on(const SlowStep&) {}
   void on(const Evaluated& event);
   void on(const CheckpointSaved&) {}
   void on(const FaultSurvived& event);

@@ -74,24 +74,58 @@ std::string_view text_of(ondemand::value value) {
   }
 }
 
-// Keys have no escapes in any profiler's output, so they are compared as they stand.
-template <std::size_t count>
-std::string_view* wanted_field(const std::array<Wanted, count>& wanted, ondemand::raw_json_string key,
-                               EventFields& fields) {
-  for (const Wanted& each : wanted) {
-    if (key == each.key) {
-      return &(fields.*each.field);
+// The key's bytes up to its closing quote. Keys have no escapes in any profiler's output, so they stand for themselves.
+std::string_view key_text(ondemand::raw_json_string key) {
+  const char* const begin = key.raw();
+  const char* end = begin;
+  while (*end != '"') {
+    ++end;
+  }
+  return {begin, end};
+}
+
+// Keys are told apart by their length and their first and last letter before they are compared.
+template <const auto& wanted>
+class KeyTable {
+ public:
+  consteval KeyTable() {
+    places_.fill(0);
+    for (std::uint8_t i = 0; i < wanted.size(); ++i) {
+      std::uint8_t& place = places_[slot(wanted[i].key)];
+      next_[i] = place;
+      place = static_cast<std::uint8_t>(i + 1);
     }
   }
-  return nullptr;
-}
+  [[nodiscard]] std::string_view* field(std::string_view key, EventFields& fields) const {
+    if (key.empty()) {
+      return nullptr;
+    }
+    for (std::uint8_t place = places_[slot(key)]; place != 0; place = next_[place - 1U]) {
+      if (wanted[place - 1U].key == key) {
+        return &(fields.*wanted[place - 1U].field);
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::size_t kSlots = 256;
+  static constexpr std::size_t slot(std::string_view key) {
+    return (key.size() * 31 + static_cast<unsigned char>(key.front()) * 7U + static_cast<unsigned char>(key.back())) %
+           kSlots;
+  }
+  std::array<std::uint8_t, kSlots> places_{};      // 1 + index in wanted; 0: none
+  std::array<std::uint8_t, wanted.size()> next_{};  // of the same slot
+};
+constexpr KeyTable<kFields> kFieldTable;
+constexpr KeyTable<kArgs> kArgTable;
 
 void read_args(ondemand::value value, EventFields& fields) {
   if (value.type() != ondemand::json_type::object) {
     return;
   }
   for (auto member : value.get_object()) {
-    std::string_view* const field = wanted_field(kArgs, member.key(), fields);
+    std::string_view* const field = kArgTable.field(key_text(member.key()), fields);
     if (field != nullptr) {
       *field = text_of(member.value());
     }
@@ -100,10 +134,10 @@ void read_args(ondemand::value value, EventFields& fields) {
 
 void read_event(ondemand::object event, EventFields& fields) {
   for (auto member : event) {
-    const ondemand::raw_json_string key = member.key();
+    const std::string_view key = key_text(member.key());
     if (key == "args") {
       read_args(member.value(), fields);
-    } else if (std::string_view* const field = wanted_field(kFields, key, fields); field != nullptr) {
+    } else if (std::string_view* const field = kFieldTable.field(key, fields); field != nullptr) {
       *field = text_of(member.value());
     }
   }

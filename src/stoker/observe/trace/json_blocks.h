@@ -9,11 +9,13 @@
 
 namespace stoker::observe::trace {
 
+inline constexpr std::size_t kJsonBlock = 64;
 // Which of 64 bytes are quotes, backslashes, opening brackets and braces, closing ones. Bit i is byte i.
 struct JsonBlock {
   std::uint64_t quotes = 0, backslashes = 0, opens = 0, closes = 0;
 };
-[[nodiscard]] JsonBlock json_block(const char* text);
+// Of `count` blocks that begin at text.
+void json_blocks(const char* text, std::size_t count, JsonBlock* blocks);
 
 // Walks over the elements of an array whose opening bracket was just passed.
 class JsonNesting {
@@ -28,8 +30,10 @@ class JsonNesting {
   [[nodiscard]] bool inside() const { return depth_ > 0 || in_string_; }
 
  private:
-  // One byte at a time: where the array may end, or a backslash stands. False: the array has ended.
-  bool walk_slowly(std::span<const char> text, std::size_t at, std::size_t end, Found& found);
+  void walk_block(const JsonBlock& block, std::size_t at, Found& found);
+  // One byte at a time: where a backslash stands, or less than a block is left.
+  void walk_slowly(std::span<const char> text, std::size_t at, std::size_t end, Found& found);
+  bool close(std::size_t after, Found& found);
 
   std::int64_t depth_ = 0;  // of brackets within the array
   bool in_string_ = false;

@@ -40,6 +40,32 @@ int number_in(std::string_view text) {
 
 std::int64_t whole(std::string_view json) { return scaled_number(json, 0).value_or(-1); }
 
+// "[[2,3],[]] [float,]": of the inputs of an operator.
+std::string shapes_text(const EventFields& fields) {
+  std::string text(fields.shapes);
+  if (!fields.types.empty()) {
+    text.append("\t").append(fields.types);
+  }
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\n' || c == '"'; });
+  std::ranges::replace(text, '\t', ' ');
+  return text;
+}
+
+// "allreduce 1024 Float group default_pg of 8": what a collective did.
+std::string collective_text(const EventFields& fields) {
+  std::string text(without_quotes(fields.collective));
+  const auto add = [&](std::string_view word, std::string_view value) {
+    if (!value.empty()) {
+      text.append(" ").append(word).append(without_quotes(value));
+    }
+  };
+  add("", fields.elements);
+  add("", fields.element_type);
+  add("group ", fields.group);
+  add("of ", fields.group_size);
+  return text;
+}
+
 int small(std::string_view json) {
   const std::int64_t number = whole(json);
   return number >= 0 && number < (1 << 30) ? static_cast<int>(number) : -1;
@@ -52,14 +78,20 @@ struct TraceBuilder::Tables {
   std::vector<Kind> kinds;  // of categories, for events without a stream
   std::unordered_map<std::uint32_t, std::vector<Event>> open;  // begun, by track
   std::unordered_map<std::string, std::string, TextHash, std::equal_to<>> process_names;
+  struct LastTrack {
+    std::string process, thread;
+    std::uint32_t number = kNone;
+  };
+  LastTrack last_tracks[2];  // of the host, of devices: most events are on the same as the one before
   std::string scratch;
   std::size_t text_bytes = 0;
 
   std::uint32_t name(std::vector<std::string>& all, std::string_view json) {
-    if (const auto found = raw_names.find(json); found != raw_names.end()) {
-      return found->second;
-    }
-    std::string value = unescaped(json);
+    const auto found = raw_names.find(json);
+    return found != raw_names.end() ? found->second : name(all, json, unescaped(json));
+  }
+  // A new raw text and what it means.
+  std::uint32_t name(std::vector<std::string>& all, std::string_view json, std::string value) {
     text_bytes += json.size() + value.size() + 128;
     const auto [place, fresh] = names.emplace(std::move(value), static_cast<std::uint32_t>(all.size()));
     if (fresh) {
@@ -70,6 +102,14 @@ struct TraceBuilder::Tables {
   }
 
   std::uint32_t track(std::vector<Track>& all, const EventFields& fields, bool device) {
+    LastTrack& last = last_tracks[device ? 1 : 0];
+    if (last.number == kNone || last.process != fields.process || last.thread != fields.thread) {
+      last = {std::string(fields.process), std::string(fields.thread), find_track(all, fields, device)};
+    }
+    return last.number;
+  }
+
+  std::uint32_t find_track(std::vector<Track>& all, const EventFields& fields, bool device) {
     scratch.assign(fields.process).append(device ? "|device|" : "|").append(fields.thread);
     const auto [place, fresh] = tracks.emplace(scratch, static_cast<std::uint32_t>(all.size()));
     if (fresh) {
@@ -131,31 +171,25 @@ void TraceBuilder::check_size() {
 }
 
 std::uint32_t TraceBuilder::shapes_of(const EventFields& fields) {
-  std::string& text = tables_->scratch;
-  if (!fields.collective.empty()) {
-    text.assign(without_quotes(fields.collective));
-    const auto add = [&](std::string_view word, std::string_view value) {
-      if (!value.empty()) {
-        text.append(" ").append(word).append(without_quotes(value));
-      }
-    };
-    add("", fields.elements);
-    add("", fields.element_type);
-    add("group ", fields.group);
-    add("of ", fields.group_size);
-  } else if (fields.shapes.size() > 2) {
-    text.assign(fields.shapes);
-    std::erase_if(text, [](char c) { return c == ' ' || c == '\n' || c == '"'; });
-    if (!fields.types.empty()) {
-      std::string types(fields.types);
-      std::erase_if(types, [](char c) { return c == ' ' || c == '\n' || c == '"'; });
-      text.append(" ").append(types);
-    }
-  } else {
+  const bool collective = !fields.collective.empty();
+  if (!collective && fields.shapes.size() <= 2) {
     return kNone;
   }
-  const std::string copy = text;  // name() uses the scratch of others
-  return tables_->name(trace_.names, copy);
+  std::string& raw = tables_->scratch;
+  raw.assign("\n");  // begins no JSON text, so no name is taken for shapes
+  if (collective) {
+    for (const std::string_view part :
+         {fields.collective, fields.elements, fields.element_type, fields.group, fields.group_size}) {
+      raw.append(part).append("\n");
+    }
+  } else {
+    raw.append(fields.shapes).append("\n").append(fields.types);
+  }
+  if (const auto found = tables_->raw_names.find(raw); found != tables_->raw_names.end()) {
+    return found->second;
+  }
+  const std::string key = raw;
+  return tables_->name(trace_.names, key, collective ? collective_text(fields) : shapes_text(fields));
 }
 
 // All but the end.
@@ -171,7 +205,7 @@ Event TraceBuilder::understood(const EventFields& fields) {
     event.kind = kind_of_category(trace_.categories[category].first, true);
   }
   event.kind = kind_of_name(event.kind, trace_.names[event.name]);
-  const bool device = event.on_device() || event.kind == Kind::kDeviceAnnotation;
+  const bool device = event.on_device() || event.kind == Kind::kDeviceAnnotation || (event.kind == Kind::kSync && stream >= 0);
   event.track = tables.track(trace_.tracks, fields, device);
   if (device && trace_.tracks[event.track].stream < 0) {
     Track& track = trace_.tracks[event.track];
