@@ -13,9 +13,9 @@ std::string_view path_part_name(PathPart part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
-CriticalPath critical_path(const Trace& trace, const Links& links, Interval window) {
+CriticalPath critical_path(const Trace& trace, const Links& links, Interval window, PathRules rules) {
   CriticalPath path;
-  const PathGraph graph(trace, links, window);
+  const PathGraph graph(trace, links, window, rules);
   for (const PathGraph::Edge& edge : graph.longest()) {
     path.edges.push_back({edge.part, graph.time(edge.from), graph.time(edge.to), edge.counted, edge.event});
     path.length += edge.counted;

@@ -45,7 +45,18 @@ struct CriticalPath {
   bool found = false;           // false: the graph has a circle, or the window holds no calls
 };
 
+// What HolisticTraceAnalysis leaves out; without all of it, paths of CUDA programs are as long as its own.
+struct PathRules {
+  // Work of a stream begins after the work before it, also if it was launched later than that ended.
+  bool stream_order = true;
+  // In a trace without records of waiting, a synchronize call ends after all work that had ended by then.
+  bool inferred_waits = true;
+  // Work whose launch was not recorded takes part.
+  bool unlaunched_work = true;
+};
+inline constexpr PathRules kRecordedEdges{.stream_order = false, .inferred_waits = false, .unlaunched_work = false};
+
 // Of the calls that begin in a window, and of what they launched.
-[[nodiscard]] CriticalPath critical_path(const Trace& trace, const Links& links, Interval window);
+[[nodiscard]] CriticalPath critical_path(const Trace& trace, const Links& links, Interval window, PathRules rules = {});
 
 }  // namespace stoker::observe::trace

@@ -30,12 +30,15 @@ bool in_graph(const Event& event) {
 
 }  // namespace
 
-PathGraph::PathGraph(const Trace& trace, const Links& links, Interval window) : trace_(trace), links_(links) {
+PathGraph::PathGraph(const Trace& trace, const Links& links, Interval window, PathRules rules)
+    : trace_(trace), links_(links), rules_(rules) {
   take_events(window);
   add_calls();
   count_queues();
   add_device_work();
-  add_inferred_waits();
+  if (rules_.inferred_waits && !has_sync_records_) {
+    add_inferred_waits();
+  }
 }
 
 PathGraph::Node PathGraph::begin_of(std::uint32_t event) const {
@@ -74,7 +77,7 @@ void PathGraph::take_events(Interval window) {
     const Event& event = trace_.events[i];
     const std::uint32_t launch = links_.launch_of(i);
     has_sync_records_ = has_sync_records_ || event.kind == Kind::kSync;
-    const bool inside = launch == kNone ? window.holds(event.begin) : called(trace_.events[launch]);
+    const bool inside = launch == kNone ? rules_.unlaunched_work && window.holds(event.begin) : called(trace_.events[launch]);
     if (called(event) || (event.on_device() && inside)) {
       take(i);
     }
@@ -178,7 +181,9 @@ void PathGraph::add_work(std::uint32_t event) {
   const bool was_empty = queue_at_launch_[event] == 1 && queue_at_begin_[event] == 0;
   if (was_empty && (before == kNoNode || time(before) < launched) && (other == kNoNode || time(other) < launched)) {
     edge(begin_of(launch), begin, PathPart::kLaunchDelay, true, event);
-    edge(before, begin, PathPart::kWait, false, kNone);  // a stream keeps its order
+    if (rules_.stream_order) {
+      edge(before, begin, PathPart::kWait, false, kNone);
+    }
   } else if (before != kNoNode) {
     const bool counts = other == kNoNode || time(other) < time(before);
     edge(before, begin, counts ? PathPart::kQueueDelay : PathPart::kWait, counts, event);
@@ -238,9 +243,6 @@ std::uint32_t PathGraph::launched_after_wait(std::uint32_t sync) const {
 
 // Traces without records of waiting: a synchronize call ends after all work that had ended by then.
 void PathGraph::add_inferred_waits() {
-  if (has_sync_records_) {
-    return;
-  }
   std::vector<std::uint32_t> work;  // by end
   for (const std::uint32_t i : events_) {
     if (trace_.events[i].on_device()) {

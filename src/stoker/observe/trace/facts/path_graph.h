@@ -22,7 +22,7 @@ class PathGraph {
   };
 
   // Both outlive the graph. Of the calls that begin in the window and what they launched.
-  PathGraph(const Trace& trace, const Links& links, Interval window);
+  PathGraph(const Trace& trace, const Links& links, Interval window, PathRules rules);
 
   // The edges of the longest path in order; empty if there are none, or if edges form a circle.
   [[nodiscard]] std::vector<Edge> longest() const;
@@ -56,6 +56,7 @@ class PathGraph {
 
   const Trace& trace_;
   const Links& links_;
+  PathRules rules_;
   std::vector<std::uint32_t> events_;         // of the graph
   std::vector<std::uint32_t> number_;         // of an event of the trace in events_; kNone: not in the graph
   std::vector<Edge> edges_;
