@@ -35,7 +35,7 @@ FLOORS = {  # room -> floor -> floors of the same room that it may include besid
              "load": ["decode", "folder", "order", "table"]},
     "tasks": {"": ["image", "table", "text", "metrics"], "metrics": [""], "image": ["", "metrics"],
               "table": ["", "metrics"], "text": ["", "metrics"]},
-    "study": {"": [], "tips": [""], "inspect": [""], "data_bench": [""]},
+    "study": {"": [], "tips": [""], "inspect": [""], "data_bench": [""], "trace": [""]},
 }
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
 TORCH_FREE_ROOMS = ["base"]  # other torch-free parts are libraries without torch's include folder: the compiler checks
@@ -45,7 +45,7 @@ NN_ROOMS = ["models", "tasks"]
 SLOW_IN_HEADERS = re.compile(r"^(ATen/ATen\.h|torch/types\.h|torch/csrc/autograd/custom_function\.h)$")
 HIDDEN_IN_HEADERS = re.compile(  # each is hidden in one .cpp
     r"^(torch/csrc/(distributed|profiler|autograd/profiler)\S*|jpeglib\.h|turbojpeg\.h|spng\.h|png\.h|webp/\S*|xxhash\.h|oniguruma\.h|zlib\.h|zstd\.h"
-    r"|protozero/\S*|nlohmann/json\.hpp|toml\+\+/\S*|CLI/\S*|benchmark/\S*)$")
+    r"|protozero/\S*|nlohmann/json\.hpp|simdjson\.h|toml\+\+/\S*|CLI/\S*|benchmark/\S*)$")
 BANNED_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 REVIEW_LINES, MOST_LINES, MOST_FUNCTION_LINES = 300, 500, 50
 

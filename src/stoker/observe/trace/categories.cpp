@@ -30,9 +30,9 @@ constexpr std::array kWords = std::to_array<Word>({
 }  // namespace
 
 std::string_view kind_name(Kind kind) {
-  constexpr std::array<std::string_view, 11> kNames = {"other",      "operator",          "runtime",         "kernel",
-                                                       "copy",       "fill",              "annotation",      "device_annotation",
-                                                       "python",     "sync",              "overhead"};
+  constexpr std::array<std::string_view, 11> kNames = {"other",  "operator", "runtime",    "kernel",
+                                                       "copy",   "fill",     "annotation", "device_annotation",
+                                                       "python", "sync",     "overhead"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

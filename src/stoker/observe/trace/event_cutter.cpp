@@ -11,7 +11,7 @@
 namespace stoker::observe::trace {
 namespace {
 
-constexpr std::size_t kWindow = std::size_t{1} << 20;    // bytes read at a time
+constexpr std::size_t kWindow = std::size_t{1} << 20;     // bytes read at a time
 constexpr std::size_t kMostEvent = std::size_t{1} << 26;  // bytes of one event
 constexpr std::size_t kMostRest = std::size_t{1} << 26;   // bytes beside the events
 constexpr std::size_t kMostWord = 64;                     // bytes of a key that matters
@@ -103,8 +103,8 @@ void EventCutter::end_of_file() {
     fail<DataError>("observe.trace", "{}: is empty", name_);
   }
   if (inside_event || (level_ > 0 && !bare_)) {
-    damage_ = fmt::format("{} at byte {}{}", inside_event ? "it ends in the middle of an event" : "it ends early", read_,
-                          damage_.empty() ? "" : ": " + damage_);
+    damage_ = fmt::format("{} at byte {}{}", inside_event ? "it ends in the middle of an event" : "it ends early",
+                          read_, damage_.empty() ? "" : ": " + damage_);
   }
   place_ = Place::kEnd;
 }

@@ -60,11 +60,11 @@ class EventCutter {
   Place place_ = Place::kOutside;
   JsonNesting nesting_;
   std::string rest_, damage_;
-  bool bare_ = false;    // the JSON array format
+  bool bare_ = false;     // the JSON array format
   bool started_ = false;  // a bracket or brace was seen
-  int level_ = 0;        // of nesting outside the events
-  std::string word_;     // the last string at level 1
-  bool named_ = false;   // word_ is a key: its colon was seen, and its value has not begun
+  int level_ = 0;         // of nesting outside the events
+  std::string word_;      // the last string at level 1
+  bool named_ = false;    // word_ is a key: its colon was seen, and its value has not begun
   bool in_string_ = false, escaped_ = false;
 };
 

@@ -114,7 +114,7 @@ class KeyTable {
     return (key.size() * 31 + static_cast<unsigned char>(key.front()) * 7U + static_cast<unsigned char>(key.back())) %
            kSlots;
   }
-  std::array<std::uint8_t, kSlots> places_{};      // 1 + index in wanted; 0: none
+  std::array<std::uint8_t, kSlots> places_{};       // 1 + index in wanted; 0: none
   std::array<std::uint8_t, wanted.size()> next_{};  // of the same slot
 };
 constexpr KeyTable<kFields> kFieldTable;

@@ -18,10 +18,10 @@ struct ReadOptions {
   std::function<void(std::int64_t)> progress = {};
 };
 
-// path: a trace (.json, also compressed with gzip), a tar archive of traces (.tar, .tar.gz), or a folder of them. Several
-// traces come in order of their ranks, then of their names. What is damaged is told in Trace::damage, if at least one
-// event can be used. DataError that names the file: it cannot be read, is no trace, or none of PyTorch (then it says
-// what it seems to be), or needs more than most_bytes.
+// path: a trace (.json, also compressed with gzip), a tar archive of traces (.tar, .tar.gz), or a folder of them.
+// Several traces come in order of their ranks, then of their names. What is damaged is told in Trace::damage, if at
+// least one event can be used. DataError that names the file: it cannot be read, is no trace, or none of PyTorch (then
+// it says what it seems to be), or needs more than most_bytes.
 [[nodiscard]] std::vector<Trace> read_traces(const std::filesystem::path& path, const ReadOptions& options = {});
 
 }  // namespace stoker::observe::trace

@@ -82,8 +82,8 @@ std::optional<TarMembers::Member> TarMembers::next() {
     if (!header) {
       return damaged("the archive has a damaged header");
     }
-    const auto size = static_cast<std::uint64_t>(
-        header->is_extension() ? header->size : extension.size.value_or(header->size));
+    const auto size =
+        static_cast<std::uint64_t>(header->is_extension() ? header->size : extension.size.value_or(header->size));
     if (header->is_extension()) {
       std::string content(size <= kMaxExtension ? size : 0, '\0');
       if (size > kMaxExtension || archive_.read(content) < size || !skip(padding(size)) ||

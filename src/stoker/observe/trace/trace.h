@@ -51,8 +51,8 @@ struct Event {
 
 // A thread of the host, or a stream of a device.
 struct Track {
-  std::string process, thread;  // as in the file: numbers or words
-  std::string name;             // "python3: main"; from the file's metadata; empty if it has none
+  std::string process, thread;   // as in the file: numbers or words
+  std::string name;              // "python3: main"; from the file's metadata; empty if it has none
   int device = -1, stream = -1;  // of a stream of a device
   [[nodiscard]] bool on_device() const { return stream >= 0; }
 };
@@ -63,7 +63,7 @@ struct MemorySample {
   std::int64_t bytes = 0;       // allocated, or released if negative
   std::int64_t allocated = -1;  // by tensors then; -1: unknown
   std::int64_t reserved = -1;
-  int device = -1;              // -1: of the host
+  int device = -1;  // -1: of the host
 };
 
 // From a call to its consequence: an event of the host to one of the device, or forward to backward.
@@ -83,30 +83,30 @@ struct DeviceFacts {
 
 // What of a file could not be used, and why. Zero everywhere for a whole trace.
 struct Damage {
-  std::string end;                  // why the file ends early
-  std::int64_t malformed = 0;       // events that are not valid JSON
+  std::string end;                    // why the file ends early
+  std::int64_t malformed = 0;         // events that are not valid JSON
   std::int64_t first_malformed = -1;  // byte of the first one
   std::string malformed_why;
-  std::int64_t without_time = 0;    // complete events without a time or a duration that is a number
-  std::int64_t negative = 0;        // with a negative duration
-  std::int64_t out_of_range = 0;    // with a time beyond 2^63 ns
-  std::int64_t unpaired = 0;        // begin without end, or end without begin
-  std::int64_t not_utf8 = 0;        // with a name that is not UTF-8; its bad bytes are shown as "?"
+  std::int64_t without_time = 0;  // complete events without a time or a duration that is a number
+  std::int64_t negative = 0;      // with a negative duration
+  std::int64_t out_of_range = 0;  // with a time beyond 2^63 ns
+  std::int64_t unpaired = 0;      // begin without end, or end without begin
+  std::int64_t not_utf8 = 0;      // with a name that is not UTF-8; its bad bytes are shown as "?"
   [[nodiscard]] bool any() const;
 };
 
 struct Trace {
-  std::string file;            // its name, for people
-  std::vector<Event> events;   // by begin, then longest first
+  std::string file;           // its name, for people
+  std::vector<Event> events;  // by begin, then longest first
   std::vector<std::string> names;
   std::vector<Track> tracks;
   std::vector<MemorySample> memory;  // by time
   std::vector<Flow> flows;           // by time
   std::vector<DeviceFacts> devices;
-  std::int64_t rank = -1, world_size = -1;  // of distributed training; -1: not told
-  std::int64_t base_time = 0;               // ns to add to every time, from "baseTimeNanoseconds"
-  std::int64_t json_bytes = 0;              // of the decompressed file
-  std::int64_t entries = 0;                 // of the event array, of all kinds
+  std::int64_t rank = -1, world_size = -1;                       // of distributed training; -1: not told
+  std::int64_t base_time = 0;                                    // ns to add to every time, from "baseTimeNanoseconds"
+  std::int64_t json_bytes = 0;                                   // of the decompressed file
+  std::int64_t entries = 0;                                      // of the event array, of all kinds
   std::vector<std::pair<std::string, std::int64_t>> categories;  // complete events, as the file calls them
   Damage damage;
 

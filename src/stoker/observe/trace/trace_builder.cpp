@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/observe/trace/trace_builder.h"
 
+#include <simdjson.h>
+
 #include <algorithm>
 #include <functional>
-#include <simdjson.h>
 #include <unordered_map>
 #include <utility>
 
@@ -75,7 +76,7 @@ int small(std::string_view json) {
 
 struct TraceBuilder::Tables {
   Numbers raw_names, names, tracks, categories;
-  std::vector<Kind> kinds;  // of categories, for events without a stream
+  std::vector<Kind> kinds;                                     // of categories, for events without a stream
   std::unordered_map<std::uint32_t, std::vector<Event>> open;  // begun, by track
   std::unordered_map<std::string, std::string, TextHash, std::equal_to<>> process_names;
   struct LastTrack {
@@ -163,10 +164,11 @@ void TraceBuilder::check_size() {
   const std::size_t bytes = tables_->text_bytes + trace_.events.capacity() * sizeof(Event) +
                             trace_.memory.capacity() * sizeof(MemorySample) + trace_.flows.capacity() * sizeof(Flow);
   if (bytes > most_bytes_) {
-    fail<DataError>("observe.trace",
-                    "{}: its first {} events take more than {} MiB of memory; record fewer steps, or use a machine with "
-                    "more memory",
-                    trace_.file, trace_.entries, most_bytes_ >> 20);
+    fail<DataError>(
+        "observe.trace",
+        "{}: its first {} events take more than {} MiB of memory; record fewer steps, or use a machine with "
+        "more memory",
+        trace_.file, trace_.entries, most_bytes_ >> 20);
   }
 }
 
@@ -205,7 +207,8 @@ Event TraceBuilder::understood(const EventFields& fields) {
     event.kind = kind_of_category(trace_.categories[category].first, true);
   }
   event.kind = kind_of_name(event.kind, trace_.names[event.name]);
-  const bool device = event.on_device() || event.kind == Kind::kDeviceAnnotation || (event.kind == Kind::kSync && stream >= 0);
+  const bool device =
+      event.on_device() || event.kind == Kind::kDeviceAnnotation || (event.kind == Kind::kSync && stream >= 0);
   event.track = tables.track(trace_.tracks, fields, device);
   if (device && trace_.tracks[event.track].stream < 0) {
     Track& track = trace_.tracks[event.track];

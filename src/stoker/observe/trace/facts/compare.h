@@ -14,7 +14,7 @@ namespace stoker::observe::trace {
 struct Change {
   enum class Word : std::uint8_t { kFaster, kSlower, kSame, kNew, kGone };
   std::string name, shapes;
-  double before = 0, after = 0;  // ns per step, or of the whole trace
+  double before = 0, after = 0;              // ns per step, or of the whole trace
   double times_before = 0, times_after = 0;  // calls, counted alike
   Word word = Word::kSame;
   [[nodiscard]] double difference() const { return after - before; }
@@ -22,11 +22,12 @@ struct Change {
 [[nodiscard]] std::string_view change_name(Change::Word word);
 
 struct Comparison {
-  bool per_step = false;  // both traces mark steps: times are means per step; else of whole traces
+  bool per_step = false;                     // both traces mark steps: times are means per step; else of whole traces
   double steps_before = 0, steps_after = 0;  // number of steps, or 1
-  std::vector<Change> kernels;    // time on devices, largest difference first
-  std::vector<Change> operators;  // device time that they launched themselves; host time of their own if no device worked
-  std::vector<Change> idle;       // by what the host did; names as doing_name()
+  std::vector<Change> kernels;               // time on devices, largest difference first
+  std::vector<Change>
+      operators;             // device time that they launched themselves; host time of their own if no device worked
+  std::vector<Change> idle;  // by what the host did; names as doing_name()
   bool operators_by_host = false;
 };
 

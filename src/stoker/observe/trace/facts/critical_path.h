@@ -3,10 +3,10 @@
 // host's threads and the devices' streams. Making a piece on it shorter makes the whole shorter, until another chain is
 // the longest. Thread-safe: no state.
 //
-// The graph is that of HolisticTraceAnalysis (hta/analyzers/critical_path_analysis.py), so that lengths can be compared:
-// a node per begin and end of a call, kernel or copy; edges of calls follow their nesting; a call that blocks for the
-// device counts nothing itself, but ends after the work that it waited for; a kernel begins after its launch if its
-// stream was empty, else after the work before it on its stream; events between streams are edges, too. Time of a
+// The graph is that of HolisticTraceAnalysis (hta/analyzers/critical_path_analysis.py), so that lengths can be
+// compared: a node per begin and end of a call, kernel or copy; edges of calls follow their nesting; a call that blocks
+// for the device counts nothing itself, but ends after the work that it waited for; a kernel begins after its launch if
+// its stream was empty, else after the work before it on its stream; events between streams are edges, too. Time of a
 // thread between two outermost calls counts nothing, since nobody knows what it was.
 #pragma once
 
@@ -37,12 +37,12 @@ struct PathEdge {
 };
 
 struct CriticalPath {
-  std::vector<PathEdge> edges;  // in order
-  std::int64_t length = 0;      // ns; sum of what the edges count
+  std::vector<PathEdge> edges;                   // in order
+  std::int64_t length = 0;                       // ns; sum of what the edges count
   std::int64_t host = 0, device = 0, delay = 0;  // of these
   // Time between the first and the last node that no edge counts: the program outside recorded calls.
   std::int64_t uncounted = 0;
-  bool found = false;           // false: the graph has a circle, or the window holds no calls
+  bool found = false;  // false: the graph has a circle, or the window holds no calls
 };
 
 // What HolisticTraceAnalysis leaves out; without all of it, paths of CUDA programs are as long as its own.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the time each device of a trace worked, and on what: computing, communicating, copying, and their overlap.
-// A device works while any of its streams does; a stream that waits for an event does not. Thread-safe: no state.
+// How much of the time each device of a trace worked, and on what: computing, communicating, copying, and their
+// overlap. A device works while any of its streams does; a stream that waits for an event does not. Thread-safe: no
+// state.
 #pragma once
 
 #include <array>
@@ -37,11 +38,11 @@ struct StreamUse {
 
 struct DeviceTime {
   int device = 0;
-  DeviceUse whole;  // from the begin of its first work to the end of its last
-  DeviceUse steps;  // of the steps' union; equal to `whole` if the program marks none
-  std::vector<StreamUse> streams;      // in `whole`, by stream
-  Intervals busy;                      // of all time
-  std::vector<std::uint32_t> work;     // indices of its kernels, copies and fills in Trace::events, by begin
+  DeviceUse whole;                  // from the begin of its first work to the end of its last
+  DeviceUse steps;                  // of the steps' union; equal to `whole` if the program marks none
+  std::vector<StreamUse> streams;   // in `whole`, by stream
+  Intervals busy;                   // of all time
+  std::vector<std::uint32_t> work;  // indices of its kernels, copies and fills in Trace::events, by begin
 };
 
 // By device. steps: step_time(), or empty if the program marks none.

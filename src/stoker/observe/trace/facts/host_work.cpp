@@ -31,7 +31,8 @@ Doing of_runtime(std::string_view name) {
   if (holds_any(call, {"Synchronize", "synchronize", "EventQuery", "waitOnEvent"}) || call.starts_with("Memcpy")) {
     return Doing::kSync;
   }
-  if (holds_any(call, {"Malloc", "HostAlloc", "MemCreate", "MemMap", "HostRegister", "MemAlloc", "MemAddressReserve"}) ||
+  if (holds_any(call,
+                {"Malloc", "HostAlloc", "MemCreate", "MemMap", "HostRegister", "MemAlloc", "MemAddressReserve"}) ||
       call == "Free" || call == "FreeHost" || call == "FreeAsync" || call == "MemFree" || call == "MemRelease" ||
       call == "MemUnmap") {
     return Doing::kAllocation;
@@ -82,13 +83,15 @@ bool is_library_frame(std::string_view name) {
 
 std::string_view doing_name(Doing doing) {
   constexpr std::array<std::string_view, kDoings> kNames = {
-      "unattributed", "operators and launches", "named code",          "batch fetch",   "saving and logging", "collectives",
-      "compiling",    "waiting for the device", "memory from the driver", "launch latency", "queued on the device"};
+      "unattributed",   "operators and launches", "named code",
+      "batch fetch",    "saving and logging",     "collectives",
+      "compiling",      "waiting for the device", "memory from the driver",
+      "launch latency", "queued on the device"};
   return kNames[static_cast<std::size_t>(doing)];
 }
 
 std::string_view doing_key(Doing doing) {
-  constexpr std::array<std::string_view, kDoings> kKeys = {"unattributed", "launching", "range",      "fetch",
+  constexpr std::array<std::string_view, kDoings> kKeys = {"unattributed", "launching",  "range",     "fetch",
                                                            "saving",       "collective", "compiling", "sync",
                                                            "allocation",   "latency",    "queued"};
   return kKeys[static_cast<std::size_t>(doing)];

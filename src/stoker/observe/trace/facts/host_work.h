@@ -51,8 +51,8 @@ class HostWords {
 
   const Trace& trace_;
   const Links& links_;
-  std::vector<Doing> of_name_;         // by index in Trace::names: from kFetch on if the name says so, else kLaunching
-  std::vector<bool> library_;          // by the same: a frame of Python's or torch's own files
+  std::vector<Doing> of_name_;  // by index in Trace::names: from kFetch on if the name says so, else kLaunching
+  std::vector<bool> library_;   // by the same: a frame of Python's or torch's own files
 };
 
 }  // namespace stoker::observe::trace

@@ -22,8 +22,8 @@ struct IdlePiece {
 
 struct IdleGap {
   Interval time;
-  std::uint32_t ended_by = kNone;  // the work that began then; kNone: the window ends
-  std::uint32_t launch = kNone;    // the call that launched it
+  std::uint32_t ended_by = kNone;    // the work that began then; kNone: the window ends
+  std::uint32_t launch = kNone;      // the call that launched it
   std::size_t first = 0, count = 0;  // its pieces
 };
 
@@ -35,8 +35,8 @@ struct IdleName {
 };
 
 struct IdleTime {
-  std::int64_t window = 0;  // ns
-  std::int64_t total = 0;   // of these idle
+  std::int64_t window = 0;                       // ns
+  std::int64_t total = 0;                        // of these idle
   std::array<std::int64_t, kDoings> by_doing{};  // sums to total
   std::vector<IdleName> names;                   // longest first
   std::vector<IdleGap> gaps;                     // by time

@@ -23,7 +23,10 @@ std::size_t HostThread::stretch_at(std::int64_t time) const {
 }
 
 Links::Links(const Trace& trace)
-    : launches_(trace.events.size(), kNone), callers_(trace.events.size(), kNone), outermost_(trace.events.size(), kNone), self_(trace.events.size(), 0) {
+    : launches_(trace.events.size(), kNone),
+      callers_(trace.events.size(), kNone),
+      outermost_(trace.events.size(), kNone),
+      self_(trace.events.size(), 0) {
   link(trace);
   thread_of_track_.assign(trace.tracks.size(), -1);
   for (std::uint32_t i = 0; i < trace.events.size(); ++i) {

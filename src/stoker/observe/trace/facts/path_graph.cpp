@@ -14,8 +14,9 @@ std::int64_t packed(std::pair<int, int> stream) {
 
 // These count nothing themselves: what they wait for does. HolisticTraceAnalysis' list, and the same calls of HIP.
 bool is_blocking(std::string_view name) {
-  constexpr std::string_view kCalls[] = {"DeviceSynchronize", "StreamSynchronize", "EventQuery", "EventSynchronize",
-                                         "Memcpy",            "MemcpyAsync",       "MemcpyWithStream"};
+  constexpr std::string_view kCalls[] = {
+      "DeviceSynchronize", "StreamSynchronize", "EventQuery", "EventSynchronize", "Memcpy",
+      "MemcpyAsync",       "MemcpyWithStream"};
   for (const std::string_view prefix : {"cuda", "hip"}) {
     if (name.starts_with(prefix)) {
       return std::ranges::find(kCalls, name.substr(prefix.size())) != std::end(kCalls);
@@ -77,7 +78,8 @@ void PathGraph::take_events(Interval window) {
     const Event& event = trace_.events[i];
     const std::uint32_t launch = links_.launch_of(i);
     has_sync_records_ = has_sync_records_ || event.kind == Kind::kSync;
-    const bool inside = launch == kNone ? rules_.unlaunched_work && window.holds(event.begin) : called(trace_.events[launch]);
+    const bool inside =
+        launch == kNone ? rules_.unlaunched_work && window.holds(event.begin) : called(trace_.events[launch]);
     if (called(event) || (event.on_device() && inside)) {
       take(i);
     }
@@ -101,7 +103,8 @@ void PathGraph::add_thread(const HostThread& thread) {
   const auto close = [&] {
     const std::uint32_t event = stack.back().event;
     stack.pop_back();
-    const bool counts = !(trace_.events[event].kind == Kind::kRuntime && is_blocking(trace_.name(trace_.events[event])));
+    const bool counts =
+        !(trace_.events[event].kind == Kind::kRuntime && is_blocking(trace_.name(trace_.events[event])));
     edge(last, end_of(event), PathPart::kHost, counts, event);
     last = stack.empty() ? kNoNode : end_of(event);
     last_outermost = stack.empty() ? end_of(event) : last_outermost;

@@ -57,8 +57,8 @@ class PathGraph {
   const Trace& trace_;
   const Links& links_;
   PathRules rules_;
-  std::vector<std::uint32_t> events_;         // of the graph
-  std::vector<std::uint32_t> number_;         // of an event of the trace in events_; kNone: not in the graph
+  std::vector<std::uint32_t> events_;  // of the graph
+  std::vector<std::uint32_t> number_;  // of an event of the trace in events_; kNone: not in the graph
   std::vector<Edge> edges_;
   std::vector<std::int32_t> queue_at_launch_, queue_at_begin_;  // by work of a device: outstanding on its stream
   std::unordered_map<std::int64_t, Node> last_of_stream_;       // end of the last work, by packed stream

@@ -16,26 +16,27 @@ namespace stoker::observe::trace {
 struct RankRow {
   std::int64_t rank = -1;  // -1: the trace does not tell
   std::string file;
-  double step = -1;              // ns, mean; -1: no steps
-  std::int64_t window = 0;       // ns; of the steps, or from first to last work
+  double step = -1;         // ns, mean; -1: no steps
+  std::int64_t window = 0;  // ns; of the steps, or from first to last work
   std::int64_t busy = 0, compute = 0, communication = 0;
   std::int64_t exposed_communication = 0;  // of these, while nothing was computed
-  std::int64_t waited = 0;       // ns in collectives for later ranks; of those that could be matched
+  std::int64_t waited = 0;                 // ns in collectives for later ranks; of those that could be matched
 };
 
 struct Collective {
-  std::string name;                   // of its kernel
-  std::int64_t matched = 0;           // calls that all ranks made
-  std::vector<std::int64_t> time;     // ns of these by rank
-  std::vector<std::int64_t> waited;   // ns by rank
+  std::string name;                  // of its kernel
+  std::int64_t matched = 0;          // calls that all ranks made
+  std::vector<std::int64_t> time;    // ns of these by rank
+  std::vector<std::int64_t> waited;  // ns by rank
 };
 
 struct RanksFacts {
-  std::vector<RankRow> rows;           // as given
+  std::vector<RankRow> rows;            // as given
   std::vector<Collective> collectives;  // most waiting first
   std::int64_t unmatched = 0;           // calls that not all ranks made
   std::vector<std::int64_t> missing;    // ranks of the world that no trace is of
-  int straggler = -1;  // row that waited least, if the others waited at least a hundredth of the window longer; -1: none
+  int straggler =
+      -1;  // row that waited least, if the others waited at least a hundredth of the window longer; -1: none
   [[nodiscard]] double step_skew() const;  // longest mean step / shortest - 1; -1 if unknown
 };
 

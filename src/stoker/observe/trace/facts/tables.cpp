@@ -77,9 +77,8 @@ std::vector<WorkSum> work_sums(const Trace& trace, const Links& links) {
     }
     result.push_back(std::move(sum));
   }
-  std::ranges::sort(result, [](const WorkSum& a, const WorkSum& b) {
-    return std::tie(b.total, a.name) < std::tie(a.total, b.name);
-  });
+  std::ranges::sort(
+      result, [](const WorkSum& a, const WorkSum& b) { return std::tie(b.total, a.name) < std::tie(a.total, b.name); });
   return result;
 }
 
@@ -141,9 +140,8 @@ std::vector<RangeSum> range_sums(const Trace& trace, const Links& links) {
   for (auto& [name, sum] : sums) {
     result.push_back(std::move(sum));
   }
-  std::ranges::sort(result, [](const RangeSum& a, const RangeSum& b) {
-    return std::tie(b.host, a.name) < std::tie(a.host, b.name);
-  });
+  std::ranges::sort(
+      result, [](const RangeSum& a, const RangeSum& b) { return std::tie(b.host, a.name) < std::tie(a.host, b.name); });
   return result;
 }
 

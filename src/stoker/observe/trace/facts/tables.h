@@ -26,12 +26,12 @@ struct WorkSum {
 [[nodiscard]] std::vector<WorkSum> work_sums(const Trace& trace, const Links& links);
 
 struct OperatorSum {
-  std::string name, shapes;        // shapes empty: not recorded
+  std::string name, shapes;  // shapes empty: not recorded
   std::int64_t times = 0;
-  std::int64_t host = 0;           // ns from begin to end, summed
-  std::int64_t host_self = 0;      // of these outside inner calls
-  std::int64_t device = 0;         // ns of work that it launched, also through inner operators
-  std::int64_t device_self = 0;    // of these launched without an inner operator
+  std::int64_t host = 0;         // ns from begin to end, summed
+  std::int64_t host_self = 0;    // of these outside inner calls
+  std::int64_t device = 0;       // ns of work that it launched, also through inner operators
+  std::int64_t device_self = 0;  // of these launched without an inner operator
 };
 // By name and shapes; most device_self first, then most host_self.
 [[nodiscard]] std::vector<OperatorSum> operator_sums(const Trace& trace, const Links& links);
