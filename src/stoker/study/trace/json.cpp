@@ -47,7 +47,7 @@ Json idle_json(const IdleTime& idle) {
                     {"share", share(idle.by_doing[i], idle.total)}});
     }
   }
-  std::ranges::stable_sort(by, std::ranges::greater(), [](const Json& each) { return each["ms"].get<double>(); });
+  std::stable_sort(by.begin(), by.end(), [](const Json& a, const Json& b) { return a["ms"] > b["ms"]; });
   for (std::size_t i = 0; i < std::min(idle.names.size(), kMostRows); ++i) {
     const IdleName& name = idle.names[i];
     names.push_back({{"cause", doing_key(name.doing)},

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/file.h"
+#include "stoker/base/fmt.h"
 #include "stoker/io/report/page_frame.h"
 #include "stoker/study/page_files.h"
 #include "stoker/study/trace/json_parts.h"

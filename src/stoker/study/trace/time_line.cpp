@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/file.h"
+#include "stoker/base/fmt.h"
 #include "stoker/study/trace/json_parts.h"
 
 namespace stoker::study {
