@@ -15,14 +15,16 @@
     return parts.map((part) => ({...part, ms: part.ms / steps}));
   }
 
-  function changes(title, rows) {
+  const of_idle = {faster: "less", slower: "more"};
+
+  function changes(title, rows, words = {}) {
     const shown = rows.filter((row) => row.before_ms !== row.after_ms);
     const signed = (row) => (row.after_ms < row.before_ms ? "−" : "+") + time(Math.abs(row.after_ms - row.before_ms));
     const name = (row) => el("span", {title: row.name + " " + (row.shapes ?? "")}, row.name, ...(row.shapes ? [el("small", {}, " " + row.shapes)] : []));
     return section(title, table([{head: "name", of: name}, {head: "before", of: (row) => row.change === "new" ? "–" : time(row.before_ms), number: true},
       {head: "after", of: (row) => row.change === "gone" ? "–" : time(row.after_ms), number: true}, {head: "difference", of: signed, number: true},
       {head: "times", of: (row) => `${count(row.times_before)} → ${count(row.times_after)}`, number: true},
-      {head: "", of: (row) => el("span", {className: row.change}, row.change), number: true}], shown));
+      {head: "", of: (row) => el("span", {className: row.change}, words[row.change] ?? row.change), number: true}], shown));
   }
 
   const per_step = data.times_are === "per step";
@@ -36,7 +38,7 @@
     if (use_of(trace)) $("tiles").append(tile(percent(use_of(trace).busy_share), "device busy " + word));
   }
   if (per_step) $("tiles").append(tile((data.before.steps.mean_ms / data.after.steps.mean_ms).toFixed(2) + "×", "steps as fast"));
-  $("traces").append(changes("Idle time", data.idle), changes("Kernels and copies", data.kernels), changes(`Operators, ${data.operators_by}`, data.operators));
+  $("traces").append(changes("Idle time", data.idle, of_idle), changes("Kernels and copies", data.kernels), changes(`Operators, ${data.operators_by}`, data.operators));
   $("subtitle").textContent = sides.map(([, trace]) => trace.file).join(" → ");
   $("made").textContent = "Made by stoker trace. The page needs no network.";
 })();

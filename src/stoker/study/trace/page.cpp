@@ -40,10 +40,11 @@ std::string summary(const TraceFacts& facts) {
   for (std::size_t i = 0; i < kDoings; ++i) {
     most = device.idle.by_doing[i] > device.idle.by_doing[most] ? i : most;
   }
-  return device.idle.total == 0 ? text
-                                : text + fmt::format(" Of its idle time, {:.0f} % went to: {}.",
-                                                     100 * ms(device.idle.by_doing[most]) / ms(device.idle.total),
-                                                     doing_name(static_cast<Doing>(most)));
+  return device.idle.total * 1000 <= use.total()
+             ? text
+             : text + fmt::format(" Of its idle time, {:.0f} % went to: {}.",
+                                  100 * ms(device.idle.by_doing[most]) / ms(device.idle.total),
+                                  doing_name(static_cast<Doing>(most)));
 }
 
 }  // namespace

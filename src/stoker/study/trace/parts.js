@@ -51,7 +51,7 @@ const TraceParts = (() => {
   }
 
   const section = (title, ...content) => el("section", {}, el("h2", {}, title), ...content);
-  const hint = (text) => el("p", {className: "hint"}, text);
+  const hint = (text) => el("p", {className: "note"}, text);
 
   return {time, percent, count, key, stack, share, table, section, hint};
 })();

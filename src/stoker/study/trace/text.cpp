@@ -155,10 +155,10 @@ std::string work_text(const TraceFacts& facts, std::size_t rows) {
   for (const WorkSum& sum : facts.work) {
     whole += sum.total;
   }
-  std::string text = facts.work.empty() ? "" : "\nwork of devices by name        time   share      times      mean\n";
+  std::string text = facts.work.empty() ? "" : "\nwork of devices\n       time    share      times      mean\n";
   for (std::size_t i = 0; i < std::min(rows, facts.work.size()); ++i) {
     const WorkSum& sum = facts.work[i];
-    text += fmt::format("  {:>33} {} {:>10} {:>9}  {}\n", time_text(sum.total), percent(sum.total, whole),
+    text += fmt::format("  {:>9}  {} {:>10} {:>9}  {}\n", time_text(sum.total), percent(sum.total, whole),
                         thousands(sum.times), time_text(sum.total / std::max<std::int64_t>(sum.times, 1)),
                         fitted(sum.name, kNameWidth));
   }
@@ -169,10 +169,10 @@ std::string operator_text(const TraceFacts& facts, std::size_t rows) {
   if (facts.operators.empty()) {
     return "";
   }
-  std::string text = "\noperators: time of their own        device      host      times\n";
+  std::string text = "\noperators, time of their own\n     device       host      times\n";
   for (std::size_t i = 0; i < std::min(rows, facts.operators.size()); ++i) {
     const OperatorSum& sum = facts.operators[i];
-    text += fmt::format("  {:>40} {:>9} {:>10}  {}{}\n", facts.devices.empty() ? "-" : time_text(sum.device_self),
+    text += fmt::format("  {:>9}  {:>9} {:>10}  {}{}\n", facts.devices.empty() ? "-" : time_text(sum.device_self),
                         time_text(sum.host_self), thousands(sum.times), fitted(sum.name, 40),
                         sum.shapes.empty() ? "" : " " + fitted(sum.shapes, 60));
   }
@@ -215,8 +215,10 @@ std::string facts_text(const TraceFacts& facts, const TraceReportOptions& option
 }
 
 std::string ranks_text(const RanksFacts& facts) {
-  std::string text = fmt::format("\nranks\n  {:>5} {:>10} {:>8} {:>10} {:>10} {:>14} {:>10}  {}\n", "rank", "mean step",
-                                 "busy", "compute", "collective", "exposed of it", "waited", "file");
+  std::string text = fmt::format(
+      "\n{}\n  {:>5} {:>10} {:>8} {:>10} {:>10} {:>14} {:>10}  {}\n",
+      std::ranges::any_of(facts.rows, [](const RankRow& row) { return row.rank >= 0; }) ? "ranks" : "traces", "rank",
+      "mean step", "busy", "compute", "collective", "exposed of it", "waited", "file");
   for (const RankRow& row : facts.rows) {
     text += fmt::format("  {:>5} {:>10} {:>8} {:>10} {:>10} {:>14} {:>10}  {}\n",
                         row.rank < 0 ? "-" : std::to_string(row.rank), row.step < 0 ? "-" : time_text(row.step),
@@ -237,8 +239,14 @@ std::string ranks_text(const RanksFacts& facts) {
   return text;
 }
 
-std::string changes_text(const std::vector<Change>& changes, const std::string& title, std::size_t rows) {
-  std::string text = fmt::format("\n{:<28} {:>10} {:>10} {:>11}  change\n", title, "before", "after", "difference");
+std::string_view word_of(const Change& change, bool idle) {
+  const bool timed = change.word == Change::Word::kFaster || change.word == Change::Word::kSlower;
+  return idle && timed ? (change.word == Change::Word::kFaster ? "less" : "more") : change_name(change.word);
+}
+
+std::string changes_text(const std::vector<Change>& changes, const std::string& title, std::size_t rows,
+                         bool idle = false) {
+  std::string text = fmt::format("\n{}\n  {:>9}  {:>9}  {:>11}  change\n", title, "before", "after", "difference");
   std::size_t shown = 0;
   for (const Change& change : changes) {
     if (shown == rows || change.difference() == 0) {
@@ -246,9 +254,9 @@ std::string changes_text(const std::vector<Change>& changes, const std::string& 
     }
     ++shown;
     text += fmt::format(
-        "  {:>37} {:>10} {:>1}{:>10}  {:<7} {}{}\n", change.word == Change::Word::kNew ? "-" : time_text(change.before),
+        "  {:>9}  {:>9}  {:>1}{:>10}  {:<7} {}{}\n", change.word == Change::Word::kNew ? "-" : time_text(change.before),
         change.word == Change::Word::kGone ? "-" : time_text(change.after), change.difference() < 0 ? "-" : "+",
-        time_text(std::abs(change.difference())), change_name(change.word), fitted(change.name, 48),
+        time_text(std::abs(change.difference())), word_of(change, idle), fitted(change.name, 48),
         change.shapes.empty() ? "" : " " + fitted(change.shapes, 40));
   }
   return shown == 0 ? "" : text;
@@ -279,7 +287,7 @@ std::string comparison_text(const TraceFacts& before, const TraceFacts& after, c
                         percent(b.busy(), b.total()));
   }
   const std::string unit = found.per_step ? ", per step" : "";
-  text += changes_text(found.idle, "idle time" + unit, options.rows);
+  text += changes_text(found.idle, "idle time" + unit, options.rows, /*idle=*/true);
   text += changes_text(found.kernels, "work of devices" + unit, options.rows);
   return text + changes_text(found.operators,
                              (found.operators_by_host ? "operators, host time" : "operators, device time") + unit,

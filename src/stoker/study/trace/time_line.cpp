@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostEvents = 12'000;  // of a page: a browser draws them at once, and the file stays small
 constexpr int kMostDepth = 24;               // of nested calls that are drawn
+constexpr std::size_t kMostThreads = 12;     // the main thread, and those with most calls
 
 // Collects what is drawn: rows, and events with a row, a depth, a begin, a length, a name and a class.
 class Drawing {
@@ -48,6 +49,8 @@ class Drawing {
     std::ranges::stable_sort(threads, std::ranges::greater(), [&](const HostThread* thread) {
       return std::pair(thread->track == facts_.links.main_track(), thread->events.size());
     });
+    threads_left_out_ = threads.size() - std::min(threads.size(), kMostThreads);
+    threads.resize(std::min(threads.size(), kMostThreads));
     for (const HostThread* thread : threads) {
       add_thread(*thread);
     }
@@ -132,9 +135,8 @@ class Drawing {
       if (place == SIZE_MAX) {
         const Track& track = facts_.trace.tracks[thread.track];
         const bool main = thread.track == facts_.links.main_track();
-        place = row(fmt::format("thread {}{}{}", printable(track.thread),
-                                track.name.empty() ? "" : " " + printable(track.name), main ? " (main)" : ""),
-                    "host");
+        const std::string label = track.name.empty() ? "thread " + printable(track.thread) : printable(track.name);
+        place = row(label + (main ? ", main" : ""), "host");
       }
       add(place, depth, event.begin, ends.back(), printable(std::string(facts_.trace.name(event))),
           std::string(kind_name(event.kind)));
@@ -145,6 +147,7 @@ class Drawing {
   Interval window_;
   Json rows_ = Json::array();
   std::vector<Drawn> events_;
+  std::size_t threads_left_out_ = 0;
 };
 
 std::size_t median_step(const std::vector<Step>& steps) {

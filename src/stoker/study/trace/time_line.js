@@ -154,7 +154,9 @@ const TimeLine = (() => {
       ...(gaps.length ? [button("next gap", "next longest gap (N)", keys.n)] : []), el("span", {}, "click it, then turn the wheel to zoom; drag to move"));
     const kinds = [...new Set(events.map((each) => each.kind))];
     const legend = el("div", {className: "legend"}, ...kinds.map((kind) => el("span", {}, TraceParts.key(kind), words[kind] ?? kind)));
-    const left_out = line.left_out ? TraceParts.hint(`${line.left_out.toLocaleString("en-US")} events are too short to draw and left out.`) : "";
+    const missing = [[line.left_out, "events are too short to draw"], [line.threads_left_out, "threads made fewer calls"]].filter(([number]) => number > 0)
+      .map(([number, text]) => `${number.toLocaleString("en-US")} ${text}`);
+    const left_out = missing.length ? TraceParts.hint(`Left out: ${missing.join("; ")}.`) : "";
     return el("div", {className: "timeline"}, tools, el("div", {className: "line"}, canvas), about, legend, left_out);
   }
 

@@ -94,11 +94,13 @@
       ...work(trace), ...operators(trace), ...ranges(trace), ...path(trace), ...memory(trace));
   }
 
+  const base_name = (file) => file.split(/[/:]/).pop();
+
   function ranks() {
     if (!data.ranks) return;
-    const found = data.ranks, row_name = (row) => row.rank === null ? row.file : "rank " + row.rank;
+    const found = data.ranks, row_name = (row) => row.rank === null ? base_name(row.file) : "rank " + row.rank;
     const late = found.straggler === null ? "No rank keeps the others waiting." : `The others wait in collectives for ${row_name(found.rows[found.straggler])}.`;
-    $("ranks").append(section("Ranks", hint(late + (found.missing_ranks.length ? ` Traces of ranks ${found.missing_ranks.slice(0, 20).join(", ")} are missing.` : "")),
+    $("ranks").append(section(found.rows.some((row) => row.rank !== null) ? "Ranks" : "Traces", hint(late + (found.missing_ranks.length ? ` Traces of ranks ${found.missing_ranks.slice(0, 20).join(", ")} are missing.` : "")),
       table([column("rank", row_name, false), column("mean step", (row) => time(row.mean_step_ms)), column("busy", (row) => row.window_ms ? percent(row.busy_ms / row.window_ms) : "–"), column("compute", (row) => time(row.compute_ms)),
         column("communication", (row) => time(row.communication_ms)), column("exposed of it", (row) => time(row.exposed_communication_ms)), column("waited for later ranks", (row) => time(row.waited_in_collectives_ms))], found.rows)));
   }
@@ -109,8 +111,8 @@
     for (const each of trace.devices.slice(0, 2)) {
       const use = each.steps ?? each.first_to_last_work;
       made.push(tile(percent(use.busy_share), trace.devices.length > 1 ? `device ${each.device} busy` : "device busy"));
-      if (each.idle.by_cause[0]) made.push(tile(percent(each.idle.by_cause[0].ms / use.total_ms), "idle: " + each.idle.by_cause[0].words));
-      if (each.idle.total_ms > 0) made.push(tile(percent(each.idle.unattributed_share), "of idle time has no name"));
+      if (each.idle.total_ms > 0.001 * use.total_ms) made.push(tile(percent(each.idle.by_cause[0].ms / use.total_ms), "idle: " + each.idle.by_cause[0].words));
+      if (each.idle.total_ms > 0.001 * use.total_ms) made.push(tile(percent(each.idle.unattributed_share), "of idle time has no name"));
     }
     if (trace.host_idle) made.push(tile(percent(1 - trace.host_idle.total_ms / trace.host_idle.window_ms), "main thread in operators"));
     $("tiles").replaceChildren(...made);
@@ -127,7 +129,7 @@
   if (data.traces.length > 1) {
     $("files").hidden = false;
     $("files").append(...data.traces.map((trace, number) => {
-      const made = el("button", {type: "button"}, trace.rank === undefined ? trace.file.split("/").pop() : "rank " + trace.rank);
+      const made = el("button", {type: "button"}, trace.rank === undefined ? base_name(trace.file) : "rank " + trace.rank);
       made.addEventListener("click", () => show(number));
       return made;
     }));

@@ -84,8 +84,8 @@ Comparison compare(const TraceFacts& before, const TraceFacts& after) {
                     each.times);
     }
     const auto add_idle = [&](const IdleTime& time) {
-      for (std::size_t doing = 0; doing < kDoings; ++doing) {
-        idle.add(second, {std::string(doing_name(static_cast<Doing>(doing))), ""}, time.by_doing[doing], 1);
+      for (const IdleName& each : time.names) {
+        idle.add(second, {std::string(doing_name(each.doing)), ""}, each.time, each.times);
       }
     };
     for (const DeviceFactsOfTrace& each : facts.devices) {
