@@ -145,15 +145,15 @@ void read_event(ondemand::object event, EventFields& fields) {
 
 std::string repaired(std::string_view text) {
   std::string result;
-  while (!text.empty()) {
-    const std::size_t good = first_invalid_utf8(text);
+  while (true) {
+    const std::size_t good = std::min(first_invalid_utf8(text), text.size());
     result += text.substr(0, good);
-    if (good < text.size()) {
-      result += '?';
+    if (good == text.size()) {
+      return result;
     }
-    text.remove_prefix(std::min(good + 1, text.size()));
+    result += '?';
+    text.remove_prefix(good + 1);
   }
-  return result;
 }
 
 }  // namespace

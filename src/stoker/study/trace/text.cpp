@@ -223,7 +223,8 @@ std::string ranks_text(const RanksFacts& facts) {
     text += fmt::format("  {:>5} {:>10} {:>8} {:>10} {:>10} {:>14} {:>10}  {}\n",
                         row.rank < 0 ? "-" : std::to_string(row.rank), row.step < 0 ? "-" : time_text(row.step),
                         percent(row.busy, row.window), time_text(row.compute), time_text(row.communication),
-                        time_text(row.exposed_communication), time_text(row.waited), fitted(row.file, 40));
+                        time_text(row.exposed_communication), time_text(row.waited),
+                        fitted(row.file.substr(row.file.find_last_of("/:") + 1), 60));
   }
   if (!facts.missing.empty()) {
     text += fmt::format(

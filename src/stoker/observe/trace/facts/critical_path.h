@@ -53,8 +53,11 @@ struct PathRules {
   bool inferred_waits = true;
   // Work whose launch was not recorded takes part.
   bool unlaunched_work = true;
+  // Work on an empty stream waits for its launch, also if more was launched before it began.
+  bool every_launch = true;
 };
-inline constexpr PathRules kRecordedEdges{.stream_order = false, .inferred_waits = false, .unlaunched_work = false};
+inline constexpr PathRules kRecordedEdges{
+    .stream_order = false, .inferred_waits = false, .unlaunched_work = false, .every_launch = false};
 
 // Of the calls that begin in a window, and of what they launched.
 [[nodiscard]] CriticalPath critical_path(const Trace& trace, const Links& links, Interval window, PathRules rules = {});

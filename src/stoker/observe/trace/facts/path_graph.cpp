@@ -181,7 +181,8 @@ void PathGraph::add_work(std::uint32_t event) {
   edge(other, begin, PathPart::kWait, false, kNone);
   const auto [last, first] = last_of_stream_.try_emplace(packed(stream_of(event)), kNoNode);
   const Node before = last->second;
-  const bool was_empty = queue_at_launch_[event] == 1 && queue_at_begin_[event] == 0;
+  const bool was_empty =
+      launch != kNone && queue_at_launch_[event] == 1 && (rules_.every_launch || queue_at_begin_[event] == 0);
   if (was_empty && (before == kNoNode || time(before) < launched) && (other == kNoNode || time(other) < launched)) {
     edge(begin_of(launch), begin, PathPart::kLaunchDelay, true, event);
     if (rules_.stream_order) {
