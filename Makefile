@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-cpus test-long goldens bench bench-peers bench-data bench-learning bench-memory dev asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
+.PHONY: help bootstrap build demo install test test-cpus test-long goldens bench bench-peers bench-data bench-learning bench-memory bench-observe dev asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -74,6 +74,12 @@ bench-learning: bootstrap ## Compare final results with Python PyTorch's: 20 min
 	@$(call configure,release)
 	@$(call ninja,release,stoker)
 	@bench/peers/learn $(STOKER) $(if $(QUICK),--quick)
+
+bench-observe: bootstrap ## Compare traces with HolisticTraceAnalysis, and what observing costs: 15 minutes; QUICK=1: a check that it runs
+	@$(call configure,release)
+	@$(call ninja,release,stoker)
+	@PYTHONPATH=$$(tools/python_packages bench/observe/requirements.txt) $(if $(QUICK),,bench/record trace) \
+	  python3 bench/observe/trace_peers.py $(STOKER) $${STOKER_DATA:-../shared/data}/traces $(if $(QUICK),--quick)
 
 install: build ## Install program, library and CMake package into PREFIX (default /usr/local)
 	@cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local) >/dev/null

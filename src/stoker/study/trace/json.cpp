@@ -204,14 +204,12 @@ Json path_json(const TraceFacts& facts) {
                   {"name", printable(std::string(order[i].second.second))},
                   {"ms", ms(order[i].first)}});
   }
-  const Interval window{facts.window.front().begin, facts.window.back().end};
-  const CriticalPath recorded = critical_path(facts.trace, facts.links, window, kRecordedEdges);
   return {{"length_ms", ms(path.length)},
           {"host_ms", ms(path.host)},
           {"device_ms", ms(path.device)},
           {"delay_ms", ms(path.delay)},
           {"uncounted_ms", ms(path.uncounted)},
-          {"length_by_recorded_edges_ms", recorded.found ? Json(ms(recorded.length)) : Json(nullptr)},
+          {"length_by_recorded_edges_ms", facts.recorded_path < 0 ? Json(nullptr) : Json(ms(facts.recorded_path))},
           {"by_name", by}};
 }
 

@@ -16,13 +16,16 @@ std::string_view path_part_name(PathPart part) {
 CriticalPath critical_path(const Trace& trace, const Links& links, Interval window, PathRules rules) {
   CriticalPath path;
   const PathGraph graph(trace, links, window, rules);
-  for (const PathGraph::Edge& edge : graph.longest()) {
-    path.edges.push_back({edge.part, graph.time(edge.from), graph.time(edge.to), edge.counted, edge.event});
-    path.length += edge.counted;
+  const std::vector<PathGraph::Edge> edges = graph.longest();
+  path.edges.reserve(edges.size());
+  for (const PathGraph::Edge& edge : edges) {
+    const std::int64_t counted = graph.counted(edge);
+    path.edges.push_back({edge.part, graph.time(edge.from), graph.time(edge.to), counted, edge.event});
+    path.length += counted;
     switch (edge.part) {
-      case PathPart::kHost: path.host += edge.counted; break;
-      case PathPart::kDevice: path.device += edge.counted; break;
-      default: path.delay += edge.counted; break;
+      case PathPart::kHost: path.host += counted; break;
+      case PathPart::kDevice: path.device += counted; break;
+      default: path.delay += counted; break;
     }
   }
   path.found = !path.edges.empty();

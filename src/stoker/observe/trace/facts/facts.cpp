@@ -24,7 +24,11 @@ TraceFacts::TraceFacts(Trace read)
   if (devices.empty()) {
     host_idle = host_idle_time(trace, links, words, window);
   }
-  path = critical_path(trace, links, window.empty() ? Interval{} : Interval{window.front().begin, window.back().end});
+  const Interval whole = window.empty() ? Interval{} : Interval{window.front().begin, window.back().end};
+  if (const CriticalPath recorded = critical_path(trace, links, whole, kRecordedEdges); recorded.found) {
+    recorded_path = recorded.length;
+  }
+  path = critical_path(trace, links, whole);
 }
 
 double TraceFacts::mean_step() const {

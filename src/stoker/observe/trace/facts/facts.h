@@ -41,7 +41,8 @@ struct TraceFacts {
   std::vector<OperatorSum> operators;
   std::vector<RangeSum> ranges;
   std::vector<MemoryCurve> memory;
-  CriticalPath path;  // of the whole window
+  std::int64_t recorded_path = -1;  // ns; length of the path by kRecordedEdges; -1: none was found
+  CriticalPath path;                // of the whole window
 
   // ns: the mean of the steps; -1 without steps.
   [[nodiscard]] double mean_step() const;

@@ -80,6 +80,7 @@ void Links::nest(const Trace& trace, HostThread& thread) {
     std::uint32_t event;
     std::int64_t end;
   };
+  thread.stretches.reserve(2 * thread.events.size());
   std::vector<Open> stack;
   std::int64_t now = 0;
   const auto advance = [&](std::int64_t to) {  // the innermost open call lasts from now to `to`
@@ -114,6 +115,7 @@ void Links::nest(const Trace& trace, HostThread& thread) {
     stack.push_back({i, stack.empty() ? event.end : std::min(event.end, stack.back().end)});
   }
   close_until(INT64_MAX);
+  thread.stretches.shrink_to_fit();
 }
 
 void Links::choose_main(const Trace& trace) {

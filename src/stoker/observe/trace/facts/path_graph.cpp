@@ -61,7 +61,7 @@ PathGraph::Stream PathGraph::stream_of(std::uint32_t event) const {
 // counts, it counts less than nothing; else it would make the path longer than the time it took, and is left out.
 void PathGraph::edge(Node from, Node to, PathPart part, bool counts, std::uint32_t event) {
   if (from != kNoNode && to != kNoNode && (counts || time(from) <= time(to))) {
-    edges_.push_back({from, to, part, counts ? time(to) - time(from) : 0, event});
+    edges_.push_back({from, to, event, part, counts});
   }
 }
 
@@ -87,6 +87,7 @@ void PathGraph::take_events(Interval window) {
 }
 
 void PathGraph::add_calls() {
+  edges_.reserve(3 * events_.size());  // few traces need more
   for (const HostThread& thread : links_.threads()) {
     add_thread(thread);
   }
@@ -290,7 +291,7 @@ std::vector<PathGraph::Edge> PathGraph::longest() const {
   for (std::size_t at = 0; at < ready.size(); ++at) {
     for (std::uint32_t i = first[ready[at]]; i < first[ready[at] + 1]; ++i) {
       const Edge& each = edges_[order[i]];
-      const std::int64_t reached = longest[each.from] + each.counted;
+      const std::int64_t reached = longest[each.from] + counted(each);
       if (through[each.to] == kNone || reached > longest[each.to]) {
         longest[each.to] = reached;
         through[each.to] = order[i];
@@ -304,8 +305,13 @@ std::vector<PathGraph::Edge> PathGraph::longest() const {
   if (ready.size() < nodes || nodes == 0) {
     return path;
   }
-  auto node = static_cast<Node>(std::ranges::max_element(longest) - longest.begin());
-  for (; through[node] != kNone; node = edges_[through[node]].from) {
+  const auto end = static_cast<Node>(std::ranges::max_element(longest) - longest.begin());
+  std::size_t count = 0;
+  for (Node node = end; through[node] != kNone; node = edges_[through[node]].from) {
+    ++count;
+  }
+  path.reserve(count);
+  for (Node node = end; through[node] != kNone; node = edges_[through[node]].from) {
     path.push_back(edges_[through[node]]);
   }
   std::ranges::reverse(path);

@@ -16,9 +16,9 @@ class PathGraph {
   using Node = std::uint32_t;
   struct Edge {
     Node from = 0, to = 0;
-    PathPart part = PathPart::kHost;
-    std::int64_t counted = 0;     // ns
     std::uint32_t event = kNone;  // that the time belongs to
+    PathPart part = PathPart::kHost;
+    bool counts = false;  // its time is part of the length
   };
 
   // Both outlive the graph. Of the calls that begin in the window and what they launched.
@@ -27,6 +27,10 @@ class PathGraph {
   // The edges of the longest path in order; empty if there are none, or if edges form a circle.
   [[nodiscard]] std::vector<Edge> longest() const;
   [[nodiscard]] std::int64_t time(Node node) const;
+  // What an edge adds to the length, ns.
+  [[nodiscard]] std::int64_t counted(const Edge& each) const {
+    return each.counts ? time(each.to) - time(each.from) : 0;
+  }
   [[nodiscard]] bool empty() const { return events_.empty(); }
 
  private:
