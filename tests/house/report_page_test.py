@@ -26,8 +26,8 @@ class ReportCommand(unittest.TestCase):
                 self.assertIn(word, done.stderr)
 
 
-MACHINE = ["gpu0: busy", "gpu0: memory", "gpu0: power", "gpu0: clock", "gpu0: slowed down", "gpu0: temperature", "cores in use (cores)", "main memory",
-           "bytes read", "time in which something waited", "cores by kind of thread (cores)", "threads that waited for a core (cores)"]
+MACHINE = ["gpu0: busy", "gpu0: memory", "gpu0: power", "gpu0: clock", "gpu0: slowed down", "gpu0: temperature", "cores in use", "main memory",
+           "bytes read", "share of time in which something waited", "cores by kind of thread", "threads that wait for a core"]
 
 
 class ReportPage(PageTest):

@@ -277,6 +277,21 @@ TEST_F(Free, AProcessThatChangedSinceTheQuestionIsLeftAlone) {
   EXPECT_TRUE(child.lives());
 }
 
+TEST_F(Free, AnotherProcessWithTheSameNumberIsToldApart) {
+  const Child child(folder / "nvidia0", false);
+  const observe::ListedProcess before = observe::read_process(child.pid(), options.devices).value();
+  EXPECT_TRUE(is_same_holder(before, before));
+  observe::ListedProcess now = before;
+  *now.times.start_seconds += 0.01;
+  EXPECT_FALSE(is_same_holder(before, now));
+  now = before;
+  ++now.uid;
+  EXPECT_FALSE(is_same_holder(before, now));
+  now = before;
+  now.open_files = {(folder / "nvidia1").native()};
+  EXPECT_FALSE(is_same_holder(before, now));
+}
+
 TEST_F(Free, AProcessOfSomebodyElseIsLeftAlone) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "needs root: a process of another user";

@@ -239,5 +239,5 @@ const Charts = (() => {
     all.forEach((chart) => chart.graph.resetZoom());
     following = false;
   }
-  return {add, all, settings, redraw, resize, unzoom};
+  return {add, all, settings, redraw, resize, timeUnit, unzoom};
 })();

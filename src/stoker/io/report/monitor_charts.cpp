@@ -86,7 +86,7 @@ std::vector<MonitorChart> monitor_charts(const std::vector<std::string>& names,
   }
   std::ranges::copy(of_the_host(), std::back_inserter(all));
   all.push_back(of_threads("cores by kind of thread", ".cpu_cores", names, weight));
-  all.push_back(of_threads("threads that waited for a core", ".waiting_cores", names, weight));
+  all.push_back(of_threads("threads that wait for a core", ".waiting_cores", names, weight));
   for (MonitorChart& chart : all) {
     std::erase_if(chart.lines,
                   [&](const MonitorLine& line) { return std::ranges::find(names, line.figure) == names.end(); });

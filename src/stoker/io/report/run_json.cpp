@@ -175,7 +175,6 @@ nlohmann::ordered_json run_json(const ReportedRun& run) {
           {"plan", plan_json(log.plan)},
           {"machine", std::move(machine)},
           {"commands", commands(run)},
-          {"monitor", log.monitor.json()},
           {"unread", log.unread}};
 }
 

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -64,12 +65,14 @@ ListedProcess look_at(int pid, const FreeOptions& options) {
   return *process;
 }
 
-// The same process as before, with the same device.
-bool same(const ListedProcess& a, const ListedProcess& b) {
-  return a.times.start_seconds == b.times.start_seconds && a.uid == b.uid && !b.open_files.empty();
-}
-
 }  // namespace
+
+bool is_same_holder(const ListedProcess& before, const ListedProcess& now) {
+  return before.pid == now.pid && before.times.start_seconds == now.times.start_seconds && before.uid == now.uid &&
+         std::ranges::any_of(now.open_files, [&](const std::string& file) {
+           return std::ranges::find(before.open_files, file) != before.open_files.end();
+         });
+}
 
 bool free_gpu(int pid, const std::function<bool(const std::string&)>& agree, const FreeOptions& options) {
   const ListedProcess chosen = look_at(pid, options);
@@ -83,7 +86,7 @@ bool free_gpu(int pid, const std::function<bool(const std::string&)>& agree, con
                       fmt::join(chosen.open_files, ", "), options.patience_seconds))) {
     return false;
   }
-  if (!same(chosen, look_at(pid, options))) {
+  if (!is_same_holder(chosen, look_at(pid, options))) {
     fail<ConfigError>(kWhere, "process {} is another one than a moment ago; nothing was done", pid);
   }
   if (!handle.send(SIGTERM)) {

@@ -21,4 +21,8 @@ struct FreeOptions {
 // the kernel refuses, or it did not end.
 bool free_gpu(int pid, const std::function<bool(const std::string& question)>& agree, const FreeOptions& options = {});
 
+// Whether two looks at a pid show one process that holds a device both times. A number is used again when its process
+// has ended.
+[[nodiscard]] bool is_same_holder(const observe::ListedProcess& before, const observe::ListedProcess& now);
+
 }  // namespace stoker::study

@@ -146,7 +146,7 @@ void one_run(Page& page, const std::string& folder, const RunState& run) {
                     wait ? fmt::format("; the main thread waits {:.0f} % of the time for a core", 100 * *wait) : ""));
   }
   if (!run.finding.empty()) {
-    page.add("  note    " + run.finding, LineStyle::kWarning);
+    page.add("  note    " + run.finding, LineStyle::kFaint);
   }
 }
 
