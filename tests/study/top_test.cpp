@@ -133,11 +133,14 @@ TEST_F(Screen, ShowsMachineProcessesAndARun) {
 
 TEST_F(Screen, ShowsGpus) {
   const device::Nvml nvml(fake_nvml("whole"));
+  ::setenv("FAKE_NVML_PID", "41", 1);
   MachineView view({.nvml = &nvml, .root = root.path()});
   const std::string text = text_of(top_screen(view.look(1), 120, 40));
   EXPECT_THAT(text, HasSubstr("GPU 0    75 % busy, SMs  10 %"));
   EXPECT_THAT(text, HasSubstr("NVIDIA Fake 80GB  30.0 of 80 GiB  412 W  1410 MHz  64 °C  slowed down"));
   EXPECT_THAT(text, HasSubstr("GPU 1     ?  busy")) << "missing, not 0";
+  EXPECT_THAT(text, HasSubstr("0.00    1.9 GiB    1.0 GiB  python3 train.py"));
+  ::unsetenv("FAKE_NVML_PID");
 }
 
 TEST_F(Screen, FitsEverySize) {

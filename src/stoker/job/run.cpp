@@ -112,12 +112,12 @@ Outcome Run::train(const std::string& remark) {
   try {
     outcome = typed([&] { return train_and_test(); });
   } catch (const std::exception& error) {
-    monitor_.reset();
+    end_watch();
     bus_.emit(core::RunFinished{session_.progress().step, "failed", error.what(), session_.progress().seconds});
     write_report();
     throw;
   }
-  monitor_.reset();
+  end_watch();
   const std::string text =
       outcome.undone.empty() ? "" : fmt::format("{} is not done; a resume starts with it", outcome.undone);
   bus_.emit(core::RunFinished{outcome.step, outcome_name(outcome.end), text, outcome.seconds});
@@ -159,6 +159,13 @@ void Run::watch_machine() {
     monitor_->at_step(session_.progress().step);
   } catch (const ConfigError& error) {
     bus_.emit(core::Finding{fmt::format("the machine is not watched: {}", error.what())});
+  }
+}
+
+void Run::end_watch() {
+  if (monitor_) {
+    monitor_->at_step(session_.progress().step);
+    monitor_.reset();  // emits the record of the last window
   }
 }
 

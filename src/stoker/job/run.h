@@ -55,6 +55,7 @@ class Run final : private train::LoopOwner {
   std::int64_t begin(std::optional<io::Checkpoint> resumed);
   void announce(const std::string& remark);
   void watch_machine();
+  void end_watch();
   Outcome train_and_test();
   void test_best(Outcome& outcome);
   void write_report();

@@ -150,18 +150,21 @@ void one_run(Page& page, const std::string& folder, const RunState& run) {
   }
 }
 
+// The column of GPU memory is there if there are GPUs.
 void processes(Page& page, const Watched& watched) {
+  const auto gpu = [&](const std::string& text) { return watched.gpus.empty() ? "" : fmt::format("  {:>9}", text); };
+  const auto gib = [](std::optional<double> bytes) { return bytes ? fmt::format("{:.1f} GiB", *bytes / kGiB) : ""; };
   page.add("");
-  page.add(fmt::format("{:>8}  {:<10} {:>6}  {:>9}  {}", "pid", "user", "cores", "memory", "command"),
+  page.add(fmt::format("{:>8}  {:<10} {:>6}  {:>9}{}  {}", "pid", "user", "cores", "memory", gpu("on GPUs"), "command"),
            LineStyle::kHead);
   for (const WatchedProcess& each : watched.processes) {
     if (page.left() <= 0) {
       break;
     }
-    page.add(fmt::format("{:>8}  {:<10} {:>6}  {:>5.1f} GiB  {}", each.process.pid,
+    page.add(fmt::format("{:>8}  {:<10} {:>6}  {:>9}{}  {}", each.process.pid,
                          cut_text(printable(each.process.user), 10),
-                         each.cores ? fmt::format("{:.2f}", *each.cores) : "?",
-                         each.process.times.resident_bytes.value_or(0) / kGiB, printable(each.process.command)));
+                         each.cores ? fmt::format("{:.2f}", *each.cores) : "?", gib(each.process.times.resident_bytes),
+                         gpu(gib(each.gpu_bytes)), printable(each.process.command)));
   }
 }
 

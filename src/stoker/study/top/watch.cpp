@@ -39,7 +39,21 @@ MachineView::MachineView(const WatchOptions& options) : options_(options), machi
 MachineView::MachineView(std::vector<std::filesystem::path> runs)
     : MachineView(WatchOptions{.nvml = &device::machine_nvml(), .root = "/", .runs = std::move(runs)}) {}
 
+// Bytes by pid.
+std::map<int, double> MachineView::gpu_memory() const {
+  std::map<int, double> held;
+  for (int gpu = 0; gpu < static_cast<int>(gpus_.size()); ++gpu) {
+    for (const device::GpuHolder& holder : options_.nvml->holders(gpu)) {
+      if (holder.bytes >= 0) {
+        held[static_cast<int>(holder.pid)] += static_cast<double>(holder.bytes);
+      }
+    }
+  }
+  return held;
+}
+
 void MachineView::look_at_processes(double seconds) {
+  const std::map<int, double> held = gpu_memory();
   std::map<int, observe::ProcessTimes> now;
   seen_.processes.clear();
   for (observe::ListedProcess& process : observe::list_processes({}, options_.root)) {
@@ -49,7 +63,9 @@ void MachineView::look_at_processes(double seconds) {
         observe::rate(same ? cpu_seconds(found->second) : std::optional(0.0), cpu_seconds(process.times), seconds);
     now.emplace(process.pid, process.times);
     if (process.times.resident_bytes.value_or(0) > 0) {  // not a kernel thread
-      seen_.processes.push_back({std::move(process), same ? cores : std::nullopt});
+      const auto gpu = held.find(process.pid);
+      seen_.processes.push_back({std::move(process), same ? cores : std::nullopt,
+                                 gpu == held.end() ? std::nullopt : std::optional(gpu->second)});
     }
   }
   before_ = std::move(now);

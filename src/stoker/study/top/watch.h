@@ -22,7 +22,8 @@ using FigureValues = std::map<std::string, double>;  // by name
 
 struct WatchedProcess {
   observe::ListedProcess process;
-  std::optional<double> cores;  // in use since the last look; missing in the first one
+  std::optional<double> cores;      // in use since the last look; missing in the first one
+  std::optional<double> gpu_bytes;  // held on all GPUs; missing if none, or if the driver does not tell
 };
 
 struct WatchedGpu {
@@ -58,6 +59,7 @@ class MachineView {
 
  private:
   void look_at_processes(double seconds);
+  [[nodiscard]] std::map<int, double> gpu_memory() const;
   void look_at_runs();
 
   WatchOptions options_;
