@@ -70,6 +70,11 @@ bench-memory: bootstrap ## Measure what saves memory, and what tune finds: bytes
 	@bench/record batch-norm bench/memory/batch_norm_bench.py $(STOKER)
 	@bench/record recompute-table bench/memory/recompute_table.py $(STOKER)
 
+bench-observe: bootstrap ## Measure what observing a run costs
+	@$(call configure,release)
+	@$(call ninja,release,monitor_bench)
+	@bench/record monitor $(RELEASE)/bench/monitor_bench
+
 bench-learning: bootstrap ## Compare final results with Python PyTorch's: 20 minutes; QUICK=1: a check that it runs
 	@$(call configure,release)
 	@$(call ninja,release,stoker)

@@ -3,6 +3,7 @@
 # linked.cmake; the others are used only inside a room or by tests.
 include(linked)
 find_package(GTest REQUIRED)
+pkg_check_modules(ncurses REQUIRED IMPORTED_TARGET ncursesw)
 find_path(STOKER_TOMLPP_INCLUDE toml++/toml.h REQUIRED)
 find_path(STOKER_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
 find_path(STOKER_XXHASH_INCLUDE xxhash.h REQUIRED)

@@ -117,6 +117,8 @@ int run(int argc, char** argv) {
   add_memory(app, exit_code);
   add_inspect(app, exit_code);
   add_trace(app, exit_code);
+  add_ps(app, exit_code);
+  add_top(app, exit_code);
   add_bench(app, exit_code);
   add_complete(app, exit_code);
   app.footer(  // added after the commands, which would inherit it

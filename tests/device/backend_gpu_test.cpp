@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "stoker/base/error.h"
+#include "stoker/device/gpu_holders.h"
 #include "stoker/device/tensor_bytes.h"
 #include "support/gpu.h"
 
@@ -108,7 +109,7 @@ TEST(GpuBackend, DescribesTheDevice) {
   EXPECT_NE(facts.compute_capability.find('.'), std::string::npos);
   EXPECT_GT(facts.cores, 0);
   EXPECT_EQ(facts.memory_bytes, backend_for(kGpu).memory(kGpu).total);
-  for (const std::string& process : backend_for(kGpu).busy_processes(kGpu)) {
+  for (const std::string& process : busy_processes(kGpu)) {
     EXPECT_EQ(process.find("pid "), 0U) << process;
   }
 }

@@ -13,6 +13,7 @@
 #include "stoker/base/error.h"
 #include "stoker/device/backend_cpu.h"
 #include "stoker/device/cpu_quota.h"
+#include "stoker/device/gpu_holders.h"
 #include "stoker/device/host_allocator.h"
 #include "stoker/device/host_memory.h"
 #include "stoker/device/process_facts.h"
@@ -72,7 +73,8 @@ TEST(Backend, CpuDescribesItself) {
   EXPECT_EQ(facts.name, machine_facts().cpu);
   EXPECT_EQ(facts.cores, cpu_quota().cores);
   EXPECT_TRUE(facts.compute_capability.empty());
-  EXPECT_TRUE(backend_for(kCpu).busy_processes(kCpu).empty());
+  EXPECT_EQ(backend_for(kCpu).bus_id(kCpu), "");
+  EXPECT_TRUE(busy_processes(kCpu).empty());
 }
 
 TEST(Backend, MissingKindsSayWhy) {

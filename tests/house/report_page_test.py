@@ -26,6 +26,10 @@ class ReportCommand(unittest.TestCase):
                 self.assertIn(word, done.stderr)
 
 
+MACHINE = ["gpu0: busy", "gpu0: memory", "gpu0: power", "gpu0: clock", "gpu0: slowed down", "gpu0: temperature", "cores in use", "main memory",
+           "bytes read", "share of time in which something waited", "cores by kind of thread", "threads that wait for a core"]
+
+
 class ReportPage(PageTest):
     def page(self, kind):
         """The page of a run of that kind; created once."""
@@ -38,7 +42,7 @@ class ReportPage(PageTest):
         self.open(self.page("image"))
         drawn = self.drawn()
         self.assertEqual(set(drawn), {"loss", "accuracy", "top5", "macro_f1", "learning rate", "samples per second",
-                                      "share of time waiting for data", "memory between steps"})
+                                      "share of time waiting for data", "memory between steps", *MACHINE})
         for title, pixels in drawn.items():
             self.assertGreater(pixels, 2000, title)
         self.assertGreater(self.pixels("loss", BLUE), 200)    # training
@@ -53,6 +57,26 @@ class ReportPage(PageTest):
         self.assertIn("stoker predict", self.ask("document.getElementById('commands').textContent"))
         self.assertIn("↻", self.ask("document.getElementById('timeline').textContent"))
         self.assertTrue(self.fits())
+
+    def test_the_machine_has_one_axis_of_time(self):
+        self.open(self.page("image"))
+        self.assertEqual(self.ask("[...document.querySelectorAll('#monitor .chart h3')].map(each => each.textContent)"), MACHINE)
+        own = "Charts.all.filter(chart => chart.axis === 't')"
+        self.assertEqual(self.ask(f"[...new Set({own}.map(chart => chart.graph.xAxisRange()[1].toFixed(3)))].length"), 1)
+        # 180 s; the marks of twelve evaluations and three checkpoints.
+        self.assertAlmostEqual(self.ask(f"{own}[0].lines[0].t.at(-1)"), 180, delta=1)
+        self.assertEqual(self.ask(f"{own}[0].marks.filter(mark => mark.color === '--good').map(mark => mark.t)"), [60, 120, 180])
+        self.assertEqual(self.ask(f"{own}[0].marks.filter(mark => mark.color === '--val').length"), 12)
+        self.assertIn("evaluation", self.ask("document.querySelector('#monitor .legend').textContent"))
+        # The axis of the other charts changes alone, and so does their zoom.
+        self.ask("(s => { s.value = 't'; s.dispatchEvent(new Event('change')); s.value = 'x'; s.dispatchEvent(new Event('change')); })(document.getElementById('axis'))")
+        self.assertAlmostEqual(self.ask(f"{own}[0].graph.xAxisRange()[1]"), 180, delta=8)  # and a little room
+        box = self.ask("(b => [b.left, b.top + scrollY, b.width, b.height])(" + own + "[0].plot.getBoundingClientRect())")
+        self.ask(f"scrollTo(0, {box[1] - 200})")
+        left, top, width, height = self.ask("(b => [b.left, b.top, b.width, b.height])(" + own + "[0].plot.getBoundingClientRect())")
+        self.browser.drag(left + width * 0.4, left + width * 0.7, top + height / 2)
+        self.assertEqual(self.ask(f"{own}.filter(chart => chart.graph.xAxisRange()[0] < 10).length"), 0)
+        self.assertEqual(self.ask("Charts.all.filter(chart => chart.axis !== 't' && chart.graph.isZoomed('x')).length"), 0)
 
     def test_text_run(self):
         self.open(self.page("text"))
@@ -121,7 +145,7 @@ class ReportPage(PageTest):
         self.browser.mouse("mouseMoved", left + width / 2, top + height / 2)
         self.assertRegex(self.ask("Charts.all[0].legend.textContent"), r"train [\d.]+ step \d+")
         self.browser.drag(left + width * 0.3, left + width * 0.6, top + height / 2)
-        ranges = self.ask("Charts.all.map(chart => chart.graph.xAxisRange())")
+        ranges = self.ask("Charts.all.filter(chart => !chart.axis).map(chart => chart.graph.xAxisRange())")
         self.assertGreater(ranges[0][0], 60)
         self.assertLess(ranges[0][1], 420)
         for each in ranges[1:]:

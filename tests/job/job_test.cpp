@@ -45,8 +45,9 @@ class Recorder final : public core::EventSink {
  public:
   explicit Recorder(std::vector<std::string>& seen) : seen_(seen) {}
   void on(const core::Event& event) override {
-    static constexpr const char* kNames[] = {"run_started", "step",    "fed",      "evaluating", "evaluated",   "saved",
-                                             "fault",       "finding", "artifact", "histograms", "run_finished"};
+    static constexpr const char* kNames[] = {"run_started", "step",    "fed",       "evaluating",  "evaluated",
+                                             "saved",       "fault",   "finding",   "artifact",    "histograms",
+                                             "monitor",     "anatomy", "slow_step", "run_finished"};
     std::string text = kNames[event.index()];
     if (const auto* saved = std::get_if<core::CheckpointSaved>(&event)) {
       text += " " + saved->kind;
@@ -366,6 +367,9 @@ TEST_F(JobTest, MetricsOfAResumedRunAreThoseOfAnUninterruptedOne) {
     std::ifstream in(file);
     for (std::string line; std::getline(in, line);) {
       auto json = nlohmann::json::parse(line);
+      if (json["event"] == "monitor") {  // one per second
+        continue;
+      }
       for (const char* key : {"seconds", "data_wait", "memory_bytes"}) {
         json.erase(key);
       }
@@ -383,12 +387,34 @@ TEST_F(JobTest, MetricsOfAResumedRunAreThoseOfAnUninterruptedOne) {
   }
 }
 
+TEST_F(JobTest, TheMachineIsWatchedUnlessThatIsOff) {
+  const auto records = [](const fs::path& run) {
+    std::vector<nlohmann::json> found;
+    std::ifstream in(run / "metrics.jsonl");
+    for (std::string line; std::getline(in, line);) {
+      auto json = nlohmann::json::parse(line);
+      if (json["event"] == "monitor") {
+        found.push_back(std::move(json));
+      }
+    }
+    return found;
+  };
+  const auto on = records(train(request("on")).folder);
+  ASSERT_FALSE(on.empty());
+  EXPECT_EQ(on.back()["version"], 1);
+  EXPECT_EQ(on.back()["step"], 12);
+  EXPECT_GT(on.back()["figures"]["process.resident_bytes"], 1 << 20);
+  EXPECT_GT(on.back()["figures"]["device.allocated_bytes"], 0);
+  EXPECT_TRUE(records(train(request("off", {"monitor=off"})).folder).empty());
+}
+
 TEST_F(JobTest, EventsComeInOrder) {
   std::vector<std::string> events;
   train(request("run"), -1, &events);
   const std::vector<std::string> epoch_end = {"evaluated val", "saved last"};
   std::erase_if(events, [](const std::string& event) {
-    return event == "saved best" || event == "finding" || event == "evaluating" || event == "fed";
+    return event == "saved best" || event == "finding" || event == "evaluating" || event == "fed" ||
+           event == "monitor" || event == "anatomy" || event == "slow_step";  // by time
   });
   const auto artifacts = std::unique(std::find(events.begin(), events.end(), "artifact"), events.end() - 1);
   events.erase(artifacts, events.end() - 1);  // count all artifacts as one

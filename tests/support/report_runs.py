@@ -55,6 +55,10 @@ class Run:
         lr = 0.1 * (1 + math.cos(math.pi * step / self.steps)) if lr is None else lr
         self.csv.append(f"step,{4 * (step - 1) // self.steps},{step},32,{seconds},{wait},{lr},{memory},,," + "".join(f",{each}" for each in scalars))
 
+    def monitor(self, step, seconds, figures):
+        """A record of the machine; seconds: since the run began."""
+        self.event("monitor", version=1, time=1795757000 + seconds, step=step, seconds=1.0, figures=figures)
+
     def evaluated(self, step, split, best=False, **metrics):
         for name, value in metrics.items():
             quoted = '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"') else name
@@ -107,6 +111,25 @@ def train(run, last, seed=1, speed=1.0, level=0.25, metric="accuracy", every=Non
             best = max(best, now)
 
 
+def machine_beside(run, seconds=180, gpu=True):
+    draw = random.Random(11)
+    for second in range(1, seconds + 1):
+        busy = 1.9 if second % 45 > 6 else 0.7
+        figures = {"process.cpu_cores": busy + draw.gauss(0, 0.04), "machine.busy_cores": busy + 0.1 + abs(draw.gauss(0, 0.1)),
+                   "process.resident_bytes": (900 + 300 * min(1, second / 30)) * 2 ** 20, "device.allocated_bytes": (170 + draw.random()) * 2 ** 20,
+                   "process.asked_bytes_per_second": 60e6 * busy, "process.read_bytes_per_second": 60e6 * busy if second < 45 else 0,
+                   "threads.main.cpu_cores": busy / 2, "threads.loader.cpu_cores": busy / 3, "threads.unnamed.cpu_cores": busy / 6,
+                   "threads.main.waiting_cores": abs(draw.gauss(0.05, 0.05)), "machine.cpu_pressure_share": abs(draw.gauss(0.1, 0.1))}
+        if gpu:
+            figures.update({"gpu0.busy_share": min(1, busy / 2 + 0.04), "gpu0.sm_busy_share": busy / 2.6, "gpu0.tensor_busy_share": busy / 5,
+                            "gpu0.power_watts": 250 + 150 * busy, "gpu0.power_limit_watts": 700, "gpu0.sm_clock_hz": 1.98e9 - 2e8 * (second % 45 > 40),
+                            "gpu0.sm_clock_limit_hz": 1.98e9, "gpu0.temperature_celsius": 50 + 10 * busy, "gpu0.memory_used_bytes": 30 * 2 ** 30,
+                            "gpu0.memory_bytes": 80 * 2 ** 30, "gpu0.throttled_share": 1.0 * (second % 45 > 40)})
+        if second % 60 == 0:
+            run.event("checkpoint", step=run.steps * second // seconds, kind="last")
+        run.monitor(run.steps * second // seconds, second, figures)
+
+
 def images(run, count=24, size=28):
     draw, items = random.Random(5), []
     for i in range(count):
@@ -136,6 +159,7 @@ def image(folder, steps=600, classes=None, seed=1, speed=1.0, **plan):
     run.event("finding", text="9 of the 1000 images of test are also in train, byte for byte: its metrics are too good")
     for name in ("best", "last"):
         run.checkpoint(name, steps)
+    machine_beside(run)
     run.machine(resumed_at=[steps // 2])
     images(run)
     confusion(run, classes or CLASSES)

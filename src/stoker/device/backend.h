@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine needs from a device beyond ATen: memory figures, events, facts for people, other processes on it. The
+// What the engine needs from a device beyond ATen: memory figures, events, facts for people, its place on the bus. The
 // CPU backend is always available; libstoker_cuda adds the CUDA backend (device/cuda_library.h). Used by train, memory,
 // observe and job through backend_for(). Every member may be called from any thread; an Event by one thread at a time.
 #pragma once
@@ -88,8 +88,8 @@ class Backend {
   virtual void divide_terms(const core::LossWork& work, c10::Device device) const = 0;
   virtual void decide(const core::VerdictWork& work, c10::Device device) const = 0;
   [[nodiscard]] virtual DeviceFacts describe(c10::Device device) const = 0;
-  // Other processes on the device, as "pid 4711 (python3) holds 40.1 GiB"; empty if none or unknown.
-  [[nodiscard]] virtual std::vector<std::string> busy_processes(c10::Device device) const = 0;
+  // The PCI bus id, by which NVML finds a GPU (device/nvml.h): "0000:3B:00.0"; empty on a CPU.
+  [[nodiscard]] virtual std::string bus_id(c10::Device device) const = 0;
 };
 
 // The backend for the kind of a device. DeviceError with the reason if there is none ("no CUDA: ...; device=cpu

@@ -19,7 +19,6 @@
 #include "stoker/core/guarded_memory.h"
 #include "stoker/device/copy_stream.h"
 #include "stoker/device/cuda_entry.h"
-#include "stoker/device/nvml_cuda.h"
 #include "stoker/device/step_kernels_cuda.h"
 
 namespace stoker::device {
@@ -197,14 +196,10 @@ class CudaBackend final : public Backend {
     return facts;
   }
 
-  std::vector<std::string> busy_processes(c10::Device device) const override {
-    std::array<char, 32> bus_id{};
-    check(cudaDeviceGetPCIBusId(bus_id.data(), bus_id.size(), resolved(device)), "cudaDeviceGetPCIBusId");
-    std::vector<std::string> words;
-    for (const GpuProcess& process : gpu_processes(bus_id.data())) {
-      words.push_back(device::describe(process));
-    }
-    return words;
+  std::string bus_id(c10::Device device) const override {
+    std::array<char, 32> text{};
+    check(cudaDeviceGetPCIBusId(text.data(), text.size(), resolved(device)), "cudaDeviceGetPCIBusId");
+    return text.data();
   }
 
  private:

@@ -7,6 +7,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/device/backend.h"
+#include "stoker/device/gpu_holders.h"
 
 namespace stoker::device {
 namespace {
@@ -31,7 +32,7 @@ int gpu_number(const std::string& wanted) {
 
 std::string gpu_reason(const Backend& backend, c10::Device device) {
   const DeviceFacts facts = backend.describe(device);
-  const std::vector<std::string> busy = backend.busy_processes(device);
+  const std::vector<std::string> busy = busy_processes(device);
   const std::string others = busy.empty() ? "" : fmt::format("; also in use: {}", fmt::join(busy, ", "));
   return fmt::format("{}, compute capability {}, {}{}", facts.name, facts.compute_capability, facts.driver, others);
 }

@@ -6,6 +6,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/device/backend.h"
 #include "stoker/device/process_facts.h"
 #include "stoker/device/throttled_memory.h"
 #include "stoker/io/loggers/cut_metrics.h"
@@ -51,6 +52,19 @@ std::string outcome_name(train::LoopEnd end) {
   return "";
 }
 
+// What the allocator of the run's device tells at any time.
+std::vector<core::Figure> allocator_figures(c10::Device device) {
+  const device::Backend& backend = device::backend_for(device);
+  std::vector<core::Figure> figures;
+  if (const std::int64_t bytes = backend.allocated(device); bytes >= 0) {
+    figures.push_back({"device.allocated_bytes", static_cast<double>(bytes)});
+  }
+  if (const std::int64_t retries = backend.retries(device); retries >= 0) {
+    figures.push_back({"device.allocation_retries", static_cast<double>(retries)});
+  }
+  return figures;
+}
+
 // For the report: how long the whole run waited for data.
 void tell_if_starved(const core::Fed& fed, io::EventBus& bus) {
   const observe::Feeding feeding = observe::explain(fed);
@@ -93,14 +107,17 @@ Outcome Run::train(const std::string& remark) {
   checkpoints_.emplace(folder_, setup_, session_, bus_);
   listener_.emplace(setup_, folder_, bus_, session_.progress().step);
   memory_.emplace(setup_, session_, folder_.path(), bus_);
+  watch_machine();
   Outcome outcome;
   try {
     outcome = typed([&] { return train_and_test(); });
   } catch (const std::exception& error) {
+    end_watch();
     bus_.emit(core::RunFinished{session_.progress().step, "failed", error.what(), session_.progress().seconds});
     write_report();
     throw;
   }
+  end_watch();
   const std::string text =
       outcome.undone.empty() ? "" : fmt::format("{} is not done; a resume starts with it", outcome.undone);
   bus_.emit(core::RunFinished{outcome.step, outcome_name(outcome.end), text, outcome.seconds});
@@ -125,6 +142,30 @@ void Run::announce(const std::string& remark) {
   }
   if (!remark.empty()) {
     bus_.emit(core::Finding{remark});
+  }
+}
+
+// A machine that starts no more threads does not end the run.
+void Run::watch_machine() {
+  if (!setup_.plan.monitor) {
+    return;
+  }
+  const c10::Device device = setup_.device;
+  const bool gpu = device.is_cuda();
+  try {
+    monitor_.emplace(bus_, observe::MonitorOptions{.nvml = gpu ? &device::machine_nvml() : nullptr,
+                                                   .gpu_bus_id = device::backend_for(device).bus_id(device),
+                                                   .more = [device] { return allocator_figures(device); }});
+    monitor_->at_step(session_.progress().step);
+  } catch (const ConfigError& error) {
+    bus_.emit(core::Finding{fmt::format("the machine is not watched: {}", error.what())});
+  }
+}
+
+void Run::end_watch() {
+  if (monitor_) {
+    monitor_->at_step(session_.progress().step);
+    monitor_.reset();  // emits the record of the last window
   }
 }
 
@@ -188,6 +229,9 @@ void Run::write_report() {
 
 double Run::begin_step(std::int64_t step) {
   listener_->at_step(step);
+  if (monitor_) {
+    monitor_->at_step(step - 1);
+  }
   memory_->begin_step(step);
   return optim::lr_at(schedule_, step);
 }

@@ -22,6 +22,7 @@
 #include "stoker/job/setup.h"
 #include "stoker/job/source_listener.h"
 #include "stoker/job/split_evaluation.h"
+#include "stoker/observe/monitor/monitor.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/train/loop.h"
 
@@ -53,6 +54,8 @@ class Run final : private train::LoopOwner {
 
   std::int64_t begin(std::optional<io::Checkpoint> resumed);
   void announce(const std::string& remark);
+  void watch_machine();
+  void end_watch();
   Outcome train_and_test();
   void test_best(Outcome& outcome);
   void write_report();
@@ -72,6 +75,7 @@ class Run final : private train::LoopOwner {
   std::unique_ptr<SplitEvaluation> validation_;  // null: no validation split
   std::function<std::int64_t()> memory_bytes_;
   std::optional<MemoryWatch> memory_;
+  std::optional<observe::Monitor> monitor_;  // while it trains; none with monitor=off
   Stopwatch watch_;
   double seconds_before_;  // of the run, in earlier sessions
 };

@@ -11,6 +11,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/device/backend.h"
+#include "stoker/device/gpu_holders.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/placement.h"
 #include "stoker/device/prefetcher.h"
@@ -154,7 +155,7 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
   require_room(setup);
   backend.limit_memory(setup.device, setup.plan.memory_limit);
   check_recompute(setup);
-  for (const std::string& holder : device::backend_for(setup.device).busy_processes(setup.device)) {
+  for (const std::string& holder : device::busy_processes(setup.device)) {
     setup.notes.push_back(fmt::format("{} is shared: {}", setup.device.str(), holder));
   }
   check_first_batch(setup);

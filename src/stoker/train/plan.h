@@ -66,6 +66,7 @@ struct Plan {
   bool anomaly = false;
   std::string tensorboard;  // off, on, histograms: event files in the run folder
   bool nvtx = false;
+  bool monitor = true;  // figures of the machine are recorded beside the run (observe/monitor)
 
   // Origin and reason of each value, by key.
   struct Note {

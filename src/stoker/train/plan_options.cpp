@@ -203,6 +203,8 @@ Rows speed_options() {
                             "write TensorBoard event files to the run folder; histograms: also weight histograms"}},
       {&Plan::nvtx, {"nvtx", P, Flag{}, always("off", "on is for runs under a profiler"),
                      "CUDA: mark operators and phases for Nsight Systems"}},
+      {&Plan::monitor, {"monitor", P, Flag{}, always("on", "takes at most 0.5 % of a core"),
+                        "record once a second what the GPU, cores, memory and disks do, for the report"}},
   };
 }
 // clang-format on

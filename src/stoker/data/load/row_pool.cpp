@@ -7,6 +7,7 @@
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
+#include "stoker/base/start_thread.h"
 
 namespace stoker::data {
 
@@ -32,7 +33,10 @@ RowPool::RowPool(int threads, Fill fill, ShareOut share_out)
 bool RowPool::add_thread() {
   try {
     const auto worker = static_cast<int>(threads_.size());
-    threads_.emplace_back([this, worker] { work(worker); });
+    threads_.emplace_back([this, worker] {
+      name_thread("loader");
+      work(worker);
+    });
     return true;
   } catch (const std::system_error&) {
     return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Curves of report.html on dygraphs. A chart is {title, format, low0, logable, lines, marks}; a line {label, color, run,
+// Curves of report.html on dygraphs. A chart is {title, format, low0, logable, axis, lines, marks}; axis: "t" keeps it on time; a line {label, color, run,
 // x, t, mean, lo, hi, first, smooth, dots, width, dash}: null is a missing value, NaN a value that was not finite (a gap).
 "use strict";
 
@@ -27,7 +27,7 @@ const Format = {
 
 const Charts = (() => {
   const all = [];
-  const settings = {smoothing: 0, axis: "x", log: false, hidden: new Set(), window: null};
+  const settings = {smoothing: 0, axis: "x", log: false, hidden: new Set(), windows: {}};
   let following = false;  // true while the zoom of one chart is applied to the others
 
   const themed = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -49,21 +49,25 @@ const Charts = (() => {
     return longest > 3 * 3600 ? {name: "hours", size: 3600} : longest > 180 ? {name: "minutes", size: 60} : {name: "seconds", size: 1};
   }
 
-  // The last position over all charts, so that all show the same range.
-  const extent = () => Math.max(...all.flatMap((chart) => chart.lines.map((line) => line[settings.axis][line.x.length - 1] || 0)));
+  const axisOf = (chart) => chart.axis || settings.axis;
+  // Charts that zoom together.
+  const family = (chart) => chart.axis ? "own" : "shared";
+
+  // The last position over these charts, so that they show the same range.
+  const extent = (of) => Math.max(...all.filter((chart) => family(chart) === family(of)).flatMap((chart) => chart.lines.map((line) => line[axisOf(of)][line.x.length - 1] || 0)));
 
   // Rows for dygraphs: the union of the positions of all lines, [x, [lo, mean, hi] or null, ...], two columns for a smoothed line.
   function table(chart, unit) {
     const columns = [], places = new Map();
     for (const line of chart.lines) {
       if (settings.hidden.has(line.run)) continue;
-      const xs = settings.axis === "t" ? line.t.map((t) => t / unit.size) : line.x;
+      const xs = axisOf(chart) === "t" ? line.t.map((t) => t / unit.size) : line.x;
       const soft = line.smooth && settings.smoothing > 0;
       if (soft) columns.push({line, xs, values: line.mean, faint: true});
       columns.push({line, xs, values: soft ? smoothed(line.mean, settings.smoothing) : line.mean, band: true});
       xs.forEach((x) => places.set(x, 0));
     }
-    if (columns.length) for (const x of [0, extent() / (settings.axis === "t" ? unit.size : 1)]) places.set(x, 0);
+    if (columns.length) for (const x of [0, extent(chart) / (axisOf(chart) === "t" ? unit.size : 1)]) places.set(x, 0);
     const xs = [...places.keys()].sort((a, b) => a - b);
     xs.forEach((x, i) => places.set(x, i));
     const rows = xs.map((x) => [x, ...columns.map(() => null)]);
@@ -80,7 +84,7 @@ const Charts = (() => {
     chart.legend.replaceChildren(...chart.lines.filter((line) => !settings.hidden.has(line.run)).map((line) => {
       let at = line.mean.length - 1;  // the last value, or the one nearest to the pointer
       if (x !== null) {
-        const xs = settings.axis === "t" ? line.t.map((t) => t / chart.unit.size) : line.x;
+        const xs = axisOf(chart) === "t" ? line.t.map((t) => t / chart.unit.size) : line.x;
         for (let i = 0, best = Infinity; i < xs.length; ++i) {
           const distance = Math.abs(xs[i] - x);
           if (distance <= best && line.mean[i] !== null) { best = distance; at = i; }
@@ -121,7 +125,7 @@ const Charts = (() => {
       if (settings.hidden.has(line.run)) continue;
       context.strokeStyle = themed(line.color);
       for (const [i, value] of spikes(line)) {
-        const x = Math.round(graph.toDomXCoord(settings.axis === "t" ? line.t[i] / chart.unit.size : line.x[i])) + 0.5;
+        const x = Math.round(graph.toDomXCoord(axisOf(chart) === "t" ? line.t[i] / chart.unit.size : line.x[i])) + 0.5;
         context.beginPath();
         context.moveTo(x, graph.toDomYCoord(line.mean[i]));
         context.lineTo(x, graph.toDomYCoord(value));
@@ -136,7 +140,7 @@ const Charts = (() => {
     context.save();
     for (const mark of chart.marks) {
       if (settings.hidden.has(mark.run)) continue;
-      const x = graph.toDomXCoord(settings.axis === "t" ? mark.t / chart.unit.size : mark.x);
+      const x = graph.toDomXCoord(axisOf(chart) === "t" ? mark.t / chart.unit.size : mark.x);
       if (x < area.x - 1 || x > area.x + area.w + 1) continue;
       context.strokeStyle = context.fillStyle = themed(mark.color);
       context.setLineDash(mark.kind === "line" ? [3, 4] : []);
@@ -159,10 +163,10 @@ const Charts = (() => {
   function passOn(from) {
     if (following) return;
     following = true;
-    settings.window = from.isZoomed("x") ? from.xAxisRange() : null;
-    for (const chart of all) if (chart.graph !== from) chart.graph.updateOptions({dateWindow: settings.window});
+    const own = settings.windows[family(from)] = from.graph.isZoomed("x") ? from.graph.xAxisRange() : null;
+    for (const chart of all) if (chart !== from && family(chart) === family(from)) chart.graph.updateOptions({dateWindow: own});
     following = false;
-    document.getElementById("unzoom").hidden = settings.window === null;
+    document.getElementById("unzoom").hidden = !Object.values(settings.windows).some(Boolean);
   }
 
   function options(chart, columns) {
@@ -179,10 +183,10 @@ const Charts = (() => {
     const log = settings.log && chart.logable && columns.every((column) => column.values.every((value) => value === null || !(value <= 0)));
     return {
       labels, colors, series, customBars: true, connectSeparatedPoints: true, legend: "never", fillAlpha: 0.2,
-      logscale: log, includeZero: !!chart.low0 && !log, dateWindow: settings.window, xRangePad: 6, yRangePad: 10,
+      logscale: log, includeZero: !!chart.low0 && !log, dateWindow: settings.windows[family(chart)] || null, xRangePad: 6, yRangePad: 10,
       gridLineColor: themed("--grid"), axisLineColor: themed("--line"), gridLineWidth: 1, labelsKMB: false,
       axes: {
-        x: {axisLabelFormatter: settings.axis === "t" ? (x) => Format.plain(x) : (x) => Number.isInteger(x) ? Format.axisCount(x) : "",
+        x: {axisLabelFormatter: axisOf(chart) === "t" ? (x) => Format.plain(x) : (x) => Number.isInteger(x) ? Format.axisCount(x) : "",
             pixelsPerLabel: 64, drawGrid: false},
         y: {axisLabelFormatter: (y) => chart.format(y), axisLabelWidth: 52, pixelsPerLabel: 34},
       },
@@ -207,7 +211,7 @@ const Charts = (() => {
           drawMarks(chart, context, area, graph);
           drawSpikes(chart, context, graph);
         },
-        zoomCallback: () => passOn(chart.graph),
+        zoomCallback: () => passOn(chart),
         highlightCallback: (event, x) => legend(chart, x),
         unhighlightCallback: () => legend(chart, null),
       });
@@ -229,11 +233,11 @@ const Charts = (() => {
   const redraw = () => all.forEach(draw);
   const resize = () => all.forEach((chart) => chart.graph?.resize());
   function unzoom() {
-    settings.window = null;
+    settings.windows = {};
     document.getElementById("unzoom").hidden = true;
     following = true;
     all.forEach((chart) => chart.graph.resetZoom());
     following = false;
   }
-  return {add, all, settings, redraw, resize, unzoom};
+  return {add, all, settings, redraw, resize, timeUnit, unzoom};
 })();

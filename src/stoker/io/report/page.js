@@ -212,6 +212,7 @@
   header();
   if (single) timeline();
   curves();
+  if (single && runs[0].monitor) Monitor.fill($("monitor"), runs[0].monitor);
   exhibits();
   plans();
   ending();

@@ -89,6 +89,7 @@ std::string report_page(const std::vector<std::filesystem::path>& runs) {
   data["artifacts"] = read_artifacts(runs.front() / "artifacts", run.log.unread);
   data["runs"][0]["unread"] = run.log.unread;
   data["runs"][0]["config"] = run.log.config;
+  data["runs"][0]["monitor"] = run.log.monitor.json();
   return report_page(run.log.name, run.verdict.text(), data);
 }
 

@@ -4,71 +4,27 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "stoker/base/fmt.h"
+#include "stoker/io/report/curve_json.h"
 
 namespace stoker::io {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Six digits are enough for a screen. null: no value; "nan": a value that was not finite.
-Json number(std::optional<double> value) {
-  if (!value) {
-    return nullptr;
-  }
-  return std::isfinite(*value) ? Json(std::strtod(fmt::format("{:.6g}", *value).c_str(), nullptr)) : Json("nan");
-}
-
-// Means, and minimum and maximum unless every bucket is one row. throughput: all samples divided by all seconds.
-Json curve(const Downsample& points, std::size_t column) {
-  Json mean = Json::array(), lowest = Json::array(), highest = Json::array();
-  bool several = false, any = false;
-  for (const RowBucket& bucket : points.buckets()) {
-    const ColumnBucket& values = bucket.columns[column];
-    std::optional<double> value = values.mean();
-    if (column == MetricsTable::kThroughput && value && bucket.columns.size() > MetricsTable::kFirstScalar) {
-      value = bucket.columns[MetricsTable::kSamples].sum / bucket.columns[MetricsTable::kSeconds].sum;
-    }
-    any |= value.has_value();
-    several |= values.finite > 1;
-    mean.push_back(number(value));
-    lowest.push_back(values.finite > 0 ? number(values.lowest) : Json());
-    highest.push_back(values.finite > 0 ? number(values.highest) : Json());
-  }
-  if (!any) {
-    return nullptr;
-  }
-  Json json{{"mean", std::move(mean)}};
-  if (several) {
-    json["lo"] = std::move(lowest);
-    json["hi"] = std::move(highest);
-  }
-  return json;
-}
-
-// Positions of the points of a curve: first and last step of each bucket, and seconds of training at its end.
-Json places(const Downsample& points) {
-  Json first = Json::array(), last = Json::array(), time = Json::array();
-  for (const RowBucket& bucket : points.buckets()) {
-    first.push_back(bucket.first_step);
-    last.push_back(bucket.last_step);
-    time.push_back(number(bucket.time));
-  }
-  return {{"first", std::move(first)}, {"x", std::move(last)}, {"t", std::move(time)}};
-}
-
 Json step_curves(const MetricsTable& metrics) {
-  Json json = places(metrics.steps);
+  Json json = places_json(metrics.steps);
   Json curves = Json::array();
-  const auto add = [&](const std::string& name, const char* kind, std::size_t column) {
+  const auto add = [&](const std::string& name, const char* kind, std::size_t column,
+                       const std::function<double(const RowBucket&)>& middle = {}) {
     if (metrics.steps.buckets().empty()) {
       return;
     }
-    if (Json each = curve(metrics.steps, column); !each.is_null()) {
+    if (Json each = curve_json(metrics.steps, column, middle); !each.is_null()) {
       each["name"] = name;
       each["kind"] = kind;
       curves.push_back(std::move(each));
@@ -78,7 +34,9 @@ Json step_curves(const MetricsTable& metrics) {
     add(metrics.scalars[i], "scalar", MetricsTable::kFirstScalar + i);
   }
   add("learning rate", "lr", MetricsTable::kLr);
-  add("samples per second", "throughput", MetricsTable::kThroughput);
+  add("samples per second", "throughput", MetricsTable::kThroughput, [](const RowBucket& bucket) {
+    return bucket.columns[MetricsTable::kSamples].sum / bucket.columns[MetricsTable::kSeconds].sum;
+  });
   add("seconds", "seconds", MetricsTable::kSeconds);
   add("data_wait", "data_wait", MetricsTable::kDataWait);
   add("memory", "memory", MetricsTable::kMemory);
@@ -89,9 +47,9 @@ Json step_curves(const MetricsTable& metrics) {
 Json evaluated_curves(const MetricsTable& metrics) {
   Json all = Json::array();
   for (const EvaluatedSeries& series : metrics.evaluated) {
-    Json json = places(series.points);
+    Json json = places_json(series.points);
     json.erase("first");
-    if (Json values = curve(series.points, 0); !values.is_null()) {
+    if (Json values = curve_json(series.points, 0); !values.is_null()) {
       json.update(values);
       json["split"] = series.split;
       json["metric"] = series.metric;

@@ -52,6 +52,7 @@ EvaluationLog evaluation(const Json& event) {
 
 void evaluated(RunLog& log, const Json& event) {
   const std::string split = text_at(event, "split");
+  log.monitor.mark("evaluation", integer_at(event, "step"));
   if (split == "test") {
     log.test = evaluation(event);
   }
@@ -69,6 +70,10 @@ void apply(RunLog& log, const Json& event) {
     log.last_step = integer_at(event, "last_step");
   } else if (kind == "evaluated") {
     evaluated(log, event);
+  } else if (kind == "monitor") {
+    log.monitor.add(event);
+  } else if (kind == "checkpoint") {
+    log.monitor.mark("checkpoint", step);
   } else if (kind == "fault") {
     log.faults.add(step, text_at(event, "text"));
   } else if (kind == "finding" && log.findings.size() < kMostFindings) {

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The monitor's records: their windows in made-up time, GPUs from the stand-in for NVML, and a real thread on this
+// process.
+#include "stoker/observe/monitor/monitor.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <mutex>
+
+#include "stoker/base/clock.h"
+#include "support/fake_nvml.h"
+#include "support/temp_folder.h"
+
+namespace stoker::observe {
+namespace {
+
+using stoker::testing::fake_nvml;
+using stoker::testing::FakeNvmlMode;
+using stoker::testing::TempFolder;
+
+std::map<std::string, double> by_name(const core::Monitored& record) {
+  std::map<std::string, double> result;
+  for (const core::Figure& figure : record.figures) {
+    EXPECT_TRUE(result.emplace(figure.name, figure.value).second) << figure.name << " twice";
+  }
+  return result;
+}
+
+// The first record of ticks that come every tenth of a second.
+core::Monitored one_window(Sampler& sampler, double& now) {
+  for (int i = 0; i < 200; ++i) {
+    if (auto record = sampler.tick(now += kTickSeconds)) {
+      return *record;
+    }
+  }
+  ADD_FAILURE() << "no record in 20 s";
+  return {};
+}
+
+TEST(Sampler, ARecordPerSecondAndFewerInALongRun) {
+  EXPECT_EQ(window_seconds(0), 1);
+  EXPECT_EQ(window_seconds(3600), 1);
+  EXPECT_EQ(window_seconds(2 * 3600), 2);
+  EXPECT_EQ(window_seconds(1e6), 10);
+  double now = 1000;
+  Sampler sampler({}, now);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(one_window(sampler, now).seconds, 1, 1e-6);
+  }
+  now += 4 * 3600;
+  static_cast<void>(sampler.tick(now));  // the window in which the machine slept
+  EXPECT_NEAR(one_window(sampler, now).seconds, 4, 0.11);
+}
+
+TEST(Sampler, ExpensiveFiguresAreReadRarely) {
+  double now = 0;
+  Sampler sampler({}, now);
+  int rare = 0;
+  for (int i = 0; i < 20; ++i) {
+    rare += static_cast<int>(by_name(one_window(sampler, now)).count("process.open_files"));
+  }
+  EXPECT_EQ(rare, 2);
+}
+
+TEST(Sampler, MissingFilesAreMissingFigures) {
+  const TempFolder root;
+  double now = 0;
+  Sampler sampler({.root = root.path()}, now);
+  const auto value = by_name(one_window(sampler, now));
+  EXPECT_EQ(value, (std::map<std::string, double>{{"process.blocked_threads", 0}}));
+}
+
+TEST(Sampler, GpuFiguresOfAWindow) {
+  const device::Nvml nvml(fake_nvml("whole"));
+  double now = 0;
+  Sampler sampler({.nvml = &nvml, .gpu_bus_id = "0000:3b:00.0"}, now);
+  const auto value = by_name(one_window(sampler, now));
+  EXPECT_DOUBLE_EQ(value.at("gpu0.busy_share"), 0.75);
+  EXPECT_DOUBLE_EQ(value.at("gpu0.power_watts"), 412.5);
+  EXPECT_DOUBLE_EQ(value.at("gpu0.energy_joules"), 400);
+  EXPECT_DOUBLE_EQ(value.at("gpu0.sm_clock_hz"), 1410e6);
+  EXPECT_DOUBLE_EQ(value.at("gpu0.sm_clock_limit_hz"), 1980e6);
+  EXPECT_DOUBLE_EQ(value.at("gpu0.throttled_share"), 1);
+  EXPECT_DOUBLE_EQ(value.at("gpu0.throttled.power_cap_share"), 1);
+  EXPECT_FALSE(value.contains("gpu0.throttled.hardware_thermal_share"));
+  EXPECT_DOUBLE_EQ(value.at("gpu0.pcie_generation"), 4);
+  EXPECT_DOUBLE_EQ(value.at("gpu0.pcie_width_max"), 16);
+  EXPECT_DOUBLE_EQ(value.at("gpu0.nvlinks"), 3);
+  EXPECT_DOUBLE_EQ(value.at("gpu0.sm_busy_share"), 0.1);
+  EXPECT_DOUBLE_EQ(value.at("gpu0.memory_bandwidth_share"), 0.55);
+}
+
+TEST(Sampler, ADividedGpuLacksWhatNvmlDoesNotTellPerSlice) {
+  const device::Nvml nvml(fake_nvml("whole"));
+  double now = 0;
+  Sampler sampler({.nvml = &nvml, .gpu_bus_id = "00000000:D8:00.0"}, now);
+  const auto value = by_name(one_window(sampler, now));
+  EXPECT_FALSE(value.contains("gpu1.busy_share") || value.contains("gpu1.memory_used_bytes"));
+  EXPECT_FALSE(value.contains("gpu1.sm_busy_share") || value.contains("gpu1.pcie_width"));
+  EXPECT_DOUBLE_EQ(value.at("gpu1.power_watts"), 412.5);
+  const auto said = sampler.pitfalls();
+  EXPECT_TRUE(std::ranges::any_of(said, [](const auto& text) { return text.find("(MIG)") != text.npos; }));
+}
+
+TEST(Sampler, AGpuThatFailsHasNoFigures) {
+  const device::Nvml nvml(fake_nvml("whole"));
+  double now = 0;
+  Sampler sampler({.nvml = &nvml, .gpu_bus_id = "00000000:3B:00.0"}, now);
+  const FakeNvmlMode mode("errors");
+  for (const auto& [name, value] : by_name(one_window(sampler, now))) {
+    EXPECT_TRUE(!name.starts_with("gpu") || name == "gpu0.power_limit_watts" || name == "gpu0.sm_clock_limit_hz" ||
+                name == "gpu0.memory_bytes" || name == "gpu0.nvlinks")
+        << name;
+  }
+}
+
+class Records final : public core::EventEmitter {
+ public:
+  void emit(core::Event event) override {
+    const std::lock_guard lock(mutex_);
+    if (auto* record = std::get_if<core::Monitored>(&event)) {
+      all_.push_back(std::move(*record));
+    }
+  }
+  std::vector<core::Monitored> all() {
+    const std::lock_guard lock(mutex_);
+    return all_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<core::Monitored> all_;
+};
+
+TEST(Monitor, WatchesThisProcessUntilItEnds) {
+  Records records;
+  const double begin = clock_s(CLOCK_REALTIME);
+  {
+    Monitor monitor(records, {.more = [] { return std::vector<core::Figure>{{"device.allocated_bytes", 12}}; }});
+    monitor.at_step(7);
+    const Stopwatch watch;
+    while (records.all().empty() && watch.seconds() < 30) {  // busy, so that the process uses a core
+    }
+    EXPECT_GT(monitor.cpu_seconds(), 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  const auto all = records.all();
+  ASSERT_GE(all.size(), 2U) << "the last window is reported, too";
+  double seconds = 0;
+  for (const core::Monitored& record : all) {
+    EXPECT_EQ(record.step, 7);
+    seconds += record.seconds;
+  }
+  EXPECT_LE(all.back().time, clock_s(CLOCK_REALTIME));
+  EXPECT_NEAR(all.back().time - begin, seconds, 0.5 + 0.2 * seconds) << "the windows follow each other";
+  const auto value = by_name(all.front());
+  EXPECT_GT(value.at("process.cpu_cores"), 0.05);
+  EXPECT_GT(value.at("process.resident_bytes"), 1 << 20);
+  EXPECT_EQ(value.at("device.allocated_bytes"), 12);
+  EXPECT_TRUE(value.contains("threads.main.cpu_cores"));
+}
+
+}  // namespace
+}  // namespace stoker::observe
