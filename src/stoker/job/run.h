@@ -22,6 +22,7 @@
 #include "stoker/job/setup.h"
 #include "stoker/job/source_listener.h"
 #include "stoker/job/split_evaluation.h"
+#include "stoker/observe/anatomy/step_anatomy.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/train/loop.h"
 
@@ -45,6 +46,7 @@ class Run final : private train::LoopOwner {
   void show() override;
   void computed(const core::Batch& batch) override { memory_->computed(batch); }
   void step_done() override { memory_->step_done(); }
+  void booked(core::PhaseBook& book, std::int64_t step) override { anatomy_->step_done(book, step); }
   void save(const char* kind) override;
   void rescue() override { checkpoints_->rescue(); }
   std::string sample_name(std::int64_t index) const override { return setup_.task->sample_name(index); }
@@ -54,6 +56,7 @@ class Run final : private train::LoopOwner {
   std::int64_t begin(std::optional<io::Checkpoint> resumed);
   void announce(const std::string& remark);
   Outcome train_and_test();
+  [[nodiscard]] train::LoopEnd train_steps();
   void test_best(Outcome& outcome);
   void write_report();
   // Metrics are not needed any more: the run was stopped, or its time is up.
@@ -72,6 +75,7 @@ class Run final : private train::LoopOwner {
   std::unique_ptr<SplitEvaluation> validation_;  // null: no validation split
   std::function<std::int64_t()> memory_bytes_;
   std::optional<MemoryWatch> memory_;
+  std::optional<observe::StepAnatomy> anatomy_;  // while the loop runs
   Stopwatch watch_;
   double seconds_before_;  // of the run, in earlier sessions
 };

@@ -24,7 +24,7 @@ struct PageParts {
 namespace page_files {
 extern const std::string_view kFrameHtml, kFrameJs, kFrameCss;  // of every page
 // Of the report.
-extern const std::string_view kPageHtml, kDygraphJs, kChartsJs, kExhibitsJs, kMemoryJs, kPageJs;
+extern const std::string_view kPageHtml, kDygraphJs, kChartsJs, kExhibitsJs, kMemoryJs, kAnatomyJs, kPageJs;
 }  // namespace page_files
 
 }  // namespace stoker::io

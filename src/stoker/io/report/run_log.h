@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "stoker/io/report/anatomy_log.h"
 #include "stoker/io/report/metrics_table.h"
 
 namespace stoker::io {
@@ -65,6 +66,7 @@ struct RunLog {
   std::vector<CheckpointLog> checkpoints;
   std::optional<RunEnd> end;
   std::optional<MemoryPeak> memory;
+  AnatomyLog anatomy;
   double quiet_seconds = 0;         // since a file of the run was last written
   std::vector<std::string> unread;  // files or lines that could not be read, with the reason
 };
