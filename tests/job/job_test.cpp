@@ -45,8 +45,10 @@ class Recorder final : public core::EventSink {
  public:
   explicit Recorder(std::vector<std::string>& seen) : seen_(seen) {}
   void on(const core::Event& event) override {
-    static constexpr const char* kNames[] = {"run_started", "step",    "fed",      "evaluating", "evaluated",   "saved",
-                                             "fault",       "finding", "artifact", "histograms", "run_finished"};
+    static constexpr const char* kNames[] = {"run_started", "step",    "fed",       "evaluating",  "evaluated",
+                                             "saved",       "fault",   "finding",   "artifact",    "histograms",
+                                             "monitor",     "anatomy", "slow_step", "run_finished"};
+    static_assert(std::size(kNames) == std::variant_size_v<core::Event>);
     std::string text = kNames[event.index()];
     if (const auto* saved = std::get_if<core::CheckpointSaved>(&event)) {
       text += " " + saved->kind;
@@ -393,7 +395,7 @@ TEST_F(JobTest, EventsComeInOrder) {
   const std::vector<std::string> epoch_end = {"evaluated val", "saved last"};
   std::erase_if(events, [](const std::string& event) {
     return event == "saved best" || event == "finding" || event == "evaluating" || event == "fed" ||
-           event == "anatomy" || event == "slow_step";
+           event == "monitor" || event == "anatomy" || event == "slow_step";
   });
   const auto artifacts = std::unique(std::find(events.begin(), events.end(), "artifact"), events.end() - 1);
   events.erase(artifacts, events.end() - 1);  // count all artifacts as one

@@ -242,7 +242,7 @@ TEST_P(SlowDowns, AreInTheirCategory) {
   if (slow.sample >= 0) {
     ASSERT_FALSE(seen.slow.empty());
     EXPECT_THAT(seen.slow, ::testing::Contains(::testing::Field(
-                               &core::SlowStep::cause, ::testing::MatchesRegex("slow sample .*/3.*\\.png: 0.4 s"))));
+                               &core::SlowStep::cause, ::testing::MatchesRegex("slow sample .*\\.png: 0.4 s"))));
     return;
   }
   const auto longest = std::ranges::max_element(seen.anatomy.phases, {}, &core::PhaseTime::seconds);

@@ -108,7 +108,7 @@ void AnatomyLog::add_period(const Json& event) {
   });
   steps_ += period.steps;
   seconds_ += seconds;
-  if (in_last_ < per_place_ && !periods_.empty()) {
+  if (!periods_.empty() && (in_last_ < per_place_ || period.steps == 0)) {  // the end of a session may have no step
     merge(periods_.back(), period);
     ++in_last_;
     return;

@@ -36,8 +36,8 @@ core::Anatomy merged(core::Anatomy first, const core::Anatomy& second) {
 // Milliseconds with three digits: "0.012", "18.2", "1,250".
 std::string ms(double seconds) {
   const double value = seconds * 1e3;
-  if (seconds < 0) {
-    return "-";
+  if (seconds <= 0) {
+    return seconds < 0 ? "-" : "0";
   }
   return value >= 999.5    ? thousands(static_cast<std::int64_t>(value + 0.5))
          : value >= 99.95  ? fmt::format("{:.0f}", value)
@@ -69,7 +69,7 @@ std::string sparkline(const std::vector<double>& values, bool utf8) {
 }
 
 void WhereTimeWent::add(const core::Anatomy& period) {
-  if (in_last_ < per_place_ && !periods_.empty()) {
+  if (!periods_.empty() && (in_last_ < per_place_ || period.steps == 0)) {
     periods_.back() = merged(std::move(periods_.back()), period);
     ++in_last_;
     return;
