@@ -97,9 +97,16 @@ void parts(std::int64_t changes) {
 }
 
 void whole(int pairs) {
-  StepCase with_case = make_case({}), without_case = make_case({});
-  const auto with = make_stoker_loop(with_case), without = make_stoker_loop(without_case, /*anatomy=*/false);
-  constexpr std::int64_t kRun = 500;
+  constexpr std::int64_t kRun = 500;  // steps per call
+  StepCase made = make_case({});
+  bool anatomy = true;
+  const auto loop = make_stoker_loop(made, &anatomy);  // the same on both sides: two would differ in their memory
+  const auto side = [&](bool on) {
+    return study::Side{[&loop, &anatomy, on] {
+      anatomy = on;
+      loop->run(kRun);
+    }};
+  };
   study::PairingOptions options;
   options.least_pairs = options.most_pairs = pairs;
   options.block_seconds = 0.1;
@@ -107,8 +114,7 @@ void whole(int pairs) {
   for (const auto& [clock, name] : {std::pair{study::Clock::kThreadCpu, "CPU of the thread"},
                                     std::pair{study::Clock::kWall, "wall time        "}}) {
     options.clock = clock;
-    const study::Paired paired =
-        study::time_in_turns({[&] { with->run(kRun); }}, {[&] { without->run(kRun); }}, options);
+    const study::Paired paired = study::time_in_turns(side(true), side(false), options);
     const double us = paired.second_seconds * 1e6 / kRun;
     const auto [ratio, low, high, count] = paired.ratio;
     fmt::print("  {}: {:.1f} us without; {:+.1f} us ({:+.1f} to {:+.1f}), {} pairs\n", name, us, (ratio - 1) * us,

@@ -109,7 +109,7 @@ class Owner final : public train::LoopOwner {
 
 class StokerLoop final : public Loop {
  public:
-  StokerLoop(StepCase& made, bool anatomy)
+  StokerLoop(StepCase& made, const bool* anatomy)
       : anatomy_(anatomy),
         optimizer_(optim::make_optimizer(made.optimizer, made.model->parameters())),
         scaler_({.scaling = made.options.precision == "fp16"}, made.options.device),
@@ -150,9 +150,9 @@ class StokerLoop final : public Loop {
 
   void run(std::int64_t steps, const std::function<bool()>& before) override {
     owner_.stop = false;
-    source_.booked = anatomy_;
+    source_.booked = anatomy_ == nullptr || *anatomy_;
     owner_.anatomy.reset();
-    if (anatomy_) {
+    if (source_.booked) {
       owner_.anatomy.emplace(bus_, source_);
     }
     source_.set_before(before ? [this, &before] { return !owner_.stop && (before() || (owner_.stop = true, false)); }
@@ -167,7 +167,7 @@ class StokerLoop final : public Loop {
     return options;
   }
 
-  bool anatomy_;
+  const bool* anatomy_;
   TempFolder folder_;
   std::ofstream nowhere_;
   core::SingleRank ranks_;
@@ -187,7 +187,7 @@ class StokerLoop final : public Loop {
 
 }  // namespace
 
-std::unique_ptr<Loop> make_stoker_loop(StepCase& made, bool anatomy) {
+std::unique_ptr<Loop> make_stoker_loop(StepCase& made, const bool* anatomy) {
   return std::make_unique<StokerLoop>(made, anatomy);
 }
 

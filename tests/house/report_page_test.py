@@ -62,7 +62,7 @@ class ReportPage(PageTest):
         self.assertEqual(self.ask("new Set([...document.querySelectorAll('#anatomy .shares i')].map(i => getComputedStyle(i).backgroundColor)).size"), 12)
         rows = self.ask("[...document.querySelectorAll('#anatomy tbody tr')].map(row => [...row.cells].map(cell => cell.textContent))")
         self.assertEqual([row[0] for row in rows[:2]], ["fetch", "forward"])
-        self.assertEqual(rows[0][2:], ["2.4 ms", "7.2 ms", "10 %"])
+        self.assertEqual(rows[0][2:], ["2.4 ms", "7.2 ms", "10.0 %"])
         shares = [float(row[1].split()[0]) for row in rows[:12]]
         self.assertAlmostEqual(sum(shares), 100, delta=1)
         self.assertEqual(rows[12][0], "attention (a mark)")

@@ -2,12 +2,17 @@
 // The anatomy of steps from a book whose clock is set by hand, and marks of user code.
 #include "stoker/observe/anatomy/step_anatomy.h"
 
+#include <ATen/record_function.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <optional>
+#include <string>
+#include <thread>
 #include <variant>
+#include <vector>
 
 #include "stoker/core/phase.h"
 #include "stoker/observe/mark.h"
@@ -174,6 +179,56 @@ TEST_F(StepAnatomyTest, MarksAreParts) {
   ASSERT_EQ(emitted_.all.size(), 1U);
   EXPECT_EQ(by_name(emitted_.all[0].phases), (std::map<std::string, double>{{"forward", 3.75}}));
   EXPECT_EQ(by_name(emitted_.all[0].marks), (std::map<std::string, double>{{"encoder", 3.75}, {"attention", 0.75}}));
+}
+
+// The times of the device with the CPU's events, whose clock is the wall's: so the figures of both agree.
+TEST(StepAnatomy, TellsTheTimesOfTheDevice) {
+  Emitted emitted;
+  FakeSource source;
+  source.now.copy_seconds = 7;  // before the loop
+  device::PhaseEvents events(c10::Device(c10::kCPU));
+  core::PhaseBook book;
+  StepAnatomy anatomy(emitted, source, &events);
+  book.listen(&events);
+  book.open();
+  for (std::int64_t step = 1; step <= 64; ++step) {
+    {
+      const PhaseScope backward(Phase::kBackward);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    book.settle();
+    anatomy.step_done(book, step);
+  }
+  source.now.copy_seconds = 7.5;
+  anatomy.finish(book, 64);
+  const core::Anatomy& whole = emitted.all.back();
+  std::map<std::string, double> device;
+  for (const core::PhaseTime& each : whole.phases) {
+    device[each.name] = each.device_seconds;
+  }
+  EXPECT_GE(device["backward"], 64e-3) << "one of eight steps is timed, and stands for the others";
+  EXPECT_EQ(device["copy"], 0.5);
+}
+
+// NVTX, Kineto and others see it as they see operators.
+TEST(Mark, IsARangeForProfilers) {
+  static std::vector<std::string> seen;
+  seen.clear();
+  const auto handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(
+          [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
+            seen.emplace_back(call.name());
+            return nullptr;
+          },
+          [](const at::RecordFunction& call, at::ObserverContext*) { seen.push_back(std::string("/") + call.name()); })
+          .scopes({at::RecordScope::USER_SCOPE}));
+  {
+    const auto outer = mark("outer");
+    const auto inner = mark(std::string("inn") + "er");
+  }
+  at::removeCallback(handle);
+  const auto unseen = mark("later");
+  EXPECT_THAT(seen, ::testing::ElementsAre("outer", "inner", "/inner", "/outer"));
 }
 
 TEST(Mark, WithoutABookNothingHappens) { const auto stage = mark("outside of a run"); }

@@ -16,23 +16,26 @@ const Anatomy = (() => {
   const swatch = (name) => el("span", {className: "swatch", style: `background:${color(name)}`});
   const ms = (seconds) => seconds === null ? "–" : Number((1e3 * seconds).toPrecision(3)).toLocaleString("en-US") + " ms";
 
+  const percent = (share) => (100 * share).toFixed(1) + " %";
+  const quantile = (seconds, longest) => longest === 0 ? "–" : ms(seconds);  // most steps have none of it
+
   // One bar of all phases. Phases too short to see are left to the table.
   function bar(anatomy) {
     return el("div", {className: "shares", role: "img", "ariaLabel": "share of each phase"}, ...anatomy.phases.filter((each) => each.seconds > 0).map((each) => {
-      const share = each.seconds / anatomy.seconds, percent = Format.percent(share);
-      return el("i", {style: `flex:${share};background:${color(each.name)}`, title: `${each.name}: ${percent}`}, share > 0.08 ? each.name : "");
+      const share = each.seconds / anatomy.seconds;
+      return el("i", {style: `flex:${share};background:${color(each.name)}`, title: `${each.name}: ${percent(share)}`}, share > 0.08 ? each.name : "");
     }));
   }
 
   function table(anatomy) {
     const any = (key) => anatomy.phases.some((each) => each[key] !== null);
-    const columns = ["phase", "share", "half of the steps at most", "99 % at most", ...(any("cpu") ? ["of this computing"] : []), ...(any("device") ? ["device, per step"] : [])];
-    const rows = anatomy.phases.filter((each) => each.seconds > 0 || each.device > 0).map((each) => el("tr", {}, el("td", {}, swatch(each.name), each.name),
-      ...[Format.percent(each.seconds / anatomy.seconds), ms(each.p50), ms(each.p99),
-        ...(any("cpu") ? [each.cpu === null ? "–" : Format.percent(Math.min(1, each.cpu / each.seconds))] : []),
+    const columns = ["phase", "share", "half of the steps at most", "99 % at most", ...(any("cpu") ? ["computing"] : []), ...(any("device") ? ["device, per step"] : [])];
+    const rows = anatomy.phases.filter((each) => each.seconds > 0 || each.device > 0).map((each) => el("tr", {}, el("td", {style: "white-space:nowrap"}, swatch(each.name), each.name),
+      ...[percent(each.seconds / anatomy.seconds), quantile(each.p50, each.p99), quantile(each.p99, each.p99),
+        ...(any("cpu") ? [each.cpu === null ? "–" : percent(Math.min(1, each.cpu / each.seconds))] : []),
         ...(any("device") ? [each.device === null ? "–" : ms(each.device / Math.max(1, anatomy.steps))] : [])].map((text) => el("td", {className: "number"}, text))));
     for (const [name, seconds] of anatomy.marks) {
-      rows.push(el("tr", {}, el("td", {className: "note"}, name + " (a mark)"), el("td", {className: "number"}, Format.percent(seconds / anatomy.seconds)),
+      rows.push(el("tr", {}, el("td", {className: "note"}, name + " (a mark)"), el("td", {className: "number"}, percent(seconds / anatomy.seconds)),
         ...columns.slice(2).map(() => el("td", {}))));
     }
     return el("div", {className: "scroll"}, el("table", {}, el("thead", {}, el("tr", {}, ...columns.map((name, i) => el("th", {className: i ? "number" : ""}, name)))), el("tbody", {}, ...rows)));
@@ -69,7 +72,7 @@ const Anatomy = (() => {
 
   function block(anatomy) {
     const words = anatomy.p50 === null ? "" : ` Half of the steps took at most ${ms(anatomy.p50)}, 99 % at most ${ms(anatomy.p99)}, the slowest ${ms(anatomy.slowest)}; without evaluations and checkpoints.`;
-    return el("div", {}, el("p", {}, `${Format.count(anatomy.steps)} steps in ${Number(anatomy.seconds.toPrecision(3))} s of the training loop.${words}`),
+    return el("div", {className: "block"}, el("p", {}, `${Format.count(anatomy.steps)} steps in ${Number(anatomy.seconds.toPrecision(3))} s of the training loop.${words}`),
       bar(anatomy), table(anatomy), ...course(anatomy), ...slow(anatomy));
   }
 

@@ -25,6 +25,10 @@ StepAnatomy::StepAnatomy(core::EventEmitter& events, const core::BatchSource& so
                          std::function<ThreadUsage()> usage)
     : events_(events), source_(source), device_(device), usage_(std::move(usage)), last_usage_(usage_()) {
   told_slow_.fill(-kSlowEach);
+  if (const auto figures = source.figures()) {
+    begun_.copied = figures->copy_seconds;
+  }
+  told_ = begun_;
 }
 
 void StepAnatomy::step_done(core::PhaseBook& book, std::int64_t step) {
@@ -155,7 +159,7 @@ void StepAnatomy::finish(const core::PhaseBook& book, std::int64_t step) {
   if (book.total() > told_.total) {
     tell_period(book, step);
   }
-  core::Anatomy all = between({}, told_, step);
+  core::Anatomy all = between(begun_, told_, step);
   all.whole = true;
   all.p50 = steps_.quantile(0.5);
   all.p90 = steps_.quantile(0.9);

@@ -62,7 +62,7 @@ class StepAnatomy {
   PhaseSeconds usual_{};  // medians, brought up to date now and then
   double usual_step_ = 0;
   std::array<double, core::kPhases> told_slow_{};  // when a slow step was told last, by phase
-  Reading told_;
+  Reading begun_, told_;
 };
 
 }  // namespace stoker::observe
