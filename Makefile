@@ -72,8 +72,9 @@ bench-memory: bootstrap ## Measure what saves memory, and what tune finds: bytes
 
 bench-observe: bootstrap ## Measure what observing a run costs
 	@$(call configure,release)
-	@$(call ninja,release,monitor_bench)
+	@$(call ninja,release,monitor_bench anatomy_bench)
 	@bench/record monitor $(RELEASE)/bench/monitor_bench
+	@bench/record anatomy $(RELEASE)/bench/anatomy_bench 30
 
 bench-learning: bootstrap ## Compare final results with Python PyTorch's: 20 minutes; QUICK=1: a check that it runs
 	@$(call configure,release)

@@ -12,6 +12,7 @@
 #include "small_images.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
+#include "stoker/core/phase.h"
 #include "stoker/data/decode/image_decode.h"
 #include "stoker/data/decode/png_encode.h"
 #include "stoker/data/load/image_loader.h"
@@ -138,20 +139,21 @@ observe::Feeding watched(const Slow& slow, const Words& words, int threads) {
   feed.start();
   const Stopwatch watch;
   for (std::int64_t step = 1; watch.seconds() < words.seconds(); ++step) {
-    const Stopwatch waiting;
-    const std::optional<core::Batch> batch = source->next();
-    feed.add(train::LoopWork::kWait, waiting.seconds());
+    const std::optional<core::Batch> batch = [&] {
+      const core::PhaseScope waiting(core::Phase::kInput);
+      return source->next();
+    }();
     if (!batch) {
       continue;
     }
     sleep_ms(slow.step_ms);
-    const Stopwatch logging;
-    sleep_ms(slow.log_ms);
-    feed.add(train::LoopWork::kLog, logging.seconds());
+    {
+      const core::PhaseScope logging(core::Phase::kLogging);
+      sleep_ms(slow.log_ms);
+    }
     if (slow.checkpoint_ms > 0 && step % 10 == 0) {
-      const Stopwatch saving;
+      const core::PhaseScope saving(core::Phase::kCheckpoint);
       sleep_ms(slow.checkpoint_ms);
-      feed.add(train::LoopWork::kCheckpoint, saving.seconds());
     }
     feed.step_done(step);
   }

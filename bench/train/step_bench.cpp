@@ -237,8 +237,9 @@ CaseOptions sized_to(CaseOptions options, double ms) {
 void pairs(int count, c10::Device device) {
   at::set_num_threads(1);
   fmt::print(
-      "A step of Stoker (run_loop with metrics.csv, metrics.jsonl, TensorBoard, progress line, counted tensors and "
-      "the watch for leaks)\nagainst a bare LibTorch loop, turns of 0.1 s in one process, 1 intra-op thread, {}. In "
+      "A step of Stoker (run_loop with metrics.csv, metrics.jsonl, TensorBoard, progress line, counted tensors, the "
+      "watch for leaks and the anatomy)\nagainst a bare LibTorch loop, turns of 0.1 s in one process, 1 intra-op "
+      "thread, {}. In "
       "brackets: 95 % interval of the median."
       "\n\n",
       device.str());

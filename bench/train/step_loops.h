@@ -22,8 +22,9 @@ class Loop {
 // autocast around the forward pass if the case sets it. Uses only ATen, like a program without Stoker.
 [[nodiscard]] std::unique_ptr<Loop> make_bare_loop(StepCase& made);
 
-// train::run_loop on a source that returns the case's batch again and again: train::Step, ScalarRing, an EventBus
-// with metrics.csv, metrics.jsonl, TensorBoard and a progress line (into nothing), in a temporary folder.
-[[nodiscard]] std::unique_ptr<Loop> make_stoker_loop(StepCase& made);
+// train::run_loop on a source that returns the case's batch again and again: train::Step, ScalarRing, an EventBus with
+// metrics.csv, metrics.jsonl, TensorBoard and a progress line (into nothing), in a temporary folder. anatomy: read at
+// each run(), whether it books the time of phases, as a run always does; null: yes.
+[[nodiscard]] std::unique_ptr<Loop> make_stoker_loop(StepCase& made, const bool* anatomy = nullptr);
 
 }  // namespace stoker::bench

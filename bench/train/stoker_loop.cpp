@@ -19,6 +19,7 @@
 #include "stoker/io/loggers/progress_line.h"
 #include "stoker/io/loggers/tensorboard.h"
 #include "stoker/memory/leak_watch.h"
+#include "stoker/observe/anatomy/step_anatomy.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/train/loop.h"
 
@@ -31,6 +32,9 @@ class RepeatingSource final : public core::BatchSource {
   explicit RepeatingSource(const core::Batch& batch) : batch_(batch) {}
 
   [[nodiscard]] std::optional<core::Batch> next() override {
+    if (!booked) {
+      core::t_book = nullptr;  // the scopes of this loop book nothing
+    }
     if (before_ && !before_()) {
       return std::nullopt;
     }
@@ -41,6 +45,8 @@ class RepeatingSource final : public core::BatchSource {
     return batch;
   }
   void set_before(const std::function<bool()>& before) { before_ = before; }
+
+  bool booked = true;
 
  private:
   const core::Batch& batch_;
@@ -83,9 +89,15 @@ class Owner final : public train::LoopOwner {
       (void)heap_.add(steps_, device::heap_bytes().used - device::host_allocated_in_heap());
     }
   }
+  void booked(core::PhaseBook& book, std::int64_t step) override {
+    if (anatomy) {
+      anatomy->step_done(book, step);
+    }
+  }
   bool stop_requested() const override { return stop; }
 
   std::atomic<bool> stop = false;
+  std::optional<observe::StepAnatomy> anatomy;  // of one call of run()
 
  private:
   double lr_;
@@ -97,8 +109,9 @@ class Owner final : public train::LoopOwner {
 
 class StokerLoop final : public Loop {
  public:
-  explicit StokerLoop(StepCase& made)
-      : optimizer_(optim::make_optimizer(made.optimizer, made.model->parameters())),
+  StokerLoop(StepCase& made, const bool* anatomy)
+      : anatomy_(anatomy),
+        optimizer_(optim::make_optimizer(made.optimizer, made.model->parameters())),
         scaler_({.scaling = made.options.precision == "fp16"}, made.options.device),
         step_({*made.model, *optimizer_, scaler_, ranks_}, step_options(made)),
         ring_(made.options.device, step_.scalar_names().size()),
@@ -137,6 +150,11 @@ class StokerLoop final : public Loop {
 
   void run(std::int64_t steps, const std::function<bool()>& before) override {
     owner_.stop = false;
+    source_.booked = anatomy_ == nullptr || *anatomy_;
+    owner_.anatomy.reset();
+    if (source_.booked) {
+      owner_.anatomy.emplace(bus_, source_);
+    }
     source_.set_before(before ? [this, &before] { return !owner_.stop && (before() || (owner_.stop = true, false)); }
                               : std::function<bool()>());
     train::run_loop(parts_, plan_, progress_.step + steps);
@@ -149,6 +167,7 @@ class StokerLoop final : public Loop {
     return options;
   }
 
+  const bool* anatomy_;
   TempFolder folder_;
   std::ofstream nowhere_;
   core::SingleRank ranks_;
@@ -168,6 +187,8 @@ class StokerLoop final : public Loop {
 
 }  // namespace
 
-std::unique_ptr<Loop> make_stoker_loop(StepCase& made) { return std::make_unique<StokerLoop>(made); }
+std::unique_ptr<Loop> make_stoker_loop(StepCase& made, const bool* anatomy) {
+  return std::make_unique<StokerLoop>(made, anatomy);
+}
 
 }  // namespace stoker::bench

@@ -73,6 +73,7 @@
 #include "stoker/ops/attention.h"
 #include "stoker/ops/cross_entropy.h"
 #include "stoker/ops/linear_cross_entropy.h"
+#include "stoker/observe/mark.h"
 #include "stoker/optim/clip.h"
 #include "stoker/optim/ema.h"
 #include "stoker/optim/optimizer.h"

@@ -58,9 +58,17 @@ class RealRuns(PageTest):
                 self.browser.image(pathlib.Path(folder, f"{page.parent.name}-{name}.png"))
         self.open(page)
 
+    def explained(self):
+        """The finished run says where its time went: the shares of its phases are all of it."""
+        rows = self.ask("[...document.querySelectorAll('#anatomy tbody tr')].filter(row => row.cells.length > 3).map(row => [row.cells[0].textContent, row.cells[1].textContent])")
+        shares = {name: float(share.split()[0]) for name, share in rows if share.endswith("%")}
+        self.assertAlmostEqual(sum(shares.values()), 100, delta=1)
+        self.assertLessEqual({"fetch", "forward", "backward", "optimizer", "evaluation", "checkpoint"}, set(shares))
+
     def test_images(self):
         self.look(self.trained(images) / "report.html")
         self.assertIn("accuracy", self.titles())
+        self.explained()
         self.assertGreater(self.pixels("loss", BLUE), 100)
         self.assertGreater(self.pixels("loss", ORANGE), 10)
         self.assertGreater(self.ask("document.querySelectorAll('.gallery img').length"), 3)
@@ -70,6 +78,7 @@ class RealRuns(PageTest):
         run = self.trained(text)
         self.look(run / "report.html")
         self.assertIn("perplexity", self.titles())
+        self.explained()
         self.assertEqual(self.ask("document.querySelector('#texts h3').textContent"), "Samples at step 60")
         self.assertEqual(self.ask("document.querySelectorAll('#texts details').length"), 2)  # those of steps 40 and 20
         self.assertGreater(len(self.ask("document.querySelector('#texts pre').textContent")), 50)
@@ -79,6 +88,7 @@ class RealRuns(PageTest):
     def test_table(self):
         self.look(self.trained(table) / "report.html")
         self.assertIn("auc", self.titles())
+        self.explained()
         self.assertEqual(self.ask("document.getElementById('state').textContent"), "finished")
         self.assertEqual(self.ask("document.querySelectorAll('.confusion td').length"), 4)
 

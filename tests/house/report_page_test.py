@@ -77,6 +77,22 @@ class ReportPage(PageTest):
         self.browser.drag(left + width * 0.4, left + width * 0.7, top + height / 2)
         self.assertEqual(self.ask(f"{own}.filter(chart => chart.graph.xAxisRange()[0] < 10).length"), 0)
         self.assertEqual(self.ask("Charts.all.filter(chart => chart.axis !== 't' && chart.graph.isZoomed('x')).length"), 0)
+    def test_anatomy(self):
+        self.open(self.page("image"))
+        widths = self.ask("Object.fromEntries([...document.querySelectorAll('#anatomy .shares i')].map(i => [i.title.split(':')[0], i.getBoundingClientRect().width]))")
+        self.assertEqual(len(widths), 12)
+        self.assertAlmostEqual(widths["backward"] / sum(widths.values()), 0.38, delta=0.03)
+        self.assertEqual(self.ask("new Set([...document.querySelectorAll('#anatomy .shares i')].map(i => getComputedStyle(i).backgroundColor)).size"), 12)
+        rows = self.ask("[...document.querySelectorAll('#anatomy tbody tr')].map(row => [...row.cells].map(cell => cell.textContent))")
+        self.assertEqual([row[0] for row in rows[:2]], ["fetch", "forward"])
+        self.assertEqual(rows[0][2:], ["2.4 ms", "7.2 ms", "10.0 %"])
+        shares = [float(row[1].split()[0]) for row in rows[:12]]
+        self.assertAlmostEqual(sum(shares), 100, delta=1)
+        self.assertEqual(rows[12][0], "attention (a mark)")
+        self.assertEqual([row[3:] for row in rows[13:]], [["fetch", "slow sample cats/a picture.jpg: 1.2 s"], ["evaluation", "evaluation"]])
+        self.assertEqual(self.ask("document.querySelectorAll('#anatomy polygon').length"), 12)
+        self.open(self.page("text"))
+        self.assertTrue(self.ask("document.getElementById('anatomy').hidden"))  # a run of an older version
 
     def test_text_run(self):
         self.open(self.page("text"))
@@ -167,7 +183,7 @@ class ReportPage(PageTest):
         self.assertEqual(self.ask("typeof window.pwned"), "undefined")
         self.assertEqual(self.ask("document.querySelectorAll('img').length"), 0)
         hostile = "</script><img src=x onerror=\"window.pwned=1\">"
-        for place in ("subtitle", "plan", "findings", "tables", "matrices", "texts"):
+        for place in ("subtitle", "plan", "findings", "tables", "matrices", "texts", "anatomy"):
             self.assertIn(hostile, self.ask(f"document.getElementById('{place}').textContent"), place)
         titles = self.titles()
         for name in ("train/größe 損失", "acc/top,1", "genauigkeit für „é“", hostile):
@@ -184,6 +200,7 @@ class ReportPage(PageTest):
             self.assertTrue(self.fits())
         self.assertEqual(self.ask("document.querySelectorAll('#differences tbody tr').length"), 1)
         self.assertEqual(self.ask("[...document.querySelectorAll('#differences td')].map(e => e.textContent)"), ["lr", "0.1", "0.3", "50"])
+        self.assertEqual(self.ask("document.querySelectorAll('#anatomy .shares').length"), 2)  # the third run has none
         self.assertEqual(self.ask("Charts.all[0].lines.length"), 6)  # training and validation of three runs
         before = self.ask("Charts.all[0].graph.numColumns()")
         self.ask("document.querySelector('#runs input').click()")

@@ -89,6 +89,21 @@ struct Screen {
   std::unique_ptr<ProgressLine> line;
 };
 
+TEST(ProgressLine, SaysWhereTheTimeWent) {
+  for (const ProgressMode mode : {ProgressMode::kPlain, ProgressMode::kQuiet}) {
+    std::ostringstream text;
+    ProgressOptions options;
+    options.mode = mode;
+    options.out = &text;
+    options.where_time_went = [](const Anatomy& event) { return event.whole ? std::string("a table") : ""; };
+    ProgressLine line(std::move(options));
+    line.on(Anatomy{});
+    EXPECT_EQ(text.str(), "") << "a period";
+    line.on(Anatomy{.whole = true, .phases = {}, .marks = {}});
+    EXPECT_EQ(text.str(), mode == ProgressMode::kQuiet ? "" : "a table\n");
+  }
+}
+
 TEST(ProgressLine, OnATerminalOneLineIsRedrawn) {
   Screen screen(ProgressMode::kTerminal);
   screen.line->on(start());

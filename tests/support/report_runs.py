@@ -141,6 +141,26 @@ def images(run, count=24, size=28):
     run.artifact("examples", kind="gallery", title="Validation images", items=[{**each, "good": i % 7 != 3} for i, each in enumerate(items[:12])])
 
 
+def anatomy(run, steps, hostile="", seed=11):
+    """Records of the time of steps: ten periods and the whole, and slow steps."""
+    draw = random.Random(seed)
+    shares = {"fetch": 0.08, "forward": 0.3, "loss": 0.02, "backward": 0.4, "unscale and clip": 0.02, "optimizer": 0.06, "EMA": 0.01,
+              "logging": 0.01, "device wait": 0.01, "checkpoint": 0.02, "evaluation": 0.06, "other": 0.01, **({hostile: 0.01} if hostile else {})}
+    sums = dict.fromkeys(shares, 0.0)
+    for part in range(1, 11):
+        spent = {name: share * 2 * (0.8 + 0.4 * draw.random()) * (4 if part == 6 and name == "fetch" else 1) for name, share in shares.items()}
+        for name, seconds in spent.items():
+            sums[name] += seconds
+        run.event("anatomy", version=1, time=1.7e9 + 2 * part, step=part * steps // 10, steps=steps // 10, seconds=sum(spent.values()), p50=0.02, p90=0.03,
+                  p99=0.05, slowest=0.4, marks=[{"name": hostile or "attention", "seconds": spent["forward"] / 2}],
+                  phases=[{"name": name, "seconds": seconds, "cpu_seconds": seconds * (0.1 if name == "fetch" else 0.9)} for name, seconds in spent.items()])
+    run.event("slow_step", version=1, time=1.7e9, step=6 * steps // 10, seconds=1.25, usual_seconds=0.02, phase="fetch",
+              cause=hostile or "slow sample cats/a picture.jpg: 1.2 s", figures={"minor_faults": 3})
+    run.event("slow_step", version=1, time=1.7e9, step=steps // 2, seconds=0.4, usual_seconds=0.02, phase="evaluation", cause="evaluation", figures={})
+    run.event("anatomy", version=1, time=1.7e9, step=steps, whole=True, steps=steps, seconds=sum(sums.values()), p50=0.02, p90=0.03, p99=0.05, slowest=0.4,
+              marks=[], phases=[{"name": name, "seconds": seconds, "p50": 0.03 * shares[name], "p99": 0.09 * shares[name]} for name, seconds in sums.items()])
+
+
 def confusion(run, classes, seed=3):
     draw = random.Random(seed)
     values = [[draw.randint(80, 99) if a == b else (draw.randint(0, 9) if draw.random() < 12 / len(classes) ** 1.3 else 0)
@@ -163,6 +183,7 @@ def image(folder, steps=600, classes=None, seed=1, speed=1.0, **plan):
     run.machine(resumed_at=[steps // 2])
     images(run)
     confusion(run, classes or CLASSES)
+    anatomy(run, steps)
     return run.close("done")
 
 
@@ -211,6 +232,7 @@ def ugly(folder, steps=60):
         if step % 20 == 0:
             run.evaluated(step, "val", best=True, **{"acc/top,1": step / 100, "genauigkeit für „é“": 0.5, hostile: 0.25})
     run.event("finding", text=hostile)
+    anatomy(run, steps, hostile)
     run.artifact("hostile", kind="table", title=hostile, columns=["class", hostile], rows=[[hostile, 0.5], ["\u2028\u0007", None]])
     run.artifact("confusion", kind="matrix", title=hostile, labels=[hostile, "b"], values=[[3, 1], [0, 4]])
     run.artifact("text", kind="text", title=hostile, step=1, text=hostile)

@@ -18,6 +18,11 @@ struct ToyOwner final : train::LoopOwner {
       on_computed();
     }
   }
+  void booked(core::PhaseBook& book, std::int64_t step) override {
+    if (on_booked) {
+      on_booked(book, step);
+    }
+  }
   [[nodiscard]] bool validates() const override { return on_evaluate != nullptr; }
   [[nodiscard]] std::vector<core::MetricValue> evaluate() override { return on_evaluate(); }
   void save(const char* kind) override {
@@ -37,6 +42,7 @@ struct ToyOwner final : train::LoopOwner {
   std::function<std::vector<core::MetricValue>()> on_evaluate;  // empty: no validation split
   std::function<void(const char* kind)> on_save;
   std::function<void()> on_rescue, on_computed;
+  std::function<void(core::PhaseBook& book, std::int64_t step)> on_booked;
   std::atomic<bool> stop = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a step that a thread is in, so that what it allocates, and later the time it spends, can be booked to it.
-// Set by train::Step, the loop and the sources; read by device/host_allocator. One value per thread.
+// The part of a step that a thread is in, so that the memory it allocates and the time it spends are booked to it. Set
+// by train::Step, the loop and the sources; read by device/host_allocator and core/phase_book.h. One value per thread.
 #pragma once
 
 #include <array>
@@ -8,39 +8,35 @@
 #include <cstdint>
 #include <string_view>
 
+#include "stoker/core/phase_book.h"
+
 namespace stoker::core {
-
-enum class Phase : std::uint8_t {
-  kOther,       // before training, and threads that set nothing
-  kInput,       // making a batch, and copying it to the device
-  kForward,     // segments and loss
-  kBackward,    // from the loss to the gradients
-  kUpdate,      // norm of the gradients, optimizer, averages
-  kEvaluation,  // a split without gradients, and examples for people
-  kCheckpoint,
-};
-inline constexpr std::size_t kPhases = 7;
-
-// "forward", for reports.
-[[nodiscard]] constexpr std::string_view phase_name(Phase phase) {
-  constexpr std::array<std::string_view, kPhases> kNames = {"other",  "input",      "forward",   "backward",
-                                                            "update", "evaluation", "checkpoint"};
-  return kNames[static_cast<std::size_t>(phase)];
-}
 
 // Of this thread.
 inline thread_local Phase t_phase = Phase::kOther;
 
-// The phase of this thread for a scope; then the one before.
+// The phase of this thread for a scope; then the one before. If the thread has a book, both changes are booked; what an
+// evaluation or a checkpoint does inside stays booked to it.
 class PhaseScope {
  public:
-  explicit PhaseScope(Phase phase) : before_(t_phase) { t_phase = phase; }
-  ~PhaseScope() { t_phase = before_; }
+  explicit PhaseScope(Phase phase) : before_(t_phase), book_(t_book) {
+    t_phase = phase;
+    if (book_ != nullptr) {
+      booked_before_ = book_->enter(phase);
+    }
+  }
+  ~PhaseScope() {
+    t_phase = before_;
+    if (book_ != nullptr) {
+      book_->turn(booked_before_);
+    }
+  }
   PhaseScope(const PhaseScope&) = delete;
   PhaseScope& operator=(const PhaseScope&) = delete;
 
  private:
-  Phase before_;
+  Phase before_, booked_before_ = Phase::kOther;
+  PhaseBook* book_;
 };
 
 }  // namespace stoker::core

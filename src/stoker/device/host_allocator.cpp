@@ -46,7 +46,7 @@ class Ages {
   void next_step() {
     const std::lock_guard lock(mutex_);
     const std::int64_t next = step() + 1;
-    for (std::size_t phase = 0; phase < core::kPhases; ++phase) {  // before it is used again
+    for (std::size_t phase = 0; phase < core::kMemoryPhases; ++phase) {  // before it is used again
       const std::int64_t left = slot(next)[phase].exchange(0, std::memory_order_relaxed);
       older_[phase].fetch_add(left, std::memory_order_relaxed);
     }
@@ -56,7 +56,7 @@ class Ages {
     BytesByAge result{};
     for (std::int64_t age = 0; age < kHostAges; ++age) {
       const Row& from = age == kHostAges - 1 ? older_ : rows_[index(step() - age)];
-      for (std::size_t phase = 0; phase < core::kPhases; ++phase) {
+      for (std::size_t phase = 0; phase < core::kMemoryPhases; ++phase) {
         result[static_cast<std::size_t>(age)][phase] = from[phase].load(std::memory_order_relaxed);
       }
     }
@@ -64,7 +64,7 @@ class Ages {
   }
   [[nodiscard]] BytesByPhase by_phase() const {
     BytesByPhase result{};
-    for (std::size_t phase = 0; phase < core::kPhases; ++phase) {
+    for (std::size_t phase = 0; phase < core::kMemoryPhases; ++phase) {
       result[phase] = older_[phase].load(std::memory_order_relaxed);
       for (const Row& each : rows_) {
         result[phase] += each[phase].load(std::memory_order_relaxed);
@@ -74,7 +74,7 @@ class Ages {
   }
 
  private:
-  using Row = std::array<std::atomic<std::int64_t>, core::kPhases>;
+  using Row = std::array<std::atomic<std::int64_t>, core::kMemoryPhases>;
   static constexpr std::int64_t kRows = kHostAges - 1;
   static std::size_t index(std::int64_t step) { return static_cast<std::size_t>((step % kRows + kRows) % kRows); }
   Row& slot(std::int64_t step) { return rows_[index(step)]; }
@@ -110,7 +110,7 @@ class HostAllocator final : public c10::Allocator {
     if (bytes >= paged) {
       in_pages.fetch_add(size, std::memory_order_relaxed);
     }
-    auto* const header = new (block) Header{bytes, ages.step(), core::t_phase};
+    auto* const header = new (block) Header{bytes, ages.step(), core::memory_phase(core::t_phase)};
     ages.add(header->step, header->phase, size);
     if (total > peak.load(std::memory_order_relaxed)) {
       raise_peak(total);
@@ -147,7 +147,7 @@ class HostAllocator final : public c10::Allocator {
     const std::lock_guard lock(peak_mutex);
     if (total > peak.load(std::memory_order_relaxed)) {
       peak.store(total, std::memory_order_relaxed);
-      peak_phase = core::t_phase;
+      peak_phase = core::memory_phase(core::t_phase);
       peak_phases = ages.by_phase();
     }
   }

@@ -12,7 +12,7 @@
 
 namespace stoker::device {
 
-using BytesByPhase = std::array<std::int64_t, core::kPhases>;
+using BytesByPhase = std::array<std::int64_t, core::kMemoryPhases>;
 
 // Bytes of CPU tensors that were made since the allocator was installed.
 struct HostTensors {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "stoker/base/start_thread.h"
+#include "stoker/core/phase.h"
 
 namespace stoker::device {
 
@@ -123,6 +124,7 @@ std::optional<core::Batch> Prefetcher::next() {
     std::rethrow_exception(error);
   }
   if (item_->batch) {  // if these throw, the next call tries them again
+    const core::PhaseScope phase(core::Phase::kCopy);
     stream_->await(*item_->copied);
     for (const core::Field& field : item_->batch->fields()) {
       stream_->used_here(field.values);

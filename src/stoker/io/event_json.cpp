@@ -133,6 +133,9 @@ std::string to_json(const Fed& event, const Asked&) {
       .raw("loader", stages(event.source.stages))
       .real("copy", event.source.copy_seconds)
       .raw("consumer", stages(event.consumer));
+  if (!event.source.slowest.empty()) {
+    json.text("slowest", event.source.slowest).real("slowest_seconds", event.source.slowest_seconds);
+  }
   return json.end();
 }
 
@@ -151,8 +154,10 @@ std::string to_json(const Evaluating& event, const Asked&) {
   return json.end();
 }
 
-std::string to_json(const CheckpointSaved& event, const Asked&) {
-  return Object("checkpoint").count("step", event.step).text("kind", event.kind).text("path", event.path).end();
+std::string to_json(const CheckpointSaved& event, const Asked& asked) {
+  Object json("checkpoint");
+  json.count("step", event.step).text("kind", event.kind);
+  return asked.place ? json.text("path", event.path).end() : json.end();
 }
 
 std::string to_json(const FaultSurvived& event, const Asked&) {
@@ -197,6 +202,9 @@ std::string phases(const std::vector<PhaseTime>& all) {
     if (phase.device_seconds >= 0) {
       json.real("device_seconds", phase.device_seconds);
     }
+    if (phase.p50 >= 0) {
+      json.real("p50", phase.p50).real("p99", phase.p99);
+    }
     texts.push_back(json.end());
   }
   return list(texts);
@@ -209,6 +217,9 @@ std::string to_json(const Monitored& event, const Asked&) {
 
 std::string to_json(const Anatomy& event, const Asked&) {
   Object json = observed("anatomy", event.time, event.step);
+  if (event.whole) {
+    json.flag("whole", true);
+  }
   json.count("steps", event.steps).real("seconds", event.seconds);
   json.real("p50", event.p50).real("p90", event.p90).real("p99", event.p99).real("slowest", event.slowest);
   return json.raw("phases", phases(event.phases)).raw("marks", phases(event.marks)).end();

@@ -2,6 +2,7 @@
 #include "stoker/job/progress_sink.h"
 
 #include "stoker/io/loggers/progress_line.h"
+#include "stoker/observe/anatomy/where_time_went.h"
 #include "stoker/observe/feeding.h"
 
 namespace stoker::job {
@@ -17,6 +18,13 @@ io::FeedWords explain(const core::Fed& fed) {
 std::unique_ptr<core::EventSink> progress_sink(bool quiet, bool json) {
   io::ProgressOptions options = io::progress_for_stdout();
   options.explain = explain;
+  options.where_time_went = [utf8 = options.utf8, went = observe::WhereTimeWent()](const core::Anatomy& event) mutable {
+    if (event.whole) {
+      return went.text(event, utf8);
+    }
+    went.add(event);
+    return std::string();
+  };
   if (json) {
     options.mode = io::ProgressMode::kJson;
   } else if (quiet) {

@@ -169,8 +169,8 @@ void Run::end_watch() {
   }
 }
 
-// The loop, then the test split with the best weights, unless it was stopped.
-Outcome Run::train_and_test() {
+// The loop, and where its time went.
+train::LoopEnd Run::train_steps() {
   const train::Progress& progress = session_.progress();
   const auto source = setup_.training_source(progress.position);  // after the sinks, which receive unreadable samples
   train::FeedWatch feed(*source, bus_);
@@ -183,10 +183,24 @@ Outcome Run::train_and_test() {
                                .feed = feed,
                                .ranks = *setup_.ranks,
                                .owner = *this};
-  Outcome outcome;
-  outcome.end = train::run_loop(parts, setup_.plan, last_step_);
+  std::optional<device::PhaseEvents> on_device;
+  if (!setup_.device.is_cpu()) {
+    feed.book().listen(&on_device.emplace(setup_.device));
+  }
+  anatomy_.emplace(bus_, *source, on_device ? &*on_device : nullptr);
+  const train::LoopEnd end = train::run_loop(parts, setup_.plan, last_step_);
   memory_->finish();
+  anatomy_->finish(feed.book(), progress.step);
+  anatomy_.reset();
   tell_if_starved(feed.total(progress.step), bus_);
+  return end;
+}
+
+// The steps, then the test split with the best weights, unless it was stopped.
+Outcome Run::train_and_test() {
+  const train::Progress& progress = session_.progress();
+  Outcome outcome;
+  outcome.end = train_steps();
   outcome.best = checkpoints_->best();
   if (outcome.end != train::LoopEnd::kStopped) {
     test_best(outcome);

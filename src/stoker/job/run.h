@@ -23,6 +23,7 @@
 #include "stoker/job/source_listener.h"
 #include "stoker/job/split_evaluation.h"
 #include "stoker/observe/monitor/monitor.h"
+#include "stoker/observe/anatomy/step_anatomy.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/train/loop.h"
 
@@ -46,6 +47,7 @@ class Run final : private train::LoopOwner {
   void show() override;
   void computed(const core::Batch& batch) override { memory_->computed(batch); }
   void step_done() override { memory_->step_done(); }
+  void booked(core::PhaseBook& book, std::int64_t step) override { anatomy_->step_done(book, step); }
   void save(const char* kind) override;
   void rescue() override { checkpoints_->rescue(); }
   std::string sample_name(std::int64_t index) const override { return setup_.task->sample_name(index); }
@@ -57,6 +59,7 @@ class Run final : private train::LoopOwner {
   void watch_machine();
   void end_watch();
   Outcome train_and_test();
+  [[nodiscard]] train::LoopEnd train_steps();
   void test_best(Outcome& outcome);
   void write_report();
   // Metrics are not needed any more: the run was stopped, or its time is up.
@@ -76,6 +79,7 @@ class Run final : private train::LoopOwner {
   std::function<std::int64_t()> memory_bytes_;
   std::optional<MemoryWatch> memory_;
   std::optional<observe::Monitor> monitor_;  // while it trains; none with monitor=off
+  std::optional<observe::StepAnatomy> anatomy_;  // while the loop runs
   Stopwatch watch_;
   double seconds_before_;  // of the run, in earlier sessions
 };

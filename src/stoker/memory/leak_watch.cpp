@@ -120,7 +120,7 @@ std::optional<LeakOrigin> origin_of(const Growth& growth, const device::BytesByA
   device::BytesByPhase held{};
   double all = 0, older = 0, recent = 0;
   for (std::size_t age = kFirstAge; age < kFirstAge + span; ++age) {
-    for (std::size_t phase = 0; phase < core::kPhases; ++phase) {
+    for (std::size_t phase = 0; phase < core::kMemoryPhases; ++phase) {
       const auto bytes = ages[age][phase];
       held[phase] += bytes;
       all += static_cast<double>(bytes);

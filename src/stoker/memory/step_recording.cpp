@@ -100,7 +100,7 @@ class Recorder final : public device::AllocationListener {
       return;
     }
     const bool of_step = phase_ == &core::t_phase || !t_operators.empty();
-    const core::Phase phase = of_step ? *phase_ : core::t_phase;
+    const core::Phase phase = core::memory_phase(of_step ? *phase_ : core::t_phase);
     try {
       const std::string by = made_by();
       const std::lock_guard lock(log_mutex_);
@@ -112,7 +112,8 @@ class Recorder final : public device::AllocationListener {
     const bool of_step = phase_ == &core::t_phase || !t_operators.empty();
     try {
       const std::lock_guard lock(log_mutex_);
-      log_->freed(data, static_cast<std::int64_t>(bytes), of_step ? *phase_ : core::t_phase, of_step, recording());
+      log_->freed(data, static_cast<std::int64_t>(bytes), core::memory_phase(of_step ? *phase_ : core::t_phase),
+                  of_step, recording());
     } catch (...) {
     }
   }

@@ -2,34 +2,39 @@
 #include "stoker/train/feed_watch.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace stoker::train {
 
+using core::Phase;
+
 void FeedWatch::start() {
-  started_ = clock_();
-  spent_ = {};  // a resumed run may have caught up on an evaluation
   begun_ = source_.figures().value_or(core::SourceFigures{});
+  book_.open();
   told_ = total(0);
 }
 
 core::Fed FeedWatch::total(std::int64_t step) const {
-  const auto spent = [&](LoopWork work) { return spent_[static_cast<std::size_t>(work)]; };
   core::Fed all;
   all.step = step;
-  all.seconds = elapsed();
-  all.waited_seconds = spent(LoopWork::kWait);
+  all.seconds = book_.total();
+  all.waited_seconds = waited();
   all.source = core::between(begun_, source_.figures().value_or(core::SourceFigures{}));
-  const double others = std::accumulate(spent_.begin(), spent_.end(), 0.0);
-  all.consumer = {{"step", std::max(all.seconds - others, 0.0)},
-                  {"device wait", spent(LoopWork::kDevice)},
-                  {"log", spent(LoopWork::kLog)},
-                  {"checkpoint", spent(LoopWork::kCheckpoint)},
-                  {"evaluation", spent(LoopWork::kEvaluation)}};
+  double others = all.waited_seconds;
+  for (const auto& [name, phase] :
+       {std::pair("device wait", Phase::kDeviceWait), std::pair("log", Phase::kLogging),
+        std::pair("checkpoint", Phase::kCheckpoint), std::pair("evaluation", Phase::kEvaluation)}) {
+    all.consumer.push_back({name, book_.seconds(phase)});
+    others += book_.seconds(phase);
+  }
+  all.consumer.insert(all.consumer.begin(), {"step", std::max(all.seconds - others, 0.0)});
   return all;
 }
 
-void FeedWatch::tell(std::int64_t step) {
+void FeedWatch::step_done(std::int64_t step) {
+  book_.settle();
+  if (book_.total() - told_.seconds < core::kFedEach) {
+    return;
+  }
   core::Fed now = total(step);
   core::Fed window = now;
   window.seconds -= told_.seconds;

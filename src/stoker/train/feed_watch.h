@@ -1,63 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures where the time of the training loop goes: waiting for data, waiting for the device, logging, saving,
-// evaluating, and the rest, which is the step. Reports it now and then as an event, and for the whole loop at its end.
-// The clock of the loop. Used by run_loop, on its thread.
+// The clock and the book of the training loop: core::PhaseScope books the time of the loop's thread by phase. Reports
+// now and then, as an event, how long the loop waited for data and what else it did, and the same for the whole loop at
+// its end. Used by run_loop, on its thread.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <utility>
 
-#include "stoker/base/clock.h"
 #include "stoker/core/batch_source.h"
 #include "stoker/core/events.h"
+#include "stoker/core/phase_book.h"
 
 namespace stoker::train {
 
-// kDevice: waiting until the device has finished earlier steps; work of the device, not of the host.
-enum class LoopWork { kWait, kDevice, kLog, kCheckpoint, kEvaluation };
-inline constexpr std::size_t kLoopWorks = 5;
-
 class FeedWatch {
  public:
-  // clock: seconds, steady.
-  FeedWatch(const core::BatchSource& source, core::EventEmitter& events, std::function<double()> clock = now_s)
-      : source_(source), events_(events), clock_(std::move(clock)) {}
+  // clock: seconds, steady; now_s() if not set.
+  FeedWatch(const core::BatchSource& source, core::EventEmitter& events, std::function<double()> clock = {})
+      : source_(source), events_(events), book_(std::move(clock)) {}
 
-  // The loop starts: earlier time is not counted.
+  // The loop starts: earlier time is not counted, and from now on the time of this thread is booked.
   void start();
+  // The loop has ended: later time is not counted.
+  void stop() { book_.close(); }
   // Seconds, on the clock for all times of the loop.
-  [[nodiscard]] double now() const { return clock_(); }
-  void add(LoopWork work, double seconds) { spent_[static_cast<std::size_t>(work)] += seconds; }
-  // Runs a piece of work and adds its time.
-  template <typename Piece>
-  void spend(LoopWork work, const Piece& piece) {
-    const double began = now();
-    piece();
-    add(work, now() - began);
-  }
-  // After each step; emits core::Fed if it is due.
-  void step_done(std::int64_t step) {
-    if (elapsed() - told_.seconds >= core::kFedEach) {
-      tell(step);
-    }
-  }
+  [[nodiscard]] double now() const { return book_.now(); }
+  // Seconds since start(), waiting for batches.
+  [[nodiscard]] double waited() const { return book_.seconds(core::Phase::kInput) + book_.seconds(core::Phase::kCopy); }
+  // After each step and what followed it; emits core::Fed if it is due.
+  void step_done(std::int64_t step);
   // Since start(); source is empty if the source has no figures.
   [[nodiscard]] core::Fed total(std::int64_t step) const;
+  [[nodiscard]] core::PhaseBook& book() { return book_; }
 
  private:
-  [[nodiscard]] double elapsed() const { return clock_() - started_; }
-  void tell(std::int64_t step);
-
   const core::BatchSource& source_;
   core::EventEmitter& events_;
-  std::function<double()> clock_;
-  double started_ = clock_();
-  core::SourceFigures begun_;                  // the source's figures at start()
-  std::array<double, kLoopWorks> spent_ = {};  // seconds since start(), by LoopWork
-  core::Fed told_;                             // the total when the last event was emitted
+  core::PhaseBook book_;
+  core::SourceFigures begun_;  // the source's figures at start()
+  core::Fed told_;             // the total when the last event was emitted
 };
 
 }  // namespace stoker::train

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "stoker/base/error.h"
+#include "stoker/core/phase.h"
 #include "stoker/device/host_allocator.h"
 #include "stoker/train/milestones.h"
 #include "stoker/train/skip_watch.h"
@@ -21,6 +22,9 @@ class Loop {
         last_step_(last_step),
         skips_(parts, plan.skip_limit, plan.device == "cpu" ? 0 : 8),
         milestones_(parts, plan, last_step, skips_) {}
+  ~Loop() { parts_.feed.stop(); }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
 
   LoopEnd run() {
     try {
@@ -44,6 +48,8 @@ class Loop {
       const bool stepped = take_batch();
       const bool to_evaluate = due(plan_.eval_every, stepped), to_save = due(plan_.save_every, stepped);
       end = milestones_.after_step(to_evaluate, to_save);
+      parts_.feed.step_done(progress.step);
+      parts_.owner.booked(parts_.feed.book(), progress.step);
       if (!stepped || to_evaluate || to_save) {
         step_began_ = parts_.feed.now();  // the end of an epoch, evaluations and checkpoints are not step time
       }
@@ -58,13 +64,11 @@ class Loop {
 
   // A step with the next batch; false if the epoch has ended instead.
   bool take_batch() {
-    const double began = parts_.feed.now();
+    const double before = parts_.feed.waited();
     parts_.recovery.begin_step(parts_.progress.step + 1);
     const std::optional<core::Batch> batch = parts_.recovery.next(parts_.source);
-    const double waited = parts_.feed.now() - began;
-    parts_.feed.add(LoopWork::kWait, waited);
     if (batch) {
-      take_step(*batch, waited);
+      take_step(*batch, parts_.feed.waited() - before);
     } else {
       parts_.progress.position = {parts_.progress.position.epoch + 1, 0};
     }
@@ -85,22 +89,24 @@ class Loop {
 
     ++progress.step;
     progress.position = {batch.position().epoch, batch.position().step + 1};
-    std::shared_ptr<const core::PendingScalars> scalars;
-    parts_.feed.spend(LoopWork::kLog, [&] {
-      scalars = parts_.scalars.write(parts_.step.scalars());
-      const double now = parts_.feed.now();
-      parts_.events.emit(core::StepFinished{.position = batch.position(),
-                                            .step = progress.step,
-                                            .samples = batch.global_size(),
-                                            .seconds = now - step_began_,
-                                            .data_wait_seconds = waited,
-                                            .lr = lr,
-                                            .memory_bytes = parts_.owner.memory_bytes(),
-                                            .scalars = scalars});
-      step_began_ = now;
-    });
-    skips_.watch(progress.step, std::move(scalars), batch.indices());
-    parts_.feed.step_done(progress.step);
+    skips_.watch(progress.step, tell(batch, lr, waited), batch.indices());
+  }
+
+  // Returns the scalars of the step, which the device may still be computing.
+  std::shared_ptr<const core::PendingScalars> tell(const core::Batch& batch, double lr, double waited) {
+    const core::PhaseScope phase(core::Phase::kLogging);
+    std::shared_ptr<const core::PendingScalars> scalars = parts_.scalars.write(parts_.step.scalars());
+    const double now = parts_.feed.now();
+    parts_.events.emit(core::StepFinished{.position = batch.position(),
+                                          .step = parts_.progress.step,
+                                          .samples = batch.global_size(),
+                                          .seconds = now - step_began_,
+                                          .data_wait_seconds = waited,
+                                          .lr = lr,
+                                          .memory_bytes = parts_.owner.memory_bytes(),
+                                          .scalars = scalars});
+    step_began_ = now;
+    return scalars;
   }
 
   void compute(const core::Batch& batch) {

@@ -28,6 +28,9 @@ class LoopOwner {
   // Between the halves of each step, when it has all its gradients, and after it: for records of memory.
   virtual void computed(const core::Batch& batch) { (void)batch; }
   virtual void step_done() {}
+  // After each step and what followed it, and after what followed an epoch's end (the same step again): the time of
+  // this thread since the loop began.
+  virtual void booked(core::PhaseBook& book, std::int64_t step) { (void)book, (void)step; }
   // Whether there is a validation split; evaluate() is only called if there is one.
   [[nodiscard]] virtual bool validates() const = 0;
   // Metrics on the validation split. The first one selects the best checkpoint. Empty: interrupted.

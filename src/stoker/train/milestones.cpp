@@ -11,6 +11,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/plain_nan.h"
+#include "stoker/core/phase.h"
 #include "stoker/device/device_fault.h"
 #include "stoker/memory/out_of_memory.h"
 
@@ -96,6 +97,7 @@ Milestones::AfterEvaluation Milestones::evaluate() {
       progress.evaluated_step == progress.step) {  // a finished run that is resumed has its metrics
     return AfterEvaluation::kGoOn;
   }
+  std::optional<core::PhaseScope> phase(core::Phase::kEvaluation);
   const double began = parts_.feed.now();
   core::Evaluated event{
       .position = progress.position, .step = progress.step, .split = "val", .metrics = parts_.owner.evaluate()};
@@ -114,7 +116,7 @@ Milestones::AfterEvaluation Milestones::evaluate() {
   try {
     parts_.events.emit(std::move(event));
     parts_.owner.show();
-    parts_.feed.add(LoopWork::kEvaluation, parts_.feed.now() - began);
+    phase.reset();
     if (gain) {
       save("best");
     }
@@ -151,7 +153,8 @@ void Milestones::save(const char* kind) {
   if (kind == std::string_view("last")) {
     saved_step_ = parts_.progress.step;
   }
-  parts_.feed.spend(LoopWork::kCheckpoint, [&] { parts_.owner.save(kind); });
+  const core::PhaseScope phase(core::Phase::kCheckpoint);
+  parts_.owner.save(kind);
 }
 
 bool Milestones::time_up() {

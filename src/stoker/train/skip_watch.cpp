@@ -5,6 +5,7 @@
 #include <string>
 
 #include "stoker/base/error.h"
+#include "stoker/core/phase.h"
 
 namespace stoker::train {
 
@@ -24,9 +25,11 @@ void SkipWatch::check_down_to(std::size_t left) {
   while (seen_.size() > left) {
     const Seen oldest = std::move(seen_.front());
     seen_.pop_front();
-    core::Scalars scalars;
-    parts_.feed.spend(LoopWork::kDevice, [&] { scalars = oldest.scalars->read(); });
-    check(oldest, scalars);
+    const auto read = [&] {
+      const core::PhaseScope wait(core::Phase::kDeviceWait);
+      return oldest.scalars->read();
+    };
+    check(oldest, read());
   }
 }
 

@@ -22,7 +22,7 @@ class SkipWatch {
   SkipWatch(const LoopParts& parts, std::int64_t limit, std::size_t lag);
 
   // Emits a FaultSurvived for each skipped step. Error beyond the limit, with the names of the first samples. Writes
-  // the loss to the run's progress. Time spent waiting for the device counts as LoopWork::kDevice.
+  // the loss to the run's progress. Time spent waiting for the device counts as Phase::kDeviceWait.
   void watch(std::int64_t step, std::shared_ptr<const core::PendingScalars> scalars, std::vector<std::int64_t> samples);
   // Called before anything that waits for the device anyway: a checkpoint never hides a fault.
   void finish() { check_down_to(0); }

@@ -133,7 +133,7 @@ void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, c
 
 // All that commit() needs to know of the gradients, so that it allocates nothing.
 void Step::look_at_gradients() {
-  const core::PhaseScope phase(core::Phase::kUpdate);
+  const core::PhaseScope phase(core::Phase::kClip);
   const at::NoGradGuard no_grad;
   parts_.optimizer.adopt_gradients();
   verdict_.look(loss_parts_, optim::gradients(parts_.model.parameters()), parts_.scaler);
@@ -166,6 +166,7 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
     const core::TensorList outputs = recompute_.forward(parts_.model, parts_.model.inputs(part), [&](int segment) {
       seed_pass(device_, options_.seed, number, part.first_row(), static_cast<std::uint32_t>(segment));
     });
+    const core::PhaseScope loss(core::Phase::kLoss);
     terms = parts_.model.loss(outputs, part);
   }
   if (terms.size() != terms_) {  // the verdict reports one value per name
@@ -213,14 +214,16 @@ void Step::set_lr(double lr) {
 }
 
 void Step::take() {
-  const core::PhaseScope phase(core::Phase::kUpdate);
+  const core::PhaseScope phase(core::Phase::kClip);
   const at::NoGradGuard no_grad;
   const at::Tensor divisor = verdict_.decide(parts_.scaler, parts_.ema != nullptr ? &parts_.ema->weight() : nullptr);
   keep_norm_buffers_if_skipped();  // before the averages are updated
   if (!updates_) {
+    const core::PhaseScope optimizer(core::Phase::kUpdate);
     parts_.optimizer.step(parts_.scaler.found_inf(), divisor);
   }
   if (parts_.ema != nullptr) {
+    const core::PhaseScope averages(core::Phase::kAverage);
     parts_.ema->apply();
   }
   parts_.scaler.update();

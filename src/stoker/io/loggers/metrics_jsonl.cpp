@@ -36,8 +36,8 @@ void MetricsJsonl::on(const core::Event& event) {
     state_->scalars = start->scalars;
   }
   const bool repeated = start != nullptr && std::exchange(state_->started, true);
-  if (repeated || std::holds_alternative<core::Evaluating>(event) || std::holds_alternative<core::Fed>(event) ||
-      std::holds_alternative<core::CheckpointSaved>(event) || std::holds_alternative<core::WeightHistograms>(event)) {
+  if (repeated || std::holds_alternative<core::Evaluating>(event) ||
+      std::holds_alternative<core::WeightHistograms>(event)) {
     return;
   }
   const std::string line = event_json(event, state_->scalars, /*place=*/false);

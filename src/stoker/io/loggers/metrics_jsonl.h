@@ -10,8 +10,8 @@
 
 namespace stoker::io {
 
-// Writes run_started, step, evaluated, fault, finding, artifact and run_finished. Leaves out checkpoints and the folder
-// and plan of the run, so that the files of a resumed and an uninterrupted run are equal.
+// Writes all events but the progress of evaluations and histograms. Leaves out the folder and plan of the run, so that
+// the files of a resumed and an uninterrupted run are equal, but for the records of time (docs/formats.md).
 class MetricsJsonl final : public core::EventSink {
  public:
   // run_folder: must exist. Continues an existing metrics.jsonl (on a resume call cut_metrics() first) without

@@ -173,7 +173,12 @@ struct ProgressLine::State {
   }
   void on(const WeightHistograms&) {}
   void on(const Monitored&) {}
-  void on(const Anatomy&) {}
+  void on(const Anatomy& event) {
+    const std::string text = options.where_time_went ? options.where_time_went(event) : "";
+    if (!text.empty() && !quiet()) {
+      say(text);
+    }
+  }
   void on(const SlowStep&) {}
   void on(const RunFinished& event) {
     clear();

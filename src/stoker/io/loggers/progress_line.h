@@ -32,6 +32,8 @@ struct ProgressOptions {
   bool utf8 = false;            // bars and arrows as Unicode block characters, else ASCII
   // Explains why data was late in a window; if not set, nothing is reported.
   std::function<FeedWords(const core::Fed&)> explain;
+  // Where the time of steps went, as lines for people; empty: nothing to show. If not set, nothing is shown.
+  std::function<std::string(const core::Anatomy&)> where_time_went;
   std::function<double()> clock;  // seconds, steady; now_s() if not set
 };
 

@@ -11,7 +11,7 @@ std::string report_page(std::string_view title, std::string_view verdict, const 
                     .kind = "run report",
                     .verdict = verdict,
                     .body = kPageHtml,
-                    .scripts = {kDygraphJs, kChartsJs, kExhibitsJs, kMemoryJs, kMonitorJs, kPageJs}},
+                    .scripts = {kDygraphJs, kChartsJs, kExhibitsJs, kMemoryJs, kMonitorJs, kAnatomyJs, kPageJs}},
                    data);
 }
 

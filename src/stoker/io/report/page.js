@@ -176,6 +176,11 @@
     if (of("table").length) show("tables", ...of("table").map((thing) => Exhibits.block(thing, Exhibits.table(thing.columns, thing.rows))));
   }
 
+  function anatomy() {
+    if (single && runs[0].anatomy) show("anatomy", Anatomy.block(runs[0].anatomy));
+    if (!single && runs.some((run) => run.anatomy)) show("anatomy", Anatomy.compared(runs, names));
+  }
+
   function plans() {
     if (!single) {
       const rows = data.differences.map((row) => [row.key, ...row.values.map((value) => value ?? "–")]);
@@ -213,6 +218,7 @@
   if (single) timeline();
   curves();
   if (single && runs[0].monitor) Monitor.fill($("monitor"), runs[0].monitor);
+  anatomy();
   exhibits();
   plans();
   ending();

@@ -24,7 +24,7 @@ struct PageParts {
 namespace page_files {
 extern const std::string_view kFrameHtml, kFrameJs, kFrameCss;  // of every page
 // Of the report.
-extern const std::string_view kPageHtml, kDygraphJs, kChartsJs, kExhibitsJs, kMemoryJs, kMonitorJs, kPageJs;
+extern const std::string_view kPageHtml, kDygraphJs, kChartsJs, kExhibitsJs, kMemoryJs, kMonitorJs, kAnatomyJs, kPageJs;
 }  // namespace page_files
 
 }  // namespace stoker::io

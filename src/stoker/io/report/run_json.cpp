@@ -171,6 +171,7 @@ nlohmann::ordered_json run_json(const ReportedRun& run) {
           {"better", occurrences_json(log.better)},
           {"checkpoints", std::move(checkpoints)},
           {"resumed_at", log.resumed_at},
+          {"anatomy", log.anatomy.json()},
           {"findings", log.findings},
           {"plan", plan_json(log.plan)},
           {"machine", std::move(machine)},

@@ -78,6 +78,8 @@ void apply(RunLog& log, const Json& event) {
     log.faults.add(step, text_at(event, "text"));
   } else if (kind == "finding" && log.findings.size() < kMostFindings) {
     log.findings.push_back(text_at(event, "text"));
+  } else if (kind == "anatomy" || kind == "slow_step") {
+    log.anatomy.add(event);
   } else if (kind == "run_finished") {
     const auto seconds = event.find("seconds");
     log.end = RunEnd{text_at(event, "outcome"), text_at(event, "text"), step,

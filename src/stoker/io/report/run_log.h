@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "stoker/io/report/anatomy_log.h"
 #include "stoker/io/report/metrics_table.h"
 #include "stoker/io/report/monitor_log.h"
 
@@ -67,6 +68,7 @@ struct RunLog {
   std::optional<RunEnd> end;
   std::optional<MemoryPeak> memory;
   MonitorLog monitor;
+  AnatomyLog anatomy;
   double quiet_seconds = 0;         // since a file of the run was last written
   std::vector<std::string> unread;  // files or lines that could not be read, with the reason
 };

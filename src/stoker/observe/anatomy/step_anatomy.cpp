@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/observe/anatomy/step_anatomy.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "stoker/base/clock.h"
+
+namespace stoker::observe {
+namespace {
+
+using core::index_of;
+using core::Phase;
+
+constexpr std::int64_t kWarmUp = 5;      // steps before one can be slow
+constexpr std::int64_t kUsualEach = 64;  // steps until the medians are brought up to date; more often at first
+constexpr double kSlowEach = 1;          // s between slow steps that are told, per phase
+constexpr double kProbeAll = 5e-3;       // s: steps this long have their CPU time read in each step ...
+constexpr std::int64_t kProbeEach = 16;  // ... shorter ones in one of so many: 18 readings of 0.2 us
+constexpr std::int64_t kTimeEach = 8;    // of so many steps one is timed on the device
+
+}  // namespace
+
+StepAnatomy::StepAnatomy(core::EventEmitter& events, const core::BatchSource& source, device::PhaseEvents* device,
+                         std::function<ThreadUsage()> usage)
+    : events_(events), source_(source), device_(device), usage_(std::move(usage)), last_usage_(usage_()) {
+  told_slow_.fill(-kSlowEach);
+  if (const auto figures = source.figures()) {
+    begun_.copied = figures->copy_seconds;
+  }
+  told_ = begun_;
+}
+
+void StepAnatomy::step_done(core::PhaseBook& book, std::int64_t step) {
+  PhaseSeconds phases{};
+  for (std::size_t i = 0; i < core::kPhases; ++i) {
+    phases[i] = book.spent()[i].seconds - last_[i];
+    last_[i] = book.spent()[i].seconds;
+  }
+  const double seconds = book.total() - std::exchange(last_total_, book.total());
+  const ThreadUsage now = usage_(), usage = now - last_usage_;
+  last_usage_ = now;
+  if (steps_.count() >= kWarmUp) {
+    look_for_slow(phases, seconds, usage, step);
+  }
+  if (std::exchange(last_step_, step) != step) {
+    const double own = seconds - phases[index_of(Phase::kEvaluation)] - phases[index_of(Phase::kCheckpoint)];
+    steps_.add(own);
+    period_.add(own);
+    slowest_ = std::max(slowest_, own);
+    period_slowest_ = std::max(period_slowest_, own);
+    for (std::size_t i = 0; i < core::kPhases; ++i) {
+      phases_[i].add(phases[i]);
+    }
+    const std::int64_t count = steps_.count();
+    if (count < kWarmUp || count % kUsualEach == 0 || count == 2 * kWarmUp || count == kWarmUp) {
+      usual_step_ = steps_.quantile(0.5);
+      for (std::size_t i = 0; i < core::kPhases; ++i) {
+        usual_[i] = phases_[i].quantile(0.5);
+      }
+    }
+    book.probe(usual_step_ > kProbeAll || count < kWarmUp || count % kProbeEach == 0);
+    if (device_ != nullptr) {
+      device_->next_step(count % kTimeEach == 0);
+    }
+  }
+  if (book.total() - told_.total >= core::kFedEach) {
+    tell_period(book, step);
+  }
+}
+
+void StepAnatomy::look_for_slow(const PhaseSeconds& phases, double seconds, const ThreadUsage& usage,
+                                std::int64_t step) {
+  if (!is_slow(seconds, usual_step_)) {
+    return;
+  }
+  StepFacts facts{.step = step,
+                  .seconds = seconds,
+                  .usual_seconds = usual_step_,
+                  .phases = phases,
+                  .usual = usual_,
+                  .usage = usage,
+                  .source = source_.figures().value_or(core::SourceFigures{})};
+  facts.source = core::between(std::exchange(last_source_, facts.source), facts.source);
+  core::SlowStep slow = explain(facts);
+  for (const Phase phase : core::kPhaseOrder) {
+    double& told = told_slow_[index_of(phase)];
+    if (core::time_name(phase) == slow.phase && last_total_ - told >= kSlowEach) {
+      told = last_total_;
+      slow.time = clock_s(CLOCK_REALTIME);
+      events_.emit(std::move(slow));
+      return;
+    }
+  }
+}
+
+StepAnatomy::Reading StepAnatomy::read(const core::PhaseBook& book) const {
+  Reading now;
+  now.total = book.total();
+  now.steps = steps_.count();
+  now.spent = book.spent();
+  now.marks = book.marks();
+  if (device_ != nullptr) {
+    now.device = device_->read();
+  }
+  const auto source = source_.figures();
+  now.copied = source ? source->copy_seconds : 0;
+  return now;
+}
+
+core::Anatomy StepAnatomy::between(const Reading& from, const Reading& to, std::int64_t step) const {
+  core::Anatomy all;
+  all.time = clock_s(CLOCK_REALTIME);
+  all.step = step;
+  all.steps = to.steps - from.steps;
+  all.seconds = to.total - from.total;
+  const std::int64_t timed = to.device.steps - from.device.steps;
+  for (const Phase phase : core::kPhaseOrder) {
+    const std::size_t i = index_of(phase);
+    core::PhaseTime time{.name = std::string(core::time_name(phase)),
+                         .seconds = to.spent[i].seconds - from.spent[i].seconds};
+    const double probed = to.spent[i].probed - from.spent[i].probed;
+    if (probed > 0) {
+      const double cpu = to.spent[i].probed_cpu - from.spent[i].probed_cpu;
+      time.cpu_seconds = time.seconds * std::clamp(cpu / probed, 0.0, 1.0);
+    }
+    if (phase == Phase::kCopy && to.copied > from.copied) {
+      time.device_seconds = to.copied - from.copied;
+    } else if (phase != Phase::kCopy && timed > 0) {
+      time.device_seconds =
+          (to.device.seconds[i] - from.device.seconds[i]) * static_cast<double>(all.steps) / static_cast<double>(timed);
+    }
+    if (time.seconds > 0 || time.device_seconds > 0) {
+      all.phases.push_back(std::move(time));
+    }
+  }
+  for (std::size_t i = 0; i < to.marks.size(); ++i) {
+    const double before = i < from.marks.size() ? from.marks[i].seconds : 0;
+    if (to.marks[i].seconds > before) {
+      all.marks.push_back({.name = to.marks[i].name, .seconds = to.marks[i].seconds - before});
+    }
+  }
+  return all;
+}
+
+void StepAnatomy::tell_period(const core::PhaseBook& book, std::int64_t step) {
+  Reading now = read(book);
+  core::Anatomy all = between(told_, now, step);
+  all.p50 = period_.quantile(0.5);
+  all.p90 = period_.quantile(0.9);
+  all.p99 = period_.quantile(0.99);
+  all.slowest = std::exchange(period_slowest_, 0);
+  period_.clear();
+  told_ = std::move(now);
+  events_.emit(std::move(all));
+}
+
+void StepAnatomy::finish(const core::PhaseBook& book, std::int64_t step) {
+  if (book.total() > told_.total) {
+    tell_period(book, step);
+  }
+  core::Anatomy all = between(begun_, told_, step);
+  all.whole = true;
+  all.p50 = steps_.quantile(0.5);
+  all.p90 = steps_.quantile(0.9);
+  all.p99 = steps_.quantile(0.99);
+  all.slowest = slowest_;
+  for (core::PhaseTime& time : all.phases) {
+    for (const Phase phase : core::kPhaseOrder) {
+      if (core::time_name(phase) == time.name) {
+        time.p50 = phases_[index_of(phase)].quantile(0.5);
+        time.p99 = phases_[index_of(phase)].quantile(0.99);
+      }
+    }
+  }
+  events_.emit(std::move(all));
+}
+
+}  // namespace stoker::observe
