@@ -66,6 +66,7 @@ struct Plan {
   bool anomaly = false;
   std::string tensorboard;  // off, on, histograms: event files in the run folder
   bool nvtx = false;
+  std::string log = "none";  // other tools that get the figures (train/log_targets.h)
 
   // Origin and reason of each value, by key.
   struct Note {
