@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # System libraries that a program on Stoker links. Used by our own build and, when installed, by our users'. On Debian:
 # libjpeg62-turbo-dev, libspng-dev, libwebp-dev, libhwy-dev, libonig-dev, libsimdjson-dev, zlib1g-dev, libzstd-dev,
-# nlohmann-json3-dev, pkg-config.
+# libevent-dev, nlohmann-json3-dev, pkg-config.
 set(stoker_required REQUIRED)
 if(CMAKE_FIND_PACKAGE_NAME STREQUAL "stoker")  # prints its own message about what is missing
   set(stoker_required QUIET)
@@ -19,3 +19,17 @@ if(PkgConfig_FOUND)
   pkg_check_modules(zstd ${stoker_required} IMPORTED_TARGET libzstd)
 endif()
 find_package(nlohmann_json 3.9 ${stoker_required})
+# Static, so that programs need no libevent where they run. Its pkg-config files name the shared libraries.
+find_path(STOKER_LIBEVENT_INCLUDE event2/http.h)
+find_library(STOKER_LIBEVENT_CORE libevent_core.a)
+find_library(STOKER_LIBEVENT_EXTRA libevent_extra.a)
+if(STOKER_LIBEVENT_INCLUDE AND STOKER_LIBEVENT_CORE AND STOKER_LIBEVENT_EXTRA)
+  set(libevent_FOUND TRUE)
+  if(NOT TARGET stoker_libevent)
+    add_library(stoker_libevent INTERFACE IMPORTED)
+    target_include_directories(stoker_libevent SYSTEM INTERFACE ${STOKER_LIBEVENT_INCLUDE})
+    target_link_libraries(stoker_libevent INTERFACE ${STOKER_LIBEVENT_EXTRA} ${STOKER_LIBEVENT_CORE})
+  endif()
+elseif(stoker_required STREQUAL "REQUIRED")
+  message(FATAL_ERROR "libevent is missing: install libevent-dev")
+endif()

@@ -45,7 +45,7 @@ NN_ROOMS = ["models", "tasks"]
 SLOW_IN_HEADERS = re.compile(r"^(ATen/ATen\.h|torch/types\.h|torch/csrc/autograd/custom_function\.h)$")
 HIDDEN_IN_HEADERS = re.compile(  # each is hidden in one .cpp
     r"^(torch/csrc/(distributed|profiler|autograd/profiler)\S*|jpeglib\.h|turbojpeg\.h|spng\.h|png\.h|webp/\S*|xxhash\.h|oniguruma\.h|zlib\.h|zstd\.h"
-    r"|protozero/\S*|nlohmann/json\.hpp|simdjson\.h|toml\+\+/\S*|CLI/\S*|benchmark/\S*)$")
+    r"|event2/\S*|curl/\S*|protozero/\S*|nlohmann/json\.hpp|simdjson\.h|toml\+\+/\S*|CLI/\S*|benchmark/\S*)$")
 BANNED_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 REVIEW_LINES, MOST_LINES, MOST_FUNCTION_LINES = 300, 500, 50
 

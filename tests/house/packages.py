@@ -7,13 +7,20 @@ import sys
 
 SKIPPED = 77  # ctest's, see cmake/house.cmake
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.append(str(TESTS / "support"))
 import own_cache  # noqa: E402
 
-_tool = pathlib.Path(__file__).resolve().parents[2] / "tools" / "python_packages"
-_found = subprocess.run([_tool], capture_output=True, text=True, env={**own_cache.OUTSIDE, "PYTHON": sys.executable})
-if _found.returncode != 0:
-    print(f"SKIPPED: the Python packages of tests/requirements.txt cannot be installed:\n{_found.stderr}")
-    sys.exit(SKIPPED)
-PACKAGES = _found.stdout.strip()
+
+def installed(name):
+    """The folder with the packages of a list in tests/."""
+    found = subprocess.run([TESTS.parent / "tools" / "python_packages", TESTS / name], capture_output=True, text=True,
+                           env={**own_cache.OUTSIDE, "PYTHON": sys.executable})
+    if found.returncode != 0:
+        print(f"SKIPPED: the Python packages of tests/{name} cannot be installed:\n{found.stderr}")
+        sys.exit(SKIPPED)
+    return found.stdout.strip()
+
+
+PACKAGES = installed("requirements.txt")
 sys.path.insert(0, PACKAGES)

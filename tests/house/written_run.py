@@ -14,9 +14,10 @@ WRITER = os.environ["STOKER_WRITTEN_RUN"]
 class WrittenRun:
     """One session; the constructor returns when its steps are written and the writer waits."""
 
-    def __init__(self, folder, first, last, total=None):
+    def __init__(self, folder, first, last, total=None, *logs, **variables):
         numbers = [str(number) for number in (first, last, total or last)]
-        self.process = subprocess.Popen([WRITER, folder, *numbers], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([WRITER, folder, *numbers, *logs], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, env={**os.environ, **variables})
         if self.process.stdout.readline() != "written\n":
             raise RuntimeError(f"{WRITER} ended with {self.process.wait()}")
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the logs of a training into a run folder, for the Python tests that read them:
-//   written_run FOLDER FIRST LAST [TOTAL]
+//   written_run FOLDER FIRST LAST [TOTAL [LOG...]]
 // The sinks get steps FIRST+1 to LAST of TOTAL and the artifacts in FOLDER/artifacts, and flush. Then the program
 // prints "written" and waits for input: a line ends the run properly; the end of the input acts like a kill.
+// LOG: prometheus:PORT, wandb, mlflow:ADDRESS; with these there are figures of the machine and of phases, too.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,11 +13,15 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "stoker/io/event_bus.h"
 #include "stoker/io/loggers/metrics_csv.h"
 #include "stoker/io/loggers/metrics_jsonl.h"
+#include "stoker/io/loggers/mlflow.h"
+#include "stoker/io/loggers/prometheus.h"
 #include "stoker/io/loggers/tensorboard.h"
+#include "stoker/io/loggers/wandb.h"
 
 namespace {
 
@@ -36,13 +41,20 @@ class Known final : public PendingScalars {
   Scalars scalars_;
 };
 
-RunStarted start(const std::string& folder, std::int64_t first, std::int64_t total) {
+RunStarted start(const std::string& folder, std::int64_t first, std::int64_t total, bool long_value) {
   RunStarted event;
   event.folder = folder;
   event.title = "a *run* of <nothing>";
   event.plan = {{"lr", "0.1", Origin::kDefault, "of the recipe"},
                 {"model", "größe", Origin::kCommandLine, "asked for"},
                 {"time", "inf", Origin::kDefault, "no limit"}};
+  if (long_value) {
+    std::string words;
+    for (int i = 0; i < 20'000; ++i) {
+      words += "long ";
+    }
+    event.plan.push_back({"long", words, Origin::kConfig, "longer than a block of a file"});
+  }
   event.scalars = {"loss", "größe, cm"};
   event.epochs = (total + 99) / 100;
   event.steps_per_epoch = 100;
@@ -75,8 +87,58 @@ Evaluated evaluated(std::int64_t number) {
   return event;
 }
 
-void write(io::EventBus& bus, const fs::path& run, std::int64_t first, std::int64_t last, std::int64_t total) {
-  bus.emit(start(run.native(), first, total));
+// What was observed up to a step: records of two periods, a slow step, and the record of the whole run.
+void observe(io::EventBus& bus, std::int64_t last) {
+  bus.emit(Monitored{1.5,
+                     1,
+                     last,
+                     {{"gpu0.power_watts", 95.5},
+                      {"gpu1.power_watts", 70},
+                      {"process.resident_bytes", 1 << 30},
+                      {"threads.loader (1).cpu_seconds", 0.25},
+                      {"threads.main.cpu_seconds", 0.5}}});
+  Anatomy period;
+  period.step = last / 2;
+  period.steps = last / 2;
+  period.seconds = 4;
+  period.phases = {{"forward", 1, 0.5, 0.25}, {"device wait", 3, -1, -1}};
+  period.marks = {{"my \"stage\"", 0.5, -1, -1}};
+  period.p50 = 0.1;
+  period.p90 = 0.2;
+  period.p99 = 0.3;
+  period.slowest = 0.4;
+  bus.emit(period);
+  period.step = last;
+  period.steps = last - last / 2;
+  bus.emit(period);
+  Anatomy whole = period;
+  whole.steps = last;
+  whole.seconds = 8;
+  whole.phases = {{"forward", 2, 1, 0.5}, {"device wait", 6, -1, -1}};
+  whole.marks = {{"my \"stage\"", 1, -1, -1}};
+  bus.emit(whole);
+  bus.emit(SlowStep{1, last, 2, 0.1, "fetch", "slow sample", {}});
+  Fed fed;
+  fed.step = last;
+  fed.source.threads = 3;
+  fed.source.stages = {{"JPEG decode", 1.5}};
+  bus.emit(fed);
+  bus.emit(CheckpointSaved{last, "checkpoints/last", "last"});
+}
+
+std::unique_ptr<EventSink> log_for(const std::string& name, const fs::path& run, io::EventBus& bus) {
+  if (name.starts_with("prometheus:")) {
+    return std::make_unique<io::PrometheusEndpoint>(static_cast<std::uint16_t>(std::stoi(name.substr(11))), bus);
+  }
+  if (name.starts_with("mlflow:")) {
+    return std::make_unique<io::MlflowLog>(run, name.substr(7), bus);
+  }
+  return std::make_unique<io::WandbLog>(run, bus);
+}
+
+void write(io::EventBus& bus, const fs::path& run, std::int64_t first, std::int64_t last, std::int64_t total,
+           bool long_value) {
+  bus.emit(start(run.native(), first, total, long_value));
   bus.emit(Finding{"the first of <b>two</b>"});
   bus.emit(Finding{"the second: one core is busy"});
   for (std::int64_t i = first + 1; i <= last; ++i) {
@@ -106,17 +168,25 @@ void write(io::EventBus& bus, const fs::path& run, std::int64_t first, std::int6
 
 int main(int argc, char** argv) {
   if (argc < 4) {
-    std::cerr << "usage: written_run FOLDER FIRST LAST [TOTAL]\n";
+    std::cerr << "usage: written_run FOLDER FIRST LAST [TOTAL [LOG...]]\n";
     return 2;
   }
   const fs::path run = argv[1];
   const std::int64_t first = std::stoll(argv[2]), last = std::stoll(argv[3]);
   const std::int64_t total = argc > 4 ? std::stoll(argv[4]) : last;
   io::EventBus bus;
+  const std::vector<std::string> logs(argv + std::min(argc, 5), argv + argc);
+  for (const std::string& log : logs) {
+    bus.add(log_for(log, run, bus), !log.starts_with("mlflow"));  // a slow server must not hold up the run
+  }
   bus.add(std::make_unique<io::MetricsCsv>(run), true);
   bus.add(std::make_unique<io::MetricsJsonl>(run), true);
   bus.add(std::make_unique<io::TensorBoardLog>(run), true);
-  write(bus, run, first, last, total);
+  write(bus, run, first, last, total, !logs.empty());
+  if (!logs.empty()) {
+    observe(bus, last);
+    bus.flush();
+  }
   std::cout << "written" << std::endl;
   std::string line;
   if (!std::getline(std::cin, line)) {

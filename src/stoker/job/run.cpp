@@ -15,6 +15,7 @@
 #include "stoker/io/loggers/tensorboard.h"
 #include "stoker/io/report/report.h"
 #include "stoker/job/evaluate_best.h"
+#include "stoker/job/log_sinks.h"
 #include "stoker/job/machine_record.h"
 #include "stoker/job/process.h"
 #include "stoker/job/run_schedule.h"
@@ -29,6 +30,7 @@ namespace {
 
 void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> sinks, const RunFolder& run,
                const train::Plan& plan) {
+  add_log_sinks(bus, run, plan);
   bus.add(std::make_unique<io::MetricsCsv>(run.path()), /*awaited=*/true);
   bus.add(std::make_unique<io::MetricsJsonl>(run.path()), /*awaited=*/true);
   if (plan.tensorboard != "off") {

@@ -67,6 +67,7 @@ struct Plan {
   std::string tensorboard;  // off, on, histograms: event files in the run folder
   bool nvtx = false;
   bool monitor = true;  // figures of the machine are recorded beside the run (observe/monitor)
+  std::string log = "none";  // other tools that get the figures (train/log_targets.h)
 
   // Origin and reason of each value, by key.
   struct Note {

@@ -7,6 +7,7 @@
 #include "stoker/memory/microbatch.h"
 #include "stoker/memory/recompute_choice.h"
 #include "stoker/optim/schedule.h"
+#include "stoker/train/log_targets.h"
 
 namespace stoker::train {
 namespace {
@@ -201,6 +202,12 @@ Rows speed_options() {
       {&Plan::tensorboard, {"tensorboard", P, Choice{{"off", "on", "histograms"}},
                             always("on", "under 4 MB for a million steps"),
                             "write TensorBoard event files to the run folder; histograms: also weight histograms"}},
+      {&Plan::log, {"log", P, Text{std::string(kLogTargetsExpected), is_log_targets},
+                    always("none", "the run folder has the figures; nothing listens and nothing is sent"),
+                    "other tools that get the figures, as a list; mlflow:ADDRESS: a run on an MLflow server; wandb: an "
+                    "offline run in the run folder that `wandb sync` uploads; prometheus:9400: metrics at "
+                    "http://127.0.0.1:9400/metrics (0: a free port)",
+                    {"logger", "loggers", "report_to"}}},
       {&Plan::nvtx, {"nvtx", P, Flag{}, always("off", "on is for runs under a profiler"),
                      "CUDA: mark operators and phases for Nsight Systems"}},
       {&Plan::monitor, {"monitor", P, Flag{}, always("on", "takes at most 0.5 % of a core"),

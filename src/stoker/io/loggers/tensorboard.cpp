@@ -9,6 +9,8 @@
 
 #include "stoker/base/error.h"
 #include "stoker/io/loggers/shown_artifact.h"
+#include "stoker/io/loggers/step_choice.h"
+#include "stoker/io/loggers/step_figures.h"
 #include "stoker/io/loggers/tensorboard_messages.h"
 #include "stoker/io/loggers/tfrecord.h"
 
@@ -18,9 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace core;
 
-constexpr std::int64_t kFirstSteps = 1000;   // all of these are written
-constexpr std::int64_t kMoreSteps = 10'000;  // and about this many of the rest
-constexpr std::size_t kMostFaults = 1000;    // written individually
+constexpr std::size_t kMostFaults = 1000;  // written individually
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 
 double wall_time() {
@@ -55,12 +55,6 @@ fs::path next_file(const fs::path& folder) {
   return folder / name_at(seconds);
 }
 
-// The speed since the last point.
-struct Speed {
-  std::int64_t samples = 0;
-  double seconds = 0, waited = 0;
-};
-
 }  // namespace
 
 struct TensorBoardLog::State {
@@ -87,19 +81,13 @@ struct TensorBoardLog::State {
   void on(const Artifact& event);
   void on(const WeightHistograms& event);
   void on(const RunFinished& event);
-  [[nodiscard]] bool due(std::int64_t number) const {
-    return number <= kFirstSteps || number / every > written / every || number == last_step;
-  }
 
   fs::path run;
   std::optional<RecordFile> file;
   std::vector<PlanRow> plan;
-  std::vector<std::string> tags;  // of the scalars of a step
-  std::int64_t last_step = 0;
-  std::int64_t every = 1;    // beyond the first steps
-  std::int64_t step = 0;     // the newest
-  std::int64_t written = 0;  // the newest in the file
-  Speed speed;
+  StepFigures figures;
+  StepChoice choice;
+  std::int64_t step = 0;  // the newest
   bool has_experiment = false;
   std::string findings;  // so far, a Markdown list
   std::string faults;    // of the step fault_step
@@ -109,12 +97,9 @@ struct TensorBoardLog::State {
 
 void TensorBoardLog::State::on(const RunStarted& event) {
   plan = event.plan;
-  for (const std::string& name : event.scalars) {
-    tags.push_back("train/" + printable(name));
-  }
-  last_step = event.last_step;
-  every = std::max<std::int64_t>(1, last_step / kMoreSteps);
-  step = written = event.first_step;
+  figures = StepFigures(event.scalars);
+  choice = StepChoice(event.first_step, event.last_step);
+  step = event.first_step;
   file->add(session_start_event(wall_time(), event.first_step + 1));
   Summary summary;
   summary.session_started(plan, wall_time());
@@ -124,28 +109,15 @@ void TensorBoardLog::State::on(const RunStarted& event) {
 
 void TensorBoardLog::State::on(const StepFinished& event) {
   step = event.step;
-  speed.samples += event.samples;
-  speed.seconds += event.seconds;
-  speed.waited += event.data_wait_seconds;
-  if (!due(step)) {
+  figures.add(event);
+  if (!choice.take(step)) {
     return;
   }
   Summary summary;
-  const Scalars values = event.scalars ? event.scalars->read() : Scalars{};
-  for (std::size_t i = 0; i < std::min(values.count, tags.size()); ++i) {
-    summary.scalar(tags[i], values.values[i]);
-  }
-  summary.scalar("optimizer/lr", static_cast<float>(event.lr));
-  if (speed.seconds > 0) {
-    summary.scalar("speed/samples_per_second", static_cast<float>(static_cast<double>(speed.samples) / speed.seconds));
-    summary.scalar("speed/data_wait_share", static_cast<float>(speed.waited / speed.seconds));
-  }
-  if (event.memory_bytes >= 0) {
-    summary.scalar("memory/device_bytes", static_cast<float>(event.memory_bytes));
+  for (const auto& [tag, value] : figures.take(event)) {
+    summary.scalar(tag, std::visit([](auto each) { return static_cast<float>(each); }, value));
   }
   write(summary, step);
-  written = step;
-  speed = {};
 }
 
 void TensorBoardLog::State::on(const Evaluated& event) {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of a run as metrics for Prometheus: takes events, gives text. Used by the Prometheus sink. Not
+// thread-safe. docs/formats.md describes the metrics.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stoker/core/events.h"
+#include "stoker/io/loggers/open_metrics.h"
+
+namespace stoker::io {
+
+class RunMetrics {
+ public:
+  RunMetrics();
+
+  void on(const core::Event& event);
+  // Of all events so far, in the OpenMetrics format.
+  [[nodiscard]] std::string text();
+
+ private:
+  void take(const core::RunStarted& event);
+  void take(const core::StepFinished& event);
+  void show(const core::StepFinished& step);
+  void take(const core::Fed& event);
+  void take(const core::Evaluated& event);
+  void take(const core::CheckpointSaved& event);
+  void take(const core::FaultSurvived& event);
+  void take(const core::Finding& event);
+  void take(const core::Monitored& event);
+  void take(const core::Anatomy& event);
+  void take(const core::SlowStep& event);
+  template <typename Other>
+  void take(const Other&) {}  // nothing to measure
+
+  OpenMetrics metrics_;
+  std::vector<std::string> scalars_;  // names
+  std::optional<core::StepFinished> newest_;
+  std::int64_t samples_ = 0;  // of all steps of this session
+  double seconds_ = 0, waited_ = 0;
+  struct Pace {
+    std::int64_t samples = 0;
+    double seconds = 0, waited = 0;
+  };
+  Pace pace_, known_pace_;         // of the steps of less than a second, and of the second before
+  std::int64_t anatomy_step_ = 0;  // up to which step the time of phases was added
+};
+
+}  // namespace stoker::io
