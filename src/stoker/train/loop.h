@@ -25,9 +25,10 @@ class LoopOwner {
   virtual ~LoopOwner() = default;
   // Called once before each step, 0, 1, ...: returns its learning rate.
   [[nodiscard]] virtual double begin_step(std::int64_t step) = 0;
-  // Between the halves of each step, when it has all its gradients, and after it: for records of memory.
+  // Between the halves of each step, when it has all its gradients, and after it: for records of memory and profiles.
   virtual void computed(const core::Batch& batch) { (void)batch; }
-  virtual void step_done() {}
+  // Returns the seconds that the second one took for what belongs to no step, such as writing a profile.
+  virtual double step_done() { return 0; }
   // Whether there is a validation split; evaluate() is only called if there is one.
   [[nodiscard]] virtual bool validates() const = 0;
   // Metrics on the validation split. The first one selects the best checkpoint. Empty: interrupted.

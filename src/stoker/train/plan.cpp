@@ -18,8 +18,8 @@ namespace {
 constexpr std::string_view kWhere = "train.plan";
 constexpr int kFormat = 2;
 // Added since the format: a plan without them ran with their defaults.
-constexpr std::array<std::string_view, 5> kNewer = {"microbatch_schedule", "memory_limit", "recompute", "freeze_norm",
-                                                    "optimizer_in_backward"};
+constexpr std::array<std::string_view, 6> kNewer = {"microbatch_schedule", "memory_limit",          "recompute",
+                                                    "freeze_norm",         "optimizer_in_backward", "profile"};
 
 core::Origin origin_from_name(const std::string& name) {
   using core::Origin;

@@ -66,6 +66,7 @@ struct Plan {
   bool anomaly = false;
   std::string tensorboard;  // off, on, histograms: event files in the run folder
   bool nvtx = false;
+  std::string profile;  // steps to profile, train::ProfileSteps as text; empty: none
 
   // Origin and reason of each value, by key.
   struct Note {

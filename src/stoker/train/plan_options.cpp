@@ -7,6 +7,7 @@
 #include "stoker/memory/microbatch.h"
 #include "stoker/memory/recompute_choice.h"
 #include "stoker/optim/schedule.h"
+#include "stoker/train/profile_steps.h"
 
 namespace stoker::train {
 namespace {
@@ -203,6 +204,10 @@ Rows speed_options() {
                             "write TensorBoard event files to the run folder; histograms: also weight histograms"}},
       {&Plan::nvtx, {"nvtx", P, Flag{}, always("off", "on is for runs under a profiler"),
                      "CUDA: mark operators and phases for Nsight Systems"}},
+      {&Plan::profile, {"profile", P, Text{"STEP, or STEP+N for N steps instead of 20", is_profile},
+                        always("", "no steps are profiled; `stoker profile RUN` asks a run for a profile"),
+                        "record 20 steps from this one on: operators by time, rates, memory, and a trace, in the folder "
+                        "profile/ of the run"}},
   };
 }
 // clang-format on
