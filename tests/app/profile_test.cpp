@@ -56,7 +56,7 @@ class ProfileTest : public ::testing::Test {
 TEST_F(ProfileTest, OfDataTrainsStepsThatNobodyKeeps) {
   const Finished shown = run_stoker(Words{"profile", "data", "--steps", "4"} + kQuick, folder_.path());
   ASSERT_EQ(shown.code, kDone) << shown.all();
-  EXPECT_THAT(shown.out, AllOf(HasSubstr("4 steps"), HasSubstr("ceilings measured here: float product"),
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("steps 5 to 8: "), HasSubstr("ceilings measured here: float product"),
                                HasSubstr("step.forward"), HasSubstr("aten::addmm"), HasSubstr("outside operators"),
                                HasSubstr("allocated per step"), HasSubstr("stoker trace profile.pt.trace.json.gz")));
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
@@ -97,9 +97,24 @@ TEST_F(ProfileTest, OfStepsThatTheTrainingIsTold) {
 
 // Steps that come too early for a warm process are recorded as soon as it is.
 TEST_F(ProfileTest, TheFirstStepsAreNeverRecorded) {
-  const Finished trained = run_stoker(Words{"train", "data", "run=runs/a", "profile=1+2"} + kQuick, folder_.path());
+  const Finished trained =
+      run_stoker(Words{"train", "data", "run=runs/a", "profile=1+2"} + kQuick + Words{"epochs=3"}, folder_.path());
   ASSERT_EQ(trained.code, kDone) << trained.all();
   EXPECT_TRUE(fs::exists(folder_ / "runs/a/profile/step-5.json"));
+}
+
+// The last steps of a run: those that there are, without the evaluation after them.
+TEST_F(ProfileTest, ARunThatEndsFirstLeavesTheStepsItHas) {
+  const Finished trained =
+      run_stoker(Words{"train", "data", "run=runs/a", "profile=10+1000"} + kQuick + Words{"epochs=3"}, folder_.path());
+  ASSERT_EQ(trained.code, kDone) << trained.all();
+  const Json record = read_json(folder_ / "runs/a/profile/step-10.json");
+  const Words rows = lines_of(read_bytes(folder_ / "runs/a/metrics.csv"));
+  const auto steps = std::ranges::count_if(rows, [](const std::string& row) { return row.starts_with("step,"); });
+  check_record(record, steps - 9);
+  for (const Json& phase : record.at("phases")) {
+    EXPECT_TRUE(phase.at("name") != "evaluation" || phase.at("calls") == 2);  // of the first epochs
+  }
 }
 
 TEST_F(ProfileTest, OfARunThatTrains) {
@@ -123,7 +138,7 @@ TEST_F(ProfileTest, OfARunThatTrains) {
 TEST_F(ProfileTest, ASocketThatAKilledRunLeftIsReplaced) {
   const Words train = Words{"train", "data", "run=runs/a", "save_every=5"} + kQuick + Words{"epochs=100000"};
   StokerProcess killed(train, folder_.path());
-  ASSERT_TRUE(killed.wait_for("epoch 1"));
+  ASSERT_TRUE(killed.wait_for("saved the last checkpoint")) << killed.out() << killed.err();
   killed.signal(SIGKILL);
   killed.finish();
   ASSERT_TRUE(fs::is_socket(folder_ / "runs/a/run.sock"));

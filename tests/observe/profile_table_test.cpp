@@ -172,6 +172,22 @@ TEST(ProfileTable, NothingRecordedIsAnEmptyTable) {
   EXPECT_EQ(table.mfu, -1);
 }
 
+TEST(ProfileTable, StepsThatWereNotFinishedAreCut) {
+  Recorded recorded = one_step({product(10, 20)});
+  recorded.calls.push_back(call("ProfilerStep#8", 100, 130));
+  recorded.calls.push_back(product(110, 120));
+  recorded.steps_ns.push_back(30 * kMs);
+  recorded.work = {{"gemm", 99 * kMs, 101 * kMs, 7, 5}, {"gemm", 101 * kMs, 102 * kMs, 7, 6}};
+  recorded.allocations = {{15 * kMs, 64, 1, true}, {115 * kMs, 64, 1, true}};
+  keep_steps(recorded, 2);
+  EXPECT_EQ(recorded.calls.size(), 4U);
+  keep_steps(recorded, 1);
+  EXPECT_EQ(recorded.calls.size(), 2U);
+  EXPECT_EQ(recorded.work.size(), 1U);
+  EXPECT_EQ(recorded.allocations.size(), 1U);
+  EXPECT_EQ(profile_table(recorded, /*gpu=*/false).steps, 1);
+}
+
 TEST(CallTree, TheInnermostCall) {
   const std::vector<Call> calls = {call("aten::a", 0, 100), call("aten::b", 10, 20), call("aten::c", 5, 9, 2)};
   const CallTree tree(calls);

@@ -44,7 +44,9 @@ double ProfileWatch::step_done(std::int64_t done, std::int64_t samples) {
   if (state_ == State::kIdle && last_ >= 0) {
     before_[steps_before_++ % before_.size()] = now - last_;
   }
-  ++here_;
+  if (++here_ == 1 && done >= planned_first_ + planned_steps_) {
+    planned_steps_ = 0;  // a run that was resumed behind them
+  }
   samples_ = samples;
   try {
     if (state_ == State::kIdle) {
@@ -65,10 +67,7 @@ void ProfileWatch::look(std::int64_t done) {
     return;
   }
   if (planned_steps_ > 0 && done + 2 >= planned_first_) {
-    const std::int64_t steps = std::exchange(planned_steps_, 0);
-    if (done < planned_first_ + steps) {  // else a resumed run is beyond it
-      begin(steps);
-    }
+    begin(std::exchange(planned_steps_, 0));
   } else if (const auto ordered = orders_.take()) {
     begin(*ordered);
   }
@@ -107,6 +106,7 @@ void ProfileWatch::end() {
     trace = folder_ / fmt::format("step-{}.pt.trace.json.gz", first_);
   }
   profile::Recorded recorded = recorder_->finish(trace);
+  profile::keep_steps(recorded, static_cast<std::size_t>(recorded_));  // the run may end within the next one
   recorder_.reset();
   state_ = State::kIdle;
   write(std::move(recorded), began);

@@ -102,7 +102,7 @@ std::vector<PhaseRow> phases_of(const Recorded& recorded) {
     if (call.thread != recorded.thread) {
       continue;
     }
-    const std::string name = call.name.starts_with("ProfilerStep#") ? "between the ranges below" : call.name;
+    const std::string name = is_step(call) ? "between the ranges below" : call.name;
     auto row = std::ranges::find(rows, name, &PhaseRow::name);
     if (row == rows.end()) {
       row = rows.insert(rows.end(), PhaseRow{name});

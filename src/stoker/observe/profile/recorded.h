@@ -3,6 +3,7 @@
 // allocations. Made by Recorder, read by the rest of this folder. Plain values; times are nanoseconds of one clock.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ struct Allocation {
   bool on_host = true;
 };
 
+// A whole step, "ProfilerStep#12": the name by which readers of PyTorch's traces know it.
+inline constexpr const char* kStepName = "ProfilerStep#";
+[[nodiscard]] inline bool is_step(const Call& call) { return call.range && call.name.starts_with(kStepName); }
+
 struct Recorded {
   std::vector<Call> calls = {};
   std::vector<DeviceWork> work = {};
@@ -44,5 +49,8 @@ struct Recorded {
   std::uint64_t thread = 0;                 // that took the steps
   std::vector<std::int64_t> steps_ns = {};  // duration of each step, in order
 };
+
+// Removes what began after the first `steps` steps.
+void keep_steps(Recorded& recorded, std::size_t steps);
 
 }  // namespace stoker::observe::profile

@@ -86,11 +86,11 @@ Recorded recorded_from(const kineto::ProfilerResult& result) {
     if (name == "[memory]") {
       recorded.allocations.push_back({begin, event.nBytes(), event.startThreadId(), on_host});
     } else if (on_host && (event.activityType() == kOperator || event.activityType() == kAnnotation)) {
-      if (name.starts_with("ProfilerStep#")) {
+      recorded.calls.push_back(call_of(event, std::move(name)));
+      if (is_step(recorded.calls.back())) {
         recorded.thread = event.startThreadId();
         recorded.steps_ns.push_back(end - begin);
       }
-      recorded.calls.push_back(call_of(event, std::move(name)));
     } else if (!on_host && event.activityType() >= kDeviceCopy && event.activityType() <= kKernel) {
       recorded.work.push_back({std::move(name), begin, end, event.deviceResourceId(), event.linkedCorrelationId()});
     }
@@ -133,7 +133,7 @@ void Recorder::start() {
 
 void Recorder::begin_step(std::int64_t number) {
   state_->step.emplace(at::RecordScope::USER_SCOPE);
-  state_->step->before("ProfilerStep#" + std::to_string(number));
+  state_->step->before(kStepName + std::to_string(number));
 }
 
 void Recorder::end_step() { state_->step.reset(); }
