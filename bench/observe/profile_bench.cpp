@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a profile burst costs a step: before it, during it, and after it.
 //     profile_bench [ROUNDS] [model=NAME] [batch=N] [steps=N]
-// Each round: steps without a profile, a burst of as many, and as many after it was detached; and a control of the same
-// length on both sides of a pause in which nothing is recorded, which shows what the measurement itself can tell apart.
-// CPU time of the thread that steps, on one thread. Exits with 1 if a burst more than doubles the step, or if the
-// interval of the step after it lies above that of the control.
+// Each round: steps without a profile, a burst of as many, and steps after it was detached; and a control, the same
+// without a burst, which shows what the measurement itself can tell apart. Ahead of each window steps run for a tenth
+// of a second, so that caches hold the step's data again. CPU time of the thread that steps, on one thread. Exits with
+// 1 if a burst more than doubles the step, or if the interval of the step after it lies above that of the control.
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -54,8 +55,19 @@ class Steps {
     }
     return (thread_cpu_s() - began) / steps;
   }
+  // The same, once caches hold what a step needs, over at least as much time.
+  double settled(int steps) {
+    const Stopwatch watch;
+    double one = seconds(1);
+    while (watch.seconds() < kWindow) {
+      one = seconds(1);
+    }
+    return seconds(std::max(steps, static_cast<int>(kWindow / one)));
+  }
 
  private:
+  static constexpr double kWindow = 0.1;  // seconds
+
   study::BenchModel bench_;
   train::Step step_;
   std::int64_t number_ = 0;
@@ -71,10 +83,9 @@ Rounds measure(const Case& each, int rounds, int count, const std::filesystem::p
   steps.seconds(count);
   Rounds all;
   for (int round = 0; round < rounds; ++round) {
-    all.control_before.push_back(steps.seconds(count));
-    steps.seconds(count);
-    all.control_after.push_back(steps.seconds(count));
-    all.before.push_back(steps.seconds(count));
+    all.control_before.push_back(steps.settled(count));
+    all.control_after.push_back(steps.settled(count));
+    all.before.push_back(steps.settled(count));
     observe::profile::Recorder recorder(c10::kCPU);
     steps.seconds(1);
     recorder.start();
@@ -84,7 +95,7 @@ Rounds measure(const Case& each, int rounds, int count, const std::filesystem::p
     all.operators = recorded.calls.size() / static_cast<std::size_t>(count);
     (void)observe::profile::profile_table(recorded, /*gpu=*/false);
     all.pauses.push_back(watch.seconds());
-    all.after.push_back(steps.seconds(count));
+    all.after.push_back(steps.settled(count));
   }
   return all;
 }
