@@ -70,22 +70,19 @@ bench-memory: bootstrap ## Measure what saves memory, and what tune finds: bytes
 	@bench/record batch-norm bench/memory/batch_norm_bench.py $(STOKER)
 	@bench/record recompute-table bench/memory/recompute_table.py $(STOKER)
 
-bench-observe: bootstrap ## Measure what observing a run costs
+bench-observe: bootstrap ## Measure what observing a run costs, and traces beside HolisticTraceAnalysis: 40 minutes
 	@$(call configure,release)
-	@$(call ninja,release,monitor_bench anatomy_bench)
+	@$(call ninja,release,stoker monitor_bench anatomy_bench profile_bench)
 	@bench/record monitor $(RELEASE)/bench/monitor_bench
 	@bench/record anatomy $(RELEASE)/bench/anatomy_bench 30
+	@bench/record profile $(RELEASE)/bench/profile_bench 15
+	@PYTHONPATH=$$(tools/python_packages bench/observe/requirements.txt) bench/record trace \
+	  python3 bench/observe/trace_peers.py $(STOKER) $${STOKER_DATA:-../shared/data}/traces
 
 bench-learning: bootstrap ## Compare final results with Python PyTorch's: 20 minutes; QUICK=1: a check that it runs
 	@$(call configure,release)
 	@$(call ninja,release,stoker)
 	@bench/peers/learn $(STOKER) $(if $(QUICK),--quick)
-
-bench-observe: bootstrap ## Compare traces with HolisticTraceAnalysis, and what observing costs: 15 minutes; QUICK=1: a check that it runs
-	@$(call configure,release)
-	@$(call ninja,release,stoker)
-	@PYTHONPATH=$$(tools/python_packages bench/observe/requirements.txt) $(if $(QUICK),,bench/record trace) \
-	  python3 bench/observe/trace_peers.py $(STOKER) $${STOKER_DATA:-../shared/data}/traces $(if $(QUICK),--quick)
 
 install: build ## Install program, library and CMake package into PREFIX (default /usr/local)
 	@cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local) >/dev/null

@@ -115,6 +115,7 @@ int run(int argc, char** argv) {
   add_report(app, exit_code);
   add_info(app, exit_code);
   add_memory(app, exit_code);
+  add_profile(app, exit_code);
   add_inspect(app, exit_code);
   add_trace(app, exit_code);
   add_ps(app, exit_code);

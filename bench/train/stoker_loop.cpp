@@ -83,11 +83,12 @@ class Owner final : public train::LoopOwner {
   void save(const char*) override {}
   std::string sample_name(std::int64_t) const override { return ""; }
   std::int64_t memory_bytes() override { return memory_bytes_(); }
-  void step_done() override {
+  double step_done() override {
     (void)tensors_.add(++steps_, device::backend_for(device_).allocated(device_));
     if (steps_ % 8 == 0) {
       (void)heap_.add(steps_, device::heap_bytes().used - device::host_allocated_in_heap());
     }
+    return 0;
   }
   void booked(core::PhaseBook& book, std::int64_t step) override {
     if (anatomy) {

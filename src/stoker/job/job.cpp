@@ -17,6 +17,7 @@
 #include "stoker/job/saved_plan.h"
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
+#include "stoker/job/untracked_steps.h"
 #include "stoker/precision/process_switches.h"
 
 namespace stoker::job {
@@ -170,6 +171,13 @@ void Job::State::check_resumed(const fs::path& path, const train::Plan& before, 
   } else {
     remark = describe_jump(before, plan, train_samples, progress.step);
   }
+}
+
+std::string Job::profile(std::int64_t steps, const fs::path& trace, const Say& say) {
+  return typed([&] {
+    state_->setup.set_switches();
+    return profile_untracked(state_->setup, state_->resumed, steps, trace, say);
+  });
 }
 
 const train::Plan& Job::plan() const { return state_->setup.plan; }

@@ -60,6 +60,9 @@ class Job {
   // second call continues from the last checkpoint, as after resume(); CheckpointError if the first call ended before
   // it saved one. If an error ends it, the last checkpoint has the steps so far, if they are finite.
   Outcome train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop);
+  // Trains steps that nobody keeps and profiles the last of them: no run folder is made or changed. Returns the record
+  // as JSON (docs/observe-profile.md). trace: the file for the trace. Call it instead of train().
+  [[nodiscard]] std::string profile(std::int64_t steps, const std::filesystem::path& trace, const Say& say);
   // The run folder; empty before train() starts a new run.
   [[nodiscard]] std::filesystem::path run_path() const;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/run.h"
 
+#include <ATen/record_function.h>
+
 #include <array>
 #include <utility>
 
@@ -110,6 +112,10 @@ Outcome Run::train(const std::string& remark) {
   listener_.emplace(setup_, folder_, bus_, session_.progress().step);
   memory_.emplace(setup_, session_, folder_.path(), bus_);
   watch_machine();
+  profile_.emplace(setup_, folder_.path() / "profile", bus_, orders_);
+  if (setup_.ranks->rank() == 0) {
+    socket_.emplace(folder_.path(), orders_);
+  }
   Outcome outcome;
   try {
     outcome = typed([&] { return train_and_test(); });
@@ -192,8 +198,10 @@ train::LoopEnd Run::train_steps() {
   anatomy_.emplace(bus_, *source, on_device ? &*on_device : nullptr);
   const train::LoopEnd end = train::run_loop(parts, setup_.plan, last_step_);
   memory_->finish();
+  profile_->finish();
   anatomy_->finish(feed.book(), progress.step);
   anatomy_.reset();
+  socket_.reset();
   tell_if_starved(feed.total(progress.step), bus_);
   return end;
 }
@@ -252,7 +260,18 @@ double Run::begin_step(std::int64_t step) {
   return optim::lr_at(schedule_, step);
 }
 
+void Run::computed(const core::Batch& batch) {
+  samples_ = batch.global_size();
+  memory_->computed(batch);
+}
+
+double Run::step_done() {
+  memory_->step_done();
+  return profile_->step_done(session_.progress().step + 1, samples_);
+}
+
 std::vector<core::MetricValue> Run::evaluate() {
+  RECORD_USER_SCOPE("evaluation");
   const std::int64_t size = setup_.task->size(tasks::Split::kVal);
   memory_->disturbed();
   return validation_->run({bus_, {session_.progress().step, "val", 0, size}, [this] { return gives_up(); }});
@@ -265,6 +284,7 @@ void Run::show() {
 }
 
 void Run::save(const char* kind) {
+  RECORD_USER_SCOPE("checkpoint");
   memory_->disturbed();
   session_.recovery().between_steps(fmt::format("the save of checkpoint \"{}\"", kind),
                                     [&] { checkpoints_->save(kind); });

@@ -16,14 +16,16 @@
 #include "stoker/io/event_bus.h"
 #include "stoker/job/job.h"
 #include "stoker/job/memory_watch.h"
+#include "stoker/job/profile_watch.h"
 #include "stoker/job/run_checkpoints.h"
 #include "stoker/job/run_folder.h"
+#include "stoker/job/run_socket.h"
 #include "stoker/job/session.h"
 #include "stoker/job/setup.h"
 #include "stoker/job/source_listener.h"
 #include "stoker/job/split_evaluation.h"
-#include "stoker/observe/monitor/monitor.h"
 #include "stoker/observe/anatomy/step_anatomy.h"
+#include "stoker/observe/monitor/monitor.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/train/loop.h"
 
@@ -45,8 +47,8 @@ class Run final : private train::LoopOwner {
   bool validates() const override { return validation_ != nullptr; }
   std::vector<core::MetricValue> evaluate() override;
   void show() override;
-  void computed(const core::Batch& batch) override { memory_->computed(batch); }
-  void step_done() override { memory_->step_done(); }
+  void computed(const core::Batch& batch) override;
+  double step_done() override;
   void booked(core::PhaseBook& book, std::int64_t step) override { anatomy_->step_done(book, step); }
   void save(const char* kind) override;
   void rescue() override { checkpoints_->rescue(); }
@@ -78,8 +80,12 @@ class Run final : private train::LoopOwner {
   std::unique_ptr<SplitEvaluation> validation_;  // null: no validation split
   std::function<std::int64_t()> memory_bytes_;
   std::optional<MemoryWatch> memory_;
-  std::optional<observe::Monitor> monitor_;  // while it trains; none with monitor=off
+  std::optional<observe::Monitor> monitor_;      // while it trains; none with monitor=off
   std::optional<observe::StepAnatomy> anatomy_;  // while the loop runs
+  ProfileOrders orders_;
+  std::optional<ProfileWatch> profile_;
+  std::optional<RunSocket> socket_;  // the last to begin: who asks finds a run that answers
+  std::int64_t samples_ = 0;         // of the batch that was computed, over all ranks
   Stopwatch watch_;
   double seconds_before_;  // of the run, in earlier sessions
 };

@@ -24,6 +24,7 @@
 #include "stoker/precision/policy.h"
 #include "stoker/resident/gatherer.h"
 #include "stoker/resident/source.h"
+#include "stoker/train/profile_steps.h"
 
 namespace stoker::job {
 namespace {
@@ -133,6 +134,16 @@ void check_recompute(Setup& setup) {
   }
 }
 
+// So that a profile that no step can begin is refused before the training.
+void check_profile(const Setup& setup) {
+  const std::int64_t first = train::parse_profile(setup.plan.profile).first;
+  const std::int64_t last = train::total_steps(setup.plan, setup.task->size(tasks::Split::kTrain));
+  if (first > last) {
+    fail<ConfigError>(kWhere, "profile={} begins at step {}, but the run has {} steps; set profile={} or less",
+                      setup.plan.profile, first, last, std::max<std::int64_t>(1, last - train::kProfileSteps));
+  }
+}
+
 Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& say) {
   if (saved == nullptr) {
     check_search(request.options);
@@ -160,6 +171,9 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
   }
   check_first_batch(setup);
   make_choices(setup, request, facts, saved, say);
+  if (saved == nullptr) {
+    check_profile(setup);
+  }
   return setup;
 }
 

@@ -22,7 +22,7 @@ thread_local std::vector<std::string> t_operators;
 // An operator's name without "aten::"; empty for what says nothing.
 std::string plain_name(std::string_view name) {
   constexpr std::string_view kAten = "aten::", kEvaluate = "autograd::engine::evaluate_function";
-  if (name.starts_with(kEvaluate) || name.starts_with("step.")) {
+  if (name.starts_with(kEvaluate) || name.starts_with("step.") || name.starts_with("Optimizer.step")) {
     return "";
   }
   return std::string(name.starts_with(kAten) ? name.substr(kAten.size()) : name);

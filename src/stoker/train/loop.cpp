@@ -85,7 +85,7 @@ class Loop {
     parts_.owner.computed(batch);
     commit(lr);
     parts_.recovery.step_done();
-    parts_.owner.step_done();
+    step_began_ += parts_.owner.step_done();
 
     ++progress.step;
     progress.position = {batch.position().epoch, batch.position().step + 1};

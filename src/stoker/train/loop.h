@@ -25,9 +25,10 @@ class LoopOwner {
   virtual ~LoopOwner() = default;
   // Called once before each step, 0, 1, ...: returns its learning rate.
   [[nodiscard]] virtual double begin_step(std::int64_t step) = 0;
-  // Between the halves of each step, when it has all its gradients, and after it: for records of memory.
+  // Between the halves of each step, when it has all its gradients, and after it: for records of memory and profiles.
   virtual void computed(const core::Batch& batch) { (void)batch; }
-  virtual void step_done() {}
+  // Returns the seconds that the second one took for what belongs to no step, such as writing a profile.
+  virtual double step_done() { return 0; }
   // After each step and what followed it, and after what followed an epoch's end (the same step again): the time of
   // this thread since the loop began.
   virtual void booked(core::PhaseBook& book, std::int64_t step) { (void)book, (void)step; }

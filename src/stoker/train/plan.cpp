@@ -18,8 +18,8 @@ namespace {
 constexpr std::string_view kWhere = "train.plan";
 constexpr int kFormat = 2;
 // Added since the format: a plan without them ran with their defaults.
-constexpr std::array<std::string_view, 7> kNewer = {"microbatch_schedule",   "memory_limit", "recompute", "freeze_norm",
-                                                    "optimizer_in_backward", "monitor",      "log"};
+constexpr std::array<std::string_view, 8> kNewer = {"microbatch_schedule",   "memory_limit", "recompute", "freeze_norm",
+                                                    "optimizer_in_backward", "monitor",      "log",       "profile"};
 
 core::Origin origin_from_name(const std::string& name) {
   using core::Origin;

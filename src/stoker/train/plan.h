@@ -68,6 +68,7 @@ struct Plan {
   bool nvtx = false;
   bool monitor = true;  // figures of the machine are recorded beside the run (observe/monitor)
   std::string log = "none";  // other tools that get the figures (train/log_targets.h)
+  std::string profile;  // steps to profile, train::ProfileSteps as text; empty: none
 
   // Origin and reason of each value, by key.
   struct Note {

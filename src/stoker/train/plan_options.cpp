@@ -8,6 +8,7 @@
 #include "stoker/memory/recompute_choice.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/train/log_targets.h"
+#include "stoker/train/profile_steps.h"
 
 namespace stoker::train {
 namespace {
@@ -212,6 +213,10 @@ Rows speed_options() {
                      "CUDA: mark operators and phases for Nsight Systems"}},
       {&Plan::monitor, {"monitor", P, Flag{}, always("on", "takes at most 0.5 % of a core"),
                         "record once a second what the GPU, cores, memory and disks do, for the report"}},
+      {&Plan::profile, {"profile", P, Text{"STEP, or STEP+N for N steps instead of 20", is_profile},
+                        always("", "no steps are profiled; `stoker profile RUN` asks a run for a profile"),
+                        "record 20 steps from this one on: operators by time, rates, memory, and a trace, in the folder "
+                        "profile/ of the run"}},
   };
 }
 // clang-format on

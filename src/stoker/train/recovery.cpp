@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/train/recovery.h"
 
+#include <ATen/record_function.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -77,6 +79,7 @@ void Recovery::between_steps(const std::string& what, const std::function<void()
 }
 
 std::optional<core::Batch> Recovery::next(core::BatchSource& source) {
+  RECORD_USER_SCOPE("enumerate(DataLoader)#Stoker.__next__");  // as readers of PyTorch's traces know it
   const core::PhaseScope phase(core::Phase::kInput);
   for (int failures = 1;; ++failures) {
     std::optional<core::Batch> batch;

@@ -187,6 +187,9 @@ Plan resolve(const Options& options, const Facts& facts) {
   if (plan.nvtx && plan.device == "cpu") {
     fail<ConfigError>(kWhere, "nvtx=on marks the timeline of a GPU, but the device is cpu; remove it");
   }
+  if (plan.nvtx && !plan.profile.empty()) {
+    fail<ConfigError>(kWhere, "nvtx=on and profile={} both use torch's profiler; remove one of them", plan.profile);
+  }
   if (plan.half_weights && options.find("precision") != nullptr && plan.precision == "fp32") {
     fail<ConfigError>(kWhere, "half_weights needs a half precision; set precision=bf16, or half_weights=off");
   }

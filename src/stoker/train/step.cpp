@@ -160,6 +160,7 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
   const precision::SearchGuard search(part.size(), largest_pass_);
   core::LossTerms terms;
   {
+    RECORD_USER_SCOPE("step.forward");
     const core::PhaseScope phase(core::Phase::kForward);
     const bool mixed = options_.autocast != at::kFloat;
     const precision::AutocastGuard autocast(device_.type(), mixed ? options_.autocast : at::kBFloat16, mixed);
@@ -173,6 +174,7 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
     fail<ConfigError>("train.step", "loss() has {} terms but loss_names() has {} names; return one name per term",
                       terms.size(), terms_);
   }
+  RECORD_USER_SCOPE("step.backward");
   const core::PhaseScope phase(core::Phase::kBackward);
   core::DivideTerms divide;
   if (core::takes_kernels(normalisers)) {
@@ -220,6 +222,7 @@ void Step::take() {
   keep_norm_buffers_if_skipped();  // before the averages are updated
   if (!updates_) {
     const core::PhaseScope optimizer(core::Phase::kUpdate);
+    RECORD_USER_SCOPE("Optimizer.step#Stoker.step");  // the name by which readers of PyTorch's traces know it
     parts_.optimizer.step(parts_.scaler.found_inf(), divisor);
   }
   if (parts_.ema != nullptr) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Highway compiles the first half of this file once for each family of processors and selects the best one at run time.
+#include "stoker/observe/trace/json_blocks.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "stoker/observe/trace/json_blocks.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
@@ -12,8 +14,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-
-#include "stoker/observe/trace/json_blocks.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker::observe::trace::HWY_NAMESPACE {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes profiles of a training: of the steps that profile= names, and of the next ones when someone asks. Called by
+// job::Run and UntrackedSteps on the loop's thread, between steps; a few nanoseconds per step while there is none.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "stoker/core/events.h"
+#include "stoker/job/profile_orders.h"
+#include "stoker/job/setup.h"
+#include "stoker/observe/profile/recorder.h"
+
+namespace stoker::job {
+
+class ProfileWatch {
+ public:
+  // Steps of this process before a profile: kernels are chosen and built, caches and moments exist, memory is recorded.
+  static constexpr std::int64_t kWarmUp = 3;
+  // Steps of this process that end before one is recorded: those, and one while the profiler starts.
+  static constexpr std::int64_t kBefore = kWarmUp + 1;
+
+  // folder: gets step-N.pt.trace.json.gz and the record step-N.json (docs/observe-profile.md).
+  ProfileWatch(const Setup& setup, std::filesystem::path folder, core::EventEmitter& events, ProfileOrders& orders);
+  ~ProfileWatch();
+
+  // The trace goes to this file instead, and the record nowhere.
+  void write_only(std::filesystem::path trace) { only_trace_ = std::move(trace); }
+  // After each step; done: steps of the whole run. Returns the seconds that it took for itself and that are not the
+  // step's. An error of the profiler is a Finding and ends no training.
+  double step_done(std::int64_t done, std::int64_t samples);
+  // After the last step: an unfinished profile is written with the steps it has.
+  void finish();
+  // The newest record as JSON; empty: none.
+  [[nodiscard]] const std::string& record() const { return record_; }
+
+ private:
+  enum class State { kIdle, kWarm, kRecording };
+  void look(std::int64_t done);
+  void begin(std::int64_t steps);
+  void next(std::int64_t done);
+  void end();
+  void write(observe::profile::Recorded recorded, double began);
+  void give_up(const std::string& why);
+  [[nodiscard]] double usual_seconds() const;
+
+  const Setup& setup_;
+  std::filesystem::path folder_, only_trace_;
+  core::EventEmitter& events_;
+  ProfileOrders& orders_;
+  std::int64_t planned_first_ = 0, planned_steps_ = 0;  // by profile=; 0: none, or taken
+  State state_ = State::kIdle;
+  std::optional<observe::profile::Recorder> recorder_;
+  std::int64_t here_ = 0;      // steps of this process
+  std::int64_t wanted_ = 0;    // steps of the profile
+  std::int64_t recorded_ = 0;  // of them
+  std::int64_t first_ = 0;     // counted from 1
+  std::int64_t samples_ = 0;
+  std::array<double, 16> before_{};  // seconds of the newest steps without a profile, a ring
+  std::size_t steps_before_ = 0;     // that were ever put there
+  double last_ = -1;                 // when the step before ended
+  std::string record_;
+};
+
+}  // namespace stoker::job
