@@ -91,6 +91,7 @@ TEST_F(Root, HoldersHaveCommandUserAgeAndContainer) {
   EXPECT_THAT(text, HasSubstr("GPU 0: NVIDIA Fake 80GB, 30.0 GiB of 80.0 GiB used, busy 75 % of the time"));
   EXPECT_THAT(text, HasSubstr("in docker aaaaaaaaaaaa"));
   EXPECT_THAT(text, HasSubstr("2 h 0 min"));
+  EXPECT_THAT(text, HasSubstr("?  not visible from here"));
   EXPECT_THAT(text, HasSubstr("is divided into instances (MIG)"));  // the second GPU
   const auto json = nlohmann::json::parse(holders_json(holders));
   EXPECT_EQ(json["holders"].size(), 70U);

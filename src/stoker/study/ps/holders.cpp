@@ -91,7 +91,7 @@ void read_gpus(Holders& holders, const HoldersOptions& options, const ByPid& pro
       }
       here.push_back(std::move(holder));
     }
-    std::ranges::sort(here, std::greater(), &Holder::bytes);
+    std::ranges::stable_sort(here, std::greater(), &Holder::bytes);
     std::ranges::move(here, std::back_inserter(holders.of_gpus));
   }
 }
