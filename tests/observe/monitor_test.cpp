@@ -38,6 +38,17 @@ core::Monitored one_window(Sampler& sampler, double& now) {
   return {};
 }
 
+TEST(Pace, AnExpensiveSourceIsReadRarely) {
+  Pace pace(1, 0.001);  // a second, and a thousandth of a core
+  EXPECT_TRUE(pace.due(0));
+  pace.read(0, 0.0001);
+  EXPECT_FALSE(pace.due(0.9));
+  EXPECT_TRUE(pace.due(0.96));  // ticks are not exact
+  pace.read(1, 0.005);
+  EXPECT_FALSE(pace.due(5.9));
+  EXPECT_TRUE(pace.due(6));
+}
+
 TEST(Sampler, ARecordPerSecondAndFewerInALongRun) {
   EXPECT_EQ(window_seconds(0), 1);
   EXPECT_EQ(window_seconds(3600), 1);

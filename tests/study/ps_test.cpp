@@ -69,7 +69,8 @@ TEST_F(Root, HoldersHaveCommandUserAgeAndContainer) {
   const std::string id(64, 'a');
   make(root, 4711, {.cgroup = "12:cpu:/\n0::/system.slice/docker-" + id + ".scope\n", .files = {"/dev/nvidia0"}});
   make(root, 900002, {.state = 'Z'});
-  make(root, 900003, {.name = "a b) Z 1 (", .command = ""});
+  make(root, 900003, {.name = "a b) Z 1 (", .command = "", .files = {"/dev/nvidiactl"}});
+  make(root, 900005, {.files = {"/dev/null"}});  // another process than the host's 900005
   const Holders holders = found();
   EXPECT_EQ(holders.no_gpu, "");
   ASSERT_EQ(holders.gpus.size(), 2U);
@@ -84,11 +85,13 @@ TEST_F(Root, HoldersHaveCommandUserAgeAndContainer) {
   EXPECT_EQ(of(holders.of_gpus, 900002).remark, "dead; its parent 50 has not collected it");
   EXPECT_EQ(of(holders.of_gpus, 900003).process->command, "[a b) Z 1 (]");
   EXPECT_THAT(of(holders.of_gpus, 900004).remark, HasSubstr("not visible from here"));
+  EXPECT_FALSE(of(holders.of_gpus, 900005).process.has_value());
 
   const std::string text = holders_text(holders);
   EXPECT_THAT(text, HasSubstr("GPU 0: NVIDIA Fake 80GB, 30.0 GiB of 80.0 GiB used, busy 75 % of the time"));
   EXPECT_THAT(text, HasSubstr("in docker aaaaaaaaaaaa"));
   EXPECT_THAT(text, HasSubstr("2 h 0 min"));
+  EXPECT_THAT(text, HasSubstr("?  not visible from here"));
   EXPECT_THAT(text, HasSubstr("is divided into instances (MIG)"));  // the second GPU
   const auto json = nlohmann::json::parse(holders_json(holders));
   EXPECT_EQ(json["holders"].size(), 70U);

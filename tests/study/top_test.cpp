@@ -134,6 +134,8 @@ TEST_F(Screen, ShowsMachineProcessesAndARun) {
 TEST_F(Screen, ShowsGpus) {
   const device::Nvml nvml(fake_nvml("whole"));
   ::setenv("FAKE_NVML_PID", "41", 1);
+  std::filesystem::create_directories(root / "proc/41/fd");
+  std::filesystem::create_symlink("/dev/nvidia0", root / "proc/41/fd/3");
   MachineView view({.nvml = &nvml, .root = root.path()});
   const std::string text = text_of(top_screen(view.look(1), 120, 40));
   EXPECT_THAT(text, HasSubstr("GPU 0    75 % busy, SMs  10 %"));

@@ -26,7 +26,7 @@ const std::vector<MonitorChart>& of_the_host() {
        {{"asked for", "process.asked_bytes_per_second"},
         {"from disks", "process.read_bytes_per_second"},
         {"from the network", "machine.received_bytes_per_second"}}},
-      {"time in which something waited",
+      {"share of time in which something waited",
        "share",
        {{"for a core", "cgroup.cpu_pressure_share"},
         {"for a core (machine)", "machine.cpu_pressure_share"},

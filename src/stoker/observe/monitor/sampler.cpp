@@ -14,8 +14,9 @@ namespace {
 
 constexpr double kPageSeconds = 10;  // between two looks at PSS and descriptors
 constexpr double kShortest = 0.05;   // seconds of a last window
-// Shares of a core, together 0.5 %.
-constexpr double kFastShare = 0.001, kGpuShare = 0.002, kThreadShare = 0.001, kPageShare = 0.001;
+// Shares of a core, together below 0.5 %.
+constexpr double kFastShare = 0.0005, kGpuShare = 0.0015, kGpuReportShare = 0.001, kThreadShare = 0.001,
+                 kPageShare = 0.0005;
 
 std::optional<double> cpu_seconds(const ProcessTimes& times) {
   return times.user_seconds && times.system_seconds ? std::optional(*times.user_seconds + *times.system_seconds)
@@ -51,13 +52,16 @@ Sampler::Sampler(const MonitorOptions& options, double now)
       window_start_(now),
       threads_at_(now),
       times_at_(now),
+      gpu_at_(now),
       fast_(kTickSeconds, kFastShare),
       gpu_pace_(kTickSeconds, kGpuShare),
+      gpu_report_pace_(1, kGpuReportShare),
       thread_pace_(1, kThreadShare),
       page_pace_(kPageSeconds, kPageShare),
       window_times_(process_.times()),
       last_times_(window_times_),
       window_io_(process_.io()) {
+  gpu_report_pace_.read(now, 0);
   thread_pace_.read(now, 0);
 }
 
@@ -130,8 +134,11 @@ void Sampler::close_window(double now, core::Monitored& record) {
     threads_at_ = now;
     thread_pace_.read(now, thread_cpu_s() - cpu);
   }
-  if (gpu_) {
-    gpu_->report(record.seconds, figures);
+  if (gpu_ && gpu_report_pace_.due(now)) {
+    const double cpu = thread_cpu_s();
+    gpu_->report(now - gpu_at_, figures);
+    gpu_at_ = now;
+    gpu_report_pace_.read(now, thread_cpu_s() - cpu);
   }
   for (core::Figure& figure : more_ ? more_() : std::vector<core::Figure>()) {
     figures.put(std::move(figure.name), figure.value);
@@ -156,7 +163,8 @@ std::optional<core::Monitored> Sampler::finish(double now) {
   if (now - window_start_ < kShortest) {
     return std::nullopt;
   }
-  thread_pace_ = Pace(1, kThreadShare);  // due
+  thread_pace_ = Pace(1, kThreadShare);  // due, as the next
+  gpu_report_pace_ = Pace(1, kGpuReportShare);
   core::Monitored record;
   close_window(now, record);
   return record;

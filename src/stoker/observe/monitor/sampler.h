@@ -62,8 +62,8 @@ class Sampler {
   ThreadWatch threads_;
   std::unique_ptr<GpuWatch> gpu_;  // null: none
 
-  double start_, window_start_, threads_at_, times_at_;
-  Pace fast_, gpu_pace_, thread_pace_, page_pace_;
+  double start_, window_start_, threads_at_, times_at_, gpu_at_;  // of the last reading
+  Pace fast_, gpu_pace_, gpu_report_pace_, thread_pace_, page_pace_;
   ProcessTimes window_times_, last_times_;  // at the start of the window, and at the last tick
   ProcessIo window_io_;
   Spread cores_, resident_;

@@ -45,6 +45,11 @@ double cpu_seconds(const ListedProcess& process) {
   return process.times.user_seconds.value_or(0) + process.times.system_seconds.value_or(0);
 }
 
+// NVML tells pids of the host: in a container the same number may be another process, which has no GPU open.
+bool may_hold(const ListedProcess& process, const std::vector<std::string>& devices) {
+  return !process.files_known || process.times.state == 'Z' || has_device(process, devices);
+}
+
 // What is odd about a holder of a GPU.
 std::string remark_of(const std::optional<ListedProcess>& process) {
   if (!process) {
@@ -79,9 +84,14 @@ void read_gpus(Holders& holders, const HoldersOptions& options, const ByPid& pro
         {gpu, facts.name, facts.memory_bytes, nvml.state(gpu).memory_used_bytes, nvml.pace(gpu).busy_share, facts.mig});
     std::vector<Holder> here;
     for (const device::GpuHolder& each : nvml.holders(gpu)) {
-      here.push_back(holder_of(gpu, each.bytes, static_cast<int>(each.pid), processes));
+      Holder holder = holder_of(gpu, each.bytes, static_cast<int>(each.pid), processes);
+      if (holder.process && !may_hold(*holder.process, options.devices)) {
+        holder.process.reset();
+        holder.remark = remark_of(holder.process);
+      }
+      here.push_back(std::move(holder));
     }
-    std::ranges::sort(here, std::greater(), &Holder::bytes);
+    std::ranges::stable_sort(here, std::greater(), &Holder::bytes);
     std::ranges::move(here, std::back_inserter(holders.of_gpus));
   }
 }

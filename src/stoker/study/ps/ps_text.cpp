@@ -9,7 +9,7 @@
 namespace stoker::study {
 namespace {
 
-constexpr std::size_t kCommandWidth = 60;
+constexpr std::size_t kCommandWidth = 60, kNoteWidth = 110;
 constexpr double kGiB = 0x1p30;
 
 std::string gib(std::optional<double> bytes) { return bytes ? fmt::format("{:.1f} GiB", *bytes / kGiB) : "?"; }
@@ -30,12 +30,27 @@ void line_of(std::string& text, const Holder& holder, const std::string& first) 
     if (!process.container.empty()) {
       text += fmt::format("  {:>10} {:>8}  in {}\n", "", "", process.container);
     }
-  } else {
-    text += fmt::format("  {:>10} {:>8}  {:<10} {:>9}  {:>9}  -\n", first, holder.pid, "?", "?", "?");
+  } else {  // what is odd takes the place of the command
+    text += fmt::format("  {:>10} {:>8}  {:<10} {:>9}  {:>9}  {}\n", first, holder.pid, "?", "?", "?", holder.remark);
+    return;
   }
   if (!holder.remark.empty()) {
     text += fmt::format("  {:>10} {:>8}  {}\n", "", "", holder.remark);
   }
+}
+
+// A paragraph in lines of at most kNoteWidth characters.
+std::string note(const std::string& words) {
+  std::string text = "\nnote:";
+  std::size_t width = text.size() - 1;
+  for (std::size_t start = 0; start < words.size();) {
+    const std::size_t end = std::min(words.find(' ', start), words.size());
+    const bool fits = width + 1 + end - start <= kNoteWidth;
+    text += (fits ? " " : "\n  ") + words.substr(start, end - start);
+    width = (fits ? width + 1 : 2) + end - start;
+    start = end + 1;
+  }
+  return text + "\n";
 }
 
 std::string heading(const char* first) {
@@ -138,11 +153,10 @@ std::string holders_text(const Holders& holders) {
     }
   }
   for (const std::string& pitfall : holders.pitfalls) {
-    text += fmt::format("\nnote: {}\n", pitfall);
+    text += note(pitfall);
   }
   if (!holders.all_visible) {
-    text +=
-        "\nnote: the open files of some processes may only be seen by their owner or root; run it as root to see all\n";
+    text += note("the open files of some processes may only be seen by their owner or root; run it as root to see all");
   }
   return text;
 }

@@ -9,6 +9,8 @@
 namespace stoker::study {
 namespace {
 
+constexpr const char* kGpuFiles = "/dev/nvidia";
+
 FigureValues values(observe::Figures& figures) {
   FigureValues result;
   for (core::Figure& figure : figures.take()) {
@@ -56,14 +58,15 @@ void MachineView::look_at_processes(double seconds) {
   const std::map<int, double> held = gpu_memory();
   std::map<int, observe::ProcessTimes> now;
   seen_.processes.clear();
-  for (observe::ListedProcess& process : observe::list_processes({}, options_.root)) {
+  for (observe::ListedProcess& process : observe::list_processes({kGpuFiles}, options_.root)) {
     const auto found = before_.find(process.pid);
     const bool same = found != before_.end() && found->second.start_seconds == process.times.start_seconds;
     const auto cores =
         observe::rate(same ? cpu_seconds(found->second) : std::optional(0.0), cpu_seconds(process.times), seconds);
     now.emplace(process.pid, process.times);
-    if (process.times.resident_bytes.value_or(0) > 0) {  // not a kernel thread
-      const auto gpu = held.find(process.pid);
+    if (process.times.resident_bytes.value_or(0) > 0) {                        // not a kernel thread
+      const bool holds = !process.files_known || !process.open_files.empty();  // pids of a GPU are those of the host
+      const auto gpu = holds ? held.find(process.pid) : held.end();
       seen_.processes.push_back({std::move(process), same ? cores : std::nullopt,
                                  gpu == held.end() ? std::nullopt : std::optional(gpu->second)});
     }
