@@ -81,7 +81,7 @@ TEST_F(PhaseBookTest, ReadsCpuTimeInProbedStretchesAndRarePhases) {
     pass(4, 1);
   };
   step();
-  EXPECT_EQ(book_.spent()[index_of(Phase::kForward)].probed, 0);
+  EXPECT_EQ(book_.spent()[index_of(Phase::kForward)].cpu_seconds(), -1) << "missing, not 0";
   book_.probe(true);
   {
     const PhaseScope input(Phase::kInput);
@@ -96,11 +96,12 @@ TEST_F(PhaseBookTest, ReadsCpuTimeInProbedStretchesAndRarePhases) {
   }
   const PhaseSpent& forward = book_.spent()[index_of(Phase::kForward)];
   EXPECT_EQ(forward.seconds, 12);
-  EXPECT_EQ(forward.probed, 4);
-  EXPECT_EQ(forward.probed_cpu, 1);
+  EXPECT_EQ(forward.visits, 3);
+  EXPECT_EQ(forward.probed_visits, 1);
+  EXPECT_EQ(forward.cpu_seconds(), 3);
   const PhaseSpent& checkpoint = book_.spent()[index_of(Phase::kCheckpoint)];
-  EXPECT_EQ(checkpoint.probed, 10);
-  EXPECT_EQ(checkpoint.probed_cpu, 2.5);
+  EXPECT_EQ(checkpoint.seconds, 10);
+  EXPECT_EQ(checkpoint.cpu_seconds(), 2.5);
 }
 
 // Whatever a program does, the phases sum to the wall time, and to what a plain list of moments says.

@@ -103,35 +103,7 @@ TEST(MetricsJsonl, IsAnObjectAnEvent) {
   jsonl.on(step(1, {0.1F, kNan}));
   jsonl.on(evaluated(4));
   jsonl.on(CheckpointSaved{4, "x", "last"});
-  jsonl.on(
-      Fed{.step = 4,
-          .seconds = 2,
-          .waited_seconds = 0.5,
-          .source = {.samples = 64, .threads = 2, .stages = {{"read", 1}}, .slowest_seconds = 0.25, .slowest = "a"},
-          .consumer = {{"step", 1.5}}});
   jsonl.on(Evaluating{4, "val", 1, 2});  // not written
-  jsonl.on(Anatomy{.time = 9,
-                   .step = 4,
-                   .steps = 2,
-                   .seconds = 1,
-                   .phases = {{"fetch", 0.25, 0.125}, {"forward", 0.75}},
-                   .marks = {},
-                   .p50 = 0.5,
-                   .p90 = 0.5,
-                   .p99 = 0.5,
-                   .slowest = 0.5});
-  jsonl.on(Anatomy{.whole = true,
-                   .time = 9,
-                   .step = 4,
-                   .steps = 2,
-                   .seconds = 1,
-                   .phases = {{.name = "copy", .seconds = 1, .device_seconds = 2, .p50 = 0.5, .p99 = 0.75}},
-                   .marks = {{"mine", 0.5}},
-                   .p50 = 0.5,
-                   .p90 = 0.5,
-                   .p99 = 0.5,
-                   .slowest = 0.5});
-  jsonl.on(SlowStep{9, 3, 1.5, 0.25, "fetch", "slow sample a: 1 s", {{"minor_faults", 7}}});
   jsonl.on(FaultSurvived{5, "non_finite", "skipped"});
   jsonl.on(Finding{"bad name \xff"});
   jsonl.on(Finding{"bad name \xff"});
@@ -149,20 +121,6 @@ TEST(MetricsJsonl, IsAnObjectAnEvent) {
       R"("metrics":{"accuracy":0.5,"loss":"nan"}})"
       "\n"
       R"({"event":"checkpoint","step":4,"kind":"last"})"
-      "\n"
-      R"({"event":"fed","step":4,"seconds":2,"waited":0.5,"samples":64,"threads":2,"loader":{"read":1},"copy":0,)"
-      R"("consumer":{"step":1.5},"slowest":"a","slowest_seconds":0.25})"
-      "\n"
-      R"({"event":"anatomy","version":1,"time":9,"step":4,"steps":2,"seconds":1,"p50":0.5,"p90":0.5,"p99":0.5,)"
-      R"("slowest":0.5,"phases":[{"name":"fetch","seconds":0.25,"cpu_seconds":0.125},{"name":"forward","seconds":0.75}],)"
-      R"("marks":[]})"
-      "\n"
-      R"({"event":"anatomy","version":1,"time":9,"step":4,"whole":true,"steps":2,"seconds":1,"p50":0.5,"p90":0.5,)"
-      R"("p99":0.5,"slowest":0.5,"phases":[{"name":"copy","seconds":1,"device_seconds":2,"p50":0.5,"p99":0.75}],)"
-      R"("marks":[{"name":"mine","seconds":0.5}]})"
-      "\n"
-      R"({"event":"slow_step","version":1,"time":9,"step":3,"seconds":1.5,"usual_seconds":0.25,"phase":"fetch",)"
-      R"("cause":"slow sample a: 1 s","figures":{"minor_faults":7}})"
       "\n"
       R"({"event":"fault","step":5,"kind":"non_finite","text":"skipped"})"
       "\n"

@@ -149,6 +149,8 @@ TEST_F(StepAnatomyTest, OutliersAreToldWithTheirCause) {
   }
   EXPECT_LE(emitted_.slow.size(), 2U + 30) << "at most one per phase and second";
   EXPECT_GE(emitted_.slow.size(), 2U + 1);
+  anatomy_.finish(book_, step);
+  EXPECT_EQ(emitted_.all.back().steps, step) << "what follows the end of an epoch is no step";
 }
 
 TEST_F(StepAnatomyTest, WhatTheKernelCountsIsOfTheStepAlone) {

@@ -39,19 +39,17 @@ double PhaseBook::settle() {
   const double at = now();
   spent_[index_of(current_)].seconds += at - since_;
   if (cpu_known_) {
-    book_cpu(at);
+    book_cpu();
   }
   since_ = at;
   return at;
 }
 
-// CPU time is booked from one reading to the next without a gap, or not at all.
-void PhaseBook::book_cpu(double now) {
+// The CPU time of a visit is read at its begin and its end, or not at all.
+void PhaseBook::book_cpu() {
   const double cpu = cpu_clock_ ? cpu_clock_() : thread_cpu_s();
   if (cpu_known_) {
-    PhaseSpent& spent = spent_[index_of(current_)];
-    spent.probed += now - since_;
-    spent.probed_cpu += cpu - cpu_since_;
+    spent_[index_of(current_)].probed_cpu += cpu - cpu_since_;
   }
   cpu_since_ = cpu;
 }
@@ -62,13 +60,15 @@ Phase PhaseBook::turn(Phase phase) {
     return left;
   }
   const double at = now();
-  spent_[index_of(left)].seconds += at - since_;
-  if (probing_ || whole(left) || whole(phase)) {
-    book_cpu(at);
-    cpu_known_ = true;
-  } else {
-    cpu_known_ = false;
+  PhaseSpent& spent = spent_[index_of(left)];
+  spent.seconds += at - since_;
+  ++spent.visits;
+  spent.probed_visits += cpu_known_ ? 1 : 0;
+  const bool read = probing_ || whole(phase);
+  if (cpu_known_ || read) {
+    book_cpu();
   }
+  cpu_known_ = read;
   since_ = at;
   current_ = phase;
   if (listener_ != nullptr) {

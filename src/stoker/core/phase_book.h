@@ -15,11 +15,17 @@
 
 namespace stoker::core {
 
-// Of one phase, in seconds.
+// Of one phase. CPU time is read in some of its visits.
 struct PhaseSpent {
   double seconds = 0;     // of wall time
-  double probed = 0;      // of these, the part whose CPU time was read
-  double probed_cpu = 0;  // CPU time of this thread in that part
+  double probed_cpu = 0;  // CPU seconds of this thread, in the visits where it was read
+  std::int64_t visits = 0, probed_visits = 0;
+
+  // Of all visits; -1: never read. The mean of the visits that were read: CPU time has no long tail as wall time has,
+  // where a visit in which the kernel took the core away lasts a thousand times as long as others.
+  [[nodiscard]] double cpu_seconds() const {
+    return probed_visits > 0 ? probed_cpu * static_cast<double>(visits) / static_cast<double>(probed_visits) : -1;
+  }
 };
 using PhasesSpent = std::array<PhaseSpent, kPhases>;
 
@@ -76,7 +82,7 @@ class PhaseBook {
  private:
   // Phases that last long and come rarely.
   static bool whole(Phase phase) { return phase == Phase::kEvaluation || phase == Phase::kCheckpoint; }
-  void book_cpu(double now);
+  void book_cpu();
 
   std::function<double()> clock_, cpu_clock_;
   PhaseBook* outer_ = nullptr;  // the book of this thread before

@@ -2,6 +2,7 @@
 #include "stoker/train/skip_watch.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "stoker/base/error.h"
@@ -26,7 +27,10 @@ void SkipWatch::check_down_to(std::size_t left) {
     const Seen oldest = std::move(seen_.front());
     seen_.pop_front();
     const auto read = [&] {
-      const core::PhaseScope wait(core::Phase::kDeviceWait);
+      std::optional<core::PhaseScope> wait;
+      if (lag_ > 0) {  // else the step is done: a CPU's
+        wait.emplace(core::Phase::kDeviceWait);
+      }
       return oldest.scalars->read();
     };
     check(oldest, read());

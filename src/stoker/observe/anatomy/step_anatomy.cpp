@@ -119,11 +119,11 @@ core::Anatomy StepAnatomy::between(const Reading& from, const Reading& to, std::
     const std::size_t i = index_of(phase);
     core::PhaseTime time{.name = std::string(core::time_name(phase)),
                          .seconds = to.spent[i].seconds - from.spent[i].seconds};
-    const double probed = to.spent[i].probed - from.spent[i].probed;
-    if (probed > 0) {
-      const double cpu = to.spent[i].probed_cpu - from.spent[i].probed_cpu;
-      time.cpu_seconds = time.seconds * std::clamp(cpu / probed, 0.0, 1.0);
-    }
+    core::PhaseSpent spent = to.spent[i];
+    spent.probed_cpu -= from.spent[i].probed_cpu;
+    spent.visits -= from.spent[i].visits;
+    spent.probed_visits -= from.spent[i].probed_visits;
+    time.cpu_seconds = std::min(spent.cpu_seconds(), time.seconds);
     if (phase == Phase::kCopy && to.copied > from.copied) {
       time.device_seconds = to.copied - from.copied;
     } else if (phase != Phase::kCopy && timed > 0) {
