@@ -288,5 +288,50 @@ class Runs(unittest.TestCase):
         self.assertTrue(step == 2 and value != value)
 
 
+class Program(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        (self.root / "rows.csv").write_text("a,b\n" + "".join(f"{i % 37},{i % 3}\n" for i in range(300)))
+
+    def stoker(self, *arguments, **variables):
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")}
+        return subprocess.run([os.environ["STOKER_BIN"] + "/stoker", *arguments], cwd=self.root, capture_output=True, text=True,
+                              env={**environment, "no_proxy": "*", **variables})
+
+    def train(self, log, **variables):
+        return self.stoker("train", "rows.csv", "run=./run", "target=b", "steps=20", "hidden=8", "precision=fp32", "threads=0",
+                           "intra_op=1", f"log={log}", **variables)
+
+    def test_a_resume_delivers_what_a_finished_run_kept(self):
+        server = Server(self.root)
+        self.addCleanup(server.stop)
+        variables = {"MLFLOW_TRACKING_URI": f"http://127.0.0.1:{free_port()}/", "MLFLOW_EXPERIMENT_NAME": "tables"}
+        done = self.train("mlflow", **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("deliver with: stoker resume", done.stdout)
+        self.assertNotIn(variables["MLFLOW_TRACKING_URI"], (self.root / "run" / "plan.json").read_text())
+        variables["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{server.port}"
+        done = self.stoker("resume", "run", **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        run, = server.runs("tables")
+        lines = (self.root / "run" / "metrics.jsonl").read_text().splitlines()
+        steps = [event for event in map(json.loads, lines) if event["event"] == "step"]
+        self.assertEqual(len(steps), 20)
+        self.assertEqual(server.history(run, "train/loss"), [(event["step"], event["scalars"]["loss"]) for event in steps])
+        self.assertFalse((self.root / "run" / "mlflow-pending.jsonl").exists())
+        self.assertEqual(run["info"]["status"], "FINISHED")
+
+    def test_needs_an_address_before_it_starts(self):
+        for log, variables, words in (("mlflow", {}, "MLFLOW_TRACKING_URI is not set"),
+                                      ("mlflow", {"MLFLOW_TRACKING_URI": "file:/tmp/x"}, "must be http://HOST:PORT"),
+                                      ("mlflow:http://me:secret@host", {}, "MLFLOW_TRACKING_PASSWORD")):
+            done = self.train(log, **variables)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn(words, done.stderr)
+            self.assertFalse((self.root / "run").exists())
+
+
 if __name__ == "__main__":
     unittest.main()

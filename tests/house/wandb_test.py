@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The offline runs for Weights & Biases, read by the record reader of W&B's own package."""
+"""The offline runs for Weights & Biases, read by the record reader of W&B's own package, and uploaded by its own
+command to a server of this test."""
+import http.server
 import json
+import os
 import pathlib
 import re
+import subprocess
+import sys
 import tempfile
+import threading
 import unittest
 
 import written_run
@@ -36,6 +42,50 @@ def items(message):
 
 def same(one, other):
     return one == other or (one != one and other != other)
+
+
+class Uploads(http.server.ThreadingHTTPServer):
+    """Takes what `wandb sync` sends: as much of W&B's interface as it asks for."""
+
+    def __init__(self):
+        self.files, self.ends, self.configs = {}, [], []
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                reply = json.dumps(server.take(self.path, body)).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(reply)))
+                self.end_headers()
+                self.wfile.write(reply)
+
+            do_GET = do_PUT = do_POST
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def take(self, path, body):
+        if path.endswith("/file_stream"):
+            sent = json.loads(body)
+            for name, part in sent.get("files", {}).items():
+                for number, line in enumerate(part["content"], part["offset"]):
+                    self.files.setdefault(name, {})[number] = json.loads(line)
+            self.ends += [sent["exitcode"]] if sent.get("complete") else []
+        elif path.endswith("/graphql") and b"upsertBucket" in body:
+            asked = json.loads(body)["variables"]
+            self.configs.append(json.loads(asked.get("config") or "{}"))
+            project = {"id": "cA==", "name": asked["project"], "entity": {"id": "ZQ==", "name": "us"}}
+            return {"data": {"upsertBucket": {"inserted": True, "bucket": {
+                "id": "aWQ=", "name": asked["name"], "displayName": "first", "description": "", "config": "{}", "sweepName": None,
+                "project": project, "historyLineCount": 0}}}}
+        return {"data": {}}
 
 
 class Reader(unittest.TestCase):
@@ -111,6 +161,24 @@ class Reader(unittest.TestCase):
         said = [event["text"] for event in self.logged() if event["event"] == "finding"]
         command, = [found[1] for text in said if (found := re.search(r"wandb sync (\S+)$", text))]
         self.assertEqual(pathlib.Path(command), self.files()[0].parent)
+
+    def test_is_uploaded_by_their_own_command(self):
+        self.written(0, 120, 120).end()
+        file, = self.files()
+        server = Uploads()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        variables = {"WANDB_BASE_URL": f"http://127.0.0.1:{server.server_port}", "WANDB_API_KEY": "a" * 40, "NO_PROXY": "*",
+                     "no_proxy": "*", "HOME": str(self.run_folder), "WANDB_ERROR_REPORTING": "false", "PYTHONPATH": written_run.PACKAGES}
+        done = subprocess.run([sys.executable, "-m", "wandb", "sync", file.parent], cwd=self.run_folder, capture_output=True,
+                              text=True, env={**os.environ, **variables})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        history = list(server.files["wandb-history.jsonl"].values())
+        rows = self.rows(file)
+        self.assertEqual(repr([sorted(row.items()) for row in history]), repr([sorted(row.items()) for row in rows.values()]))
+        self.assertEqual(server.files["wandb-summary.json"][0]["val/accuracy"], 100 / 1024)
+        self.assertEqual(server.configs[0]["lr"]["value"], 0.1)
+        self.assertEqual(server.ends, [0])
 
     def test_reads_a_killed_and_resumed_run_as_one(self):
         self.written(0, 250, 400).kill()

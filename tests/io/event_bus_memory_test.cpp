@@ -15,9 +15,12 @@
 #include "stoker/io/loggers/log_file.h"
 #include "stoker/io/loggers/metrics_csv.h"
 #include "stoker/io/loggers/metrics_jsonl.h"
+#include "stoker/io/loggers/mlflow.h"
 #include "stoker/io/loggers/progress_line.h"
+#include "stoker/io/loggers/prometheus.h"
 #include "stoker/io/loggers/tensorboard.h"
 #include "stoker/io/loggers/tfrecord.h"
+#include "stoker/io/loggers/wandb.h"
 #include "support/child.h"
 #include "support/failing_new.h"
 #include "support/no_threads.h"
@@ -230,6 +233,31 @@ TEST(EventBusMemory, TheProgressLineFailsAlone) {
       EXPECT_EQ(received.steps, kSteps);
     });
     EXPECT_GT(failures, 3);
+  }
+}
+
+// Their text has times and cannot be compared; MLflow's server is down.
+TEST(EventBusMemory, LogsForOtherToolsFailAlone) {
+  class Nowhere final : public EventEmitter {
+   public:
+    void emit(Event) override {}
+  };
+  Nowhere nowhere;
+  const std::vector<MakeSink> sinks = {
+      [&](const TempFolder& folder) { return std::make_unique<WandbLog>(folder.path(), nowhere); },
+      [&](const TempFolder&) { return std::make_unique<PrometheusEndpoint>(0, nowhere); },
+      [&](const TempFolder& folder) {
+        return std::make_unique<MlflowLog>(folder.path(), "http://127.0.0.1:1", nowhere);
+      }};
+  for (const MakeSink& make : sinks) {
+    const int failures = at_every_new(Whose::kOthers, [&] {
+      const MayAllocate here;
+      const TempFolder folder;
+      Received received;
+      run(make, folder, received);
+      EXPECT_EQ(received.steps, kSteps);
+    });
+    EXPECT_GT(failures, 10);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "stoker/device/host_allocator.h"
 #include "stoker/io/checkpoint/store.h"
 #include "stoker/job/loaded_model.h"
+#include "stoker/job/log_sinks.h"
 #include "stoker/job/process.h"
 #include "stoker/job/resumption.h"
 #include "stoker/job/run.h"
@@ -113,6 +114,9 @@ Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const st
 void Job::State::prepare(const Say& say) {
   std::optional<train::Plan> plan;
   together(request, [&] {
+    if (const auto* const log = request.options.find("log")) {
+      check_log_targets(log->value);
+    }
     if (request.plan_file.empty()) {
       return;
     }
@@ -123,6 +127,7 @@ void Job::State::prepare(const Say& say) {
       fail<ConfigError>(kWhere, "plan= repeats a plan unchanged; remove {}=auto", *request.options.autos().begin());
     }
     plan = read_plan(request.plan_file);
+    check_log_targets(plan->log);
   });
   setup = set_up(request, plan ? &*plan : nullptr, say);
 }
@@ -149,6 +154,7 @@ train::Plan Job::State::read_run(const fs::path& path, const std::vector<std::st
   }
   request.ranks = ranks;
   before = read_plan(run->plan());
+  check_log_targets(before.log);
   train::Plan plan = before;
   for (const std::string& change : changes) {
     change_plan(plan, change);

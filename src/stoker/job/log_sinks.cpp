@@ -5,6 +5,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/io/http_client.h"
 #include "stoker/io/loggers/mlflow.h"
 #include "stoker/io/loggers/prometheus.h"
 #include "stoker/io/loggers/wandb.h"
@@ -28,6 +29,13 @@ std::string mlflow_address(const std::string& asked) {
 }
 
 }  // namespace
+
+void check_log_targets(const std::string& log) {
+  if (const auto targets = train::parse_log_targets(log); targets && targets->mlflow) {
+    static_cast<void>(mlflow_address(*targets->mlflow));
+    static_cast<void>(io::HttpClient());
+  }
+}
 
 void add_log_sinks(io::EventBus& bus, const RunFolder& run, const train::Plan& plan) {
   const train::LogTargets targets = train::parse_log_targets(plan.log).value_or(train::LogTargets{});

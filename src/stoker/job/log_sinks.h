@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sinks for tools of other people that the option `log` asks for. Called by Run. One thread.
+// The sinks for tools of other people that the option `log` asks for. Called by Job and Run. One thread.
 #pragma once
+
+#include <string>
 
 #include "stoker/io/event_bus.h"
 #include "stoker/job/run_folder.h"
@@ -8,8 +10,11 @@
 
 namespace stoker::job {
 
-// Call before other sinks are added: what these say as they end then reaches the others. ConfigError if MLflow is asked
-// for without an address, or its address is not one.
+// log: a value of the option. ConfigError if it asks for MLflow without an address, or with one that is not http(s);
+// IoError if there is no libcurl for it. Called before anything is measured or written.
+void check_log_targets(const std::string& log);
+
+// Call before other sinks are added: what these say as they end then reaches the others.
 void add_log_sinks(io::EventBus& bus, const RunFolder& run, const train::Plan& plan);
 
 }  // namespace stoker::job

@@ -61,7 +61,7 @@ struct MlflowLog::State {
   void on(const StepFinished& event);
   void on(const Evaluated& event);
   void on(const Monitored& event);
-  void on(const Finding& event) { remarks += event.text + '\n'; }
+  void on(const Finding& event) { remarks += (remarks.empty() ? "" : "; ") + event.text; }
   void on(const RunFinished& event);
   template <typename Other>
   void on(const Other&) {}  // MLflow has no place for it
@@ -71,6 +71,7 @@ struct MlflowLog::State {
   }
 
   fs::path run;
+  bool started = false;
   MlflowCourier courier;
   StepFigures figures;
   StepChoice choice;
@@ -130,10 +131,17 @@ MlflowLog::MlflowLog(const fs::path& run_folder, const std::string& address, Eve
 MlflowLog::~MlflowLog() = default;
 
 void MlflowLog::on(const Event& event) {
-  std::visit([this](const auto& each) { state_->on(each); }, event);
-  state_->courier.deliver_when_due();
+  state_->started = state_->started || std::holds_alternative<RunStarted>(event);
+  if (state_->started) {
+    std::visit([this](const auto& each) { state_->on(each); }, event);
+    state_->courier.deliver_when_due();
+  }
 }
 
-void MlflowLog::flush() { state_->courier.deliver_when_due(); }
+void MlflowLog::flush() {
+  if (state_->started) {
+    state_->courier.deliver_when_due();
+  }
+}
 
 }  // namespace stoker::io

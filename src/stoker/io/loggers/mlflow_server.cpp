@@ -12,7 +12,7 @@
 namespace stoker::io {
 namespace {
 
-constexpr std::size_t kLongestValue = 500;  // bytes of a parameter or tag: the limit of old servers
+constexpr std::size_t kLongestParameter = 500, kLongestTag = 5000;  // bytes: the limits of old servers
 constexpr std::size_t kLongestReason = 300;
 
 std::string json_text(std::string_view text) { return nlohmann::json(printable(text)).dump(); }
@@ -26,11 +26,11 @@ std::string cut(const std::string& text, std::size_t most) {
   return whole.size() <= most ? whole : whole.substr(0, end) + "...";
 }
 
-std::string pairs_json(const MlflowPairs& pairs) {
+std::string pairs_json(const MlflowPairs& pairs, std::size_t longest) {
   std::string text;
   for (const auto& [key, value] : pairs) {
     text += fmt::format(R"({}{{"key":{},"value":{}}})", text.empty() ? "" : ",", json_text(key),
-                        json_text(cut(value, kLongestValue)));
+                        json_text(cut(value, longest)));
   }
   return text;
 }
@@ -129,11 +129,11 @@ MlflowResult MlflowServer::create_run(const std::string& experiment, const std::
                                       const MlflowPairs& tags, std::string& id) {
   HttpReply reply;
   const std::string user = variable("USER");
-  MlflowResult result =
-      call("POST", "runs/create",
-           fmt::format(R"({{"experiment_id":{},"run_name":{},"user_id":{},"start_time":{},"tags":[{}]}})",
-                       json_text(experiment), json_text(name), json_text(user), start_ms, pairs_json(tags)),
-           reply);
+  MlflowResult result = call(
+      "POST", "runs/create",
+      fmt::format(R"({{"experiment_id":{},"run_name":{},"user_id":{},"start_time":{},"tags":[{}]}})",
+                  json_text(experiment), json_text(name), json_text(user), start_ms, pairs_json(tags, kLongestTag)),
+      reply);
   if (!result) {
     id = text_at(reply.body, "/run/info/run_id");
   }
@@ -149,7 +149,7 @@ MlflowResult MlflowServer::log(const std::string& run, std::span<const MlflowPoi
   HttpReply reply;
   return call("POST", "runs/log-batch",
               fmt::format(R"({{"run_id":{},"metrics":[{}],"params":[{}],"tags":[{}]}})", json_text(run), metrics,
-                          pairs_json(parameters), pairs_json(tags)),
+                          pairs_json(parameters, kLongestParameter), pairs_json(tags, kLongestTag)),
               reply);
 }
 

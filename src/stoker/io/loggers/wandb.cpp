@@ -66,6 +66,7 @@ fs::path new_session(const fs::path& folder, const std::string& id) {
   while (!error) {
     fs::path session = folder / fmt::format("{}{}-{}", kPrefix, utc_now("%Y%m%d_%H%M%S"), id);
     if (fs::create_directory(session, error)) {
+      fs::create_directory(session / "files", error);  // `wandb sync` puts the summary there before it sends it
       return session;
     }
     if (!error) {
