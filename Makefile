@@ -73,7 +73,7 @@ bench-memory: bootstrap ## Measure what saves memory, and what tune finds: bytes
 bench-observe: bootstrap ## Measure what watching a training costs
 	@$(call configure,release)
 	@$(call ninja,release,profile_bench)
-	@bench/record profile $(RELEASE)/bench/profile_bench 15
+	@bench/record profile $(RELEASE)/bench/profile_bench 7
 
 bench-learning: bootstrap ## Compare final results with Python PyTorch's: 20 minutes; QUICK=1: a check that it runs
 	@$(call configure,release)

@@ -19,6 +19,8 @@
 #include "stoker/base/fmt.h"
 #include "stoker/device/host_allocator.h"
 #include "stoker/job/process.h"
+#include "stoker/observe/profile/host_sampler.h"
+#include "stoker/observe/profile/host_stacks.h"
 #include "stoker/observe/profile/profile_table.h"
 #include "stoker/observe/profile/recorder.h"
 #include "stoker/study/paired.h"
@@ -89,10 +91,13 @@ Rounds measure(const Case& each, int rounds, int count, const std::filesystem::p
     all.before.push_back(steps.settled(count));
     observe::profile::Recorder recorder(c10::kCPU);
     steps.seconds(1);
+    observe::profile::HostSampler sampler;
     recorder.start();
     all.during.push_back(steps.seconds(count, &recorder));
     const Stopwatch watch;
+    const auto samples = sampler.stop();
     const auto recorded = recorder.finish(file);
+    (void)observe::profile::host_stacks(samples);
     all.operators = recorded.calls.size() / static_cast<std::size_t>(count);
     (void)observe::profile::profile_table(recorded, /*gpu=*/false);
     all.pauses.push_back(watch.seconds());
@@ -116,7 +121,7 @@ bool compare(const Case& each, int rounds, int count, const std::filesystem::pat
 }
 
 int run(int argc, char** argv) {
-  int rounds = 15, count = 20;
+  int rounds = 7, count = 20;
   std::string model;
   std::int64_t batch = 0;
   for (int i = 1; i < argc; ++i) {

@@ -175,7 +175,11 @@ void ProfileWatch::give_up(const std::string& why) {
 }
 
 double ProfileWatch::usual_seconds() const {
+  constexpr std::size_t kFewest = 8;  // the first steps of a process are slower
   const std::size_t size = std::min(steps_before_, before_.size());
+  if (size < kFewest) {
+    return -1;
+  }
   return median({before_.begin(), before_.begin() + static_cast<std::ptrdiff_t>(size)});
 }
 
