@@ -75,7 +75,7 @@ bench-observe: bootstrap ## Measure what observing a run costs, and traces besid
 	@$(call ninja,release,stoker monitor_bench anatomy_bench profile_bench)
 	@bench/record monitor $(RELEASE)/bench/monitor_bench
 	@bench/record anatomy $(RELEASE)/bench/anatomy_bench 30
-	@bench/record profile $(RELEASE)/bench/profile_bench 15
+	@bench/record profile $(RELEASE)/bench/profile_bench 7
 	@PYTHONPATH=$$(tools/python_packages bench/observe/requirements.txt) bench/record trace \
 	  python3 bench/observe/trace_peers.py $(STOKER) $${STOKER_DATA:-../shared/data}/traces
 

@@ -63,7 +63,8 @@ bool describes_table(const core::Option& option) {
 }  // namespace
 
 std::vector<core::Option> options_of(const std::string& command) {
-  if (command == "train" || command == "plan" || command == "tune" || command == "data") {  // bench data
+  if (command == "train" || command == "plan" || command == "tune" || command == "profile" ||
+      command == "data") {  // bench data
     return all_options();
   }
   std::vector<core::Option> options;

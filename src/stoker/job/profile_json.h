@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stoker/observe/profile/ceilings.h"
+#include "stoker/observe/profile/host_stacks.h"
 #include "stoker/observe/profile/profile_table.h"
 
 namespace stoker::job {
@@ -27,6 +28,7 @@ struct ProfileFacts {
 };
 
 [[nodiscard]] std::string profile_json(const ProfileFacts& facts, const observe::profile::ProfileTable& table,
-                                       const observe::profile::Ceilings& ceilings);
+                                       const observe::profile::Ceilings& ceilings,
+                                       const observe::profile::HostStacks& stacks);
 
 }  // namespace stoker::job

@@ -15,6 +15,7 @@ namespace stoker::job {
 namespace {
 
 using Json = nlohmann::json;
+constexpr std::size_t kFunctions = 10, kFunctionWidth = 72;
 constexpr std::size_t kRows = 20, kMemoryRows = 8, kNameWidth = 38, kShapesWidth = 40;
 
 // "81.3 GFLOP/s": three digits and a unit of 1000.
@@ -50,6 +51,7 @@ class Page {
     indexing();
     memory();
     kernels();
+    stacks();
     for (const Json& note : record_.at("notes")) {
       text_ += "note: " + printable(note.get<std::string>()) + "\n";
     }
@@ -188,6 +190,48 @@ class Page {
       text_ += fmt::format("{:>9.3f} {:>7.4g} {}\n", ms_per_step(all[i].at("seconds")),
                            all[i].at("calls").get<double>() / steps_,
                            cut(printable(all[i].at("name").get<std::string>()), 90));
+    }
+  }
+
+  void function_row(const Json& row, double shown, double samples) {
+    std::string where = row.at("module");
+    if (row.contains("file")) {
+      where = fmt::format("{}:{}", row["file"].get<std::string>(), row["line"].get<int>());
+    }
+    text_ += fmt::format(
+        "{:>6} {:>6}  {:{}} {}\n", percent(shown / samples), percent(row.at("total").get<double>() / samples),
+        cut(printable(row.at("function").get<std::string>()), kFunctionWidth), kFunctionWidth, printable(where));
+  }
+
+  // Functions by their own time; then those of the program by the time in them and in what they call.
+  void stacks() {
+    if (!record_.contains("host_stacks")) {
+      return;
+    }
+    const Json& all = record_["host_stacks"];
+    const auto samples = all.at("samples").get<double>();
+    text_ += fmt::format("\nhost code, {} sampled stacks; threads:", samples);
+    for (const Json& thread : all.at("threads")) {
+      text_ += fmt::format(" {} {}", printable(thread.at("name").get<std::string>()),
+                           percent(thread.at("samples").get<double>() / samples));
+    }
+    text_ += fmt::format("\n{:>6} {:>6}  {:{}} where\n", "self", "total", "function", kFunctionWidth);
+    std::vector<const Json*> own;
+    std::size_t shown = 0;
+    for (const Json& row : all.at("functions")) {
+      if (row.at("own").get<bool>()) {
+        own.push_back(&row);
+      }
+      if (row.at("self").get<int>() > 0 && ++shown <= kFunctions) {
+        function_row(row, row.at("self").get<double>(), samples);
+      }
+    }
+    std::ranges::stable_sort(own, std::greater(), [](const Json* row) { return row->at("charged").get<int>(); });
+    text_ += fmt::format("functions of this program, with the library code that they call:\n");
+    for (std::size_t i = 0; i < std::min(kFunctions, own.size()); ++i) {
+      if (const auto charged = own[i]->at("charged").get<double>(); charged > 0) {
+        function_row(*own[i], charged, samples);
+      }
     }
   }
 

@@ -12,6 +12,7 @@
 #include "stoker/job/profile_json.h"
 #include "stoker/job/session.h"
 #include "stoker/observe/profile/ceilings.h"
+#include "stoker/observe/profile/host_stacks.h"
 #include "stoker/observe/profile/profile_table.h"
 #include "stoker/train/profile_steps.h"
 
@@ -82,6 +83,7 @@ void ProfileWatch::begin(std::int64_t steps) {
 
 void ProfileWatch::next(std::int64_t done) {
   if (state_ == State::kWarm) {
+    sampler_.emplace();
     recorder_->start();
     recorder_->begin_step(done + 1);
     first_ = done + 1;
@@ -100,6 +102,7 @@ void ProfileWatch::next(std::int64_t done) {
 
 void ProfileWatch::end() {
   const double began = now_s();
+  const std::vector<profile::HostSample> samples = sampler_->stop();
   std::filesystem::path trace = only_trace_;
   if (trace.empty()) {
     std::filesystem::create_directories(folder_);
@@ -109,10 +112,10 @@ void ProfileWatch::end() {
   profile::keep_steps(recorded, static_cast<std::size_t>(recorded_));  // the run may end within the next one
   recorder_.reset();
   state_ = State::kIdle;
-  write(std::move(recorded), began);
+  write(recorded, profile::host_stacks(samples), began);
 }
 
-void ProfileWatch::write(profile::Recorded recorded, double began) {
+void ProfileWatch::write(const profile::Recorded& recorded, const profile::HostStacks& stacks, double began) {
   profile::ProfileTable table = profile::profile_table(recorded, setup_.device.is_cuda());
   const profile::Ceilings ceilings = profile::measure_ceilings(setup_.device, profile::product_types(table));
   profile::compare(table, ceilings);
@@ -130,11 +133,14 @@ void ProfileWatch::write(profile::Recorded recorded, double began) {
   if (setup_.device.is_cuda() && !table.on_device) {
     facts.notes.emplace_back("no work of the GPU was recorded: CUPTI is missing or in use; times are the host's");
   }
+  if (!sampler_->missing().empty()) {
+    facts.notes.push_back(sampler_->missing());
+  }
   const std::string name = fmt::format("step-{}", first_);
   facts.trace = only_trace_.empty() ? (folder_ / (name + ".pt.trace.json.gz")).native() : only_trace_.native();
   facts.trace = printable(facts.trace);
   facts.pause_seconds = now_s() - began;
-  record_ = profile_json(facts, table, ceilings);
+  record_ = profile_json(facts, table, ceilings, stacks);
   if (only_trace_.empty()) {
     const std::filesystem::path file = folder_ / (name + ".json");
     write_file_atomically(file, record_);
@@ -161,6 +167,7 @@ void ProfileWatch::finish() {
 
 void ProfileWatch::give_up(const std::string& why) {
   recorder_.reset();
+  sampler_.reset();
   state_ = State::kIdle;
   planned_steps_ = 0;
   events_.emit(core::Finding{fmt::format("there is no profile: {}", why)});
@@ -168,7 +175,11 @@ void ProfileWatch::give_up(const std::string& why) {
 }
 
 double ProfileWatch::usual_seconds() const {
+  constexpr std::size_t kFewest = 8;  // the first steps of a process are slower
   const std::size_t size = std::min(steps_before_, before_.size());
+  if (size < kFewest) {
+    return -1;
+  }
   return median({before_.begin(), before_.begin() + static_cast<std::ptrdiff_t>(size)});
 }
 

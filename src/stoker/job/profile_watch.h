@@ -12,6 +12,8 @@
 #include "stoker/core/events.h"
 #include "stoker/job/profile_orders.h"
 #include "stoker/job/setup.h"
+#include "stoker/observe/profile/host_sampler.h"
+#include "stoker/observe/profile/host_stacks.h"
 #include "stoker/observe/profile/recorder.h"
 
 namespace stoker::job {
@@ -43,7 +45,7 @@ class ProfileWatch {
   void begin(std::int64_t steps);
   void next(std::int64_t done);
   void end();
-  void write(observe::profile::Recorded recorded, double began);
+  void write(const observe::profile::Recorded& recorded, const observe::profile::HostStacks& stacks, double began);
   void give_up(const std::string& why);
   [[nodiscard]] double usual_seconds() const;
 
@@ -54,6 +56,7 @@ class ProfileWatch {
   std::int64_t planned_first_ = 0, planned_steps_ = 0;  // by profile=; 0: none, or taken
   State state_ = State::kIdle;
   std::optional<observe::profile::Recorder> recorder_;
+  std::optional<observe::profile::HostSampler> sampler_;
   std::int64_t here_ = 0;      // steps of this process
   std::int64_t wanted_ = 0;    // steps of the profile
   std::int64_t recorded_ = 0;  // of them

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/observe/profile/host_sampler.h"
+
+#include <dirent.h>
+#include <execinfo.h>
+#include <gnu/libc-version.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <thread>
+
+namespace stoker::observe::profile {
+namespace {
+
+// What the handler writes to. It allocates nothing and takes no lock.
+struct Samples {
+  std::vector<HostSample> all = std::vector<HostSample>(HostSampler::kMost);
+  std::atomic<std::size_t> taken = 0;  // may exceed the size
+};
+std::atomic<Samples*> g_samples = nullptr;
+std::atomic<int> g_inside = 0;  // handlers that run now
+
+void take_sample(int) {
+  const int error = errno;
+  g_inside.fetch_add(1);
+  if (Samples* const samples = g_samples.load()) {
+    const std::size_t at = samples->taken.fetch_add(1);
+    if (at < samples->all.size()) {
+      constexpr int kOwn = 2;  // this function, and the one through which a handler returns
+      std::array<void*, HostSample::kDepth + kOwn> frames{};
+      const int depth = ::backtrace(frames.data(), static_cast<int>(frames.size()));
+      HostSample& sample = samples->all[at];
+      sample.thread = static_cast<std::int32_t>(::syscall(SYS_gettid));
+      for (int i = kOwn; i < depth; ++i) {
+        sample.frames[static_cast<std::size_t>(i - kOwn)] =
+            reinterpret_cast<std::uintptr_t>(frames[static_cast<std::size_t>(i)]);
+      }
+      sample.depth = std::max(0, depth - kOwn);
+    }
+  }
+  g_inside.fetch_sub(1);
+  errno = error;
+}
+
+// From glibc 2.35 on the unwinder finds tables without a lock, so that a handler may use it at any point.
+bool unwinder_is_safe() {
+  constexpr int kMajor = 2, kMinor = 35;
+  const std::string_view version = ::gnu_get_libc_version();
+  int major = 0, minor = 0;
+  const char* const end = version.data() + version.size();
+  const auto dot = std::from_chars(version.data(), end, major).ptr;
+  if (dot < end) {
+    std::from_chars(dot + 1, end, minor);
+  }
+  return major > kMajor || (major == kMajor && minor >= kMinor);
+}
+
+// The handler stays: a signal may still be on its way when the timers are gone, and its default would end the process.
+bool handler_installed() {
+  struct sigaction before {
+  }, ours{};
+  if (::sigaction(SIGPROF, nullptr, &before) != 0) {
+    return false;
+  }
+  if (before.sa_handler == &take_sample) {
+    return true;
+  }
+  if ((before.sa_flags & SA_SIGINFO) != 0 || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
+    return false;  // another profiler's
+  }
+  std::array<void*, 4> frames{};
+  (void)::backtrace(frames.data(), static_cast<int>(frames.size()));  // the first call loads a library
+  ours.sa_handler = &take_sample;
+  ours.sa_flags = SA_RESTART;
+  ::sigemptyset(&ours.sa_mask);
+  return ::sigaction(SIGPROF, &ours, nullptr) == 0;
+}
+
+std::vector<pid_t> threads_of_process() {
+  std::vector<pid_t> threads;
+  std::error_code error;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    threads.push_back(static_cast<pid_t>(std::strtol(each.path().filename().c_str(), nullptr, 10)));
+  }
+  return threads;
+}
+
+// The kernel's clock of a thread's CPU time; pthread_getcpuclockid() makes it of a pthread_t.
+clockid_t cpu_clock_of(pid_t thread) {
+  constexpr clockid_t kOfThread = 6;
+  return static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3U) | kOfThread;
+}
+
+}  // namespace
+
+struct HostSampler::Timers {
+  Samples samples;
+  std::vector<timer_t> all;
+
+  void start() {
+    g_samples = &samples;
+    for (const pid_t thread : threads_of_process()) {
+      sigevent event{};
+      event.sigev_notify = SIGEV_THREAD_ID;
+      event.sigev_signo = SIGPROF;
+      event._sigev_un._tid = thread;
+      timer_t timer{};
+      if (::timer_create(cpu_clock_of(thread), &event, &timer) != 0) {
+        continue;  // the thread has ended
+      }
+      const timespec every{0, static_cast<long>(1e9 * kEvery)};
+      const itimerspec both{every, every};
+      ::timer_settime(timer, 0, &both, nullptr);
+      all.push_back(timer);
+    }
+  }
+  void stop() {
+    for (const timer_t timer : all) {
+      ::timer_delete(timer);
+    }
+    all.clear();
+    if (g_samples.exchange(nullptr) != nullptr) {
+      while (g_inside.load() > 0) {
+        std::this_thread::yield();
+      }
+    }
+  }
+};
+
+HostSampler::HostSampler() : timers_(std::make_unique<Timers>()) {
+  if (!unwinder_is_safe()) {
+    missing_ = "host stacks need glibc 2.35";
+  } else if (g_samples.load() != nullptr || !handler_installed()) {
+    missing_ = "another profiler uses SIGPROF, so there are no host stacks";
+  } else {
+    timers_->start();
+    if (timers_->all.empty()) {
+      timers_->stop();
+      missing_ = "the system gives no timers of CPU time, so there are no host stacks";
+    }
+  }
+}
+
+HostSampler::~HostSampler() {
+  if (missing_.empty()) {
+    timers_->stop();
+  }
+}
+
+std::vector<HostSample> HostSampler::stop() {
+  if (!missing_.empty()) {
+    return {};
+  }
+  timers_->stop();
+  std::vector<HostSample> samples = std::move(timers_->samples.all);
+  samples.resize(std::min(samples.size(), timers_->samples.taken.load()));
+  return samples;
+}
+
+}  // namespace stoker::observe::profile
