@@ -200,15 +200,18 @@ TEST(MonitorGroups, QuotaOfV1AndPressureOfTheMachine) {
   root.write("sys/fs/cgroup/cpu,cpuacct/a/cpu.stat", "nr_periods 10\nnr_throttled 1\nthrottled_time 1000000000\n");
   root.write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n");  // no limit
   root.write("proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+  root.write("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
   GroupWatch watch(root.path());
   root.write("sys/fs/cgroup/cpu,cpuacct/a/cpu.stat", "nr_periods 20\nnr_throttled 6\nthrottled_time 3000000000\n");
   root.write("proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=300000\n");
+  root.write("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1100000\n");
   Figures figures;
   watch.report(1, figures);
   EXPECT_EQ(by_name(figures), (std::map<std::string, double>{{"cgroup.cpu_limit_cores", 0.5},
                                                              {"cgroup.throttled_share", 0.5},
                                                              {"cgroup.throttled_cores", 2},
-                                                             {"machine.io_pressure_share", 0.3}}));
+                                                             {"machine.io_pressure_share", 0.3},
+                                                             {"machine.cpu_pressure_share", 1}}));  // 1.1 s
 }
 
 TEST(MonitorGroups, WithoutGroupsNothingIsReported) {

@@ -3,6 +3,8 @@
 // accounting/psi.rst.
 #include "stoker/observe/monitor/group_reader.h"
 
+#include <algorithm>
+
 #include "stoker/base/fmt.h"
 #include "stoker/device/cgroup.h"
 
@@ -134,7 +136,8 @@ void GroupWatch::report(double seconds, Figures& figures) {
   }
   for (Pressure& pressure : pressures_) {
     const auto now = pressure_seconds(pressure.file.read());
-    figures.put(pressure.name, rate(pressure.before, now, seconds));
+    const auto share = rate(pressure.before, now, seconds);
+    figures.put(pressure.name, share ? std::optional(std::min(*share, 1.0)) : std::nullopt);  // the kernel adds up late
     pressure.before = now;
   }
 }
