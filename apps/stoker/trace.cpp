@@ -21,6 +21,9 @@ struct TraceWords {
 };
 
 int run_trace(const TraceWords& words) {
+  if (words.compare && words.ranks) {
+    fail<ConfigError>("stoker.trace", "--compare and --ranks exclude each other; give one of them");
+  }
   if (!words.html.empty()) {
     check_target("stoker.trace", words.html);
   }
@@ -33,6 +36,9 @@ int run_trace(const TraceWords& words) {
         line.show(fmt::format("{}: {} of JSON read", printable(file), bytes_text(bytes)));
       });
   line.hide();
+  for (const std::string& reason : opened.passed_over) {
+    fmt::print(stderr, "note: passed over: {}\n", printable(reason));
+  }
   const auto& traces = opened.traces;
   if (words.json) {
     fmt::print("{}\n", opened.comparison ? study::comparison_json(*traces[0], *traces[1]) : study::trace_json(traces));
@@ -65,8 +71,10 @@ void add_trace(CLI::App& app, int& exit_code) {
   command->add_flag("--json", words->json, "print everything as JSON instead");
   command->add_option("--html", words->html, "also write a page with the time line of a step")->type_name("FILE");
   command->add_option("--rows", words->options.rows, "maximum number of rows of a table; default 15")
+      ->type_name("N")
       ->check(in_range<std::size_t>(1, 1'000'000));
   command->add_option("--step", words->options.step, "step shown on the page, from 0; default: one of median duration")
+      ->type_name("N")
       ->check(in_range<std::int64_t>(0, 1'000'000'000));
   CLI::Option* const compare =
       command->add_flag("--compare", words->compare, "two files are before and after a change");

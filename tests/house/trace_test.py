@@ -138,8 +138,22 @@ class Errors(unittest.TestCase):
         done = trace(self.written(gzip.compress(text[: text.rindex("]")].encode()), "cut.json.gz"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("note: it ends early", done.stdout)
-        self.assertIn("note: 1 events have a negative duration", done.stdout)
+        self.assertIn("note: events left out because their duration is negative: 1", done.stdout)
         self.assertIn("aten::mm", done.stdout)
+
+    def test_a_file_that_is_no_trace_does_not_hide_the_others(self):
+        """A run's profile folder has the record of each profile beside its trace."""
+        self.written(json.dumps({"format": "stoker.profile", "steps": []}), "step-50.json")
+        self.written("", "rank1.json")
+        self.written(json.dumps([EVENT]), "rank0.json")
+        done = trace(self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("aten::mm", done.stdout)
+        self.assertIn("passed over", done.stderr)
+        self.assertIn("rank1.json", done.stderr)
+        self.assertIn("step-50.json", done.stderr)
+        (self.folder / "rank0.json").unlink()
+        self.refused(self.folder, "rank1.json")
 
     def test_a_missing_rank_is_named(self):
         for rank in (0, 2):

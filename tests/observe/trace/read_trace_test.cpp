@@ -202,6 +202,28 @@ TEST(ReadTrace, LimitsItsMemory) {
   EXPECT_EQ(read_traces(folder / "large.json").at(0).events.size(), 20'000U);
 }
 
+// Differences of the times that are left cannot overflow.
+TEST(ReadTrace, LeavesOutTimesThatNoTraceHas) {
+  const Trace trace = read_text(TraceText()
+                                    .op("aten::past", -9e15, 1)
+                                    .op("aten::future", 9e15, 1)
+                                    .op("aten::long", 5, 9e15)
+                                    .op("aten::mm", 10, 1)
+                                    .text());
+  EXPECT_EQ(trace.events.size(), 1U);
+  EXPECT_EQ(trace.damage.out_of_range, 3);
+}
+
+TEST(ReadTrace, CountsBeginsWithoutEndsAsMemory) {
+  TraceText trace;
+  for (int i = 0; i < 40'000; ++i) {
+    trace.raw(R"({"ph":"B","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1})");
+  }
+  const TempFolder folder;
+  folder.write("open.json", trace.text());
+  EXPECT_THROW((void)read_traces(folder / "open.json", {.most_bytes = 1 << 20}), DataError);
+}
+
 // 64 MiB of zeros in 64 KiB: one event without an end.
 TEST(ReadTrace, EndsAGzipBomb) {
   std::string text = R"({"traceEvents":[{"ph":"X","name":")";

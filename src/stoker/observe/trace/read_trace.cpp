@@ -63,14 +63,50 @@ Trace read_stream(ByteStream& stream, const std::string& name, const ReadOptions
 
 bool named_like_trace(const std::string& path) { return path.ends_with(".json") || path.ends_with(".json.gz"); }
 
+// The traces of a folder or an archive. One that is refused is passed over, unless all are.
+class Several {
+ public:
+  Several(const ReadOptions& options, std::vector<Trace>& traces)
+      : options_(options), traces_(traces), before_(traces.size()) {}
+
+  template <typename Read>
+  void attempt(const Read& read) {
+    try {
+      read();
+    } catch (const DataError& error) {
+      refused_.push_back(error);
+    }
+  }
+  // DataError with the first reason if nothing could be used.
+  void finish() const {
+    if (traces_.size() == before_ && !refused_.empty()) {
+      throw DataError(refused_.front());
+    }
+    for (const DataError& reason : refused_) {
+      if (options_.passed_over) {
+        options_.passed_over(reason.what());
+      }
+    }
+  }
+
+ private:
+  const ReadOptions& options_;
+  std::vector<Trace>& traces_;
+  std::size_t before_;
+  std::vector<DataError> refused_;
+};
+
 void read_archive(ByteStream& archive, const std::string& name, const ReadOptions& options,
                   std::vector<Trace>& traces) {
   TarMembers members(archive);
+  Several several(options, traces);
   while (auto member = members.next()) {
     if (named_like_trace(member->path)) {
-      traces.push_back(read_stream(*member->bytes, name + ":" + printable(member->path), options));
+      several.attempt(
+          [&] { traces.push_back(read_stream(*member->bytes, name + ":" + printable(member->path), options)); });
     }
   }
+  several.finish();
   if (!members.damage().empty()) {
     if (traces.empty()) {
       fail<DataError>("observe.trace", "{}: {}", name, members.damage());
@@ -117,9 +153,11 @@ std::vector<Trace> read_traces(const fs::path& path, const ReadOptions& options)
   std::vector<Trace> traces;
   std::error_code error;
   if (fs::is_directory(path, error)) {
+    Several several(options, traces);
     for (const fs::path& each : traces_in(path)) {
-      read_file(each, options, traces);
+      several.attempt([&] { read_file(each, options, traces); });
     }
+    several.finish();
   } else {
     read_file(path, options, traces);
   }

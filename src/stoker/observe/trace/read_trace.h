@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "stoker/observe/trace/trace.h"
@@ -16,6 +17,8 @@ struct ReadOptions {
   std::size_t most_bytes = std::size_t{4} << 30;  // of memory for one trace
   // Called now and then with the bytes of JSON read so far.
   std::function<void(std::int64_t)> progress = {};
+  // Called for each file of a folder or archive that is passed over, with the reason.
+  std::function<void(const std::string&)> passed_over = {};
 };
 
 // path: a trace (.json, also compressed with gzip), a tar archive of traces (.tar, .tar.gz), or a folder of them.

@@ -67,6 +67,19 @@ std::string collective_text(const EventFields& fields) {
   return text;
 }
 
+// Times and durations beyond 2^61 ns (73 years) are of no trace, and differences of smaller ones cannot overflow.
+constexpr std::int64_t kMostTime = std::int64_t{1} << 61;
+
+std::optional<std::int64_t> time_of(std::string_view json) {
+  const std::optional<std::int64_t> time = scaled_number(json, 3);
+  return time && -kMostTime <= *time && *time <= kMostTime ? time : std::nullopt;
+}
+
+// Whether the text is a number, however large.
+bool is_number(std::string_view json) {
+  return !json.empty() && json.find_first_not_of("\"-0123456789.eE+") == std::string_view::npos;
+}
+
 int small(std::string_view json) {
   const std::int64_t number = whole(json);
   return number >= 0 && number < (1 << 30) ? static_cast<int>(number) : -1;
@@ -85,7 +98,7 @@ struct TraceBuilder::Tables {
   };
   LastTrack last_tracks[2];  // of the host, of devices: most events are on the same as the one before
   std::string scratch;
-  std::size_t text_bytes = 0;
+  std::size_t bytes = 0;  // of these tables and of texts
 
   std::uint32_t name(std::vector<std::string>& all, std::string_view json) {
     const auto found = raw_names.find(json);
@@ -93,7 +106,7 @@ struct TraceBuilder::Tables {
   }
   // A new raw text and what it means.
   std::uint32_t name(std::vector<std::string>& all, std::string_view json, std::string value) {
-    text_bytes += json.size() + value.size() + 128;
+    bytes += json.size() + value.size() + 128;
     const auto [place, fresh] = names.emplace(std::move(value), static_cast<std::uint32_t>(all.size()));
     if (fresh) {
       all.push_back(place->first);
@@ -115,7 +128,7 @@ struct TraceBuilder::Tables {
     const auto [place, fresh] = tracks.emplace(scratch, static_cast<std::uint32_t>(all.size()));
     if (fresh) {
       Track track{.process = unescaped(fields.process), .thread = unescaped(fields.thread), .name = {}};
-      text_bytes += 256;
+      bytes += 256;
       all.push_back(std::move(track));
     }
     return place->second;
@@ -129,6 +142,7 @@ struct TraceBuilder::Tables {
     const auto number = static_cast<std::uint32_t>(trace.categories.size());
     categories.emplace(word, number);
     trace.categories.emplace_back(word, 0);
+    bytes += 2 * word.size() + 128;
     kinds.push_back(kind_of_category(word, false));
     return number;
   }
@@ -161,7 +175,7 @@ void TraceBuilder::add(const EventFields& fields) {
 }
 
 void TraceBuilder::check_size() {
-  const std::size_t bytes = tables_->text_bytes + trace_.events.capacity() * sizeof(Event) +
+  const std::size_t bytes = tables_->bytes + trace_.events.capacity() * sizeof(Event) +
                             trace_.memory.capacity() * sizeof(MemorySample) + trace_.flows.capacity() * sizeof(Flow);
   if (bytes > most_bytes_) {
     fail<DataError>(
@@ -232,12 +246,9 @@ void TraceBuilder::add_range(const EventFields& fields) {
   if (without_quotes(fields.category) == "Trace") {
     return;  // the span of the whole recording
   }
-  const auto begin = scaled_number(fields.time, 3), duration = scaled_number(fields.duration, 3);
+  const auto begin = time_of(fields.time), duration = time_of(fields.duration);
   if (!begin || !duration) {
-    const bool numbers = !fields.time.empty() && !fields.duration.empty() &&
-                         fields.time.find_first_not_of("\"-0123456789.eE+") == std::string_view::npos &&
-                         fields.duration.find_first_not_of("\"-0123456789.eE+") == std::string_view::npos;
-    ++(numbers ? trace_.damage.out_of_range : trace_.damage.without_time);
+    ++(is_number(fields.time) && is_number(fields.duration) ? trace_.damage.out_of_range : trace_.damage.without_time);
     return;
   }
   if (*duration < 0) {
@@ -246,29 +257,28 @@ void TraceBuilder::add_range(const EventFields& fields) {
   }
   Event event = understood(fields);
   event.begin = *begin;
-  if (__builtin_add_overflow(*begin, *duration, &event.end)) {
-    ++trace_.damage.out_of_range;
-    return;
-  }
+  event.end = *begin + *duration;
   trace_.events.push_back(event);
 }
 
 void TraceBuilder::add_half(const EventFields& fields, bool begins) {
-  const auto time = scaled_number(fields.time, 3);
+  const auto time = time_of(fields.time);
   if (!time) {
-    ++trace_.damage.without_time;
+    ++(is_number(fields.time) ? trace_.damage.out_of_range : trace_.damage.without_time);
     return;
   }
   std::vector<Event>& open = tables_->open[tables_->track(trace_.tracks, fields, false)];
   if (begins) {
     open.push_back(understood(fields));
     open.back().begin = *time;
+    tables_->bytes += sizeof(Event);
   } else if (open.empty() || open.back().begin > *time) {
     ++trace_.damage.unpaired;
   } else {
     trace_.events.push_back(open.back());
     trace_.events.back().end = *time;
     open.pop_back();
+    tables_->bytes -= sizeof(Event);
   }
 }
 
@@ -276,7 +286,7 @@ void TraceBuilder::add_instant(const EventFields& fields) {
   if (without_quotes(fields.name) != "[memory]") {
     return;
   }
-  const auto time = scaled_number(fields.time, 3);
+  const auto time = time_of(fields.time);
   const auto bytes = scaled_number(fields.bytes, 0);
   if (!time || !bytes) {
     ++trace_.damage.without_time;
@@ -294,6 +304,7 @@ void TraceBuilder::add_metadata(const EventFields& fields) {
   const std::string_view what = without_quotes(fields.name);
   if (what == "process_name") {
     tables_->process_names.insert_or_assign(std::string(fields.process), unescaped(fields.label));
+    tables_->bytes += fields.process.size() + fields.label.size() + 128;
   } else if (what == "thread_name") {
     for (const bool device : {false, true}) {
       tables_->scratch.assign(fields.process).append(device ? "|device|" : "|").append(fields.thread);
@@ -309,7 +320,7 @@ void TraceBuilder::add_metadata(const EventFields& fields) {
 
 void TraceBuilder::add_flow(const EventFields& fields) {
   const std::string_view category = without_quotes(fields.category);
-  const auto time = scaled_number(fields.time, 3), id = scaled_number(fields.id, 0);
+  const auto time = time_of(fields.time), id = scaled_number(fields.id, 0);
   if (!time || !id || (category != "fwdbwd" && category != "forward_backward")) {
     return;  // the correlation links the host with the device
   }

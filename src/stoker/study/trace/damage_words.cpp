@@ -11,16 +11,16 @@ std::vector<std::string> damage_words(const observe::trace::Damage& damage) {
   }
   const auto count = [&](std::int64_t number, const std::string& text) {
     if (number > 0) {
-      words.push_back(fmt::format("{} {}", number, text));
+      words.push_back(fmt::format("{}: {}", text, number));
     }
   };
-  count(damage.malformed, fmt::format("events are not valid JSON, the first at byte {} ({})", damage.first_malformed,
-                                      damage.malformed_why));
-  count(damage.without_time, "events have no time that is a number");
-  count(damage.negative, "events have a negative duration");
-  count(damage.out_of_range, "events have a time beyond 2^63 ns");
-  count(damage.unpaired, "begins or ends have no partner");
-  count(damage.not_utf8, "events have names that are not UTF-8; bad bytes are shown as ?");
+  count(damage.malformed, fmt::format("events left out that are not valid JSON (the first at byte {}: {})",
+                                      damage.first_malformed, damage.malformed_why));
+  count(damage.without_time, "events left out because their time is no number");
+  count(damage.negative, "events left out because their duration is negative");
+  count(damage.out_of_range, "events left out because their time is beyond 73 years");
+  count(damage.unpaired, "begins without an end, or ends without a begin");
+  count(damage.not_utf8, "events whose names are not UTF-8; their bad bytes are shown as ?");
   return words;
 }
 

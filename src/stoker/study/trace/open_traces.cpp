@@ -10,7 +10,9 @@ OpenedTraces open_traces(const std::vector<std::string>& paths, TracesAre how,
                          const std::function<void(const std::string&, std::int64_t)>& progress) {
   OpenedTraces opened;
   for (const std::string& path : paths) {
-    const observe::trace::ReadOptions options{.progress = [&](std::int64_t bytes) { progress(path, bytes); }};
+    const observe::trace::ReadOptions options{
+        .progress = [&](std::int64_t bytes) { progress(path, bytes); },
+        .passed_over = [&](const std::string& reason) { opened.passed_over.push_back(reason); }};
     for (observe::trace::Trace& trace : observe::trace::read_traces(path, options)) {
       opened.traces.push_back(std::make_unique<observe::trace::TraceFacts>(std::move(trace)));
     }

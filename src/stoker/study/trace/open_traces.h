@@ -19,7 +19,8 @@ enum class TracesAre : std::uint8_t {
 
 struct OpenedTraces {
   Traces traces;
-  bool comparison = false;  // two traces: before and after
+  bool comparison = false;               // two traces: before and after
+  std::vector<std::string> passed_over;  // files of a folder or archive that could not be used, with the reason
 };
 
 // DataError as read_traces(); ConfigError if a comparison is asked for and there are not two traces. progress: the file

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/file.h"
@@ -12,6 +13,8 @@ namespace {
 
 using namespace observe::trace;
 using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostEvents = 12'000;  // drawn at once, over all traces of a page: a file of about a megabyte
 
 std::string file_name(const std::string& path) { return printable(path.substr(path.rfind('/') + 1)); }
 
@@ -55,7 +58,7 @@ std::string trace_page(const Traces& traces, const TraceReportOptions& options) 
   json["words"] = cause_words();
   json["lines"] = Json::array();
   for (const auto& each : traces) {
-    json["lines"].push_back(time_line(*each, options.step));
+    json["lines"].push_back(time_line(*each, options.step, std::max<std::size_t>(kMostEvents / traces.size(), 400)));
   }
   const std::string title =
       traces.size() == 1 ? file_name(traces.front()->trace.file) : fmt::format("{} traces", traces.size());

@@ -13,14 +13,14 @@ namespace {
 using namespace observe::trace;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostEvents = 12'000;  // of a page: a browser draws them at once, and the file stays small
-constexpr int kMostDepth = 24;               // of nested calls that are drawn
-constexpr std::size_t kMostThreads = 12;     // the main thread, and those with most calls
+constexpr int kMostDepth = 24;            // of nested calls that are drawn
+constexpr std::size_t kMostThreads = 12;  // the main thread, and those with most calls
 
 // Collects what is drawn: rows, and events with a row, a depth, a begin, a length, a name and a class.
 class Drawing {
  public:
-  Drawing(const TraceFacts& facts, Interval window) : facts_(facts), window_(window) {}
+  Drawing(const TraceFacts& facts, Interval window, std::size_t most_events)
+      : facts_(facts), window_(window), most_events_(most_events) {}
 
   void add_devices() {
     for (const DeviceFactsOfTrace& device : facts_.devices) {
@@ -59,13 +59,14 @@ class Drawing {
     }
   }
 
-  // The longest kMostEvents, so that what is left out is too short to be seen.
+  // The longest ones, so that what is left out is too short to be seen.
   [[nodiscard]] Json json() && {
     std::size_t left_out = 0;
-    if (events_.size() > kMostEvents) {
-      std::ranges::nth_element(events_, events_.begin() + kMostEvents, std::ranges::greater(), &Drawn::length);
-      left_out = events_.size() - kMostEvents;
-      events_.resize(kMostEvents);
+    if (events_.size() > most_events_) {
+      std::ranges::nth_element(events_, events_.begin() + static_cast<std::ptrdiff_t>(most_events_),
+                               std::ranges::greater(), &Drawn::length);
+      left_out = events_.size() - most_events_;
+      events_.resize(most_events_);
     }
     std::ranges::sort(events_, {}, [](const Drawn& each) { return std::tuple(each.row, each.depth, each.begin); });
     Json names = Json::array(), events = Json::array();
@@ -145,6 +146,7 @@ class Drawing {
 
   const TraceFacts& facts_;
   Interval window_;
+  std::size_t most_events_;
   Json rows_ = Json::array();
   std::vector<Drawn> events_;
   std::size_t threads_left_out_ = 0;
@@ -160,24 +162,24 @@ std::size_t median_step(const std::vector<Step>& steps) {
 }
 
 // Of a trace without steps: a stretch around its middle with not many more events than can be drawn.
-Interval part_of(const Trace& trace) {
+Interval part_of(const Trace& trace, std::size_t most_events) {
   const Interval whole = whole_time(trace);
-  if (trace.events.size() <= kMostEvents) {
+  if (trace.events.size() <= most_events) {
     return whole;
   }
-  const std::size_t first = (trace.events.size() - kMostEvents) / 2;
+  const std::size_t first = (trace.events.size() - most_events) / 2;
   return {trace.events[first].begin,
-          std::max(trace.events[first + kMostEvents - 1].begin, trace.events[first].begin + 1)};
+          std::max(trace.events[first + most_events - 1].begin, trace.events[first].begin + 1)};
 }
 
 }  // namespace
 
-Json time_line(const TraceFacts& facts, std::int64_t step) {
+Json time_line(const TraceFacts& facts, std::int64_t step, std::size_t most_events) {
   if (facts.trace.events.empty()) {
     return nullptr;
   }
   std::string title = "a part of the trace";
-  Interval window = part_of(facts.trace);
+  Interval window = part_of(facts.trace, most_events);
   if (!facts.steps.empty()) {
     const std::size_t number =
         step < 0 ? median_step(facts.steps) : std::min(static_cast<std::size_t>(step), facts.steps.size() - 1);
@@ -186,7 +188,7 @@ Json time_line(const TraceFacts& facts, std::int64_t step) {
   } else if (window == whole_time(facts.trace)) {
     title = "the whole trace";
   }
-  Drawing drawing(facts, window);
+  Drawing drawing(facts, window, most_events);
   drawing.add_devices();
   drawing.add_threads();
   Json json = std::move(drawing).json();
