@@ -89,7 +89,7 @@ struct Damage {
   std::string malformed_why;
   std::int64_t without_time = 0;  // complete events without a time or a duration that is a number
   std::int64_t negative = 0;      // with a negative duration
-  std::int64_t out_of_range = 0;  // with a time or duration beyond 2^61 ns
+  std::int64_t out_of_range = 0;  // with a time beyond 2^53 us, or a duration beyond 2^48 ns
   std::int64_t unpaired = 0;      // begin without end, or end without begin
   std::int64_t not_utf8 = 0;      // with a name that is not UTF-8; its bad bytes are shown as "?"
   [[nodiscard]] bool any() const;

@@ -67,13 +67,16 @@ std::string collective_text(const EventFields& fields) {
   return text;
 }
 
-// Times and durations beyond 2^61 ns (73 years) are of no trace, and differences of smaller ones cannot overflow.
-constexpr std::int64_t kMostTime = std::int64_t{1} << 61;
+// Limits within which sums and differences of times cannot overflow: clocks up to 2^53 us (a double's whole numbers), a
+// year before their zero, and durations of three days.
+constexpr std::int64_t kEarliest = -(std::int64_t{1} << 55), kLatest = 9'100'000'000'000'000'000;
+constexpr std::int64_t kLongest = std::int64_t{1} << 48;
 
-std::optional<std::int64_t> time_of(std::string_view json) {
-  const std::optional<std::int64_t> time = scaled_number(json, 3);
-  return time && -kMostTime <= *time && *time <= kMostTime ? time : std::nullopt;
+std::optional<std::int64_t> within(std::string_view json, std::int64_t low, std::int64_t high) {
+  const std::optional<std::int64_t> number = scaled_number(json, 3);
+  return number && low <= *number && *number <= high ? number : std::nullopt;
 }
+std::optional<std::int64_t> time_of(std::string_view json) { return within(json, kEarliest, kLatest); }
 
 // Whether the text is a number, however large.
 bool is_number(std::string_view json) {
@@ -246,7 +249,7 @@ void TraceBuilder::add_range(const EventFields& fields) {
   if (without_quotes(fields.category) == "Trace") {
     return;  // the span of the whole recording
   }
-  const auto begin = time_of(fields.time), duration = time_of(fields.duration);
+  const auto begin = time_of(fields.time), duration = within(fields.duration, -kLongest, kLongest);
   if (!begin || !duration) {
     ++(is_number(fields.time) && is_number(fields.duration) ? trace_.damage.out_of_range : trace_.damage.without_time);
     return;
@@ -272,7 +275,7 @@ void TraceBuilder::add_half(const EventFields& fields, bool begins) {
     open.push_back(understood(fields));
     open.back().begin = *time;
     tables_->bytes += sizeof(Event);
-  } else if (open.empty() || open.back().begin > *time) {
+  } else if (open.empty() || open.back().begin > *time || *time - open.back().begin > kLongest) {
     ++trace_.damage.unpaired;
   } else {
     trace_.events.push_back(open.back());

@@ -18,7 +18,7 @@ std::vector<std::string> damage_words(const observe::trace::Damage& damage) {
                                       damage.first_malformed, damage.malformed_why));
   count(damage.without_time, "events left out because their time is no number");
   count(damage.negative, "events left out because their duration is negative");
-  count(damage.out_of_range, "events left out because their time is beyond 73 years");
+  count(damage.out_of_range, "events left out because their time or duration is too large");
   count(damage.unpaired, "begins without an end, or ends without a begin");
   count(damage.not_utf8, "events whose names are not UTF-8; their bad bytes are shown as ?");
   return words;
