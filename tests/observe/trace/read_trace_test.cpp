@@ -205,9 +205,9 @@ TEST(ReadTrace, LimitsItsMemory) {
 // Differences of the times that are left cannot overflow.
 TEST(ReadTrace, LeavesOutTimesThatNoTraceHas) {
   const Trace trace = read_text(TraceText()
-                                    .op("aten::past", -9e15, 1)
-                                    .op("aten::future", 9e15, 1)
-                                    .op("aten::long", 5, 9e15)
+                                    .op("aten::past", -9.2e15, 1)
+                                    .op("aten::future", 9.2e15, 1)
+                                    .op("aten::long", 5, 9.2e15)
                                     .op("aten::mm", 10, 1)
                                     .text());
   EXPECT_EQ(trace.events.size(), 1U);
