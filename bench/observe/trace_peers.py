@@ -51,7 +51,7 @@ def compare_figures(stoker, paths, figures):
     for path in paths:
         name = os.path.basename(path)
         row, own = figures[name], stoker_figures(stoker, path)
-        cells = [f"{name[:44]:44}"]
+        cells, remark = [f"{name[:44]:44}"], ""
         hta, ours = row["breakdown"], own and own["devices"]
         if "error" in hta or not ours:
             cells.append(f"{'-':>7} {'-':>7} {'-':>9} {'-':>7}")
@@ -59,7 +59,9 @@ def compare_figures(stoker, paths, figures):
             busy, compute = 100 * (1 - hta["idle"] / hta["window"]), 100 * hta["compute"] / hta["window"]
             whole = sum_of_devices(ours)
             cells.append(f"{whole[0]:7.2f} {busy:7.2f} {whole[1]:9.2f} {compute:7.2f}")
-            if len(ours) == 1:  # HTA's union is over all devices of a trace
+            if name.startswith("trace_compare_"):
+                remark = "  cut by hand: HTA drops work whose launch is not in the file"
+            elif len(ours) == 1:  # HTA's union is over all devices of a trace
                 worst_busy = max(worst_busy, abs(whole[0] - busy), abs(whole[1] - compute))
                 kept.setdefault(name, {}).update(busy=busy, compute=compute)
         length, found = row["path"].get("length"), own and own["critical_path"]
@@ -71,7 +73,7 @@ def compare_figures(stoker, paths, figures):
             kept.setdefault(name, {}).update(path_ms=length / 1e3)
             if "mi300" not in name and "mtia" not in name:  # HTA knows the blocking calls of CUDA only
                 worst_path = max(worst_path, abs(recorded * 1e3 / length - 1))
-        print(" ".join(cells))
+        print(" ".join(cells) + remark)
     print(f"\nlargest difference of busy or computing: {worst_busy:.3f} points; of the path by recorded edges, CUDA: {100 * worst_path:.3f} %")
     return kept
 
