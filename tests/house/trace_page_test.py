@@ -53,7 +53,7 @@ class TracePage(PageTest):
 
     def test_shows_where_the_time_went(self):
         self.open(self.page("one.html", self.written("one.json", made_up())))
-        self.assertEqual(self.texts("#tiles b"), ["1 ms", "35 %", "40 %", "45 %"][:1] + self.texts("#tiles b")[1:])
+        self.assertEqual(self.texts("#tiles b")[0], "1 ms")
         self.assertEqual(self.texts("#tiles span")[:2], ["mean step", "device busy"])
         self.assertIn("35 %", self.texts("#tiles b")[1])
         titles = self.texts("h2")
@@ -74,10 +74,10 @@ class TracePage(PageTest):
         self.assertIn("idle", second)
         self.assertIn("batch fetch", self.ask(press + "('p')"))
         before = self.ask("document.querySelector('.line canvas').toDataURL()")
-        for key in ("+", "ArrowRight", "-", "ArrowLeft", "Home"):
+        for key in ("Home", "+", "ArrowRight", "ArrowLeft", "-"):
             self.ask(press + f"({json.dumps(key)})")
             after = self.ask("document.querySelector('.line canvas').toDataURL()")
-            self.assertNotEqual(after, before, key)
+            self.assertTrue(after != before, key)  # not assertNotEqual, which would print the images
             before = after
         left, top = self.ask("(b => [b.left, b.top])((c => { c.scrollIntoView({block: 'center'}); return c.getBoundingClientRect(); })(document.querySelector('.line canvas')))")
         width = self.ask("document.querySelector('.line canvas').clientWidth")
