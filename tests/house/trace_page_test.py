@@ -74,7 +74,7 @@ class TracePage(PageTest):
         self.assertIn("idle", second)
         self.assertIn("batch fetch", self.ask(press + "('p')"))
         before = self.ask("document.querySelector('.line canvas').toDataURL()")
-        for key in ("Home", "+", "ArrowRight", "ArrowLeft", "-"):
+        for key in ("+", "+", "ArrowRight", "ArrowLeft", "-", "Home"):
             self.ask(press + f"({json.dumps(key)})")
             after = self.ask("document.querySelector('.line canvas').toDataURL()")
             self.assertTrue(after != before, key)  # not assertNotEqual, which would print the images

@@ -43,6 +43,10 @@ TEST(Ranks, FindTheOneThatTheOthersWaitFor) {
   ASSERT_EQ(facts.collectives.size(), 1U);
   EXPECT_EQ(facts.collectives[0].matched, 2);
   EXPECT_EQ(facts.unmatched, 0);
+  // 900 us of rank 1, 100 in the collective, 1,000 until the next step begins, and the same again.
+  EXPECT_EQ(facts.path.length, us(3000));
+  EXPECT_EQ(facts.path.in_collectives, us(200));
+  EXPECT_THAT(facts.path.by_row, ElementsAre(0, us(2800), 0));
 }
 
 TEST(Ranks, NameNoOneIfAllAreAlike) {
@@ -50,6 +54,8 @@ TEST(Ranks, NameNoOneIfAllAreAlike) {
   traces.push_back(rank(0, 300, 0));
   traces.push_back(rank(1, 303, 0));
   EXPECT_EQ(ranks_facts(traces).straggler, -1);
+  traces.push_back(facts_of(TraceText().op("aten::mm", 0, 5)));  // no device, so nothing can be matched
+  EXPECT_EQ(ranks_facts(traces).path.length, -1);
 }
 
 TEST(Compare, TellsWhatChangedPerStep) {

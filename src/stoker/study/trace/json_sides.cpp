@@ -37,10 +37,21 @@ Json ranks_json(const RanksFacts& facts) {
     collectives.push_back(
         {{"name", printable(each.name)}, {"matched", each.matched}, {"ms", time}, {"waited_ms", waited}});
   }
+  Json path = nullptr;
+  if (facts.path.length >= 0) {
+    Json by_row = Json::array();
+    for (const std::int64_t each : facts.path.by_row) {
+      by_row.push_back(ms(each));
+    }
+    path = {{"length_ms", ms(facts.path.length)},
+            {"in_collectives_ms", ms(facts.path.in_collectives)},
+            {"by_row_ms", by_row}};
+  }
   const double skew = facts.step_skew();
   return {{"rows", rows},
           {"collectives", collectives},
           {"unmatched_calls", facts.unmatched},
+          {"critical_path", path},
           {"missing_ranks", facts.missing},
           {"step_skew", skew < 0 ? Json(nullptr) : Json(skew)},
           {"straggler", facts.straggler < 0 ? Json(nullptr) : Json(facts.straggler)}};

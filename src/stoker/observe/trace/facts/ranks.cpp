@@ -23,18 +23,59 @@ RankRow row_of(const TraceFacts& facts) {
   return row;
 }
 
-// Durations of a trace's collectives in their order, by the name of the kernel.
-std::map<std::string_view, std::vector<std::int64_t>> collectives_of(const Trace& trace) {
-  std::map<std::string_view, std::vector<std::int64_t>> calls;
+// A trace's collectives in their order, by the name of the kernel.
+using Collectives = std::map<std::string_view, std::vector<Interval>>;
+
+Collectives collectives_of(const Trace& trace) {
+  Collectives calls;
   for (const Event& event : trace.events) {
     if (event.on_device() && work_of(event.kind, trace.name(event)) == Work::kCommunication) {
-      calls[trace.name(event)].push_back(event.duration());
+      calls[trace.name(event)].push_back({event.begin, event.end});
     }
   }
   return calls;
 }
 
-void match(RanksFacts& facts, const std::vector<std::map<std::string_view, std::vector<std::int64_t>>>& ranks) {
+// A collective that all ranks took part in: its time on each.
+using Meeting = std::vector<Interval>;
+
+// Times of ranks are compared only as distances on the clock of each.
+RankPath path_of(std::vector<Meeting> meetings, const std::vector<std::unique_ptr<TraceFacts>>& traces) {
+  RankPath path{.by_row = std::vector<std::int64_t>(traces.size(), 0)};
+  if (meetings.empty()) {
+    return path;
+  }
+  std::ranges::stable_sort(meetings, {}, [](const Meeting& each) { return each.front().end; });
+  std::vector<Interval> whole;
+  std::vector<std::int64_t> before;  // on each rank, the end of the meeting before
+  for (const auto& each : traces) {
+    whole.push_back(each->devices.empty() ? Interval{} : each->devices.front().time.whole.window.front());
+    before.push_back(whole.back().begin);
+  }
+  path.length = 0;
+  const auto add = [&](const auto& distance) {  // the rank that is farthest from the meeting before
+    std::size_t last = 0;
+    for (std::size_t r = 1; r < traces.size(); ++r) {
+      last = distance(r) > distance(last) ? r : last;
+    }
+    path.by_row[last] += std::max<std::int64_t>(distance(last), 0);
+    path.length += std::max<std::int64_t>(distance(last), 0);
+  };
+  for (const Meeting& meeting : meetings) {
+    add([&](std::size_t r) { return meeting[r].begin - before[r]; });
+    const std::int64_t shortest = std::ranges::min(meeting, {}, &Interval::length).length();
+    path.in_collectives += shortest;
+    path.length += shortest;
+    for (std::size_t r = 0; r < traces.size(); ++r) {
+      before[r] = std::max(before[r], meeting[r].end);
+    }
+  }
+  add([&](std::size_t r) { return whole[r].end - before[r]; });
+  return path;
+}
+
+std::vector<Meeting> match(RanksFacts& facts, const std::vector<Collectives>& ranks) {
+  std::vector<Meeting> meetings;
   std::set<std::string_view> names;
   for (const auto& rank : ranks) {
     for (const auto& [name, calls] : rank) {
@@ -54,20 +95,23 @@ void match(RanksFacts& facts, const std::vector<std::map<std::string_view, std::
                     .time = std::vector<std::int64_t>(ranks.size(), 0),
                     .waited = std::vector<std::int64_t>(ranks.size(), 0)};
     for (std::size_t call = 0; call < least; ++call) {
-      std::int64_t shortest = INT64_MAX;
+      Meeting meeting;
       for (const auto& rank : ranks) {
-        shortest = std::min(shortest, rank.at(name)[call]);
+        meeting.push_back(rank.at(name)[call]);
       }
+      const std::int64_t shortest = std::ranges::min(meeting, {}, &Interval::length).length();
       for (std::size_t r = 0; r < ranks.size(); ++r) {
-        each.time[r] += ranks[r].at(name)[call];
-        each.waited[r] += ranks[r].at(name)[call] - shortest;
-        facts.rows[r].waited += ranks[r].at(name)[call] - shortest;
+        each.time[r] += meeting[r].length();
+        each.waited[r] += meeting[r].length() - shortest;
+        facts.rows[r].waited += meeting[r].length() - shortest;
       }
+      meetings.push_back(std::move(meeting));
     }
     facts.collectives.push_back(std::move(each));
   }
   std::ranges::stable_sort(facts.collectives, std::ranges::greater(),
                            [](const Collective& each) { return std::ranges::max(each.waited); });
+  return meetings;
 }
 
 std::vector<std::int64_t> missing_ranks(const std::vector<std::unique_ptr<TraceFacts>>& traces) {
@@ -116,12 +160,12 @@ double RanksFacts::step_skew() const {
 
 RanksFacts ranks_facts(const std::vector<std::unique_ptr<TraceFacts>>& traces) {
   RanksFacts facts;
-  std::vector<std::map<std::string_view, std::vector<std::int64_t>>> collectives;
+  std::vector<Collectives> collectives;
   for (const auto& each : traces) {
     facts.rows.push_back(row_of(*each));
     collectives.push_back(collectives_of(each->trace));
   }
-  match(facts, collectives);
+  facts.path = path_of(match(facts, collectives), traces);
   facts.missing = missing_ranks(traces);
   facts.straggler = straggler_of(facts);
   return facts;

@@ -30,11 +30,19 @@ struct Collective {
   std::vector<std::int64_t> waited;  // ns by rank
 };
 
+// The critical path through all ranks: from one matched collective to the next it goes through the rank that came last.
+struct RankPath {
+  std::int64_t length = -1;          // ns, from the first work to the last; -1: no collective could be matched
+  std::int64_t in_collectives = 0;   // of these, from the last arrival to the end of the collective
+  std::vector<std::int64_t> by_row;  // ns of the others by rank
+};
+
 struct RanksFacts {
   std::vector<RankRow> rows;            // as given
   std::vector<Collective> collectives;  // most waiting first
   std::int64_t unmatched = 0;           // calls that not all ranks made
   std::vector<std::int64_t> missing;    // ranks of the world that no trace is of
+  RankPath path;
   int straggler =
       -1;  // row that waited least, if the others waited at least a hundredth of the window longer; -1: none
   [[nodiscard]] double step_skew() const;  // longest mean step / shortest - 1; -1 if unknown
