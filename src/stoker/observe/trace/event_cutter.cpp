@@ -11,7 +11,7 @@
 namespace stoker::observe::trace {
 namespace {
 
-constexpr std::size_t kWindow = std::size_t{1} << 20;     // bytes read at a time
+constexpr std::size_t kWindow = std::size_t{1} << 18;     // bytes read at a time
 constexpr std::size_t kMostEvent = std::size_t{1} << 26;  // bytes of one event
 constexpr std::size_t kMostRest = std::size_t{1} << 26;   // bytes beside the events
 constexpr std::size_t kMostWord = 64;                     // bytes of a key that matters
