@@ -30,6 +30,7 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
       {"report", {"RUN", "--out", "compare several runs"}},
       {"inspect", {"DATA", "--images", "--threads", "--html", "--json"}},
       {"memory", {"RUN", "--json"}},
+      {"trace", {"FILE...", "--json", "--html", "--rows", "--step", "--compare", "--ranks"}},
       {"profile", {"[RUN] [KEY=VALUE...]", "--steps", "--out", "--json", "a run that trains"}},
       {"info", {"WHAT", "tasks", "models", "machine"}}};
   std::vector<Words> commands = {{"--help"}, {"--version"}};
