@@ -75,7 +75,8 @@ class Server:
 
 
 class Gate:
-    """Forwards to the server. It can be closed (nobody listens), answer 500, or hold requests back."""
+    """Forwards to the server. It can be closed (nobody listens), answer 500, or hold requests back: all, or those with
+    values ("... batches")."""
 
     def __init__(self, server):
         self.server, self.port, self.answer = server, free_port(), None
@@ -101,17 +102,20 @@ class Gate:
 
             def do_GET(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                if gate.answer == "hold":
+                answer = gate.answer
+                if answer.endswith(" batches"):
+                    answer = answer[:-8] if b'"metrics":[{' in body else "forward"
+                if answer == "hold":
                     gate.held.release()
                     gate.release.wait(60)
                 status, reply = 500, b"<html>overloaded</html>"
-                if gate.answer == "not found":
+                if answer == "not found":
                     status, reply = 404, b"<html>no such page</html>"
-                elif gate.answer != "error":
+                elif answer != "error":
                     connection = http.client.HTTPConnection("127.0.0.1", gate.server.port, timeout=60)
                     connection.request(self.command, self.path, body or None, JSON)
-                    answer = connection.getresponse()
-                    status, reply = answer.status, answer.read()
+                    forwarded = connection.getresponse()
+                    status, reply = forwarded.status, forwarded.read()
                     connection.close()
                 try:
                     self.send_response(status)
@@ -227,6 +231,36 @@ class Runs(unittest.TestCase):
         self.check_values(self.run_on_server())
         self.assertEqual(len(self.said("MLflow")), 1)
 
+    def test_answers_500_to_values_for_a_while(self):
+        self.gate.open("error batches")
+        session = self.written(0, 300)
+        self.until_said("it answers 500")
+        self.gate.open()
+        session.end()
+        self.check_values(self.run_on_server())
+
+    def test_takes_values_too_late(self):
+        """They are sent again, since nobody knows that the server has them."""
+        self.gate.open("hold batches")
+        session = self.written(0, 300, MLFLOW_HTTP_REQUEST_TIMEOUT="1")
+        self.assertTrue(self.gate.held.acquire(timeout=60))
+        self.until_said("does not take the figures of this run now")
+        self.gate.open()
+        self.gate.release.set()
+        session.end()
+        self.check_values(self.run_on_server())
+
+    def test_refuses_values(self):
+        """A server that will never take them does not get them again, and the others arrive."""
+        self.gate.open("not found batches")
+        session = self.written(0, 300)
+        self.until_said("refused")
+        self.gate.open()
+        session.end()
+        self.assertIn("it answers 404", self.said("refused")[0])
+        self.assertEqual(self.run_on_server()["info"]["status"], "FINISHED")
+        self.assertFalse((self.run_folder / "mlflow-pending.jsonl").exists())
+
     def test_is_slow_for_a_while(self):
         """The run is written while the server still holds the first request back."""
         self.gate.open("hold")
@@ -311,6 +345,7 @@ class Program(unittest.TestCase):
         done = self.train("mlflow", **variables)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("deliver with: stoker resume", done.stdout)
+        self.assertEqual(done.stdout.count("does not take the figures of this run now"), 1)  # at the start and at the end
         self.assertNotIn(variables["MLFLOW_TRACKING_URI"], (self.root / "run" / "plan.json").read_text())
         variables["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{server.port}"
         done = self.stoker("resume", "run", **variables)

@@ -134,13 +134,13 @@ void MlflowLog::on(const Event& event) {
   state_->started = state_->started || std::holds_alternative<RunStarted>(event);
   if (state_->started) {
     std::visit([this](const auto& each) { state_->on(each); }, event);
-    state_->courier.deliver_when_due();
+    state_->courier.deliver_when_due(/*quiet=*/false);
   }
 }
 
 void MlflowLog::flush() {
   if (state_->started) {
-    state_->courier.deliver_when_due();
+    state_->courier.deliver_when_due(/*quiet=*/true);
   }
 }
 

@@ -108,8 +108,8 @@ bool MlflowCourier::all_done() const {
   return open_ && run_.parameters.empty() && points_.empty() && final_status_.empty();
 }
 
-void MlflowCourier::deliver_when_due() {
-  if (now_s() >= next_ && !all_done()) {
+void MlflowCourier::deliver_when_due(bool quiet) {
+  if ((now_s() >= next_ || (quiet && pause_ == 0)) && !all_done()) {
     deliver(kEach);
   }
 }
