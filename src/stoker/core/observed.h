@@ -29,10 +29,12 @@ struct PhaseTime {
   double seconds = 0;          // of wall time of the loop's thread
   double cpu_seconds = -1;     // of these it computed
   double device_seconds = -1;  // of the device, for the same work
+  double p50 = -1, p99 = -1;   // of a step; only in the anatomy of a whole session
 };
 
 // Where the time of the steps in a period went. The phases' seconds sum to `seconds`.
 struct Anatomy {
+  bool whole = false;                             // all steps of the session: repeats the time of its other records
   double time = 0;                                // at its end, seconds since 1970
   std::int64_t step = 0;                          // the last one of the period
   std::int64_t steps = 0;                         // in the period
