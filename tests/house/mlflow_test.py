@@ -83,6 +83,7 @@ class Gate:
         self.held = threading.Semaphore(0)   # requests that are held back
         self.release = threading.Event()
         self.listener = None
+        self.credentials = set()             # that came with requests; None: there were none
 
     @property
     def address(self):
@@ -103,6 +104,7 @@ class Gate:
             def do_GET(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 answer = gate.answer
+                gate.credentials.add(self.headers.get("Authorization"))
                 if answer.endswith(" batches"):
                     answer = answer[:-8] if b'"metrics":[{' in body else "forward"
                 if answer == "hold":
@@ -111,6 +113,8 @@ class Gate:
                 status, reply = 500, b"<html>overloaded</html>"
                 if answer == "not found":
                     status, reply = 404, b"<html>no such page</html>"
+                elif answer == "wants credentials":
+                    status, reply = 401, b"<html>who are you?</html>"
                 elif answer != "error":
                     connection = http.client.HTTPConnection("127.0.0.1", gate.server.port, timeout=60)
                     connection.request(self.command, self.path, body or None, JSON)
@@ -202,6 +206,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.server.history(run, "val/f1/größe")[0], (100, 0.5))
         self.assertEqual(self.server.history(run, "system/gpu0.power_watts"), [(1200, 95.5)])
         self.assertEqual(self.server.history(run, "speed/samples_per_second")[0], (1, 128))
+        self.assertEqual(self.server.history(run, "time/device wait_share"), [(600, 0.75), (1200, 0.75)])
         parameters = {each["key"]: each["value"] for each in run["data"]["params"]}
         self.assertEqual((parameters["lr"], parameters["model"]), ("0.1", "größe"))
         self.assertEqual(parameters["long"], ("long " * 100)[:497] + "...")
@@ -312,6 +317,39 @@ class Runs(unittest.TestCase):
         self.assertIn("it answers 404", self.said("does not take the figures of this run now")[0])
         self.assertEqual(self.logged("run_finished")[0]["outcome"], "done")
         self.assertTrue((self.run_folder / "mlflow-pending.jsonl").exists())
+
+    def test_credentials_go_to_the_server_of_the_environment(self):
+        own = {"MLFLOW_TRACKING_URI": self.gate.address + "/"}
+        for variables, header in (({"MLFLOW_TRACKING_TOKEN": "secret"}, "Bearer secret"),
+                                  ({"MLFLOW_TRACKING_USERNAME": "me", "MLFLOW_TRACKING_PASSWORD": "word"}, "Basic bWU6d29yZA==")):
+            self.gate.open()
+            self.gate.credentials.clear()
+            self.written(0, 10, **own, **variables).end()
+            self.assertEqual(self.gate.credentials, {header})
+
+    def test_credentials_do_not_go_elsewhere(self):
+        """The address may come from a plan that somebody else wrote."""
+        elsewhere = ({}, {"MLFLOW_TRACKING_URI": ""}, {"MLFLOW_TRACKING_URI": "http://127.0.0.1"},
+                     {"MLFLOW_TRACKING_URI": self.gate.address + "0"}, {"MLFLOW_TRACKING_URI": self.gate.address + "/other"})
+        self.gate.open()
+        for variables in elsewhere:
+            self.written(0, 10, MLFLOW_TRACKING_TOKEN="secret", MLFLOW_TRACKING_USERNAME="me", **variables).end()
+        self.assertEqual(self.gate.credentials, {None})
+        self.assertEqual(self.said("MLflow"), [])
+        self.gate.open("wants credentials")
+        self.written(0, 10, MLFLOW_TRACKING_TOKEN="secret").end()
+        self.assertIn("it answers 401; credentials are sent only to the server of MLFLOW_TRACKING_URI", self.said("MLflow")[0])
+        self.assertEqual(self.gate.credentials, {None})
+
+    def test_a_damaged_name_of_the_run_is_not_used(self):
+        self.gate.open()
+        for text in ("", "[1]", "5", '{"address": 5}', '{"run_id": "x"}', json.dumps({"address": self.gate.address, "run_id": 5})):
+            (self.run_folder / "mlflow.json").write_text(text)
+            self.written(0, 10).end()
+            known = json.loads((self.run_folder / "mlflow.json").read_text())
+            self.assertIn(known["run_id"], [run["info"]["run_id"] for run in self.server.runs(self.experiment)], text)
+        self.assertEqual(len(self.server.runs(self.experiment)), 6)
+        self.assertEqual([event for event in self.logged("finding") if "failed" in event["text"]], [])
 
     def test_a_damaged_pending_file_is_named(self):
         self.gate.open()

@@ -107,11 +107,13 @@ class Endpoint(unittest.TestCase):
         self.assertEqual(found["stoker_gpu_power_watts", (("gpu", "0"),)], 95.5)
         self.assertEqual(found["stoker_gpu_power_watts", (("gpu", "1"),)], 70)
         self.assertEqual(found["stoker_process_resident_bytes", ()], 2**30)
-        self.assertEqual(found["stoker_threads_cpu_seconds", (("thread", "loader (1)"),)], 0.25)
-        self.assertEqual(found["stoker_threads_cpu_seconds", (("thread", "main"),)], 0.5)
+        self.assertEqual(found["stoker_process_cpu_cores", ()], 0.75)
+        self.assertEqual(found["stoker_threads_cpu_cores", (("thread", "loader (1)"),)], 0.25)
+        self.assertEqual(found["stoker_threads_cpu_cores", (("thread", "main"),)], 0.5)
+        self.assertNotIn(("stoker_machine_stolen_cores", ()), found)  # no longer known
 
     def test_shows_where_the_time_went(self):
-        """The record of the whole run is not added to those of its periods."""
+        """The record of the whole session changes nothing."""
         self.written(10, "prometheus:0")
         found = self.read()
         self.assertEqual(found["stoker_phase_seconds_total", (("phase", "forward"),)], 2)

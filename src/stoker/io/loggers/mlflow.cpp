@@ -61,6 +61,7 @@ struct MlflowLog::State {
   void on(const StepFinished& event);
   void on(const Evaluated& event);
   void on(const Monitored& event);
+  void on(const Anatomy& event);
   void on(const Finding& event) { remarks += (remarks.empty() ? "" : "; ") + event.text; }
   void on(const RunFinished& event);
   template <typename Other>
@@ -118,6 +119,12 @@ void MlflowLog::State::on(const Monitored& event) {
   machine_time = event.time;
   for (const Figure& figure : event.figures) {
     point("system/" + figure.name, figure.value, event.step);
+  }
+}
+
+void MlflowLog::State::on(const Anatomy& event) {
+  for (const auto& [key, share] : phase_shares(event)) {
+    point(key, share, event.step);
   }
 }
 

@@ -60,8 +60,11 @@ std::string known_run(const fs::path& file, const std::string& address) {
     return "";
   }
   const auto json = nlohmann::json::parse(read_text(file), nullptr, /*allow_exceptions=*/false);
-  const bool ours = json.is_object() && json.value("address", "") == address;
-  return ours ? json.value("run_id", "") : "";
+  const auto text = [&](const char* key) {  // empty if the file is damaged
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  return text("address") == address ? text("run_id") : "";
 }
 
 }  // namespace
