@@ -75,13 +75,15 @@ class Server:
 
 
 class Gate:
-    """Forwards to the server. It can be closed (nobody listens), answer 500, or hold requests back."""
+    """Forwards to the server. It can be closed (nobody listens), answer 500, or hold requests back: all, or those with
+    values ("... batches")."""
 
     def __init__(self, server):
         self.server, self.port, self.answer = server, free_port(), None
         self.held = threading.Semaphore(0)   # requests that are held back
         self.release = threading.Event()
         self.listener = None
+        self.credentials = set()             # that came with requests; None: there were none
 
     @property
     def address(self):
@@ -101,17 +103,23 @@ class Gate:
 
             def do_GET(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                if gate.answer == "hold":
+                answer = gate.answer
+                gate.credentials.add(self.headers.get("Authorization"))
+                if answer.endswith(" batches"):
+                    answer = answer[:-8] if b'"metrics":[{' in body else "forward"
+                if answer == "hold":
                     gate.held.release()
                     gate.release.wait(60)
                 status, reply = 500, b"<html>overloaded</html>"
-                if gate.answer == "not found":
+                if answer == "not found":
                     status, reply = 404, b"<html>no such page</html>"
-                elif gate.answer != "error":
+                elif answer == "wants credentials":
+                    status, reply = 401, b"<html>who are you?</html>"
+                elif answer != "error":
                     connection = http.client.HTTPConnection("127.0.0.1", gate.server.port, timeout=60)
                     connection.request(self.command, self.path, body or None, JSON)
-                    answer = connection.getresponse()
-                    status, reply = answer.status, answer.read()
+                    forwarded = connection.getresponse()
+                    status, reply = forwarded.status, forwarded.read()
                     connection.close()
                 try:
                     self.send_response(status)
@@ -198,6 +206,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.server.history(run, "val/f1/größe")[0], (100, 0.5))
         self.assertEqual(self.server.history(run, "system/gpu0.power_watts"), [(1200, 95.5)])
         self.assertEqual(self.server.history(run, "speed/samples_per_second")[0], (1, 128))
+        self.assertEqual(self.server.history(run, "time/device wait_share"), [(600, 0.75), (1200, 0.75)])
         parameters = {each["key"]: each["value"] for each in run["data"]["params"]}
         self.assertEqual((parameters["lr"], parameters["model"]), ("0.1", "größe"))
         self.assertEqual(parameters["long"], ("long " * 100)[:497] + "...")
@@ -226,6 +235,36 @@ class Runs(unittest.TestCase):
         session.end()
         self.check_values(self.run_on_server())
         self.assertEqual(len(self.said("MLflow")), 1)
+
+    def test_answers_500_to_values_for_a_while(self):
+        self.gate.open("error batches")
+        session = self.written(0, 300)
+        self.until_said("it answers 500")
+        self.gate.open()
+        session.end()
+        self.check_values(self.run_on_server())
+
+    def test_takes_values_too_late(self):
+        """They are sent again, since nobody knows that the server has them."""
+        self.gate.open("hold batches")
+        session = self.written(0, 300, MLFLOW_HTTP_REQUEST_TIMEOUT="1")
+        self.assertTrue(self.gate.held.acquire(timeout=60))
+        self.until_said("does not take the figures of this run now")
+        self.gate.open()
+        self.gate.release.set()
+        session.end()
+        self.check_values(self.run_on_server())
+
+    def test_refuses_values(self):
+        """A server that will never take them does not get them again, and the others arrive."""
+        self.gate.open("not found batches")
+        session = self.written(0, 300)
+        self.until_said("refused")
+        self.gate.open()
+        session.end()
+        self.assertIn("it answers 404", self.said("refused")[0])
+        self.assertEqual(self.run_on_server()["info"]["status"], "FINISHED")
+        self.assertFalse((self.run_folder / "mlflow-pending.jsonl").exists())
 
     def test_is_slow_for_a_while(self):
         """The run is written while the server still holds the first request back."""
@@ -279,6 +318,39 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.logged("run_finished")[0]["outcome"], "done")
         self.assertTrue((self.run_folder / "mlflow-pending.jsonl").exists())
 
+    def test_credentials_go_to_the_server_of_the_environment(self):
+        own = {"MLFLOW_TRACKING_URI": self.gate.address + "/"}
+        for variables, header in (({"MLFLOW_TRACKING_TOKEN": "secret"}, "Bearer secret"),
+                                  ({"MLFLOW_TRACKING_USERNAME": "me", "MLFLOW_TRACKING_PASSWORD": "word"}, "Basic bWU6d29yZA==")):
+            self.gate.open()
+            self.gate.credentials.clear()
+            self.written(0, 10, **own, **variables).end()
+            self.assertEqual(self.gate.credentials, {header})
+
+    def test_credentials_do_not_go_elsewhere(self):
+        """The address may come from a plan that somebody else wrote."""
+        elsewhere = ({}, {"MLFLOW_TRACKING_URI": ""}, {"MLFLOW_TRACKING_URI": "http://127.0.0.1"},
+                     {"MLFLOW_TRACKING_URI": self.gate.address + "0"}, {"MLFLOW_TRACKING_URI": self.gate.address + "/other"})
+        self.gate.open()
+        for variables in elsewhere:
+            self.written(0, 10, MLFLOW_TRACKING_TOKEN="secret", MLFLOW_TRACKING_USERNAME="me", **variables).end()
+        self.assertEqual(self.gate.credentials, {None})
+        self.assertEqual(self.said("MLflow"), [])
+        self.gate.open("wants credentials")
+        self.written(0, 10, MLFLOW_TRACKING_TOKEN="secret").end()
+        self.assertIn("it answers 401; credentials are sent only to the server of MLFLOW_TRACKING_URI", self.said("MLflow")[0])
+        self.assertEqual(self.gate.credentials, {None})
+
+    def test_a_damaged_name_of_the_run_is_not_used(self):
+        self.gate.open()
+        for text in ("", "[1]", "5", '{"address": 5}', '{"run_id": "x"}', json.dumps({"address": self.gate.address, "run_id": 5})):
+            (self.run_folder / "mlflow.json").write_text(text)
+            self.written(0, 10).end()
+            known = json.loads((self.run_folder / "mlflow.json").read_text())
+            self.assertIn(known["run_id"], [run["info"]["run_id"] for run in self.server.runs(self.experiment)], text)
+        self.assertEqual(len(self.server.runs(self.experiment)), 6)
+        self.assertEqual([event for event in self.logged("finding") if "failed" in event["text"]], [])
+
     def test_a_damaged_pending_file_is_named(self):
         self.gate.open()
         (self.run_folder / "mlflow-pending.jsonl").write_text('{"key":"kept","value":"NaN","timestamp":1,"step":2}\n{"key":\n')
@@ -311,6 +383,7 @@ class Program(unittest.TestCase):
         done = self.train("mlflow", **variables)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("deliver with: stoker resume", done.stdout)
+        self.assertEqual(done.stdout.count("does not take the figures of this run now"), 1)  # at the start and at the end
         self.assertNotIn(variables["MLFLOW_TRACKING_URI"], (self.root / "run" / "plan.json").read_text())
         variables["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{server.port}"
         done = self.stoker("resume", "run", **variables)

@@ -51,6 +51,17 @@ def samples_of(text):
     return found
 
 
+def sockets_of(process):
+    folder = f"/proc/{process}/fd"
+    links = []
+    for name in os.listdir(folder):
+        try:
+            links.append(os.readlink(f"{folder}/{name}"))
+        except FileNotFoundError:  # closed since
+            pass
+    return sum(link.startswith("socket:") for link in links)
+
+
 class Endpoint(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -96,11 +107,13 @@ class Endpoint(unittest.TestCase):
         self.assertEqual(found["stoker_gpu_power_watts", (("gpu", "0"),)], 95.5)
         self.assertEqual(found["stoker_gpu_power_watts", (("gpu", "1"),)], 70)
         self.assertEqual(found["stoker_process_resident_bytes", ()], 2**30)
-        self.assertEqual(found["stoker_threads_cpu_seconds", (("thread", "loader (1)"),)], 0.25)
-        self.assertEqual(found["stoker_threads_cpu_seconds", (("thread", "main"),)], 0.5)
+        self.assertEqual(found["stoker_process_cpu_cores", ()], 0.75)
+        self.assertEqual(found["stoker_threads_cpu_cores", (("thread", "loader (1)"),)], 0.25)
+        self.assertEqual(found["stoker_threads_cpu_cores", (("thread", "main"),)], 0.5)
+        self.assertNotIn(("stoker_machine_stolen_cores", ()), found)  # no longer known
 
     def test_shows_where_the_time_went(self):
-        """The record of the whole run is not added to those of its periods."""
+        """The record of the whole session changes nothing."""
         self.written(10, "prometheus:0")
         found = self.read()
         self.assertEqual(found["stoker_phase_seconds_total", (("phase", "forward"),)], 2)
@@ -149,6 +162,27 @@ class Endpoint(unittest.TestCase):
             with socket.create_connection(("127.0.0.1", port)) as hasty:
                 hasty.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
                 hasty.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 10)
+        self.assertIn("# EOF", ask(address)[1])
+        session.end()
+
+    def test_takes_no_more_than_16_clients(self):
+        """The others wait in the kernel's queue: they take no descriptors of the run."""
+        session = self.written(3, "prometheus:0")
+        address = address_of(self.run_folder)
+        port = int(address.split(":")[2].split("/")[0])
+        clients = []
+        self.addCleanup(lambda: [client.close() for client in clients])
+        before = sockets_of(session.process.pid)
+        for _ in range(100):
+            clients.append(socket.create_connection(("127.0.0.1", port)))
+            clients[-1].sendall(b"GET /metr"[:9 * (len(clients) % 2)])  # nothing, or a part
+        most = 0
+        for _ in range(100):  # the time in which silent clients are cut off, and others take their places
+            most = max(most, sockets_of(session.process.pid) - before)
+            time.sleep(0.1)
+        self.assertEqual(most, 16)
+        while clients:
+            clients.pop().close()
         self.assertIn("# EOF", ask(address)[1])
         session.end()
 

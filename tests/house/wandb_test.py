@@ -134,6 +134,7 @@ class Reader(unittest.TestCase):
                     compared += 1
         self.assertEqual(compared, 300 * 2 + 3 * 2)
         self.assertTrue(rows[7]["train/loss"] != rows[7]["train/loss"])  # NaN
+        self.assertEqual((rows[300]["time/forward_share"], rows[300]["time/device wait_share"]), (0.25, 0.75))
         times = [(row["_timestamp"], row["_runtime"]) for row in rows.values()]
         self.assertEqual(times, sorted(times))
 
@@ -151,9 +152,10 @@ class Reader(unittest.TestCase):
         self.assertGreater(run.start_time.seconds, 1_700_000_000)
         summary = items(of_kind(file, "summary")[-1].update)
         self.assertEqual((summary["train/loss"], summary["val/accuracy"], summary["optimizer/lr"]), (0.0033333334, 300 / 1024, 0.1))
-        machine, = of_kind(file, "stats")
+        machine = of_kind(file, "stats")[-1]
         self.assertEqual(items(machine.item)["gpu0.power_watts"], 95.5)
-        self.assertEqual((machine.timestamp.seconds, machine.timestamp.nanos), (1, 500_000_000))
+        time = [event["time"] for event in self.logged() if event["event"] == "monitor"][-1]
+        self.assertEqual((machine.timestamp.seconds, machine.timestamp.nanos), (int(time), 500_000_000))
         self.assertEqual(of_kind(file, "exit")[0].exit_code, 0)
 
     def test_says_how_to_upload(self):

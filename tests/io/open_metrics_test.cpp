@@ -49,6 +49,18 @@ TEST(OpenMetrics, SumsNeverFall) {
   EXPECT_NE(metrics.text().find("a_total 2\n"), std::string::npos) << metrics.text();
 }
 
+TEST(OpenMetrics, TakesSamplesOut) {
+  OpenMetrics metrics;
+  metrics.set("a", "", {{"l", "1"}}, 1);
+  metrics.set("a", "", {{"l", "2"}}, 2);
+  metrics.remove("a", {{"l", "1"}});
+  metrics.remove("a", {{"l", "3"}});  // there is none
+  metrics.remove("b", {});
+  EXPECT_EQ(metrics.text(), "# TYPE a gauge\n# HELP a \na{l=\"2\"} 2\n# EOF\n");
+  metrics.remove("a", {{"l", "2"}});
+  EXPECT_EQ(metrics.text(), "# EOF\n");
+}
+
 TEST(OpenMetrics, NamesHaveOnlyTheirCharacters) {
   EXPECT_EQ(metric_name("loader (1).cpu-seconds"), "loader__1__cpu_seconds");
   EXPECT_EQ(metric_name("ß"), "__");

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "stoker/base/clock.h"
 #include "stoker/io/event_bus.h"
 #include "stoker/io/loggers/metrics_csv.h"
 #include "stoker/io/loggers/metrics_jsonl.h"
@@ -87,16 +88,23 @@ Evaluated evaluated(std::int64_t number) {
   return event;
 }
 
-// What was observed up to a step: records of two periods, a slow step, and the record of the whole run.
-void observe(io::EventBus& bus, std::int64_t last) {
-  bus.emit(Monitored{1.5,
-                     1,
+// Of two periods: an hour that ends now, and one four hours ago with a figure that has gone since.
+void observe_machine(io::EventBus& bus, std::int64_t last) {
+  const double hour = 3600, now = std::floor(clock_s(CLOCK_REALTIME)) + 0.5;
+  bus.emit(Monitored{now - 4 * hour, hour, last, {{"machine.stolen_cores", 0.75}}});
+  bus.emit(Monitored{now,
+                     hour,
                      last,
                      {{"gpu0.power_watts", 95.5},
                       {"gpu1.power_watts", 70},
                       {"process.resident_bytes", 1 << 30},
-                      {"threads.loader (1).cpu_seconds", 0.25},
-                      {"threads.main.cpu_seconds", 0.5}}});
+                      {"process.cpu_cores", 0.75},
+                      {"threads.loader (1).cpu_cores", 0.25},
+                      {"threads.main.cpu_cores", 0.5}}});
+}
+
+// Where the time of the steps went: two periods, and all of them, whose time was estimated anew.
+void observe_steps(io::EventBus& bus, std::int64_t last) {
   Anatomy period;
   period.step = last / 2;
   period.steps = last / 2;
@@ -112,11 +120,18 @@ void observe(io::EventBus& bus, std::int64_t last) {
   period.steps = last - last / 2;
   bus.emit(period);
   Anatomy whole = period;
+  whole.whole = true;
   whole.steps = last;
   whole.seconds = 8;
-  whole.phases = {{"forward", 2, 1, 0.5}, {"device wait", 6, -1, -1}};
-  whole.marks = {{"my \"stage\"", 1, -1, -1}};
+  whole.phases = {{"forward", 1.75, 0.875, 0.5}, {"device wait", 6.25, -1, -1}};
+  whole.marks = {{"my \"stage\"", 0.75, -1, -1}};
+  whole.p50 = whole.p90 = whole.p99 = whole.slowest = 7;
   bus.emit(whole);
+}
+
+void observe(io::EventBus& bus, std::int64_t last) {
+  observe_machine(bus, last);
+  observe_steps(bus, last);
   bus.emit(SlowStep{1, last, 2, 0.1, "fetch", "slow sample", {}});
   Fed fed;
   fed.step = last;

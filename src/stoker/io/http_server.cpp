@@ -5,6 +5,7 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <event2/listener.h>
 #include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -25,6 +26,8 @@ constexpr std::string_view kWhere = "io.http_server";
 constexpr int kPatience = 5;  // seconds without a byte from a client
 constexpr int kMostHeaderBytes = 8192;
 constexpr int kMostBodyBytes = 1024;  // a GET has none
+constexpr int kMostClients = 16;
+constexpr timeval kPause{0, 100'000};  // before clients are taken again, if there were too many
 
 template <auto kFree>
 struct Freed {
@@ -74,7 +77,8 @@ struct HttpServer::State {
   int stop = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   EventBase base{event_base_new()};
   Http http{base ? evhttp_new(base.get()) : nullptr};
-  OneEvent stopped;
+  OneEvent stopped, pause;
+  evconnlistener* listener = nullptr;  // of http
   std::uint16_t port = 0;
   std::jthread thread;
 
@@ -86,6 +90,7 @@ struct HttpServer::State {
       thread.join();
     }
     stopped.reset();
+    pause.reset();
     http.reset();
     base.reset();
     ::close(stop);
@@ -100,10 +105,34 @@ struct HttpServer::State {
       fail<IoError>(kWhere, "cannot listen on 127.0.0.1:{}: {}; choose another port, or 0 for a free one", wanted,
                     std::strerror(errno));
     }
+    listener = evhttp_bound_socket_get_listener(socket);
     sockaddr_in bound{};
     socklen_t size = sizeof bound;
     ::getsockname(evhttp_bound_socket_get_fd(socket), reinterpret_cast<sockaddr*>(&bound), &size);
     port = ntohs(bound.sin_port);
+  }
+
+  // libevent 2.1 counts no clients, but events: a client that is connected has one to read or to write, with a limit of
+  // time, which counts as another. others: events of ours that wait now.
+  [[nodiscard]] int clients(int others) const {
+    return (event_base_get_num_events(base.get(), EVENT_BASE_COUNT_ADDED) - others) / 2;
+  }
+  // libevent asks for the buffers of a client that it has accepted, before the client has events: it makes them itself.
+  static bufferevent* accepted(event_base*, void* self) {
+    auto& state = *static_cast<State*>(self);
+    if (state.clients(/*others=*/2) + 1 >= kMostClients) {  // others: the listener and `stopped`
+      evconnlistener_disable(state.listener);
+      event_add(state.pause.get(), &kPause);
+    }
+    return nullptr;
+  }
+  static void look_again(evutil_socket_t, short, void* self) {
+    auto& state = *static_cast<State*>(self);
+    if (state.clients(/*others=*/1) >= kMostClients) {  // `stopped`
+      event_add(state.pause.get(), &kPause);
+    } else {
+      evconnlistener_enable(state.listener);
+    }
   }
 };
 
@@ -119,10 +148,12 @@ HttpServer::HttpServer(std::uint16_t port, Answer answer) {
   evhttp_set_max_headers_size(state.http.get(), kMostHeaderBytes);
   evhttp_set_max_body_size(state.http.get(), kMostBodyBytes);
   evhttp_set_gencb(state.http.get(), reply, &state.answer);
+  evhttp_set_bevcb(state.http.get(), State::accepted, &state);
   state.listen(port);
   const auto leave = [](evutil_socket_t, short, void* base) { event_base_loopbreak(static_cast<event_base*>(base)); };
   state.stopped.reset(event_new(state.base.get(), state.stop, EV_READ, leave, state.base.get()));
-  if (!state.stopped || event_add(state.stopped.get(), nullptr) != 0) {
+  state.pause.reset(evtimer_new(state.base.get(), State::look_again, &state));
+  if (!state.stopped || !state.pause || event_add(state.stopped.get(), nullptr) != 0) {
     throw std::bad_alloc();
   }
   state.thread = start_thread(kWhere, "answers requests for metrics", [base = state.base.get()] {

@@ -21,7 +21,8 @@ class HttpServer {
   using Answer = std::function<HttpPage(const std::string& path)>;
 
   // Listens on 127.0.0.1, nowhere else. port: 0 for a free one. IoError if the port is taken or not allowed. A client
-  // that is silent for five seconds is cut off.
+  // that is silent for five seconds is cut off. At most 16 are connected, others wait in the kernel's queue: whoever
+  // may connect cannot use up the descriptors of this process.
   HttpServer(std::uint16_t port, Answer answer);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

@@ -61,6 +61,7 @@ struct MlflowLog::State {
   void on(const StepFinished& event);
   void on(const Evaluated& event);
   void on(const Monitored& event);
+  void on(const Anatomy& event);
   void on(const Finding& event) { remarks += (remarks.empty() ? "" : "; ") + event.text; }
   void on(const RunFinished& event);
   template <typename Other>
@@ -121,6 +122,12 @@ void MlflowLog::State::on(const Monitored& event) {
   }
 }
 
+void MlflowLog::State::on(const Anatomy& event) {
+  for (const auto& [key, share] : phase_shares(event)) {
+    point(key, share, event.step);
+  }
+}
+
 void MlflowLog::State::on(const RunFinished& event) {
   courier.finish(status_of(event.outcome),
                  {{"stoker.outcome", event.outcome + ' ' + event.text}, {"stoker.findings", remarks}});
@@ -134,13 +141,13 @@ void MlflowLog::on(const Event& event) {
   state_->started = state_->started || std::holds_alternative<RunStarted>(event);
   if (state_->started) {
     std::visit([this](const auto& each) { state_->on(each); }, event);
-    state_->courier.deliver_when_due();
+    state_->courier.deliver_when_due(/*quiet=*/false);
   }
 }
 
 void MlflowLog::flush() {
   if (state_->started) {
-    state_->courier.deliver_when_due();
+    state_->courier.deliver_when_due(/*quiet=*/true);
   }
 }
 

@@ -60,8 +60,11 @@ std::string known_run(const fs::path& file, const std::string& address) {
     return "";
   }
   const auto json = nlohmann::json::parse(read_text(file), nullptr, /*allow_exceptions=*/false);
-  const bool ours = json.is_object() && json.value("address", "") == address;
-  return ours ? json.value("run_id", "") : "";
+  const auto text = [&](const char* key) {  // empty if the file is damaged
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  return text("address") == address ? text("run_id") : "";
 }
 
 }  // namespace
@@ -108,8 +111,8 @@ bool MlflowCourier::all_done() const {
   return open_ && run_.parameters.empty() && points_.empty() && final_status_.empty();
 }
 
-void MlflowCourier::deliver_when_due() {
-  if (now_s() >= next_ && !all_done()) {
+void MlflowCourier::deliver_when_due(bool quiet) {
+  if ((now_s() >= next_ || (quiet && pause_ == 0)) && !all_done()) {
     deliver(kEach);
   }
 }

@@ -28,8 +28,8 @@ class MlflowCourier {
   // Continues the run of mlflow.json if there is one on this server, and takes up mlflow-pending.jsonl.
   void begin(MlflowRun run);
   void add(MlflowPoint point);
-  // Delivers if something waits and it is time to: for about a second, or one call.
-  void deliver_when_due();
+  // Delivers if something waits and it is time to: for about a second, or one call. quiet: nothing else is to do.
+  void deliver_when_due(bool quiet);
   // Delivers for up to a minute and while calls succeed, then keeps the rest in the run folder. status: as in
   // MlflowServer::update().
   void finish(const std::string& status, MlflowPairs tags);

@@ -40,15 +40,21 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::vector<std::string> headers() {
-  std::vector<std::string> all{"Content-Type: application/json"};
-  if (const std::string token = variable("MLFLOW_TRACKING_TOKEN"); !token.empty()) {
-    all.push_back("Authorization: Bearer " + token);
-  } else if (const std::string user = variable("MLFLOW_TRACKING_USERNAME"); !user.empty()) {
-    const std::string both = user + ':' + variable("MLFLOW_TRACKING_PASSWORD");
-    all.push_back("Authorization: Basic " + base64(as_bytes(both)));
+std::string without_slashes(std::string address) {
+  while (address.ends_with('/')) {
+    address.pop_back();
   }
-  return all;
+  return address;
+}
+
+// Empty: there are no credentials.
+std::string authorization() {
+  if (const std::string token = variable("MLFLOW_TRACKING_TOKEN"); !token.empty()) {
+    return "Authorization: Bearer " + token;
+  }
+  const std::string user = variable("MLFLOW_TRACKING_USERNAME");
+  const std::string both = user + ':' + variable("MLFLOW_TRACKING_PASSWORD");
+  return user.empty() ? "" : "Authorization: Basic " + base64(as_bytes(both));
 }
 
 std::string escaped_for_url(std::string_view text) {
@@ -86,9 +92,12 @@ std::string mlflow_json(const MlflowPoint& point) {
                      point.step);
 }
 
-MlflowServer::MlflowServer(std::string address) : address_(std::move(address)), headers_(headers()) {
-  while (address_.ends_with('/')) {
-    address_.pop_back();
+MlflowServer::MlflowServer(std::string address)
+    : address_(without_slashes(std::move(address))), headers_{"Content-Type: application/json"} {
+  const std::string credentials = authorization();
+  withheld_ = !credentials.empty() && address_ != without_slashes(variable("MLFLOW_TRACKING_URI"));
+  if (!credentials.empty() && !withheld_) {
+    headers_.push_back(credentials);
   }
 }
 
@@ -102,9 +111,11 @@ MlflowResult MlflowServer::call(const std::string& method, const std::string& pa
     return MlflowFailure{false, printable(reply.failure)};
   }
   const std::string said = text_at(reply.body, "/message");
+  const bool asks = withheld_ && (reply.status == 401 || reply.status == 403);
   return MlflowFailure{
       !may_succeed_later(reply.status),
-      fmt::format("it answers {}{}{}", reply.status, said.empty() ? "" : ": ", cut(said, kLongestReason))};
+      fmt::format("it answers {}{}{}{}", reply.status, said.empty() ? "" : ": ", cut(said, kLongestReason),
+                  asks ? "; credentials are sent only to the server of MLFLOW_TRACKING_URI" : "")};
 }
 
 MlflowResult MlflowServer::find_experiment(const std::string& name, std::string& id) {

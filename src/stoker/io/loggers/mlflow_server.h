@@ -37,7 +37,8 @@ using MlflowResult = std::optional<MlflowFailure>;  // empty: done
 class MlflowServer {
  public:
   // address: http(s)://HOST[:PORT][/PATH]. The user or token of MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD,
-  // or MLFLOW_TRACKING_TOKEN, is sent with each call. IoError if there is no libcurl.
+  // or MLFLOW_TRACKING_TOKEN, is sent with each call if the address is that of MLFLOW_TRACKING_URI: an address may come
+  // from a plan that somebody else wrote. IoError if there is no libcurl.
   explicit MlflowServer(std::string address);
 
   // How long a call may take from now on.
@@ -60,6 +61,7 @@ class MlflowServer {
 
   std::string address_;
   std::vector<std::string> headers_;
+  bool withheld_ = false;  // credentials, since they are for another server
   std::chrono::milliseconds patience_{10'000};
   HttpClient client_;
 };

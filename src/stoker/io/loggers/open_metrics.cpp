@@ -63,6 +63,16 @@ void OpenMetrics::inform(std::string_view name, std::string_view help, const Lab
   sample(name, kInfo, help, labels) = 1;
 }
 
+void OpenMetrics::remove(std::string_view name, const Labels& labels) {
+  const auto family = families_.find(name);
+  if (family != families_.end()) {
+    family->second.samples.erase(label_text(labels));
+    if (family->second.samples.empty()) {
+      families_.erase(family);
+    }
+  }
+}
+
 std::string OpenMetrics::text() const {
   std::string text;
   for (const auto& [name, family] : families_) {

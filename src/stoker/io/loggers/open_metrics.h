@@ -24,6 +24,9 @@ class OpenMetrics {
   // Facts as labels; its sample is named `name_info`.
   void inform(std::string_view name, std::string_view help, const Labels& labels);
 
+  // Takes the sample of these labels out, if there is one.
+  void remove(std::string_view name, const Labels& labels);
+
   [[nodiscard]] std::string text() const;
 
  private:

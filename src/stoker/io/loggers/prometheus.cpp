@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 
+#include "stoker/base/clock.h"
 #include "stoker/base/fmt.h"
 #include "stoker/io/http_server.h"
 #include "stoker/io/loggers/run_metrics.h"
@@ -25,7 +26,7 @@ struct PrometheusEndpoint::State {
       return {};
     }
     const std::lock_guard lock(mutex);
-    return {kType, metrics.text()};
+    return {kType, metrics.text(clock_s(CLOCK_REALTIME))};
   }
   void start() {
     server.emplace(port, [this](const std::string& path) { return page(path); });

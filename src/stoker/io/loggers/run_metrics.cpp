@@ -2,6 +2,7 @@
 #include "stoker/io/loggers/run_metrics.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "stoker/base/fmt.h"
@@ -12,11 +13,14 @@ namespace {
 using namespace core;
 
 constexpr double kPaceSeconds = 1;  // over which the speed is measured
+// A figure that the monitor no longer gives is shown for three times its interval: one that is late is not gone. Some
+// figures come every 10 s while records come each second; a longer pause means that the figure was gone.
+constexpr double kKeptIntervals = 3, kLongestInterval = 10;
 
 std::string number(double value) { return fmt::format("{}", value); }
 
-// "gpu0.power_watts" -> stoker_gpu_power_watts{gpu="0"}, "threads.loader.cpu_seconds" ->
-// stoker_threads_cpu_seconds{thread="loader"}, "process.resident_bytes" -> stoker_process_resident_bytes.
+// "gpu0.power_watts" -> stoker_gpu_power_watts{gpu="0"}, "threads.loader.cpu_cores" ->
+// stoker_threads_cpu_cores{thread="loader"}, "process.resident_bytes" -> stoker_process_resident_bytes.
 std::pair<std::string, Labels> metric_of(std::string_view figure) {
   constexpr std::string_view kGpu = "gpu", kThreads = "threads.";
   const std::size_t first = figure.find('.'), last = figure.rfind('.');
@@ -43,7 +47,6 @@ void RunMetrics::on(const Event& event) {
 
 void RunMetrics::take(const RunStarted& event) {
   scalars_ = event.scalars;
-  anatomy_step_ = event.first_step;
   metrics_.inform("stoker_run", "The run.", {{"title", event.title}, {"folder", event.folder}});
   metrics_.set("stoker_step", "Steps done.", {}, static_cast<double>(event.first_step));
   metrics_.set("stoker_last_step", "The step at which the run ends.", {}, static_cast<double>(event.last_step));
@@ -85,10 +88,11 @@ void RunMetrics::show(const StepFinished& step) {
   }
 }
 
-std::string RunMetrics::text() {
+std::string RunMetrics::text(double now) {
   if (newest_) {
     show(*newest_);
   }
+  show_machine(now);
   return metrics_.text();
 }
 
@@ -121,18 +125,37 @@ void RunMetrics::take(const Finding&) { metrics_.add("stoker_findings", "Remarks
 
 void RunMetrics::take(const Monitored& event) {
   for (const Figure& figure : event.figures) {
-    const auto [name, labels] = metric_of(figure.name);
-    metrics_.set(name, "Of the machine or the process, by the monitor.", labels, figure.value);
+    const auto [place, first] = watched_.try_emplace(figure.name);
+    Watched& watched = place->second;
+    double since = 0;
+    if (first) {
+      std::tie(watched.metric, watched.labels) = metric_of(figure.name);
+    } else {
+      since = std::min(event.time - watched.time, kLongestInterval);
+    }
+    watched.interval = std::max(event.seconds, since);
+    watched.value = figure.value;
+    watched.time = event.time;
   }
 }
 
-// The record at the end covers steps that other records covered, and has the sums of the run.
+void RunMetrics::show_machine(double now) {
+  for (const auto& [name, watched] : watched_) {
+    if (now - watched.time <= kKeptIntervals * watched.interval) {
+      metrics_.set(watched.metric, "Of the machine or the process, by the monitor.", watched.labels, watched.value);
+    } else {
+      metrics_.remove(watched.metric, watched.labels);
+    }
+  }
+}
+
 void RunMetrics::take(const Anatomy& event) {
-  const bool of_run = event.steps > event.step - anatomy_step_;
-  anatomy_step_ = event.step;
+  if (event.whole) {  // other records had its time
+    return;
+  }
   const auto count = [&](std::string_view name, std::string_view help, const Labels& labels, double seconds) {
     if (seconds >= 0) {
-      of_run ? metrics_.set_total(name, help, labels, seconds) : metrics_.add(name, help, labels, seconds);
+      metrics_.add(name, help, labels, seconds);
     }
   };
   for (const PhaseTime& phase : event.phases) {

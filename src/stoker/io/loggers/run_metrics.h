@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,13 +19,15 @@ class RunMetrics {
   RunMetrics();
 
   void on(const core::Event& event);
-  // Of all events so far, in the OpenMetrics format.
-  [[nodiscard]] std::string text();
+  // Of all events so far, in the OpenMetrics format. now: seconds since 1970; figures of the machine that are too old
+  // by then are left out.
+  [[nodiscard]] std::string text(double now);
 
  private:
   void take(const core::RunStarted& event);
   void take(const core::StepFinished& event);
   void show(const core::StepFinished& step);
+  void show_machine(double now);
   void take(const core::Fed& event);
   void take(const core::Evaluated& event);
   void take(const core::CheckpointSaved& event);
@@ -45,8 +48,15 @@ class RunMetrics {
     std::int64_t samples = 0;
     double seconds = 0, waited = 0;
   };
-  Pace pace_, known_pace_;         // of the steps of less than a second, and of the second before
-  std::int64_t anatomy_step_ = 0;  // up to which step the time of phases was added
+  Pace pace_, known_pace_;  // of the steps of less than a second, and of the second before
+  struct Watched {          // a figure of the monitor
+    std::string metric;
+    Labels labels;
+    double value = 0;
+    double time = 0;      // of its newest record, seconds since 1970
+    double interval = 0;  // seconds between its records
+  };
+  std::map<std::string, Watched> watched_;  // by the name of the figure
 };
 
 }  // namespace stoker::io

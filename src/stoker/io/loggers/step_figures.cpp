@@ -38,4 +38,14 @@ std::vector<std::pair<std::string, StepValue>> StepFigures::take(const core::Ste
   return figures;
 }
 
+std::vector<std::pair<std::string, double>> phase_shares(const core::Anatomy& period) {
+  std::vector<std::pair<std::string, double>> shares;
+  for (const core::PhaseTime& phase : period.phases) {
+    if (!period.whole && period.seconds > 0 && phase.seconds >= 0) {
+      shares.emplace_back("time/" + printable(phase.name) + "_share", phase.seconds / period.seconds);
+    }
+  }
+  return shares;
+}
+
 }  // namespace stoker::io

@@ -32,4 +32,8 @@ class StepFigures {
   double seconds_ = 0, waited_ = 0;
 };
 
+// "time/forward_share": the share of each phase in the time of a period. Empty for the record of a whole session, whose
+// time other records had.
+[[nodiscard]] std::vector<std::pair<std::string, double>> phase_shares(const core::Anatomy& period);
+
 }  // namespace stoker::io

@@ -97,6 +97,7 @@ struct WandbLog::State {
   void on(const StepFinished& event);
   void on(const Evaluated& event);
   void on(const Monitored& event);
+  void on(const Anatomy& event);
   void on(const RunFinished& event);
   template <typename Other>
   void on(const Other&) {}  // W&B has no place for it
@@ -174,6 +175,12 @@ void WandbLog::State::on(const Monitored& event) {
     items.emplace_back(printable(figure.name), wandb_json(figure.value));
   }
   file->add(wandb_stats(++number, event.time, items));
+}
+
+void WandbLog::State::on(const Anatomy& event) {
+  for (const auto& [key, share] : phase_shares(event)) {
+    put(event.step, key, wandb_json(share));
+  }
 }
 
 void WandbLog::State::on(const RunFinished& event) {
