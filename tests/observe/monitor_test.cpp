@@ -5,8 +5,13 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <stdexcept>
+#include <thread>
 
 #include "stoker/base/clock.h"
 #include "support/fake_nvml.h"
@@ -132,17 +137,35 @@ class Records final : public core::EventEmitter {
     const std::lock_guard lock(mutex_);
     if (auto* record = std::get_if<core::Monitored>(&event)) {
       all_.push_back(std::move(*record));
+    } else if (auto* finding = std::get_if<core::Finding>(&event)) {
+      findings_.push_back(std::move(finding->text));
     }
   }
   std::vector<core::Monitored> all() {
     const std::lock_guard lock(mutex_);
     return all_;
   }
+  // Findings that hold these words.
+  int said(std::string_view words) {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int>(
+        std::ranges::count_if(findings_, [&](const std::string& text) { return text.find(words) != text.npos; }));
+  }
 
  private:
   std::mutex mutex_;
   std::vector<core::Monitored> all_;
+  std::vector<std::string> findings_;
 };
+
+// Waits at most 30 s.
+template <typename Condition>
+bool comes_true(const Condition& condition) {
+  for (int i = 0; i < 3000 && !condition(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return condition();
+}
 
 TEST(Monitor, WatchesThisProcessUntilItEnds) {
   Records records;
@@ -170,6 +193,40 @@ TEST(Monitor, WatchesThisProcessUntilItEnds) {
   EXPECT_GT(value.at("process.resident_bytes"), 1 << 20);
   EXPECT_EQ(value.at("device.allocated_bytes"), 12);
   EXPECT_TRUE(value.contains("threads.main.cpu_cores"));
+}
+
+TEST(Monitor, SaysOnceWhyItEnds) {
+  Records records;
+  {
+    const Monitor monitor(
+        records, {.more = []() -> std::vector<core::Figure> { throw std::runtime_error("the allocator is gone"); }});
+    EXPECT_TRUE(comes_true([&] { return records.said("the allocator is gone") > 0; }));
+  }
+  EXPECT_EQ(records.said("the machine is not watched any more: the allocator is gone"), 1);
+  EXPECT_TRUE(records.all().empty());
+}
+
+TEST(Monitor, ACallThatHangsDoesNotHoldTheEndOfARun) {
+  const auto hangs = std::make_shared<std::atomic<bool>>(true);
+  const auto entered = std::make_shared<std::atomic<bool>>(false);
+  auto records = std::make_unique<Records>();
+  {
+    const Monitor monitor(*records,
+                          {.more =
+                               [hangs, entered] {
+                                 *entered = true;
+                                 while (*hangs) {
+                                   std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                                 }
+                                 return std::vector<core::Figure>();
+                               }},
+                          0.05);
+    ASSERT_TRUE(comes_true([&] { return entered->load(); }));
+  }
+  EXPECT_EQ(records->said("the monitor has not answered for 0.05 s"), 1);
+  records.reset();  // the run is over; AddressSanitizer would see a late record
+  *hangs = false;
+  EXPECT_TRUE(comes_true([&] { return hangs.use_count() == 1; })) << "the thread ends when the call returns";
 }
 
 }  // namespace
