@@ -119,6 +119,28 @@ TEST(Sampler, ADividedGpuLacksWhatNvmlDoesNotTellPerSlice) {
   EXPECT_TRUE(std::ranges::any_of(said, [](const auto& text) { return text.find("(MIG)") != text.npos; }));
 }
 
+TEST(Sampler, ANotebookAboveARunIsSaid) {
+  const TempFolder root;
+  const auto process = [&](const std::string& pid, int parent, const std::string& command) {
+    root.write("proc/" + pid + "/stat", pid + " (x) S " + std::to_string(parent) + " 5 5 0 -1 0\n");
+    root.write("proc/" + pid + "/cmdline", command);
+  };
+  process("self", 80, "stoker");
+  process("80", 70, "bash");
+  process("70", 60, std::string("python3\0-m\0ipykernel_launcher\0-f", 32));
+  std::filesystem::create_directories(root / "proc/70/fd");
+  const device::Nvml nvml(fake_nvml("whole"));
+  const auto said = [&](const std::string& gpu) {
+    const auto all = Sampler({.root = root.path(), .nvml = &nvml, .gpu_bus_id = gpu}, 0).pitfalls();
+    return std::ranges::count_if(
+        all, [](const std::string& text) { return text.find("process 70 is the kernel of a notebook") != text.npos; });
+  };
+  EXPECT_EQ(said("00000000:3B:00.0"), 0) << "the kernel uses no GPU";
+  std::filesystem::create_symlink("/dev/nvidia0", root / "proc/70/fd/5");
+  EXPECT_EQ(said("00000000:3B:00.0"), 1);
+  EXPECT_EQ(said(""), 0) << "the run uses no GPU";
+}
+
 TEST(Sampler, AGpuThatFailsHasNoFigures) {
   const device::Nvml nvml(fake_nvml("whole"));
   double now = 0;
