@@ -44,6 +44,22 @@ TEST_F(GpuProcess, InAContainerANumberAloneSaysNothing) {
   EXPECT_EQ(describe({8, 1 << 30}, root.path()), "pid 8 of the host (not visible from here) holds 1.0 GiB");
 }
 
+TEST_F(GpuProcess, ARunInAContainerDoesNotTakeItselfForAnother) {
+  using Words = std::vector<std::string>;
+  const auto others = [&](const std::vector<GpuHolder>& holders, bool we_hold) {
+    return describe_others(holders, 7, we_hold, root.path());
+  };
+  make(7, 'S', "/dev/nvidia0");
+  make(8, 'S', "/dev/nvidia0");
+  const GpuHolder own{7, 1 << 30}, known{8, 1 << 30}, hidden{9001, 1 << 30}, other{9002, std::int64_t{2} << 30};
+  EXPECT_EQ(others({own, known}, true), (Words{"pid 8 (train me) holds 1.0 GiB"}));
+  EXPECT_EQ(others({own, hidden}, true), (Words{"pid 9001 of the host (not visible from here) holds 1.0 GiB"}));
+  EXPECT_EQ(others({hidden, known}, true), (Words{"pid 8 (train me) holds 1.0 GiB"})) << "9001 is this process";
+  EXPECT_EQ(others({hidden, other}, true), (Words{"2 processes of the host, this one among them, hold 3.0 GiB"}));
+  EXPECT_EQ(others({hidden}, false), (Words{"pid 9001 of the host (not visible from here) holds 1.0 GiB"}));
+  EXPECT_EQ(others({}, true), Words{});
+}
+
 TEST_F(GpuProcess, OnTheHostANumberIsAProcess) {
   fs::create_directories(root / "proc/self/ns");
   fs::create_symlink("pid:[4026531836]", root / "proc/self/ns/pid");
