@@ -13,6 +13,8 @@
 namespace stoker::app {
 namespace {
 
+constexpr int kRefused = 130;  // as of every command that was stopped and leaves nothing
+
 bool typed_yes(const std::string& question) {
   fmt::print("{}", question);
   std::fflush(stdout);
@@ -27,7 +29,7 @@ int free_holder(int pid) {
     return kDone;
   }
   fmt::print("nothing was done\n");
-  return kDone;
+  return kRefused;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // stoker top: a screen with devices, processes and trainings, live or once.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -49,21 +50,20 @@ int print_screen(study::MachineView& view) {
   return kDone;
 }
 
-// Until the user ends it; each second a look.
+// Until the user ends it; each second a look. A key, or a new size, draws the same figures again.
 int show_screen(study::MachineView& view) {
+  constexpr double kSecond = 1;
   Terminal terminal;
   Stopwatch since;
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   while (true) {
     const study::Watched& watched = view.look(since.restart());
-    Key key = Key::kResized;
-    while (key == Key::kResized) {  // a new size shows the same figures
+    do {
       terminal.show(study::top_screen(watched, terminal.width(), terminal.height()));
-      key = terminal.wait(1.0);
-    }
-    if (key == Key::kQuit) {
-      return kDone;
-    }
+      if (terminal.wait(std::max(kSecond - since.seconds(), 0.0)) == Key::kQuit) {
+        return kDone;
+      }
+    } while (since.seconds() < kSecond);
   }
 }
 

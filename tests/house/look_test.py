@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import select
 import signal
 import struct
@@ -80,11 +81,25 @@ class BesideATraining(unittest.TestCase):
         self.assertEqual(stoker("ps", "--free", "12", "--json").returncode, 2)
         self.assertIn("there is no process", stoker("ps", "--free", str(1 << 22)).stderr)
 
+    def test_ps_free_ends_a_holder_only_after_a_yes(self):
+        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+            self.skipTest("needs root and a mount namespace of its own, for a file that stands in for a GPU's device")
+        script = """mount -t tmpfs none /dev && : > /dev/nvidia0 || exit
+                    sleep 600 <> /dev/nvidia0 1>&0 2>&0 & holder=$!; trap 'kill -9 $holder' EXIT
+                    for i in $(seq 600); do [ "$(readlink /proc/$holder/fd/0)" = /dev/nvidia0 ] && break; sleep 0.1; done
+                    for answer in no yes; do echo $answer | "$0" ps --free $holder; echo "code $?"; done"""
+        done = subprocess.run(["unshare", "-m", "bash", "-c", script, STOKER],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(re.findall("code (.*)", done.stdout), ["130", "0"], done.stdout + done.stderr)
+        self.assertIn("holds /dev/nvidia0", done.stdout)
+        self.assertIn("nothing was done", done.stdout)
+        self.assertIn("has ended", done.stdout)
+
     def test_top_prints_one_screen_into_a_pipe(self):
-        for arguments in (("top", "--once"), ("top",), ("top", "--once", str(self.run_folder))):
-            done = stoker(*arguments)
+        for arguments in (("top", "--once"), ("top",), ("top", "--once", str(self.run_folder)), ("top", "--once", "runs/a b/")):
+            done = stoker(*arguments, cwd=self.root)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertIn(f"run {self.run_folder}", done.stdout)
+            self.assertEqual(done.stdout.count(f"run {self.run_folder}"), 1, done.stdout)
             self.assertIn("samples/s", done.stdout)
             self.assertIn("cores   main", done.stdout)
             self.assertNotIn("\x1b", done.stdout)
@@ -114,6 +129,18 @@ class BesideATraining(unittest.TestCase):
         size(30, 100)
         os.kill(child, signal.SIGWINCH)
         wait_for(b"command")  # drawn anew
+        begin = time.monotonic()
+        for _ in range(100):  # keys draw anew, and look no sooner
+            os.write(terminal, b"x")
+            time.sleep(0.02)
+            while select.select([terminal], [], [], 0)[0]:
+                os.read(terminal, 65536)
+        shown = b""
+        size(31, 100)
+        os.kill(child, signal.SIGWINCH)
+        wait_for(b"command")
+        looks = re.search(rb"cores .*? for us *((?:\xe2\x96.)+)", shown).group(1)
+        self.assertLess(len(looks) // 3, 20 + time.monotonic() - begin)
         os.write(terminal, b"q")
         wait_for(b"\x1b[?1049l")  # the screen is given back
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)

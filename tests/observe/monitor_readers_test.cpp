@@ -28,7 +28,7 @@ double tick() { return 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK)); }
 
 // A line of /proc/PID/stat: 300 ticks in user mode, 70 in the system, unless told otherwise.
 std::string stat(const std::string& pid, const std::string& name, char state = 'S', int user = 300, int system = 70) {
-  return pid + " (" + name + ") " + state + " 77 5 5 0 -1 4194304 1000 0 20 0 " + std::to_string(user) + " " +
+  return pid + " (" + name + ") " + state + " 77 78 79 0 -1 4194304 1000 0 20 0 " + std::to_string(user) + " " +
          std::to_string(system) + " 0 0 20 0 9 0 32318 3133440 387 18446744073709551615 1 1 1 0 0 0 0 0\n";
 }
 
@@ -49,6 +49,7 @@ TEST(MonitorProcess, StatOfAHostileNameIsRead) {
     EXPECT_DOUBLE_EQ(times.user_seconds.value(), 300 * tick());
     EXPECT_DOUBLE_EQ(times.system_seconds.value(), 70 * tick());
     EXPECT_EQ(times.parent, 77);
+    EXPECT_EQ(times.session, 79);
     EXPECT_EQ(times.page_faults, 1000);
     EXPECT_EQ(times.disk_faults, 20);
     EXPECT_EQ(times.threads, 9);

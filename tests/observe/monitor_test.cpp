@@ -5,8 +5,13 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <stdexcept>
+#include <thread>
 
 #include "stoker/base/clock.h"
 #include "support/fake_nvml.h"
@@ -114,6 +119,28 @@ TEST(Sampler, ADividedGpuLacksWhatNvmlDoesNotTellPerSlice) {
   EXPECT_TRUE(std::ranges::any_of(said, [](const auto& text) { return text.find("(MIG)") != text.npos; }));
 }
 
+TEST(Sampler, ANotebookAboveARunIsSaid) {
+  const TempFolder root;
+  const auto process = [&](const std::string& pid, int parent, const std::string& command) {
+    root.write("proc/" + pid + "/stat", pid + " (x) S " + std::to_string(parent) + " 5 5 0 -1 0\n");
+    root.write("proc/" + pid + "/cmdline", command);
+  };
+  process("self", 80, "stoker");
+  process("80", 70, "bash");
+  process("70", 60, std::string("python3\0-m\0ipykernel_launcher\0-f", 32));
+  std::filesystem::create_directories(root / "proc/70/fd");
+  const device::Nvml nvml(fake_nvml("whole"));
+  const auto said = [&](const std::string& gpu) {
+    const auto all = Sampler({.root = root.path(), .nvml = &nvml, .gpu_bus_id = gpu}, 0).pitfalls();
+    return std::ranges::count_if(
+        all, [](const std::string& text) { return text.find("process 70 is the kernel of a notebook") != text.npos; });
+  };
+  EXPECT_EQ(said("00000000:3B:00.0"), 0) << "the kernel uses no GPU";
+  std::filesystem::create_symlink("/dev/nvidia0", root / "proc/70/fd/5");
+  EXPECT_EQ(said("00000000:3B:00.0"), 1);
+  EXPECT_EQ(said(""), 0) << "the run uses no GPU";
+}
+
 TEST(Sampler, AGpuThatFailsHasNoFigures) {
   const device::Nvml nvml(fake_nvml("whole"));
   double now = 0;
@@ -132,17 +159,35 @@ class Records final : public core::EventEmitter {
     const std::lock_guard lock(mutex_);
     if (auto* record = std::get_if<core::Monitored>(&event)) {
       all_.push_back(std::move(*record));
+    } else if (auto* finding = std::get_if<core::Finding>(&event)) {
+      findings_.push_back(std::move(finding->text));
     }
   }
   std::vector<core::Monitored> all() {
     const std::lock_guard lock(mutex_);
     return all_;
   }
+  // Findings that hold these words.
+  int said(std::string_view words) {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int>(
+        std::ranges::count_if(findings_, [&](const std::string& text) { return text.find(words) != text.npos; }));
+  }
 
  private:
   std::mutex mutex_;
   std::vector<core::Monitored> all_;
+  std::vector<std::string> findings_;
 };
+
+// Waits at most 30 s.
+template <typename Condition>
+bool comes_true(const Condition& condition) {
+  for (int i = 0; i < 3000 && !condition(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return condition();
+}
 
 TEST(Monitor, WatchesThisProcessUntilItEnds) {
   Records records;
@@ -170,6 +215,40 @@ TEST(Monitor, WatchesThisProcessUntilItEnds) {
   EXPECT_GT(value.at("process.resident_bytes"), 1 << 20);
   EXPECT_EQ(value.at("device.allocated_bytes"), 12);
   EXPECT_TRUE(value.contains("threads.main.cpu_cores"));
+}
+
+TEST(Monitor, SaysOnceWhyItEnds) {
+  Records records;
+  {
+    const Monitor monitor(
+        records, {.more = []() -> std::vector<core::Figure> { throw std::runtime_error("the allocator is gone"); }});
+    EXPECT_TRUE(comes_true([&] { return records.said("the allocator is gone") > 0; }));
+  }
+  EXPECT_EQ(records.said("the machine is not watched any more: the allocator is gone"), 1);
+  EXPECT_TRUE(records.all().empty());
+}
+
+TEST(Monitor, ACallThatHangsDoesNotHoldTheEndOfARun) {
+  const auto hangs = std::make_shared<std::atomic<bool>>(true);
+  const auto entered = std::make_shared<std::atomic<bool>>(false);
+  Records records;
+  {
+    const Monitor monitor(records,
+                          {.more =
+                               [hangs, entered] {
+                                 *entered = true;
+                                 while (*hangs) {
+                                   std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                                 }
+                                 return std::vector<core::Figure>();
+                               }},
+                          0.05);
+    ASSERT_TRUE(comes_true([&] { return entered->load(); }));
+  }
+  EXPECT_EQ(records.said("the monitor has not answered for 0.05 s"), 1);
+  *hangs = false;
+  EXPECT_TRUE(comes_true([&] { return hangs.use_count() == 1; })) << "the thread ends when the call returns";
+  EXPECT_TRUE(records.all().empty()) << "after the end of the run nothing is emitted";
 }
 
 }  // namespace

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds GPU memory, in made-up roots of /proc with NVML's stand-in; and the end of a chosen holder, with real child
-// processes whose "device" is a file in a temp folder.
-#include <fcntl.h>
+// Who holds GPU memory, in made-up roots of /proc with NVML's stand-in, and the texts about it.
 #include <gmock/gmock.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
-#include "stoker/base/error.h"
-#include "stoker/study/ps/free.h"
 #include "stoker/study/ps/holders.h"
 #include "stoker/study/ps/ps_text.h"
 #include "support/fake_nvml.h"
@@ -22,30 +15,38 @@ namespace {
 namespace fs = std::filesystem;
 using stoker::testing::fake_nvml;
 using stoker::testing::TempFolder;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
 struct Made {
   std::string name = "python3", command = "python3 train.py", cgroup = "0::/\n";
-  int parent = 50;
+  int parent = 50, session = 5;
   char state = 'S';
   std::vector<std::string> files = {};  // that it has open
+  bool writes = true;                   // to them
   std::string maps = "";
 };
 
 void make(const TempFolder& root, int pid, const Made& made) {
   const std::string folder = "proc/" + std::to_string(pid) + "/";
   root.write(folder + "stat", std::to_string(pid) + " (" + made.name + ") " + made.state + " " +
-                                  std::to_string(made.parent) +
-                                  " 5 5 0 -1 4194304 1000 0 20 0 30000 7000 0 0 20 0 9 0 100 3133440 5000 0 1 1 1\n");
+                                  std::to_string(made.parent) + " 5 " + std::to_string(made.session) +
+                                  " 0 -1 4194304 1000 0 20 0 30000 7000 0 0 20 0 9 0 100 3133440 5000 0 1 1 1\n");
   std::string arguments = made.command;
   std::ranges::replace(arguments, ' ', '\0');
   root.write(folder + "cmdline", arguments);
   root.write(folder + "cgroup", made.cgroup);
   root.write(folder + "maps", made.maps);
+  fs::remove_all(root / (folder + "fd"));
   fs::create_directories(root / (folder + "fd"));
   for (std::size_t i = 0; i < made.files.size(); ++i) {
     fs::create_symlink(made.files[i], root / (folder + "fd/" + std::to_string(i)));
+    root.write(folder + "fdinfo/" + std::to_string(i),
+               made.writes ? "pos:\t0\nflags:\t02102001\nmnt_id:\t29\n" : "pos:\t0\nflags:\t02100000\nmnt_id:\t29\n");
+  }
+  if (std::error_code error; !fs::is_symlink(root / (folder + "root"), error)) {
+    fs::create_symlink(root.path(), root / (folder + "root"));
   }
 }
 
@@ -111,7 +112,7 @@ TEST_F(Root, LeftoversAreNamed) {
   ASSERT_EQ(holders.leftovers.size(), 3U);
   EXPECT_EQ(of(holders.leftovers, 10).remark, "left over: a worker whose parent has ended");
   EXPECT_EQ(of(holders.leftovers, 11).remark, "left over: a worker whose parent has ended");
-  EXPECT_THAT(of(holders.leftovers, 13).remark, HasSubstr("the driver tells no memory"));
+  EXPECT_THAT(of(holders.leftovers, 13).remark, HasSubstr("the driver reports no memory for it"));
   ASSERT_EQ(holders.shared.size(), 3U);
   EXPECT_EQ(holders.shared[0].path, "/dev/shm/torch_11_0");
   EXPECT_TRUE(holders.shared[0].left_over);
@@ -120,15 +121,78 @@ TEST_F(Root, LeftoversAreNamed) {
   EXPECT_THAT(holders_text(holders), HasSubstr("left over: nobody has the file open"));
 }
 
+// NVML lists 900001 to 900069 as holders.
+TEST_F(Root, HoldersThatNobodyStartedAreOrphans) {
+  const std::vector<std::string> gpu = {"/dev/nvidia0"};
+  make(root, 1, {.name = "systemd", .command = "/sbin/init", .parent = 0, .session = 1});
+  make(root, 30, {.name = "tini", .command = "tini -- python3 train.py", .parent = 2, .session = 30});
+  make(root, 40, {.name = "bash", .command = "bash", .parent = 2, .session = 40});
+  make(root, 900001, {.parent = 1, .session = 77, .files = gpu});      // its shell has ended
+  make(root, 900002, {.parent = 1, .session = 900002, .files = gpu});  // a service
+  make(root, 900003, {.parent = 30, .session = 30, .files = gpu});     // the container's own program
+  make(root, 900004, {.parent = 30, .session = 99, .files = gpu});     // its docker exec has ended
+  make(root, 900005, {.parent = 40, .session = 40, .files = gpu});     // of a shell that lives
+  make(root, 50, {.parent = 1, .session = 77, .files = {"/dev/nvidiactl"}});
+  make(root, 51, {.command = "python3 -c from multiprocessing.spawn import spawn_main", .parent = 30, .session = 30});
+  const Holders holders = found();
+  for (const int pid : {900001, 900004}) {
+    EXPECT_THAT(of(holders.of_gpus, pid).remark, HasSubstr("orphaned: the program that started it has ended")) << pid;
+  }
+  for (const int pid : {900002, 900003, 900005}) {
+    EXPECT_EQ(of(holders.of_gpus, pid).remark, "") << pid;
+  }
+  EXPECT_THAT(of(holders.leftovers, 50).remark, HasSubstr("orphaned"));
+  EXPECT_THAT(of(holders.leftovers, 51).remark, HasSubstr("left over: a worker"));
+}
+
+TEST_F(Root, InAContainerTheFirstProcessMayBeTheProgram) {
+  make(root, 1, {.name = "pt_main_thread", .command = "/usr/bin/python3 train.py", .parent = 0, .session = 1});
+  const Made worker{
+      .command = "python3 -c from multiprocessing.spawn import spawn_main", .parent = 1, .session = 1, .files = {}};
+  make(root, 11, worker);
+  make(root, 900001, {.parent = 1, .session = 1, .files = {"/dev/nvidia0"}});
+  Holders holders = found();
+  EXPECT_TRUE(holders.leftovers.empty());
+  EXPECT_EQ(of(holders.of_gpus, 900001).remark, "");
+  make(root, 1, {.name = "bash", .command = "bash run.sh", .parent = 0, .session = 1});
+  holders = found();
+  EXPECT_EQ(of(holders.leftovers, 11).remark, "left over: a worker whose parent has ended");
+  EXPECT_EQ(of(holders.of_gpus, 900001).remark, "") << "its script goes on";
+}
+
+TEST_F(Root, NotebooksKeepGpuMemory) {
+  const std::vector<std::string> gpu = {"/dev/nvidia0"};
+  make(root, 60, {.command = "python3 -m ipykernel_launcher -f k.json", .files = gpu});
+  make(root, 61, {.command = "python3 -m ipykernel_launcher -f k.json"});  // without a GPU
+  make(root, 62, {.command = "R --slave", .parent = 59, .files = gpu});
+  make(root, 63, {.command = "python3 train.py", .parent = 62, .files = gpu});
+  root.write("proc/62/environ", std::string("A=1\0JPY_PARENT_PID=59\0B=2", 24));
+  root.write("proc/63/environ", std::string("JPY_PARENT_PID=59\0", 18));
+  std::vector<std::string> said;
+  std::ranges::copy_if(found().pitfalls, std::back_inserter(said),
+                       [](const std::string& text) { return text.find("the kernel of a notebook") != text.npos; });
+  EXPECT_THAT(said, ElementsAre(HasSubstr("process 60 is"), HasSubstr("process 62 is")));
+}
+
+TEST_F(Root, AmountsAndCountsAreReadable) {
+  root.write("dev/shm/one", "x");
+  const std::string text = holders_text(found());
+  EXPECT_THAT(text, HasSubstr("/dev/shm: 1 file, 4.00 KiB"));
+  EXPECT_THAT(text, Not(HasSubstr(" 0.0 GiB")));
+}
+
 TEST_F(Root, WithoutADriverProcessesAndRunsAreStillShown) {
   nvml = std::make_unique<device::Nvml>("/nowhere/libnvidia-ml.so.1");
-  make(root, 20, {.name = "stoker", .command = "stoker train data", .files = {"/runs/a b/metrics.jsonl"}});
-  make(root, 21, {.name = "editor", .files = {"/runs/a b/metrics.jsonl"}});
+  root.write("runs/a b/plan.json", "{}");
+  make(root, 20, {.name = "my_program", .command = "./my_program data", .files = {"/runs/a b/metrics.jsonl"}});
+  make(root, 21, {.name = "stoker", .files = {"/runs/a b/metrics.jsonl"}, .writes = false});  // only reads it
+  make(root, 24, {.files = {"/other/metrics.jsonl"}});                                        // not Stoker's
   make(root, 22, {.command = "python3 \x1b[31m\xff"});
   fs::create_directories(root / "proc/23");  // it vanished while it was read
   const Holders holders = found();
   EXPECT_TRUE(holders.gpus.empty());
   ASSERT_EQ(holders.runs.size(), 1U);
+  EXPECT_EQ(holders.runs[0].pid, 20);
   EXPECT_EQ(holders.runs[0].process->run_folder, "/runs/a b");
   const std::string text = holders_text(holders);
   EXPECT_THAT(text, HasSubstr("GPU: no NVIDIA driver was found"));
@@ -158,153 +222,6 @@ TEST(PsText, AgesAndCuts) {
   EXPECT_EQ(cut_text("abc", 3), "abc");
   EXPECT_EQ(cut_text("abcd", 3), "ab…");
   EXPECT_EQ(cut_text("größer", 3), "gr…");
-}
-
-// A child with a file open, that ends at SIGTERM or does not.
-class Child {
- public:
-  Child(const fs::path& device, bool stubborn) {
-    int ready[2];
-    EXPECT_EQ(::pipe(ready), 0);
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      const int file = ::open(device.c_str(), O_RDWR);
-      ::signal(SIGTERM, stubborn ? SIG_IGN : SIG_DFL);
-      static int kept = 0;
-      kept = file;
-      ::signal(SIGUSR1, [](int) { ::close(kept); });
-      if (::write(ready[1], "x", 1) == 1) {
-        while (true) {
-          ::pause();
-        }
-      }
-      ::_exit(1);
-    }
-    char byte = 0;
-    EXPECT_EQ(::read(ready[0], &byte, 1), 1);
-    ::close(ready[0]);
-    ::close(ready[1]);
-  }
-  ~Child() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  [[nodiscard]] int pid() const { return pid_; }
-  [[nodiscard]] bool lives() const { return ::kill(pid_, 0) == 0 && ::waitpid(pid_, nullptr, WNOHANG) == 0; }
-  // The signal that ended it; 0: it lives, or ended otherwise.
-  int ended_by() {
-    int status = 0;
-    const bool ended = ::waitpid(pid_, &status, 0) == pid_;
-    pid_ = ended ? -1 : pid_;
-    return ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  }
-
- private:
-  pid_t pid_ = -1;
-};
-
-class Free : public ::testing::Test {
- protected:
-  Free() {
-    folder.write("nvidia0", "");
-    folder.write("other", "");
-    options.devices = {(folder / "nvidia").native()};
-    options.patience_seconds = 5;
-  }
-  std::string error(
-      int pid, const std::function<bool(const std::string&)>& agree = [](const auto&) { return true; }) {
-    try {
-      free_gpu(pid, agree, options);
-    } catch (const ConfigError& failure) {
-      return failure.what();
-    }
-    return "";
-  }
-  TempFolder folder;
-  FreeOptions options;
-};
-
-TEST_F(Free, EndsTheChosenOneAfterAYes) {
-  Child child(folder / "nvidia0", false);
-  std::string question;
-  EXPECT_TRUE(free_gpu(
-      child.pid(),
-      [&](const std::string& text) {
-        question = text;
-        return true;
-      },
-      options));
-  EXPECT_EQ(child.ended_by(), SIGTERM);
-  EXPECT_THAT(question, HasSubstr("pid "));
-  EXPECT_THAT(question, HasSubstr("nvidia0"));
-}
-
-TEST_F(Free, AStubbornOneIsKilled) {
-  options.patience_seconds = 0.2;
-  Child child(folder / "nvidia0", true);
-  EXPECT_TRUE(free_gpu(
-      child.pid(), [](const std::string&) { return true; }, options));
-  EXPECT_EQ(child.ended_by(), SIGKILL);
-}
-
-TEST_F(Free, WithoutAYesNothingHappens) {
-  const Child child(folder / "nvidia0", false);
-  EXPECT_FALSE(free_gpu(
-      child.pid(), [](const std::string&) { return false; }, options));
-  EXPECT_TRUE(child.lives());
-}
-
-TEST_F(Free, AProcessWithoutADeviceIsLeftAlone) {
-  const Child child(folder / "other", false);
-  EXPECT_THAT(error(child.pid()), HasSubstr("has no GPU device open"));
-  EXPECT_TRUE(child.lives());
-  EXPECT_THAT(error(::getpid()), HasSubstr("this command"));
-  EXPECT_THAT(error(1 << 22), HasSubstr("there is no process"));
-}
-
-TEST_F(Free, AProcessThatChangedSinceTheQuestionIsLeftAlone) {
-  const Child child(folder / "nvidia0", false);
-  const auto lets_go = [&](const std::string&) {  // of its device
-    ::kill(child.pid(), SIGUSR1);
-    for (int i = 0; i < 500 && !observe::read_process(child.pid(), options.devices)->open_files.empty(); ++i) {
-      ::usleep(10'000);
-    }
-    return true;
-  };
-  EXPECT_THAT(error(child.pid(), lets_go), HasSubstr("has no GPU device open"));
-  EXPECT_TRUE(child.lives());
-}
-
-TEST_F(Free, AnotherProcessWithTheSameNumberIsToldApart) {
-  const Child child(folder / "nvidia0", false);
-  const observe::ListedProcess before = observe::read_process(child.pid(), options.devices).value();
-  EXPECT_TRUE(is_same_holder(before, before));
-  observe::ListedProcess now = before;
-  *now.times.start_seconds += 0.01;
-  EXPECT_FALSE(is_same_holder(before, now));
-  now = before;
-  ++now.uid;
-  EXPECT_FALSE(is_same_holder(before, now));
-  now = before;
-  now.open_files = {(folder / "nvidia1").native()};
-  EXPECT_FALSE(is_same_holder(before, now));
-}
-
-TEST_F(Free, AProcessOfSomebodyElseIsLeftAlone) {
-  if (::geteuid() != 0) {
-    GTEST_SKIP() << "needs root: a process of another user";
-  }
-  const Child child(folder / "nvidia0", false);
-  ASSERT_EQ(::seteuid(65534), 0);
-  const std::string said = error(child.pid());
-  ASSERT_EQ(::seteuid(0), 0);
-  EXPECT_THAT(said, HasSubstr("only they or root can end it"));
-  EXPECT_TRUE(child.lives());
 }
 
 }  // namespace

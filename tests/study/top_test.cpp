@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The screen of `stoker top` from made-up machines and run folders, at several sizes; the tail of a log that grows.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <limits>
@@ -85,6 +86,25 @@ TEST(RunTail, OfALongLogOnlyTheEndIsRead) {
   EXPECT_EQ(tail.look().title, "cnn on fashion, cpu");
 }
 
+TEST(RunTail, AFifoDoesNotBlock) {
+  const TempFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "metrics.jsonl").c_str(), 0600), 0);
+  RunTail tail(folder.path());
+  EXPECT_EQ(tail.look().step, 0);
+}
+
+TEST(RunTail, AbsurdNumbersAreNone) {
+  const TempFolder folder;
+  folder.write("metrics.jsonl", R"({"event":"run_started","title":"a","last_step":1e300})"
+                                "\n"
+                                R"({"event":"step","step":-1e300,"samples":32,"seconds":0.1})"
+                                "\n");
+  RunTail tail(folder.path());
+  EXPECT_EQ(tail.look().last_step, 0);
+  EXPECT_EQ(tail.look().step, 0);
+  EXPECT_EQ(tail.look().title, "a");
+}
+
 TEST(TopScreen, BarsHaveEightHeights) {
   EXPECT_EQ(sparkline({0, 0.5, 1}, 10, 1), "▁▅█");
   EXPECT_EQ(sparkline({1, 2, 4}, 2), "▅█");  // the last two
@@ -131,6 +151,22 @@ TEST_F(Screen, ShowsMachineProcessesAndARun) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
+TEST_F(Screen, ARunIsShownOnce) {
+  std::filesystem::create_directories(root / "proc/41/fd");
+  std::filesystem::create_symlink(root / "run/metrics.jsonl", root / "proc/41/fd/3");
+  root.write("proc/41/fdinfo/3", "pos:\t9\nflags:\t02102001\n");
+  std::filesystem::create_symlink("/", root / "proc/41/root");
+  root.write("run/plan.json", "{}");
+  MachineView found({.nvml = nullptr, .root = root.path()});
+  ASSERT_EQ(found.look(1).runs.size(), 1U);
+  std::filesystem::create_symlink(root / "run", root / "link");
+  MachineView view({.nvml = nullptr,
+                    .root = root.path(),
+                    .runs = {root / "run", root / "link", root / "run/", root / "run/../run"}});
+  ASSERT_EQ(view.look(1).runs.size(), 1U);
+  EXPECT_EQ(view.look(1).runs[0].second.step, 2);
+}
+
 TEST_F(Screen, ShowsGpus) {
   const device::Nvml nvml(fake_nvml("whole"));
   ::setenv("FAKE_NVML_PID", "41", 1);
@@ -150,7 +186,7 @@ TEST_F(Screen, FitsEverySize) {
   for (int i = 100; i < 160; ++i) {
     write_process(i, i);
   }
-  MachineView view({.nvml = &nvml, .root = root.path(), .runs = {root / "run", root / "run"}});
+  MachineView view({.nvml = &nvml, .root = root.path(), .runs = {root / "run", root / "other"}});
   const Watched& watched = view.look(1);
   for (const auto& [width, height] :
        {std::pair(80, 24), {200, 50}, {20, 5}, {100, 12}, {40, 1}, {80, 0}, {80, -4}, {0, 24}}) {

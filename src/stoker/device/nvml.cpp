@@ -149,8 +149,8 @@ std::unique_ptr<GpuActivity> Nvml::activity(int gpu) const {
 }
 
 const Nvml& machine_nvml() {
-  static const Nvml library;
-  return library;
+  static const Nvml* const library = new Nvml;  // never freed: a call that hangs in the driver may outlive the run
+  return *library;
 }
 
 }  // namespace stoker::device

@@ -166,7 +166,7 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
   require_room(setup);
   backend.limit_memory(setup.device, setup.plan.memory_limit);
   check_recompute(setup);
-  for (const std::string& holder : device::busy_processes(setup.device)) {
+  for (const std::string& holder : device::busy_processes(setup.device, /*we_hold=*/true)) {
     setup.notes.push_back(fmt::format("{} is shared: {}", setup.device.str(), holder));
   }
   check_first_batch(setup);

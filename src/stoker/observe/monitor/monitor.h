@@ -4,10 +4,8 @@
 // thread.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+#include <memory>
 #include <thread>
 
 #include "stoker/core/events.h"
@@ -17,30 +15,27 @@ namespace stoker::observe {
 
 class Monitor {
  public:
-  // events: must outlive the monitor; also receives what makes the figures misleading here, as findings. ConfigError if
-  // the system starts no thread.
-  Monitor(core::EventEmitter& events, MonitorOptions options);
-  // Emits the record of the last window.
+  // events: must outlive the monitor; also receives what makes the figures misleading here, and why there are no more
+  // records if the thread fails, as findings. patience_seconds: what the end waits for the thread at most. ConfigError
+  // if the system starts no thread.
+  Monitor(core::EventEmitter& events, MonitorOptions options, double patience_seconds = 5);
+  // Emits the record of the last window. A thread that the driver of a GPU does not give back is left behind, without
+  // the events: a finding says so.
   ~Monitor();
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
   // The last finished step, for the records.
-  void at_step(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }
+  void at_step(std::int64_t step);
   // CPU seconds that the thread has used, at its last record.
-  [[nodiscard]] double cpu_seconds() const { return cpu_seconds_.load(std::memory_order_relaxed); }
+  [[nodiscard]] double cpu_seconds() const;
 
  private:
-  void run(const std::stop_token& stopping);
-  void emit(std::optional<core::Monitored> record);
+  struct State;
 
-  core::EventEmitter& events_;
-  MonitorOptions options_;
-  std::atomic<std::int64_t> step_ = 0;
-  std::atomic<double> cpu_seconds_ = 0;
-  std::mutex mutex_;
-  std::condition_variable_any wake_;
-  std::jthread thread_;  // last: it uses the others
+  std::shared_ptr<State> state_;  // the thread's, too: it may outlive the monitor
+  double patience_seconds_;
+  std::jthread thread_;
 };
 
 }  // namespace stoker::observe

@@ -32,6 +32,7 @@ Surroundings surroundings(const std::filesystem::path& root) {
           cpu.quota,
           filesystem_bytes(root / "dev/shm"),
           is_wsl(device::read_kernel_file(root / "proc/version")),
+          {},
           {}};
 }
 
@@ -60,6 +61,13 @@ std::vector<std::string> pitfalls(const Surroundings& around) {
         "{} is divided into instances (MIG): NVML tells no utilisation per instance, so it is missing; power, clocks "
         "and temperature are those of the whole GPU",
         name));
+  }
+  for (const int pid : around.notebooks) {
+    result.push_back(
+        fmt::format("process {} is the kernel of a notebook and has a GPU open: it keeps the GPU memory of what ran in "
+                    "it, even when "
+                    "the cells have finished; restart the kernel to free it",
+                    pid));
   }
   return result;
 }

@@ -20,8 +20,9 @@ struct Surroundings {
   std::optional<std::int64_t> shared_bytes = {};  // size of /dev/shm
   bool wsl = false;                               // Windows Subsystem for Linux
   std::vector<std::string> divided_gpus = {};     // names of GPUs in MIG mode
+  std::vector<int> notebooks = {};                // pids of notebook kernels that have a GPU open
 };
-// root: prefix of /proc, /sys and /dev. The GPUs are the caller's.
+// root: prefix of /proc, /sys and /dev. GPUs and notebooks are the caller's.
 [[nodiscard]] Surroundings surroundings(const std::filesystem::path& root = "/");
 
 // One sentence for each pitfall, with what to do.

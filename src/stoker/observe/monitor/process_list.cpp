@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/observe/monitor/process_list.h"
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 
@@ -9,6 +10,8 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <mutex>
 
 #include "stoker/base/fmt.h"
 
@@ -19,12 +22,21 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kRecord = "/metrics.jsonl";
 
+// Asked once per user: a directory service may take long.
 std::string user_name(unsigned uid) {
-  passwd entry{};
-  passwd* found = nullptr;
-  std::vector<char> buffer(4096);
-  return ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr ? found->pw_name
-                                                                                                  : std::to_string(uid);
+  static std::mutex mutex;
+  static std::map<unsigned, std::string> known;
+  const std::lock_guard lock(mutex);
+  const auto [place, is_new] = known.try_emplace(uid, std::to_string(uid));
+  if (is_new) {
+    passwd entry{};
+    passwd* found = nullptr;
+    std::vector<char> buffer(4096);
+    if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) {
+      place->second = found->pw_name;
+    }
+  }
+  return place->second;
 }
 
 // Arguments are separated by NUL bytes.
@@ -35,6 +47,21 @@ std::string command_of(const fs::path& process, const std::string& name) {
   }
   std::ranges::replace(command, '\0', ' ');
   return command.empty() ? "[" + name + "]" : command;
+}
+
+// Whether the process may write to one of its descriptors. The kernel gives the flags of open(2) in octal.
+bool is_writable(const fs::path& process, const fs::path& descriptor) {
+  const std::string info = device::read_kernel_file(process / "fdinfo" / descriptor);
+  const std::string_view flags = device::kernel_field(info, "flags");
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(flags.data(), flags.data() + flags.size(), value, 8);
+  return error == std::errc() && (value & O_ACCMODE) != O_RDONLY;
+}
+
+// The folder is looked for where the process sees it: it may be in a container.
+bool is_run(const fs::path& process, const fs::path& folder) {
+  std::error_code error;
+  return fs::is_regular_file(process / "root" / folder.relative_path() / "plan.json", error);
 }
 
 void read_files(ListedProcess& listed, const fs::path& process, const std::vector<std::string>& prefixes) {
@@ -48,8 +75,9 @@ void read_files(ListedProcess& listed, const fs::path& process, const std::vecto
         std::ranges::find(listed.open_files, target) == listed.open_files.end()) {
       listed.open_files.push_back(target);
     }
-    if (target.ends_with(kRecord) && listed.times.name.starts_with("stoker")) {
-      listed.run_folder = target.substr(0, target.size() - kRecord.size());
+    if (target.ends_with(kRecord) && is_writable(process, it->path().filename())) {
+      std::string folder = target.substr(0, target.size() - kRecord.size());
+      listed.run_folder = is_run(process, folder) ? std::move(folder) : listed.run_folder;
     }
   }
 }

@@ -24,7 +24,9 @@ struct ListedProcess {
   std::string container;                // "docker 3f2a9c1b04de", "pod 1b2c..."; empty: none known
   bool files_known = false;             // its open files could be listed: own processes, or as root
   std::vector<std::string> open_files;  // paths that begin with one of the prefixes asked for
-  std::string run_folder;               // of a Stoker training: the folder whose metrics.jsonl it writes; empty: none
+  // Of a Stoker training, whatever its program is called: the folder, with a plan.json, whose metrics.jsonl it writes,
+  // as the process names it. Empty: none.
+  std::string run_folder;
 };
 
 // Reads /proc below root. prefixes: of the open files to list, such as "/dev/nvidia".

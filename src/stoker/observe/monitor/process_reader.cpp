@@ -54,6 +54,7 @@ ProcessTimes parse_stat(std::string_view line) {
   const auto field = [&](std::size_t of_proc5) { return fields[of_proc5 - 4]; };
   const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
   times.parent = field(4);
+  times.session = field(6);
   times.page_faults = field(10);
   times.disk_faults = field(12);
   times.user_seconds = scaled(field(14), tick);

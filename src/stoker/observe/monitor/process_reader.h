@@ -20,6 +20,7 @@ struct ProcessTimes {
   std::optional<double> page_faults, disk_faults;  // disk: had to wait for a disk
   std::optional<double> threads, resident_bytes;
   std::optional<double> parent;         // pid
+  std::optional<double> session;        // pid of the process that leads it
   std::optional<double> start_seconds;  // after the machine's start
 };
 

@@ -7,6 +7,8 @@
 
 #include "stoker/base/clock.h"
 #include "stoker/base/fmt.h"
+#include "stoker/device/gpu_process.h"
+#include "stoker/observe/monitor/notebook.h"
 #include "stoker/observe/monitor/pitfalls.h"
 
 namespace stoker::observe {
@@ -72,6 +74,9 @@ std::vector<std::string> Sampler::pitfalls() const {
   }
   if (!gpu_) {
     around.shared_bytes.reset();  // of no concern to a run on a CPU
+  } else if (const auto kernel = notebook_above(root_);
+             kernel && device::has_open(*kernel, device::gpu_files(), root_).value_or(false)) {
+    around.notebooks.push_back(*kernel);
   }
   return observe::pitfalls(around);
 }

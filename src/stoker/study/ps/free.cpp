@@ -83,11 +83,11 @@ bool free_gpu(int pid, const std::function<bool(const std::string&)>& agree, con
   if (!agree(
           fmt::format("pid {}, {}, for {}: {}\nholds {}\nEnd it? It gets SIGTERM, and SIGKILL after {:g} s. [yes/no] ",
                       pid, printable(chosen.user), age_text(chosen.age_seconds), printable(chosen.command),
-                      fmt::join(chosen.open_files, ", "), options.patience_seconds))) {
+                      printable(fmt::format("{}", fmt::join(chosen.open_files, ", "))), options.patience_seconds))) {
     return false;
   }
   if (!is_same_holder(chosen, look_at(pid, options))) {
-    fail<ConfigError>(kWhere, "process {} is another one than a moment ago; nothing was done", pid);
+    fail<ConfigError>(kWhere, "process {} has ended and its number was used again; nothing was done", pid);
   }
   if (!handle.send(SIGTERM)) {
     fail<IoError>(kWhere, "process {} cannot be ended: {}", pid, std::strerror(errno));

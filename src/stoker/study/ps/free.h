@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "stoker/device/gpu_process.h"
 #include "stoker/observe/monitor/process_list.h"
 
 namespace stoker::study {
 
 struct FreeOptions {
-  std::vector<std::string> devices = {"/dev/nvidia"};  // prefixes of device files
-  double patience_seconds = 10;                        // between SIGTERM and SIGKILL
+  std::vector<std::string> devices = device::gpu_files();  // prefixes of device files
+  double patience_seconds = 10;                            // between SIGTERM and SIGKILL
 };
 
 // agree: receives a description, and says whether to go on. True if the process has ended, false if agree refused.

@@ -9,8 +9,11 @@
 
 #include "stoker/base/fmt.h"
 #include "stoker/device/cpu_quota.h"
+#include "stoker/device/gpu_process.h"
 #include "stoker/device/process_facts.h"
+#include "stoker/observe/monitor/notebook.h"
 #include "stoker/observe/monitor/pitfalls.h"
+#include "stoker/study/ps/orphans.h"
 
 namespace stoker::study {
 namespace {
@@ -29,29 +32,21 @@ bool has_device(const ListedProcess& process, const std::vector<std::string>& de
   });
 }
 
-bool is_orphan(const ListedProcess& process) { return process.times.parent == 1; }
+const ListedProcess* parent_of(const ListedProcess& process, const ByPid& processes) {
+  const auto found = processes.find(static_cast<int>(process.times.parent.value_or(0)));
+  return found == processes.end() ? nullptr : &found->second;
+}
 
-bool is_worker(const ListedProcess& process) {
-  for (const char* sign : {"torch_shm_manager", "multiprocessing.spawn", "multiprocessing.resource_tracker",
-                           "multiprocessing-fork", "pt_data_worker", "torch/_inductor/compile_worker"}) {
-    if (process.command.find(sign) != process.command.npos || process.times.name.find(sign) != std::string::npos) {
-      return true;
-    }
-  }
-  return false;
+bool is_left_over(const ListedProcess& process, const ByPid& processes) {
+  return is_worker(process) && is_orphan(process, parent_of(process, processes));
 }
 
 double cpu_seconds(const ListedProcess& process) {
   return process.times.user_seconds.value_or(0) + process.times.system_seconds.value_or(0);
 }
 
-// NVML tells pids of the host: in a container the same number may be another process, which has no GPU open.
-bool may_hold(const ListedProcess& process, const std::vector<std::string>& devices) {
-  return !process.files_known || process.times.state == 'Z' || has_device(process, devices);
-}
-
-// What is odd about a holder of a GPU.
-std::string remark_of(const std::optional<ListedProcess>& process) {
+// What is odd about a process.
+std::string remark_of(const std::optional<ListedProcess>& process, const ByPid& processes) {
   if (!process) {
     return "not visible from here: dead, or in another container";
   }
@@ -61,7 +56,7 @@ std::string remark_of(const std::optional<ListedProcess>& process) {
   if (process->times.state == 'D') {
     return "waits for the kernel";
   }
-  if (is_worker(*process) && is_orphan(*process)) {
+  if (is_left_over(*process, processes)) {
     return "left over: a worker whose parent has ended";
   }
   return process->times.state == 'T' ? "stopped by a signal" : "";
@@ -72,8 +67,18 @@ Holder holder_of(int gpu, std::int64_t bytes, int pid, const ByPid& processes) {
   if (const auto found = processes.find(pid); found != processes.end()) {
     holder.process = found->second;
   }
-  holder.remark = remark_of(holder.process);
+  holder.remark = remark_of(holder.process, processes);
   return holder;
+}
+
+// What is odd about a process because it holds a GPU.
+void remark_as_holder(Holder& holder, const ByPid& processes, const char* otherwise) {
+  if (holder.remark.empty() && holder.process && is_orphan(*holder.process, parent_of(*holder.process, processes))) {
+    holder.remark = "orphaned: the program that started it has ended (after nohup and a logout, too)";
+  }
+  if (holder.remark.empty()) {
+    holder.remark = otherwise;
+  }
 }
 
 void read_gpus(Holders& holders, const HoldersOptions& options, const ByPid& processes) {
@@ -84,11 +89,10 @@ void read_gpus(Holders& holders, const HoldersOptions& options, const ByPid& pro
         {gpu, facts.name, facts.memory_bytes, nvml.state(gpu).memory_used_bytes, nvml.pace(gpu).busy_share, facts.mig});
     std::vector<Holder> here;
     for (const device::GpuHolder& each : nvml.holders(gpu)) {
-      Holder holder = holder_of(gpu, each.bytes, static_cast<int>(each.pid), processes);
-      if (holder.process && !may_hold(*holder.process, options.devices)) {
-        holder.process.reset();
-        holder.remark = remark_of(holder.process);
-      }
+      static const ByPid kNone;
+      const auto pid = device::local_pid(each.pid, options.devices, options.root);
+      Holder holder = holder_of(gpu, each.bytes, static_cast<int>(each.pid), pid ? processes : kNone);
+      remark_as_holder(holder, processes, "");
       here.push_back(std::move(holder));
     }
     std::ranges::stable_sort(here, std::greater(), &Holder::bytes);
@@ -99,15 +103,26 @@ void read_gpus(Holders& holders, const HoldersOptions& options, const ByPid& pro
 // Processes with an open device that the driver does not list: their memory may not be freed before they end.
 void read_silent(Holders& holders, const HoldersOptions& options, const ByPid& processes) {
   for (const auto& [pid, process] : processes) {
-    const bool listed = std::ranges::find(holders.of_gpus, pid, &Holder::pid) != holders.of_gpus.end();
+    const bool listed = std::ranges::any_of(
+        holders.of_gpus, [own = pid](const Holder& holder) { return holder.pid == own && holder.process; });
     if (!listed && has_device(process, options.devices)) {
       Holder holder = holder_of(-1, -1, pid, processes);
-      holder.remark = holder.remark.empty() ? "has a GPU device open; the driver tells no memory" : holder.remark;
+      remark_as_holder(holder, processes, "has a GPU device open; the driver reports no memory for it");
       holders.leftovers.push_back(std::move(holder));
-    } else if (!listed && is_worker(process) && is_orphan(process)) {
+    } else if (!listed && is_left_over(process, processes)) {
       holders.leftovers.push_back(holder_of(-1, -1, pid, processes));
     }
   }
+}
+
+std::vector<int> notebooks(const HoldersOptions& options, const ByPid& processes) {
+  std::vector<int> pids;
+  for (const auto& [pid, process] : processes) {
+    if (has_device(process, options.devices) && observe::is_notebook_kernel(pid, options.root)) {
+      pids.push_back(pid);
+    }
+  }
+  return pids;
 }
 
 // A file may be open, or mapped and closed.
@@ -184,6 +199,7 @@ Holders find_holders(const HoldersOptions& options) {
       }
     }
   }
+  around.notebooks = notebooks(options, processes);
   read_silent(holders, options, processes);
   read_shared(holders, options.root, processes);
   read_runs(holders, processes);

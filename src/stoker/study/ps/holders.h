@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "stoker/device/gpu_process.h"
 #include "stoker/device/nvml.h"
 #include "stoker/observe/monitor/process_list.h"
 
@@ -51,8 +52,8 @@ struct Holders {
 
 struct HoldersOptions {
   const device::Nvml* nvml = nullptr;
-  std::filesystem::path root = "/";                    // prefix of /proc and /dev/shm
-  std::vector<std::string> devices = {"/dev/nvidia"};  // prefixes of device files that a holder of a GPU has open
+  std::filesystem::path root = "/";                        // prefix of /proc and /dev/shm
+  std::vector<std::string> devices = device::gpu_files();  // that a holder of a GPU has open
 };
 
 [[nodiscard]] Holders find_holders(const HoldersOptions& options);

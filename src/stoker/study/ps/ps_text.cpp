@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "stoker/base/bytes_text.h"
+#include "stoker/base/counted.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 
@@ -83,16 +85,17 @@ void shared_files(std::string& text, const Holders& holders) {
   if (holders.shared.empty()) {
     return;
   }
-  double bytes = 0, left = 0;
+  std::int64_t bytes = 0, left = 0;
   for (const SharedFile& file : holders.shared) {
-    bytes += static_cast<double>(file.bytes);
-    left += file.left_over ? static_cast<double>(file.bytes) : 0;
+    bytes += file.bytes;
+    left += file.left_over ? file.bytes : 0;
   }
-  text += fmt::format("\n/dev/shm: {} files, {}{}\n", holders.shared.size(), gib(bytes),
-                      left > 0 ? fmt::format("; {} of it left over: nobody has the file open", gib(left)) : "");
+  text += fmt::format("\n/dev/shm: {}, {}{}\n", counted(static_cast<std::int64_t>(holders.shared.size()), "file"),
+                      bytes_text(bytes),
+                      left > 0 ? fmt::format("; {} of it left over: nobody has the file open", bytes_text(left)) : "");
   for (std::size_t i = 0; i < std::min<std::size_t>(holders.shared.size(), 5); ++i) {
     const SharedFile& file = holders.shared[i];
-    text += fmt::format("  {:>10} {:>8}  {}\n", gib(static_cast<double>(file.bytes)),
+    text += fmt::format("  {:>10} {:>8}  {}\n", bytes_text(file.bytes),
                         file.pids.empty() ? "-" : fmt::format("{}", file.pids.front()),
                         cut_text(printable(file.path), kCommandWidth));
   }

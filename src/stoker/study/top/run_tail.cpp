@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/study/top/run_tail.h"
 
-#include <fstream>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/file.h"
@@ -12,12 +16,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::streamoff kFarBack = 1 << 20;  // of a long log, only the end is read at the first look
-constexpr double kKeep = 0.9;                 // of an average over steps
+constexpr std::int64_t kFarBack = 1 << 20;  // of a long log, only the end is read at the first look
+constexpr double kKeep = 0.9;               // of an average over steps
 
 std::optional<double> real(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+// 0 if there is none, or if it is not in the range of whole numbers.
+std::int64_t whole(const Json& json, const char* key) {
+  const double value = real(json, key).value_or(0);
+  return value >= -0x1p63 && value < 0x1p63 ? static_cast<std::int64_t>(value) : 0;
 }
 
 std::string text(const Json& json, const char* key) {
@@ -27,36 +37,66 @@ std::string text(const Json& json, const char* key) {
 
 void average(double& mean, double value) { mean = mean == 0 ? value : kKeep * mean + (1 - kKeep) * value; }
 
+// A regular file that may grow; anything else is as good as empty, and a FIFO does not block.
+class Record {
+ public:
+  explicit Record(const std::filesystem::path& path)
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    struct stat facts {};
+    if (descriptor_ >= 0 && ::fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode)) {
+      size_ = facts.st_size;
+    }
+  }
+  ~Record() {
+    if (descriptor_ >= 0) {
+      ::close(descriptor_);
+    }
+  }
+  Record(const Record&) = delete;
+  Record& operator=(const Record&) = delete;
+
+  [[nodiscard]] std::int64_t size() const { return size_; }
+  // At most `length` bytes from there on.
+  [[nodiscard]] std::string read(std::int64_t begin, std::int64_t length) const {
+    std::string content(static_cast<std::size_t>(std::clamp<std::int64_t>(size_ - begin, 0, length)), '\0');
+    std::size_t done = 0;
+    for (ssize_t more = 1; more > 0 && done < content.size();
+         done += static_cast<std::size_t>(std::max<ssize_t>(more, 0))) {
+      more = ::pread(descriptor_, content.data() + done, content.size() - done, begin + static_cast<off_t>(done));
+    }
+    content.resize(done);
+    return content;
+  }
+
+ private:
+  int descriptor_;
+  std::int64_t size_ = 0;
+};
+
 }  // namespace
 
 const RunState& RunTail::look() {
-  std::ifstream file(folder_ / "metrics.jsonl", std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
-  if (size < read_) {
+  const Record record(folder_ / "metrics.jsonl");
+  if (record.size() < read_) {
     read_ = 0;
     state_ = {};
   }
-  std::string begin;
-  if (read_ == 0 && size > kFarBack) {
-    file.seekg(0);
-    std::getline(file, begin);  // says what the run is
-    line(begin);
-    read_ = size - kFarBack;
+  if (read_ == 0 && record.size() > kFarBack) {
+    const std::string begin = record.read(0, kFarBack);
+    line(std::string_view(begin).substr(0, begin.find('\n')));  // says what the run is
+    read_ = record.size() - kFarBack;
   }
-  file.seekg(read_);
-  std::string content(static_cast<std::size_t>(size - read_), '\0');
-  file.read(content.data(), static_cast<std::streamsize>(content.size()));
-  content.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  const std::string content = record.read(read_, record.size());
   std::size_t start = 0;
   for (std::size_t end; (end = content.find('\n', start)) != content.npos; start = end + 1) {
     line(std::string_view(content).substr(start, end - start));
   }
-  read_ += static_cast<std::streamoff>(start);  // an incomplete line waits for its rest
+  read_ += static_cast<std::int64_t>(start);  // an incomplete line waits for its rest
   return state_;
 }
 
 void RunTail::step(const Json& event) {
-  state_.step = static_cast<std::int64_t>(real(event, "step").value_or(0));
+  state_.step = whole(event, "step");
   const double seconds = real(event, "seconds").value_or(0), samples = real(event, "samples").value_or(0);
   if (seconds > 0) {
     average(state_.step_seconds, seconds);
@@ -82,7 +122,7 @@ void RunTail::line(std::string_view words) {
     step(event);
   } else if (kind == "run_started") {
     state_.title = text(event, "title");
-    state_.last_step = static_cast<std::int64_t>(real(event, "last_step").value_or(0));
+    state_.last_step = whole(event, "last_step");
     state_.outcome.clear();
   } else if (kind == "evaluated" && event.contains("metrics") && event["metrics"].is_object()) {
     for (const auto& [name, value] : event["metrics"].items()) {

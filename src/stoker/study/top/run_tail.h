@@ -46,7 +46,8 @@ class RunTail {
  public:
   explicit RunTail(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // Reads what was written since the last call. A file that became shorter is read anew.
+  // Reads what was written since the last call. A file that became shorter is read anew; what is
+  // no regular file is as good as empty.
   const RunState& look();
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
@@ -55,7 +56,7 @@ class RunTail {
   void step(const nlohmann::ordered_json& event);
 
   std::filesystem::path folder_;
-  std::streamoff read_ = 0;  // bytes
+  std::int64_t read_ = 0;  // bytes
   RunState state_;
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "stoker/base/counted.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/base/thousands.h"
@@ -208,7 +209,8 @@ std::vector<ScreenLine> top_screen(const Watched& watched, int width, int height
     --hidden;
   }
   if (hidden > 0) {
-    page.add(fmt::format("{} more run(s): a larger screen shows them", hidden), LineStyle::kFaint);
+    page.add(fmt::format("{} not shown: the screen is too small", counted(static_cast<std::int64_t>(hidden), "run")),
+             LineStyle::kFaint);
   }
   processes(page, watched);
   return page.take();

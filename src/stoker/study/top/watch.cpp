@@ -2,14 +2,14 @@
 #include "stoker/study/top/watch.h"
 
 #include <algorithm>
+#include <set>
 
 #include "stoker/device/cpu_quota.h"
+#include "stoker/device/gpu_process.h"
 #include "stoker/device/process_facts.h"
 
 namespace stoker::study {
 namespace {
-
-constexpr const char* kGpuFiles = "/dev/nvidia";
 
 FigureValues values(observe::Figures& figures) {
   FigureValues result;
@@ -41,13 +41,14 @@ MachineView::MachineView(const WatchOptions& options) : options_(options), machi
 MachineView::MachineView(std::vector<std::filesystem::path> runs)
     : MachineView(WatchOptions{.nvml = &device::machine_nvml(), .root = "/", .runs = std::move(runs)}) {}
 
-// Bytes by pid.
+// Bytes by pid, of the processes that are visible from here.
 std::map<int, double> MachineView::gpu_memory() const {
   std::map<int, double> held;
   for (int gpu = 0; gpu < static_cast<int>(gpus_.size()); ++gpu) {
     for (const device::GpuHolder& holder : options_.nvml->holders(gpu)) {
-      if (holder.bytes >= 0) {
-        held[static_cast<int>(holder.pid)] += static_cast<double>(holder.bytes);
+      const auto pid = device::local_pid(holder.pid, device::gpu_files(), options_.root);
+      if (holder.bytes >= 0 && pid) {
+        held[*pid] += static_cast<double>(holder.bytes);
       }
     }
   }
@@ -58,15 +59,14 @@ void MachineView::look_at_processes(double seconds) {
   const std::map<int, double> held = gpu_memory();
   std::map<int, observe::ProcessTimes> now;
   seen_.processes.clear();
-  for (observe::ListedProcess& process : observe::list_processes({kGpuFiles}, options_.root)) {
+  for (observe::ListedProcess& process : observe::list_processes({}, options_.root)) {
     const auto found = before_.find(process.pid);
     const bool same = found != before_.end() && found->second.start_seconds == process.times.start_seconds;
     const auto cores =
         observe::rate(same ? cpu_seconds(found->second) : std::optional(0.0), cpu_seconds(process.times), seconds);
     now.emplace(process.pid, process.times);
-    if (process.times.resident_bytes.value_or(0) > 0) {                        // not a kernel thread
-      const bool holds = !process.files_known || !process.open_files.empty();  // pids of a GPU are those of the host
-      const auto gpu = holds ? held.find(process.pid) : held.end();
+    if (process.times.resident_bytes.value_or(0) > 0) {  // not a kernel thread
+      const auto gpu = held.find(process.pid);
       seen_.processes.push_back({std::move(process), same ? cores : std::nullopt,
                                  gpu == held.end() ? std::nullopt : std::optional(gpu->second)});
     }
@@ -78,19 +78,25 @@ void MachineView::look_at_processes(double seconds) {
   });
 }
 
+// A folder that was asked for and whose training runs is shown once. A run in another container has no record here.
 void MachineView::look_at_runs() {
-  std::vector<std::string> folders;
-  for (const std::filesystem::path& folder : options_.runs) {
-    folders.push_back(folder.native());
-  }
+  std::vector<std::filesystem::path> folders = options_.runs;
   for (const WatchedProcess& each : seen_.processes) {
-    if (!each.process.run_folder.empty()) {
-      folders.push_back(each.process.run_folder);
+    std::error_code error;
+    if (!each.process.run_folder.empty() &&
+        std::filesystem::is_regular_file(std::filesystem::path(each.process.run_folder) / "metrics.jsonl", error)) {
+      folders.emplace_back(each.process.run_folder);
     }
   }
   seen_.runs.clear();
-  for (const std::string& folder : folders) {
-    seen_.runs.emplace_back(folder, tails_.try_emplace(folder, folder).first->second.look());
+  std::set<std::string> shown;
+  for (const std::filesystem::path& folder : folders) {
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(folder, error);
+    const std::string name = (error ? folder : real).native();
+    if (shown.insert(name).second) {
+      seen_.runs.emplace_back(name, tails_.try_emplace(name, name).first->second.look());
+    }
   }
 }
 
