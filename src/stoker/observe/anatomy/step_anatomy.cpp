@@ -15,6 +15,7 @@ using core::Phase;
 constexpr std::int64_t kWarmUp = 5;      // steps before one can be slow
 constexpr std::int64_t kUsualEach = 64;  // steps until the medians are brought up to date; more often at first
 constexpr double kSlowEach = 1;          // s between slow steps that are told, per phase
+constexpr double kFarSlower = 2;         // ... unless one takes so many times as long as the last one told
 constexpr double kProbeAll = 5e-3;       // s: steps this long have their CPU time read in each step ...
 constexpr std::int64_t kProbeEach = 16;  // ... shorter ones in one of so many: 18 readings of 0.2 us
 constexpr std::int64_t kTimeEach = 8;    // of so many steps one is timed on the device
@@ -24,7 +25,6 @@ constexpr std::int64_t kTimeEach = 8;    // of so many steps one is timed on the
 StepAnatomy::StepAnatomy(core::EventEmitter& events, const core::BatchSource& source, device::PhaseEvents* device,
                          std::function<ThreadUsage()> usage)
     : events_(events), source_(source), device_(device), usage_(std::move(usage)), last_usage_(usage_()) {
-  told_slow_.fill(-kSlowEach);
   if (const auto figures = source.figures()) {
     begun_.copied = figures->copy_seconds;
   }
@@ -84,9 +84,10 @@ void StepAnatomy::look_for_slow(const PhaseSeconds& phases, double seconds, cons
   facts.source = core::between(std::exchange(last_source_, facts.source), facts.source);
   core::SlowStep slow = explain(facts);
   for (const Phase phase : core::kPhaseOrder) {
-    double& told = told_slow_[index_of(phase)];
-    if (core::time_name(phase) == slow.phase && last_total_ - told >= kSlowEach) {
-      told = last_total_;
+    Told& told = told_slow_[index_of(phase)];
+    if (core::time_name(phase) == slow.phase &&
+        (last_total_ - told.at >= kSlowEach || seconds > kFarSlower * told.seconds)) {
+      told = {last_total_, seconds};
       slow.time = clock_s(CLOCK_REALTIME);
       events_.emit(std::move(slow));
       return;

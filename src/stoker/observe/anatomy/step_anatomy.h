@@ -61,7 +61,10 @@ class StepAnatomy {
   core::SourceFigures last_source_;
   PhaseSeconds usual_{};  // medians, brought up to date now and then
   double usual_step_ = 0;
-  std::array<double, core::kPhases> told_slow_{};  // when a slow step was told last, by phase
+  struct Told {
+    double at = -1e9, seconds = 0;  // when, by the book; of that step
+  };
+  std::array<Told, core::kPhases> told_slow_;  // the last slow step that was told, by phase
   Reading begun_, told_;
 };
 
