@@ -27,10 +27,13 @@ struct Emitted final : core::EventEmitter {
   void emit(core::Event event) override {
     if (const auto* anatomy = std::get_if<core::Anatomy>(&event)) {
       all.push_back(*anatomy);
+    } else if (const auto* finding = std::get_if<core::Finding>(&event)) {
+      findings.push_back(finding->text);
     } else {
       slow.push_back(std::get<core::SlowStep>(event));
     }
   }
+  std::vector<std::string> findings;
   std::vector<core::Anatomy> all;
   std::vector<core::SlowStep> slow;
 };
@@ -336,6 +339,29 @@ TEST(StepAnatomy, TellsTheTimesOfTheDevice) {
   }
   EXPECT_GE(device["backward"], 64e-3) << "one of eight steps is timed, and stands for the others";
   EXPECT_EQ(device["copy"], 0.5);
+}
+
+TEST(StepAnatomy, SaysOnceThatStepsOfTooManyPassesAreNotTimed) {
+  Emitted emitted;
+  FakeSource source;
+  device::PhaseEvents events(c10::Device(c10::kCPU));
+  core::PhaseBook book;
+  StepAnatomy anatomy(emitted, source, &events);
+  book.listen(&events);
+  book.open();
+  const auto steps = [&](std::size_t passes) {
+    for (std::int64_t step = 0; step < 32; ++step) {
+      for (std::size_t pass = 0; pass < passes; ++pass) {
+        const PhaseScope forward(Phase::kForward);
+      }
+      book.settle();
+      anatomy.step_done(book, step);
+    }
+  };
+  steps(device::PhaseEvents::kMostMarks / 4);
+  EXPECT_TRUE(emitted.findings.empty());
+  steps(device::PhaseEvents::kMostMarks);
+  EXPECT_THAT(emitted.findings, ::testing::ElementsAre(::testing::HasSubstr("1,024 changes of phase")));
 }
 
 // NVTX, Kineto and others see it as they see operators.

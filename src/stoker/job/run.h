@@ -57,6 +57,7 @@ class Run final : private train::LoopOwner {
   void announce(const std::string& remark);
   Outcome train_and_test();
   [[nodiscard]] train::LoopEnd train_steps();
+  void tell_until_error(const core::PhaseBook& book);
   void test_best(Outcome& outcome);
   void write_report();
   // Metrics are not needed any more: the run was stopped, or its time is up.

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "stoker/base/clock.h"
+#include "stoker/base/fmt.h"
+#include "stoker/base/thousands.h"
 
 namespace stoker::observe {
 namespace {
@@ -71,6 +73,12 @@ void StepAnatomy::add_step(core::PhaseBook& book, const PhaseSeconds& phases, do
   book.probe(usual_.seconds() > kProbeAll || count < kWarmUp || count % kProbeEach == 0);
   if (device_ != nullptr) {
     device_->next_step(count % kTimeEach == 0);
+    if (device_->gave_up() && !std::exchange(told_untimed_, true)) {
+      events_.emit(core::Finding{
+          fmt::format("steps with more than {} changes of phase are not timed on the device, so its times of phases "
+                      "are missing or of other steps; with fewer passes per step there are fewer changes",
+                      thousands(static_cast<std::int64_t>(device::PhaseEvents::kMostMarks)))});
+    }
   }
 }
 

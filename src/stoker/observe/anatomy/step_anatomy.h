@@ -70,6 +70,7 @@ class StepAnatomy {
     double at = -1e9, seconds = 0;  // when, by the book; of that step
   };
   std::array<Told, core::kPhases> told_slow_;  // the last slow step that was told, by phase
+  bool told_untimed_ = false;
   Reading begun_, told_;
 };
 
