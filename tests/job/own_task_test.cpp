@@ -172,7 +172,9 @@ TEST(OwnTask, ARunThatFailsTellsWhatItSaw) {
   ASSERT_NE(end, std::string::npos) << log;
   EXPECT_LT(whole, end);
   const std::size_t line = log.rfind('\n', whole) + 1;
-  EXPECT_THAT(log.substr(line, log.find('\n', line) - line), HasSubstr("\"steps\":2,"));
+  const std::string told = log.substr(line, log.find('\n', line) - line);
+  EXPECT_THAT(told, HasSubstr("\"steps\":2,"));
+  EXPECT_THAT(told, HasSubstr("\"name\":\"checkpoint\"")) << "the rescue of the steps so far";
 }
 
 TEST(OwnTask, ARunResumesToTheSameBytes) {
