@@ -52,6 +52,19 @@ TEST(PhaseEvents, TimesThePhasesOfTimedSteps) {
   EXPECT_EQ(events.read().steps, 21);
 }
 
+TEST(PhaseEvents, StepsOfManyPassesAreTimed) {
+  PhaseEvents events(c10::Device(c10::kCPU));
+  for (int step = 0; step < 9; ++step) {
+    events.next_step(true);
+    for (int mark = 0; mark < 100 + 100 * step; ++mark) {
+      events.entered(mark % 2 == 0 ? Phase::kForward : Phase::kBackward);
+    }
+  }
+  events.next_step(false);
+  EXPECT_EQ(events.read().steps, 9);
+  EXPECT_FALSE(events.gave_up());
+}
+
 TEST(PhaseEvents, AStepWithTooManyMarksIsNotTimed) {
   PhaseEvents events(c10::Device(c10::kCPU));
   events.next_step(true);
@@ -60,6 +73,7 @@ TEST(PhaseEvents, AStepWithTooManyMarksIsNotTimed) {
   }
   events.next_step(true);
   EXPECT_EQ(events.read().steps, 0);
+  EXPECT_TRUE(events.gave_up());
   events.entered(Phase::kForward);
   events.next_step(false);
   EXPECT_EQ(events.read().steps, 1);

@@ -138,6 +138,45 @@ std::string last_bytes(const fs::path& run) {
          read_text(run / "checkpoints/last/state.safetensors");
 }
 
+// Batches until an error in the third.
+class BrokenRows final : public core::BatchSource {
+ public:
+  explicit BrokenRows(const tasks::BatchRequest& request) : rows_(request, true) {}
+  [[nodiscard]] std::optional<core::Batch> next() override {
+    if (++batches_ == 3) {
+      fail<DataError>("test", "the disk is gone");
+    }
+    return rows_.next();
+  }
+
+ private:
+  ToyRows rows_;
+  int batches_ = 0;
+};
+
+// Its log says where the time of the steps before the error went.
+TEST(OwnTask, ARunThatFailsTellsWhatItSaw) {
+  static const bool added = [] {
+    tasks::OwnTask own = toy("broken_rows");
+    own.training = [](const tasks::BatchRequest& request) { return std::make_unique<BrokenRows>(request); };
+    tasks::add_own_task(own);
+    return true;
+  }();
+  EXPECT_TRUE(added);
+  const TempFolder folder;
+  Job job = prepared(folder, "run", {"task=broken_rows", "steps=9"});
+  EXPECT_THROW((void)job.train({}, kNever), DataError);
+  const std::string log = read_text(job.run_path() / "metrics.jsonl");
+  const std::size_t whole = log.find("\"whole\":true"), end = log.find("\"event\":\"run_finished\"");
+  ASSERT_NE(whole, std::string::npos) << log;
+  ASSERT_NE(end, std::string::npos) << log;
+  EXPECT_LT(whole, end);
+  const std::size_t line = log.rfind('\n', whole) + 1;
+  const std::string told = log.substr(line, log.find('\n', line) - line);
+  EXPECT_THAT(told, HasSubstr("\"steps\":2,"));
+  EXPECT_THAT(told, HasSubstr("\"name\":\"checkpoint\"")) << "the rescue of the steps so far";
+}
+
 TEST(OwnTask, ARunResumesToTheSameBytes) {
   for (const std::string task : {"task=toy", "task=toy_by_sample"}) {
     const TempFolder folder;

@@ -55,6 +55,36 @@ TEST(SlowStep, ASlowSampleIsNamed) {
   EXPECT_EQ(explain(facts).cause, "copy to the device");
 }
 
+TEST(SlowStep, LoadingIsPerThreadAndWithinTheStep) {
+  StepFacts facts = slow_in(Phase::kInput);
+  facts.source.threads = 4;
+  facts.source.stages = {{.name = "JPEG decode", .seconds = 1.6}};
+  EXPECT_EQ(explain(facts).cause, "") << "0.4 s of each thread";
+  facts.source.stages[0].seconds = 3.6;
+  EXPECT_EQ(explain(facts).cause, "loading: JPEG decode");
+  facts.source_seconds = 1.51;
+  EXPECT_EQ(explain(facts).cause, "") << "0.5 s of 0.9 s may have been before the step";
+  facts.source_seconds = 1.31;
+  EXPECT_EQ(explain(facts).cause, "loading: JPEG decode");
+  facts.source.stages.clear();
+  facts.source.copy_seconds = 0.9;
+  EXPECT_EQ(explain(facts).cause, "copy to the device");
+  facts.source_seconds = 1.5;
+  EXPECT_EQ(explain(facts).cause, "");
+}
+
+TEST(SlowStep, AThreadThatNeverSleptWaitedForNoOther) {
+  StepFacts facts = slow_in(Phase::kInput);
+  facts.source.threads = 1;
+  facts.source.stages = {{.name = "read", .seconds = 0.9}};
+  facts.source.slowest = "a.png";
+  facts.source.slowest_seconds = 0.9;
+  facts.usage = {.cpu_seconds = 0.1, .involuntary = 2};
+  EXPECT_EQ(explain(facts).cause, "the kernel gave the core to others, 2 times");
+  facts.usage.voluntary = 1;
+  EXPECT_EQ(explain(facts).cause, "slow sample a.png: 0.9 s");
+}
+
 TEST(SlowStep, TheKernelsFiguresAreTheCauseOnlyIfTheyExplainTheTime) {
   StepFacts facts = slow_in(Phase::kForward);
   facts.usage.involuntary = 9;

@@ -55,11 +55,5 @@ TEST(WhereTimeWent, ALongRunHasAShortLine) {
   EXPECT_THAT(text, Not(HasSubstr("#########################"))) << "at most 24 characters";
 }
 
-TEST(Sparkline, LeavesOutWhatIsMissing) {
-  EXPECT_EQ(sparkline({}, true), "");
-  EXPECT_EQ(sparkline({0, 0}, true), "▁▁");
-  EXPECT_EQ(sparkline({1, -1, 2}, false), "= #");
-}
-
 }  // namespace
 }  // namespace stoker::observe

@@ -12,10 +12,20 @@
 namespace stoker::testing {
 
 struct ToyOwner final : train::LoopOwner {
-  [[nodiscard]] double begin_step(std::int64_t) override { return rate; }
+  [[nodiscard]] double begin_step(std::int64_t) override {
+    if (on_begin) {
+      on_begin();
+    }
+    return rate;
+  }
   void computed(const core::Batch&) override {
     if (on_computed) {
       on_computed();
+    }
+  }
+  void step_done() override {
+    if (on_step_done) {
+      on_step_done();
     }
   }
   void booked(core::PhaseBook& book, std::int64_t step) override {
@@ -41,7 +51,7 @@ struct ToyOwner final : train::LoopOwner {
   double rate = 0.1;
   std::function<std::vector<core::MetricValue>()> on_evaluate;  // empty: no validation split
   std::function<void(const char* kind)> on_save;
-  std::function<void()> on_rescue, on_computed;
+  std::function<void()> on_rescue, on_begin, on_computed, on_step_done;
   std::function<void(core::PhaseBook& book, std::int64_t step)> on_booked;
   std::atomic<bool> stop = false;
 };

@@ -119,7 +119,10 @@ struct Rig {
       }
       log.push_back(kind + (" " + std::to_string(progress.step)));
     };
+    owner.on_begin = [&] { time += watch_seconds; };
+    owner.on_step_done = [&] { time += 4 * watch_seconds; };
     owner.on_computed = [&] {
+      time += 2 * watch_seconds;
       if (progress.step == broken_at) {
         fail<Error>("test", "the owner failed");
       }
@@ -153,6 +156,7 @@ struct Rig {
   double val_loss = 1;
   std::string refused;                   // kind of checkpoint that cannot be saved
   double time = 1000, save_seconds = 0;  // wall-clock time; duration of a save
+  double watch_seconds = 0;              // 7 of these in a step: what the owner watches
   std::function<void(core::Position)> before_batch;
   std::int64_t nan_from = std::numeric_limits<std::int64_t>::max();  // first step whose samples are NaN
   bool in_backward = false;                                          // the optimizer
@@ -175,6 +179,15 @@ Log evaluations(const Log& log) {
   std::ranges::copy_if(log, std::back_inserter(found),
                        [](const std::string& line) { return line.starts_with("evaluated"); });
   return found;
+}
+
+TEST(Loop, WhatTheOwnerWatchesIsLogging) {
+  Rig rig;
+  rig.watch_seconds = 0.25;
+  (void)rig.run(toy_plan(), 3);
+  for (const core::StageFigures& stage : rig.fed.consumer) {
+    EXPECT_EQ(stage.seconds, stage.name == "log" ? 3 * 7 * 0.25 : 0) << stage.name;
+  }
 }
 
 TEST(Loop, AnInterruptedEvaluationIsMadeUpFor) {

@@ -3,20 +3,15 @@
 
 namespace stoker::device {
 
-PhaseEvents::PhaseEvents(c10::Device device) {
-  const Backend& backend = backend_for(device);
-  for (Step& step : steps_) {
-    for (std::size_t i = 0; i < kMostMarks; ++i) {
-      step.marks.push_back({core::Phase::kOther, backend.make_event(device, /*timing=*/true)});
-    }
-  }
-}
-
 void PhaseEvents::mark(core::Phase phase) {
   Step& step = steps_[(oldest_ + pending_) % kInFlight];
-  if (step.count == kMostMarks) {  // the step is given up
+  if (step.count == kMostMarks) {
     timing_ = false;
+    gave_up_ = true;
     return;
+  }
+  if (step.count == step.marks.size()) {
+    step.marks.push_back({phase, backend_for(device_).make_event(device_, /*timing=*/true)});
   }
   step.marks[step.count].phase = phase;
   step.marks[step.count].event->record();

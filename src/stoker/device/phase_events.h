@@ -17,10 +17,10 @@ namespace stoker::device {
 
 class PhaseEvents final : public core::PhaseListener {
  public:
-  static constexpr std::size_t kMostMarks = 64;  // per step; a step with more (many passes) is not timed
-  static constexpr std::size_t kInFlight = 4;    // timed steps that the device has not passed yet
+  static constexpr std::size_t kMostMarks = 1024;  // per step; one with more (170 passes or more) is not timed
+  static constexpr std::size_t kInFlight = 4;      // timed steps that the device has not passed yet
 
-  explicit PhaseEvents(c10::Device device);
+  explicit PhaseEvents(c10::Device device) : device_(device) {}
 
   // A step ends and the next one begins. timed: place marks in the next one, 1 to 2 us of the host for each. Fewer
   // steps are timed if the device is far behind.
@@ -32,6 +32,8 @@ class PhaseEvents final : public core::PhaseListener {
     std::int64_t steps = 0;
     std::array<double, core::kPhases> seconds{};
   };
+  // Whether there was a step with too many marks.
+  [[nodiscard]] bool gave_up() const { return gave_up_; }
   // Reads what the device has passed by now. Without effect after the device failed.
   const Times& read() noexcept;
 
@@ -47,10 +49,11 @@ class PhaseEvents final : public core::PhaseListener {
   void mark(core::Phase phase);
   void add(const Step& step);
 
-  std::array<Step, kInFlight> steps_;
+  c10::Device device_;
+  std::array<Step, kInFlight> steps_;     // with as many events as were needed so far
   std::size_t oldest_ = 0, pending_ = 0;  // a ring
   bool timing_ = false;                   // the step after the pending ones is being marked
-  bool failed_ = false;
+  bool failed_ = false, gave_up_ = false;
   Times times_;
 };
 

@@ -196,7 +196,14 @@ train::LoopEnd Run::train_steps() {
     feed.book().listen(&on_device.emplace(setup_.device));
   }
   anatomy_.emplace(bus_, *source, on_device ? &*on_device : nullptr);
-  const train::LoopEnd end = train::run_loop(parts, setup_.plan, last_step_);
+  const train::LoopEnd end = [&] {
+    try {
+      return train::run_loop(parts, setup_.plan, last_step_);
+    } catch (...) {
+      tell_until_error(feed.book());
+      throw;
+    }
+  }();
   memory_->finish();
   profile_->finish();
   anatomy_->finish(feed.book(), progress.step);
@@ -204,6 +211,19 @@ train::LoopEnd Run::train_steps() {
   socket_.reset();
   tell_if_starved(feed.total(progress.step), bus_);
   return end;
+}
+
+// What was seen of the steps before the loop failed. Another error here is not told: it may be due to the first one.
+void Run::tell_until_error(const core::PhaseBook& book) {
+  const auto try_to = [](const auto& work) {
+    try {
+      work();
+    } catch (const std::exception&) {
+    }
+  };
+  try_to([&] { memory_->finish(); });
+  try_to([&] { anatomy_->finish(book, session_.progress().step); });
+  anatomy_.reset();
 }
 
 // The steps, then the test split with the best weights, unless it was stopped.
@@ -267,7 +287,7 @@ void Run::computed(const core::Batch& batch) {
 
 double Run::step_done() {
   memory_->step_done();
-  return profile_->step_done(session_.progress().step + 1, samples_);
+  return apart_ = profile_->step_done(session_.progress().step + 1, samples_);
 }
 
 std::vector<core::MetricValue> Run::evaluate() {

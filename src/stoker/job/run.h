@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stoker/base/clock.h"
@@ -49,7 +50,9 @@ class Run final : private train::LoopOwner {
   void show() override;
   void computed(const core::Batch& batch) override;
   double step_done() override;
-  void booked(core::PhaseBook& book, std::int64_t step) override { anatomy_->step_done(book, step); }
+  void booked(core::PhaseBook& book, std::int64_t step) override {
+    anatomy_->step_done(book, step, std::exchange(apart_, 0), "profile");
+  }
   void save(const char* kind) override;
   void rescue() override { checkpoints_->rescue(); }
   std::string sample_name(std::int64_t index) const override { return setup_.task->sample_name(index); }
@@ -62,6 +65,7 @@ class Run final : private train::LoopOwner {
   void end_watch();
   Outcome train_and_test();
   [[nodiscard]] train::LoopEnd train_steps();
+  void tell_until_error(const core::PhaseBook& book);
   void test_best(Outcome& outcome);
   void write_report();
   // Metrics are not needed any more: the run was stopped, or its time is up.
@@ -85,6 +89,7 @@ class Run final : private train::LoopOwner {
   ProfileOrders orders_;
   std::optional<ProfileWatch> profile_;
   std::optional<RunSocket> socket_;  // the last to begin: who asks finds a run that answers
+  double apart_ = 0;                 // seconds of the last step that a profile took
   std::int64_t samples_ = 0;         // of the batch that was computed, over all ranks
   Stopwatch watch_;
   double seconds_before_;  // of the run, in earlier sessions

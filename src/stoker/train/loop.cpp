@@ -13,6 +13,12 @@
 namespace stoker::train {
 namespace {
 
+// What the owner watches in a step is booked to logging.
+auto logging(const auto& watch) {
+  const core::PhaseScope phase(core::Phase::kLogging);
+  return watch();
+}
+
 // The loop from the first to the last batch. The time of a step is counted from the end of the previous one.
 class Loop {
  public:
@@ -79,13 +85,13 @@ class Loop {
   void take_step(const core::Batch& batch, double waited) {
     Progress& progress = parts_.progress;
     device::begin_host_step();
-    const double lr = parts_.owner.begin_step(progress.step);
+    const double lr = logging([&] { return parts_.owner.begin_step(progress.step); });
     parts_.step.set_lr(lr);
     compute(batch);
-    parts_.owner.computed(batch);
+    logging([&] { parts_.owner.computed(batch); });
     commit(lr);
     parts_.recovery.step_done();
-    step_began_ += parts_.owner.step_done();
+    step_began_ += logging([&] { return parts_.owner.step_done(); });
 
     ++progress.step;
     progress.position = {batch.position().epoch, batch.position().step + 1};

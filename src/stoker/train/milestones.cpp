@@ -179,6 +179,7 @@ void Milestones::rescue(const std::exception& error) {
     parts_.events.emit(core::Finding{fault.what()});
   }
   try {
+    const core::PhaseScope phase(core::Phase::kCheckpoint);
     parts_.owner.rescue();
   } catch (const std::exception& second) {
     parts_.events.emit(core::Finding{

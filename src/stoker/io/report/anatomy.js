@@ -66,7 +66,7 @@ const Anatomy = (() => {
     const rows = anatomy.slow.map(([step, seconds, usual, phase, cause]) => [step, ms(seconds), ms(usual), phase, cause || "unknown"]);
     const left = anatomy.slow_steps > rows.length ? `The ${rows.length} slowest of ${Format.count(anatomy.slow_steps)} that were recorded. ` : "";
     return [el("h3", {style: "margin:18px 0 8px"}, "Steps that took much longer than usual"),
-      el("p", {className: "note"}, left + "At least three times as long as the median; at most one per phase and second is recorded."),
+      el("p", {className: "note"}, left + "At least three times as long as the median; few per phase and second are recorded."),
       Exhibits.table(["step", "took", "usual", "in", "cause"], rows)];
   }
 

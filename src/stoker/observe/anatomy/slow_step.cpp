@@ -31,14 +31,29 @@ Phase slowest_phase(const StepFacts& facts) {
   return slowest;
 }
 
+// Whether the kernel took the core away, and nothing else can be the cause: a thread that waits for others sleeps.
+bool only_lost_core(const StepFacts& facts, double extra) {
+  const ThreadUsage& usage = facts.usage;
+  return usage.involuntary > 0 && usage.voluntary == 0 && facts.seconds - usage.cpu_seconds > extra / 2;
+}
+
+// The least time that each thread spent on something within the step. seconds: of each, in the time of the figures.
+double within_step(const StepFacts& facts, double seconds) {
+  return seconds - std::max(facts.source_seconds - facts.seconds, 0.0);
+}
+
 std::string cause_of_fetch(const StepFacts& facts, double extra) {
   const core::SourceFigures& source = facts.source;
+  if (only_lost_core(facts, extra)) {
+    return "";
+  }
   if (source.slowest_seconds > extra / 2 && !source.slowest.empty()) {
     return fmt::format("slow sample {}: {:.2g} s", printable(source.slowest), source.slowest_seconds);
   }
   const auto longest = std::ranges::max_element(source.stages, {}, &core::StageFigures::seconds);
-  const double loading = longest == source.stages.end() ? 0 : longest->seconds;
-  if (source.copy_seconds > std::max(loading, extra / 2)) {
+  const double loading =
+      longest == source.stages.end() ? 0 : within_step(facts, longest->seconds / std::max(source.threads, 1));
+  if (within_step(facts, source.copy_seconds) > std::max(loading, extra / 2)) {
     return "copy to the device";
   }
   return loading > extra / 2 ? "loading: " + longest->name : "";

@@ -2,17 +2,14 @@
 // Explains a step that took much longer than usual: in which phase, and why. Functions without state.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "stoker/core/observed.h"
-#include "stoker/core/phase_list.h"
 #include "stoker/core/source_figures.h"
 #include "stoker/observe/anatomy/thread_usage.h"
+#include "stoker/observe/anatomy/usual_step.h"
 
 namespace stoker::observe {
-
-using PhaseSeconds = std::array<double, core::kPhases>;
 
 // A step, with the evaluation and the checkpoint after it.
 struct StepFacts {
@@ -20,7 +17,8 @@ struct StepFacts {
   double seconds = 0, usual_seconds = 0;  // usual: the median, without evaluations and checkpoints
   PhaseSeconds phases{}, usual{};
   ThreadUsage usage;           // of the loop's thread
-  core::SourceFigures source;  // of a time that ends with the step: a period between batches, or longer
+  core::SourceFigures source;  // of a time that ends with the step
+  double source_seconds = 0;   // how long that time is; what it has besides the step explains nothing
 };
 
 // Three times as long as usual, and by more than 1 ms.

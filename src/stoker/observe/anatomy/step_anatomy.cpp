@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "stoker/base/clock.h"
+#include "stoker/base/fmt.h"
+#include "stoker/base/thousands.h"
 
 namespace stoker::observe {
 namespace {
@@ -13,80 +15,96 @@ using core::index_of;
 using core::Phase;
 
 constexpr std::int64_t kWarmUp = 5;      // steps before one can be slow
-constexpr std::int64_t kUsualEach = 64;  // steps until the medians are brought up to date; more often at first
 constexpr double kSlowEach = 1;          // s between slow steps that are told, per phase
+constexpr double kFarSlower = 2;         // ... unless one takes so many times as long as the last one told
 constexpr double kProbeAll = 5e-3;       // s: steps this long have their CPU time read in each step ...
 constexpr std::int64_t kProbeEach = 16;  // ... shorter ones in one of so many: 18 readings of 0.2 us
 constexpr std::int64_t kTimeEach = 8;    // of so many steps one is timed on the device
+constexpr double kSourceEach = 1e-2;     // s between readings of the source's figures: microseconds each
 
 }  // namespace
 
 StepAnatomy::StepAnatomy(core::EventEmitter& events, const core::BatchSource& source, device::PhaseEvents* device,
                          std::function<ThreadUsage()> usage)
     : events_(events), source_(source), device_(device), usage_(std::move(usage)), last_usage_(usage_()) {
-  told_slow_.fill(-kSlowEach);
-  if (const auto figures = source.figures()) {
-    begun_.copied = figures->copy_seconds;
-  }
+  last_source_ = source.figures().value_or(core::SourceFigures{});
+  begun_.copied = last_source_.copy_seconds;
   told_ = begun_;
 }
 
-void StepAnatomy::step_done(core::PhaseBook& book, std::int64_t step) {
+void StepAnatomy::step_done(core::PhaseBook& book, std::int64_t step, double seconds_apart, std::string_view cause) {
   PhaseSeconds phases{};
   for (std::size_t i = 0; i < core::kPhases; ++i) {
     phases[i] = book.spent()[i].seconds - last_[i];
     last_[i] = book.spent()[i].seconds;
   }
-  const double seconds = book.total() - std::exchange(last_total_, book.total());
+  double seconds = book.total() - std::exchange(last_total_, book.total());
   const ThreadUsage now = usage_(), usage = now - last_usage_;
   last_usage_ = now;
-  if (steps_.count() >= kWarmUp) {
-    look_for_slow(phases, seconds, usage, step);
+  if (steps_.count() >= kWarmUp && (seconds_apart <= 0 || !cause.empty())) {
+    look_for_slow(phases, seconds, usage, step, cause);
   }
+  seconds = std::max(seconds - seconds_apart, 0.0);
+  double& logging = phases[index_of(Phase::kLogging)];
+  logging = std::max(logging - seconds_apart, 0.0);
   if (std::exchange(last_step_, step) != step) {
-    const double own = seconds - phases[index_of(Phase::kEvaluation)] - phases[index_of(Phase::kCheckpoint)];
-    steps_.add(own);
-    period_.add(own);
-    slowest_ = std::max(slowest_, own);
-    period_slowest_ = std::max(period_slowest_, own);
-    for (std::size_t i = 0; i < core::kPhases; ++i) {
-      phases_[i].add(phases[i]);
-    }
-    const std::int64_t count = steps_.count();
-    if (count < kWarmUp || count % kUsualEach == 0 || count == 2 * kWarmUp || count == kWarmUp) {
-      usual_step_ = steps_.quantile(0.5);
-      for (std::size_t i = 0; i < core::kPhases; ++i) {
-        usual_[i] = phases_[i].quantile(0.5);
-      }
-    }
-    book.probe(usual_step_ > kProbeAll || count < kWarmUp || count % kProbeEach == 0);
-    if (device_ != nullptr) {
-      device_->next_step(count % kTimeEach == 0);
-    }
+    add_step(book, phases, seconds);
+  }
+  if (book.total() - source_at_ >= kSourceEach) {
+    last_source_ = source_.figures().value_or(core::SourceFigures{});
+    source_at_ = book.total();
   }
   if (book.total() - told_.total >= core::kFedEach) {
     tell_period(book, step);
   }
 }
 
-void StepAnatomy::look_for_slow(const PhaseSeconds& phases, double seconds, const ThreadUsage& usage,
-                                std::int64_t step) {
-  if (!is_slow(seconds, usual_step_)) {
+void StepAnatomy::add_step(core::PhaseBook& book, const PhaseSeconds& phases, double seconds) {
+  const double own = seconds - phases[index_of(Phase::kEvaluation)] - phases[index_of(Phase::kCheckpoint)];
+  steps_.add(own);
+  period_.add(own);
+  usual_.add(phases, own);
+  slowest_ = std::max(slowest_, own);
+  period_slowest_ = std::max(period_slowest_, own);
+  for (std::size_t i = 0; i < core::kPhases; ++i) {
+    phases_[i].add(phases[i]);
+  }
+  const std::int64_t count = steps_.count();
+  book.probe(usual_.seconds() > kProbeAll || count < kWarmUp || count % kProbeEach == 0);
+  if (device_ != nullptr) {
+    device_->next_step(count % kTimeEach == 0);
+    if (device_->gave_up() && !std::exchange(told_untimed_, true)) {
+      events_.emit(core::Finding{
+          fmt::format("steps with more than {} changes of phase are not timed on the device, so its times of phases "
+                      "are missing or of other steps; with fewer passes per step there are fewer changes",
+                      thousands(static_cast<std::int64_t>(device::PhaseEvents::kMostMarks)))});
+    }
+  }
+}
+
+// cause: if it is known; else it is looked for.
+void StepAnatomy::look_for_slow(const PhaseSeconds& phases, double seconds, const ThreadUsage& usage, std::int64_t step,
+                                std::string_view cause) {
+  if (!is_slow(seconds, usual_.seconds())) {
     return;
   }
-  StepFacts facts{.step = step,
-                  .seconds = seconds,
-                  .usual_seconds = usual_step_,
-                  .phases = phases,
-                  .usual = usual_,
-                  .usage = usage,
-                  .source = source_.figures().value_or(core::SourceFigures{})};
-  facts.source = core::between(std::exchange(last_source_, facts.source), facts.source);
+  const StepFacts facts{.step = step,
+                        .seconds = seconds,
+                        .usual_seconds = usual_.seconds(),
+                        .phases = phases,
+                        .usual = usual_.phases(),
+                        .usage = usage,
+                        .source = core::between(last_source_, source_.figures().value_or(core::SourceFigures{})),
+                        .source_seconds = last_total_ - source_at_};
   core::SlowStep slow = explain(facts);
+  if (!cause.empty()) {
+    slow.cause = cause;
+  }
   for (const Phase phase : core::kPhaseOrder) {
-    double& told = told_slow_[index_of(phase)];
-    if (core::time_name(phase) == slow.phase && last_total_ - told >= kSlowEach) {
-      told = last_total_;
+    Told& told = told_slow_[index_of(phase)];
+    if (core::time_name(phase) == slow.phase &&
+        (last_total_ - told.at >= kSlowEach || seconds > kFarSlower * told.seconds)) {
+      told = {last_total_, seconds};
       slow.time = clock_s(CLOCK_REALTIME);
       events_.emit(std::move(slow));
       return;

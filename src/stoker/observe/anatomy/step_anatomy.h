@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "stoker/core/batch_source.h"
@@ -16,6 +17,7 @@
 #include "stoker/observe/anatomy/slow_step.h"
 #include "stoker/observe/anatomy/thread_usage.h"
 #include "stoker/observe/anatomy/time_histogram.h"
+#include "stoker/observe/anatomy/usual_step.h"
 
 namespace stoker::observe {
 
@@ -27,8 +29,9 @@ class StepAnatomy {
               std::function<ThreadUsage()> usage = thread_usage);
 
   // After each step and what followed it, or after what followed the end of an epoch (the same step again). book: of
-  // this thread, opened when the loop began, settled.
-  void step_done(core::PhaseBook& book, std::int64_t step);
+  // this thread, opened when the loop began, settled. seconds_apart: of this time, in phase logging, belong to no step:
+  // they are in the sums, not in the quantiles, and no cause is guessed. cause: what made it long, if that is known.
+  void step_done(core::PhaseBook& book, std::int64_t step, double seconds_apart = 0, std::string_view cause = {});
   // Emits the last period, and the anatomy of all steps.
   void finish(const core::PhaseBook& book, std::int64_t step);
 
@@ -43,7 +46,9 @@ class StepAnatomy {
     double copied = 0;  // seconds of copies to the device
   };
   [[nodiscard]] Reading read(const core::PhaseBook& book) const;
-  void look_for_slow(const PhaseSeconds& phases, double seconds, const ThreadUsage& usage, std::int64_t step);
+  void look_for_slow(const PhaseSeconds& phases, double seconds, const ThreadUsage& usage, std::int64_t step,
+                     std::string_view cause);
+  void add_step(core::PhaseBook& book, const PhaseSeconds& phases, double seconds);
   void tell_period(const core::PhaseBook& book, std::int64_t step);
   [[nodiscard]] core::Anatomy between(const Reading& from, const Reading& to, std::int64_t step) const;
 
@@ -58,10 +63,14 @@ class StepAnatomy {
   double last_total_ = 0;
   std::int64_t last_step_ = -1;
   ThreadUsage last_usage_;
-  core::SourceFigures last_source_;
-  PhaseSeconds usual_{};  // medians, brought up to date now and then
-  double usual_step_ = 0;
-  std::array<double, core::kPhases> told_slow_{};  // when a slow step was told last, by phase
+  core::SourceFigures last_source_;  // read now and then,
+  double source_at_ = 0;             // this long after the book began
+  UsualStep usual_;
+  struct Told {
+    double at = -1e9, seconds = 0;  // when, by the book; of that step
+  };
+  std::array<Told, core::kPhases> told_slow_;  // the last slow step that was told, by phase
+  bool told_untimed_ = false;
   Reading begun_, told_;
 };
 

@@ -2,10 +2,10 @@
 #include "stoker/observe/anatomy/where_time_went.h"
 
 #include <algorithm>
-#include <array>
 
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
+#include "stoker/base/sparkline.h"
 #include "stoker/base/thousands.h"
 
 namespace stoker::observe {
@@ -56,18 +56,6 @@ std::string percent(double share) {
 
 }  // namespace
 
-std::string sparkline(const std::vector<double>& values, bool utf8) {
-  constexpr std::array<std::string_view, 8> kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  constexpr std::array<std::string_view, 8> kAscii = {"_", ".", ":", "-", "=", "+", "*", "#"};
-  const double most = values.empty() ? 0 : *std::ranges::max_element(values);
-  std::string text;
-  for (const double value : values) {
-    const auto level = most > 0 ? static_cast<std::size_t>(std::clamp(value / most, 0.0, 1.0) * 7 + 0.5) : 0;
-    text += value < 0 ? " " : (utf8 ? kBlocks : kAscii)[level];
-  }
-  return text;
-}
-
 void WhereTimeWent::add(const core::Anatomy& period) {
   if (!periods_.empty() && (in_last_ < per_place_ || period.steps == 0)) {
     periods_.back() = merged(std::move(periods_.back()), period);
@@ -112,7 +100,7 @@ std::string WhereTimeWent::text(const core::Anatomy& whole, bool utf8) const {
                                                   static_cast<double>(std::max<std::int64_t>(period.steps, 1))
                                             : -1);
       }
-      line = "  " + sparkline(values, utf8);
+      line = "  " + sparkline(values, {.utf8 = utf8});
     }
     const double computing = phase.cpu_seconds < 0 || phase.seconds <= 0 ? -1 : phase.cpu_seconds / phase.seconds;
     text += fmt::format("\n  {:<16} {:>7} {:>9} {:>9} {:>9}{}", phase.name, percent(share), ms(phase.p50),

@@ -24,7 +24,4 @@ class WhereTimeWent {
   std::size_t per_place_ = 1, in_last_ = 0;  // per_place_ says; the last may have fewer
 };
 
-// A character per value, from the lowest (0) to the highest; negative: no value.
-[[nodiscard]] std::string sparkline(const std::vector<double>& values, bool utf8);
-
 }  // namespace stoker::observe
