@@ -9,7 +9,7 @@
 
 namespace stoker::core {
 
-// A number with its unit in its name: "gpu0.power_watts", "process.resident_bytes", "threads.loader.cpu_seconds".
+// A number with its unit in its name: "gpu0.power_watts", "process.resident_bytes", "threads.loader.cpu_cores".
 struct Figure {
   std::string name;
   double value = 0;

@@ -92,7 +92,6 @@ class Loop {
     commit(lr);
     parts_.recovery.step_done();
     step_began_ += logging([&] { return parts_.owner.step_done(); });
-
     ++progress.step;
     progress.position = {batch.position().epoch, batch.position().step + 1};
     skips_.watch(progress.step, tell(batch, lr, waited), batch.indices());
