@@ -19,8 +19,8 @@
 #include "stoker/base/fmt.h"
 #include "stoker/device/host_allocator.h"
 #include "stoker/job/process.h"
+#include "stoker/observe/profile/host_code.h"
 #include "stoker/observe/profile/host_sampler.h"
-#include "stoker/observe/profile/host_stacks.h"
 #include "stoker/observe/profile/profile_table.h"
 #include "stoker/observe/profile/recorder.h"
 #include "stoker/study/paired.h"
@@ -97,7 +97,7 @@ Rounds measure(const Case& each, int rounds, int count, const std::filesystem::p
     const Stopwatch watch;
     const auto samples = sampler.stop();
     const auto recorded = recorder.finish(file);
-    (void)observe::profile::host_stacks(samples);
+    (void)observe::profile::host_code(samples);
     all.operators = recorded.calls.size() / static_cast<std::size_t>(count);
     (void)observe::profile::profile_table(recorded, /*gpu=*/false);
     all.pauses.push_back(watch.seconds());

@@ -12,8 +12,8 @@
 #include "stoker/core/events.h"
 #include "stoker/job/profile_orders.h"
 #include "stoker/job/setup.h"
+#include "stoker/observe/profile/host_code.h"
 #include "stoker/observe/profile/host_sampler.h"
-#include "stoker/observe/profile/host_stacks.h"
 #include "stoker/observe/profile/recorder.h"
 
 namespace stoker::job {
@@ -45,7 +45,7 @@ class ProfileWatch {
   void begin(std::int64_t steps);
   void next(std::int64_t done);
   void end();
-  void write(const observe::profile::Recorded& recorded, const observe::profile::HostStacks& stacks, double began);
+  void write(const observe::profile::Recorded& recorded, const observe::profile::HostCode& code, double began);
   void give_up(const std::string& why);
   [[nodiscard]] double usual_seconds() const;
 
