@@ -17,7 +17,6 @@
 #include "bench_main.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/fmt.h"
-#include "stoker/device/host_allocator.h"
 #include "stoker/job/process.h"
 #include "stoker/observe/profile/host_code.h"
 #include "stoker/observe/profile/host_sampler.h"
@@ -137,7 +136,7 @@ int run(int argc, char** argv) {
       rounds = std::stoi(argument);
     }
   }
-  device::install_host_allocator();
+  job::start_process();
   at::set_num_threads(1);
   fmt::print("{}, {} rounds of {} steps; ratios to the steps before, with 95 % intervals\n", job::version_text(),
              rounds, count);

@@ -7,9 +7,12 @@
 #include <ATen/ops/ones.h>
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
 
 #include "stoker/base/error.h"
 #include "stoker/observe/profile/ceilings.h"
@@ -119,6 +122,25 @@ TEST(ProfileRecorder, AFileThatCannotBeWrittenIsAnError) {
   const TempFolder folder;
   EXPECT_THROW((void)record(folder / "missing" / "a.json.gz"), IoError);
   EXPECT_FALSE(at::hasCallbacks());
+}
+
+// Kineto says nothing on a full disk; the trace would end in the middle.
+TEST(ProfileRecorder, ADiskThatIsFullIsAnErrorAndLeavesNoFile) {
+  const TempFolder folder;
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  for (const rlim_t bytes : {rlim_t{0}, rlim_t{100}, rlim_t{10'000}}) {
+    const rlimit small{bytes, before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    EXPECT_THROW((void)record(folder / "a.json.gz"), IoError) << bytes;
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    for (const auto& left : std::filesystem::directory_iterator(folder.path())) {
+      ADD_FAILURE() << left.path() << " is left with " << bytes;
+    }
+  }
+  std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(record(folder / "a.json.gz").calls.empty());
 }
 
 TEST(ProfileCeilings, AreMeasured) {
