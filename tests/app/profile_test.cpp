@@ -96,6 +96,18 @@ TEST_F(ProfileTest, OfStepsThatTheTrainingIsTold) {
   EXPECT_EQ(weights_of(folder_ / "runs/a"), weights_of(folder_ / "runs/b"));  // it changes no bit
 }
 
+// The ceilings are measured with what the limit leaves, and the memory of a profile is no leak.
+TEST_F(ProfileTest, UnderALimitOfMemory) {
+  const Words train = Words{"train", "data", "run=runs/a", "profile=10+150", "memory_limit=40M"} + kQuick;
+  const Finished trained = run_stoker(train + Words{"epochs=20"}, folder_.path());
+  ASSERT_EQ(trained.code, kDone) << trained.all();
+  const Json record = read_json(folder_ / "runs/a/profile/step-10.json");
+  check_record(record, 150);
+  EXPECT_GT(record.at("ceilings").at("flops_per_second").at("float").get<double>(), 0);
+  EXPECT_FALSE(record.at("ceilings").contains("bytes_per_second"));
+  EXPECT_THAT(trained.all(), AllOf(Not(HasSubstr("no profile")), Not(HasSubstr("grow"))));
+}
+
 // Steps that come too early for a warm process are recorded as soon as it is.
 TEST_F(ProfileTest, TheFirstStepsAreNeverRecorded) {
   const Finished trained =

@@ -15,6 +15,7 @@
 #include <filesystem>
 
 #include "stoker/base/error.h"
+#include "stoker/device/host_allocator.h"
 #include "stoker/observe/profile/ceilings.h"
 #include "stoker/observe/profile/profile_table.h"
 #include "stoker/observe/profile/recorder.h"
@@ -149,6 +150,28 @@ TEST(ProfileCeilings, AreMeasured) {
   EXPECT_GT(ceilings.product("bfloat16"), 0);
   EXPECT_EQ(ceilings.product("half"), -1);
   EXPECT_GT(ceilings.bytes_per_second, 1e8);
+}
+
+// A run at its limit gets what fits: the smallest products, and no copy that a cache would hold.
+TEST(ProfileCeilings, TakeAShareOfWhatIsFreeAndGiveItBack) {
+  device::install_host_allocator();
+  (void)measure_ceilings(c10::kCPU, {"float"});  // what kernels keep for themselves
+  device::release_host_memory();
+  constexpr std::int64_t kFree = 32 << 20;
+  const std::int64_t held = device::host_allocated(), reserved = device::host_reserved();
+  const std::int64_t before = device::set_host_cap(held + kFree);
+  device::reset_host_peak();
+  const Ceilings ceilings = measure_ceilings(c10::kCPU, {"float", "bfloat16"});
+  const std::int64_t peak = device::host_tensors().peak;
+  device::set_host_cap(held + (1 << 20));
+  const Ceilings none = measure_ceilings(c10::kCPU, {"float"});
+  device::set_host_cap(before);
+  EXPECT_GT(ceilings.product("float"), 1e8);
+  EXPECT_GT(ceilings.product("bfloat16"), 0);
+  EXPECT_EQ(ceilings.bytes_per_second, -1);
+  EXPECT_LE(peak - held, kFree / 4);
+  EXPECT_LE(device::host_reserved(), reserved);
+  EXPECT_TRUE(none.products.empty());
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ class ProfileWatch {
   // After each step; done: steps of the whole run. Returns the seconds that it took for itself and that are not the
   // step's. An error of the profiler is a Finding and ends no training.
   double step_done(std::int64_t done, std::int64_t samples);
+  // Whether a profile is being taken.
+  [[nodiscard]] bool active() const { return state_ != State::kIdle; }
   // After the last step: an unfinished profile is written with the steps it has.
   void finish();
   // The newest record as JSON; empty: none.
