@@ -17,10 +17,9 @@
 #include "bench_main.h"
 #include "stoker/base/clock.h"
 #include "stoker/base/fmt.h"
-#include "stoker/device/host_allocator.h"
 #include "stoker/job/process.h"
+#include "stoker/observe/profile/host_code.h"
 #include "stoker/observe/profile/host_sampler.h"
-#include "stoker/observe/profile/host_stacks.h"
 #include "stoker/observe/profile/profile_table.h"
 #include "stoker/observe/profile/recorder.h"
 #include "stoker/study/paired.h"
@@ -97,7 +96,7 @@ Rounds measure(const Case& each, int rounds, int count, const std::filesystem::p
     const Stopwatch watch;
     const auto samples = sampler.stop();
     const auto recorded = recorder.finish(file);
-    (void)observe::profile::host_stacks(samples);
+    (void)observe::profile::host_code(samples);
     all.operators = recorded.calls.size() / static_cast<std::size_t>(count);
     (void)observe::profile::profile_table(recorded, /*gpu=*/false);
     all.pauses.push_back(watch.seconds());
@@ -137,7 +136,7 @@ int run(int argc, char** argv) {
       rounds = std::stoi(argument);
     }
   }
-  device::install_host_allocator();
+  job::start_process();
   at::set_num_threads(1);
   fmt::print("{}, {} rounds of {} steps; ratios to the steps before, with 95 % intervals\n", job::version_text(),
              rounds, count);

@@ -59,6 +59,7 @@ TEST_F(ProfileTest, OfDataTrainsStepsThatNobodyKeeps) {
   EXPECT_THAT(shown.out, AllOf(HasSubstr("steps 5 to 8: "), HasSubstr("ceilings measured here: float product"),
                                HasSubstr("step.forward"), HasSubstr("aten::addmm"), HasSubstr("outside operators"),
                                HasSubstr("allocated per step"), HasSubstr("stoker trace profile.pt.trace.json.gz")));
+  EXPECT_THAT(shown.err, Not(HasSubstr(".cpp:")));  // Kineto's lines, such as "ERROR:... DeviceProperties.cpp:48]"
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
   const Finished again = run_stoker(Words{"profile", "data", "--steps", "4", "--json"} + kQuick, folder_.path());
   ASSERT_EQ(again.code, kDone) << again.all();
@@ -93,6 +94,18 @@ TEST_F(ProfileTest, OfStepsThatTheTrainingIsTold) {
   const Finished plain = run_stoker(Words{"train", "data", "run=runs/b"} + kQuick + Words{"epochs=3"}, folder_.path());
   ASSERT_EQ(plain.code, kDone) << plain.all();
   EXPECT_EQ(weights_of(folder_ / "runs/a"), weights_of(folder_ / "runs/b"));  // it changes no bit
+}
+
+// The ceilings are measured with what the limit leaves, and the memory of a profile is no leak.
+TEST_F(ProfileTest, UnderALimitOfMemory) {
+  const Words train = Words{"train", "data", "run=runs/a", "profile=10+150", "memory_limit=40M"} + kQuick;
+  const Finished trained = run_stoker(train + Words{"epochs=20"}, folder_.path());
+  ASSERT_EQ(trained.code, kDone) << trained.all();
+  const Json record = read_json(folder_ / "runs/a/profile/step-10.json");
+  check_record(record, 150);
+  EXPECT_GT(record.at("ceilings").at("flops_per_second").at("float").get<double>(), 0);
+  EXPECT_FALSE(record.at("ceilings").contains("bytes_per_second"));
+  EXPECT_THAT(trained.all(), AllOf(Not(HasSubstr("no profile")), Not(HasSubstr("grow"))));
 }
 
 // Steps that come too early for a warm process are recorded as soon as it is.

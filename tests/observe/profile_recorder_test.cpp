@@ -7,11 +7,15 @@
 #include <ATen/ops/ones.h>
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
 
 #include "stoker/base/error.h"
+#include "stoker/device/host_allocator.h"
 #include "stoker/observe/profile/ceilings.h"
 #include "stoker/observe/profile/profile_table.h"
 #include "stoker/observe/profile/recorder.h"
@@ -121,12 +125,53 @@ TEST(ProfileRecorder, AFileThatCannotBeWrittenIsAnError) {
   EXPECT_FALSE(at::hasCallbacks());
 }
 
+// Kineto says nothing on a full disk; the trace would end in the middle.
+TEST(ProfileRecorder, ADiskThatIsFullIsAnErrorAndLeavesNoFile) {
+  const TempFolder folder;
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  for (const rlim_t bytes : {rlim_t{0}, rlim_t{100}, rlim_t{10'000}}) {
+    const rlimit small{bytes, before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    EXPECT_THROW((void)record(folder / "a.json.gz"), IoError) << bytes;
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    for (const auto& left : std::filesystem::directory_iterator(folder.path())) {
+      ADD_FAILURE() << left.path() << " is left with " << bytes;
+    }
+  }
+  std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(record(folder / "a.json.gz").calls.empty());
+}
+
 TEST(ProfileCeilings, AreMeasured) {
   const Ceilings ceilings = measure_ceilings(c10::kCPU, {"float", "bfloat16"});
   EXPECT_GT(ceilings.product("float"), 1e8);  // 0.1 GFLOP/s: any machine
   EXPECT_GT(ceilings.product("bfloat16"), 0);
   EXPECT_EQ(ceilings.product("half"), -1);
   EXPECT_GT(ceilings.bytes_per_second, 1e8);
+}
+
+// A run at its limit gets what fits: the smallest products, and no copy that a cache would hold.
+TEST(ProfileCeilings, TakeAShareOfWhatIsFreeAndGiveItBack) {
+  device::install_host_allocator();
+  (void)measure_ceilings(c10::kCPU, {"float"});  // what kernels keep for themselves
+  device::release_host_memory();
+  constexpr std::int64_t kFree = 32 << 20;
+  const std::int64_t held = device::host_allocated(), reserved = device::host_reserved();
+  const std::int64_t before = device::set_host_cap(held + kFree);
+  device::reset_host_peak();
+  const Ceilings ceilings = measure_ceilings(c10::kCPU, {"float", "bfloat16"});
+  const std::int64_t peak = device::host_tensors().peak;
+  device::set_host_cap(held + (1 << 20));
+  const Ceilings none = measure_ceilings(c10::kCPU, {"float"});
+  device::set_host_cap(before);
+  EXPECT_GT(ceilings.product("float"), 1e8);
+  EXPECT_GT(ceilings.product("bfloat16"), 0);
+  EXPECT_EQ(ceilings.bytes_per_second, -1);
+  EXPECT_LE(peak - held, kFree / 4);
+  EXPECT_LE(device::host_reserved(), reserved);
+  EXPECT_TRUE(none.products.empty());
 }
 
 }  // namespace

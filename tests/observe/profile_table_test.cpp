@@ -154,9 +154,10 @@ TEST(ProfileTable, WithoutRecordsOfTheDeviceTimesAreTheHosts) {
 }
 
 TEST(ProfileTable, MemoryBelongsToTheOperatorThatWantedIt) {
-  Recorded recorded = one_step({product(0, 10), call("aten::empty", 2, 3), call("step.forward", 20, 40)});
+  Recorded recorded =
+      one_step({product(0, 10), call("aten::empty", 2, 3), call("aten::resize_", 4, 7), call("step.forward", 20, 40)});
   recorded.allocations = {{2 * kMs, 1000, 1, true},    // by empty, for mm
-                          {5 * kMs, 500, 1, true},     // by mm itself
+                          {5 * kMs, 500, 1, true},     // by resize_, for mm
                           {6 * kMs, -500, 1, true},    // freed
                           {7 * kMs, 64, 2, true},      // another thread's
                           {8 * kMs, 4096, 1, false}};  // of another device

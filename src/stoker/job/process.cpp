@@ -3,6 +3,7 @@
 
 #include <c10/util/Exception.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "stoker/base/error.h"
@@ -26,6 +27,7 @@ std::string first_line(const std::exception& error) {
 }  // namespace
 
 void start_process() {
+  ::setenv("KINETO_LOG_LEVEL", "5", /*overwrite=*/0);  // else torch's profiler warns on each machine without a GPU
   device::keep_freed_memory();
   device::install_host_allocator();
   device::load_cuda();

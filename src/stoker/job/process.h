@@ -11,8 +11,8 @@
 namespace stoker::job {
 
 // Keeps the memory that steps free (device/freed_memory.h), and loads CUDA if there is a driver: before the first ATen
-// call, since torch remembers permanently that CUDA is missing. Loading takes 0.3 s with a driver, so commands that
-// need no device skip it.
+// call, since torch remembers permanently that CUDA is missing. Also before other threads exist: it sets
+// KINETO_LOG_LEVEL, unless that is set. Loading takes 0.3 s with a driver, so commands that need no device skip it.
 void start_process();
 
 // "stoker 0.2.0, torch 2.11.0, g++ 12.2.0". Touches no device.

@@ -64,31 +64,26 @@ Json ceilings_json(const observe::profile::Ceilings& ceilings) {
   return json;
 }
 
-// Of other code only functions in which samples ended: the rest calls them.
-Json stacks_json(const observe::profile::HostStacks& stacks) {
+Json code_json(const observe::profile::HostCode& code) {
   Json threads = Json::array(), functions = Json::array();
-  for (const auto& row : stacks.threads) {
+  for (const auto& row : code.threads) {
     threads.push_back({{"name", row.name}, {"samples", row.samples}});
   }
-  for (const auto& row : stacks.functions) {
-    if (row.self == 0 && !row.own) {
-      continue;
-    }
-    Json json = {{"function", row.function}, {"module", row.module}, {"own", row.own},
-                 {"self", row.self},         {"total", row.total},   {"charged", row.charged}};
+  for (const auto& row : code.functions) {
+    Json json = {{"function", row.function}, {"module", row.module}, {"own", row.own}, {"samples", row.samples}};
     if (row.line > 0) {
       json["file"] = row.file;
       json["line"] = row.line;
     }
     functions.push_back(std::move(json));
   }
-  return {{"samples", stacks.samples}, {"threads", threads}, {"functions", functions}};
+  return {{"samples", code.samples}, {"threads", threads}, {"functions", functions}};
 }
 
 }  // namespace
 
 std::string profile_json(const ProfileFacts& facts, const ProfileTable& table,
-                         const observe::profile::Ceilings& ceilings, const observe::profile::HostStacks& stacks) {
+                         const observe::profile::Ceilings& ceilings, const observe::profile::HostCode& code) {
   Json json = {{"kind", "profile"},
                {"format", kProfileFormat},
                {"title", facts.title},
@@ -111,8 +106,8 @@ std::string profile_json(const ProfileFacts& facts, const ProfileTable& table,
   if (table.on_device) {
     json["kernels"] = kernels(table);
   }
-  if (stacks.samples > 0) {
-    json["host_stacks"] = stacks_json(stacks);
+  if (code.samples > 0) {
+    json["host_code"] = code_json(code);
   }
   json["notes"] = facts.notes;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "stoker/observe/profile/ceilings.h"
-#include "stoker/observe/profile/host_stacks.h"
+#include "stoker/observe/profile/host_code.h"
 #include "stoker/observe/profile/profile_table.h"
 
 namespace stoker::job {
@@ -29,6 +29,6 @@ struct ProfileFacts {
 
 [[nodiscard]] std::string profile_json(const ProfileFacts& facts, const observe::profile::ProfileTable& table,
                                        const observe::profile::Ceilings& ceilings,
-                                       const observe::profile::HostStacks& stacks);
+                                       const observe::profile::HostCode& code);
 
 }  // namespace stoker::job

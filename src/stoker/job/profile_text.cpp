@@ -51,7 +51,7 @@ class Page {
     indexing();
     memory();
     kernels();
-    stacks();
+    host_code();
     for (const Json& note : record_.at("notes")) {
       text_ += "note: " + printable(note.get<std::string>()) + "\n";
     }
@@ -193,44 +193,35 @@ class Page {
     }
   }
 
-  void function_row(const Json& row, double shown, double samples) {
-    std::string where = row.at("module");
-    if (row.contains("file")) {
-      where = fmt::format("{}:{}", row["file"].get<std::string>(), row["line"].get<int>());
-    }
-    text_ += fmt::format(
-        "{:>6} {:>6}  {:{}} {}\n", percent(shown / samples), percent(row.at("total").get<double>() / samples),
-        cut(printable(row.at("function").get<std::string>()), kFunctionWidth), kFunctionWidth, printable(where));
+  void function_row(const Json& row, double samples) {
+    const std::string where = row.contains("file")
+                                  ? fmt::format("{}:{}", row["file"].get<std::string>(), row["line"].get<int>())
+                                  : row.at("module").get<std::string>();
+    text_ += fmt::format("{:>6}  {:{}} {}\n", percent(row.at("samples").get<double>() / samples),
+                         cut(printable(row.at("function").get<std::string>()), kFunctionWidth), kFunctionWidth,
+                         printable(where));
   }
 
-  // Functions by their own time; then those of the program by the time in them and in what they call.
-  void stacks() {
-    if (!record_.contains("host_stacks")) {
+  // All functions by their own time; then those of the program.
+  void host_code() {
+    if (!record_.contains("host_code")) {
       return;
     }
-    const Json& all = record_["host_stacks"];
+    const Json& all = record_["host_code"];
     const auto samples = all.at("samples").get<double>();
-    text_ += fmt::format("\nhost code, {} sampled stacks; threads:", samples);
+    text_ += fmt::format("\nhost code by own CPU time, {} samples; threads:", samples);
     for (const Json& thread : all.at("threads")) {
       text_ += fmt::format(" {} {}", printable(thread.at("name").get<std::string>()),
                            percent(thread.at("samples").get<double>() / samples));
     }
-    text_ += fmt::format("\n{:>6} {:>6}  {:{}} where\n", "self", "total", "function", kFunctionWidth);
-    std::vector<const Json*> own;
-    std::size_t shown = 0;
-    for (const Json& row : all.at("functions")) {
-      if (row.at("own").get<bool>()) {
-        own.push_back(&row);
-      }
-      if (row.at("self").get<int>() > 0 && ++shown <= kFunctions) {
-        function_row(row, row.at("self").get<double>(), samples);
-      }
-    }
-    std::ranges::stable_sort(own, std::greater(), [](const Json* row) { return row->at("charged").get<int>(); });
-    text_ += fmt::format("functions of this program, with the library code that they call:\n");
-    for (std::size_t i = 0; i < std::min(kFunctions, own.size()); ++i) {
-      if (const auto charged = own[i]->at("charged").get<double>(); charged > 0) {
-        function_row(*own[i], charged, samples);
+    text_ += fmt::format("\n{:>6}  {:{}} where\n", "share", "function", kFunctionWidth);
+    for (const bool own : {false, true}) {
+      text_ += own ? "of this program:\n" : "";
+      std::size_t shown = 0;
+      for (const Json& row : all.at("functions")) {
+        if ((!own || row.at("own").get<bool>()) && ++shown <= kFunctions) {
+          function_row(row, samples);
+        }
       }
     }
   }

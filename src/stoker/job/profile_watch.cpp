@@ -12,7 +12,7 @@
 #include "stoker/job/profile_json.h"
 #include "stoker/job/session.h"
 #include "stoker/observe/profile/ceilings.h"
-#include "stoker/observe/profile/host_stacks.h"
+#include "stoker/observe/profile/host_code.h"
 #include "stoker/observe/profile/profile_table.h"
 #include "stoker/train/profile_steps.h"
 
@@ -112,10 +112,10 @@ void ProfileWatch::end() {
   profile::keep_steps(recorded, static_cast<std::size_t>(recorded_));  // the run may end within the next one
   recorder_.reset();
   state_ = State::kIdle;
-  write(recorded, profile::host_stacks(samples), began);
+  write(recorded, profile::host_code(samples), began);
 }
 
-void ProfileWatch::write(const profile::Recorded& recorded, const profile::HostStacks& stacks, double began) {
+void ProfileWatch::write(const profile::Recorded& recorded, const profile::HostCode& code, double began) {
   profile::ProfileTable table = profile::profile_table(recorded, setup_.device.is_cuda());
   const profile::Ceilings ceilings = profile::measure_ceilings(setup_.device, profile::product_types(table));
   profile::compare(table, ceilings);
@@ -140,7 +140,7 @@ void ProfileWatch::write(const profile::Recorded& recorded, const profile::HostS
   facts.trace = only_trace_.empty() ? (folder_ / (name + ".pt.trace.json.gz")).native() : only_trace_.native();
   facts.trace = printable(facts.trace);
   facts.pause_seconds = now_s() - began;
-  record_ = profile_json(facts, table, ceilings, stacks);
+  record_ = profile_json(facts, table, ceilings, code);
   if (only_trace_.empty()) {
     const std::filesystem::path file = folder_ / (name + ".json");
     write_file_atomically(file, record_);

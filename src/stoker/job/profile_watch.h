@@ -12,8 +12,8 @@
 #include "stoker/core/events.h"
 #include "stoker/job/profile_orders.h"
 #include "stoker/job/setup.h"
+#include "stoker/observe/profile/host_code.h"
 #include "stoker/observe/profile/host_sampler.h"
-#include "stoker/observe/profile/host_stacks.h"
 #include "stoker/observe/profile/recorder.h"
 
 namespace stoker::job {
@@ -34,6 +34,8 @@ class ProfileWatch {
   // After each step; done: steps of the whole run. Returns the seconds that it took for itself and that are not the
   // step's. An error of the profiler is a Finding and ends no training.
   double step_done(std::int64_t done, std::int64_t samples);
+  // Whether a profile is being taken.
+  [[nodiscard]] bool active() const { return state_ != State::kIdle; }
   // After the last step: an unfinished profile is written with the steps it has.
   void finish();
   // The newest record as JSON; empty: none.
@@ -45,7 +47,7 @@ class ProfileWatch {
   void begin(std::int64_t steps);
   void next(std::int64_t done);
   void end();
-  void write(const observe::profile::Recorded& recorded, const observe::profile::HostStacks& stacks, double began);
+  void write(const observe::profile::Recorded& recorded, const observe::profile::HostCode& code, double began);
   void give_up(const std::string& why);
   [[nodiscard]] double usual_seconds() const;
 

@@ -287,7 +287,12 @@ void Run::computed(const core::Batch& batch) {
 
 double Run::step_done() {
   memory_->step_done();
-  return apart_ = profile_->step_done(session_.progress().step + 1, samples_);
+  const bool recorded = profile_->active();
+  const double seconds = profile_->step_done(session_.progress().step + 1, samples_);
+  if (recorded || profile_->active()) {
+    memory_->disturbed();  // the records of a profile grow from step to step
+  }
+  return apart_ = seconds;
 }
 
 std::vector<core::MetricValue> Run::evaluate() {

@@ -6,7 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -23,81 +25,131 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Progress = ProfileOrders::Progress;
 constexpr std::string_view kWhere = "job.profile";
-constexpr double kPatience = 5;     // seconds for the other end's first line
 constexpr double kLookEvery = 0.5;  // seconds between looks whether the other end is still there
 
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+// An object's destructor allocates (nlohmann), so a thread that must survive without memory writes text.
+std::string text_of(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 std::string line_of(const Progress& progress) {
   switch (progress.state) {
-    case Progress::State::kWaiting: return text_of({{"state", "waiting"}});
+    case Progress::State::kWaiting: return R"({"state":"waiting"})";
     case Progress::State::kRecording:
-      return text_of({{"state", "recording"}, {"done", progress.done}, {"steps", progress.steps}});
-    case Progress::State::kDone: return text_of({{"state", "done"}, {"record", progress.text}});
+      return fmt::format(R"({{"state":"recording","done":{},"steps":{}}})", progress.done, progress.steps);
+    case Progress::State::kDone: return fmt::format(R"({{"state":"done","record":{}}})", text_of(progress.text));
     case Progress::State::kFailed: break;
   }
-  return text_of({{"state", "failed"}, {"text", progress.text}});
+  return fmt::format(R"({{"state":"failed","text":{}}})", text_of(progress.text));
 }
+
+std::string refusal(const std::string& why) { return line_of({.state = Progress::State::kFailed, .text = why}); }
 
 // The steps that a line asks for; 0: it asks for nothing that is known.
 std::int64_t asked_steps(const std::string& line) {
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("profile") || !json["profile"].is_number_integer()) {
+  constexpr std::string_view kKey = "\"profile\"";
+  std::string_view rest = line;
+  const auto skip = [&rest](std::string_view word) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r"), rest.size()));
+    const bool found = rest.starts_with(word);
+    rest.remove_prefix(found ? word.size() : 0);
+    return found;
+  };
+  std::int64_t steps = 0;
+  if (!skip("{") || !skip(kKey) || !skip(":")) {
     return 0;
   }
-  const auto steps = json["profile"].get<std::int64_t>();
-  return steps > train::kMostProfileSteps ? 0 : steps;
+  (void)skip("");
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), steps);
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  const bool whole = error == std::errc() && skip("}") && skip("") && rest.empty();
+  return whole && steps >= 1 && steps <= train::kMostProfileSteps ? steps : 0;
+}
+
+// Values of an answer; a missing one, or one of another type, is empty or 0.
+std::string text_in(const Json& json, const char* key) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+std::int64_t number_in(const Json& json, const char* key) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return found != json.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
 }  // namespace
 
-RunSocket::RunSocket(std::filesystem::path run, ProfileOrders& orders)
-    : run_(std::move(run)), orders_(orders), listener_(listen_in(run_, kRunSocket)) {
-  if (listener_ < 0) {
-    return;
+RunSocket::Listener::Listener(std::filesystem::path folder)
+    : run(std::move(folder)), wake(::eventfd(0, EFD_CLOEXEC)), socket(wake < 0 ? -1 : listen_in(run, kRunSocket)) {}
+
+RunSocket::Listener::~Listener() {
+  if (socket >= 0) {
+    std::error_code ignored;
+    std::filesystem::remove(run / kRunSocket, ignored);
+    ::close(socket);
   }
-  wake_ = ::eventfd(0, EFD_CLOEXEC);
-  thread_ =
-      start_thread(kWhere, "listens for wishes of a profile", [this](const std::stop_token& stop) { serve(stop); });
+  if (wake >= 0) {
+    ::close(wake);
+  }
+}
+
+RunSocket::RunSocket(std::filesystem::path run, ProfileOrders& orders, double patience)
+    : orders_(orders), patience_(patience) {
+  try {
+    if (listener_.emplace(std::move(run)).socket >= 0) {
+      thread_ = start_thread(kWhere, "waits for requests for a profile",
+                             [this](const std::stop_token& stop) { serve(stop); });
+    }
+  } catch (const std::exception&) {
+  }
+  if (!thread_.joinable()) {
+    listener_.reset();
+  }
 }
 
 RunSocket::~RunSocket() {
-  orders_.failed("the training has ended");
-  if (listener_ < 0) {
-    return;
+  try {
+    orders_.failed("the training has ended");
+  } catch (const std::exception&) {  // std::bad_alloc; the client sees that its socket closes
   }
-  thread_.request_stop();
-  (void)::eventfd_write(wake_, 1);
-  thread_.join();
-  std::error_code ignored;
-  std::filesystem::remove(run_ / kRunSocket, ignored);
-  ::close(listener_);
-  ::close(wake_);
+  if (thread_.joinable()) {
+    thread_.request_stop();
+    (void)::eventfd_write(listener_->wake, 1);
+    thread_.join();
+  }
 }
 
 void RunSocket::serve(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    std::array<pollfd, 2> both = {{{listener_, POLLIN, 0}, {wake_, POLLIN, 0}}};
-    if (::poll(both.data(), both.size(), -1) > 0 && (both[0].revents & POLLIN) != 0 && !stop.stop_requested()) {
-      if (const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC); client >= 0) {
-        answer(client, stop);
-      }
+    std::array<pollfd, 2> both = {{{listener_->socket, POLLIN, 0}, {listener_->wake, POLLIN, 0}}};
+    if (::poll(both.data(), both.size(), -1) > 0 && both[0].revents != 0 && !stop.stop_requested()) {
+      accept_one(stop);
     }
+  }
+}
+
+// Without a descriptor or memory for it, a client waits or is sent away, and the training goes on.
+void RunSocket::accept_one(const std::stop_token& stop) {
+  const int client = ::accept4(listener_->socket, nullptr, nullptr, SOCK_CLOEXEC);
+  if (client < 0) {
+    pollfd wake{listener_->wake, POLLIN, 0};
+    (void)::poll(&wake, 1, static_cast<int>(1e3 * kLookEvery));  // the socket stays readable: do not spin
+    return;
+  }
+  try {
+    answer(client, stop);
+  } catch (...) {  // std::bad_alloc; answer() has closed the client
   }
 }
 
 // One client at a time; the next ones wait in the listener's queue.
 void RunSocket::answer(int client, const std::stop_token& stop) {
-  SocketLines lines(client);
-  const std::int64_t steps = asked_steps(lines.get(kPatience).value_or(""));
+  SocketLines lines(client, listener_->wake);
+  const std::int64_t steps = asked_steps(lines.get(patience_).value_or(""));
   if (steps < 1) {
-    lines.put(text_of({{"state", "failed"},
-                       {"text", fmt::format("the request must be {{\"profile\": N}} with N from 1 to {}",
-                                            train::kMostProfileSteps)}}));
+    lines.put(
+        refusal(fmt::format("the request must be {{\"profile\": N}} with N from 1 to {}", train::kMostProfileSteps)));
     return;
   }
   if (!orders_.place(steps)) {
-    lines.put(text_of({{"state", "failed"}, {"text", "a profile is being taken already; try again when it is done"}}));
+    lines.put(refusal("a profile is being taken already; try again when it is done"));
     return;
   }
   bool told = true;
@@ -120,20 +172,20 @@ std::optional<std::filesystem::path> ask_run(const std::filesystem::path& run, s
     return std::nullopt;
   }
   SocketLines lines(socket);
-  lines.put(text_of({{"profile", steps}}));
+  lines.put(fmt::format(R"({{"profile": {}}})", steps));
   constexpr double kLong = 24 * 3600;  // an evaluation may come first
   while (const auto line = lines.get(kLong)) {
     const Json json = Json::parse(*line, nullptr, /*allow_exceptions=*/false);
-    const std::string state = json.is_object() ? json.value("state", "") : "";
+    const std::string state = text_in(json, "state");
     if (state == "waiting") {
       say("asked the run; its next steps will be recorded");
     } else if (state == "recording") {
-      say(fmt::format("recorded {} of {}", json.value("done", 0), counted(json.value("steps", 0), "step")));
-    } else if (state == "done") {
-      return run / json.value("record", "");
+      say(fmt::format("recorded {} of {}", number_in(json, "done"), counted(number_in(json, "steps"), "step")));
+    } else if (state == "done" && !text_in(json, "record").empty()) {
+      return run / text_in(json, "record");
     } else {
-      fail<IoError>(kWhere, "the run takes no profile: {}",
-                    printable(json.is_object() ? json.value("text", "") : *line));
+      const std::string why = state == "failed" ? text_in(json, "text") : *line;
+      fail<IoError>(kWhere, "the run takes no profile: {}", printable(why));
     }
   }
   fail<IoError>(kWhere, "the run ended before it had written the profile");

@@ -19,24 +19,37 @@ inline constexpr const char* kRunSocket = "run.sock";  // in the run folder
 
 class RunSocket {
  public:
-  // Replaces a socket that a killed process left. Where there can be none (some network file systems, or another
-  // process listens), it does nothing: a run is not worse without.
-  RunSocket(std::filesystem::path run, ProfileOrders& orders);
+  // Replaces a socket that a killed process left. Where there can be none (some network file systems, another process
+  // listens, the system gives no descriptor or no thread), it does nothing: a run is not worse without.
+  // patience: seconds for a client's request.
+  RunSocket(std::filesystem::path run, ProfileOrders& orders, double patience = 5);
   // Removes the socket.
   ~RunSocket();
   RunSocket(const RunSocket&) = delete;
   RunSocket& operator=(const RunSocket&) = delete;
 
-  [[nodiscard]] bool listens() const { return listener_ >= 0; }
+  [[nodiscard]] bool listens() const { return thread_.joinable(); }
 
  private:
+  // The socket and its file, which goes with it.
+  struct Listener {
+    explicit Listener(std::filesystem::path folder);
+    ~Listener();
+    Listener(const Listener&) = delete;
+    Listener& operator=(const Listener&) = delete;
+
+    std::filesystem::path run;
+    int wake = -1;    // readable when the thread must end
+    int socket = -1;  // -1: there is none
+  };
   void serve(const std::stop_token& stop);
+  void accept_one(const std::stop_token& stop);
   void answer(int client, const std::stop_token& stop);
 
-  std::filesystem::path run_;
   ProfileOrders& orders_;
-  int listener_ = -1, wake_ = -1;  // wake_: readable when the thread must end
-  std::jthread thread_;
+  double patience_;
+  std::optional<Listener> listener_;
+  std::jthread thread_;  // the last: it uses the others
 };
 
 // Asks for a profile of the next steps and waits for it; returns the path of the record. Empty if no process of the run

@@ -62,9 +62,10 @@ int connect_to(const Address& address) {
   return socket;
 }
 
-bool wait_readable(int socket, double seconds) {
-  pollfd one{socket, POLLIN, 0};
-  return ::poll(&one, 1, static_cast<int>(1e3 * seconds)) > 0;
+// False after the time, and as soon as wake is readable. poll() passes over a descriptor of -1.
+bool wait_readable(int socket, int wake, double seconds) {
+  std::array<pollfd, 2> both = {{{socket, POLLIN, 0}, {wake, POLLIN, 0}}};
+  return ::poll(both.data(), both.size(), static_cast<int>(1e3 * seconds)) > 0 && both[1].revents == 0;
 }
 
 }  // namespace
@@ -91,20 +92,25 @@ int listen_in(const std::filesystem::path& folder, const std::string& name) {
     return -1;
   }
   ::fchmod(socket, S_IRUSR | S_IWUSR);  // before bind(): the file never has wider permissions
-  if (::bind(socket, address.get(), Address::kSize) != 0 || ::listen(socket, 4) != 0) {
+  const bool bound = ::bind(socket, address.get(), Address::kSize) == 0;
+  if (!bound || ::listen(socket, 4) != 0) {
+    if (bound) {
+      ::unlink(address.path());
+    }
     ::close(socket);
     return -1;
   }
   return socket;
 }
 
+SocketLines::SocketLines(int socket, int wake) : socket_(socket), wake_(wake) {}
 SocketLines::~SocketLines() { ::close(socket_); }
 
 bool SocketLines::put(const std::string& line) {
   const std::string text = line + "\n";
   std::size_t sent = 0;
   while (sent < text.size()) {
-    const ssize_t now = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    const ssize_t now = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (now < 0 && errno != EINTR) {
       return false;
     }
@@ -122,7 +128,7 @@ std::optional<std::string> SocketLines::get(double seconds) {
       return line;
     }
     const double left = seconds - watch.seconds();
-    if (read_.size() > kLongest || left <= 0 || !wait_readable(socket_, left)) {
+    if (read_.size() > kLongest || left <= 0 || !wait_readable(socket_, wake_, left)) {
       return std::nullopt;
     }
     std::array<char, 512> bytes{};

@@ -16,20 +16,22 @@ namespace stoker::job {
 
 class SocketLines {
  public:
-  explicit SocketLines(int socket) : socket_(socket) {}  // takes it
+  // Takes the socket. wake: a descriptor that ends get() as soon as it is readable; -1: none.
+  explicit SocketLines(int socket, int wake = -1);
   ~SocketLines();
   SocketLines(const SocketLines&) = delete;
   SocketLines& operator=(const SocketLines&) = delete;
 
-  // False if the other end is gone.
+  // False if the other end is gone, or does not read what it was sent: it never waits.
   bool put(const std::string& line);
-  // The next line; empty if the other end is gone, sends more than 4 KiB without a line's end, or stays silent.
+  // The next line; empty if the other end is gone, sends more than 4 KiB without a line's end, or stays silent, and
+  // after a wake.
   [[nodiscard]] std::optional<std::string> get(double seconds);
   // Whether the other end has closed.
   [[nodiscard]] bool closed() const;
 
  private:
-  int socket_;
+  int socket_, wake_;
   std::string read_;
 };
 

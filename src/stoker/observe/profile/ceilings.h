@@ -24,7 +24,8 @@ struct Ceilings {
   [[nodiscard]] double product(const std::string& type) const;
 };
 
-// types: of products, see ProductCeiling. What does not fit into memory is left out.
+// types: of products, see ProductCeiling. Takes at most a quarter of the memory that is free, and gives it back to the
+// device or the system; what needs more is left out.
 [[nodiscard]] Ceilings measure_ceilings(c10::Device device, const std::vector<std::string>& types);
 
 }  // namespace stoker::observe::profile

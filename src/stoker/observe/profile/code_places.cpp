@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,16 +14,20 @@
 #include <string_view>
 #include <vector>
 
+#include "stoker/base/clock.h"
 #include "stoker/base/fmt.h"
+#include "stoker/observe/profile/command_lines.h"
 
 namespace stoker::observe::profile {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr double kBudget = 10;  // seconds of addr2line, for all files together
+
 struct Module {
   std::string path;
-  std::uintptr_t base = 0;
+  std::uintptr_t base = 0;  // what addresses in the file are counted from
   std::vector<std::uintptr_t> addresses;
 };
 
@@ -33,6 +35,12 @@ std::string demangled(const char* name) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
   return status == 0 ? text.get() : name;
+}
+
+// A program that is not position-independent has its real addresses in its file.
+std::uintptr_t base_of(const void* header) {
+  const bool fixed = static_cast<const ElfW(Ehdr)*>(header)->e_type == ET_EXEC;
+  return fixed ? 0 : reinterpret_cast<std::uintptr_t>(header);
 }
 
 bool is_own(const std::string& path) {
@@ -45,35 +53,8 @@ bool is_own(const std::string& path) {
   return !path.starts_with("/lib") && !path.starts_with("/usr/lib") && !path.empty();
 }
 
-std::string shell_word(const std::string& path) {
-  std::string text = "'";
-  for (const char each : path) {
-    text += each == '\'' ? std::string("'\\''") : std::string(1, each);
-  }
-  return text + "'";
-}
-
-// The lines that a command prints; none if it is missing or fails.
-std::vector<std::string> lines_of(const std::string& command) {
-  std::vector<std::string> lines;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(command.c_str(), "r"), &::pclose);
-  if (pipe == nullptr) {
-    return lines;
-  }
-  std::array<char, 4096> part{};
-  std::string line;
-  while (std::fgets(part.data(), static_cast<int>(part.size()), pipe.get()) != nullptr) {
-    line += part.data();
-    if (line.ends_with('\n')) {
-      line.pop_back();
-      lines.push_back(std::exchange(line, {}));
-    }
-  }
-  return lines;
-}
-
 // addr2line prints two lines for each address: the function, and "file:line" or "file:line (discriminator 3)".
-void name_by_addr2line(const Module& module, std::map<std::uintptr_t, CodePlace>& places) {
+void name_by_addr2line(const Module& module, double seconds, std::map<std::uintptr_t, CodePlace>& places) {
   std::string list = fs::temp_directory_path() / "stoker-addresses-XXXXXX";
   const int file = ::mkstemp(list.data());
   if (file < 0) {
@@ -85,8 +66,7 @@ void name_by_addr2line(const Module& module, std::map<std::uintptr_t, CodePlace>
     out << fmt::format("{:#x}\n", address - module.base);
   }
   out.close();
-  const auto lines =
-      lines_of(fmt::format("addr2line -f -C -e {} @{} 2>/dev/null", shell_word(module.path), shell_word(list)));
+  const auto lines = command_lines({"addr2line", "-f", "-C", "-e", module.path, "@" + list}, seconds);
   std::error_code ignored;
   fs::remove(list, ignored);
   for (std::size_t i = 0; 2 * i + 1 < lines.size() && i < module.addresses.size(); ++i) {
@@ -135,12 +115,13 @@ std::map<std::uintptr_t, CodePlace> code_places(std::span<const std::uintptr_t> 
     if (place->second.own) {
       Module& module = own[path];
       module.path = path;
-      module.base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+      module.base = base_of(info.dli_fbase);
       module.addresses.push_back(address);
     }
   }
+  const Stopwatch watch;  // a large debug file takes long
   for (const auto& [path, module] : own) {
-    name_by_addr2line(module, places);
+    name_by_addr2line(module, kBudget - watch.seconds(), places);
   }
   return places;
 }

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/observe/profile/host_sampler.h"
 
-#include <dirent.h>
-#include <execinfo.h>
-#include <gnu/libc-version.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <string_view>
 #include <thread>
 
 namespace stoker::observe::profile {
@@ -29,58 +25,48 @@ struct Samples {
 std::atomic<Samples*> g_samples = nullptr;
 std::atomic<int> g_inside = 0;  // handlers that run now
 
-void take_sample(int) {
+// The instruction pointer, by the names of x86-64 and of ARM; 0 on another processor.
+template <typename Registers>
+std::uintptr_t instruction_of(const Registers& registers) {
+  if constexpr (requires { registers.gregs; }) {
+    constexpr std::size_t kRip = 16;  // REG_RIP
+    return static_cast<std::uintptr_t>(registers.gregs[kRip]);
+  } else if constexpr (requires { registers.pc; }) {
+    return static_cast<std::uintptr_t>(registers.pc);
+  } else {
+    return 0;
+  }
+}
+
+void take_sample(int, siginfo_t*, void* context) {
   const int error = errno;
   g_inside.fetch_add(1);
   if (Samples* const samples = g_samples.load()) {
     const std::size_t at = samples->taken.fetch_add(1);
     if (at < samples->all.size()) {
-      constexpr int kOwn = 2;  // this function, and the one through which a handler returns
-      std::array<void*, HostSample::kDepth + kOwn> frames{};
-      const int depth = ::backtrace(frames.data(), static_cast<int>(frames.size()));
-      HostSample& sample = samples->all[at];
-      sample.thread = static_cast<std::int32_t>(::syscall(SYS_gettid));
-      for (int i = kOwn; i < depth; ++i) {
-        sample.frames[static_cast<std::size_t>(i - kOwn)] =
-            reinterpret_cast<std::uintptr_t>(frames[static_cast<std::size_t>(i)]);
-      }
-      sample.depth = std::max(0, depth - kOwn);
+      samples->all[at] = {static_cast<std::int32_t>(::syscall(SYS_gettid)),
+                          instruction_of(static_cast<const ucontext_t*>(context)->uc_mcontext)};
     }
   }
   g_inside.fetch_sub(1);
   errno = error;
 }
 
-// From glibc 2.35 on the unwinder finds tables without a lock, so that a handler may use it at any point.
-bool unwinder_is_safe() {
-  constexpr int kMajor = 2, kMinor = 35;
-  const std::string_view version = ::gnu_get_libc_version();
-  int major = 0, minor = 0;
-  const char* const end = version.data() + version.size();
-  const auto dot = std::from_chars(version.data(), end, major).ptr;
-  if (dot < end) {
-    std::from_chars(dot + 1, end, minor);
-  }
-  return major > kMajor || (major == kMajor && minor >= kMinor);
-}
-
 // The handler stays: a signal may still be on its way when the timers are gone, and its default would end the process.
 bool handler_installed() {
-  struct sigaction before {
-  }, ours{};
+  struct sigaction before = {};
+  struct sigaction ours = {};
   if (::sigaction(SIGPROF, nullptr, &before) != 0) {
     return false;
   }
-  if (before.sa_handler == &take_sample) {
+  if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction == &take_sample) {
     return true;
   }
   if ((before.sa_flags & SA_SIGINFO) != 0 || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
     return false;  // another profiler's
   }
-  std::array<void*, 4> frames{};
-  (void)::backtrace(frames.data(), static_cast<int>(frames.size()));  // the first call loads a library
-  ours.sa_handler = &take_sample;
-  ours.sa_flags = SA_RESTART;
+  ours.sa_sigaction = &take_sample;
+  ours.sa_flags = SA_RESTART | SA_SIGINFO;
   ::sigemptyset(&ours.sa_mask);
   return ::sigaction(SIGPROF, &ours, nullptr) == 0;
 }
@@ -137,15 +123,13 @@ struct HostSampler::Timers {
 };
 
 HostSampler::HostSampler() : timers_(std::make_unique<Timers>()) {
-  if (!unwinder_is_safe()) {
-    missing_ = "host stacks need glibc 2.35";
-  } else if (g_samples.load() != nullptr || !handler_installed()) {
-    missing_ = "another profiler uses SIGPROF, so there are no host stacks";
+  if (g_samples.load() != nullptr || !handler_installed()) {
+    missing_ = "another profiler uses SIGPROF, so host code was not sampled";
   } else {
     timers_->start();
     if (timers_->all.empty()) {
       timers_->stop();
-      missing_ = "the system gives no timers of CPU time, so there are no host stacks";
+      missing_ = "the system gives no timers of CPU time, so host code was not sampled";
     }
   }
 }

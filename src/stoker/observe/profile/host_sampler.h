@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples the call stacks of this process's threads, each after every millisecond of CPU time: what Kineto does not
-// see, such as the loader's threads and C++ code outside of operators. Used by job::ProfileWatch. One at a time; start
-// and stop on one thread.
+// Samples where this process's threads are in their code, each after every millisecond of its CPU time: what Kineto
+// does not see, such as the loader's threads and C++ code outside of operators. Used by job::ProfileWatch. One at a
+// time; start and stop on one thread.
 //
-// A timer per thread sends SIGPROF, whose handler walks the stack by the unwind tables (docs/decisions/host-stacks.md).
+// A timer per thread sends SIGPROF, whose handler notes the address of the interrupted instruction
+// (docs/decisions/host-code.md).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,10 +16,8 @@
 namespace stoker::observe::profile {
 
 struct HostSample {
-  static constexpr std::size_t kDepth = 40;
-  std::int32_t thread = 0;                      // the kernel's number
-  std::int32_t depth = 0;                       // frames in use
-  std::array<std::uintptr_t, kDepth> frames{};  // addresses in the code, innermost first
+  std::int32_t thread = 0;     // the kernel's number
+  std::uintptr_t address = 0;  // in the code
 };
 
 class HostSampler {
@@ -36,7 +34,7 @@ class HostSampler {
   // Why it takes no samples; empty if it does.
   [[nodiscard]] const std::string& missing() const { return missing_; }
 
-  static constexpr std::size_t kMost = 20'000;
+  static constexpr std::size_t kMost = 200'000;
   static constexpr double kEvery = 0.001;  // seconds of a thread's CPU time
 
  private:

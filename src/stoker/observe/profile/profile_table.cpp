@@ -76,14 +76,17 @@ std::vector<double> flops_by_call(const Recorded& recorded, const CallTree& tree
   return result;
 }
 
+bool gets_memory_for_another(std::string_view name) {
+  return name.starts_with("aten::empty") || name.starts_with("aten::new_empty") || name.starts_with("aten::resize_");
+}
+
 std::vector<std::int64_t> allocated_by_call(const Recorded& recorded, const CallTree& tree, bool gpu) {
   std::vector<std::int64_t> bytes(recorded.calls.size(), 0);
   for (const Allocation& each : recorded.allocations) {
     const std::size_t call =
         each.bytes > 0 && each.on_host != gpu ? tree.innermost(each.thread, each.time) : CallTree::kNone;
-    // aten::empty gets memory for another operator.
     std::size_t by = call;
-    while (by != CallTree::kNone && recorded.calls[by].name.starts_with("aten::empty") &&
+    while (by != CallTree::kNone && gets_memory_for_another(recorded.calls[by].name) &&
            tree.parent(by) != CallTree::kNone && !recorded.calls[tree.parent(by)].range) {
       by = tree.parent(by);
     }

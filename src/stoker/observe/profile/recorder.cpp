@@ -4,8 +4,9 @@
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -98,6 +99,35 @@ Recorded recorded_from(const kineto::ProfilerResult& result) {
   return recorded;
 }
 
+// Whether a file ends as Kineto's traces do: only the brace of the whole object begins a line.
+bool is_whole(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::array<char, 16> end{};
+  in.seekg(0, std::ios::end);
+  const auto size = std::min<std::streamoff>(in.tellg(), end.size());
+  in.seekg(-size, std::ios::end);
+  in.read(end.data(), size);
+  const std::string_view text(end.data(), static_cast<std::size_t>(in.gcount()));
+  const auto last = text.find_last_not_of('\n');
+  return last != text.npos && text.substr(0, last + 1).ends_with("\n}");
+}
+
+// Kineto itself says nothing about a file that it cannot write or that ends too early.
+void save(kineto::ProfilerResult& result, const std::filesystem::path& path) {
+  const std::filesystem::path plain = path.native() + ".json";
+  if (std::ofstream(plain).fail()) {
+    fail<IoError>(kWhere, "{}: the trace cannot be written: {}", printable(path.native()), std::strerror(errno));
+  }
+  result.save(plain.native());
+  if (!is_whole(plain)) {
+    std::error_code ignored;
+    std::filesystem::remove(plain, ignored);
+    std::filesystem::remove(plain.native() + ".tmp", ignored);  // Kineto's, which it then renames
+    fail<IoError>(kWhere, "{}: the trace could not be written to its end; is the disk full?", printable(path.native()));
+  }
+  gzip_file(plain, path);
+}
+
 }  // namespace
 
 struct Recorder::State {
@@ -109,9 +139,8 @@ struct Recorder::State {
 
 Recorder::Recorder(c10::Device device) : state_(std::make_unique<State>(device)) {
   if (torch::profiler::impl::profilerEnabled()) {
-    fail<ConfigError>(kWhere, "another profiler records this process; end it, or set nvtx=off");
+    fail<ConfigError>(kWhere, "another profiler records this thread; end it, and set nvtx=off if it is on");
   }
-  ::setenv("KINETO_LOG_LEVEL", "5", /*overwrite=*/0);  // otherwise it warns on every machine without a GPU
   kineto::prepareProfiler(config(), activities(device));
 }
 
@@ -143,12 +172,7 @@ Recorded Recorder::finish(const std::filesystem::path& path) {
   device::backend_for(state_->device).synchronize(state_->device);  // otherwise its last kernels would be missing
   state_->running = false;
   const auto result = kineto::disableProfiler();
-  const std::filesystem::path plain = path.native() + ".json";
-  if (std::ofstream(plain).fail()) {  // Kineto would only print a line
-    fail<IoError>(kWhere, "{}: the trace cannot be written: {}", printable(path.native()), std::strerror(errno));
-  }
-  result->save(plain.native());
-  gzip_file(plain, path);
+  save(*result, path);
   return recorded_from(*result);
 }
 

@@ -4,7 +4,6 @@
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
-#include <cstdlib>
 #include <exception>
 #include <set>
 
@@ -28,7 +27,6 @@ void ProfilerSwitch::start() {
   if (runs_) {
     return;
   }
-  ::setenv("KINETO_LOG_LEVEL", "5", /*overwrite=*/0);  // otherwise it warns on every machine without a GPU
   const torch::profiler::impl::ProfilerConfig config(torch::profiler::impl::ProfilerState::KINETO);
   torch::autograd::profiler::prepareProfiler(config, kActivities);
   torch::autograd::profiler::enableProfiler(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the CPU time of the process's threads went, by function and by source line, from sampled stacks. Made of what
-// HostSampler took; part of a profile's record. Thread-safe.
+// Where the CPU time of the process's threads went, by function and by source line. Made of what HostSampler took; part
+// of a profile's record. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,9 @@ namespace stoker::observe::profile {
 
 struct FunctionRow {
   std::string function, file, module;  // file: of the source; empty: unknown
-  std::int32_t line = 0;               // where most of its own samples were; 0: unknown
+  std::int32_t line = 0;               // where most of its samples were; 0: unknown
   bool own = false;                    // of this program
-  std::int64_t self = 0;               // samples in the function itself
-  std::int64_t total = 0;              // and in what it called
-  std::int64_t charged = 0;            // in it and in library code that it called: it is the innermost own function
+  std::int64_t samples = 0;            // in the function itself, not in what it called
 };
 
 struct ThreadRow {
@@ -29,14 +27,14 @@ struct ThreadRow {
   std::int64_t samples = 0;
 };
 
-struct HostStacks {
+struct HostCode {
   std::int64_t samples = 0;
   std::vector<ThreadRow> threads;      // threads of one name together; the busiest first
-  std::vector<FunctionRow> functions;  // the largest self first
+  std::vector<FunctionRow> functions;  // the most samples first
 };
 
 // named: places of addresses; for tests.
 using NamePlaces = std::function<std::map<std::uintptr_t, CodePlace>(std::span<const std::uintptr_t>)>;
-[[nodiscard]] HostStacks host_stacks(std::span<const HostSample> samples, const NamePlaces& named = code_places);
+[[nodiscard]] HostCode host_code(std::span<const HostSample> samples, const NamePlaces& named = code_places);
 
 }  // namespace stoker::observe::profile
