@@ -5,7 +5,8 @@
     bench/observe/trace_peers.py STOKER TRACES [--quick] [--figures FILE]
 
 TRACES: a folder of recorded traces. --figures also writes HTA's figures, which tests/house/trace_test.py compares with.
-Needs the packages of bench/observe/requirements.txt in PYTHONPATH.
+Needs the packages of bench/observe/requirements.txt in PYTHONPATH. gpuprof 0.7.1 and traceml-ai 0.5.0 record inside a
+Python program while it runs and read no recorded traces, so they are not here.
 """
 import argparse
 import json
