@@ -23,10 +23,11 @@ struct ToyOwner final : train::LoopOwner {
       on_computed();
     }
   }
-  void step_done() override {
+  double step_done() override {
     if (on_step_done) {
       on_step_done();
     }
+    return 0;
   }
   void booked(core::PhaseBook& book, std::int64_t step) override {
     if (on_booked) {
