@@ -2,12 +2,12 @@
 #include "stoker/study/top/screen.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <ranges>
 
 #include "stoker/base/counted.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
+#include "stoker/base/sparkline.h"
 #include "stoker/base/thousands.h"
 #include "stoker/base/utc.h"
 #include "stoker/study/ps/ps_text.h"
@@ -172,23 +172,9 @@ void processes(Page& page, const Watched& watched) {
 }  // namespace
 
 std::string sparkline(const History& values, int width, double top) {
-  static constexpr std::array kBars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   const std::size_t count = std::min(values.size(), static_cast<std::size_t>(std::max(width, 0)));
-  const auto begin = values.end() - static_cast<std::ptrdiff_t>(count);
-  double highest = top;
-  for (auto it = begin; top <= 0 && it != values.end(); ++it) {
-    highest = std::isfinite(*it) ? std::max(highest, *it) : highest;
-  }
-  std::string bars;
-  for (auto it = begin; it != values.end(); ++it) {
-    if (!std::isfinite(*it)) {
-      bars += '!';
-      continue;
-    }
-    const double share = highest > 0 ? std::clamp(*it / highest, 0.0, 1.0) : 0;
-    bars += kBars[std::min<std::size_t>(static_cast<std::size_t>(share * 8), 7)];
-  }
-  return bars;
+  const auto newest = values.end() - static_cast<std::ptrdiff_t>(count);
+  return stoker::sparkline(std::ranges::subrange(newest, values.end()), {.top = top, .missing = "!"});
 }
 
 std::vector<ScreenLine> top_screen(const Watched& watched, int width, int height) {
