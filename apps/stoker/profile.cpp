@@ -33,7 +33,7 @@ void add_profile(CLI::App& app, int& exit_code) {
   add_options(*command, arguments->words);
   command->add_option("--steps", arguments->wish.steps, "steps to record; default: 20")
       ->type_name("N")
-      ->check(in_range<std::int64_t>(1, 1000));
+      ->check(in_range<std::int64_t>(1, job::ProfileWish::kMostSteps));
   command
       ->add_option(
           "--out", arguments->trace,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `stoker profile` as a user runs it, on data, on a run that trains and on one that has ended; and profile= in a
 // training. What is recorded, what changes, and clear errors.
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -96,16 +97,52 @@ TEST_F(ProfileTest, OfStepsThatTheTrainingIsTold) {
   EXPECT_EQ(weights_of(folder_ / "runs/a"), weights_of(folder_ / "runs/b"));  // it changes no bit
 }
 
-// The ceilings are measured with what the limit leaves, and the memory of a profile is no leak.
+// The ceilings are measured with what the limit leaves.
 TEST_F(ProfileTest, UnderALimitOfMemory) {
-  const Words train = Words{"train", "data", "run=runs/a", "profile=10+150", "memory_limit=40M"} + kQuick;
+  const Words train = Words{"train", "data", "run=runs/a", "profile=10+5", "memory_limit=40M"} + kQuick;
   const Finished trained = run_stoker(train + Words{"epochs=20"}, folder_.path());
   ASSERT_EQ(trained.code, kDone) << trained.all();
   const Json record = read_json(folder_ / "runs/a/profile/step-10.json");
-  check_record(record, 150);
+  check_record(record, 5);
   EXPECT_GT(record.at("ceilings").at("flops_per_second").at("float").get<double>(), 0);
   EXPECT_FALSE(record.at("ceilings").contains("bytes_per_second"));
-  EXPECT_THAT(trained.all(), AllOf(Not(HasSubstr("no profile")), Not(HasSubstr("grow"))));
+  EXPECT_THAT(trained.all(), Not(HasSubstr("no profile")));
+}
+
+// Kineto keeps its records until the end: they grow by 100 KiB a step.
+TEST_F(ProfileTest, ItsOwnMemoryIsNoLeak) {
+  std::string rows = "number,large\n";
+  for (int i = 0; i < 6000; ++i) {
+    rows += std::to_string(i % 37) + (i % 37 > 20 ? ",yes\n" : ",no\n");
+  }
+  folder_.write("rows.csv", rows);
+  const Finished trained = run_stoker({"train", "rows.csv", "target=large", "run=runs/a", "profile=10+600", "batch=8",
+                                       "epochs=1", "precision=fp32", "threads=0", "intra_op=1", "device=cpu"},
+                                      folder_.path());
+  ASSERT_EQ(trained.code, kDone) << trained.all();
+  EXPECT_TRUE(fs::exists(folder_ / "runs/a/profile/step-10.json"));
+  EXPECT_THAT(trained.all(), Not(HasSubstr("grow")));
+}
+
+// What a training without a run folder would log is in the record, and on the page.
+TEST_F(ProfileTest, RemarksAreKept) {
+  for (int i = 0; i < 6; ++i) {  // some are in the training split
+    folder_.write(fmt::format("data/plain/broken_{}.png", i), "no image");
+  }
+  const Finished shown =
+      run_stoker(Words{"profile", "data", "bad_budget=0.5", "--steps", "14"} + kQuick, folder_.path());
+  ASSERT_EQ(shown.code, kDone) << shown.all();
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("note: "), HasSubstr("broken_")));
+}
+
+TEST_F(ProfileTest, TheReasonOfAFailureIsTheError) {
+  const Finished failed = run_stoker(Words{"profile", "data", "--steps", "3"} + kQuick, folder_.path(), [] {
+    const rlimit limit{10'000, 10'000};  // bytes per file; the trace is larger
+    return std::signal(SIGXFSZ, SIG_IGN) == SIG_ERR || ::setrlimit(RLIMIT_FSIZE, &limit) != 0 ? 94 : 0;
+  });
+  EXPECT_EQ(failed.code, kIoError) << failed.all();
+  EXPECT_THAT(failed.err, HasSubstr("is the disk full?"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);  // data
 }
 
 // Steps that come too early for a warm process are recorded as soon as it is.

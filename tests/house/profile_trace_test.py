@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trace of `stoker profile`, read by the readers that people use: TensorBoard's profiler plugin (own and total times
-of operators must equal our record) and HolisticTraceAnalysis (its breakdown needs a GPU; here it parses)."""
+of operators must equal our record) and HolisticTraceAnalysis (its breakdown needs a GPU; here it parses); and against
+the Chrome trace format, which Perfetto reads."""
 import collections
 import gzip
 import json
@@ -56,6 +57,44 @@ class Readers(unittest.TestCase):
         steps = [each for each in events if each.get("name", "").startswith("ProfilerStep#")]
         self.assertEqual(len(steps), STEPS)
         self.assertAlmostEqual(sum(each["dur"] for each in steps) / 1e6, self.record["seconds"], places=5)
+
+    def test_every_event_follows_the_chrome_trace_format(self):
+        """What Perfetto and chrome://tracing ask of each kind of event ("Trace Event Format", by phase)."""
+        with gzip.open(self.trace, "rt", encoding="utf-8") as file:
+            trace = json.load(file)
+        self.assertIsInstance(trace["traceEvents"], list)
+        self.assertIn(trace.get("displayTimeUnit", "ms"), ("ms", "ns"))
+        number, key = (int, float), (int, str)
+        kinds = collections.Counter()
+        for event in trace["traceEvents"]:
+            phase = event["ph"]
+            kinds[phase] += 1
+            self.assertIn(phase, ("X", "i", "M", "s", "t", "f", "C"), event)
+            self.assertIsInstance(event["name"], str, event)
+            self.assertIsInstance(event["pid"], key, event)
+            self.assertIsInstance(event.get("tid", 0), key, event)
+            self.assertIsInstance(event.get("cat", ""), str, event)
+            self.assertIsInstance(event.get("args", {}), dict, event)
+            self.assertFalse(any(isinstance(each, bool) for each in event.values()), event)
+            if phase == "M":
+                self.assertIn(event["name"], ("process_name", "process_labels", "process_sort_index", "thread_name",
+                                              "thread_sort_index"), event)
+                self.assertEqual(len(event["args"]), 1, event)
+                continue
+            self.assertIsInstance(event["ts"], number, event)
+            self.assertGreaterEqual(event["ts"], 0, event)
+            if phase == "X":
+                self.assertIsInstance(event["dur"], number, event)
+                self.assertGreaterEqual(event["dur"], 0, event)
+                self.assertIn("tid", event)
+            elif phase in "stf":
+                self.assertIsInstance(event["id"], key, event)
+            elif phase == "i":
+                self.assertIn(event.get("s", "t"), ("g", "p", "t"), event)
+            elif phase == "C":
+                self.assertTrue(event["args"] and all(isinstance(each, number) for each in event["args"].values()), event)
+        self.assertGreater(kinds["X"], 10 * STEPS)
+        self.assertGreater(kinds["M"], 1)
 
     def test_tensorboards_profiler(self):
         run = RunLoader("run", str(self.trace.parent), Cache()).load()

@@ -3,12 +3,9 @@
 // sockets that another process left or listens at.
 #include "stoker/job/run_socket.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -17,9 +14,7 @@
 #include <vector>
 
 #include "stoker/job/socket_lines.h"
-#include "support/failing_new.h"
 #include "support/job_runs.h"
-#include "support/no_threads.h"
 #include "support/temp_folder.h"
 
 namespace stoker::job {
@@ -163,97 +158,6 @@ TEST(RunSocket, InAFolderWithALongName) {
   EXPECT_TRUE(ask_run(deep, 5, kSilent).has_value());
 }
 
-// While it exists, this process can open this many more descriptors.
-class FewDescriptors {
- public:
-  explicit FewDescriptors(int free) {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit few = before_;
-    few.rlim_cur = 512;
-    ::setrlimit(RLIMIT_NOFILE, &few);
-    for (int opened = 0; (opened = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) {
-      taken_.push_back(opened);
-    }
-    for (int i = 0; i < free; ++i) {
-      give_one();
-    }
-  }
-  ~FewDescriptors() {
-    while (!taken_.empty()) {
-      give_one();
-    }
-    ::setrlimit(RLIMIT_NOFILE, &before_);
-  }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
-
-  void give_one() {
-    ::close(taken_.back());
-    taken_.pop_back();
-  }
-
- private:
-  rlimit before_{};
-  std::vector<int> taken_;
-};
-
-double cpu_seconds() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
-// A run is not worse without a socket.
-TEST(RunSocket, WithoutAThreadThereIsNone) {
-  const TempFolder folder;
-  ProfileOrders orders;
-  {
-    const testing::NoThreads none;
-    const RunSocket socket(folder.path(), orders);
-    EXPECT_FALSE(socket.listens());
-    EXPECT_FALSE(fs::exists(folder / kRunSocket));
-  }
-  EXPECT_TRUE(RunSocket(folder.path(), orders).listens());
-}
-
-TEST(RunSocket, WithoutDescriptorsThereIsNone) {
-  const TempFolder folder;
-  ProfileOrders orders;
-  bool listens = false;
-  for (int free = 0; free < 6; ++free) {
-    const FewDescriptors few(free);
-    const RunSocket socket(folder.path(), orders);
-    EXPECT_EQ(socket.listens(), fs::exists(folder / kRunSocket)) << free;
-    EXPECT_TRUE(free > 0 || !socket.listens());
-    listens = socket.listens();
-  }
-  EXPECT_TRUE(listens);  // in the end
-}
-
-// The client waits, and the thread does not spin meanwhile.
-TEST(RunSocket, AClientThatCannotBeAcceptedWaits) {
-  const TempFolder folder;
-  ProfileOrders orders;
-  const RunSocket socket(folder.path(), orders);
-  const int client = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  SocketLines lines(client);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  (folder / kRunSocket).native().copy(address.sun_path, sizeof(address.sun_path) - 1);
-  {
-    FewDescriptors none(0);
-    ASSERT_EQ(::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-    const double before = cpu_seconds();
-    EXPECT_EQ(lines.get(/*seconds=*/0.5), std::nullopt);
-    EXPECT_LT(cpu_seconds() - before, 0.25);
-  }
-  lines.put("hello");
-  EXPECT_THAT(lines.get(30).value_or(""), HasSubstr("from 1 to 1000"));
-}
-
 // The end of a training waits neither for a client that says nothing nor for one that does not read.
 TEST(RunSocket, ClientsDoNotHoldTheTraining) {
   const TempFolder folder;
@@ -274,21 +178,6 @@ TEST(RunSocket, ClientsDoNotHoldTheTraining) {
   }
   socket.reset();
   EXPECT_FALSE(fs::exists(folder / kRunSocket));
-}
-
-TEST(RunSocket, WithoutMemoryAClientIsSentAwayAndTheNextOneServed) {
-  const TempFolder folder;
-  ProfileOrders orders;
-  const RunSocket socket(folder.path(), orders);
-  for (const std::string line : {"{\"profile\": 7}", "nonsense"}) {
-    const int failed = testing::at_every_new(testing::Whose::kOthers, [&] {
-      (void)answer(folder.path(), line);
-      orders.failed("enough of it");
-    });
-    EXPECT_GT(failed, 0) << line;
-  }
-  const Training training(orders);
-  EXPECT_TRUE(ask_run(folder.path(), 5, kSilent).has_value());
 }
 
 // The other end of ask_run() may be of another version, or damaged.

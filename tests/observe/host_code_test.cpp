@@ -89,6 +89,25 @@ TEST(HostCode, NothingIsTakenAfterwards) {
   EXPECT_EQ(again.missing(), "");
 }
 
+TEST(HostCode, MoreSamplesThanFitAreTold) {
+  HostSampler few(/*most=*/3);
+  work_of_host_code_test(0.2);
+  EXPECT_EQ(few.stop().size(), 3U);
+  EXPECT_TRUE(few.full());
+  HostSampler enough;
+  work_of_host_code_test(0.05);
+  EXPECT_FALSE(enough.stop().empty());
+  EXPECT_FALSE(enough.full());
+}
+
+// 200,000 samples are 25 seconds of any number of cores.
+TEST(HostCode, ManyThreadsAreSampledLessOften) {
+  EXPECT_DOUBLE_EQ(HostSampler::every(1), 0.001);
+  EXPECT_DOUBLE_EQ(HostSampler::every(8), 0.001);
+  EXPECT_DOUBLE_EQ(HostSampler::every(32), 0.004);
+  EXPECT_DOUBLE_EQ(HostSampler::every(800), 0.1);
+}
+
 TEST(HostCode, TwoAtATimeAreRefusedWithAReason) {
   HostSampler first;
   EXPECT_EQ(first.missing(), "");

@@ -8,11 +8,13 @@
 #include <string>
 
 #include "stoker/job/request.h"
+#include "stoker/train/profile_steps.h"
 
 namespace stoker::job {
 
 struct ProfileWish {
-  std::int64_t steps = 20;
+  static constexpr std::int64_t kMostSteps = train::kMostProfileSteps;
+  std::int64_t steps = train::kProfileSteps;
   std::filesystem::path trace;  // empty: profile.pt.trace.json.gz in the current folder, or profile-2..., -3, ...
 };
 

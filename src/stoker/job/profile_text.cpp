@@ -8,6 +8,7 @@
 
 #include "stoker/base/bytes_text.h"
 #include "stoker/base/counted.h"
+#include "stoker/base/cut_text.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 
@@ -27,14 +28,6 @@ std::string rate_text(double value, const char* unit) {
     ++prefix;
   }
   return fmt::format("{:.{}f} {}{}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, kPrefixes[prefix], unit);
-}
-
-std::string cut(std::string text, std::size_t width) {
-  if (text.size() > width) {
-    text.resize(width - 3);
-    text += "...";
-  }
-  return text;
 }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
@@ -97,8 +90,9 @@ class Page {
     text_ += fmt::format("\n{:{}} {:>10} {:>7}\n", "range", kNameWidth, "ms/step", "share");
     for (const Json& row : record_.at("phases")) {
       const auto seconds = row.at("own_seconds").get<double>();
-      text_ += fmt::format("{:{}} {:>10.3f} {:>7}\n", cut(printable(row.at("name").get<std::string>()), kNameWidth),
-                           kNameWidth, ms_per_step(seconds), percent(share(seconds)));
+      text_ +=
+          fmt::format("{:{}} {:>10.3f} {:>7}\n", cut_text(printable(row.at("name").get<std::string>()), kNameWidth),
+                      kNameWidth, ms_per_step(seconds), percent(share(seconds)));
     }
   }
 
@@ -106,8 +100,8 @@ class Page {
            const std::string& of_ceiling) {
     text_ +=
         fmt::format("{:>6} {:>9.3f} {:>7} {:{}} {:{}} {:>12} {:>6}\n", percent(share(seconds)), ms_per_step(seconds),
-                    calls < 0 ? "" : fmt::format("{:.4g}", calls / steps_), cut(printable(name), kNameWidth),
-                    kNameWidth, cut(printable(shapes), kShapesWidth), kShapesWidth, rate, of_ceiling);
+                    calls < 0 ? "" : fmt::format("{:.4g}", calls / steps_), cut_text(printable(name), kNameWidth),
+                    kNameWidth, cut_text(printable(shapes), kShapesWidth), kShapesWidth, rate, of_ceiling);
     while (text_.ends_with(" \n")) {
       text_.erase(text_.size() - 2, 1);
     }
@@ -176,7 +170,7 @@ class Page {
       const auto bytes = rows[i]->at("allocated_bytes").get<double>() / steps_;
       text_ += fmt::format("{:>12} {} {}\n", bytes_text(std::llround(bytes)),
                            printable(rows[i]->at("name").get<std::string>()),
-                           cut(printable(rows[i]->at("shapes").get<std::string>()), kShapesWidth));
+                           cut_text(printable(rows[i]->at("shapes").get<std::string>()), kShapesWidth));
     }
   }
 
@@ -189,7 +183,7 @@ class Page {
     for (std::size_t i = 0; i < std::min(kRows / 2, all.size()); ++i) {
       text_ += fmt::format("{:>9.3f} {:>7.4g} {}\n", ms_per_step(all[i].at("seconds")),
                            all[i].at("calls").get<double>() / steps_,
-                           cut(printable(all[i].at("name").get<std::string>()), 90));
+                           cut_text(printable(all[i].at("name").get<std::string>()), 90));
     }
   }
 
@@ -198,7 +192,7 @@ class Page {
                                   ? fmt::format("{}:{}", row["file"].get<std::string>(), row["line"].get<int>())
                                   : row.at("module").get<std::string>();
     text_ += fmt::format("{:>6}  {:{}} {}\n", percent(row.at("samples").get<double>() / samples),
-                         cut(printable(row.at("function").get<std::string>()), kFunctionWidth), kFunctionWidth,
+                         cut_text(printable(row.at("function").get<std::string>()), kFunctionWidth), kFunctionWidth,
                          printable(where));
   }
 

@@ -56,6 +56,7 @@ double ProfileWatch::step_done(std::int64_t done, std::int64_t samples) {
       next(done);
     }
   } catch (const std::exception& error) {
+    failure_ = std::current_exception();
     give_up(error.what());
   }
   last_ = now_s();
@@ -68,13 +69,14 @@ void ProfileWatch::look(std::int64_t done) {
     return;
   }
   if (planned_steps_ > 0 && done + 2 >= planned_first_) {
-    begin(std::exchange(planned_steps_, 0));
+    begin(std::exchange(planned_steps_, 0), /*ordered=*/false);
   } else if (const auto ordered = orders_.take()) {
-    begin(*ordered);
+    begin(*ordered, /*ordered=*/true);
   }
 }
 
-void ProfileWatch::begin(std::int64_t steps) {
+void ProfileWatch::begin(std::int64_t steps, bool ordered) {
+  ordered_ = ordered;
   wanted_ = steps;
   recorded_ = 0;
   recorder_.emplace(setup_.device);
@@ -92,7 +94,9 @@ void ProfileWatch::next(std::int64_t done) {
   }
   recorder_->end_step();
   ++recorded_;
-  orders_.recorded(recorded_, wanted_);
+  if (ordered_) {
+    orders_.recorded(recorded_, wanted_);
+  }
   if (recorded_ == wanted_) {
     end();
   } else {
@@ -136,6 +140,13 @@ void ProfileWatch::write(const profile::Recorded& recorded, const profile::HostC
   if (!sampler_->missing().empty()) {
     facts.notes.push_back(sampler_->missing());
   }
+  if (sampler_->full()) {
+    facts.notes.push_back(fmt::format("host code shows only the beginning of the profile: its first {} samples",
+                                      profile::HostSampler::kMost));
+  }
+  for (std::string& note : notes_ ? notes_() : std::vector<std::string>()) {
+    facts.notes.push_back(std::move(note));
+  }
   const std::string name = fmt::format("step-{}", first_);
   facts.trace = only_trace_.empty() ? (folder_ / (name + ".pt.trace.json.gz")).native() : only_trace_.native();
   facts.trace = printable(facts.trace);
@@ -146,7 +157,9 @@ void ProfileWatch::write(const profile::Recorded& recorded, const profile::HostC
     write_file_atomically(file, record_);
     const std::string in_run = (folder_.filename() / file.filename()).native();
     events_.emit(core::Artifact{first_, "profile of " + counted(table.steps, "step"), in_run});
-    orders_.done(in_run);
+    if (ordered_) {
+      orders_.done(in_run);
+    }
   } else {
     orders_.done("");
   }
@@ -157,6 +170,7 @@ void ProfileWatch::finish() {
     try {
       end();
     } catch (const std::exception& error) {
+      failure_ = std::current_exception();
       give_up(error.what());
     }
   } else if (state_ != State::kIdle || (planned_steps_ > 0 && here_ > 0)) {
@@ -169,9 +183,12 @@ void ProfileWatch::give_up(const std::string& why) {
   recorder_.reset();
   sampler_.reset();
   state_ = State::kIdle;
-  planned_steps_ = 0;
-  events_.emit(core::Finding{fmt::format("there is no profile: {}", why)});
-  orders_.failed(why);
+  if (only_trace_.empty()) {
+    events_.emit(core::Finding{fmt::format("there is no profile: {}", why)});
+  }
+  if (ordered_) {
+    orders_.failed(why);
+  }
 }
 
 double ProfileWatch::usual_seconds() const {

@@ -5,9 +5,12 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "stoker/core/events.h"
 #include "stoker/job/profile_orders.h"
@@ -29,22 +32,29 @@ class ProfileWatch {
   ProfileWatch(const Setup& setup, std::filesystem::path folder, core::EventEmitter& events, ProfileOrders& orders);
   ~ProfileWatch();
 
-  // The trace goes to this file instead, and the record nowhere.
-  void write_only(std::filesystem::path trace) { only_trace_ = std::move(trace); }
+  using Notes = std::function<std::vector<std::string>()>;
+  // The trace goes to this file instead, the record nowhere, and an error is no Finding but a failure(). notes: for the
+  // record, asked for when it is made.
+  void write_only(std::filesystem::path trace, Notes notes) {
+    only_trace_ = std::move(trace);
+    notes_ = std::move(notes);
+  }
   // After each step; done: steps of the whole run. Returns the seconds that it took for itself and that are not the
-  // step's. An error of the profiler is a Finding and ends no training.
+  // step's. An error of the profiler is a Finding and ends no training, nor a later profile.
   double step_done(std::int64_t done, std::int64_t samples);
   // Whether a profile is being taken.
   [[nodiscard]] bool active() const { return state_ != State::kIdle; }
   // After the last step: an unfinished profile is written with the steps it has.
   void finish();
+  // Why there is no profile: the newest error; null: none.
+  [[nodiscard]] const std::exception_ptr& failure() const { return failure_; }
   // The newest record as JSON; empty: none.
   [[nodiscard]] const std::string& record() const { return record_; }
 
  private:
   enum class State { kIdle, kWarm, kRecording };
   void look(std::int64_t done);
-  void begin(std::int64_t steps);
+  void begin(std::int64_t steps, bool ordered);
   void next(std::int64_t done);
   void end();
   void write(const observe::profile::Recorded& recorded, const observe::profile::HostCode& code, double began);
@@ -53,10 +63,12 @@ class ProfileWatch {
 
   const Setup& setup_;
   std::filesystem::path folder_, only_trace_;
+  Notes notes_;
   core::EventEmitter& events_;
   ProfileOrders& orders_;
   std::int64_t planned_first_ = 0, planned_steps_ = 0;  // by profile=; 0: none, or taken
   State state_ = State::kIdle;
+  bool ordered_ = false;  // the profile that is being taken is one of orders_, and not the planned one
   std::optional<observe::profile::Recorder> recorder_;
   std::optional<observe::profile::HostSampler> sampler_;
   std::int64_t here_ = 0;      // steps of this process
@@ -68,6 +80,7 @@ class ProfileWatch {
   std::size_t steps_before_ = 0;     // that were ever put there
   double last_ = -1;                 // when the step before ended
   std::string record_;
+  std::exception_ptr failure_;
 };
 
 }  // namespace stoker::job

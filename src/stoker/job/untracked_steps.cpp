@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/untracked_steps.h"
 
+#include <algorithm>
+#include <exception>
+#include <mutex>
 #include <variant>
+#include <vector>
 
 #include "stoker/base/error.h"
 #include "stoker/base/fmt.h"
@@ -16,31 +20,52 @@
 namespace stoker::job {
 namespace {
 
-// Of a run's events only what people must know.
+// Progress, and of a run's events only what people must know. Any thread: a prefetcher reports samples.
 class Remarks final : public core::EventEmitter {
  public:
   explicit Remarks(const Say& say) : say_(say) {}
   void emit(core::Event event) override {
     if (const auto* finding = std::get_if<core::Finding>(&event)) {
-      say_(finding->text);
+      remark(finding->text);
     } else if (const auto* fault = std::get_if<core::FaultSurvived>(&event)) {
-      say_(fmt::format("step {}: {}", fault->step, fault->text));
+      remark(fmt::format("step {}: {}", fault->step, fault->text));
     }
+  }
+  void progress(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    say_(text);
+  }
+  // Is kept for the record, since progress may be overwritten.
+  void remark(const std::string& text) {
+    constexpr std::size_t kMost = 20;
+    const std::lock_guard lock(mutex_);
+    say_(text);
+    if (kept_.size() < kMost && std::ranges::find(kept_, text) == kept_.end()) {
+      kept_.push_back(text);
+    }
+  }
+  [[nodiscard]] std::vector<std::string> kept() const {
+    const std::lock_guard lock(mutex_);
+    return kept_;
   }
 
  private:
   const Say& say_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> kept_;
 };
 
 class UntrackedSteps final : private train::LoopOwner {
  public:
   UntrackedSteps(Setup& setup, const std::optional<io::Checkpoint>& resumed, const Say& say)
-      : setup_(setup), say_(say), remarks_(say), session_(setup, &remarks_) {
+      : setup_(setup), remarks_(say), session_(setup, &remarks_) {
     if (resumed) {
       session_.load(*resumed);
     }
     schedule_ = schedule_of(setup.plan, train::total_steps(setup.plan, setup.task->size(tasks::Split::kTrain)));
-    setup_.bad_samples = [this](const core::BadSample& bad) { say_(fmt::format("{}: {}", bad.name, bad.reason)); };
+    setup_.bad_samples = [this](const core::BadSample& bad) {
+      remarks_.remark(fmt::format("{}: {}", bad.name, bad.reason));
+    };
   }
   ~UntrackedSteps() override { setup_.bad_samples = nullptr; }
   UntrackedSteps(const UntrackedSteps&) = delete;
@@ -48,13 +73,16 @@ class UntrackedSteps final : private train::LoopOwner {
 
   std::string profile(std::int64_t steps, const std::filesystem::path& trace) {
     ProfileWatch watch(setup_, {}, remarks_, orders_);
-    watch.write_only(trace);
+    watch.write_only(trace, [this] { return remarks_.kept(); });
     watch_ = &watch;
     orders_.place(steps);
     last_ = session_.progress().step + ProfileWatch::kBefore + steps;
     train_until(last_);
     watch.finish();
     watch_ = nullptr;
+    if (watch.failure()) {
+      std::rethrow_exception(watch.failure());
+    }
     return watch.record();
   }
 
@@ -79,7 +107,7 @@ class UntrackedSteps final : private train::LoopOwner {
   }
 
   double begin_step(std::int64_t step) override {
-    say_(fmt::format("step {}, {} to go", step + 1, last_ - step - 1));
+    remarks_.progress(fmt::format("step {}, {} to go", step + 1, last_ - step - 1));
     return optim::lr_at(schedule_, step);
   }
   void computed(const core::Batch& batch) override { samples_ = batch.global_size(); }
@@ -91,7 +119,6 @@ class UntrackedSteps final : private train::LoopOwner {
   bool stop_requested() const override { return false; }
 
   Setup& setup_;
-  const Say& say_;
   Remarks remarks_;
   Session session_;
   optim::ScheduleOptions schedule_;
@@ -107,7 +134,7 @@ std::string profile_untracked(Setup& setup, const std::optional<io::Checkpoint>&
   setup.plan.profile.clear();  // those of the run itself
   std::string record = UntrackedSteps(setup, resumed, say).profile(steps, trace);
   if (record.empty()) {
-    fail<Error>("job.profile", "the profiler recorded nothing; the line above says why");
+    fail<Error>("job.profile", "the training ended before a step could be recorded");
   }
   return record;
 }

@@ -15,7 +15,8 @@
 namespace stoker::job {
 
 // Trains from the checkpoint, or from the start, until `steps` of them are profiled; returns the record
-// (profile_json.h). trace: the file that gets the trace. say: progress and warnings. Errors as Job::train().
+// (profile_json.h). trace: the file that gets the trace. say: progress and warnings, one at a time; warnings are also
+// notes of the record. Errors as Job::train(), and those of the profiler.
 [[nodiscard]] std::string profile_untracked(Setup& setup, const std::optional<io::Checkpoint>& resumed,
                                             std::int64_t steps, const std::filesystem::path& trace, const Say& say);
 

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kBudget = 10;  // seconds of addr2line, for all files together
+constexpr double kBudget = 3;  // seconds of addr2line, for all files together
 
 struct Module {
   std::string path;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names addresses of this process's code: function, and source file and line if the program was built with -g. From the
-// loader's tables, and for this program's own files by addr2line, if it is installed, in at most ten seconds. Used by
+// loader's tables, and for this program's own files by addr2line, if it is installed, in at most three seconds. Used by
 // host_code.h. Thread-safe.
 #pragma once
 

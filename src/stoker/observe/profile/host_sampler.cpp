@@ -19,7 +19,8 @@ namespace {
 
 // What the handler writes to. It allocates nothing and takes no lock.
 struct Samples {
-  std::vector<HostSample> all = std::vector<HostSample>(HostSampler::kMost);
+  explicit Samples(std::size_t most) : all(most) {}
+  std::vector<HostSample> all;
   std::atomic<std::size_t> taken = 0;  // may exceed the size
 };
 std::atomic<Samples*> g_samples = nullptr;
@@ -89,12 +90,16 @@ clockid_t cpu_clock_of(pid_t thread) {
 }  // namespace
 
 struct HostSampler::Timers {
+  explicit Timers(std::size_t most) : samples(most) {}
   Samples samples;
   std::vector<timer_t> all;
 
   void start() {
     g_samples = &samples;
-    for (const pid_t thread : threads_of_process()) {
+    const std::vector<pid_t> threads = threads_of_process();
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    const timespec every{0, static_cast<long>(1e9 * HostSampler::every(std::min(threads.size(), cores)))};
+    for (const pid_t thread : threads) {
       sigevent event{};
       event.sigev_notify = SIGEV_THREAD_ID;
       event.sigev_signo = SIGPROF;
@@ -103,7 +108,6 @@ struct HostSampler::Timers {
       if (::timer_create(cpu_clock_of(thread), &event, &timer) != 0) {
         continue;  // the thread has ended
       }
-      const timespec every{0, static_cast<long>(1e9 * kEvery)};
       const itimerspec both{every, every};
       ::timer_settime(timer, 0, &both, nullptr);
       all.push_back(timer);
@@ -122,7 +126,7 @@ struct HostSampler::Timers {
   }
 };
 
-HostSampler::HostSampler() : timers_(std::make_unique<Timers>()) {
+HostSampler::HostSampler(std::size_t most) : timers_(std::make_unique<Timers>(most)) {
   if (g_samples.load() != nullptr || !handler_installed()) {
     missing_ = "another profiler uses SIGPROF, so host code was not sampled";
   } else {
@@ -146,7 +150,9 @@ std::vector<HostSample> HostSampler::stop() {
   }
   timers_->stop();
   std::vector<HostSample> samples = std::move(timers_->samples.all);
-  samples.resize(std::min(samples.size(), timers_->samples.taken.load()));
+  const std::size_t taken = timers_->samples.taken.load();
+  full_ = taken > samples.size();
+  samples.resize(std::min(samples.size(), taken));
   return samples;
 }
 
