@@ -19,7 +19,7 @@ def candidates(line):
 
 class Completion(unittest.TestCase):
     def test_commands(self):
-        self.assertEqual(candidates("stoker tr"), ["train"])
+        self.assertEqual(candidates("stoker tra"), ["train", "trace"])
         self.assertIn("predict", candidates("stoker "))
 
     def test_options_and_flags(self):

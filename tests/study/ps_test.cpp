@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "stoker/base/cut_text.h"
 #include "stoker/study/ps/holders.h"
 #include "stoker/study/ps/ps_text.h"
 #include "support/fake_nvml.h"

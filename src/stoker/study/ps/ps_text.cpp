@@ -5,6 +5,7 @@
 
 #include "stoker/base/bytes_text.h"
 #include "stoker/base/counted.h"
+#include "stoker/base/cut_text.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 
@@ -111,22 +112,6 @@ std::string age_text(double seconds) {
   return s >= 3600 ? fmt::format("{} h {} min", s / 3600, s / 60 % 60)
          : s >= 60 ? fmt::format("{} min", s / 60)
                    : fmt::format("{} s", s);
-}
-
-std::string cut_text(const std::string& text, std::size_t width) {
-  std::size_t characters = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool begins = (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
-    characters += begins ? 1 : 0;
-    if (characters > width) {
-      std::size_t end = i;  // the character before makes room for the sign
-      do {
-        --end;
-      } while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80);
-      return text.substr(0, end) + "…";
-    }
-  }
-  return text;
 }
 
 std::string holders_text(const Holders& holders) {

@@ -14,7 +14,5 @@ namespace stoker::study {
 
 // "3 d 4 h", "12 min", "8 s".
 [[nodiscard]] std::string age_text(double seconds);
-// At most width characters, the end replaced by "…".
-[[nodiscard]] std::string cut_text(const std::string& text, std::size_t width);
 
 }  // namespace stoker::study

@@ -5,6 +5,7 @@
 #include <ranges>
 
 #include "stoker/base/counted.h"
+#include "stoker/base/cut_text.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/base/sparkline.h"
