@@ -181,7 +181,7 @@ TEST(Usage, CompletionOffersCommandsKeysAndValues) {
                                 {"__complete", "--", "export", "runs/x", "--"},
                                 {"__complete", "--", "info", ""}},
                                folder.path());
-  EXPECT_EQ(results[0].out, "train\n");
+  EXPECT_EQ(results[0].out, "train\ntrace\n");
   EXPECT_EQ(results[1].out,
             "optimizer=\noptimizer.momentum=\noptimizer.nesterov=\noptimizer.beta1=\noptimizer.beta2=\noptimizer.eps=\n"
             "optimizer_in_backward=\n");
