@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +14,8 @@
 #include <thread>
 
 #include "stoker/base/clock.h"
+#include "stoker/base/fmt.h"
+#include "stoker/observe/profile/code_places.h"
 
 namespace stoker::observe::profile {
 
@@ -72,10 +75,30 @@ TEST(HostCode, ThreadsAreSeenWhereTheyWork) {
   stop = true;
   EXPECT_GT(code.samples, 30);  // of 300 or more; timers may be coarse
   const FunctionRow* const work = find_row(code, "work_of_host_code_test");
-  ASSERT_NE(work, nullptr);
+  std::string seen;
+  for (const FunctionRow& row : code.functions) {
+    seen += fmt::format("{} {} ({}), ", row.samples, row.function, row.module);
+  }
+  ASSERT_NE(work, nullptr) << seen;
   EXPECT_GT(static_cast<double>(work->samples), 0.5 * static_cast<double>(code.samples));
   EXPECT_TRUE(work->own);
   EXPECT_TRUE(std::ranges::any_of(code.threads, [](const ThreadRow& row) { return row.name == "other worker"; }));
+}
+
+// The kernel's own code in the process has a base of its own, and comes before or after the program's.
+TEST(HostCode, CodeOfTheKernelDoesNotMoveTheProgram) {
+  const auto kernel = static_cast<std::uintptr_t>(::getauxval(AT_SYSINFO_EHDR));
+  if (kernel == 0) {
+    GTEST_SKIP() << "this kernel gives processes no code of its own";
+  }
+  const auto work = reinterpret_cast<std::uintptr_t>(&work_of_host_code_test) + 1;
+  for (const std::vector<std::uintptr_t>& addresses :
+       {std::vector<std::uintptr_t>{work, kernel + 0x40}, {kernel + 0x40, work}}) {
+    const auto places = code_places(addresses);
+    EXPECT_THAT(places.at(work).function, ::testing::HasSubstr("work_of_host_code_test"));
+    EXPECT_TRUE(places.at(work).own);
+    EXPECT_FALSE(places.at(kernel + 0x40).own);
+  }
 }
 
 TEST(HostCode, NothingIsTakenAfterwards) {

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -43,6 +44,12 @@ std::uintptr_t base_of(const void* header) {
   return fixed ? 0 : reinterpret_cast<std::uintptr_t>(header);
 }
 
+const void* base_of_program() {
+  Dl_info info{};
+  return ::dladdr(reinterpret_cast<void*>(::getauxval(AT_ENTRY)), &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+// A path without a folder is of the kernel's own code in each process (linux-vdso.so.1).
 bool is_own(const std::string& path) {
   const std::string name = fs::path(path).filename();
   for (const std::string_view torch : {"libtorch", "libc10", "libgomp", "libcu", "libnv", "libmkl", "libstoker_cuda"}) {
@@ -50,7 +57,7 @@ bool is_own(const std::string& path) {
       return false;
     }
   }
-  return !path.starts_with("/lib") && !path.starts_with("/usr/lib") && !path.empty();
+  return !path.starts_with("/lib") && !path.starts_with("/usr/lib") && path.find('/') != path.npos;
 }
 
 // addr2line prints two lines for each address: the function, and "file:line" or "file:line (discriminator 3)".
@@ -88,6 +95,7 @@ void name_by_addr2line(const Module& module, double seconds, std::map<std::uintp
 std::map<std::uintptr_t, CodePlace> code_places(std::span<const std::uintptr_t> addresses) {
   std::map<std::uintptr_t, CodePlace> places;
   std::map<std::string, Module> own;
+  const void* const program = base_of_program();
   for (const std::uintptr_t address : addresses) {
     const auto [place, added] = places.try_emplace(address);
     Dl_info info{};
@@ -100,9 +108,8 @@ std::map<std::uintptr_t, CodePlace> code_places(std::span<const std::uintptr_t> 
       place->second.function = "(generated code)";
       continue;
     }
-    // The program itself is known by the word with which it was started.
     std::string path = info.dli_fname != nullptr ? info.dli_fname : "";
-    if (std::error_code error; path.find('/') == path.npos || !fs::exists(path, error)) {
+    if (std::error_code error; info.dli_fbase == program) {  // known by the word with which it was started
       path = fs::read_symlink("/proc/self/exe", error);
     }
     place->second.module = fs::path(path).filename();
