@@ -16,10 +16,10 @@ using core::Phase;
 
 constexpr std::int64_t kWarmUp = 5;      // steps before one can be slow
 constexpr double kSlowEach = 1;          // s between slow steps that are told, per phase
-constexpr double kFarSlower = 2;         // ... unless one takes so many times as long as the last one told
+constexpr double kFarSlower = 2;         // ... unless one takes this multiple of the last one told
 constexpr double kProbeAll = 5e-3;       // s: steps this long have their CPU time read in each step ...
-constexpr std::int64_t kProbeEach = 16;  // ... shorter ones in one of so many: 18 readings of 0.2 us
-constexpr std::int64_t kTimeEach = 8;    // of so many steps one is timed on the device
+constexpr std::int64_t kProbeEach = 16;  // ... shorter steps: every 16th; 18 readings of 0.2 us
+constexpr std::int64_t kTimeEach = 8;    // every 8th step is timed on the device
 constexpr double kSourceEach = 1e-2;     // s between readings of the source's figures: microseconds each
 
 }  // namespace

@@ -13,7 +13,7 @@ class Pace {
   Pace(double period, double share) : period_(period), share_(share) {}
 
   [[nodiscard]] bool due(double now) const { return now >= next_ - kSlack; }
-  // It was read at `now`, which took so many CPU seconds.
+  // It was read at `now`; the reading took `cpu_seconds` of CPU time.
   void read(double now, double cpu_seconds) { next_ = now + std::max(period_, cpu_seconds / share_); }
 
  private:

@@ -40,7 +40,7 @@ class HostSampler {
   static constexpr std::size_t kMost = 200'000;
   static constexpr double kEvery = 0.001;     // seconds of a thread's CPU time, while few threads work
   static constexpr double kPerSecond = 8000;  // samples of all threads together
-  // Seconds of CPU time of a thread from one sample to the next, if so many can work at once.
+  // Seconds of CPU time of a thread from one sample to the next, if `threads` can work at once.
   [[nodiscard]] static constexpr double every(std::size_t threads) {
     return std::max(kEvery, static_cast<double>(threads) / kPerSecond);
   }

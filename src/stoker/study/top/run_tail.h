@@ -46,7 +46,7 @@ class RunTail {
  public:
   explicit RunTail(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // Reads what was written since the last call. A file that became shorter is read anew; what is
+  // Reads what was written since the last call. A file that became shorter is read from its start; what is
   // no regular file is as good as empty.
   const RunState& look();
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
