@@ -11,9 +11,9 @@ namespace stoker::observe::trace {
 
 // JSON texts of values: 12.5, "X" with its quotes, [[1,2]]. Empty if missing.
 struct EventFields {
-  std::string_view phase, category, name, process, thread, time, duration, id;
+  std::string_view phase, category, name, process, thread, time, duration;
   // Of "args":
-  std::string_view correlation, external, device, stream, bytes, shapes, types, sequence, python_id, waits_on_stream,
+  std::string_view correlation, device, stream, bytes, shapes, types, sequence, python_id, waits_on_stream,
       waits_on_record, label, allocated, reserved, device_type, collective, elements, group_size, element_type, group;
 };
 

@@ -27,12 +27,9 @@ constexpr std::array kFields = std::to_array<Wanted>({
     {"tid", &EventFields::thread},
     {"ts", &EventFields::time},
     {"dur", &EventFields::duration},
-    {"id", &EventFields::id},
 });
 // The same by several names, in order of the profilers' versions.
 constexpr std::array kArgs = std::to_array<Wanted>({
-    {"External id", &EventFields::external},
-    {"external id", &EventFields::external},
     {"correlation", &EventFields::correlation},
     {"device", &EventFields::device},
     {"stream", &EventFields::stream},
@@ -257,7 +254,6 @@ void EventParser::parse_rest(const std::string& text, Trace& trace) {
       into = static_cast<std::remove_reference_t<decltype(into)>>(found);
     }
   };
-  number(root["baseTimeNanoseconds"], trace.base_time);
   number(root["distributedInfo"]["rank"], trace.rank);
   number(root["distributedInfo"]["world_size"], trace.world_size);
   simdjson::dom::array devices;
@@ -267,8 +263,6 @@ void EventParser::parse_rest(const std::string& text, Trace& trace) {
   for (const simdjson::dom::element each : devices) {
     DeviceFacts facts;
     number(each["id"], facts.id);
-    number(each["totalGlobalMem"], facts.memory_bytes);
-    number(each["numSms"], facts.multiprocessors);
     std::string_view name;
     if (each["name"].get(name) == simdjson::SUCCESS) {
       facts.name = name;

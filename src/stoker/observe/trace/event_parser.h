@@ -23,7 +23,7 @@ class EventParser {
   EventParser& operator=(const EventParser&) = delete;
 
   void parse(const EventCutter::Piece& piece);
-  // What the file says beside its events: rank, devices, base time. text: EventCutter::rest(). A text that is not valid
+  // What the file says beside its events: rank and devices. text: EventCutter::rest(). A text that is not valid
   // JSON changes nothing.
   void parse_rest(const std::string& text, Trace& trace);
 

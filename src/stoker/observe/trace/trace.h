@@ -34,7 +34,6 @@ inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 struct Event {
   std::int64_t begin = 0, end = 0;  // ns; end >= begin
   std::int64_t correlation = -1;    // links a call of the runtime with its work on the device; -1: none
-  std::int64_t external = -1;       // "External id": links an operator with its work on the device; -1: none
   // Of a copy or fill: bytes. Of a wait: the correlation of the recorded event that it waits for. Of a Python function:
   // its id. Of an autograd node or a forward operator: the sequence number. -1: unknown.
   std::int64_t detail = -1;
@@ -66,19 +65,9 @@ struct MemorySample {
   int device = -1;  // -1: of the host
 };
 
-// From a call to its consequence: an event of the host to one of the device, or forward to backward.
-struct Flow {
-  std::int64_t id = 0;
-  std::int64_t time = 0;  // ns
-  std::uint32_t track = 0;
-  bool start = true, backward = false;
-};
-
 struct DeviceFacts {
   int id = 0;
   std::string name;
-  int multiprocessors = -1;
-  std::int64_t memory_bytes = -1;
 };
 
 // What of a file could not be used, and why. Zero everywhere for a whole trace.
@@ -101,10 +90,8 @@ struct Trace {
   std::vector<std::string> names;
   std::vector<Track> tracks;
   std::vector<MemorySample> memory;  // by time
-  std::vector<Flow> flows;           // by time
   std::vector<DeviceFacts> devices;
   std::int64_t rank = -1, world_size = -1;                       // of distributed training; -1: not told
-  std::int64_t base_time = 0;                                    // ns to add to every time, from "baseTimeNanoseconds"
   std::int64_t json_bytes = 0;                                   // of the decompressed file
   std::int64_t entries = 0;                                      // of the event array, of all kinds
   std::vector<std::pair<std::string, std::int64_t>> categories;  // complete events, as the file calls them

@@ -171,15 +171,13 @@ void TraceBuilder::add(const EventFields& fields) {
     case 'i':
     case 'I': add_instant(fields); break;
     case 'M': add_metadata(fields); break;
-    case 's':
-    case 'f': add_flow(fields); break;
-    default: break;  // counters, asynchronous spans and what other programs add
+    default: break;  // flows (correlations link the host with the device), counters, what other programs add
   }
 }
 
 void TraceBuilder::check_size() {
-  const std::size_t bytes = tables_->bytes + trace_.events.capacity() * sizeof(Event) +
-                            trace_.memory.capacity() * sizeof(MemorySample) + trace_.flows.capacity() * sizeof(Flow);
+  const std::size_t bytes =
+      tables_->bytes + trace_.events.capacity() * sizeof(Event) + trace_.memory.capacity() * sizeof(MemorySample);
   if (bytes > most_bytes_) {
     fail<DataError>(
         "observe.trace",
@@ -234,7 +232,6 @@ Event TraceBuilder::understood(const EventFields& fields) {
     track.stream = stream >= 0 ? stream : std::max(in_thread, 0);
   }
   event.correlation = whole(fields.correlation);
-  event.external = whole(fields.external);
   event.waits_on = small(fields.waits_on_stream);
   const std::string_view detail = event.kind == Kind::kSync     ? fields.waits_on_record
                                   : event.kind == Kind::kPython ? fields.python_id
@@ -321,19 +318,6 @@ void TraceBuilder::add_metadata(const EventFields& fields) {
   }
 }
 
-void TraceBuilder::add_flow(const EventFields& fields) {
-  const std::string_view category = without_quotes(fields.category);
-  const auto time = time_of(fields.time), id = scaled_number(fields.id, 0);
-  if (!time || !id || (category != "fwdbwd" && category != "forward_backward")) {
-    return;  // the correlation links the host with the device
-  }
-  trace_.flows.push_back({.id = *id,
-                          .time = *time,
-                          .track = tables_->track(trace_.tracks, fields, false),
-                          .start = without_quotes(fields.phase) == "s",
-                          .backward = true});
-}
-
 Trace TraceBuilder::finish() {
   for (const auto& [track, open] : tables_->open) {
     trace_.damage.unpaired += static_cast<std::int64_t>(open.size());
@@ -343,7 +327,6 @@ Trace TraceBuilder::finish() {
   };
   std::stable_sort(trace_.events.begin(), trace_.events.end(), earlier);
   std::ranges::stable_sort(trace_.memory, {}, &MemorySample::time);
-  std::ranges::stable_sort(trace_.flows, {}, &Flow::time);
   return std::move(trace_);
 }
 

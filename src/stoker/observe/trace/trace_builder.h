@@ -33,7 +33,6 @@ class TraceBuilder {
   void add_half(const EventFields& fields, bool begins);
   void add_instant(const EventFields& fields);
   void add_metadata(const EventFields& fields);
-  void add_flow(const EventFields& fields);
   [[nodiscard]] Event understood(const EventFields& fields);
   [[nodiscard]] std::uint32_t shapes_of(const EventFields& fields);
   void check_size();
