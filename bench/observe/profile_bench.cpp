@@ -107,7 +107,7 @@ Rounds measure(const Case& each, int rounds, int count, const std::filesystem::p
     all.bare.push_back(steps.bare(count));
     steps.settled(count);
     observe::profile::Recorder recorder(c10::kCPU);
-    steps.seconds(1);
+    steps.seconds(observe::profile::Recorder::kWarmUp);
     observe::profile::HostSampler sampler;
     recorder.start();
     all.during.push_back(steps.seconds(count, &recorder));

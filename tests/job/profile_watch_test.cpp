@@ -76,32 +76,32 @@ TEST_F(ProfileWatchTest, AnOrderThatFailsLeavesThePlannedProfile) {
 }
 
 TEST_F(ProfileWatchTest, AnOrderWaitsForThePlannedProfileAndGetsItsOwn) {
-  const Prepared setup = set_up_with("6+3");
+  const Prepared setup = set_up_with("8+3");
   ProfileWatch watch(setup, folder_ / "profile", findings_, orders_);
-  steps_until(watch, 6);  // the planned one is being taken
+  steps_until(watch, 8);  // the planned one is being taken
   ASSERT_TRUE(orders_.place(2));
-  steps_until(watch, 8);
+  steps_until(watch, 10);
   EXPECT_EQ(orders_.wait(-1, 0).state, State::kWaiting);
-  steps_until(watch, 20);
+  steps_until(watch, 24);
   watch.finish();
-  EXPECT_TRUE(fs::exists(record_of(6)));
+  EXPECT_TRUE(fs::exists(record_of(8)));
   const ProfileOrders::Progress progress = orders_.wait(-1, 0);
   EXPECT_EQ(progress.state, State::kDone);
-  EXPECT_NE(progress.text, "profile/step-6.json");
+  EXPECT_NE(progress.text, "profile/step-8.json");
   EXPECT_TRUE(fs::exists(folder_ / progress.text));
 }
 
 TEST_F(ProfileWatchTest, APlannedProfileThatFailsLeavesTheOrder) {
-  const Prepared setup = set_up_with("6+3");
+  const Prepared setup = set_up_with("8+3");
   ProfileWatch watch(setup, folder_ / "profile", findings_, orders_);
   folder_.write("profile", "a file where the folder should be");
-  steps_until(watch, 7);
+  steps_until(watch, 9);
   ASSERT_TRUE(orders_.place(2));
-  steps_until(watch, 8);
+  steps_until(watch, 10);
   EXPECT_EQ(findings_.texts.size(), 1U);
   fs::remove(folder_ / "profile");
   EXPECT_EQ(orders_.wait(-1, 0).state, State::kWaiting);
-  steps_until(watch, 20);
+  steps_until(watch, 24);
   EXPECT_EQ(orders_.wait(-1, 0).state, State::kDone);
   watch.finish();
 }

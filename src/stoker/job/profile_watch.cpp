@@ -63,12 +63,12 @@ double ProfileWatch::step_done(std::int64_t done, std::int64_t samples) {
   return last_ - now;
 }
 
-// A profile may begin: planned, if its first step is the one after the next, or ordered.
+// A profile may begin: planned, if the recorder must warm up now to be ready for its first step, or ordered.
 void ProfileWatch::look(std::int64_t done) {
   if (here_ < kWarmUp) {
     return;
   }
-  if (planned_steps_ > 0 && done + 2 >= planned_first_) {
+  if (planned_steps_ > 0 && done + profile::Recorder::kWarmUp + 1 >= planned_first_) {
     begin(std::exchange(planned_steps_, 0), /*ordered=*/false);
   } else if (const auto ordered = orders_.take()) {
     begin(*ordered, /*ordered=*/true);
@@ -80,11 +80,15 @@ void ProfileWatch::begin(std::int64_t steps, bool ordered) {
   wanted_ = steps;
   recorded_ = 0;
   recorder_.emplace(setup_.device);
+  warm_ = profile::Recorder::kWarmUp;
   state_ = State::kWarm;
 }
 
 void ProfileWatch::next(std::int64_t done) {
   if (state_ == State::kWarm) {
+    if (--warm_ > 0) {
+      return;
+    }
     sampler_.emplace();
     recorder_->start();
     recorder_->begin_step(done + 1);

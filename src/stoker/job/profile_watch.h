@@ -25,8 +25,8 @@ class ProfileWatch {
  public:
   // Steps of this process before a profile: kernels are chosen and built, caches and moments exist, memory is recorded.
   static constexpr std::int64_t kWarmUp = 3;
-  // Steps of this process that end before one is recorded: those, and one while the profiler starts.
-  static constexpr std::int64_t kBefore = kWarmUp + 1;
+  // Steps of this process that end before one is recorded: those, and some while the profiler warms up.
+  static constexpr std::int64_t kBefore = kWarmUp + observe::profile::Recorder::kWarmUp;
 
   // folder: gets step-N.pt.trace.json.gz and the record step-N.json (docs/observe-profile.md).
   ProfileWatch(const Setup& setup, std::filesystem::path folder, core::EventEmitter& events, ProfileOrders& orders);
@@ -72,6 +72,7 @@ class ProfileWatch {
   std::optional<observe::profile::Recorder> recorder_;
   std::optional<observe::profile::HostSampler> sampler_;
   std::int64_t here_ = 0;      // steps of this process
+  std::int64_t warm_ = 0;      // steps that the recorder still warms up
   std::int64_t wanted_ = 0;    // steps of the profile
   std::int64_t recorded_ = 0;  // of them
   std::int64_t first_ = 0;     // counted from 1

@@ -141,7 +141,7 @@ Recorder::Recorder(c10::Device device) : state_(std::make_unique<State>(device))
   if (torch::profiler::impl::profilerEnabled()) {
     fail<ConfigError>(kWhere, "another profiler records this thread; end it, and set nvtx=off if it is on");
   }
-  kineto::prepareProfiler(config(), activities(device));
+  enable();
 }
 
 Recorder::~Recorder() {
@@ -155,6 +155,13 @@ Recorder::~Recorder() {
 }
 
 void Recorder::start() {
+  state_->running = false;
+  (void)kineto::disableProfiler();
+  enable();
+}
+
+void Recorder::enable() {
+  kineto::prepareProfiler(config(), activities(state_->device));
   kineto::enableProfiler(config(), activities(state_->device),
                          {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE});
   state_->running = true;
