@@ -92,6 +92,21 @@ TEST(Facts, TellsWhatADeviceDidByItsStreams) {
   expect_sums(*facts);
 }
 
+// As in a merged trace of two containers: one thread with calls that cross, and each correlation twice.
+TEST(Facts, HoldsTwoProcessesOfOnePid) {
+  const auto facts = facts_of(TraceText()
+                                  .op("first", 0, 40)
+                                  .op("second", 20, 60)
+                                  .call("cudaLaunchKernel", 5, 3, 1)
+                                  .call("cudaLaunchKernel", 60, 3, 1)
+                                  .kernel("a", 10, 20, 1)
+                                  .kernel("b", 70, 10, 1));
+  ASSERT_EQ(facts->devices.size(), 1U);
+  EXPECT_EQ(facts->devices[0].time.whole.busy(), us(30));
+  EXPECT_EQ(facts->devices[0].time.whole.idle(), us(40));
+  expect_sums(*facts);
+}
+
 TEST(Facts, ClipsToStepsThatOverlapOrAreMarkedTwice) {
   const auto facts = facts_of(TraceText()
                                   .step(1, 100, 100)
