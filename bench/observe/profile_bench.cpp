@@ -108,8 +108,8 @@ Rounds measure(const Case& each, int rounds, int count, const std::filesystem::p
     steps.settled(count);
     observe::profile::Recorder recorder(c10::kCPU);
     steps.seconds(observe::profile::Recorder::kWarmUp);
-    observe::profile::HostSampler sampler;
     recorder.start();
+    observe::profile::HostSampler sampler;
     all.during.push_back(steps.seconds(count, &recorder));
     const Stopwatch watch;
     const auto samples = sampler.stop();
@@ -130,14 +130,14 @@ bool compare(const Case& each, int rounds, int count, const std::filesystem::pat
                      control = study::ratio_of(all.control_after, all.control_before);
   const double step = study::median_of(all.before);
   const bool slow = during.low > kMostDuring, judged = step >= kJudged, cost_after = after.low > control.high;
-  fmt::print(
-      "  {:9} {:>4} {:>8.3f} {:>6} {:>5.2f} ({:.2f} to {:.2f}) {:>5.2f} ({:.2f} to {:.2f}) {:>6.2f} {:>6.3f} ({:.3f} "
-      "to "
-      "{:.3f}) {:>6.3f} ({:.3f} to {:.3f}) {:>6.0f}{}{}\n",
-      each.model, each.batch, 1e3 * step, all.operators, during.median, during.low, during.high, bare.median, bare.low,
-      bare.high, 1e6 * (during.median - 1) * step / static_cast<double>(all.operators), after.median, after.low,
-      after.high, control.median, control.low, control.high, 1e3 * study::median_of(all.pauses),
-      slow ? (judged ? "  ABOVE 2" : "  above 2, not judged") : "", cost_after ? "  COST AFTER" : "");
+  const auto shown = [](const study::Ratio& ratio, int digits) {
+    return fmt::format("{:.{}f} ({:.{}f} to {:.{}f})", ratio.median, digits, ratio.low, digits, ratio.high, digits);
+  };
+  fmt::print("  {:9} {:>5} {:>8.3f} {:>6} {:20} {:20} {:>7.2f}  {:23} {:23} {:>8.0f}{}{}\n", each.model, each.batch,
+             1e3 * step, all.operators, shown(during, 2), shown(bare, 2),
+             1e6 * (during.median - 1) * step / static_cast<double>(all.operators), shown(after, 3), shown(control, 3),
+             1e3 * study::median_of(all.pauses), slow ? (judged ? "  ABOVE 2" : "  above 2, not judged") : "",
+             cost_after ? "  COST AFTER" : "");
   return !(slow && judged) && !cost_after;
 }
 
@@ -162,10 +162,8 @@ int run(int argc, char** argv) {
   at::set_num_threads(1);
   fmt::print("{}, {} rounds of {} steps; ratios to the steps before, with 95 % intervals\n", job::version_text(),
              rounds, count);
-  fmt::print(
-      "  model    batch  ms/step  calls during               bare                us/call after                  "
-      "control  "
-      "               pause ms\n");
+  fmt::print("  {:9} {:>5} {:>8} {:>6} {:20} {:20} {:>7}  {:23} {:23} {:>8}\n", "model", "batch", "ms/step", "calls",
+             "during", "bare", "us/call", "after", "control", "pause ms");
   const std::filesystem::path file = std::filesystem::temp_directory_path() / "profile_bench.pt.trace.json.gz";
   bool good = true;
   for (const Case& each : model.empty() ? kCases : std::vector<Case>{{model, batch}}) {

@@ -8,10 +8,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "stoker/base/file.h"
 #include "support/image_set.h"
 
 namespace stoker::job {
@@ -89,6 +91,20 @@ TEST_F(ProfileWatchTest, AnOrderWaitsForThePlannedProfileAndGetsItsOwn) {
   EXPECT_EQ(progress.state, State::kDone);
   EXPECT_NE(progress.text, "profile/step-8.json");
   EXPECT_TRUE(fs::exists(folder_ / progress.text));
+}
+
+// Calls while the recorder warmed up are no part of the record: each step here has one product.
+TEST_F(ProfileWatchTest, RecordsTheStepsAskedForAndNotItsWarmUp) {
+  const Prepared setup = set_up_with("8+3");
+  ProfileWatch watch(setup, folder_ / "profile", findings_, orders_);
+  steps_until(watch, 12);
+  watch.finish();
+  const auto record = nlohmann::json::parse(read_text(record_of(8)));
+  std::int64_t products = 0;
+  for (const nlohmann::json& row : record.at("operators")) {
+    products += row.at("name") == "aten::mm" ? row.at("calls").get<std::int64_t>() : 0;
+  }
+  EXPECT_EQ(products, 3);
 }
 
 TEST_F(ProfileWatchTest, APlannedProfileThatFailsLeavesTheOrder) {

@@ -89,8 +89,8 @@ void ProfileWatch::next(std::int64_t done) {
     if (--warm_ > 0) {
       return;
     }
-    sampler_.emplace();
     recorder_->start();
+    sampler_.emplace();  // after start(), whose own work is no step's
     recorder_->begin_step(done + 1);
     first_ = done + 1;
     state_ = State::kRecording;
