@@ -15,6 +15,7 @@
 #include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/json_fields.h"
 #include "stoker/base/start_thread.h"
 #include "stoker/job/socket_lines.h"
 #include "stoker/train/profile_steps.h"
@@ -62,16 +63,6 @@ std::int64_t asked_steps(const std::string& line) {
   rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
   const bool whole = error == std::errc() && skip("}") && skip("") && rest.empty();
   return whole && steps >= 1 && steps <= train::kMostProfileSteps ? steps : 0;
-}
-
-// Values of an answer; a missing one, or one of another type, is empty or 0.
-std::string text_in(const Json& json, const char* key) {
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-std::int64_t number_in(const Json& json, const char* key) {
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  return found != json.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
 }  // namespace
@@ -176,15 +167,15 @@ std::optional<std::filesystem::path> ask_run(const std::filesystem::path& run, s
   constexpr double kLong = 24 * 3600;  // an evaluation may come first
   while (const auto line = lines.get(kLong)) {
     const Json json = Json::parse(*line, nullptr, /*allow_exceptions=*/false);
-    const std::string state = text_in(json, "state");
+    const std::string state = text_at(json, "state");
     if (state == "waiting") {
       say("asked the run; its next steps will be recorded");
     } else if (state == "recording") {
-      say(fmt::format("recorded {} of {}", number_in(json, "done"), counted(number_in(json, "steps"), "step")));
-    } else if (state == "done" && !text_in(json, "record").empty()) {
-      return run / text_in(json, "record");
+      say(fmt::format("recorded {} of {}", integer_at(json, "done"), counted(integer_at(json, "steps"), "step")));
+    } else if (state == "done" && !text_at(json, "record").empty()) {
+      return run / text_at(json, "record");
     } else {
-      const std::string why = state == "failed" ? text_in(json, "text") : *line;
+      const std::string why = state == "failed" ? text_at(json, "text") : *line;
       fail<IoError>(kWhere, "the run takes no profile: {}", printable(why));
     }
   }

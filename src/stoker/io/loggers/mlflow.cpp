@@ -2,12 +2,12 @@
 #include "stoker/io/loggers/mlflow.h"
 
 #include <cctype>
-#include <chrono>
 #include <cstdlib>
 #include <variant>
 
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
+#include "stoker/base/utc.h"
 #include "stoker/base/version.h"
 #include "stoker/io/loggers/mlflow_courier.h"
 #include "stoker/io/loggers/step_choice.h"
@@ -21,11 +21,6 @@ using namespace core;
 
 constexpr double kMachineEach = 10;  // seconds between figures of the machine
 constexpr std::string_view kSpecial = "_-. /";
-
-std::int64_t wall_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // MLflow takes letters, digits and a few other characters.
 std::string mlflow_key(const std::string& name) {
@@ -68,7 +63,7 @@ struct MlflowLog::State {
   void on(const Other&) {}  // MLflow has no place for it
 
   void point(const std::string& name, double value, std::int64_t step) {
-    courier.add({mlflow_key(name), value, wall_ms(), step});
+    courier.add({mlflow_key(name), value, unix_ms(), step});
   }
 
   fs::path run;
@@ -86,7 +81,7 @@ void MlflowLog::State::on(const RunStarted& event) {
   MlflowRun description;
   description.experiment = experiment_name();
   description.name = run.filename().native();
-  description.start = wall_ms();
+  description.start = unix_ms();
   description.tags = {{"mlflow.source.name", fmt::format("stoker {}", kVersion)},
                       {"mlflow.source.type", "LOCAL"},
                       {"mlflow.note.content", event.title},

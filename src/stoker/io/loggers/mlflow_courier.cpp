@@ -12,6 +12,8 @@
 #include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/json_fields.h"
+#include "stoker/base/utc.h"
 #include "stoker/io/loggers/growing_file.h"
 #include "stoker/io/loggers/log_file.h"
 
@@ -36,11 +38,6 @@ std::chrono::milliseconds patience() {
                                                                     : kPatience);
 }
 
-std::int64_t wall_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 // Numbers that JSON lacks are text.
 std::optional<MlflowPoint> point_from(std::string_view line) {
   const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -60,11 +57,8 @@ std::string known_run(const fs::path& file, const std::string& address) {
     return "";
   }
   const auto json = nlohmann::json::parse(read_text(file), nullptr, /*allow_exceptions=*/false);
-  const auto text = [&](const char* key) {  // empty if the file is damaged
-    const auto found = json.find(key);
-    return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-  };
-  return text("address") == address ? text("run_id") : "";
+  // Empty if the file is damaged.
+  return text_at(json, "address") == address ? text_at(json, "run_id") : "";
 }
 
 }  // namespace
@@ -213,7 +207,7 @@ MlflowResult MlflowCourier::end_run() {
 void MlflowCourier::finish(const std::string& status, MlflowPairs tags) {
   final_status_ = status;
   run_.tags = std::move(tags);
-  end_ = wall_ms();
+  end_ = unix_ms();
   deliver(kLastSeconds);
   if (pause_ == 0) {  // calls succeed, but there are too many
     reason_ = fmt::format("more than {:.0f} s of calls", kLastSeconds);

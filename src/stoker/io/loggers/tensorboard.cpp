@@ -2,12 +2,12 @@
 #include "stoker/io/loggers/tensorboard.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <system_error>
 
 #include "stoker/base/error.h"
+#include "stoker/base/utc.h"
 #include "stoker/io/loggers/shown_artifact.h"
 #include "stoker/io/loggers/step_choice.h"
 #include "stoker/io/loggers/step_figures.h"
@@ -22,10 +22,6 @@ using namespace core;
 
 constexpr std::size_t kMostFaults = 1000;  // written individually
 constexpr std::string_view kPrefix = "events.out.tfevents.";
-
-double wall_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 // TensorBoard reads files in the order of their names: a new file sorts last, even if the clock went back.
 fs::path next_file(const fs::path& folder) {
@@ -48,7 +44,7 @@ fs::path next_file(const fs::path& folder) {
                   printable(folder.native()), error.message());
   }
   const auto name_at = [&](long long seconds) { return fmt::format("{}{:010}.{:04}.stoker", kPrefix, seconds, files); };
-  auto seconds = static_cast<long long>(wall_time());
+  auto seconds = static_cast<long long>(unix_s());
   if (name_at(seconds) <= last) {
     seconds = std::strtoll(last.c_str() + kPrefix.size(), nullptr, 10) + 1;
   }
@@ -60,7 +56,7 @@ fs::path next_file(const fs::path& folder) {
 struct TensorBoardLog::State {
   explicit State(const fs::path& folder) : run(folder) {}
 
-  void write(const Summary& summary, std::int64_t at) { file->add(summary_event(wall_time(), at, summary)); }
+  void write(const Summary& summary, std::int64_t at) { file->add(summary_event(unix_s(), at, summary)); }
   void note(std::string_view tag, const std::string& text, std::int64_t at) {
     Summary summary;
     summary.text(tag, text);
@@ -100,9 +96,9 @@ void TensorBoardLog::State::on(const RunStarted& event) {
   figures = StepFigures(event.scalars);
   choice = StepChoice(event.first_step, event.last_step);
   step = event.first_step;
-  file->add(session_start_event(wall_time(), event.first_step + 1));
+  file->add(session_start_event(unix_s(), event.first_step + 1));
   Summary summary;
-  summary.session_started(plan, wall_time());
+  summary.session_started(plan, unix_s());
   summary.text("notes/title", markdown(printable(event.title)));
   write(summary, step);
 }
@@ -128,7 +124,7 @@ void TensorBoardLog::State::on(const Evaluated& event) {
     summary.scalar(metrics.back(), static_cast<float>(metric.value));
   }
   if (event.split == "val" && !std::exchange(has_experiment, true)) {  // the first metric selects the best
-    summary.experiment(plan, metrics, wall_time());
+    summary.experiment(plan, metrics, unix_s());
   }
   write(summary, event.step);
 }
@@ -186,7 +182,7 @@ void TensorBoardLog::State::on(const RunFinished& event) {
   Summary summary;
   summary.text("notes/outcome", markdown(printable(event.outcome + ' ' + event.text)));
   if (event.outcome != "stopped" && event.outcome != "failed") {  // TensorBoard keeps the end of a session for good,
-    summary.session_succeeded(wall_time());                       // and these may be resumed
+    summary.session_succeeded(unix_s());                          // and these may be resumed
   }
   write(summary, event.step);
 }
@@ -198,7 +194,7 @@ TensorBoardLog::~TensorBoardLog() = default;
 void TensorBoardLog::on(const Event& event) {
   if (!state_->file) {
     state_->file.emplace(next_file(state_->run / "tensorboard"));
-    state_->file->add(file_version_event(wall_time()));
+    state_->file->add(file_version_event(unix_s()));
   }
   std::visit([this](const auto& each) { state_->on(each); }, event);
 }

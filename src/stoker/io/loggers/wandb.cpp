@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -27,10 +26,6 @@ using namespace core;
 
 constexpr std::string_view kWhere = "io.wandb", kPrefix = "offline-run-";
 constexpr std::size_t kIdLength = 8;
-
-double wall_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 std::string setting(const char* name, const std::string& otherwise) {
   const char* const value = std::getenv(name);
@@ -108,8 +103,8 @@ struct WandbLog::State {
       end_row();
       row_step = step;
       row = {{"_step", std::to_string(step)},
-             {"_timestamp", wandb_json(wall_time())},
-             {"_runtime", wandb_json(wall_time() - description.start)}};
+             {"_timestamp", wandb_json(unix_s())},
+             {"_runtime", wandb_json(unix_s() - description.start)}};
     }
     newest.insert_or_assign(key, json);
     row.insert_or_assign(key, std::move(json));
@@ -146,7 +141,7 @@ void WandbLog::State::on(const RunStarted& event) {
   open();
   description.notes = event.title;
   description.plan = event.plan;
-  description.start = wall_time();
+  description.start = unix_s();
   description.first_step = event.first_step;
   figures = StepFigures(event.scalars);
   choice = StepChoice(event.first_step, event.last_step);
@@ -187,7 +182,7 @@ void WandbLog::State::on(const RunFinished& event) {
   end_row();
   file->add(wandb_summary(++number, {newest.begin(), newest.end()}));
   const bool failed = event.outcome == "failed" || event.outcome == "stopped";
-  file->add(wandb_exit(++number, failed ? 1 : 0, wall_time() - description.start));
+  file->add(wandb_exit(++number, failed ? 1 : 0, unix_s() - description.start));
 }
 
 WandbLog::WandbLog(const fs::path& run_folder, EventEmitter& findings)

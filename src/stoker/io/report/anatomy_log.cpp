@@ -7,26 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/fmt.h"
+#include "stoker/base/json_fields.h"
 
 namespace stoker::io {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double real_at(const Json& json, const char* key, double missing) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number() ? found->get<double>() : missing;
-}
-
-std::int64_t count_at(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
-}
-
-std::string text_at(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // Calls use(object) for each object of a list.
 template <typename Use>
@@ -84,18 +70,18 @@ void AnatomyLog::add(const Json& event) {
 }
 
 void AnatomyLog::add_period(const Json& event) {
-  const double seconds = real_at(event, "seconds", 0);
+  const double seconds = real_at(event, "seconds").value_or(0);
   if (!(seconds > 0)) {
     return;
   }
   PeriodLog period{
-      .step = count_at(event, "step"), .steps = count_at(event, "steps"), .seconds = seconds, .phases = {}};
+      .step = integer_at(event, "step"), .steps = integer_at(event, "steps"), .seconds = seconds, .phases = {}};
   each_at(event, "phases", [&](const Json& each) {
     if (PhaseLog* const phase = entry(phases_, text_at(each, "name"))) {
-      const double spent = real_at(each, "seconds", 0);
+      const double spent = real_at(each, "seconds").value_or(0);
       phase->seconds += spent;
-      add_known(phase->cpu, real_at(each, "cpu_seconds", -1));
-      add_known(phase->device, real_at(each, "device_seconds", -1));
+      add_known(phase->cpu, real_at(each, "cpu_seconds").value_or(-1));
+      add_known(phase->device, real_at(each, "device_seconds").value_or(-1));
       const auto place = static_cast<std::size_t>(phase - phases_.data());
       period.phases.resize(std::max(period.phases.size(), place + 1));
       period.phases[place] += spent;
@@ -103,7 +89,7 @@ void AnatomyLog::add_period(const Json& event) {
   });
   each_at(event, "marks", [&](const Json& each) {
     if (PhaseLog* const mark = entry(marks_, text_at(each, "name"))) {
-      mark->seconds += real_at(each, "seconds", 0);
+      mark->seconds += real_at(each, "seconds").value_or(0);
     }
   });
   steps_ += period.steps;
@@ -133,22 +119,22 @@ void AnatomyLog::halve() {
 }
 
 void AnatomyLog::add_whole(const Json& event) {
-  p50_ = real_at(event, "p50", -1);
-  p99_ = real_at(event, "p99", -1);
-  slowest_ = std::max(slowest_, real_at(event, "slowest", -1));
+  p50_ = real_at(event, "p50").value_or(-1);
+  p99_ = real_at(event, "p99").value_or(-1);
+  slowest_ = std::max(slowest_, real_at(event, "slowest").value_or(-1));
   each_at(event, "phases", [&](const Json& each) {
     if (PhaseLog* const phase = entry(phases_, text_at(each, "name"))) {
-      phase->p50 = real_at(each, "p50", -1);
-      phase->p99 = real_at(each, "p99", -1);
+      phase->p50 = real_at(each, "p50").value_or(-1);
+      phase->p99 = real_at(each, "p99").value_or(-1);
     }
   });
 }
 
 void AnatomyLog::add_slow(const Json& event) {
   ++slow_steps_;
-  slow_.push_back({.step = count_at(event, "step"),
-                   .seconds = real_at(event, "seconds", 0),
-                   .usual = real_at(event, "usual_seconds", 0),
+  slow_.push_back({.step = integer_at(event, "step"),
+                   .seconds = real_at(event, "seconds").value_or(0),
+                   .usual = real_at(event, "usual_seconds").value_or(0),
                    .phase = text_at(event, "phase"),
                    .cause = text_at(event, "cause")});
   std::ranges::stable_sort(slow_, std::ranges::greater(),

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
 
+#include "stoker/base/json_fields.h"
 #include "stoker/io/report/curve_json.h"
 #include "stoker/io/report/monitor_charts.h"
 
@@ -19,15 +19,10 @@ constexpr std::size_t kMostColumns = 400;  // a machine with hundreds of kinds o
 constexpr std::size_t kMostMarks = 200;
 constexpr double kPause = 30;  // seconds without a record: the run was stopped in the meantime
 
-std::optional<double> real(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
-}
-
 }  // namespace
 
 void MonitorLog::add(const Json& record) {
-  const auto time = real(record, "time"), seconds = real(record, "seconds"), step = real(record, "step");
+  const auto time = real_at(record, "time"), seconds = real_at(record, "seconds"), step = real_at(record, "step");
   const auto figures = record.find("figures");
   if (!time || !seconds || !step || *seconds < 0 || figures == record.end() || !figures->is_object()) {
     return;

@@ -9,6 +9,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/json_fields.h"
 #include "stoker/io/loggers/log_file.h"
 
 namespace stoker::io {
@@ -20,16 +21,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostFindings = 100;
 constexpr std::size_t kMostConfigBytes = 1 << 16;
 constexpr std::string_view kStepEvent = R"({"event":"step")";  // most lines; not parsed
-
-std::string text_at(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-std::int64_t integer_at(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
-}
 
 // Numbers, and the strings for numbers that JSON lacks.
 double number_of(const Json& json) {

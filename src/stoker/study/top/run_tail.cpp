@@ -10,6 +10,7 @@
 
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
+#include "stoker/base/json_fields.h"
 
 namespace stoker::study {
 namespace {
@@ -19,21 +20,13 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t kFarBack = 1 << 20;  // of a long log, only the end is read at the first look
 constexpr double kKeep = 0.9;               // of an average over steps
 
-std::optional<double> real(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
-}
-
 // 0 if there is none, or if it is not in the range of whole numbers.
 std::int64_t whole(const Json& json, const char* key) {
-  const double value = real(json, key).value_or(0);
+  const double value = real_at(json, key).value_or(0);
   return value >= -0x1p63 && value < 0x1p63 ? static_cast<std::int64_t>(value) : 0;
 }
 
-std::string text(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? printable(found->get<std::string>()) : "";
-}
+std::string text(const Json& json, const char* key) { return printable(text_at(json, key)); }
 
 void average(double& mean, double value) { mean = mean == 0 ? value : kKeep * mean + (1 - kKeep) * value; }
 
@@ -97,7 +90,7 @@ const RunState& RunTail::look() {
 
 void RunTail::step(const Json& event) {
   state_.step = whole(event, "step");
-  const double seconds = real(event, "seconds").value_or(0), samples = real(event, "samples").value_or(0);
+  const double seconds = real_at(event, "seconds").value_or(0), samples = real_at(event, "samples").value_or(0);
   if (seconds > 0) {
     average(state_.step_seconds, seconds);
     average(state_.samples, samples / seconds);
@@ -105,7 +98,7 @@ void RunTail::step(const Json& event) {
   }
   const auto scalars = event.find("scalars");
   if (scalars != event.end() && scalars->is_object()) {
-    state_.loss = real(*scalars, "loss");
+    state_.loss = real_at(*scalars, "loss");
     if (state_.loss) {
       remember(state_.losses, *state_.loss);
     }
@@ -140,10 +133,10 @@ void RunTail::line(std::string_view words) {
     }
   } else if (kind == "anatomy" && event.contains("phases") && event["phases"].is_array()) {
     state_.phases.clear();
-    state_.phase_seconds = real(event, "seconds").value_or(0);
+    state_.phase_seconds = real_at(event, "seconds").value_or(0);
     for (const Json& phase : event["phases"]) {
       if (phase.is_object()) {
-        state_.phases.emplace_back(text(phase, "name"), real(phase, "seconds").value_or(0));
+        state_.phases.emplace_back(text(phase, "name"), real_at(phase, "seconds").value_or(0));
       }
     }
   } else if (kind == "finding") {

@@ -204,12 +204,13 @@ Json path_json(const TraceFacts& facts) {
                   {"name", printable(std::string(order[i].second.second))},
                   {"ms", ms(order[i].first)}});
   }
+  const std::int64_t recorded = facts.recorded_path();
   return {{"length_ms", ms(path.length)},
           {"host_ms", ms(path.host)},
           {"device_ms", ms(path.device)},
           {"delay_ms", ms(path.delay)},
           {"uncounted_ms", ms(path.uncounted)},
-          {"length_by_recorded_edges_ms", facts.recorded_path < 0 ? Json(nullptr) : Json(ms(facts.recorded_path))},
+          {"length_by_recorded_edges_ms", recorded < 0 ? Json(nullptr) : Json(ms(recorded))},
           {"by_name", by}};
 }
 

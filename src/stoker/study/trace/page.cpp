@@ -43,11 +43,14 @@ std::string summary(const TraceFacts& facts) {
   for (std::size_t i = 0; i < kDoings; ++i) {
     most = device.idle.by_doing[i] > device.idle.by_doing[most] ? i : most;
   }
-  return device.idle.total * 1000 <= use.total()
-             ? text
-             : text + fmt::format(" Of its idle time, {:.0f} % went to: {}.",
-                                  100 * ms(device.idle.by_doing[most]) / ms(device.idle.total),
-                                  doing_name(static_cast<Doing>(most)));
+  if (device.idle.total * 1000 <= use.total()) {
+    return text;
+  }
+  const double share = 100 * ms(device.idle.by_doing[most]) / ms(device.idle.total);
+  const auto doing = static_cast<Doing>(most);
+  return doing == Doing::kUnattributed
+             ? text + fmt::format(" For {:.0f} % of its idle time the trace names no cause.", share)
+             : text + fmt::format(" Of its idle time, {:.0f} % went to: {}.", share, doing_name(doing));
 }
 
 }  // namespace

@@ -28,13 +28,13 @@
     const title = `Device ${each.device}${each.name ? ": " + each.name : ""}`;
     return section(title, hint(each.steps ? `During the steps, ${time(whole)}. From its first to its last work it was busy ${percent(each.first_to_last_work.busy_share)}.`
       : `From its first to its last work, ${time(whole)}; the program marks no steps.`), stack(parts, whole),
-      ...(each.idle.total_ms > 0 ? [el("h3", {style: "margin-top:18px"}, `Idle time, ${time(each.idle.total_ms)}`), ...idle(each.idle)] : []), ...streams);
+      ...(each.idle.total_ms > 0 ? [el("h3", {}, `Idle time, ${time(each.idle.total_ms)}`), ...idle(each.idle)] : []), ...streams);
   }
 
   function steps(trace) {
     if (!trace.steps) return [];
     const longest = Math.max(...trace.steps.list.map((step) => step.ms));
-    return [section("Steps", hint(`${count(trace.steps.count)} steps, mean ${time(trace.steps.mean_ms)}, longest ${time(longest)}`),
+    return [section("Steps", hint(`${count(trace.steps.count)} ${trace.steps.count === 1 ? "step" : "steps"}, mean ${time(trace.steps.mean_ms)}, longest ${time(longest)}`),
       el("div", {className: "steps"}, ...trace.steps.list.slice(0, 400).map((step) => el("i", {style: `height:${100 * step.ms / longest}%`, title: `${step.name}: ${time(step.ms)}`}))))];
   }
 

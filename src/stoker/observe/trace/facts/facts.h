@@ -41,11 +41,17 @@ struct TraceFacts {
   std::vector<OperatorSum> operators;
   std::vector<RangeSum> ranges;
   std::vector<MemoryCurve> memory;
-  std::int64_t recorded_path = -1;  // ns; length of the path by kRecordedEdges; -1: none was found
-  CriticalPath path;                // of the whole window
+  CriticalPath path;  // of the whole window
 
   // ns: the mean of the steps; -1 without steps.
   [[nodiscard]] double mean_step() const;
+  // ns; the length of the path by kRecordedEdges, searched at each call; -1: none was found.
+  [[nodiscard]] std::int64_t recorded_path() const;
+
+ private:
+  void take_devices();
+  // From the begin of the first step to the end of the last one.
+  [[nodiscard]] Interval whole() const;
 };
 
 }  // namespace stoker::observe::trace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string_view>
 
 namespace stoker::observe::trace {
@@ -48,10 +49,6 @@ PathGraph::Node PathGraph::begin_of(std::uint32_t event) const {
 PathGraph::Node PathGraph::end_of(std::uint32_t event) const {
   return event == kNone || number_[event] == kNone ? kNoNode : 2 * number_[event] + 1;
 }
-std::int64_t PathGraph::time(Node node) const {
-  const Event& event = trace_.events[events_[node / 2]];
-  return node % 2 == 0 ? event.begin : event.end;
-}
 PathGraph::Stream PathGraph::stream_of(std::uint32_t event) const {
   const Track& track = trace_.track(trace_.events[event]);
   return {track.device, track.stream};
@@ -70,6 +67,8 @@ void PathGraph::take_events(Interval window) {
   const auto take = [&](std::uint32_t i) {
     number_[i] = static_cast<std::uint32_t>(events_.size());
     events_.push_back(i);
+    times_.push_back(trace_.events[i].begin);
+    times_.push_back(trace_.events[i].end);
   };
   const auto called = [&](const Event& event) {
     return in_graph(event) && window.begin <= event.begin && event.begin <= window.end;
@@ -131,10 +130,9 @@ void PathGraph::add_thread(const HostThread& thread) {
   }
 }
 
-// How much work was outstanding on a stream, launched but not begun, just after each launch and each begin.
+// Follows how much work was outstanding on a stream: launched, but not begun.
 void PathGraph::count_queues() {
-  queue_at_launch_.assign(trace_.events.size(), 0);
-  queue_at_begin_.assign(trace_.events.size(), 0);
+  on_empty_.assign(trace_.events.size(), true);
   std::map<Stream, std::vector<Queued>> streams;
   for (std::uint32_t i = 0; i < trace_.events.size(); ++i) {
     if (trace_.events[i].on_device() && links_.launch_of(i) != kNone) {
@@ -148,10 +146,11 @@ void PathGraph::count_queues() {
     std::vector<std::uint32_t>& launches = launches_[packed(stream)];
     for (const Queued& each : queue) {
       outstanding += each.change;
-      (each.change > 0 ? queue_at_launch_ : queue_at_begin_)[each.event] = outstanding;
       if (each.change > 0) {
         launches.push_back(each.event);
       }
+      const bool empty = each.change > 0 ? outstanding == 1 : rules_.every_launch || outstanding == 0;
+      on_empty_[each.event] = on_empty_[each.event] && empty;
     }
   }
 }
@@ -182,8 +181,7 @@ void PathGraph::add_work(std::uint32_t event) {
   edge(other, begin, PathPart::kWait, false, kNone);
   const auto [last, first] = last_of_stream_.try_emplace(packed(stream_of(event)), kNoNode);
   const Node before = last->second;
-  const bool was_empty =
-      launch != kNone && queue_at_launch_[event] == 1 && (rules_.every_launch || queue_at_begin_[event] == 0);
+  const bool was_empty = launch != kNone && on_empty_[event];
   if (was_empty && (before == kNoNode || time(before) < launched) && (other == kNoNode || time(other) < launched)) {
     edge(begin_of(launch), begin, PathPart::kLaunchDelay, true, event);
     if (rules_.stream_order) {
@@ -269,20 +267,19 @@ void PathGraph::add_inferred_waits() {
 
 std::vector<PathGraph::Edge> PathGraph::longest() const {
   const std::size_t nodes = events_.size() * 2;
+  // The edges in order of the node that they leave: those of a node are order[first[node]] to order[first[node + 1]].
   std::vector<std::uint32_t> first(nodes + 1, 0), degree(nodes, 0), order(edges_.size());
   for (const Edge& each : edges_) {
-    ++first[each.from + 1];
+    ++first[each.from];
     ++degree[each.to];
   }
-  for (std::size_t i = 0; i < nodes; ++i) {
-    first[i + 1] += first[i];
-  }
-  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
-  for (std::uint32_t i = 0; i < edges_.size(); ++i) {
-    order[next[edges_[i].from]++] = i;
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  for (auto i = static_cast<std::uint32_t>(edges_.size()); i-- > 0;) {
+    order[--first[edges_[i].from]] = i;
   }
   std::vector<std::int64_t> longest(nodes, 0);
   std::vector<std::uint32_t> through(nodes, kNone), ready;
+  ready.reserve(nodes);
   for (Node node = 0; node < nodes; ++node) {
     if (degree[node] == 0) {
       ready.push_back(node);

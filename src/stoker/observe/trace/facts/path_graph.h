@@ -26,7 +26,7 @@ class PathGraph {
 
   // The edges of the longest path in order; empty if there are none, or if edges form a circle.
   [[nodiscard]] std::vector<Edge> longest() const;
-  [[nodiscard]] std::int64_t time(Node node) const;
+  [[nodiscard]] std::int64_t time(Node node) const { return times_[node]; }
   // What an edge adds to the length, ns.
   [[nodiscard]] std::int64_t counted(const Edge& each) const {
     return each.counts ? time(each.to) - time(each.from) : 0;
@@ -63,8 +63,9 @@ class PathGraph {
   PathRules rules_;
   std::vector<std::uint32_t> events_;  // of the graph
   std::vector<std::uint32_t> number_;  // of an event of the trace in events_; kNone: not in the graph
+  std::vector<std::int64_t> times_;    // of a node, ns
   std::vector<Edge> edges_;
-  std::vector<std::int32_t> queue_at_launch_, queue_at_begin_;  // by work of a device: outstanding on its stream
+  std::vector<bool> on_empty_;  // of work of a device: whether nothing else was outstanding on its stream
   std::unordered_map<std::int64_t, Node> last_of_stream_;       // end of the last work, by packed stream
   std::unordered_map<std::uint32_t, std::uint32_t> waits_for_;  // work to the work of another stream before it
   std::unordered_map<std::int64_t, std::vector<std::uint32_t>> launches_;  // work by packed stream, by launch
