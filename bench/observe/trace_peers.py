@@ -85,10 +85,10 @@ def sum_of_devices(devices):
 
 
 def compare_speed(stoker, cases, repeats):
-    print(f"\nThe same work in a process of its own: read the trace, busy and idle time, kernels. {repeats} repeats in turns, median (range).\n")
+    print(f"\nThe same work in a process of its own: read the trace, busy and idle time, kernels; stoker: also the critical path. {repeats} repeats in turns, median (range).\n")
     print(f"{'trace':42} {'MB':>5}  {'who':28} {'wall s':>16} {'CPU s':>7} {'MiB':>7}")
     for path, with_hta in cases:
-        who = {"stoker trace --json": [stoker, "trace", path, "--json"], "python json.load": [sys.executable, "-c", LOAD, path]}
+        who = {"stoker trace": [stoker, "trace", path], "python json.load": [sys.executable, "-c", LOAD, path]}
         if with_hta:
             who["HolisticTraceAnalysis 0.5.0"] = [sys.executable, HERE / "hta_figures.py", "speed", path]
         found = {name: [] for name in who}
@@ -101,7 +101,7 @@ def compare_speed(stoker, cases, repeats):
             wall = [row[0] for row in rows]
             middle[name] = [statistics.median(row[i] for row in rows) for i in range(3)]
             print(f"{os.path.basename(path)[:42]:42} {size:5.0f}  {name:28} {middle[name][0]:6.2f} ({min(wall):.2f}-{max(wall):.2f}) {middle[name][1]:7.2f} {middle[name][2]:7.0f}")
-        ours = middle["stoker trace --json"]
+        ours = middle["stoker trace"]
         for name in list(who)[1:]:
             print(f"{'':49}  {'against ' + name:28} {middle[name][0] / ours[0]:.1f} times as fast, CPU {middle[name][1] / ours[1]:.1f}, 1/{middle[name][2] / ours[2]:.1f} of the memory")
 

@@ -26,8 +26,9 @@ void check(const TraceFacts& facts) {
       expect(use->busy() >= 0 && use->idle() >= 0, "times are not negative");
     }
   }
-  expect(!facts.path.found || facts.path.length <= whole_time(facts.trace).length(),
-         "no path is longer than the trace");
+  const std::int64_t whole = whole_time(facts.trace).length();
+  expect(!facts.path.found || facts.path.length <= whole, "no path is longer than the trace");
+  expect(facts.recorded_path() <= whole, "no path by recorded edges is longer than the trace");
 }
 
 }  // namespace
