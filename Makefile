@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-cpus test-long goldens bench bench-peers bench-data bench-learning bench-memory bench-observe dev asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
+.PHONY: help bootstrap build demo install test test-cpus test-long goldens bench bench-peers bench-data bench-learning bench-memory bench-observe bench-doctor dev asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -69,6 +69,12 @@ bench-memory: bootstrap ## Measure what saves memory, and what tune finds: bytes
 	@bench/record tune bench/memory/tune_cases $(RELEASE) $(DEMO_DATA)
 	@bench/record batch-norm bench/memory/batch_norm_bench.py $(STOKER)
 	@bench/record recompute-table bench/memory/recompute_table.py $(STOKER)
+
+bench-doctor: bootstrap ## Train with planted faults and with the cures that the doctor gives: 20 minutes
+	@$(call configure,release)
+	@$(call ninja,release,stoker)
+	@bench/record doctor-cures bench/doctor/cures.py $(STOKER) $${STOKER_DATA:-../shared/data}/imagenet-sample \
+	  $${STOKER_DATA:-../shared/data}/cifar10
 
 bench-observe: bootstrap ## Measure what observing a run costs, and traces beside HolisticTraceAnalysis: 40 minutes
 	@$(call configure,release)

@@ -31,6 +31,7 @@ void add_info(CLI::App& app, int& exit_code);
 void add_memory(CLI::App& app, int& exit_code);
 void add_profile(CLI::App& app, int& exit_code);
 void add_inspect(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
 void add_trace(CLI::App& app, int& exit_code);
 void add_ps(CLI::App& app, int& exit_code);
 void add_top(CLI::App& app, int& exit_code);

@@ -117,6 +117,7 @@ int run(int argc, char** argv) {
   add_memory(app, exit_code);
   add_profile(app, exit_code);
   add_inspect(app, exit_code);
+  add_doctor(app, exit_code);
   add_trace(app, exit_code);
   add_ps(app, exit_code);
   add_top(app, exit_code);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of time in metrics.jsonl, key by key: docs/observe-anatomy.md describes them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "stoker/base/file.h"
@@ -60,6 +61,21 @@ TEST(MetricsJsonl, HasTheRecordsOfTime) {
       R"({"event":"slow_step","version":1,"time":9,"step":3,"seconds":1.5,"usual_seconds":0.25,"phase":"fetch",)"
       R"("cause":"slow sample a: 1 s","figures":{"minor_faults":7}})"
       "\n");
+}
+
+// Stages that were measured in detail tell their time on a core and asleep; the others do not.
+TEST(MetricsJsonl, TellsWhatTheLoaderComputed) {
+  const TempFolder temp;
+  MetricsJsonl jsonl(temp.path());
+  Fed fed{.step = 4, .seconds = 2, .waited_seconds = 0.5, .source = {}, .consumer = {}};
+  fed.source.cores = 3;
+  fed.source.stages = {
+      {.name = "read", .seconds = 1, .probed_seconds = 0.5, .probed_cpu_seconds = 0.125, .probed_asleep_seconds = 0.25},
+      {.name = "resize", .seconds = 2}};
+  jsonl.on(fed);
+  jsonl.flush();
+  EXPECT_THAT(read_text(temp / "metrics.jsonl"),
+              ::testing::HasSubstr(R"("loader_cpu":{"read":0.25},"loader_asleep":{"read":0.5},"cores":3})"));
 }
 
 }  // namespace

@@ -89,4 +89,26 @@ inline constexpr double kFedEach = 2;
   return later;
 }
 
+// A later period of the same source joins an earlier one; threads and cores are those of the later period.
+inline void add(SourceFigures& sum, const SourceFigures& later) {
+  sum.wall_seconds += later.wall_seconds;
+  sum.wait_seconds += later.wait_seconds;
+  sum.samples += later.samples;
+  sum.copy_seconds += later.copy_seconds;
+  sum.threads = later.threads;
+  sum.cores = later.cores;
+  if (later.slowest_seconds > sum.slowest_seconds) {
+    sum.slowest_seconds = later.slowest_seconds;
+    sum.slowest = later.slowest;
+  }
+  for (const StageFigures& stage : later.stages) {
+    const auto same = std::ranges::find(sum.stages, stage.name, &StageFigures::name);
+    StageFigures& into = same != sum.stages.end() ? *same : sum.stages.emplace_back(StageFigures{.name = stage.name});
+    into.seconds += stage.seconds;
+    into.probed_seconds += stage.probed_seconds;
+    into.probed_cpu_seconds += stage.probed_cpu_seconds;
+    into.probed_asleep_seconds += stage.probed_asleep_seconds;
+  }
+}
+
 }  // namespace stoker::core

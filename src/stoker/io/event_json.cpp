@@ -123,6 +123,17 @@ std::string stages(const std::vector<StageFigures>& figures) {
   return json.end();
 }
 
+// Of the stages that were measured in detail.
+std::string detail(const std::vector<StageFigures>& figures, double (StageFigures::*seconds)() const) {
+  Object json;
+  for (const StageFigures& stage : figures) {
+    if (stage.probed_seconds > 0) {
+      json.real(stage.name, (stage.*seconds)());
+    }
+  }
+  return json.end();
+}
+
 std::string to_json(const Fed& event, const Asked&) {
   Object json("fed");
   json.count("step", event.step)
@@ -133,6 +144,11 @@ std::string to_json(const Fed& event, const Asked&) {
       .raw("loader", stages(event.source.stages))
       .real("copy", event.source.copy_seconds)
       .raw("consumer", stages(event.consumer));
+  if (std::ranges::any_of(event.source.stages, [](const StageFigures& stage) { return stage.probed_seconds > 0; })) {
+    json.raw("loader_cpu", detail(event.source.stages, &StageFigures::cpu_seconds))
+        .raw("loader_asleep", detail(event.source.stages, &StageFigures::asleep_seconds))
+        .count("cores", event.source.cores);
+  }
   if (!event.source.slowest.empty()) {
     json.text("slowest", event.source.slowest).real("slowest_seconds", event.source.slowest_seconds);
   }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks all rules about a training and orders what they found by the gain that is predicted. Reads facts only: no file,
+// no clock, no device. Thread-safe: no state.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "stoker/observe/doctor/rule.h"
+
+namespace stoker::observe::doctor {
+
+inline constexpr double kWorthSaying = 0.02;  // predicted gain; less goes to the appendix
+inline constexpr double kCritical = 0.10;
+
+struct Found {
+  const Rule* rule = nullptr;
+  Finding finding;
+  [[nodiscard]] bool worth_saying() const { return finding.gain.gain() >= kWorthSaying; }
+};
+
+struct Undecided {
+  const Rule* rule = nullptr;
+  std::string missing;
+};
+
+struct Diagnosis {
+  std::vector<Found> found;  // most gain first
+  std::vector<Undecided> undecided;
+  std::vector<const Rule*> healthy;
+  // The answer in plain words, one or two sentences.
+  std::string verdict;
+};
+
+// Without periods the verdict says that there are too few steps, and nothing is found.
+[[nodiscard]] Diagnosis examine(const Facts& facts);
+
+}  // namespace stoker::observe::doctor

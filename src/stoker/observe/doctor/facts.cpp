@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/observe/doctor/facts.h"
+
+#include "stoker/base/fmt.h"
+#include "stoker/base/thousands.h"
+
+namespace stoker::observe::doctor {
+
+double Period::part(std::string_view name) const {
+  const auto found = parts.find(name);
+  return found == parts.end() ? 0 : found->second.seconds;
+}
+
+std::optional<double> Facts::figure(std::string_view name) const {
+  const auto found = figures.find(name);
+  return found == figures.end() ? std::nullopt : std::optional(found->second.value);
+}
+
+std::string_view Facts::word(std::string_view name) const {
+  const auto found = words.find(name);
+  return found == words.end() ? std::string_view() : found->second;
+}
+
+double Facts::seconds() const {
+  double sum = 0;
+  for (const Period& each : periods) {
+    sum += each.seconds;
+  }
+  return sum;
+}
+
+std::int64_t Facts::steps() const {
+  std::int64_t sum = 0;
+  for (const Period& each : periods) {
+    sum += each.steps;
+  }
+  return sum;
+}
+
+std::optional<double> Facts::share(std::string_view part) const {
+  double spent = 0;
+  for (const Period& each : periods) {
+    spent += each.part(part);
+  }
+  const double all = seconds();
+  return all > 0 ? std::optional(spent / all) : std::nullopt;
+}
+
+std::string Facts::window() const {
+  if (periods.empty()) {
+    return "no steps";
+  }
+  return fmt::format("steps {} to {}", thousands(periods.front().last_step - periods.front().steps + 1),
+                     thousands(periods.back().last_step));
+}
+
+}  // namespace stoker::observe::doctor

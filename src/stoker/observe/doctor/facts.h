@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known about a training, from whatever recorded it: where the time of its steps went, period by period,
+// figures with their source, and words. Rules read it. What nobody recorded is missing, never 0. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stoker/core/source_figures.h"
+
+namespace stoker::observe::doctor {
+
+// Seconds in a part of a step. Of them on a core: -1 if nobody measured it.
+struct PartTime {
+  double seconds = 0, cpu_seconds = -1;
+};
+using Parts = std::map<std::string, PartTime, std::less<>>;  // "fetch", "forward", "checkpoint", ...
+
+// Some steps after each other.
+struct Period {
+  std::int64_t last_step = 0, steps = 0;
+  double seconds = 0;  // of wall time
+  Parts parts;         // of the thread that trains; each moment is in one part
+  std::optional<core::SourceFigures> loader;
+
+  [[nodiscard]] double part(std::string_view name) const;  // seconds; 0 if the part did not occur
+};
+
+// A number as one of the records gives it, as a mean over the periods if it varies.
+struct Figure {
+  double value = 0;
+  std::string source;  // "monitor": what recorded it
+};
+
+// A pause that a record explains.
+struct SlowStep {
+  std::int64_t step = 0;
+  double seconds = 0, usual_seconds = 0;
+  std::string part, cause;
+};
+
+struct Facts {
+  std::string job;     // for people: "cnn on tar shards, cpu"
+  std::string source;  // "run": which kind of record
+  std::vector<Period> periods;
+  // By name; the end of a name is the unit: "process.cpu_cores", "cgroup.throttled_share" (docs/observe.md).
+  std::map<std::string, Figure, std::less<>> figures;
+  std::map<std::string, std::string, std::less<>> words;  // "plan.threads": "1"
+  std::vector<SlowStep> slow_steps;
+  std::vector<std::string> damage;  // records that could not be used, with the reason
+
+  [[nodiscard]] std::optional<double> figure(std::string_view name) const;
+  [[nodiscard]] std::string_view word(std::string_view name) const;  // empty: unknown
+  // Of all periods.
+  [[nodiscard]] double seconds() const;
+  [[nodiscard]] std::int64_t steps() const;
+  // Share of the time, from 0 to 1; none without periods.
+  [[nodiscard]] std::optional<double> share(std::string_view part) const;
+  [[nodiscard]] std::string window() const;  // "steps 12 to 450"
+};
+
+}  // namespace stoker::observe::doctor

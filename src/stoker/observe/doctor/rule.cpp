@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/observe/doctor/rule.h"
+
+#include <array>
+
+#include "stoker/observe/doctor/rules/all.h"
+
+namespace stoker::observe::doctor {
+
+std::string_view level_name(Level level) {
+  constexpr std::array<std::string_view, 4> kNames = {"run", "monitor", "trace", "script"};
+  return kNames[static_cast<std::size_t>(level)];
+}
+
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> kAll = {kInputWait, kCheckpointStall,       kTrackerCost, kSpikes,
+                                         kNeighbour, kOversubscribedThreads, kCpuQuota,    kMemPressure};
+  return kAll;
+}
+
+}  // namespace stoker::observe::doctor

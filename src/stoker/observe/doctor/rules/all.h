@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules, one file each beside this one. Used by rule.cpp.
+#pragma once
+
+#include "stoker/observe/doctor/rule.h"
+
+namespace stoker::observe::doctor {
+
+extern const Rule kInputWait, kCheckpointStall, kTrackerCost, kNeighbour, kOversubscribedThreads, kCpuQuota,
+    kMemPressure, kSpikes;
+
+}  // namespace stoker::observe::doctor

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The container's CPU quota is used up: the kernel stops all threads until the next period.
+#include "stoker/observe/doctor/rules/all.h"
+#include "stoker/observe/doctor/rules/rule_parts.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+constexpr double kMost = 0.05;  // of periods
+
+Judgement judge(const Facts& facts) {
+  const auto throttled = facts.figure("cgroup.throttled_share");
+  if (!throttled) {
+    return facts.figure("machine.busy_cores") ? Judgement(Healthy{})  // the monitor ran, and there is no quota
+                                              : Abstained{"periods in which the quota was used up (monitor)"};
+  }
+  if (*throttled < kMost) {
+    return Healthy{};
+  }
+  const double stopped = facts.figure("cgroup.throttled_cores").value_or(0);
+  const double used = facts.figure("process.cpu_cores").value_or(0);
+  Finding finding;
+  finding.claim = fmt::format(
+      "The container's CPU quota is used up in {} of its periods: the kernel stops the training", percent(*throttled));
+  finding.evidence = {
+      fmt::format("quota used up in {} of the periods (monitor)", percent(*throttled)),
+      fmt::format("threads stopped for {:.2f} s per second; {:.2f} cores used (monitor)", stopped, used)};
+  if (const auto limit = facts.figure("cgroup.cpu_limit_cores")) {
+    finding.evidence.push_back(fmt::format("quota: {:.3g} cores (monitor)", *limit));
+    finding.option = fmt::format("threads=auto intra_op={}", std::max(static_cast<int>(*limit), 1));
+  }
+  finding.cure = "as many threads as the quota has cores, or a larger quota";
+  const double lost = stopped + used > 0 ? stopped / (stopped + used) : 0;
+  finding.gain = predict(facts.periods, share_of_time(std::min(lost, *throttled)), {.low = 0.1, .high = 1});
+  return finding;
+}
+
+}  // namespace
+
+const Rule kCpuQuota = {
+    .id = "cpu_quota",
+    .level = Level::kMonitor,
+    .signal = "periods of the cgroup in which its quota was used up; seconds that threads were stopped",
+    .threshold = "5 % of the periods",
+    .source = "diagnosis case 20: 3115 of 4567 periods with threads sized by the host",
+    .disproof = "a larger quota makes no step faster",
+    .judge = judge,
+};
+
+}  // namespace stoker::observe::doctor

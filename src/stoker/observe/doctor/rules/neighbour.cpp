@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Other programs use the cores: the training thread is ready to run and gets no core.
+#include <cstdlib>
+
+#include "stoker/observe/doctor/rules/all.h"
+#include "stoker/observe/doctor/rules/rule_parts.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+constexpr double kElsewhere = 0.5;  // cores: less is the system's own work
+constexpr double kMostWaiting = 0.95;
+// Measured by bench/doctor/cures.py. More than all: cores share caches and memory, too.
+constexpr Reach kReach = {.low = 0.9, .high = 1.1};
+constexpr double kWaiting = 0.05;  // of the time, ready without a core
+
+// Share of the time in which all threads of an operator have a core: only then it makes progress, since they wait for
+// each other at its end.
+double running(const Facts& facts, double main_waiting) {
+  const auto others = facts.figure("threads.unnamed.waiting_cores");  // OpenMP's
+  const int threads = std::atoi(std::string(facts.word("plan.intra_op")).c_str());
+  double share = 1 - std::min(main_waiting, kMostWaiting);
+  for (int i = 1; others && i < threads; ++i) {
+    share *= 1 - std::min(*others / (threads - 1), kMostWaiting);
+  }
+  return share;
+}
+
+Judgement judge(const Facts& facts) {
+  const auto waiting = facts.figure("threads.main.waiting_cores"), others = busy_elsewhere(facts);
+  if (!waiting || !others) {
+    return Abstained{"waiting for a core, and busy cores of the machine (monitor)"};
+  }
+  if (*others < kElsewhere || *waiting < kWaiting) {
+    return Healthy{};
+  }
+  Finding finding;
+  finding.claim = fmt::format("Other programs use {:.1f} cores, and the training thread waits {} of the time for one",
+                              *others, percent(*waiting));
+  finding.evidence = {fmt::format("main thread: ready without a core {} of the time (monitor)", percent(*waiting)),
+                      fmt::format("cores: {:.2f} busy in all, {:.2f} by this program (monitor)",
+                                  *facts.figure("machine.busy_cores"), *facts.figure("process.cpu_cores"))};
+  finding.cure = "end the other programs (`stoker top` shows them), or give the training cores of its own";
+  finding.gain = predict(facts.periods, share_of_time(1 - running(facts, *waiting)), kReach);
+  return finding;
+}
+
+}  // namespace
+
+const Rule kNeighbour = {
+    .id = "neighbour",
+    .level = Level::kMonitor,
+    .signal = "cores busy with other programs; time that the main thread waits for a core",
+    .threshold = "half a core elsewhere, and waiting 5 % of the time",
+    .source = "a quiet machine shows 0.0 to 0.2 cores and below 1 %",
+    .disproof = "the waiting stays after the other programs have ended: then own threads are too many",
+    .judge = judge,
+};
+
+}  // namespace stoker::observe::doctor

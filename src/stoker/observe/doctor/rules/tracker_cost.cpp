@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logs and trackers hold the training thread up.
+#include "stoker/observe/doctor/rules/all.h"
+#include "stoker/observe/doctor/rules/rule_parts.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+constexpr double kMost = 0.02;
+
+Judgement judge(const Facts& facts) {
+  const auto share = facts.share("logging");
+  if (!share) {
+    return Abstained{"the time that logging takes (anatomy)"};
+  }
+  // A thread that waits for a core is held up by other programs, not by a log.
+  double computing = 0, spent = 0;
+  for (const Period& period : facts.periods) {
+    if (const auto found = period.parts.find("logging"); found != period.parts.end()) {
+      spent += found->second.seconds;
+      computing += std::max(found->second.cpu_seconds, 0.0);
+    }
+  }
+  const auto waiting = facts.figure("threads.main.waiting_cores");
+  const double for_a_core = waiting ? std::min(*waiting, 1.0) * spent : 0;
+  const double own = std::max(spent - std::max(for_a_core - computing, 0.0), 0.0) / facts.seconds();
+  if (own < kMost) {
+    return Healthy{};
+  }
+  Finding finding;
+  finding.claim = fmt::format("Logging takes {} of the time", percent(*share));
+  finding.evidence = {part_words(facts, "logging"),
+                      fmt::format("of it computing: {} (anatomy)", percent(spent > 0 ? computing / spent : 0))};
+  if (const std::string_view sinks = facts.word("plan.log"); !sinks.empty()) {
+    finding.evidence.push_back(fmt::format("log={} (plan)", sinks));
+  }
+  finding.cure = "fewer or faster logs";
+  if (facts.word("plan.tensorboard") == "histograms") {
+    finding.cure = "no histograms of weights";
+    finding.option = "tensorboard=on";
+  }
+  const double ratio = own / *share;
+  finding.gain =
+      predict(facts.periods, [ratio](const Period& each) { return ratio * each.part("logging"); }, {.low = 0.7});
+  return finding;
+}
+
+}  // namespace
+
+const Rule kTrackerCost = {
+    .id = "tracker_cost",
+    .level = Level::kRun,
+    .signal = "share of time in logging, less its waiting for a core",
+    .threshold = "2 % of the time",
+    .source = "the smallest gain that is worth a change",
+    .disproof = "the time stays with all logs off: then it waits for a core or for memory",
+    .judge = judge,
+};
+
+}  // namespace stoker::observe::doctor

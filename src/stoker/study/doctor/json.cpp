@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "stoker/base/file.h"
+#include "stoker/study/doctor/report.h"
+
+namespace stoker::study {
+
+using namespace observe::doctor;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json found_json(const Found& found) {
+  const Finding& finding = found.finding;
+  Json evidence = Json::array();
+  for (const std::string& each : finding.evidence) {
+    evidence.push_back(printable(each));
+  }
+  return {{"rule", found.rule->id},
+          {"claim", printable(finding.claim)},
+          {"critical", finding.gain.gain() >= kCritical},
+          {"speedup", {{"likely", finding.gain.speedup}, {"low", finding.gain.low}, {"high", finding.gain.high}}},
+          {"evidence", std::move(evidence)},
+          {"cure", finding.cure},
+          {"option", finding.option.empty() ? Json(nullptr) : Json(finding.option)},
+          {"disproof", found.rule->disproof}};
+}
+
+}  // namespace
+
+std::string diagnosis_json(const Examined& examined) {
+  const auto& [facts, diagnosis] = examined;
+  Json findings = Json::array(), small = Json::array(), undecided = Json::array(), healthy = Json::array();
+  for (const Found& each : diagnosis.found) {
+    (each.worth_saying() ? findings : small).push_back(found_json(each));
+  }
+  for (const Undecided& each : diagnosis.undecided) {
+    undecided.push_back({{"rule", each.rule->id}, {"missing", each.missing}});
+  }
+  for (const Rule* each : diagnosis.healthy) {
+    healthy.push_back(each->id);
+  }
+  const Json json = {{"kind", "diagnosis"},
+                     {"format", 1},
+                     {"verdict", printable(diagnosis.verdict)},
+                     {"job", printable(facts.job)},
+                     {"source", facts.source},
+                     {"steps", facts.steps()},
+                     {"seconds", facts.seconds()},
+                     {"findings", std::move(findings)},
+                     {"below_threshold", std::move(small)},
+                     {"undecided", std::move(undecided)},
+                     {"healthy", std::move(healthy)},
+                     {"damage", facts.damage}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace stoker::study

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/base/file.h"
+#include "stoker/base/fmt.h"
+#include "stoker/observe/doctor/run_facts.h"
+#include "stoker/study/doctor/report.h"
+
+namespace stoker::study {
+
+using namespace observe::doctor;
+
+namespace {
+
+std::string gain_text(const Prediction& gain) {
+  return fmt::format("{:.2f}x ({:.2f} to {:.2f})", gain.speedup, gain.low, gain.high);
+}
+
+std::string finding_text(std::size_t number, const Found& found) {
+  const Finding& finding = found.finding;
+  std::string text =
+      fmt::format("\n{}. {}: {}\n   {}\n", number, found.rule->id, gain_text(finding.gain), finding.claim);
+  for (const std::string& each : finding.evidence) {
+    text += fmt::format("     {}\n", printable(each));
+  }
+  text += fmt::format("   do:       {}{}\n", finding.cure,
+                      finding.option.empty() ? "" : fmt::format(" ({})", finding.option));
+  return text + fmt::format("   wrong if: {}\n", found.rule->disproof);
+}
+
+}  // namespace
+
+Examined examine_run(const std::filesystem::path& folder) {
+  Facts facts = run_facts(folder);
+  Diagnosis diagnosis = examine(facts);
+  return {std::move(facts), std::move(diagnosis)};
+}
+
+std::string diagnosis_text(const Examined& examined) {
+  const auto& [facts, diagnosis] = examined;
+  std::string text = printable(diagnosis.verdict) + "\n";
+  if (!facts.periods.empty()) {
+    text += fmt::format("{}{}{}, {:.1f} s\n", printable(facts.job), facts.job.empty() ? "" : "; ", facts.window(),
+                        facts.seconds());
+  }
+  for (const std::string& each : facts.damage) {
+    text += fmt::format("note: {}\n", each);
+  }
+  std::size_t number = 0;
+  std::string small;
+  for (const Found& each : diagnosis.found) {
+    if (each.worth_saying()) {
+      text += finding_text(++number, each);
+    } else {
+      small += fmt::format("\n  {}: {} {}", each.rule->id, gain_text(each.finding.gain), each.finding.claim);
+    }
+  }
+  if (!small.empty()) {
+    text += fmt::format("\nbelow {:.0f} %:{}\n", 100 * kWorthSaying, small);
+  }
+  std::string unknown;
+  for (const Undecided& each : diagnosis.undecided) {
+    unknown += fmt::format("\n  {}: {}", each.rule->id, each.missing);
+  }
+  return unknown.empty() ? text : text + fmt::format("\nnot told, for lack of:{}\n", unknown);
+}
+
+std::string rules_text() {
+  std::string text;
+  for (const Rule& rule : rules()) {
+    text += fmt::format("{}\n  reads:     {} ({})\n  speaks at: {}\n  source:    {}\n  wrong if:  {}\n\n", rule.id,
+                        rule.signal, level_name(rule.level), rule.threshold, rule.source, rule.disproof);
+  }
+  return text;
+}
+
+}  // namespace stoker::study
