@@ -31,7 +31,7 @@ TEST(Usage, HelpOfEveryCommandNamesItsArguments) {
       {"inspect", {"DATA", "--images", "--threads", "--html", "--json"}},
       {"memory", {"RUN", "--json"}},
       {"trace", {"FILE...", "--json", "--html", "--rows", "--step", "--compare", "--ranks"}},
-      {"doctor", {"[RUN]", "--json", "--explain", "which may be training"}},
+      {"doctor", {"[PATH]", "--json", "--explain", "which may be training"}},
       {"profile", {"[RUN] [KEY=VALUE...]", "--steps", "--out", "--json", "a run that trains"}},
       {"info", {"WHAT", "tasks", "models", "machine"}}};
   std::vector<Words> commands = {{"--help"}, {"--version"}};

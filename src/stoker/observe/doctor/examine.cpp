@@ -8,18 +8,38 @@
 namespace stoker::observe::doctor {
 namespace {
 
+// Of a run. A trace is a choice of steps by somebody who looks at them.
 constexpr std::int64_t kFewSteps = 10;
+
+bool has_enough(const Facts& facts) { return facts.steps() >= (facts.source == "trace" ? 1 : kFewSteps); }
+
+constexpr double kBusyDevice =
+    0.8;  // of the time; a device that works less has a reason, whether a rule names it or not
+
+// Share of the time in which the device of a trace worked.
+double busy_share(const Facts& facts) {
+  double sum = 0;
+  for (const char* part : {"compute", "communication", "copy", "overlap"}) {
+    sum += facts.share(part).value_or(0);
+  }
+  return sum;
+}
 
 std::string speedup_words(const Prediction& gain) {
   return fmt::format("{:.2f} times as fast ({:.2f} to {:.2f})", gain.speedup, gain.low, gain.high);
 }
 
 std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
-  if (facts.steps() < kFewSteps) {
+  if (!has_enough(facts)) {
     return fmt::format("Only {} steps are recorded: too few to tell.", facts.steps());
   }
   const auto first = diagnosis.found.begin();
   if (first == diagnosis.found.end() || !first->worth_saying()) {
+    if (const double busy = busy_share(facts); facts.source == "trace" && busy < kBusyDevice) {
+      return fmt::format(
+          "No cause was found whose cure would gain {:.0f} % or more, but the device worked {:.0f} % of the time.",
+          100 * kWorthSaying, 100 * busy);
+    }
     return fmt::format("Healthy: nothing was found whose cure would gain {:.0f} % or more.", 100 * kWorthSaying);
   }
   const Finding& finding = first->finding;
@@ -32,7 +52,7 @@ std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
 
 Diagnosis examine(const Facts& facts) {
   Diagnosis diagnosis;
-  if (facts.steps() >= kFewSteps) {
+  if (has_enough(facts)) {
     for (const Rule& rule : rules()) {
       Judgement judgement = rule.judge(facts);
       if (auto* const finding = std::get_if<Finding>(&judgement)) {

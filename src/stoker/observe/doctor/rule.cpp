@@ -13,8 +13,9 @@ std::string_view level_name(Level level) {
 }
 
 const std::vector<Rule>& rules() {
-  static const std::vector<Rule> kAll = {kInputWait, kCheckpointStall,       kTrackerCost, kSpikes,
-                                         kNeighbour, kOversubscribedThreads, kCpuQuota,    kMemPressure};
+  static const std::vector<Rule> kAll = {
+      kInputWait,   kCheckpointStall, kTrackerCost, kSpikes,     kNeighbour,  kOversubscribedThreads, kCpuQuota,
+      kMemPressure, kSyncPoint,       kLaunchBound, kAllocChurn, kRecompiles, kUnoverlappedAllReduce, kSerialH2d};
   return kAll;
 }
 

@@ -14,8 +14,9 @@ struct Examined {
   observe::doctor::Facts facts;
   observe::doctor::Diagnosis diagnosis;
 };
-// A run of Stoker, live or ended. DataError as observe::doctor::run_facts().
-[[nodiscard]] Examined examine_run(const std::filesystem::path& folder);
+// A run of Stoker, live or ended, or a recorded trace of any PyTorch program. DataError as observe::doctor::run_facts()
+// and observe::trace::read_traces(); also if a folder or archive holds several traces.
+[[nodiscard]] Examined examine_path(const std::filesystem::path& path);
 
 // The verdict first, then findings with their evidence, what is too small to matter, and what could not be told.
 [[nodiscard]] std::string diagnosis_text(const Examined& examined);

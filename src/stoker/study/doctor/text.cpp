@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
+
+#include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/observe/doctor/run_facts.h"
+#include "stoker/observe/doctor/trace_facts.h"
+#include "stoker/observe/trace/read_trace.h"
 #include "stoker/study/doctor/report.h"
+#include "stoker/study/trace/report.h"
 
 namespace stoker::study {
 
@@ -26,10 +32,24 @@ std::string finding_text(std::size_t number, const Found& found) {
   return text + fmt::format("   wrong if: {}\n", found.rule->disproof);
 }
 
+Facts facts_of_trace(const std::filesystem::path& path) {
+  std::vector<observe::trace::Trace> traces = observe::trace::read_traces(path);
+  if (traces.size() != 1) {
+    fail<DataError>("stoker.doctor", "{}: holds {} traces; give the one of a single rank", printable(path.native()),
+                    traces.size());
+  }
+  const observe::trace::TraceFacts facts(std::move(traces[0]));
+  Facts told = trace_facts(facts);
+  told.damage = damage_words(facts.trace.damage);
+  return told;
+}
+
 }  // namespace
 
-Examined examine_run(const std::filesystem::path& folder) {
-  Facts facts = run_facts(folder);
+Examined examine_path(const std::filesystem::path& path) {
+  std::error_code error;
+  const bool trace = std::filesystem::is_regular_file(path, error);
+  Facts facts = trace ? facts_of_trace(path) : run_facts(path);
   Diagnosis diagnosis = examine(facts);
   return {std::move(facts), std::move(diagnosis)};
 }
@@ -56,9 +76,14 @@ std::string diagnosis_text(const Examined& examined) {
   if (!small.empty()) {
     text += fmt::format("\nbelow {:.0f} %:{}\n", 100 * kWorthSaying, small);
   }
-  std::string unknown;
+  std::map<std::string, std::string> by_missing;  // rules
   for (const Undecided& each : diagnosis.undecided) {
-    unknown += fmt::format("\n  {}: {}", each.rule->id, each.missing);
+    std::string& names = by_missing[each.missing];
+    names += (names.empty() ? "" : ", ") + std::string(each.rule->id);
+  }
+  std::string unknown;
+  for (const auto& [missing, names] : by_missing) {
+    unknown += fmt::format("\n  {}: {}", names, missing);
   }
   return unknown.empty() ? text : text + fmt::format("\nnot told, for lack of:{}\n", unknown);
 }

@@ -7,6 +7,6 @@
 namespace stoker::observe::doctor {
 
 extern const Rule kInputWait, kCheckpointStall, kTrackerCost, kNeighbour, kOversubscribedThreads, kCpuQuota,
-    kMemPressure, kSpikes;
+    kMemPressure, kSpikes, kSyncPoint, kLaunchBound, kAllocChurn, kRecompiles, kUnoverlappedAllReduce, kSerialH2d;
 
 }  // namespace stoker::observe::doctor

@@ -13,7 +13,7 @@ constexpr double kAimed = 0.01;  // after the cure
 
 Judgement judge(const Facts& facts) {
   const auto share = facts.share("checkpoint");
-  if (!share) {
+  if (!share || facts.source == "trace") {
     return Abstained{"the time that checkpoints take (anatomy)"};
   }
   if (*share < kMost) {

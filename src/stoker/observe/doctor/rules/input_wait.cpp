@@ -58,9 +58,29 @@ int threads_that_fit(const Facts& facts, const core::SourceFigures& loader, bool
   return std::max(loader.threads, 0) + static_cast<int>(std::max(spare, 0.0));
 }
 
+// A trace shows that the device waits for a batch, and not what the workers of a loader do meanwhile.
+Judgement judge_trace(const Facts& facts) {
+  const double share = *facts.share("fetch");
+  if (share < kStarved) {
+    return Healthy{};
+  }
+  const std::string name = idle_name(facts, "fetch");
+  const bool single = name.find("SingleProcess") != std::string::npos;
+  Finding finding;
+  finding.claim = fmt::format("The device waits for data {} of the time: {}", percent(share), name);
+  finding.evidence = idle_words(facts, "fetch");
+  finding.cure = single ? "loader workers beside the training process (num_workers of 1 or more)"
+                        : "more or faster loader workers (num_workers), or prepared data";
+  finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.6, .high = 1});
+  return finding;
+}
+
 Judgement judge(const Facts& facts) {
   if (!facts.share("fetch")) {
     return Abstained{"the time that the step waits for data (anatomy)"};
+  }
+  if (facts.source == "trace") {
+    return judge_trace(facts);
   }
   const core::Fed fed = fed_of(facts);
   if (fed.source.samples == 0 || fed.source.stages.empty()) {

@@ -32,6 +32,23 @@ inline std::optional<double> busy_elsewhere(const Facts& facts) {
   return busy && own ? std::optional(std::max(*busy - *own, 0.0)) : std::nullopt;
 }
 
+// The call that most idle time of a kind is charged to; "no call that has a name".
+inline std::string idle_name(const Facts& facts, std::string_view part) {
+  const std::string_view name = facts.word(fmt::format("idle.{}.name", part));
+  return name.empty() ? "no call that has a name" : std::string(name);
+}
+
+// "sync: 12 % of the time, in 34 pieces per step (trace, steps 1 to 6)"
+inline std::vector<std::string> idle_words(const Facts& facts, std::string_view part) {
+  const auto times = facts.figure(fmt::format("idle.{}.times", part));
+  return {fmt::format("{}: {} of the time{} (trace, {})", part, percent(facts.share(part).value_or(0)),
+                      times ? fmt::format(", in {:.3g} pieces per step", *times) : "", facts.window())};
+}
+
+inline Saving part_of_time(std::string_view part) {
+  return [part](const Period& period) { return period.part(part); };
+}
+
 // A saving that is the same share of each period.
 inline Saving share_of_time(double share) {
   return [share](const Period& period) { return share * period.seconds; };

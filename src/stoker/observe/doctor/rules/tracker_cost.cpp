@@ -10,7 +10,7 @@ constexpr double kMost = 0.02;
 
 Judgement judge(const Facts& facts) {
   const auto share = facts.share("logging");
-  if (!share) {
+  if (!share || facts.source == "trace") {
     return Abstained{"the time that logging takes (anatomy)"};
   }
   // A thread that waits for a core is held up by other programs, not by a log.

@@ -18,8 +18,7 @@ unsigned bit_of(const Trace& trace, const Event& event) {
   return kComputing;
 }
 
-// Unions of a device's work by kind.
-using ByKind = std::array<Intervals, 3>;
+}  // namespace
 
 DeviceUse use_in(const Intervals& window, const ByKind& kinds) {
   DeviceUse use{.window = window};
@@ -52,6 +51,8 @@ DeviceUse use_in(const Intervals& window, const ByKind& kinds) {
   use.by_state[0] = use.total() - working;
   return use;
 }
+
+namespace {
 
 std::vector<StreamUse> streams_of(const Trace& trace, const DeviceTime& device) {
   std::map<int, std::vector<Interval>> by_stream;
@@ -106,7 +107,7 @@ std::vector<DeviceTime> devices_of(const Trace& trace, const Intervals& steps) {
   std::vector<DeviceTime> result;
   for (auto& [number, device] : devices) {
     device.device = number;
-    ByKind kinds;
+    ByKind& kinds = device.kinds;
     std::vector<Interval> all;
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
       kinds[kind] = united(std::move(work[number][kind]));

@@ -28,6 +28,10 @@ struct DeviceUse {
   [[nodiscard]] std::int64_t time(unsigned bits) const;
 };
 
+// Times of a device's computing, communicating and copying.
+using ByKind = std::array<Intervals, 3>;
+[[nodiscard]] DeviceUse use_in(const Intervals& window, const ByKind& kinds);
+
 struct StreamUse {
   int stream = 0;
   std::uint32_t track = 0;
@@ -42,6 +46,7 @@ struct DeviceTime {
   DeviceUse steps;                  // of the steps' union; equal to `whole` if the program marks none
   std::vector<StreamUse> streams;   // in `whole`, by stream
   Intervals busy;                   // of all time
+  ByKind kinds;                     // the same by what it did
   std::vector<std::uint32_t> work;  // indices of its kernels, copies and fills in Trace::events, by begin
 };
 

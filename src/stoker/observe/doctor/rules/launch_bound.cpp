@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device is faster than the host can launch its kernels.
+#include "stoker/observe/doctor/rules/all.h"
+#include "stoker/observe/doctor/rules/rule_parts.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+constexpr double kMost = 0.2;           // of the time
+constexpr double kShortKernel = 50e-6;  // seconds
+constexpr Reach kReach = {.low = 0.2,
+                          .high = 0.9};  // measured cures in public cases: 77 to 15 ms, and nothing at batch 96
+
+Judgement judge(const Facts& facts) {
+  if (facts.source != "trace") {
+    return Abstained{"a recorded trace"};
+  }
+  const double share = facts.share("launching").value_or(0) + facts.share("latency").value_or(0);
+  const auto kernels = facts.figure("kernels.median_seconds");
+  if (!kernels) {
+    return Abstained{"kernels of a device"};
+  }
+  if (share < kMost || *kernels > kShortKernel) {
+    return Healthy{};
+  }
+  Finding finding;
+  finding.claim = fmt::format(
+      "The device waits {} of the time for the host to launch kernels: half of them take at most "
+      "{:.1f} us",
+      percent(share), 1e6 * *kernels);
+  finding.evidence = idle_words(facts, "launching");
+  finding.evidence.push_back(
+      fmt::format("{:.0f} kernels per step (trace)", facts.figure("kernels.per_step").value_or(0)));
+  finding.cure =
+      "a larger batch, CUDA graphs or torch.compile, fused optimizers; more loader workers or a faster GPU do not help";
+  finding.gain = predict(
+      facts.periods, [](const Period& each) { return each.part("launching") + each.part("latency"); }, kReach);
+  return finding;
+}
+
+}  // namespace
+
+const Rule kLaunchBound = {
+    .id = "launch_bound",
+    .level = Level::kTrace,
+    .signal = "idle time of the device while the host called operators or launched; duration of kernels",
+    .threshold = "20 % of the time, and half of the kernels take at most 50 us",
+    .source = "diagnosis case 35: kernels of a few us, 19 % busy; a launch costs the host 5 to 10 us",
+    .disproof = "a larger batch takes proportionally longer: then the device is the limit",
+    .judge = judge,
+};
+
+}  // namespace stoker::observe::doctor

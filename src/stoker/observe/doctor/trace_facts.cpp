@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/observe/doctor/trace_facts.h"
+
+#include <algorithm>
+
+#include "stoker/base/file.h"
+#include "stoker/base/fmt.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+using namespace trace;
+
+double seconds(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
+
+std::vector<Interval> windows_of(const TraceFacts& facts) {
+  std::vector<Interval> windows;
+  for (const Step& step : facts.steps) {
+    windows.push_back(step.time);
+  }
+  if (!windows.empty()) {
+    return windows;
+  }
+  if (!facts.devices.empty() && !facts.devices[0].time.whole.window.empty()) {
+    return facts.devices[0].time.whole.window;  // from the first to the last work: loading before it is no step
+  }
+  return {whole_time(facts.trace)};
+}
+
+// Idle time by what was waited for, clipped to the windows. Both are in order of time.
+void add_idle(const IdleTime& idle, const std::vector<Interval>& windows, std::vector<Period>& periods) {
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    auto piece = std::ranges::partition_point(idle.pieces,
+                                              [&](const IdlePiece& each) { return each.time.end <= windows[i].begin; });
+    for (; piece != idle.pieces.end() && piece->time.begin < windows[i].end; ++piece) {
+      const std::int64_t begin = std::max(piece->time.begin, windows[i].begin);
+      const std::int64_t end = std::min(piece->time.end, windows[i].end);
+      periods[i].parts[std::string(doing_key(piece->doing))].seconds += seconds(end - begin);
+    }
+  }
+}
+
+void add_busy(const DeviceTime& device, const std::vector<Interval>& windows, std::vector<Period>& periods) {
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const DeviceUse use = use_in({windows[i]}, device.kinds);
+    Parts& parts = periods[i].parts;
+    parts["compute"].seconds = seconds(use.by_state[kComputing]);
+    parts["communication"].seconds = seconds(use.by_state[kCommunicating]);
+    parts["copy"].seconds = seconds(use.by_state[kCopying]);
+    parts["overlap"].seconds =
+        seconds(use.busy() - use.by_state[kComputing] - use.by_state[kCommunicating] - use.by_state[kCopying]);
+  }
+}
+
+// By the call that most of a kind of idle time is charged to.
+void add_names(const IdleTime& idle, double steps, Facts& facts) {
+  for (const IdleName& name : idle.names) {  // longest first
+    const std::string key = "idle." + std::string(doing_key(name.doing));
+    facts.words.try_emplace(key + ".name", printable(name.name));
+    facts.figures[key + ".times"].value += static_cast<double>(name.times) / steps;
+    facts.figures[key + ".times"].source = "trace";
+  }
+}
+
+void add_kernels(const TraceFacts& facts, const DeviceTime& device, double steps, Facts& into) {
+  std::vector<double> lengths;
+  for (const std::uint32_t i : device.work) {
+    if (facts.trace.events[i].kind == Kind::kKernel) {
+      lengths.push_back(seconds(facts.trace.events[i].duration()));
+    }
+  }
+  if (lengths.empty()) {
+    return;
+  }
+  double copying = 0, pageable = 0;
+  for (const WorkSum& sum : facts.work) {
+    const bool copy = sum.kind == Kind::kCopy;
+    copying += copy ? seconds(sum.total) : 0;
+    pageable += copy && sum.name.find("Pageable") != std::string::npos ? seconds(sum.total) : 0;
+  }
+  if (copying > 0) {
+    into.figures["copies.pageable_share"] = {pageable / copying, "trace"};
+  }
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::ranges::nth_element(lengths, middle);
+  into.figures["kernels.median_seconds"] = {*middle, "trace"};
+  into.figures["kernels.per_step"] = {static_cast<double>(lengths.size()) / steps, "trace"};
+}
+
+}  // namespace
+
+Facts trace_facts(const TraceFacts& trace) {
+  Facts facts;
+  facts.source = "trace";
+  facts.job = trace.trace.file;
+  const std::vector<Interval> windows = windows_of(trace);
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    facts.periods.push_back({.last_step = static_cast<std::int64_t>(i + 1),
+                             .steps = 1,
+                             .seconds = seconds(windows[i].length()),
+                             .parts = {},
+                             .loader = {}});
+  }
+  const auto steps = static_cast<double>(windows.size());
+  facts.figures["steps.marked"] = {static_cast<double>(trace.steps.size()), "trace"};
+  if (!trace.devices.empty()) {
+    const DeviceFactsOfTrace& device = trace.devices.front();
+    add_busy(device.time, windows, facts.periods);
+    add_idle(device.idle, windows, facts.periods);
+    add_names(device.idle, steps, facts);
+    add_kernels(trace, device.time, steps, facts);
+  } else if (trace.host_idle) {
+    add_idle(*trace.host_idle, windows, facts.periods);
+    add_names(*trace.host_idle, steps, facts);
+  }
+  return facts;
+}
+
+}  // namespace stoker::observe::doctor
