@@ -146,6 +146,19 @@ TEST(InputWait, PromisesNoThreadsWithoutCores) {
   EXPECT_DOUBLE_EQ(finding->gain.low, 1);
 }
 
+// 0.9 of a core free is enough for another thread, 0.8 is not.
+TEST(InputWait, CountsACoreThatIsNearlyFree) {
+  for (const auto& [busy, option] : {std::pair(2.1, "threads=3"), {2.2, ""}}) {
+    Facts facts = starved(0.5);
+    set(facts, "machine.cores", 3);
+    set(facts, "process.cpu_cores", busy);
+    set(facts, "machine.busy_cores", busy);
+    const auto finding = finding_of(facts, "input_wait");
+    ASSERT_TRUE(finding);
+    EXPECT_EQ(finding->option, option) << busy;
+  }
+}
+
 // It waits, but for an evaluation that takes longer: data is there when it is wanted.
 TEST(InputWait, IsNotBlamedForALongerPause) {
   Facts facts = starved(0.08);
@@ -210,6 +223,12 @@ TEST(Neighbour, HoldsAllThreadsOfAnOperatorUp) {
   const auto finding = finding_of(facts, "neighbour");
   ASSERT_TRUE(finding);
   EXPECT_NEAR(finding->gain.speedup, 4, 1e-9);
+}
+
+TEST(Neighbour, PromisesNoMoreThanTwentyTimes) {
+  const auto finding = finding_of(with_waiting(0.99, 0.8), "neighbour");
+  ASSERT_TRUE(finding);
+  EXPECT_NEAR(finding->gain.speedup, 20, 1e-6);
 }
 
 TEST(CheckpointStall, CountsTheSlowerStepAfterIt) {

@@ -20,6 +20,7 @@ using testing::TraceText;
 
 // Two steps of 1 ms in which the device computes all the time, but for what `gap` leaves free at the end of each.
 // `during` is what the host does in the gap.
+constexpr double kAbove = 45, kBelow = 30;  // us; the launch that ends a gap takes 15 of them
 template <typename During>
 Facts two_steps(double gap, const During& during) {
   TraceText text;
@@ -76,7 +77,7 @@ TEST(InputWaitInTraces, HasItsThreshold) {
   EXPECT_THAT(finding->cure, HasSubstr("1 or more"));
   EXPECT_GT(finding->gain.speedup, 1.04);
   EXPECT_LE(finding->gain.high, 1 / (1 - 0.08) + 1e-6);  // the device computes the rest of the time
-  EXPECT_FALSE(finding_of(with_call(30, "user_annotation", fetch), "input_wait"));
+  EXPECT_FALSE(finding_of(with_call(60, "user_annotation", fetch), "input_wait"));
   // The loader takes as long, but the device has work meanwhile.
   const Facts hidden = two_steps(
       0, [&](TraceText& text, double begin, double) { text.host("user_annotation", fetch, begin - 900, 800); });
@@ -84,10 +85,10 @@ TEST(InputWaitInTraces, HasItsThreshold) {
 }
 
 TEST(SyncPoint, CountsOnlyWhatIsExposed) {
-  const auto finding = finding_of(with_call(35, "cuda_runtime", "cudaStreamSynchronize"), "sync_point");
+  const auto finding = finding_of(with_call(kAbove, "cuda_runtime", "cudaStreamSynchronize"), "sync_point");
   ASSERT_TRUE(finding);
   EXPECT_THAT(finding->claim, HasSubstr("cudaStreamSynchronize"));
-  EXPECT_FALSE(finding_of(with_call(15, "cuda_runtime", "cudaStreamSynchronize"), "sync_point"));
+  EXPECT_FALSE(finding_of(with_call(kBelow, "cuda_runtime", "cudaStreamSynchronize"), "sync_point"));
   const Facts hidden = two_steps(0, [&](TraceText& text, double begin, double) {
     text.host("cuda_runtime", "cudaStreamSynchronize", begin - 900, 890);
   });
@@ -111,9 +112,9 @@ Facts launches(double length) {
 }
 
 TEST(LaunchBound, HasItsThresholds) {
-  const auto finding = finding_of(launches(20), "launch_bound");  // idle half of the time
+  const auto finding = finding_of(launches(28), "launch_bound");  // idle 30 % of the time
   ASSERT_TRUE(finding);
-  EXPECT_THAT(finding->claim, HasSubstr("20.0 us"));
+  EXPECT_THAT(finding->claim, HasSubstr("28.0 us"));
   EXPECT_FALSE(finding_of(launches(36), "launch_bound"));  // idle a tenth of it
   const Facts few = two_steps(350, [](TraceText& text, double begin, double length) {
     text.op("aten::index", begin - 1, length + 1 - 5);  // one slow operator: kernels are long
@@ -122,16 +123,16 @@ TEST(LaunchBound, HasItsThresholds) {
 }
 
 TEST(AllocChurn, HasItsThresholdAndNeedsSteps) {
-  EXPECT_TRUE(finding_of(with_call(35, "cuda_runtime", "cudaFree"), "alloc_churn"));
-  EXPECT_FALSE(finding_of(with_call(15, "cuda_runtime", "cudaFree"), "alloc_churn"));
-  Facts unmarked = with_call(35, "cuda_runtime", "cudaFree");
+  EXPECT_TRUE(finding_of(with_call(kAbove, "cuda_runtime", "cudaFree"), "alloc_churn"));
+  EXPECT_FALSE(finding_of(with_call(kBelow, "cuda_runtime", "cudaFree"), "alloc_churn"));
+  Facts unmarked = with_call(kAbove, "cuda_runtime", "cudaFree");
   unmarked.figures["steps.marked"].value = 0;
   EXPECT_TRUE(abstains(unmarked, "alloc_churn"));
 }
 
 TEST(Recompiles, HaveTheirThreshold) {
-  EXPECT_TRUE(finding_of(with_call(35, "cuda_runtime", "cuModuleLoadData"), "recompiles"));
-  EXPECT_FALSE(finding_of(with_call(15, "cuda_runtime", "cuModuleLoadData"), "recompiles"));
+  EXPECT_TRUE(finding_of(with_call(kAbove, "cuda_runtime", "cuModuleLoadData"), "recompiles"));
+  EXPECT_FALSE(finding_of(with_call(kBelow, "cuda_runtime", "cuModuleLoadData"), "recompiles"));
 }
 
 // The device does something else in the gap.
