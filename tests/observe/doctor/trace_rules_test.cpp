@@ -95,17 +95,17 @@ TEST(SyncPoint, CountsOnlyWhatIsExposed) {
   EXPECT_FALSE(finding_of(hidden, "sync_point"));  // 89 % of the time in the call, and the device busy
 }
 
-// `count` kernels per step, each of `length` us, launched one after the other by an operator of 40 us.
-Facts launches(double length) {
+// Kernels of `length` us, launched one after the other by operators, one in `every` us.
+Facts launches(double length, double every = 40) {
   TraceText text;
   int correlation = 0;
   for (int step = 0; step < 2; ++step) {
     text.step(step + 1, 10'000 + 1000 * step, 1000);
-    for (double at = 0; at < 1000; at += 40) {
+    for (double at = 0; at < 1000; at += every) {
       const double begin = 10'000 + 1000 * step + at;
       ++correlation;
-      text.op("aten::mul", begin, 39).call("cudaLaunchKernel", begin + 30, 3, correlation);
-      text.kernel("mul", begin + 35, length, correlation);
+      text.op("aten::mul", begin, every - 1).call("cudaLaunchKernel", begin + every - 10, 3, correlation);
+      text.kernel("mul", begin + every - 5, length, correlation);
     }
   }
   return trace_facts(*facts_of(text));
@@ -115,7 +115,8 @@ TEST(LaunchBound, HasItsThresholds) {
   const auto finding = finding_of(launches(28), "launch_bound");  // idle 30 % of the time
   ASSERT_TRUE(finding);
   EXPECT_THAT(finding->claim, HasSubstr("28.0 us"));
-  EXPECT_FALSE(finding_of(launches(36), "launch_bound"));  // idle a tenth of it
+  EXPECT_FALSE(finding_of(launches(36), "launch_bound"));       // idle a tenth of it
+  EXPECT_FALSE(finding_of(launches(75, 110), "launch_bound"));  // idle a third of it, but between long kernels
   const Facts few = two_steps(350, [](TraceText& text, double begin, double length) {
     text.op("aten::index", begin - 1, length + 1 - 5);  // one slow operator: kernels are long
   });
