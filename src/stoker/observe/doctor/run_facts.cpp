@@ -132,7 +132,7 @@ class Records {
       facts.figures[name] = {mean.sum / mean.seconds, "monitor"};
     }
     std::ranges::sort(checkpoints_);  // two kinds may be saved at one step
-    checkpoints_.erase(std::ranges::unique(checkpoints_).begin(), checkpoints_.end());
+    checkpoints_.erase(std::unique(checkpoints_.begin(), checkpoints_.end()), checkpoints_.end());
     const auto late = std::ranges::count_if(checkpoints_, [&](auto step) { return step > first; });
     add_slower_steps(facts, first);
     facts.figures["checkpoints.count"] = {static_cast<double>(late), "run"};
