@@ -70,7 +70,7 @@ bench-memory: bootstrap ## Measure what saves memory, and what tune finds: bytes
 	@bench/record batch-norm bench/memory/batch_norm_bench.py $(STOKER)
 	@bench/record recompute-table bench/memory/recompute_table.py $(STOKER)
 
-bench-doctor: bootstrap ## Train with planted faults and with the cures that the doctor gives: 20 minutes
+bench-doctor: bootstrap ## Train with planted faults and with the cures that the doctor gives: 10 minutes
 	@$(call configure,release)
 	@$(call ninja,release,stoker)
 	@bench/record doctor-cures bench/doctor/cures.py $(STOKER) $${STOKER_DATA:-../shared/data}/imagenet-sample \

@@ -27,10 +27,10 @@ class Case:
 def cases(photos, images):
     return [
         Case("checkpoint each 2nd step", "checkpoint_stall", images, "model=mlp save_every=2 steps=600 threads=1 intra_op=1 batch=64"),
-        Case("checkpoint each 10th step", "checkpoint_stall", images, "model=mlp save_every=10 steps=2500 threads=1 intra_op=1 batch=64"),
-        Case("no loader thread", "input_wait", photos, "model=cnn image_size=64 cache=0 epochs=14 save_every=100000 threads=0 intra_op=1 batch=32"),
-        Case("a busy neighbour", "neighbour", images, "model=cnn steps=250 threads=1 intra_op=2 batch=64 precision=fp32", busy=2),
-        Case("healthy", None, images, "model=cnn steps=250 threads=1 intra_op=1 batch=64 precision=fp32"),
+        Case("checkpoint each 10th step", "checkpoint_stall", images, "model=mlp save_every=10 steps=1200 threads=1 intra_op=1 batch=64"),
+        Case("no loader thread", "input_wait", photos, "model=cnn image_size=64 cache=0 epochs=10 save_every=100000 threads=0 intra_op=1 batch=32"),
+        Case("a busy neighbour", "neighbour", images, "model=cnn steps=150 threads=1 intra_op=2 batch=64 precision=fp32", busy=2),
+        Case("healthy", None, images, "model=cnn steps=200 threads=1 intra_op=1 batch=64 precision=fp32"),
     ]
 
 
