@@ -18,10 +18,9 @@ import tempfile
 
 
 class Case:
-    def __init__(self, name, rule, data, options, busy=0, cure=None):
+    def __init__(self, name, rule, data, options, busy=0):
         self.name, self.rule, self.data, self.options = name, rule, data, options
         self.busy = busy  # programs that compute beside the training; the cure is their end
-        self.cure = cure
 
 
 def cases(photos, images):
@@ -65,7 +64,7 @@ def measure(stoker, case, repeats, folder):
     first, last, ratios = None, None, []
     for turn in range(repeats):
         speeds = {}
-        for side in ("sick", "cured") if turn % 2 == 0 or first is None else ("cured", "sick"):
+        for side in ("sick", "cured") if turn % 2 == 0 else ("cured", "sick"):
             option = first["findings"][0]["option"] if first and first["findings"] else None
             sick = side == "sick"
             told = train(stoker, case, case.options if sick else cured(case, option), f"{folder}/{turn}-{side}", case.busy if sick else 0)

@@ -11,7 +11,6 @@
 namespace stoker::observe {
 namespace {
 
-constexpr double kStarved = 0.05;   // of the time; less is normal hand-over and the first batch of a short window
 constexpr double kAtWork = 0.7;     // of the time; a station that works less is waiting for others
 constexpr double kSlowSample = 20;  // times the mean
 constexpr double kAsleep = 0.5;     // of the loader's time; above that it needs threads, not cores

@@ -9,6 +9,9 @@
 
 namespace stoker::observe {
 
+// Share of the time spent waiting for data; less is normal hand-over and the first batch of a short window.
+inline constexpr double kStarved = 0.05;
+
 struct Feeding {
   double starved = 0;    // share of the time spent waiting for data
   bool late = false;     // worth reporting: starved is above normal hand-over, and data is the bottleneck

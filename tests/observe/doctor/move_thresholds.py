@@ -14,12 +14,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 RULES = ROOT / "src" / "stoker" / "observe" / "doctor" / "rules"
 THRESHOLD = re.compile(r"constexpr double (k\w+) = ([\d.e-]+);")
-SUITES = "*Rules*:*InputWait*:Checkpoint*:Tracker*:Neighbour*:Over*:CpuQuota*:MemPressure*:Spikes*:Examine*:Sync*:Launch*:Alloc*:Recomp*:Unover*:Serial*"
 
 
 def tests_pass(build):
     subprocess.run(["ninja", "-C", build, "observe_plain_tests"], stdout=subprocess.DEVNULL, check=True)
-    return subprocess.run([pathlib.Path(build) / "tests" / "observe_plain_tests", f"--gtest_filter={SUITES}"], stdout=subprocess.DEVNULL).returncode == 0
+    return subprocess.run([pathlib.Path(build) / "tests" / "observe_plain_tests"], stdout=subprocess.DEVNULL).returncode == 0
 
 
 def main():

@@ -7,14 +7,14 @@
 #include <algorithm>
 
 #include "stoker/observe/doctor/examine.h"
+#include "support/doctor_rules.h"
 
 namespace stoker::observe::doctor {
 namespace {
 
+using testing::abstains;
 using ::testing::AllOf;
-using ::testing::Each;
-using ::testing::Field;
-using ::testing::Gt;
+using testing::finding_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -22,7 +22,6 @@ using ::testing::Not;
 Facts healthy() {
   Facts facts;
   facts.job = "cnn";
-  facts.source = "run";
   for (int i = 1; i <= 5; ++i) {
     core::SourceFigures loader;
     loader.samples = 640;
@@ -59,19 +58,6 @@ void spend(Facts& facts, const std::string& part, double share, double computing
 }
 
 void set(Facts& facts, const char* figure, double value) { facts.figures[figure] = {value, "monitor"}; }
-
-// The rule's finding; none if it is healthy or abstains.
-std::optional<Finding> finding_of(const Facts& facts, std::string_view rule) {
-  const auto found = std::ranges::find(rules(), rule, &Rule::id);
-  EXPECT_NE(found, rules().end()) << rule;
-  Judgement judgement = found->judge(facts);
-  auto* const finding = std::get_if<Finding>(&judgement);
-  return finding == nullptr ? std::nullopt : std::optional(std::move(*finding));
-}
-
-bool abstains(const Facts& facts, std::string_view rule) {
-  return std::holds_alternative<Abstained>(std::ranges::find(rules(), rule, &Rule::id)->judge(facts));
-}
 
 TEST(Rules, AreSilentAboutAHealthyTraining) {
   const Diagnosis diagnosis = examine(healthy());

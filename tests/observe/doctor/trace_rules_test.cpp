@@ -8,13 +8,16 @@
 
 #include "stoker/observe/doctor/examine.h"
 #include "stoker/observe/doctor/trace_facts.h"
+#include "support/doctor_rules.h"
 #include "support/trace_text.h"
 
 namespace stoker::observe::doctor {
 namespace {
 
+using testing::abstains;
 using ::testing::AllOf;
 using testing::facts_of;
+using testing::finding_of;
 using ::testing::HasSubstr;
 using testing::TraceText;
 
@@ -38,18 +41,6 @@ Facts two_steps(double gap, const During& during) {
 Facts with_call(double gap, const std::string& category, const std::string& name) {
   return two_steps(
       gap, [&](TraceText& text, double begin, double length) { text.host(category, name, begin - 1, length + 1 - 5); });
-}
-
-std::optional<Finding> finding_of(const Facts& facts, std::string_view rule) {
-  const auto found = std::ranges::find(rules(), rule, &Rule::id);
-  EXPECT_NE(found, rules().end()) << rule;
-  Judgement judgement = found->judge(facts);
-  auto* const finding = std::get_if<Finding>(&judgement);
-  return finding == nullptr ? std::nullopt : std::optional(std::move(*finding));
-}
-
-bool abstains(const Facts& facts, std::string_view rule) {
-  return std::holds_alternative<Abstained>(std::ranges::find(rules(), rule, &Rule::id)->judge(facts));
 }
 
 TEST(TraceFactsOfDoctor, PartsOfAStepSumToItsTime) {
@@ -175,7 +166,6 @@ TEST(TraceRules, CallNoIdleDeviceHealthy) {
 
 TEST(TraceRules, AbstainOnARun) {
   Facts facts;
-  facts.source = "run";
   for (const char* rule :
        {"sync_point", "launch_bound", "alloc_churn", "recompiles", "unoverlapped_all_reduce", "serial_h2d"}) {
     EXPECT_TRUE(abstains(facts, rule)) << rule;

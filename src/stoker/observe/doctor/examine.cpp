@@ -11,10 +11,10 @@ namespace {
 // Of a run. A trace is a choice of steps by somebody who looks at them.
 constexpr std::int64_t kFewSteps = 10;
 
-bool has_enough(const Facts& facts) { return facts.steps() >= (facts.source == "trace" ? 1 : kFewSteps); }
+bool has_enough(const Facts& facts) { return facts.steps() >= (facts.source == Source::kTrace ? 1 : kFewSteps); }
 
-constexpr double kBusyDevice =
-    0.8;  // of the time; a device that works less has a reason, whether a rule names it or not
+// Of the time. A device that works less has a reason for it, whether a rule names it or not.
+constexpr double kBusyDevice = 0.8;
 
 // Share of the time in which the device of a trace worked.
 double busy_share(const Facts& facts) {
@@ -35,7 +35,7 @@ std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
   }
   const auto first = diagnosis.found.begin();
   if (first == diagnosis.found.end() || !first->worth_saying()) {
-    if (const double busy = busy_share(facts); facts.source == "trace" && busy < kBusyDevice) {
+    if (const double busy = busy_share(facts); facts.source == Source::kTrace && busy < kBusyDevice) {
       return fmt::format(
           "No cause was found whose cure would gain {:.0f} % or more, but the device worked {:.0f} % of the time.",
           100 * kWorthSaying, 100 * busy);

@@ -6,6 +6,8 @@
 
 namespace stoker::observe::doctor {
 
+std::string_view source_name(Source source) { return source == Source::kTrace ? "trace" : "run"; }
+
 double Period::part(std::string_view name) const {
   const auto found = parts.find(name);
   return found == parts.end() ? 0 : found->second.seconds;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -44,9 +43,13 @@ struct SlowStep {
   std::string part, cause;
 };
 
+// Which kind of record the facts are from.
+enum class Source : std::uint8_t { kRun, kTrace };
+[[nodiscard]] std::string_view source_name(Source source);  // "run"
+
 struct Facts {
-  std::string job;     // for people: "cnn on tar shards, cpu"
-  std::string source;  // "run": which kind of record
+  std::string job;  // for people: "cnn on tar shards, cpu"
+  Source source = Source::kRun;
   std::vector<Period> periods;
   // By name; the end of a name is the unit: "process.cpu_cores", "cgroup.throttled_share" (docs/observe.md).
   std::map<std::string, Figure, std::less<>> figures;

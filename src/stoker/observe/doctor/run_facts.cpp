@@ -257,7 +257,6 @@ void read_plan(const std::filesystem::path& path, Facts& facts) {
 
 Facts run_facts(const std::filesystem::path& folder) {
   Facts facts;
-  facts.source = "run";
   std::error_code error;
   if (!std::filesystem::exists(folder / "plan.json", error)) {
     fail<DataError>("observe.doctor",
@@ -265,10 +264,11 @@ Facts run_facts(const std::filesystem::path& folder) {
                     printable(folder.native()));
   }
   read_plan(folder / "plan.json", facts);
-  if (std::filesystem::exists(folder / "metrics.jsonl", error)) {
+  if (std::filesystem::is_regular_file(folder / "metrics.jsonl", error)) {
     read_records(folder / "metrics.jsonl", facts);
   } else {
-    facts.damage.push_back(fmt::format("{}: is missing", printable((folder / "metrics.jsonl").native())));
+    facts.damage.push_back(
+        fmt::format("{}: is missing, or no regular file", printable((folder / "metrics.jsonl").native())));
   }
   if (std::filesystem::exists(folder / "machine.json", error)) {
     if (const auto cores = real_at(parsed(read_text(folder / "machine.json")), "cores_used")) {

@@ -91,7 +91,7 @@ void add_kernels(const TraceFacts& facts, const DeviceTime& device, double steps
 
 Facts trace_facts(const TraceFacts& trace) {
   Facts facts;
-  facts.source = "trace";
+  facts.source = Source::kTrace;
   facts.job = trace.trace.file;
   const std::vector<Interval> windows = windows_of(trace);
   for (std::size_t i = 0; i < windows.size(); ++i) {

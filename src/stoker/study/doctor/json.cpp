@@ -42,17 +42,22 @@ std::string diagnosis_json(const Examined& examined) {
   for (const Rule* each : diagnosis.healthy) {
     healthy.push_back(each->id);
   }
+  Json figures = Json::object();
+  for (const auto& [name, figure] : facts.figures) {
+    figures[printable(name)] = {{"value", figure.value}, {"source", figure.source}};
+  }
   const Json json = {{"kind", "diagnosis"},
                      {"format", 1},
                      {"verdict", printable(diagnosis.verdict)},
                      {"job", printable(facts.job)},
-                     {"source", facts.source},
+                     {"source", source_name(facts.source)},
                      {"steps", facts.steps()},
                      {"seconds", facts.seconds()},
                      {"findings", std::move(findings)},
                      {"below_threshold", std::move(small)},
                      {"undecided", std::move(undecided)},
                      {"healthy", std::move(healthy)},
+                     {"figures", std::move(figures)},
                      {"damage", facts.damage}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -7,13 +7,13 @@ namespace stoker::observe::doctor {
 namespace {
 
 constexpr double kMost = 0.02;  // of the time
-// Measured by bench/doctor/cures.py. More than all: later steps gain a little, too.
+// Chosen by bench/doctor/cures.py. More than all: later steps gain a little, too.
 constexpr Reach kReach = {.low = 0.95, .high = 1.1};
 constexpr double kAimed = 0.01;  // after the cure
 
 Judgement judge(const Facts& facts) {
   const auto share = facts.share("checkpoint");
-  if (!share || facts.source == "trace") {
+  if (!share || facts.source == Source::kTrace) {
     return Abstained{"the time that checkpoints take (anatomy)"};
   }
   if (*share < kMost) {

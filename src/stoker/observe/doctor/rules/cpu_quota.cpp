@@ -42,7 +42,7 @@ const Rule kCpuQuota = {
     .level = Level::kMonitor,
     .signal = "periods of the cgroup in which its quota was used up; seconds that threads were stopped",
     .threshold = "5 % of the periods",
-    .source = "diagnosis case 20: 3115 of 4567 periods with threads sized by the host",
+    .source = "ollama/ollama#17916: 3115 of 4567 periods with threads sized by the host; 5 % is a choice far below",
     .disproof = "a larger quota makes no step faster",
     .judge = judge,
 };

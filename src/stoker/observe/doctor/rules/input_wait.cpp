@@ -8,8 +8,7 @@
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kStarved = 0.05;  // of the time, as in observe/feeding.cpp
-// Measured by bench/doctor/cures.py. More than all: evaluations load their samples faster, too.
+// Chosen by bench/doctor/cures.py. More than all: evaluations load their samples faster, too.
 constexpr Reach kReach = {.low = 0.85, .high = 1.1};
 constexpr double kBusy = 0.15;  // of a core: less is no hindrance for another thread
 
@@ -34,8 +33,8 @@ core::Fed fed_of(const Facts& facts) {
   return sum;
 }
 
-// With so many threads, of which so many compute at a time, the loader needs some time for a period's samples. What is
-// longer than the rest of the period remains as waiting.
+// A loader with that many threads, on that many cores, needs some time for the samples of a period. What exceeds the
+// rest of the period remains as waiting.
 Saving loaded_with(int threads, int cores) {
   return [threads, cores](const Period& period) {
     const double waited = period.part("fetch");
@@ -68,7 +67,7 @@ Judgement judge_trace(const Facts& facts) {
   const bool single = name.find("SingleProcess") != std::string::npos;
   Finding finding;
   finding.claim = fmt::format("The device waits for data {} of the time: {}", percent(share), name);
-  finding.evidence = idle_words(facts, "fetch");
+  finding.evidence = {part_words(facts, "fetch")};
   finding.cure = single ? "loader workers beside the training process (num_workers of 1 or more)"
                         : "more or faster loader workers (num_workers), or prepared data";
   finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.6, .high = 1});
@@ -79,7 +78,7 @@ Judgement judge(const Facts& facts) {
   if (!facts.share("fetch")) {
     return Abstained{"the time that the step waits for data (anatomy)"};
   }
-  if (facts.source == "trace") {
+  if (facts.source == Source::kTrace) {
     return judge_trace(facts);
   }
   const core::Fed fed = fed_of(facts);

@@ -42,7 +42,7 @@ const Rule kMemPressure = {
     .level = Level::kMonitor,
     .signal = "the kernel's memory pressure: share of time in which some task waited for memory",
     .threshold = "2 % of the time",
-    .source = "the kernel's documentation of PSI: 0 on a machine with free memory",
+    .source = "trainings with free memory show 0.0 %",
     .disproof = "the pressure is another cgroup's, and this program has no page faults from disks",
     .judge = judge,
 };

@@ -15,9 +15,12 @@ inline std::string percent(double share) {
   return share < 0.0995 ? fmt::format("{:.1f} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
 }
 
-// "fetch: 61 % of the time (anatomy, steps 12 to 450)"
+// "fetch: 61 % of the time (anatomy, steps 12 to 450)"; of a trace also in how many pieces.
 inline std::string part_words(const Facts& facts, std::string_view part) {
-  return fmt::format("{}: {} of the time (anatomy, {})", part, percent(facts.share(part).value_or(0)), facts.window());
+  const auto times = facts.figure(fmt::format("idle.{}.times", part));
+  return fmt::format("{}: {} of the time{} ({}, {})", part, percent(facts.share(part).value_or(0)),
+                     times ? fmt::format(", {:.3g} times per step", *times) : "",
+                     facts.source == Source::kTrace ? "trace" : "anatomy", facts.window());
 }
 
 // Cores that the process may use at once; none if nobody told.
@@ -38,13 +41,6 @@ inline std::string idle_name(const Facts& facts, std::string_view part) {
   return name.empty() ? "no call that has a name" : std::string(name);
 }
 
-// "sync: 12 % of the time, in 34 pieces per step (trace, steps 1 to 6)"
-inline std::vector<std::string> idle_words(const Facts& facts, std::string_view part) {
-  const auto times = facts.figure(fmt::format("idle.{}.times", part));
-  return {fmt::format("{}: {} of the time{} (trace, {})", part, percent(facts.share(part).value_or(0)),
-                      times ? fmt::format(", in {:.3g} pieces per step", *times) : "", facts.window())};
-}
-
 inline Saving part_of_time(std::string_view part) {
   return [part](const Period& period) { return period.part(part); };
 }
@@ -53,5 +49,16 @@ inline Saving part_of_time(std::string_view part) {
 inline Saving share_of_time(double share) {
   return [share](const Period& period) { return share * period.seconds; };
 }
+
+// What most rules of a trace look at: a part of the time that is too long.
+struct TracePart {
+  std::string_view part;
+  double most = 0;  // share of the time
+  Reach reach;
+  bool in_marked_steps = false;  // else it may be the start of the program
+  const char* claim = "";        // with a place for the share; the call that most of it is charged to follows
+  const char* cure = "";
+};
+[[nodiscard]] Judgement judge_trace_part(const Facts& facts, const TracePart& trace_part);
 
 }  // namespace stoker::observe::doctor

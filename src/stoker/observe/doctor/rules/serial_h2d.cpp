@@ -10,23 +10,19 @@ constexpr double kMost = 0.03;                     // of the time
 constexpr Reach kReach = {.low = 0.4, .high = 1};  // a copy beside computing slows both a little
 
 Judgement judge(const Facts& facts) {
-  if (facts.source != "trace") {
-    return Abstained{"a recorded trace"};
-  }
-  const double share = facts.share("copy").value_or(0);
-  if (share < kMost) {
-    return Healthy{};
-  }
-  Finding finding;
-  finding.claim = fmt::format("The device only copies {} of the time", percent(share));
-  finding.evidence = idle_words(facts, "copy");
-  if (const auto pageable = facts.figure("copies.pageable_share")) {
-    finding.evidence.push_back(
+  Judgement judgement = judge_trace_part(
+      facts, {.part = "copy",
+              .most = kMost,
+              .reach = kReach,
+              .in_marked_steps = false,
+              .claim = "The device only copies {} of the time",
+              .cure = "pinned memory and non_blocking=True, and the next batch copied during this step"});
+  const auto pageable = facts.figure("copies.pageable_share");
+  if (auto* const finding = std::get_if<Finding>(&judgement); finding != nullptr && pageable) {
+    finding->evidence.push_back(
         fmt::format("from or to pageable memory: {} of the copying (trace)", percent(*pageable)));
   }
-  finding.cure = "pinned memory and non_blocking=True, and the next batch copied during this step";
-  finding.gain = predict(facts.periods, part_of_time("copy"), kReach);
-  return finding;
+  return judgement;
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ constexpr double kMost = 0.02;  // of the time
 bool is_pause(const SlowStep& step) { return step.part == "checkpoint" || step.part == "evaluation"; }
 
 Judgement judge(const Facts& facts) {
-  if (facts.source != "run" || facts.seconds() <= 0) {
+  if (facts.source != Source::kRun || facts.seconds() <= 0) {
     return Abstained{"records of slow steps (slow_step)"};
   }
   std::map<std::string, double> by_cause;

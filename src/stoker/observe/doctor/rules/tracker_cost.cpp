@@ -10,7 +10,7 @@ constexpr double kMost = 0.02;
 
 Judgement judge(const Facts& facts) {
   const auto share = facts.share("logging");
-  if (!share || facts.source == "trace") {
+  if (!share || facts.source == Source::kTrace) {
     return Abstained{"the time that logging takes (anatomy)"};
   }
   // A thread that waits for a core is held up by other programs, not by a log.
@@ -22,8 +22,8 @@ Judgement judge(const Facts& facts) {
     }
   }
   const auto waiting = facts.figure("threads.main.waiting_cores");
-  const double for_a_core = waiting ? std::min(*waiting, 1.0) * spent : 0;
-  const double own = std::max(spent - std::max(for_a_core - computing, 0.0), 0.0) / facts.seconds();
+  const double for_a_core = std::min(spent - computing, std::min(waiting.value_or(0), 1.0) * spent);
+  const double own = (spent - std::max(for_a_core, 0.0)) / facts.seconds();
   if (own < kMost) {
     return Healthy{};
   }
