@@ -8,6 +8,7 @@
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ void add_info(CLI::App& app, int& exit_code);
 void add_memory(CLI::App& app, int& exit_code);
 void add_profile(CLI::App& app, int& exit_code);
 void add_inspect(CLI::App& app, int& exit_code);
-void add_doctor(CLI::App& app, int& exit_code);
+// script: what follows "--" on the command line; none if nothing does.
+void add_doctor(CLI::App& app, int& exit_code, const std::optional<std::vector<std::string>>& script);
 void add_trace(CLI::App& app, int& exit_code);
 void add_ps(CLI::App& app, int& exit_code);
 void add_top(CLI::App& app, int& exit_code);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -58,6 +59,15 @@ void check_command(const CLI::App& app, std::span<char*> words, const std::strin
                     unknown_name("command", words[0], names, fmt::format("`{} --help` lists them", said)));
 }
 
+// Of `stoker doctor FLAGS -- COMMAND`: the command, whose words are not ours.
+std::optional<std::vector<std::string>> script_after_dashes(std::span<char*> words) {
+  const auto dashes = std::ranges::find(words, std::string_view("--"));
+  if (words.empty() || words[0] != std::string_view("doctor") || dashes == words.end()) {
+    return std::nullopt;
+  }
+  return std::vector<std::string>(dashes + 1, words.end());
+}
+
 // The command that the words name; with `bench data`, the second one.
 const CLI::App& parsed_command(const CLI::App& app) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
@@ -104,6 +114,9 @@ int run(int argc, char** argv) {
   });
   app.set_version_flag("--version", job::version_text());
   int exit_code = kDone;
+  const auto all_words = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
+  const auto script = script_after_dashes(all_words);
+  const auto words = all_words.first(all_words.size() - (script ? script->size() + 1 : 0));
   add_train(app, exit_code);
   add_plan(app, exit_code);
   add_tune(app, exit_code);
@@ -117,7 +130,7 @@ int run(int argc, char** argv) {
   add_memory(app, exit_code);
   add_profile(app, exit_code);
   add_inspect(app, exit_code);
-  add_doctor(app, exit_code);
+  add_doctor(app, exit_code, script);
   add_trace(app, exit_code);
   add_ps(app, exit_code);
   add_top(app, exit_code);
@@ -128,10 +141,9 @@ int run(int argc, char** argv) {
       "target=COLUMN) or a text.\n"
       "Exit codes: 0 done, 2 usage, 65 data, 71 device or memory, 74 I/O, 75 stopped (continue training with\n"
       "stoker resume), 1 training failed, 130 stopped with nothing to continue.");
-  const auto words = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
   check_command(app, words);
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(words.size()) + 1, argv);
   } catch (const CLI::ExtrasError& error) {
     app.exit(error);
     hint_at_option(parsed_command(app), words);

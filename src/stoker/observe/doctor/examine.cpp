@@ -30,6 +30,9 @@ std::string speedup_words(const Prediction& gain) {
 }
 
 std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
+  if (const std::string_view state = facts.word("script.state"); !state.empty()) {
+    return fmt::format("No steps were found: {}.", state);
+  }
   if (!has_enough(facts)) {
     return fmt::format("Only {} steps are recorded: too few to tell.", facts.steps());
   }

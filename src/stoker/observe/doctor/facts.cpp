@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/observe/doctor/facts.h"
 
+#include <array>
+
 #include "stoker/base/fmt.h"
 #include "stoker/base/thousands.h"
 
 namespace stoker::observe::doctor {
 
-std::string_view source_name(Source source) { return source == Source::kTrace ? "trace" : "run"; }
+std::string_view source_name(Source source) {
+  constexpr std::array<std::string_view, 3> kNames = {"run", "trace", "script"};
+  return kNames[static_cast<std::size_t>(source)];
+}
 
 double Period::part(std::string_view name) const {
   const auto found = parts.find(name);

@@ -44,7 +44,7 @@ struct SlowStep {
 };
 
 // Which kind of record the facts are from.
-enum class Source : std::uint8_t { kRun, kTrace };
+enum class Source : std::uint8_t { kRun, kTrace, kScript };
 [[nodiscard]] std::string_view source_name(Source source);  // "run"
 
 struct Facts {

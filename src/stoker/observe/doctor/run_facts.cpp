@@ -11,6 +11,7 @@
 #include "stoker/base/file.h"
 #include "stoker/base/json_depth.h"
 #include "stoker/base/json_fields.h"
+#include "stoker/observe/doctor/mean_figures.h"
 
 namespace stoker::observe::doctor {
 namespace {
@@ -94,7 +95,7 @@ class Records {
     } else if (kind == "fed") {
       loaders_.insert_or_assign(integer_at(record, "step"), loader_of(record));
     } else if (kind == "monitor") {
-      add_figures(record);
+      figures_.add(record);
     } else if (kind == "slow_step") {
       add_slow(record);
     } else if (kind == "checkpoint") {
@@ -128,9 +129,7 @@ class Records {
         facts.slow_steps.push_back(std::move(step));
       }
     }
-    for (const auto& [name, mean] : figures_) {
-      facts.figures[name] = {mean.sum / mean.seconds, "monitor"};
-    }
+    figures_.put_into(facts);
     std::ranges::sort(checkpoints_);  // two kinds may be saved at one step
     checkpoints_.erase(std::unique(checkpoints_.begin(), checkpoints_.end()), checkpoints_.end());
     const auto late = std::ranges::count_if(checkpoints_, [&](auto step) { return step > first; });
@@ -139,10 +138,6 @@ class Records {
   }
 
  private:
-  struct Mean {
-    double sum = 0, seconds = 0;
-  };
-
   void add_period(const Json& record) {
     const auto whole = record.find("whole");
     const auto parts = record.find("phases");
@@ -160,22 +155,6 @@ class Records {
       }
     }
     periods_.push_back(std::move(period));
-  }
-
-  void add_figures(const Json& record) {
-    const double seconds = real_at(record, "seconds").value_or(0);
-    const auto figures = record.find("figures");
-    if (seconds <= 0 || figures == record.end() || !figures->is_object() || !started_monitor_) {
-      started_monitor_ = true;  // the first second is the start of the program
-      return;
-    }
-    for (const auto& [name, value] : figures->items()) {
-      if (value.is_number()) {
-        Mean& mean = figures_[name];
-        mean.sum += value.get<double>() * seconds;
-        mean.seconds += seconds;
-      }
-    }
   }
 
   void add_slow(const Json& record) {
@@ -206,10 +185,9 @@ class Records {
   std::vector<std::pair<std::int64_t, double>> steps_;  // number, seconds
   std::vector<Period> periods_;
   std::map<std::int64_t, core::SourceFigures> loaders_;  // by the last step of their period
-  std::map<std::string, Mean> figures_;
+  MeanFigures figures_;
   std::vector<SlowStep> slow_;
   std::vector<std::int64_t> checkpoints_;
-  bool started_monitor_ = false;
 };
 
 void read_records(const std::filesystem::path& path, Facts& facts) {

@@ -45,10 +45,10 @@ double window_seconds(double since_start) { return std::clamp(since_start / 3600
 Sampler::Sampler(const MonitorOptions& options, double now)
     : root_(options.root),
       more_(options.more),
-      process_(options.root / "proc/self"),
+      process_(options.root / "proc" / options.process),
       machine_(options.root),
       groups_(options.root),
-      threads_(options.root / "proc/self"),
+      threads_(options.root / "proc" / options.process),
       gpu_(watch_of(options)),
       start_(now),
       window_start_(now),

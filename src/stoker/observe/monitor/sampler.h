@@ -30,6 +30,7 @@ inline constexpr double kTickSeconds = 0.1;
 
 struct MonitorOptions {
   std::filesystem::path root = "/";    // prefix of /proc and /sys, for tests
+  std::string process = "self";        // to watch: its number, or this one
   const device::Nvml* nvml = nullptr;  // null: no figures of GPUs
   std::string gpu_bus_id = {};         // of the run's GPU; empty: none
   // Figures of the run itself, such as its allocator's; called once per window on the monitor's thread.

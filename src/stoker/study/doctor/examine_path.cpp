@@ -2,6 +2,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/observe/doctor/run_facts.h"
+#include "stoker/observe/doctor/script_facts.h"
 #include "stoker/observe/doctor/trace_facts.h"
 #include "stoker/observe/trace/read_trace.h"
 #include "stoker/study/doctor/report.h"
@@ -30,7 +31,9 @@ Facts facts_of_trace(const std::filesystem::path& path) {
 Examined examine_path(const std::filesystem::path& path) {
   std::error_code error;
   const bool trace = std::filesystem::is_regular_file(path, error);
-  Facts facts = trace ? facts_of_trace(path) : run_facts(path);
+  Facts facts = trace                    ? facts_of_trace(path)
+                : is_script_record(path) ? script_facts(path)
+                                         : run_facts(path);
   Diagnosis diagnosis = examine(facts);
   return {std::move(facts), std::move(diagnosis)};
 }

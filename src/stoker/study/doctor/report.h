@@ -14,7 +14,8 @@ struct Examined {
   observe::doctor::Facts facts;
   observe::doctor::Diagnosis diagnosis;
 };
-// A run of Stoker, live or ended, or a recorded trace of any PyTorch program. DataError as observe::doctor::run_facts()
+// A run of Stoker, live or ended; a recorded trace of any PyTorch program; or the records of a script that
+// watch_script() kept. DataError as observe::doctor::run_facts()
 // and observe::trace::read_traces(); also if a folder or archive holds several traces.
 [[nodiscard]] Examined examine_path(const std::filesystem::path& path);
 

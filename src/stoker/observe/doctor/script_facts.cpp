@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/observe/doctor/script_facts.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "stoker/base/counted.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/base/json_depth.h"
+#include "stoker/base/json_fields.h"
+#include "stoker/observe/doctor/mean_figures.h"
+#include "stoker/observe/doctor/script_process.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kWarmPeriods = 2;
+
+// The records of a folder, one file per process. The machine's are in monitor.jsonl.
+std::vector<ScriptProcess> read_processes(const std::filesystem::path& folder) {
+  std::vector<ScriptProcess> processes;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::filesystem::path& path = entry.path();
+    if (path.extension() == ".jsonl" && path.filename() != kMonitorFile && entry.is_regular_file(error)) {
+      processes.push_back(read_script_process(path));
+    }
+  }
+  std::ranges::sort(processes, {}, &ScriptProcess::pid);
+  return processes;
+}
+
+std::int64_t steps_of(const ScriptProcess& process) {
+  return process.periods.empty() ? 0 : process.periods.back().period.last_step;
+}
+
+// One with an optimizer before one without, and then the one with the most steps.
+const ScriptProcess* trainer_of(const std::vector<ScriptProcess>& processes) {
+  const ScriptProcess* best = nullptr;
+  for (const ScriptProcess& each : processes) {
+    const auto rank = [](const ScriptProcess& of) { return std::pair(of.trains, steps_of(of)); };
+    if (steps_of(each) > 0 && (best == nullptr || rank(each) > rank(*best))) {
+      best = &each;
+    }
+  }
+  return best;
+}
+
+// What a process that loads did between two of its records, spread over the periods that it overlaps.
+void add_loading(const std::vector<Loading>& records, const ScriptProcess& trainer, std::vector<Period>& periods,
+                 std::size_t first) {
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    const Loading &before = records[i - 1], &now = records[i];
+    const double length = now.at - before.at;
+    for (std::size_t p = 0; p < periods.size() && length > 0; ++p) {
+      const double begin = trainer.periods[p + first].begin;
+      const double both = std::min(now.at, begin + periods[p].seconds) - std::max(before.at, begin);
+      if (both <= 0) {
+        continue;
+      }
+      const double share = both / length;
+      core::SourceFigures from, piece;
+      from.stages = before.stages;
+      core::SourceFigures until = from;
+      until.stages = now.stages;
+      piece.threads = trainer.workers();
+      piece.samples = std::llround(share * static_cast<double>(now.samples - before.samples));
+      for (const core::StageFigures& stage : core::between(from, std::move(until)).stages) {
+        piece.stages.push_back({.name = stage.name,
+                                .seconds = share * stage.seconds,
+                                .probed_seconds = share * stage.probed_seconds,
+                                .probed_cpu_seconds = share * stage.probed_cpu_seconds,
+                                .probed_asleep_seconds = share * stage.probed_asleep_seconds});
+      }
+      periods[p].loader ? core::add(*periods[p].loader, piece) : void(periods[p].loader = piece);
+    }
+  }
+}
+
+void read_monitor(const std::filesystem::path& path, Facts& facts) {
+  std::ifstream file(path);
+  MeanFigures figures;
+  for (std::string line; std::getline(file, line);) {
+    const Json record = json_nests_deeper(line) ? Json() : Json::parse(line, nullptr, false);
+    if (text_at(record, "event") == "monitor") {
+      figures.add(record);
+    } else if (const auto cores = real_at(record, "cores")) {
+      facts.figures["machine.cores"] = {*cores, "machine"};
+    }
+  }
+  figures.put_into(facts);
+}
+
+}  // namespace
+
+bool is_script_record(const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder / kMonitorFile, error);
+}
+
+int training_process(const std::filesystem::path& folder) {
+  const std::vector<ScriptProcess> processes = read_processes(folder);
+  const ScriptProcess* trainer = trainer_of(processes);
+  return trainer == nullptr ? 0 : trainer->pid;
+}
+
+Facts script_facts(const std::filesystem::path& folder) {
+  if (!is_script_record(folder)) {
+    fail<DataError>("observe.doctor", "{}: holds no records of a script (it has no {})", printable(folder.native()),
+                    kMonitorFile);
+  }
+  Facts facts;
+  facts.source = Source::kScript;
+  read_monitor(folder / kMonitorFile, facts);
+  const std::vector<ScriptProcess> processes = read_processes(folder);
+  std::int64_t bad = 0;
+  for (const ScriptProcess& each : processes) {
+    bad += each.bad_lines;
+    facts.damage.insert(facts.damage.end(), each.trouble.begin(), each.trouble.end());
+  }
+  if (bad > 0) {
+    facts.damage.push_back(counted(bad, "record") + " cannot be read");
+  }
+  const ScriptProcess* trainer = trainer_of(processes);
+  if (trainer == nullptr) {
+    facts.words["script.state"] = state_without_steps(processes);
+    return facts;
+  }
+  facts.job = trainer->title();
+  facts.words.insert(trainer->words.begin(), trainer->words.end());
+  for (const auto& [name, value] : trainer->figures) {
+    facts.figures[name] = {value, "script"};
+  }
+  const std::size_t first = trainer->periods.size() > kWarmPeriods ? 1 : 0;
+  for (std::size_t i = first; i < trainer->periods.size(); ++i) {
+    facts.periods.push_back(trainer->periods[i].period);
+  }
+  for (const ScriptProcess& each : processes) {
+    if (&each == trainer || each.parent == trainer->pid) {
+      add_loading(each.loading, *trainer, facts.periods, first);
+    }
+  }
+  return facts;
+}
+
+}  // namespace stoker::observe::doctor

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts of somebody else's Python script, from the records that the shim wrote (docs/doctor-script.md). Thread-safe: no
+// state.
+#pragma once
+
+#include <filesystem>
+
+#include "stoker/observe/doctor/facts.h"
+
+namespace stoker::observe::doctor {
+
+// Whether a folder holds records of a script.
+[[nodiscard]] bool is_script_record(const std::filesystem::path& folder);
+
+// Of the process with the most steps, with the workers of its loaders. Records that are damaged or incomplete are left
+// out; a script that still runs may be read. DataError if the folder holds no records.
+[[nodiscard]] Facts script_facts(const std::filesystem::path& folder);
+
+// The process that trains; 0 if none has ended a step.
+[[nodiscard]] int training_process(const std::filesystem::path& folder);
+
+}  // namespace stoker::observe::doctor

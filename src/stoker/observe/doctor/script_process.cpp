@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/observe/doctor/script_process.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "stoker/base/json_depth.h"
+#include "stoker/base/json_fields.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostLine = std::size_t{1} << 20, kMostRecords = 1'000'000;
+
+// A list of numbers; empty if it holds something else.
+std::vector<double> reals(const Json& json) {
+  std::vector<double> values;
+  for (const Json& each : json) {
+    if (!each.is_number()) {
+      return {};
+    }
+    values.push_back(each.get<double>());
+  }
+  return values;
+}
+
+// A flag, a number or a text, as text.
+std::string text_of(const Json& json) {
+  return json.is_string() ? json.get<std::string>() : json.is_null() ? "" : json.dump();
+}
+
+class Reader {
+ public:
+  void add(const Json& record) {
+    const std::string kind = text_at(record, "kind");
+    if (kind == "period") {
+      add_period(record);
+    } else if (kind == "loading") {
+      add_loading(record);
+    } else if (kind == "loader") {
+      loaders_[integer_at(record, "loader")].settings = record;
+    } else if (kind == "loader_start") {
+      ++loaders_[integer_at(record, "loader")].starts;
+    } else if (kind == "batch") {
+      Loader& loader = loaders_[integer_at(record, "loader")];
+      ++loader.looks;
+      loader.tensors = real_at(record, "tensors").value_or(0);
+      loader.bytes = real_at(record, "bytes").value_or(0);
+    } else {
+      add_words(kind, record);
+    }
+  }
+
+  ScriptProcess finish() {
+    const auto longest = std::ranges::max_element(loaders_, {}, [](const auto& each) { return each.second.looks; });
+    if (longest != loaders_.end() && longest->second.settings.is_object()) {
+      put_loader(longest->second);
+    }
+    return std::move(process_);
+  }
+
+ private:
+  struct Loader {
+    Json settings;
+    std::int64_t starts = 0, looks = 0;
+    double tensors = 0, bytes = 0;
+  };
+
+  void add_period(const Json& record) {
+    const auto parts = record.find("parts");
+    Period period{.last_step = integer_at(record, "last_step"),
+                  .steps = integer_at(record, "steps"),
+                  .seconds = real_at(record, "seconds").value_or(0),
+                  .parts = {},
+                  .loader = {}};
+    if (parts == record.end() || !parts->is_object() || period.seconds <= 0 || period.steps < 1 ||
+        process_.periods.size() == kMostRecords) {
+      return;
+    }
+    if (!process_.periods.empty() && period.last_step <= process_.periods.back().period.last_step) {
+      process_.periods.clear();  // an optimizer made its first step: what was before is no training
+    }
+    for (const auto& [name, times] : parts->items()) {
+      if (const std::vector<double> values = reals(times); values.size() >= 2) {
+        period.parts[name] = {values[0], values[1]};
+      }
+    }
+    process_.periods.push_back({real_at(record, "begin").value_or(0), std::move(period)});
+  }
+
+  void add_loading(const Json& record) {
+    const auto stages = record.find("stages");
+    if (stages == record.end() || !stages->is_object() || process_.loading.size() == kMostRecords) {
+      return;
+    }
+    Loading loading{
+        .at = real_at(record, "at").value_or(0), .samples = integer_at(record, "samples"), .stages = {}};
+    for (const auto& [name, times] : stages->items()) {
+      if (const std::vector<double> values = reals(times); values.size() >= 3) {
+        loading.stages.push_back({.name = name,
+                                  .seconds = values[0],
+                                  .probed_seconds = values[0],
+                                  .probed_cpu_seconds = values[1],
+                                  .probed_asleep_seconds = std::max(values[0] - values[1] - values[2], 0.0)});
+      }
+    }
+    process_.loading.push_back(std::move(loading));
+  }
+
+  void add_words(const std::string& kind, const Json& record) {
+    if (kind == "process") {
+      process_.pid = static_cast<int>(integer_at(record, "pid"));
+      process_.parent = static_cast<int>(integer_at(record, "parent"));
+      process_.words["python.version"] = text_at(record, "python");
+      if (const auto words = record.find("argv"); words != record.end() && words->is_array()) {
+        for (const Json& each : *words) {
+          process_.arguments.push_back(text_of(each));
+        }
+      }
+    } else if (kind == "torch") {
+      process_.has_torch = true;
+      process_.words["torch.version"] = text_at(record, "version");
+    } else if (kind == "training") {
+      process_.trains = true;
+    } else if (kind == "end") {
+      process_.ended = true;
+    } else if (kind == "trouble") {
+      process_.trouble.push_back(text_at(record, "text"));
+    } else if (kind == "evaluation") {
+      process_.words["evaluation.gradients"] = text_of(record.value("gradients", Json()));
+    } else if (kind == "switches") {
+      for (const auto& [name, value] : record.items()) {
+        put_switch("switch." + name, value);
+      }
+    }
+  }
+
+  void put_switch(const std::string& name, const Json& value) {
+    if (value.is_object()) {
+      for (const auto& [inner, each] : value.items()) {
+        put_switch(name + "." + inner, each);
+      }
+    } else if (value.is_number()) {
+      process_.figures[name] = value.get<double>();
+    } else {
+      process_.words[name] = text_of(value);
+    }
+  }
+
+  void put_loader(const Loader& loader) {
+    auto& figures = process_.figures;
+    for (const auto& [name, value] : loader.settings.items()) {
+      if (value.is_number()) {
+        figures["loader." + name] = value.get<double>();
+      } else if (value.is_boolean()) {
+        figures["loader." + name] = value.get<bool>() ? 1 : 0;
+      } else {
+        process_.words["loader." + name] = text_of(value);
+      }
+    }
+    figures["loader.starts"] = static_cast<double>(loader.starts);
+    if (loader.looks > 0) {
+      figures["loader.tensors_per_batch"] = loader.tensors;
+      figures["loader.bytes_per_batch"] = loader.bytes;
+    }
+  }
+
+  ScriptProcess process_;
+  std::map<std::int64_t, Loader> loaders_;
+};
+
+}  // namespace
+
+int ScriptProcess::workers() const {
+  const auto found = figures.find("loader.workers");
+  return found == figures.end() ? 0 : static_cast<int>(std::clamp(found->second, 0.0, 65536.0));
+}
+
+std::string ScriptProcess::title() const {
+  const auto script = std::ranges::find_if(arguments, [](const std::string& each) { return each.ends_with(".py"); });
+  std::string name = script == arguments.end() ? "" : std::filesystem::path(*script).filename().string();
+  if (const auto module = std::ranges::find(arguments, "-m"); name.empty() && module != arguments.end()) {
+    name = module + 1 == arguments.end() ? "" : *(module + 1);
+  }
+  const auto version = words.find("torch.version");
+  return (name.empty() ? "a Python program" : name) + (version == words.end() ? "" : ", torch " + version->second);
+}
+
+ScriptProcess read_script_process(const std::filesystem::path& path) {
+  Reader reader;
+  std::int64_t bad = 0;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const Json record = line.size() > kMostLine || json_nests_deeper(line) ? Json(Json::value_t::discarded)
+                                                                          : Json::parse(line, nullptr, false);
+    if (record.is_object()) {
+      reader.add(record);
+    } else if (!file.eof() && !line.empty()) {
+      ++bad;
+    }
+  }
+  ScriptProcess process = reader.finish();
+  process.bad_lines = bad;
+  return process;
+}
+
+std::string state_without_steps(const std::vector<ScriptProcess>& processes) {
+  if (processes.empty()) {
+    return "Python did not load the doctor's records: it ran with -I, -E or -S, in a cleaned environment, or not at all";
+  }
+  if (std::ranges::none_of(processes, &ScriptProcess::has_torch)) {
+    return "the script did not import torch";
+  }
+  return "no optimizer made a step, and no DataLoader gave a batch";
+}
+
+}  // namespace stoker::observe::doctor

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one Python process of a script recorded (docs/doctor-script.md). Used by script_facts. Thread-safe: no state.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stoker/observe/doctor/facts.h"
+
+namespace stoker::observe::doctor {
+
+inline constexpr std::string_view kMonitorFile = "monitor.jsonl";
+
+// Sums since the process started, at one moment.
+struct Loading {
+  double at = 0;  // seconds of the clock that all processes share
+  std::int64_t samples = 0;
+  std::vector<core::StageFigures> stages;
+};
+
+struct ScriptPeriod {
+  double begin = 0;  // seconds of the same clock
+  Period period;
+};
+
+struct ScriptProcess {
+  int pid = 0, parent = 0;
+  bool has_torch = false, trains = false, ended = false;  // trains: an optimizer made steps
+  std::vector<std::string> arguments;
+  std::vector<ScriptPeriod> periods;
+  std::vector<Loading> loading;
+  std::map<std::string, double, std::less<>> figures;  // "loader.workers"
+  std::map<std::string, std::string, std::less<>> words;
+  std::vector<std::string> trouble;  // what the shim could not do
+  std::int64_t bad_lines = 0;
+
+  [[nodiscard]] int workers() const;        // of the training's loader
+  [[nodiscard]] std::string title() const;  // "train.py, torch 2.11.0"
+};
+
+// A last line that is being written is left out.
+[[nodiscard]] ScriptProcess read_script_process(const std::filesystem::path& path);
+
+// Why there are no steps, as a sentence for people.
+[[nodiscard]] std::string state_without_steps(const std::vector<ScriptProcess>& processes);
+
+}  // namespace stoker::observe::doctor

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notes what only the Python program knows about its training, for `stoker doctor -- python train.py`.
+
+Loaded by sitecustomize.py into every Python process of the script, before the script. Writes one file of JSON lines per
+process into the folder STOKER_DOCTOR_RECORDS (docs/doctor-script.md). Costs a few microseconds per step; draws no random
+number, changes no tensor, and no error of its own reaches the script. CPython 3.10 and later, torch 2.4 and later.
+"""
+
+from . import imports, record
+
+
+def start():
+    """Waits for the script to import torch. Does nothing without the folder for records."""
+    if record.begin():
+        imports.after("torch", _watch)
+
+
+def _watch(torch):
+    from . import loader, pauses, steps, switches
+
+    record.write("torch", version=torch.__version__)
+    for part in (steps, loader, pauses, switches):
+        try:
+            part.watch(torch)
+        except Exception as error:  # a later torch may lack what we hook: the other parts still tell something
+            record.write("trouble", text=f"{part.__name__}: {type(error).__name__}: {error}")

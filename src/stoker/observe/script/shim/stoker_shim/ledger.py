@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time of the thread that trains, divided into parts that exclude each other."""
+
+import functools
+import threading
+import time
+
+OTHER, EVALUATION = "other", "evaluation"
+
+
+class Ledger:
+    """Calls from other threads do nothing. A part inside an evaluation counts as evaluation."""
+
+    def __init__(self):
+        self.owner = threading.main_thread().ident
+        self.trains = False  # a step of an optimizer was seen: only then an evaluation is a pause
+        self.begin()
+
+    def begin(self):
+        """Forgets the time so far."""
+        self.parts = {}  # name: [seconds, seconds on a core]
+        self._stack = [OTHER]
+        self._now = time.perf_counter()
+        self._cpu = time.thread_time()
+        self._before_evaluation = None
+
+    @property
+    def part(self):
+        return self._stack[-1]
+
+    def enter(self, part):
+        if threading.get_ident() == self.owner:
+            self._book()
+            self._stack.append(EVALUATION if self._stack[0] == EVALUATION else part)
+
+    def leave(self):
+        if threading.get_ident() == self.owner and len(self._stack) > 1:
+            self._book()
+            self._stack.pop()
+
+    def take(self):
+        """The parts since the last call."""
+        self._book()
+        parts, self.parts = self.parts, {}
+        return parts
+
+    def begin_evaluation(self):
+        if self.trains and threading.get_ident() == self.owner and self._stack == [OTHER]:
+            self._book()
+            self._before_evaluation = list(self.parts.get(EVALUATION, (0.0, 0.0)))
+            self._stack[0] = EVALUATION
+
+    def end_evaluation(self, real=True):
+        """Not real: a step followed, so it was a module that never trains. Its time goes to other."""
+        if self._stack[0] != EVALUATION or threading.get_ident() != self.owner:
+            return
+        self._book()
+        if not real:
+            spent = self.parts.pop(EVALUATION, [0.0, 0.0])
+            other = self.parts.setdefault(OTHER, [0.0, 0.0])
+            for i, before in enumerate(self._before_evaluation):
+                other[i] += spent[i] - before
+            if any(self._before_evaluation):
+                self.parts[EVALUATION] = self._before_evaluation
+        self._stack = [OTHER if each == EVALUATION else each for each in self._stack]
+
+    def _book(self):
+        now, cpu = time.perf_counter(), time.thread_time()
+        spent = self.parts.setdefault(self._stack[-1], [0.0, 0.0])
+        spent[0] += now - self._now
+        spent[1] += cpu - self._cpu
+        self._now, self._cpu = now, cpu
+
+
+ledger = Ledger()
+
+
+def timed(part, function):
+    """The function, with its time in that part."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        ledger.enter(part)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            ledger.leave()
+
+    return wrapper

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times torch's DataLoader: what the training waits for, and what its workers do meanwhile."""
+
+import functools
+import threading
+import time
+
+from . import record
+from .ledger import ledger
+from .steps import steps
+
+_EACH = 1.0  # seconds between two records of a process that loads
+_LOOK = 50  # batches between two looks into one
+
+
+class Loading:
+    """What one process spent on loading, since it started: seconds, of them on a core, of them waiting for one."""
+
+    def __init__(self):
+        self.samples = self.batches = 0
+        self.stages = {"samples": [0.0, 0.0, 0.0], "collate": [0.0, 0.0, 0.0]}
+        self.slowest = 0.0
+        self._at = time.monotonic()
+        self._cpu = time.process_time()
+
+    def add(self, stage, spent):
+        for i, value in enumerate(spent):
+            self.stages[stage][i] += value
+
+    def batch_ended(self, samples, torch):
+        self.samples += samples
+        self.batches += 1
+        now = time.monotonic()
+        if now - self._at >= _EACH or self.batches == 1:
+            self._at = now
+            info = torch.utils.data.get_worker_info()
+            record.write(
+                "loading",
+                worker=None if info is None else info.id,
+                samples=self.samples,
+                batches=self.batches,
+                stages=self.stages,
+                process_cpu_seconds=time.process_time() - self._cpu,
+                threads=torch.get_num_threads(),
+            )
+
+
+class _Moment:
+    def __init__(self):
+        self.wall, self.cpu, self.waited = time.perf_counter(), time.thread_time(), _waited()
+
+    def since(self):
+        now = _Moment()
+        return now.wall - self.wall, now.cpu - self.cpu, now.waited - self.waited
+
+
+def _waited():
+    """Seconds that this thread was ready to run, without a core."""
+    try:
+        with open(f"/proc/self/task/{threading.get_native_id()}/schedstat", "rb") as file:
+            return 1e-9 * int(file.read().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+_loading = None  # of this process
+
+
+def _own():
+    global _loading
+    if _loading is None:
+        _loading = Loading()
+    return _loading
+
+
+def _timed_fetch(torch, fetch):
+    @functools.wraps(fetch)
+    def wrapper(self, index):
+        own = _own()
+        if not getattr(self, "_stoker_collate", False):
+            self._stoker_collate = True
+            self.collate_fn = _timed_collate(self.collate_fn)
+        before = [*own.stages["collate"]]
+        start = _Moment()
+        try:
+            data = fetch(self, index)
+        finally:
+            whole = start.since()
+            own.add("samples", [all - (now - was) for all, now, was in zip(whole, own.stages["collate"], before)])
+        own.batch_ended(len(index) if isinstance(index, (list, tuple)) else 1, torch)
+        return data
+
+    return wrapper
+
+
+def _timed_collate(collate):
+    def timed_collate(data):
+        start = _Moment()
+        try:
+            return collate(data)
+        finally:
+            _own().add("collate", start.since())
+
+    return timed_collate
+
+
+def _settings(loader):
+    context = getattr(loader, "multiprocessing_context", None)
+    if context is None:
+        import multiprocessing as context
+    return {
+        "loader": id(loader),
+        "workers": loader.num_workers,
+        "prefetch": loader.prefetch_factor,
+        "pin": bool(loader.pin_memory),
+        "persistent": bool(loader.persistent_workers),
+        "batch": loader.batch_size,
+        "start_method": context.get_start_method(),
+        "dataset": type(loader.dataset).__name__,
+        "samples": _length(loader.dataset),
+        "batches": _length(loader),
+        "iterable": not hasattr(type(loader.dataset), "__getitem__"),
+    }
+
+
+def _length(of):
+    try:
+        return len(of)
+    except Exception:
+        return None
+
+
+def _contents(torch, data):
+    """Tensors and bytes of a batch."""
+    count = size = 0
+    stack = [data]
+    while stack and count < 100_000:
+        each = stack.pop()
+        if isinstance(each, torch.Tensor):
+            count += 1
+            size += each.numel() * each.element_size()
+        elif isinstance(each, dict):
+            stack.extend(each.values())
+        elif isinstance(each, (list, tuple)):
+            stack.extend(each)
+    return count, size
+
+
+def _timed_iter(own):
+    @functools.wraps(own)
+    def wrapper(self):
+        starts = self.num_workers > 0 and not (self.persistent_workers and self._iterator is not None)
+        ledger.enter("loader_start" if starts else "fetch")
+        start = time.monotonic()
+        try:
+            result = own(self)
+        finally:
+            ledger.leave()
+        result._stoker_start = start if starts else None
+        result._stoker_loader = id(self)
+        settings = _settings(self)
+        if settings != _seen.get(id(self)):
+            _seen[id(self)] = settings
+            record.write("loader", **settings)
+        return result
+
+    return wrapper
+
+
+_seen = {}  # settings of loaders
+
+
+def _timed_next(torch, own):
+    @functools.wraps(own)
+    def wrapper(self):
+        start = getattr(self, "_stoker_start", None)
+        ledger.enter("fetch" if start is None else "loader_start")
+        try:
+            data = own(self)
+        finally:
+            ledger.leave()
+            if start is not None:
+                self._stoker_start = None
+                record.write("loader_start", loader=self._stoker_loader, seconds=time.monotonic() - start)
+        self._stoker_batches = count = getattr(self, "_stoker_batches", 0) + 1
+        if count % _LOOK == 2:
+            tensors, size = _contents(torch, data)
+            record.write("batch", loader=self._stoker_loader, tensors=tensors, bytes=size)
+        steps.fetched()
+        return data
+
+    return wrapper
+
+
+def watch(torch):
+    from torch.utils.data import DataLoader, dataloader
+    from torch.utils.data._utils import fetch
+
+    for fetcher in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
+        fetcher.fetch = _timed_fetch(torch, fetcher.fetch)
+    DataLoader.__iter__ = _timed_iter(DataLoader.__iter__)
+    dataloader._BaseDataLoaderIter.__next__ = _timed_next(torch, dataloader._BaseDataLoaderIter.__next__)
+
+    import os
+
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def _in_child():
+    global _loading
+    _loading = None

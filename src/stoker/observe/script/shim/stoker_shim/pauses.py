@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times what a training does beside fetching and computing: backward, zero_grad, checkpoints, evaluations, trackers, gc."""
+
+import functools
+import gc
+import threading
+import weakref
+
+from . import imports, record
+from .ledger import ledger, timed
+
+
+def watch(torch):
+    torch.autograd.backward = timed("backward", torch.autograd.backward)
+    torch.save = timed("checkpoint", torch.save)
+    torch.optim.Optimizer.zero_grad = timed("zero_grad", torch.optim.Optimizer.zero_grad)
+    torch.nn.Module.train = _train(torch, torch.nn.Module.train)
+    gc.callbacks.append(_collect)
+    imports.after("safetensors.torch", lambda module: _time(module, "save_file", "checkpoint"))
+    imports.after("torch.utils.tensorboard.writer", lambda module: _time_writer(module.SummaryWriter))
+    imports.after("tensorboardX.writer", lambda module: _time_writer(module.SummaryWriter))
+    imports.after("wandb.sdk.wandb_run", lambda module: _time(module.Run, "log", "logging"))
+    imports.after("mlflow.tracking.fluent", lambda module: _time_all(module, ("log_metric", "log_metrics"), "logging"))
+
+
+def _time(owner, name, part):
+    setattr(owner, name, timed(part, getattr(owner, name)))
+
+
+def _time_all(owner, names, part):
+    for name in names:
+        if hasattr(owner, name):
+            _time(owner, name, part)
+
+
+def _time_writer(writer):
+    _time_all(writer, [name for name in dir(writer) if name.startswith("add_") or name == "flush"], "logging")
+
+
+def _collect(phase, info):
+    if phase == "start":
+        ledger.enter("gc")
+    else:
+        ledger.leave()
+
+
+_evaluating = None  # the module whose eval() began an evaluation, a weak reference
+
+
+def _train(torch, own):
+    @functools.wraps(own)
+    def wrapper(self, mode=True):
+        _mode_changed(torch, self, mode)
+        return own(self, mode)
+
+    return wrapper
+
+
+def _mode_changed(torch, module, mode):
+    global _evaluating
+    if threading.get_ident() != ledger.owner:
+        return
+    known = None if _evaluating is None else _evaluating()
+    if not mode and ledger.trains and known is None and module.training:
+        _evaluating = weakref.ref(module)
+        ledger.begin_evaluation()
+        _note_gradients(torch, module)
+    elif mode and known is module:
+        _evaluating = None
+        ledger.end_evaluation()
+
+
+_noted = set()  # whether gradients were on
+
+
+def _note_gradients(torch, module):
+    """Whether the next call of the module, in evaluation, records a graph."""
+
+    def hook(called, inputs):
+        handle.remove()
+        grad = torch.is_grad_enabled() and any(each.requires_grad for each in called.parameters())
+        if not called.training and grad not in _noted:
+            _noted.add(grad)
+            record.write("evaluation", gradients=grad)
+
+    handle = module.register_forward_pre_hook(hook)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes records as JSON lines, one file per process. Thread-safe. Never raises."""
+
+import json
+import os
+import sys
+import threading
+import time
+
+_folder = None
+_file = None
+_lock = threading.Lock()
+
+
+def begin():
+    """Whether there is a folder to write to."""
+    global _folder
+    _folder = os.environ.get("STOKER_DOCTOR_RECORDS")
+    if not _folder:
+        return False
+    os.register_at_fork(after_in_child=_in_child)
+    _write_start("start")
+    return True
+
+
+def write(kind, **fields):
+    """Appends a record with its time: seconds of the clock that all processes share."""
+    global _file
+    line = json.dumps({"kind": kind, "at": time.monotonic(), **fields}, default=str) + "\n"
+    try:
+        with _lock:
+            if _folder is None:
+                return
+            if _file is None:
+                path = os.path.join(_folder, f"{os.getpid()}.jsonl")
+                _file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            os.write(_file, line.encode("utf-8", "replace"))
+    except OSError:
+        pass  # a full disk, or `stoker doctor` has ended: the script goes on
+
+
+def _write_start(how):
+    write(
+        "process",
+        pid=os.getpid(),
+        parent=os.getppid(),
+        how=how,
+        argv=[*getattr(sys, "orig_argv", [])][:100],
+        python=sys.version.split()[0],
+        rank=os.environ.get("RANK"),
+        world=os.environ.get("WORLD_SIZE"),
+    )
+
+
+def _in_child():
+    global _file, _lock
+    _lock = threading.Lock()
+    if _file is not None:
+        os.close(_file)
+        _file = None
+    _write_start("fork")

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts steps and writes their time, about once a second.
+
+A step ends with the call of the first optimizer's step(); in a program without one, with a batch of a DataLoader.
+"""
+
+import atexit
+import os
+import threading
+import time
+import weakref
+
+from . import record
+from .ledger import ledger
+
+_EACH = 1.0  # seconds of a period
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Steps:
+    def __init__(self):
+        self.on_step = []  # functions called with the number of the step that ended
+        self.begin()
+
+    def begin(self):
+        self.count = 0
+        self.optimizer = None
+        self._inside = False
+        self._written = 0
+        self._start = None  # of the period; None: no step ended yet
+        self._totals = {}  # of the loader, when it is this process that loads
+
+    def before_optimizer(self, optimizer, args, kwargs):
+        if threading.get_ident() != ledger.owner:
+            return
+        if self.optimizer is None:
+            self.begin()
+            self.optimizer = weakref.ref(optimizer)
+            ledger.trains = True
+            record.write("training", optimizer=type(optimizer).__name__)
+        if self._inside:  # the last step() raised
+            ledger.leave()
+        ledger.end_evaluation(real=False)
+        ledger.enter("optimizer")
+        self._inside = True
+
+    def after_optimizer(self, optimizer, args, kwargs):
+        if threading.get_ident() != ledger.owner or not self._inside:
+            return
+        ledger.leave()
+        self._inside = False
+        if self.optimizer() is optimizer:
+            self._ended()
+
+    def fetched(self):
+        """A batch came. Without an optimizer that is a step."""
+        if self.optimizer is None:
+            self._ended()
+
+    def _ended(self):
+        self.count += 1
+        now = time.monotonic()
+        if self._start is None:  # the first step: starting up is no training
+            ledger.begin()
+            self._start, self._written = now, self.count
+        elif now - self._start >= _EACH:
+            self.write(now)
+        for function in self.on_step:
+            function(self.count)
+
+    def write(self, now=None):
+        if self._start is None or self.count == self._written:
+            return
+        now = now or time.monotonic()
+        record.write(
+            "period",
+            begin=self._start,
+            last_step=self.count,
+            steps=self.count - self._written,
+            seconds=now - self._start,
+            parts=ledger.take(),
+            resident_bytes=_resident(),
+            cpu_seconds=time.process_time(),
+        )
+        self._start, self._written = now, self.count
+
+
+steps = Steps()
+
+
+def watch(torch):
+    from torch.optim import optimizer
+
+    optimizer.register_optimizer_step_pre_hook(steps.before_optimizer)
+    optimizer.register_optimizer_step_post_hook(steps.after_optimizer)
+    atexit.register(_at_exit)
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def _at_exit():
+    steps.write()
+    record.write("end", steps=steps.count)
+
+
+def _in_child():
+    ledger.owner = threading.get_ident()
+    ledger.trains = False
+    ledger.begin()
+    steps.begin()
+
+
+def _resident():
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * _PAGE
+    except (OSError, IndexError, ValueError):
+        return None

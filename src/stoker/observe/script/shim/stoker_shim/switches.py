@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notes once, after a few steps, what is switched on or off in the process: flags, threads, optimizer, environment."""
+
+import gc
+import os
+
+from . import record
+from .steps import steps
+
+_AT = (3, 40)  # steps after which we look
+_ENVIRONMENT = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_VISIBLE_DEVICES",
+    "NCCL_BLOCKING_WAIT",
+    "TORCH_NCCL_BLOCKING_WAIT",
+    "TORCH_DISTRIBUTED_DEBUG",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "PYTORCH_NO_CUDA_MEMORY_CACHING",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "PYTHONMALLOC",
+    "PYTHONDEVMODE",
+)
+
+
+def watch(torch):
+    before = {}
+
+    def look(step):
+        nonlocal before
+        if step in _AT:
+            now = _switches(torch)
+            if now != before:
+                before = now
+                record.write("switches", step=step, **now)
+
+    steps.on_step.append(look)
+
+
+def _switches(torch):
+    backends, autograd = torch.backends, torch.autograd
+    return {
+        "threads": torch.get_num_threads(),
+        "cudnn_benchmark": backends.cudnn.benchmark,
+        "cudnn_deterministic": backends.cudnn.deterministic,
+        "cudnn_tf32": _value(lambda: backends.cudnn.allow_tf32),
+        "matmul_precision": torch.get_float32_matmul_precision(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "fill_uninitialized": torch.utils.deterministic.fill_uninitialized_memory,
+        "anomaly": torch.is_anomaly_enabled(),
+        "profiler": _value(autograd._profiler_enabled),
+        "gc": gc.isenabled(),
+        "gc_threshold": gc.get_threshold(),
+        "cuda": _value(lambda: torch.cuda.is_initialized() and torch.cuda.get_device_name()),
+        "optimizer": _optimizer(steps.optimizer and steps.optimizer()),
+        "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+    }
+
+
+def _value(function):
+    try:
+        return function()
+    except Exception:
+        return None
+
+
+def _optimizer(optimizer):
+    if optimizer is None:
+        return None
+    tensors = [each for group in optimizer.param_groups for each in group["params"]]
+    return {
+        "name": type(optimizer).__name__,
+        "fused": optimizer.defaults.get("fused"),
+        "foreach": optimizer.defaults.get("foreach"),
+        "tensors": len(tensors),
+        "elements": sum(each.numel() for each in tensors),
+        "devices": sorted({str(each.device) for each in tensors}),
+        "dtypes": sorted({str(each.dtype) for each in tensors}),
+    }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shim's Python files, embedded by cmake/embed.cmake. Used by shim.cpp. Thread-safe: constants.
+#pragma once
+
+#include <string_view>
+
+namespace stoker::observe::script::shim_files {
+
+extern const std::string_view kSitecustomize, kInit, kImports, kLedger, kLoader, kPauses, kRecord, kSteps, kSwitches;
+
+}  // namespace stoker::observe::script::shim_files

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/study/doctor/watch_script.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/base/fmt.h"
+#include "stoker/observe/script/shim.h"
+#include "stoker/study/doctor/report.h"
+#include "stoker/study/doctor/script_child.h"
+#include "stoker/study/doctor/script_monitor.h"
+
+namespace stoker::study {
+
+using namespace observe::doctor;
+
+namespace {
+
+constexpr double kFirstVerdict = 25;  // seconds of training after which the first verdict is due
+constexpr double kLatestVerdict = 50;  // seconds: with steps that are so slow, fewer must do
+constexpr std::int64_t kStepsOfVerdict = 20;
+
+// A folder of our own for the shim and the records, gone at the end.
+class Scratch {
+ public:
+  explicit Scratch(const std::filesystem::path& keep) : keep_(!keep.empty()) {
+    std::string name = (std::filesystem::temp_directory_path() / "stoker-doctor-XXXXXX").native();
+    if (::mkdtemp(name.data()) == nullptr) {
+      fail<IoError>("stoker.doctor", "{}: cannot be made: {}", printable(name), std::strerror(errno));
+    }
+    path_ = name;
+    records_ = keep_ ? std::filesystem::absolute(keep) : path_ / "records";
+    std::error_code error;
+    if (keep_ && std::filesystem::exists(records_, error)) {
+      fail<ConfigError>("stoker.doctor", "{}: exists; give a new folder for the records", printable(keep.native()));
+    }
+    if (!std::filesystem::create_directories(records_, error)) {
+      fail<IoError>("stoker.doctor", "{}: cannot be made: {}", printable(records_.native()), error.message());
+    }
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& records() const { return records_; }
+  [[nodiscard]] std::filesystem::path shim() const { return path_ / "shim"; }
+
+ private:
+  bool keep_;
+  std::filesystem::path path_, records_;
+};
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> variables;
+  for (char** each = environ; *each != nullptr; ++each) {
+    variables.emplace_back(*each);
+  }
+  return variables;
+}
+
+std::string ending(int code) {
+  if (code == 0) {
+    return "";
+  }
+  if (code > 128) {
+    const char* name = ::sigabbrev_np(code - 128);
+    return fmt::format("The script was ended by signal {}{}.\n", code - 128,
+                       name == nullptr ? "" : fmt::format(" (SIG{})", name));
+  }
+  return fmt::format("The script ended with code {}.\n", code);
+}
+
+// Says verdicts, and never throws: the script's exit code must reach the caller.
+class Speaker {
+ public:
+  Speaker(const WatchScriptOptions& options, std::filesystem::path records)
+      : options_(options), records_(std::move(records)) {}
+
+  // While the script runs. False: too early.
+  bool early(double seconds_of_training) {
+    const Examined examined = study::examine_path(records_);
+    const auto steps = examined.facts.steps();
+    if (steps < kStepsOfVerdict && seconds_of_training < kLatestVerdict) {
+      return false;
+    }
+    say(options_.json ? diagnosis_json(examined)
+                      : fmt::format("after {} steps: {}", steps, printable(examined.diagnosis.verdict)));
+    return true;
+  }
+
+  void last(int code) {
+    const Examined examined = study::examine_path(records_);
+    say(options_.json ? diagnosis_json(examined) : ending(code) + diagnosis_text(examined));
+  }
+
+  void say(const std::string& text) {
+    if (options_.out.empty()) {
+      fmt::print(stderr, "{}{}{}", options_.json ? "" : "stoker doctor: ", text, text.ends_with('\n') ? "" : "\n");
+    } else {
+      write_file_atomically(options_.out, text.ends_with('\n') ? text : text + "\n");
+    }
+  }
+
+ private:
+  const WatchScriptOptions& options_;
+  std::filesystem::path records_;
+};
+
+// Runs what looks at the records; what goes wrong there is said and does not end the watch.
+template <typename Work>
+void carefully(const Work& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "stoker doctor: {}\n", error.what());
+  }
+}
+
+}  // namespace
+
+int watch_script(const WatchScriptOptions& options) {
+  const Scratch scratch(options.keep);
+  observe::script::write_shim(scratch.shim());
+  ScriptMonitor monitor(scratch.records());
+  Speaker speaker(options, scratch.records());
+  ScriptChild child(options.command,
+                    observe::script::with_shim(own_environment(), scratch.shim(), scratch.records()));
+  bool spoken = false;
+  double first_step = 0, next_look = 0;
+  std::optional<int> code;
+  while (!(code = child.wait(observe::kTickSeconds))) {
+    carefully([&] { monitor.tick(); });
+    if (monitor.trainer() != 0 && first_step == 0) {
+      first_step = now_s();
+      next_look = first_step + kFirstVerdict;
+    }
+    if (!spoken && first_step > 0 && now_s() > next_look) {
+      next_look = now_s() + 5;
+      carefully([&] { spoken = speaker.early(now_s() - first_step); });
+    }
+  }
+  carefully([&] { speaker.last(*code); });
+  return *code;
+}
+
+}  // namespace stoker::study

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs somebody else's training script, unmodified, and says why it is slow: once while it runs, and when it has ended.
+// Called by `stoker doctor -- COMMAND`. For the main thread: it handles signals.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace stoker::study {
+
+struct WatchScriptOptions {
+  std::vector<std::string> command;  // "python", "train.py", ...
+  std::filesystem::path out;         // where verdicts go; empty: standard error
+  std::filesystem::path keep;        // a new folder for the records; empty: they are removed at the end
+  bool json = false;
+};
+
+// The script's exit code, or 128 + the signal that ended it. Standard input, output and error are the script's own;
+// signals that we get go to it. ConfigError if the command does not exist, or if `keep` does; IoError.
+[[nodiscard]] int watch_script(const WatchScriptOptions& options);
+
+}  // namespace stoker::study
