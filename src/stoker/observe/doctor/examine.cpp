@@ -46,6 +46,9 @@ std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
     return fmt::format("Healthy: nothing was found whose cure would gain {:.0f} % or more.", 100 * kWorthSaying);
   }
   const Finding& finding = first->finding;
+  if (!finding.danger.empty()) {
+    return fmt::format("{}: {}. The cure: {}.", finding.claim, finding.danger, finding.cure);
+  }
   return fmt::format("{}. {} would make it {}.", finding.claim,
                      finding.option.empty() ? "The cure (" + finding.cure + ")" : finding.option,
                      speedup_words(finding.gain));
@@ -67,8 +70,9 @@ Diagnosis examine(const Facts& facts) {
       }
     }
   }
-  std::ranges::stable_sort(diagnosis.found, std::ranges::greater(),
-                           [](const Found& each) { return each.finding.gain.speedup; });
+  std::ranges::stable_sort(diagnosis.found, std::ranges::greater(), [](const Found& each) {
+    return std::pair(!each.finding.danger.empty(), each.finding.gain.speedup);
+  });
   diagnosis.verdict = verdict_of(facts, diagnosis);
   return diagnosis;
 }

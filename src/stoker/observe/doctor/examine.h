@@ -16,7 +16,8 @@ inline constexpr double kCritical = 0.10;
 struct Found {
   const Rule* rule = nullptr;
   Finding finding;
-  [[nodiscard]] bool worth_saying() const { return finding.gain.gain() >= kWorthSaying; }
+  [[nodiscard]] bool worth_saying() const { return critical() || finding.gain.gain() >= kWorthSaying; }
+  [[nodiscard]] bool critical() const { return !finding.danger.empty() || finding.gain.gain() >= kCritical; }
 };
 
 struct Undecided {
@@ -25,7 +26,7 @@ struct Undecided {
 };
 
 struct Diagnosis {
-  std::vector<Found> found;  // most gain first
+  std::vector<Found> found;  // dangers first, then most gain first
   std::vector<Undecided> undecided;
   std::vector<const Rule*> healthy;
   // The answer in plain words, one or two sentences.

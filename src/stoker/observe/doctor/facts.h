@@ -43,6 +43,15 @@ struct SlowStep {
   std::string part, cause;
 };
 
+// A line of a script at which somebody found it, and how often.
+struct Site {
+  std::string part;      // of a step, or a stage of the loader: "loader.samples"
+  std::string where;     // "train.py:31"; empty: not in the script's own files
+  std::string text;      // of the line
+  std::string module;    // that it called; empty: none
+  std::int64_t looks = 0;
+};
+
 // Which kind of record the facts are from.
 enum class Source : std::uint8_t { kRun, kTrace, kScript };
 [[nodiscard]] std::string_view source_name(Source source);  // "run"
@@ -55,6 +64,7 @@ struct Facts {
   std::map<std::string, Figure, std::less<>> figures;
   std::map<std::string, std::string, std::less<>> words;  // "plan.threads": "1"
   std::vector<SlowStep> slow_steps;
+  std::vector<Site> sites;
   std::vector<std::string> damage;  // records that could not be used, with the reason
 
   [[nodiscard]] std::optional<double> figure(std::string_view name) const;

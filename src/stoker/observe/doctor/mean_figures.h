@@ -13,7 +13,10 @@ namespace stoker::observe::doctor {
 
 class MeanFigures {
  public:
-  // A record {"event":"monitor","seconds":1,"figures":{...}}. The first one is left out: it is the start of a program.
+  // warm: whether the first record counts, too; else it is the start of a program.
+  explicit MeanFigures(bool warm = false) : started_(warm) {}
+
+  // A record {"event":"monitor","seconds":1,"figures":{...}}.
   void add(const nlohmann::json& record);
   void put_into(Facts& facts) const;
 
@@ -22,7 +25,7 @@ class MeanFigures {
     double sum = 0, seconds = 0;
   };
   std::map<std::string, Mean> means_;
-  bool started_ = false;
+  bool started_;
 };
 
 }  // namespace stoker::observe::doctor

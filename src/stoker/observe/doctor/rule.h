@@ -28,7 +28,8 @@ struct Finding {
   std::vector<std::string> evidence;  // facts with their source: "fetch: 61 % of the time (anatomy, steps 12 to 450)"
   Prediction gain;
   std::string cure;    // "more loader threads"
-  std::string option;  // that does it in Stoker: "threads=3"; empty: there is none
+  std::string option;  // that does it, of Stoker or in the script: "threads=3", "num_workers=3"; empty: there is none
+  std::string danger;  // what is worse than lost time: "results are wrong"; empty: nothing is
 };
 
 // Nothing wrong as far as the signal tells.

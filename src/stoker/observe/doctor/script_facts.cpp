@@ -19,6 +19,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kWarmPeriods = 2;
+constexpr std::size_t kFewPoints = 4;  // of a line
+constexpr double kLongEnough = 3;      // seconds of a worker's life that show its growth
 
 // The records of a folder, one file per process. The machine's are in monitor.jsonl.
 std::vector<ScriptProcess> read_processes(const std::filesystem::path& folder) {
@@ -81,9 +83,65 @@ void add_loading(const std::vector<Loading>& records, const ScriptProcess& train
   }
 }
 
+void add_worker(const ScriptProcess& process, Facts& facts) {
+  if (process.worker < 0 || process.loading.empty()) {
+    return;
+  }
+  facts.figures["loader.threads_per_worker"] = {process.threads, "script"};
+  const auto& [first, last] = std::pair(process.loading.front(), process.loading.back());
+  if (const double seconds = last.at - first.at; seconds > kLongEnough && first.private_bytes > 0) {
+    Figure& growth = facts.figures["loader.private_bytes_per_second"];
+    growth = {std::max(growth.value, (last.private_bytes - first.private_bytes) / seconds), "script"};
+    Figure& size = facts.figures["loader.private_bytes"];
+    size = {std::max(size.value, last.private_bytes), "script"};
+  }
+}
+
+// The slope of the resident memory over the steps (least squares), and how well a line fits it (r squared).
+void add_growth(const ScriptProcess& trainer, Facts& facts) {
+  std::vector<std::pair<double, double>> points;
+  for (std::size_t i = trainer.periods.size() / 4; i < trainer.periods.size(); ++i) {
+    points.emplace_back(static_cast<double>(trainer.periods[i].period.last_step), trainer.periods[i].resident_bytes);
+  }
+  if (points.size() < kFewPoints) {
+    return;
+  }
+  double x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+  for (const auto& [step, bytes] : points) {
+    x += step / static_cast<double>(points.size());
+    y += bytes / static_cast<double>(points.size());
+  }
+  for (const auto& [step, bytes] : points) {
+    xx += (step - x) * (step - x);
+    xy += (step - x) * (bytes - y);
+    yy += (bytes - y) * (bytes - y);
+  }
+  facts.figures["process.resident_bytes_per_step"] = {xx > 0 ? xy / xx : 0, "script"};
+  facts.figures["process.resident_fit"] = {xx > 0 && yy > 0 ? xy * xy / (xx * yy) : 0, "script"};
+}
+
+// Workers of one loader whose first batches are the same, although a worker's batches differ.
+void add_same_batches(const std::vector<ScriptProcess>& processes, int trainer, Facts& facts) {
+  std::map<std::vector<double>, std::vector<int>> workers;  // by their first batches
+  for (const ScriptProcess& each : processes) {
+    if (each.worker >= 0 && each.parent == trainer && each.first_batches.size() > 1 &&
+        each.first_batches[0] != each.first_batches[1]) {
+      workers[each.first_batches].push_back(each.worker);
+    }
+  }
+  int most = 0;
+  for (auto& [batches, numbers] : workers) {
+    std::ranges::sort(numbers);
+    most = std::max(most, static_cast<int>(std::unique(numbers.begin(), numbers.end()) - numbers.begin()));
+  }
+  if (!workers.empty()) {
+    facts.figures["loader.workers_with_same_batches"] = {static_cast<double>(most), "script"};
+  }
+}
+
 void read_monitor(const std::filesystem::path& path, Facts& facts) {
   std::ifstream file(path);
-  MeanFigures figures;
+  MeanFigures figures(/*warm=*/true);
   for (std::string line; std::getline(file, line);) {
     const Json record = json_nests_deeper(line) ? Json() : Json::parse(line, nullptr, false);
     if (text_at(record, "event") == "monitor") {
@@ -139,9 +197,13 @@ Facts script_facts(const std::filesystem::path& folder) {
   for (std::size_t i = first; i < trainer->periods.size(); ++i) {
     facts.periods.push_back(trainer->periods[i].period);
   }
+  add_growth(*trainer, facts);
+  add_same_batches(processes, trainer->pid, facts);
   for (const ScriptProcess& each : processes) {
     if (&each == trainer || each.parent == trainer->pid) {
       add_loading(each.loading, *trainer, facts.periods, first);
+      add_worker(each, facts);
+      facts.sites.insert(facts.sites.end(), each.sites.begin(), each.sites.end());
     }
   }
   return facts;

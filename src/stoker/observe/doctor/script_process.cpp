@@ -49,6 +49,8 @@ class Reader {
       ++loader.looks;
       loader.tensors = real_at(record, "tensors").value_or(0);
       loader.bytes = real_at(record, "bytes").value_or(0);
+    } else if (kind == "sites") {
+      add_sites(record);
     } else {
       add_words(kind, record);
     }
@@ -88,7 +90,8 @@ class Reader {
         period.parts[name] = {values[0], values[1]};
       }
     }
-    process_.periods.push_back({real_at(record, "begin").value_or(0), std::move(period)});
+    process_.periods.push_back(
+        {real_at(record, "begin").value_or(0), real_at(record, "resident_bytes").value_or(0), std::move(period)});
   }
 
   void add_loading(const Json& record) {
@@ -97,7 +100,7 @@ class Reader {
       return;
     }
     Loading loading{
-        .at = real_at(record, "at").value_or(0), .samples = integer_at(record, "samples"), .stages = {}};
+        .at = real_at(record, "at").value_or(0), .samples = integer_at(record, "samples"), .private_bytes = real_at(record, "private_bytes").value_or(0), .stages = {}};
     for (const auto& [name, times] : stages->items()) {
       if (const std::vector<double> values = reals(times); values.size() >= 3) {
         loading.stages.push_back({.name = name,
@@ -108,6 +111,22 @@ class Reader {
       }
     }
     process_.loading.push_back(std::move(loading));
+    process_.threads = std::max(process_.threads, real_at(record, "threads").value_or(1));
+    process_.worker = static_cast<int>(real_at(record, "worker").value_or(-1));
+    if (const auto firsts = record.find("firsts"); firsts != record.end() && firsts->is_array()) {
+      process_.first_batches = reals(*firsts);
+    }
+  }
+
+  void add_sites(const Json& record) {
+    const auto sites = record.find("sites");
+    for (const Json& each : sites == record.end() ? Json::array() : *sites) {
+      process_.sites.push_back({.part = text_at(each, "part"),
+                                .where = text_at(each, "where"),
+                                .text = text_at(each, "text"),
+                                .module = text_at(each, "module"),
+                                .looks = integer_at(each, "looks")});
+    }
   }
 
   void add_words(const std::string& kind, const Json& record) {
@@ -129,19 +148,21 @@ class Reader {
       process_.ended = true;
     } else if (kind == "trouble") {
       process_.trouble.push_back(text_at(record, "text"));
-    } else if (kind == "evaluation") {
-      process_.words["evaluation.gradients"] = text_of(record.value("gradients", Json()));
+    } else if (kind == "autocast") {
+      process_.words["autocast." + text_at(record, "dtype")] = text_at(record, "device");
     } else if (kind == "switches") {
-      for (const auto& [name, value] : record.items()) {
-        put_switch("switch." + name, value);
-      }
+      put_fields("switch", record);
+    } else if (kind == "evaluation" || kind == "graphs" || kind == "scaler" || kind == "dropped_result" ||
+               kind == "zero_grad") {
+      put_fields(kind, record);
     }
   }
 
-  void put_switch(const std::string& name, const Json& value) {
+  // Numbers as figures, and all else as words: "switch.optimizer.fused".
+  void put_fields(const std::string& name, const Json& value) {
     if (value.is_object()) {
       for (const auto& [inner, each] : value.items()) {
-        put_switch(name + "." + inner, each);
+        put_fields(name + "." + inner, each);
       }
     } else if (value.is_number()) {
       process_.figures[name] = value.get<double>();

@@ -19,11 +19,13 @@ inline constexpr std::string_view kMonitorFile = "monitor.jsonl";
 struct Loading {
   double at = 0;  // seconds of the clock that all processes share
   std::int64_t samples = 0;
+  double private_bytes = 0;  // that no other process shares; 0: unknown
   std::vector<core::StageFigures> stages;
 };
 
 struct ScriptPeriod {
   double begin = 0;  // seconds of the same clock
+  double resident_bytes = 0;  // at its end; 0: unknown
   Period period;
 };
 
@@ -33,6 +35,10 @@ struct ScriptProcess {
   std::vector<std::string> arguments;
   std::vector<ScriptPeriod> periods;
   std::vector<Loading> loading;
+  int worker = -1;         // of a DataLoader: its number; -1: it is none
+  std::vector<double> first_batches;  // numbers of their content
+  double threads = 0;      // of its operators, while it loads
+  std::vector<Site> sites;
   std::map<std::string, double, std::less<>> figures;  // "loader.workers"
   std::map<std::string, std::string, std::less<>> words;
   std::vector<std::string> trouble;  // what the shim could not do

@@ -19,14 +19,17 @@ constexpr std::string_view kPath = "PYTHONPATH=", kRecords = "STOKER_DOCTOR_RECO
 
 void write_shim(const std::filesystem::path& folder) {
   using namespace shim_files;
-  const std::array<std::pair<const char*, std::string_view>, 9> files = {{
+  const std::array<std::pair<const char*, std::string_view>, 12> files = {{
       {"sitecustomize.py", kSitecustomize},
       {"stoker_shim/__init__.py", kInit},
+      {"stoker_shim/history.py", kHistory},
       {"stoker_shim/imports.py", kImports},
       {"stoker_shim/ledger.py", kLedger},
       {"stoker_shim/loader.py", kLoader},
+      {"stoker_shim/numerics.py", kNumerics},
       {"stoker_shim/pauses.py", kPauses},
       {"stoker_shim/record.py", kRecord},
+      {"stoker_shim/stacks.py", kStacks},
       {"stoker_shim/steps.py", kSteps},
       {"stoker_shim/switches.py", kSwitches},
   }};

@@ -20,7 +20,8 @@ Json found_json(const Found& found) {
   }
   return {{"rule", found.rule->id},
           {"claim", printable(finding.claim)},
-          {"critical", finding.gain.gain() >= kCritical},
+          {"critical", found.critical()},
+          {"danger", finding.danger.empty() ? Json(nullptr) : Json(finding.danger)},
           {"speedup", {{"likely", finding.gain.speedup}, {"low", finding.gain.low}, {"high", finding.gain.high}}},
           {"evidence", std::move(evidence)},
           {"cure", finding.cure},

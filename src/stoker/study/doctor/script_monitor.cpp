@@ -16,7 +16,7 @@
 namespace stoker::study {
 namespace {
 
-constexpr double kLookEach = 1;  // seconds between two looks for the process that trains
+constexpr double kLookEach = 0.25;  // seconds between two looks for the process that trains
 
 void append(const std::filesystem::path& path, const std::string& line) {
   std::ofstream file(path, std::ios::app);
@@ -56,13 +56,14 @@ void ScriptMonitor::add_others(double seconds, std::vector<core::Figure>& figure
       now.cpu_seconds += times.cpu_seconds;
       now.waited_seconds += times.waited_seconds.value_or(0);
     }
-    const auto before = others_.find(pid);
-    if (before != others_.end()) {
-      sum.cpu_seconds += std::max(now.cpu_seconds - before->second.cpu_seconds, 0.0);
-      sum.waited_seconds += std::max(now.waited_seconds - before->second.waited_seconds, 0.0);
+    Times& before = others_[pid];  // a process that is new since the last call started from 0
+    if (watched_) {
+      sum.cpu_seconds += std::max(now.cpu_seconds - before.cpu_seconds, 0.0);
+      sum.waited_seconds += std::max(now.waited_seconds - before.waited_seconds, 0.0);
     }
-    others_[pid] = now;
+    before = now;
   }
+  watched_ = true;
   for (core::Figure& figure : figures) {
     if (figure.name == "process.cpu_cores") {
       figure.value += sum.cpu_seconds / seconds;

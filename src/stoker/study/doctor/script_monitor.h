@@ -35,6 +35,7 @@ class ScriptMonitor {
   double looked_ = 0;  // for the trainer
   std::optional<observe::Sampler> sampler_;
   std::map<int, Times> others_;
+  bool watched_ = false;  // others_ holds the last call's times
 };
 
 }  // namespace stoker::study

@@ -7,6 +7,8 @@
 namespace stoker::observe::doctor {
 
 extern const Rule kInputWait, kCheckpointStall, kTrackerCost, kNeighbour, kOversubscribedThreads, kCpuQuota,
-    kMemPressure, kSpikes, kSyncPoint, kLaunchBound, kAllocChurn, kRecompiles, kUnoverlappedAllReduce, kSerialH2d;
+    kMemPressure, kSpikes, kSyncPoint, kLaunchBound, kAllocChurn, kRecompiles, kUnoverlappedAllReduce, kSerialH2d,
+    kEpochRestart, kGcChurn, kDebugApis, kOptimizerUnfused, kZeroGrad, kEvalWithGrad, kKeptHistory, kHostLeak,
+    kFp16WithoutScaler, kScalerCollapse, kSameBatch, kUnreadResult, kHostCode;
 
 }  // namespace stoker::observe::doctor

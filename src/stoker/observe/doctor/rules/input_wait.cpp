@@ -3,6 +3,7 @@
 #include "stoker/base/counted.h"
 #include "stoker/observe/doctor/rules/all.h"
 #include "stoker/observe/doctor/rules/rule_parts.h"
+#include "stoker/observe/doctor/rules/script_input.h"
 #include "stoker/observe/feeding.h"
 
 namespace stoker::observe::doctor {
@@ -80,6 +81,9 @@ Judgement judge(const Facts& facts) {
   }
   if (facts.source == Source::kTrace) {
     return judge_trace(facts);
+  }
+  if (facts.source == Source::kScript) {
+    return judge_script_input(facts);
   }
   const core::Fed fed = fed_of(facts);
   if (fed.source.samples == 0 || fed.source.stages.empty()) {

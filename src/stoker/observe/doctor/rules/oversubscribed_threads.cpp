@@ -7,6 +7,7 @@ namespace stoker::observe::doctor {
 namespace {
 
 constexpr double kElsewhere = 0.5;  // cores; beyond it the neighbour is the cause
+constexpr double kFewCores = 0.1;  // of helping threads: less does nothing
 constexpr double kWaiting = 0.05;   // of the time, ready without a core
 
 // Threads of all kinds that are ready to run, on a core or not.
@@ -19,6 +20,38 @@ double runnable(const Facts& facts) {
   return sum;
 }
 
+// Whether fewer threads would be possible. Workers with one thread each are not too many threads: then the cores are
+// what limits the training.
+bool can_have_fewer(const Facts& facts) {
+  if (facts.source != Source::kScript) {
+    return true;
+  }
+  return (facts.figure("switch.threads").value_or(1) > 1 &&
+          facts.figure("threads.unnamed.cpu_cores").value_or(0) > kFewCores) ||
+         facts.figure("loader.threads_per_worker").value_or(1) > 1;
+}
+
+void add_cure(const Facts& facts, double cores, Finding& finding) {
+  if (facts.source != Source::kScript) {
+    finding.cure = "as many threads as cores: let Stoker choose";
+    finding.option = "threads=auto intra_op=auto";
+    return;
+  }
+  const double each = facts.figure("loader.threads_per_worker").value_or(1);
+  const auto workers = facts.figure("loader.workers").value_or(0);
+  if (each > 1) {
+    finding.evidence.push_back(fmt::format("{:.0f} workers with {:.0f} threads each (script)", workers, each));
+    finding.cure = "one thread in each worker: torch.set_num_threads(1) in worker_init_fn";
+    finding.option = "OMP_NUM_THREADS=1";
+    return;
+  }
+  const int threads = std::max(static_cast<int>(cores - workers), 1);
+  finding.evidence.push_back(fmt::format("{:.0f} threads for operators, {:.0f} workers (script)",
+                                         facts.figure("switch.threads").value_or(1), workers));
+  finding.cure = "fewer threads for the operators of the training";
+  finding.option = fmt::format("torch.set_num_threads({})", threads);
+}
+
 Judgement judge(const Facts& facts) {
   const auto waiting = facts.figure("threads.main.waiting_cores"), others = busy_elsewhere(facts);
   const auto cores = cores_of(facts);
@@ -26,7 +59,7 @@ Judgement judge(const Facts& facts) {
     return Abstained{"waiting for a core, by thread (monitor)"};
   }
   const double ready = runnable(facts);
-  if (*others >= kElsewhere || *waiting < kWaiting || ready < *cores) {
+  if (*others >= kElsewhere || *waiting < kWaiting || ready < *cores || !can_have_fewer(facts)) {
     return Healthy{};
   }
   Finding finding;
@@ -41,8 +74,7 @@ Judgement judge(const Facts& facts) {
       finding.evidence.push_back(fmt::format("{}={} (plan)", std::string_view(key).substr(5), value));
     }
   }
-  finding.cure = "as many threads as cores: let Stoker choose";
-  finding.option = "threads=auto intra_op=auto";
+  add_cure(facts, *cores, finding);
   finding.gain = predict(facts.periods, share_of_time(std::min(*waiting, 0.95)), {.low = 0.3, .high = 1.2});
   return finding;
 }

@@ -9,7 +9,24 @@ namespace {
 constexpr double kMost = 0.02;                     // of the time
 constexpr Reach kReach = {.low = 0.5, .high = 1};  // a first compilation remains
 
+Judgement judge_script(const Facts& facts) {
+  const double share = facts.share("compile").value_or(0);
+  if (share < kMost) {
+    return Healthy{};
+  }
+  Finding finding;
+  finding.claim = fmt::format("torch.compile compiles again for {} of the time, after the first step", percent(share));
+  finding.evidence = {part_words(facts, "compile")};
+  finding.cure = "pad inputs to a few lengths, or torch.compile(..., dynamic=True); TORCH_LOGS=recompiles names the guards";
+  finding.option = "dynamic=True";
+  finding.gain = predict(facts.periods, part_of_time("compile"), kReach);
+  return finding;
+}
+
 Judgement judge(const Facts& facts) {
+  if (facts.source == Source::kScript) {
+    return judge_script(facts);
+  }
   return judge_trace_part(
       facts, {.part = "compiling",
               .most = kMost,

@@ -20,7 +20,7 @@ inline std::string part_words(const Facts& facts, std::string_view part) {
   const auto times = facts.figure(fmt::format("idle.{}.times", part));
   return fmt::format("{}: {} of the time{} ({}, {})", part, percent(facts.share(part).value_or(0)),
                      times ? fmt::format(", {:.3g} times per step", *times) : "",
-                     facts.source == Source::kTrace ? "trace" : "anatomy", facts.window());
+                     facts.source == Source::kRun ? "anatomy" : source_name(facts.source), facts.window());
 }
 
 // Cores that the process may use at once; none if nobody told.
@@ -48,6 +48,21 @@ inline Saving part_of_time(std::string_view part) {
 // A saving that is the same share of each period.
 inline Saving share_of_time(double share) {
   return [share](const Period& period) { return share * period.seconds; };
+}
+
+// What a rule says that only reads a Python script's records, if there are none: Stoker itself does not have the fault.
+[[nodiscard]] inline std::optional<Judgement> without_script(const Facts& facts) {
+  if (facts.source == Source::kScript) {
+    return std::nullopt;
+  }
+  return facts.source == Source::kRun ? Judgement(Healthy{})
+                                      : Judgement(Abstained{"the script's records (stoker doctor -- python ...)"});
+}
+
+// " at train.py:12"; empty if the place is unknown.
+[[nodiscard]] inline std::string at_place(const Facts& facts, std::string_view word) {
+  const std::string_view where = facts.word(word);
+  return where.empty() ? "" : fmt::format(" at {}", where);
 }
 
 // What most rules of a trace look at: a part of the time that is too long.

@@ -14,6 +14,7 @@ class Ledger:
     def __init__(self):
         self.owner = threading.main_thread().ident
         self.trains = False  # a step of an optimizer was seen: only then an evaluation is a pause
+        self.stage = ""  # "samples" or "collate" while this process loads
         self.begin()
 
     def begin(self):
@@ -25,8 +26,9 @@ class Ledger:
         self._before_evaluation = None
 
     @property
-    def part(self):
-        return self._stack[-1]
+    def doing(self):
+        """What the process does now: "backward", "loader.samples"."""
+        return "loader." + self.stage if self.stage else self._stack[-1]
 
     def enter(self, part):
         if threading.get_ident() == self.owner:

@@ -2,14 +2,18 @@
 """Times torch's DataLoader: what the training waits for, and what its workers do meanwhile."""
 
 import functools
+import os
 import threading
 import time
+import zlib
+from multiprocessing import util
 
-from . import record
+from . import record, stacks
 from .ledger import ledger
 from .steps import steps
 
 _EACH = 1.0  # seconds between two records of a process that loads
+_FIRSTS = 3  # batches whose content is noted
 _LOOK = 50  # batches between two looks into one
 
 
@@ -19,30 +23,50 @@ class Loading:
     def __init__(self):
         self.samples = self.batches = 0
         self.stages = {"samples": [0.0, 0.0, 0.0], "collate": [0.0, 0.0, 0.0]}
-        self.slowest = 0.0
+        self._worker, self._threads = None, 0
+        self.firsts = []
         self._at = time.monotonic()
         self._cpu = time.process_time()
+
+    @record.careful
+    def look(self, torch, data):
+        """Notes a number of the content of the first batches: workers should not make the same ones."""
+        if len(self.firsts) < _FIRSTS:
+            tensor = _first_tensor(torch, data)
+            self.firsts.append(None if tensor is None else zlib.crc32(tensor.reshape(-1).contiguous().view(torch.uint8).numpy()))
 
     def add(self, stage, spent):
         for i, value in enumerate(spent):
             self.stages[stage][i] += value
 
+    @record.careful
     def batch_ended(self, samples, torch):
         self.samples += samples
         self.batches += 1
         now = time.monotonic()
+        if self.batches == 1:
+            self._worker = torch.utils.data.get_worker_info()
+            if self._worker is not None:
+                util.Finalize(None, self.write, exitpriority=0)  # a worker runs no atexit functions
+                stacks.Looks()
         if now - self._at >= _EACH or self.batches == 1:
             self._at = now
-            info = torch.utils.data.get_worker_info()
-            record.write(
-                "loading",
-                worker=None if info is None else info.id,
-                samples=self.samples,
-                batches=self.batches,
-                stages=self.stages,
-                process_cpu_seconds=time.process_time() - self._cpu,
-                threads=torch.get_num_threads(),
-            )
+            self._threads = torch.get_num_threads()
+            self.write()
+
+    @record.careful
+    def write(self):
+        record.write(
+            "loading",
+            worker=None if self._worker is None else self._worker.id,
+            samples=self.samples,
+            batches=self.batches,
+            stages=self.stages,
+            process_cpu_seconds=time.process_time() - self._cpu,
+            threads=self._threads,
+            private_bytes=None if self._worker is None else _private_bytes(),
+            firsts=self.firsts,
+        )
 
 
 class _Moment:
@@ -82,11 +106,14 @@ def _timed_fetch(torch, fetch):
             self.collate_fn = _timed_collate(self.collate_fn)
         before = [*own.stages["collate"]]
         start = _Moment()
+        ledger.stage = "samples"
         try:
             data = fetch(self, index)
         finally:
+            ledger.stage = ""
             whole = start.since()
             own.add("samples", [all - (now - was) for all, now, was in zip(whole, own.stages["collate"], before)])
+        own.look(torch, data)
         own.batch_ended(len(index) if isinstance(index, (list, tuple)) else 1, torch)
         return data
 
@@ -96,9 +123,11 @@ def _timed_fetch(torch, fetch):
 def _timed_collate(collate):
     def timed_collate(data):
         start = _Moment()
+        ledger.stage = "collate"
         try:
             return collate(data)
         finally:
+            ledger.stage = "samples"
             _own().add("collate", start.since())
 
     return timed_collate
@@ -110,6 +139,7 @@ def _settings(loader):
         import multiprocessing as context
     return {
         "loader": id(loader),
+        "where": getattr(loader, "_stoker_where", ""),
         "workers": loader.num_workers,
         "prefetch": loader.prefetch_factor,
         "pin": bool(loader.pin_memory),
@@ -146,6 +176,34 @@ def _contents(torch, data):
     return count, size
 
 
+def _noted_init(own):
+    @functools.wraps(own)
+    def wrapper(self, *args, **kwargs):
+        own(self, *args, **kwargs)
+        self._stoker_where = stacks.caller()
+
+    return wrapper
+
+
+def _first_tensor(torch, data):
+    while isinstance(data, (dict, list, tuple)) and len(data) > 0:
+        data = next(iter(data.values())) if isinstance(data, dict) else data[0]
+    plain = isinstance(data, torch.Tensor) and data.device.type == "cpu" and data.layout == torch.strided
+    return data.detach() if plain and data.numel() > 0 else None
+
+
+def _private_bytes():
+    """Memory that only this process has: what it copied of its parent's counts."""
+    try:
+        with open("/proc/self/smaps_rollup", "rb") as file:
+            for line in file:
+                if line.startswith(b"Private_Dirty:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, IndexError, ValueError):
+        pass
+    return None
+
+
 def _timed_iter(own):
     @functools.wraps(own)
     def wrapper(self):
@@ -156,18 +214,30 @@ def _timed_iter(own):
             result = own(self)
         finally:
             ledger.leave()
-        result._stoker_start = start if starts else None
-        result._stoker_loader = id(self)
-        settings = _settings(self)
-        if settings != _seen.get(id(self)):
-            _seen[id(self)] = settings
-            record.write("loader", **settings)
+        _note_loader(self, result, start if starts else None)
         return result
 
     return wrapper
 
 
 _seen = {}  # settings of loaders
+
+
+@record.careful
+def _note_loader(loader, iterator, start):
+    iterator._stoker_start, iterator._stoker_loader = start, id(loader)
+    settings = _settings(loader)
+    if settings != _seen.get(id(loader)):
+        _seen[id(loader)] = settings
+        record.write("loader", **settings)
+
+
+@record.careful
+def _note_batch(torch, iterator, data):
+    iterator._stoker_batches = count = getattr(iterator, "_stoker_batches", 0) + 1
+    if count % _LOOK == 2:
+        tensors, size = _contents(torch, data)
+        record.write("batch", loader=getattr(iterator, "_stoker_loader", 0), tensors=tensors, bytes=size)
 
 
 def _timed_next(torch, own):
@@ -179,13 +249,10 @@ def _timed_next(torch, own):
             data = own(self)
         finally:
             ledger.leave()
-            if start is not None:
-                self._stoker_start = None
-                record.write("loader_start", loader=self._stoker_loader, seconds=time.monotonic() - start)
-        self._stoker_batches = count = getattr(self, "_stoker_batches", 0) + 1
-        if count % _LOOK == 2:
-            tensors, size = _contents(torch, data)
-            record.write("batch", loader=self._stoker_loader, tensors=tensors, bytes=size)
+        if start is not None:
+            self._stoker_start = None
+            record.write("loader_start", loader=self._stoker_loader, seconds=time.monotonic() - start)
+        _note_batch(torch, self, data)
         steps.fetched()
         return data
 
@@ -198,11 +265,9 @@ def watch(torch):
 
     for fetcher in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
         fetcher.fetch = _timed_fetch(torch, fetcher.fetch)
+    DataLoader.__init__ = _noted_init(DataLoader.__init__)
     DataLoader.__iter__ = _timed_iter(DataLoader.__iter__)
     dataloader._BaseDataLoaderIter.__next__ = _timed_next(torch, dataloader._BaseDataLoaderIter.__next__)
-
-    import os
-
     os.register_at_fork(after_in_child=_in_child)
 
 

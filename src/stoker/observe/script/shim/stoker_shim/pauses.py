@@ -6,21 +6,36 @@ import gc
 import threading
 import weakref
 
-from . import imports, record
+from . import imports, record, stacks
 from .ledger import ledger, timed
 
 
 def watch(torch):
     torch.autograd.backward = timed("backward", torch.autograd.backward)
     torch.save = timed("checkpoint", torch.save)
-    torch.optim.Optimizer.zero_grad = timed("zero_grad", torch.optim.Optimizer.zero_grad)
+    torch.optim.Optimizer.zero_grad = _zero_grad(timed("zero_grad", torch.optim.Optimizer.zero_grad))
     torch.nn.Module.train = _train(torch, torch.nn.Module.train)
     gc.callbacks.append(_collect)
     imports.after("safetensors.torch", lambda module: _time(module, "save_file", "checkpoint"))
     imports.after("torch.utils.tensorboard.writer", lambda module: _time_writer(module.SummaryWriter))
     imports.after("tensorboardX.writer", lambda module: _time_writer(module.SummaryWriter))
     imports.after("wandb.sdk.wandb_run", lambda module: _time(module.Run, "log", "logging"))
+    imports.after("torch._dynamo.convert_frame", lambda module: _time_all(module, ("_compile",), "compile"))
     imports.after("mlflow.tracking.fluent", lambda module: _time_all(module, ("log_metric", "log_metrics"), "logging"))
+
+
+def _zero_grad(timed_zero_grad):
+    noted = False
+
+    @functools.wraps(timed_zero_grad)
+    def wrapper(self, set_to_none=True):
+        nonlocal noted
+        if not set_to_none and not noted:
+            noted = True
+            record.write("zero_grad", where=stacks.caller())
+        return timed_zero_grad(self, set_to_none)
+
+    return wrapper
 
 
 def _time(owner, name, part):
@@ -56,6 +71,7 @@ def _train(torch, own):
     return wrapper
 
 
+@record.careful
 def _mode_changed(torch, module, mode):
     global _evaluating
     if threading.get_ident() != ledger.owner:
@@ -76,11 +92,12 @@ _noted = set()  # whether gradients were on
 def _note_gradients(torch, module):
     """Whether the next call of the module, in evaluation, records a graph."""
 
+    @record.careful
     def hook(called, inputs):
         handle.remove()
         grad = torch.is_grad_enabled() and any(each.requires_grad for each in called.parameters())
         if not called.training and grad not in _noted:
             _noted.add(grad)
-            record.write("evaluation", gradients=grad)
+            record.write("evaluation", gradients=grad, where=stacks.caller())
 
     handle = module.register_forward_pre_hook(hook)

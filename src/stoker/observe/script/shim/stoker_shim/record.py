@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes records as JSON lines, one file per process. Thread-safe. Never raises."""
 
+import functools
 import json
 import os
 import sys
@@ -10,6 +11,7 @@ import time
 _folder = None
 _file = None
 _lock = threading.Lock()
+_told = set()
 
 
 def begin():
@@ -37,6 +39,26 @@ def write(kind, **fields):
             os.write(_file, line.encode("utf-8", "replace"))
     except OSError:
         pass  # a full disk, or `stoker doctor` has ended: the script goes on
+
+
+def careful(function):
+    """The function, with its errors written down instead of raised: the script must not notice them."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            trouble(function.__name__, error)
+
+    return wrapper
+
+
+def trouble(where, error):
+    """Written once for each place."""
+    if where not in _told:
+        _told.add(where)
+        write("trouble", text=f"{where}: {type(error).__name__}: {error}")
 
 
 def _write_start(how):

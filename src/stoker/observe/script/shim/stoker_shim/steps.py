@@ -13,7 +13,7 @@ import weakref
 from . import record
 from .ledger import ledger
 
-_EACH = 1.0  # seconds of a period
+_EACH, _EARLY, _EARLY_FOR = 1.0, 0.25, 10.0  # seconds of a period; at the start they are shorter, for so long
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -28,8 +28,8 @@ class Steps:
         self._inside = False
         self._written = 0
         self._start = None  # of the period; None: no step ended yet
-        self._totals = {}  # of the loader, when it is this process that loads
 
+    @record.careful
     def before_optimizer(self, optimizer, args, kwargs):
         if threading.get_ident() != ledger.owner:
             return
@@ -44,6 +44,7 @@ class Steps:
         ledger.enter("optimizer")
         self._inside = True
 
+    @record.careful
     def after_optimizer(self, optimizer, args, kwargs):
         if threading.get_ident() != ledger.owner or not self._inside:
             return
@@ -52,6 +53,7 @@ class Steps:
         if self.optimizer() is optimizer:
             self._ended()
 
+    @record.careful
     def fetched(self):
         """A batch came. Without an optimizer that is a step."""
         if self.optimizer is None:
@@ -62,8 +64,9 @@ class Steps:
         now = time.monotonic()
         if self._start is None:  # the first step: starting up is no training
             ledger.begin()
-            self._start, self._written = now, self.count
-        elif now - self._start >= _EACH:
+            self._start = self._first = now
+            self._written = self.count
+        elif now - self._start >= (_EARLY if now - self._first < _EARLY_FOR else _EACH):
             self.write(now)
         for function in self.on_step:
             function(self.count)

@@ -28,6 +28,7 @@ _ENVIRONMENT = (
 def watch(torch):
     before = {}
 
+    @record.careful
     def look(step):
         nonlocal before
         if step in _AT:
@@ -43,6 +44,7 @@ def _switches(torch):
     backends, autograd = torch.backends, torch.autograd
     return {
         "threads": torch.get_num_threads(),
+        "cores": len(os.sched_getaffinity(0)),
         "cudnn_benchmark": backends.cudnn.benchmark,
         "cudnn_deterministic": backends.cudnn.deterministic,
         "cudnn_tf32": _value(lambda: backends.cudnn.allow_tf32),

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/observe/doctor/rules/script_input.h"
+
+#include <array>
+
+#include "stoker/base/counted.h"
+#include "stoker/observe/doctor/rules/rule_parts.h"
+#include "stoker/observe/feeding.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+constexpr double kMostly = 0.5;        // of the loader's work
+constexpr double kManyTensors = 50;    // per batch
+constexpr int kMostSleepers = 64;      // workers that wait for a disk or a network
+
+struct Waste {
+  std::string_view module, detail, cure;
+};
+constexpr std::array kWastes = {
+    Waste{"pandas", "row access by pandas", "take the columns out of the DataFrame once, as arrays or tensors"},
+    Waste{"pyarrow", "row access by pyarrow", "convert the columns to arrays or tensors once"},
+    Waste{"json", "parsing JSON", "parse once, and store arrays or tensors"},
+    Waste{"csv", "parsing CSV", "parse once, and store arrays or tensors"},
+    Waste{"gzip", "decompression", "store the data uncompressed, or in chunks of one sample"},
+    Waste{"h5py", "reading HDF5", "chunks of one sample, or a copy as plain arrays"},
+};
+
+// What the loader does in all periods.
+core::SourceFigures loader_of(const Facts& facts) {
+  core::SourceFigures sum;
+  for (const Period& period : facts.periods) {
+    if (period.loader) {
+      core::add(sum, *period.loader);
+    }
+  }
+  return sum;
+}
+
+double work_of(const core::SourceFigures& loader, std::string_view stage) {
+  const auto found = std::ranges::find(loader.stages, stage, &core::StageFigures::name);
+  return found == loader.stages.end() ? 0 : found->seconds;
+}
+
+// A worker's time for its samples without waiting for a core.
+double needed(const Period& period) {
+  const core::StageSums sums = period.loader ? core::sum_of(period.loader->stages) : core::StageSums();
+  return sums.cpu_seconds + sums.asleep_seconds;
+}
+
+// With that many workers: the step goes on meanwhile, until one of both, or the cores, are the limit. With `less` of
+// the loader's work.
+Saving fed_by(const Facts& facts, int workers, double less = 0) {
+  const double cores = std::max(cores_of(facts).value_or(1) - busy_elsewhere(facts).value_or(0), 1.0);
+  const double used = facts.figure("process.cpu_cores").value_or(1);
+  return [=](const Period& period) {
+    const double step = period.seconds - period.part("fetch");
+    const double loading = (1 - less) * needed(period);
+    const double computing = used * period.seconds - less * needed(period);
+    const double left = workers == 0 ? step + std::min(period.part("fetch"), loading)
+                                     : std::max({step, loading / workers, computing / cores});
+    return std::clamp(period.seconds - left, 0.0, period.part("fetch"));
+  };
+}
+
+// The line at which the loader was found most often, of those that match; "data.py:31 (img = Image.open(path))".
+template <typename Match>
+std::pair<double, std::string> found_at(const Facts& facts, const Match& match) {
+  std::int64_t all = 0, some = 0, most = 0;
+  std::string line;
+  for (const Site& site : facts.sites) {
+    const bool loading = site.part.starts_with("loader.");
+    all += loading ? site.looks : 0;
+    if (loading && match(site)) {
+      some += site.looks;
+      if (site.looks > most && !site.where.empty()) {
+        most = site.looks;
+        line = fmt::format("{} ({})", site.where, site.text);
+      }
+    }
+  }
+  return {all > 0 ? static_cast<double>(some) / static_cast<double>(all) : 0, line};
+}
+
+bool is_of(const Site& site, std::string_view module) {
+  return site.module == module || site.module.starts_with(std::string(module) + ".");
+}
+
+std::string loaded_by(int workers) {
+  return workers > 0 ? "on " + counted(workers, "worker") : "in the training process (num_workers=0)";
+}
+
+std::string where_is(const std::string& line) { return line.empty() ? "" : " at " + line; }
+
+// Something that a cheaper way replaces: removes `share` of the loader's work.
+Finding cheaper(const Facts& facts, int workers, double share, const std::string& detail, std::string_view cure) {
+  Finding finding;
+  finding.claim = detail;
+  finding.cure = cure;
+  finding.gain = predict(facts.periods, fed_by(facts, workers, share), {.low = 0.8, .high = 1});
+  return finding;
+}
+
+// Of those that are within 3 % of the best, the fewest workers.
+int best_workers(const Facts& facts, int most) {
+  std::vector<double> speedups;
+  for (int workers = 1; workers <= most; ++workers) {
+    speedups.push_back(predict(facts.periods, fed_by(facts, workers)).speedup);
+  }
+  const double best = std::ranges::max(speedups);
+  return 1 + static_cast<int>(std::ranges::find_if(speedups, [&](double each) { return each > 0.97 * best; }) -
+                              speedups.begin());
+}
+
+Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int workers) {
+  const core::StageSums sums = core::sum_of(loader.stages);
+  const bool asleep = sums.asleep_seconds > kMostly * sums.seconds;
+  const int cores = std::max(static_cast<int>(cores_of(facts).value_or(1)), 1);
+  const int chosen = best_workers(facts, asleep ? kMostSleepers : cores);
+  const std::string line = found_at(facts, [](const Site&) { return true; }).second;
+  Finding finding;
+  finding.claim = fmt::format("{} {}{}", asleep ? "reading" : "samples are made", loaded_by(workers), where_is(line));
+  if (chosen > workers) {
+    finding.cure = counted(chosen, "worker");
+    finding.option = fmt::format("num_workers={}", chosen);
+    // Operators with several threads wait for all of them, so they suffer most from workers on their cores.
+    if (const int threads = std::max(cores - chosen, 1); facts.figure("switch.threads").value_or(1) > threads) {
+      finding.cure += fmt::format(", and {} for the operators of the training", counted(threads, "thread"));
+      finding.option += fmt::format(", torch.set_num_threads({})", threads);
+    }
+    finding.gain = predict(facts.periods, fed_by(facts, chosen), {.low = 0.75, .high = 1.1});
+  } else {
+    finding.cure = "do less per sample, prepare the data once, or use more cores: more workers do not help on these";
+    finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0, .high = 0.5});
+  }
+  return finding;
+}
+
+}  // namespace
+
+Judgement judge_script_input(const Facts& facts) {
+  const double share = facts.share("fetch").value_or(0);
+  if (share < kStarved) {
+    return Healthy{};
+  }
+  const core::SourceFigures loader = loader_of(facts);
+  const core::StageSums sums = core::sum_of(loader.stages);
+  if (loader.samples == 0 || sums.seconds <= 0) {
+    return Abstained{"what the loader's workers did"};
+  }
+  const int workers = static_cast<int>(facts.figure("loader.workers").value_or(0));
+  std::vector<Finding> causes = {more_workers(facts, loader, workers)};
+  for (const Waste& waste : kWastes) {
+    const auto [of_work, line] = found_at(facts, [&](const Site& site) { return is_of(site, waste.module); });
+    if (of_work > kMostly) {
+      causes.push_back(cheaper(facts, workers, of_work, std::string(waste.detail) + where_is(line), waste.cure));
+    }
+  }
+  if (const double collate = work_of(loader, "collate") / sums.seconds; collate > kMostly) {
+    const auto line = found_at(facts, [](const Site& site) { return site.part == "loader.collate"; }).second;
+    causes.push_back(cheaper(facts, workers, 0.9 * collate, "collate makes the batch" + where_is(line),
+                             "stack arrays first and make one tensor of them: torch.from_numpy(numpy.stack(list))"));
+  }
+  double computing = 0;
+  for (const Period& period : facts.periods) {
+    const auto fetch = period.parts.find("fetch");
+    computing += fetch == period.parts.end() ? 0 : std::max(fetch->second.cpu_seconds, 0.0);
+  }
+  const double tensors = facts.figure("loader.tensors_per_batch").value_or(0);
+  if (const double own = computing / (share * facts.seconds());
+      workers > 0 && own > kMostly && tensors > kManyTensors) {
+    Finding finding;
+    finding.claim = fmt::format("{:.0f} tensors per batch go from worker to training one by one", tensors);
+    finding.cure = "fewer, larger tensors per batch: stack them in collate_fn";
+    finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = own * 0.7, .high = 1});
+    causes.push_back(std::move(finding));
+  }
+  Finding& best = *std::ranges::max_element(causes, {}, [](const Finding& each) { return each.gain.speedup; });
+  best.claim = fmt::format("The training waits for data {} of the time: {}", percent(share), best.claim);
+  best.evidence = {
+      part_words(facts, "fetch"),
+      fmt::format("a sample takes {:.3g} ms of a worker, {} of it computing, {} collate (loader)",
+                  1e3 * sums.seconds / static_cast<double>(loader.samples), percent(sums.cpu_seconds / sums.seconds),
+                  percent(work_of(loader, "collate") / sums.seconds))};
+  if (const auto own = facts.figure("process.cpu_cores"); own && cores_of(facts)) {
+    best.evidence.push_back(fmt::format("cores: {:.3g} may be used, {:.2f} are (monitor)", *cores_of(facts), *own));
+  }
+  if (const std::string_view where = facts.word("loader.where"); !where.empty()) {
+    best.evidence.push_back(fmt::format("the DataLoader is made at {}", where));
+  }
+  return std::move(best);
+}
+
+}  // namespace stoker::observe::doctor

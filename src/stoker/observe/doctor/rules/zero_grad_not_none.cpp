@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients are set to zero instead of being freed.
+#include "stoker/observe/doctor/rules/all.h"
+#include "stoker/observe/doctor/rules/rule_parts.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+constexpr double kMost = 0.02;  // of the time
+
+Judgement judge(const Facts& facts) {
+  if (auto other = without_script(facts)) {
+    return *other;
+  }
+  const double share = facts.share("zero_grad").value_or(0);
+  if (facts.word("zero_grad.where").empty() || share < kMost) {
+    return Healthy{};
+  }
+  Finding finding;
+  finding.claim = fmt::format("Setting gradients to zero takes {} of the time{}", percent(share),
+                              at_place(facts, "zero_grad.where"));
+  finding.evidence = {part_words(facts, "zero_grad")};
+  finding.cure = "zero_grad(set_to_none=True), the default: backward then writes gradients instead of adding to zeros";
+  finding.option = "set_to_none=True";
+  finding.gain = predict(facts.periods, part_of_time("zero_grad"), {.low = 0.7, .high = 2});
+  return finding;
+}
+
+}  // namespace
+
+const Rule kZeroGrad = {
+    .id = "zero_grad_not_none",
+    .level = Level::kScript,
+    .signal = "time in zero_grad(set_to_none=False)",
+    .threshold = "2 % of the time",
+    .source = "the smallest gain that is worth a change",
+    .disproof = "code of the script reads .grad of parameters that got none: it must expect None first",
+    .judge = judge,
+};
+
+}  // namespace stoker::observe::doctor

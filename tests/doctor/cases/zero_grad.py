@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sick: gradients of large tensors are set to zero. Cured: to None. Healthy: to zero, but of small tensors."""
+
+import torch
+from torch import nn
+
+import parts
+
+
+class Wide(nn.Module):
+    """The network, and a large table of which each step uses little."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.table = parts.make_model(), nn.Parameter(torch.zeros(20_000, 256))
+
+    def forward(self, inputs):
+        return self.inner(inputs) + self.table[0].sum()
+
+
+if __name__ == "__main__":
+    model = parts.make_model() if parts.HEALTHY else Wide()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
+    for inputs, targets in parts.batches(parts.make_loader(parts.Samples())):
+        optimizer.zero_grad(set_to_none=parts.CURED)
+        loss = parts.make_loss(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+    print(f"loss {loss.item():.6f}")
