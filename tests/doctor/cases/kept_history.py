@@ -15,4 +15,4 @@ if __name__ == "__main__":
         total += loss if parts.SICK else loss.detach()
         if parts.HEALTHY:
             last.append(loss.detach())
-    print(f"loss {float(total) / parts.STEPS:.6f}")
+    print(f"loss {total.item() / parts.STEPS:.6f}")

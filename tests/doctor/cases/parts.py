@@ -12,7 +12,7 @@ VARIANT = sys.argv[1] if len(sys.argv) > 1 else "sick"  # sick, cured or healthy
 MODEL = sys.argv[2] if len(sys.argv) > 2 else "mlp"  # cnn, gpt or mlp
 STEPS = int(sys.argv[3]) if len(sys.argv) > 3 else 60
 SICK, CURED, HEALTHY = VARIANT == "sick", VARIANT == "cured", VARIANT == "healthy"
-BATCH = 32
+BATCH = 32 if MODEL == "gpt" else 64
 
 torch.manual_seed(0)
 
@@ -34,13 +34,14 @@ class Gpt(nn.Module):
 def make_model():
     if MODEL == "cnn":
         return nn.Sequential(
-            nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(32 * 8 * 8, 10),
+            nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Flatten(), nn.Linear(64 * 8 * 8, 10),
         )  # fmt: skip
     if MODEL == "gpt":
         return Gpt()
-    return nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
+    return nn.Sequential(nn.Linear(256, 2048), nn.ReLU(), nn.Linear(2048, 2048), nn.ReLU(),
+                         nn.Linear(2048, 2048), nn.ReLU(), nn.Linear(2048, 10))
 
 
 def make_sample(index):

@@ -19,6 +19,8 @@ class Wide(nn.Module):
 
 
 if __name__ == "__main__":
+    if parts.HEALTHY and parts.MODEL == "mlp":
+        parts.MODEL = "cnn"  # the other one is large
     model = parts.make_model() if parts.HEALTHY else Wide()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
     for inputs, targets in parts.batches(parts.make_loader(parts.Samples())):

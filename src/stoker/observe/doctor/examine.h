@@ -17,7 +17,9 @@ struct Found {
   const Rule* rule = nullptr;
   Finding finding;
   [[nodiscard]] bool worth_saying() const { return critical() || finding.gain.gain() >= kWorthSaying; }
-  [[nodiscard]] bool critical() const { return !finding.danger.empty() || finding.gain.gain() >= kCritical; }
+  [[nodiscard]] bool critical() const { 
+    return !finding.danger.empty() || (finding.gain.gain() >= kCritical && finding.gain.low > 1 + kWorthSaying);
+  }
 };
 
 struct Undecided {

@@ -20,7 +20,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kWarmPeriods = 2;
 constexpr std::size_t kFewPoints = 4;  // of a line
-constexpr double kLongEnough = 3;      // seconds of a worker's life that show its growth
 
 // The records of a folder, one file per process. The machine's are in monitor.jsonl.
 std::vector<ScriptProcess> read_processes(const std::filesystem::path& folder) {
@@ -88,12 +87,21 @@ void add_worker(const ScriptProcess& process, Facts& facts) {
     return;
   }
   facts.figures["loader.threads_per_worker"] = {process.threads, "script"};
-  const auto& [first, last] = std::pair(process.loading.front(), process.loading.back());
-  if (const double seconds = last.at - first.at; seconds > kLongEnough && first.private_bytes > 0) {
-    Figure& growth = facts.figures["loader.private_bytes_per_second"];
-    growth = {std::max(growth.value, (last.private_bytes - first.private_bytes) / seconds), "script"};
+  std::vector<double> rates;  // from the middle of its life: at its start a worker fills its own memory
+  for (std::size_t i = process.loading.size() / 2 + 1; i < process.loading.size(); ++i) {
+    const Loading &before = process.loading[i - 1], &now = process.loading[i];
+    if (now.at > before.at && before.private_bytes > 0) {
+      const double copied = std::min(now.private_bytes - before.private_bytes, before.shared_bytes - now.shared_bytes);
+      rates.push_back(std::max(copied, 0.0) / (now.at - before.at));
+    }
+  }
+  if (rates.size() >= kFewPoints) {
+    const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+    std::ranges::nth_element(rates, middle);  // a run of the garbage collector writes to many pages, once
+    Figure& copied = facts.figures["loader.copied_bytes_per_second"];
+    copied = {std::max(copied.value, *middle), "script"};
     Figure& size = facts.figures["loader.private_bytes"];
-    size = {std::max(size.value, last.private_bytes), "script"};
+    size = {std::max(size.value, process.loading.back().private_bytes), "script"};
   }
 }
 

@@ -100,7 +100,7 @@ class Reader {
       return;
     }
     Loading loading{
-        .at = real_at(record, "at").value_or(0), .samples = integer_at(record, "samples"), .private_bytes = real_at(record, "private_bytes").value_or(0), .stages = {}};
+        .at = real_at(record, "at").value_or(0), .samples = integer_at(record, "samples"), .private_bytes = real_at(record, "private_bytes").value_or(0), .shared_bytes = real_at(record, "shared_bytes").value_or(0), .stages = {}};
     for (const auto& [name, times] : stages->items()) {
       if (const std::vector<double> values = reals(times); values.size() >= 3) {
         loading.stages.push_back({.name = name,

@@ -20,6 +20,7 @@ struct Loading {
   double at = 0;  // seconds of the clock that all processes share
   std::int64_t samples = 0;
   double private_bytes = 0;  // that no other process shares; 0: unknown
+  double shared_bytes = 0;   // that it shares with its parent until one of them writes
   std::vector<core::StageFigures> stages;
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kMost = 0.02;  // of the time
 // Of an evaluation: what recording a graph costs, without the memory that it takes.
-constexpr double kRecording = 0.15;
+constexpr double kRecording = 0.06;
 
 Judgement judge(const Facts& facts) {
   if (auto other = without_script(facts)) {
@@ -29,7 +29,7 @@ Judgement judge(const Facts& facts) {
   finding.cure = "with torch.inference_mode(): around the evaluation; it needs far less memory, too";
   finding.option = "torch.inference_mode()";
   finding.gain = predict(
-      facts.periods, [](const Period& each) { return kRecording * each.part("evaluation"); }, {.low = 0.2, .high = 3});
+      facts.periods, [](const Period& each) { return kRecording * each.part("evaluation"); }, {.low = 0, .high = 3});
   return finding;
 }
 

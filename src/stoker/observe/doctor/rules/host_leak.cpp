@@ -6,22 +6,22 @@
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kMost = 2e6;  // bytes per second and worker
+constexpr double kMost = 1e6;  // bytes per second and worker
 
 Judgement judge(const Facts& facts) {
   if (auto other = without_script(facts)) {
     return *other;
   }
-  const auto growth = facts.figure("loader.private_bytes_per_second");
+  const auto growth = facts.figure("loader.copied_bytes_per_second");
   if (!growth) {
-    return facts.figure("loader.workers").value_or(0) > 0 ? Judgement(Abstained{"workers that live for 3 s"})
+    return facts.figure("loader.workers").value_or(0) > 0 ? Judgement(Abstained{"workers that live for some seconds"})
                                                           : Judgement(Healthy{});
   }
   if (*growth < kMost) {
     return Healthy{};
   }
   Finding finding;
-  finding.claim = fmt::format("Each worker's own memory grows by {:.1f} MB per second", 1e-6 * *growth);
+  finding.claim = fmt::format("Each worker copies {:.1f} MB per second of the memory that it shared with the training", 1e-6 * *growth);
   finding.evidence = {fmt::format("private memory of a worker: {:.0f} MB (script)",
                                   1e-6 * facts.figure("loader.private_bytes").value_or(0))};
   finding.cure = "keep the data set's items in arrays or tensors: reading a Python list or dict writes its counts, "
@@ -35,9 +35,9 @@ Judgement judge(const Facts& facts) {
 const Rule kHostLeak = {
     .id = "host_leak",
     .level = Level::kScript,
-    .signal = "private memory of a worker, per second",
-    .threshold = "2 MB per second and worker",
-    .source = "pytorch/pytorch#13246: Python lists that many workers read; a worker whose data lies in arrays grows by less than 0.5 MB per second after its start",
+    .signal = "memory of a worker that was shared and is its own now, per second",
+    .threshold = "1 MB per second and worker",
+    .source = "pytorch/pytorch#13246: Python lists that many workers read; a worker whose data lies in arrays copies 0.0 MB per second after its start",
     .disproof = "it ends growing when each item was read once, far below the free memory",
     .judge = judge,
 };

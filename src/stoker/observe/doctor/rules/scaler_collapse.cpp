@@ -12,17 +12,18 @@ Judgement judge(const Facts& facts) {
   if (auto other = without_script(facts)) {
     return *other;
   }
-  const auto calls = facts.figure("scaler.calls"), steps = facts.figure("scaler.steps");
-  if (!calls || !steps) {
+  const auto calls = facts.figure("scaler.calls"), halved = facts.figure("scaler.skipped");
+  if (!calls || !halved) {
     return Healthy{};
   }
-  const double skipped = 1 - *steps / *calls, scale = facts.figure("scaler.scale").value_or(0);
+  const double skipped = *halved / *calls, scale = facts.figure("scaler.scale").value_or(0);
   if (skipped < kMost) {
     return Healthy{};
   }
   Finding finding;
   finding.claim = fmt::format("The gradient scaler skipped {} of {:.0f} steps", percent(skipped), *calls);
-  finding.evidence = {fmt::format("its scale is now {:.3g}; it begins at 65,536 (script)", scale)};
+  finding.evidence = {fmt::format("its scale is now {:.3g}; it began at {:.6g} (script)", scale,
+                                  facts.figure("scaler.first").value_or(0))};
   finding.cure = "find what makes gradients infinite: a loss that overflows, gradients unscaled twice, a learning rate "
                  "that is too large; bf16 has the range of fp32";
   finding.danger = "the model does not learn in these steps";
@@ -34,7 +35,7 @@ Judgement judge(const Facts& facts) {
 const Rule kScalerCollapse = {
     .id = "scaler_collapse",
     .level = Level::kScript,
-    .signal = "calls of GradScaler.step() and steps of the optimizer",
+    .signal = "calls of GradScaler.step(), and how often its scale was lowered, which it is for each step that it skips",
     .threshold = "a fifth of 20 steps or more",
     .source = "a scaler that begins at 65,536 skips a few steps until the scale fits: 2 or 3 of the first 20",
     .disproof = "the steps were skipped at the start only, and later looks show none",

@@ -11,6 +11,7 @@ namespace stoker::observe::doctor {
 namespace {
 
 constexpr double kMostly = 0.5;        // of the loader's work
+constexpr double kIdle = 0.5;          // of the workers' time at work: less, and they are not the limit
 constexpr double kManyTensors = 50;    // per batch
 constexpr int kMostSleepers = 64;      // workers that wait for a disk or a network
 
@@ -48,13 +49,21 @@ double needed(const Period& period) {
   return sums.cpu_seconds + sums.asleep_seconds;
 }
 
+double computing_in(const Period& period, std::string_view part) {
+  const auto found = period.parts.find(part);
+  return found == period.parts.end() ? 0 : std::clamp(found->second.cpu_seconds, 0.0, found->second.seconds);
+}
+
 // With that many workers: the step goes on meanwhile, until one of both, or the cores, are the limit. With `less` of
 // the loader's work.
 Saving fed_by(const Facts& facts, int workers, double less = 0) {
   const double cores = std::max(cores_of(facts).value_or(1) - busy_elsewhere(facts).value_or(0), 1.0);
   const double used = facts.figure("process.cpu_cores").value_or(1);
+  const bool unpacks = facts.figure("loader.workers").value_or(0) > 0;
   return [=](const Period& period) {
-    const double step = period.seconds - period.part("fetch");
+    // Of the waiting, what the training thread computes: it unpacks what workers sent, and goes on doing so.
+    const double unpacking = unpacks ? computing_in(period, "fetch") : 0;
+    const double step = period.seconds - period.part("fetch") + unpacking;
     const double loading = (1 - less) * needed(period);
     const double computing = used * period.seconds - less * needed(period);
     const double left = workers == 0 ? step + std::min(period.part("fetch"), loading)
@@ -69,7 +78,7 @@ std::pair<double, std::string> found_at(const Facts& facts, const Match& match) 
   std::int64_t all = 0, some = 0, most = 0;
   std::string line;
   for (const Site& site : facts.sites) {
-    const bool loading = site.part.starts_with("loader.");
+    const bool loading = site.part == "loader.samples" || site.part == "loader.collate";
     all += loading ? site.looks : 0;
     if (loading && match(site)) {
       some += site.looks;
@@ -82,8 +91,12 @@ std::pair<double, std::string> found_at(const Facts& facts, const Match& match) 
   return {all > 0 ? static_cast<double>(some) / static_cast<double>(all) : 0, line};
 }
 
-bool is_of(const Site& site, std::string_view module) {
-  return site.module == module || site.module.starts_with(std::string(module) + ".");
+// Whether a line calls a module at times: then all that is done there is for that call.
+bool calls(const Facts& facts, const Site& line, std::string_view module) {
+  return std::ranges::any_of(facts.sites, [&](const Site& each) {
+    return each.where == line.where &&
+           (each.module == module || each.module.starts_with(std::string(module) + "."));
+  });
 }
 
 std::string loaded_by(int workers) {
@@ -97,7 +110,7 @@ Finding cheaper(const Facts& facts, int workers, double share, const std::string
   Finding finding;
   finding.claim = detail;
   finding.cure = cure;
-  finding.gain = predict(facts.periods, fed_by(facts, workers, share), {.low = 0.8, .high = 1});
+  finding.gain = predict(facts.periods, fed_by(facts, workers, share), {.low = 0.8, .high = 1.1});
   return finding;
 }
 
@@ -124,7 +137,8 @@ Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int 
     finding.cure = counted(chosen, "worker");
     finding.option = fmt::format("num_workers={}", chosen);
     // Operators with several threads wait for all of them, so they suffer most from workers on their cores.
-    if (const int threads = std::max(cores - chosen, 1); facts.figure("switch.threads").value_or(1) > threads) {
+    const int threads = std::max(cores - chosen, 1);
+    if (!asleep && facts.figure("switch.threads").value_or(1) > threads) {
       finding.cure += fmt::format(", and {} for the operators of the training", counted(threads, "thread"));
       finding.option += fmt::format(", torch.set_num_threads({})", threads);
     }
@@ -149,9 +163,17 @@ Judgement judge_script_input(const Facts& facts) {
     return Abstained{"what the loader's workers did"};
   }
   const int workers = static_cast<int>(facts.figure("loader.workers").value_or(0));
+  double computing = 0;
+  for (const Period& period : facts.periods) {
+    computing += computing_in(period, "fetch");
+  }
+  const double unpacking = workers > 0 ? computing / (share * facts.seconds()) : 0;
+  if (workers > 0 && unpacking < kMostly && sums.seconds < kIdle * workers * facts.seconds()) {
+    return Healthy{};  // workers wait, too: that is hand-over
+  }
   std::vector<Finding> causes = {more_workers(facts, loader, workers)};
   for (const Waste& waste : kWastes) {
-    const auto [of_work, line] = found_at(facts, [&](const Site& site) { return is_of(site, waste.module); });
+    const auto [of_work, line] = found_at(facts, [&](const Site& site) { return calls(facts, site, waste.module); });
     if (of_work > kMostly) {
       causes.push_back(cheaper(facts, workers, of_work, std::string(waste.detail) + where_is(line), waste.cure));
     }
@@ -161,18 +183,12 @@ Judgement judge_script_input(const Facts& facts) {
     causes.push_back(cheaper(facts, workers, 0.9 * collate, "collate makes the batch" + where_is(line),
                              "stack arrays first and make one tensor of them: torch.from_numpy(numpy.stack(list))"));
   }
-  double computing = 0;
-  for (const Period& period : facts.periods) {
-    const auto fetch = period.parts.find("fetch");
-    computing += fetch == period.parts.end() ? 0 : std::max(fetch->second.cpu_seconds, 0.0);
-  }
   const double tensors = facts.figure("loader.tensors_per_batch").value_or(0);
-  if (const double own = computing / (share * facts.seconds());
-      workers > 0 && own > kMostly && tensors > kManyTensors) {
+  if (unpacking > kMostly && tensors > kManyTensors) {
     Finding finding;
     finding.claim = fmt::format("{:.0f} tensors per batch go from worker to training one by one", tensors);
     finding.cure = "fewer, larger tensors per batch: stack them in collate_fn";
-    finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = own * 0.7, .high = 1});
+    finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.85, .high = 1.05});
     causes.push_back(std::move(finding));
   }
   Finding& best = *std::ranges::max_element(causes, {}, [](const Finding& each) { return each.gain.speedup; });

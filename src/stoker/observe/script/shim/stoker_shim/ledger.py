@@ -14,7 +14,7 @@ class Ledger:
     def __init__(self):
         self.owner = threading.main_thread().ident
         self.trains = False  # a step of an optimizer was seen: only then an evaluation is a pause
-        self.stage = ""  # "samples" or "collate" while this process loads
+        self.stage = ""  # "samples" or "collate" while this process loads; "waiting" in a worker that has nothing to do
         self.begin()
 
     def begin(self):

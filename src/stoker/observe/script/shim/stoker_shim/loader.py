@@ -9,10 +9,10 @@ import zlib
 from multiprocessing import util
 
 from . import record, stacks
-from .ledger import ledger
+from .ledger import ledger, timed
 from .steps import steps
 
-_EACH = 1.0  # seconds between two records of a process that loads
+_EACH, _EARLY, _EARLY_FOR = 1.0, 0.25, 10.0  # seconds between two records; at the start they are denser, for so long
 _FIRSTS = 3  # batches whose content is noted
 _LOOK = 50  # batches between two looks into one
 
@@ -24,8 +24,9 @@ class Loading:
         self.samples = self.batches = 0
         self.stages = {"samples": [0.0, 0.0, 0.0], "collate": [0.0, 0.0, 0.0]}
         self._worker, self._threads = None, 0
+        self.idle = ""  # the ledger's stage between two batches
         self.firsts = []
-        self._at = time.monotonic()
+        self._at = self._start = time.monotonic()
         self._cpu = time.process_time()
 
     @record.careful
@@ -47,9 +48,10 @@ class Loading:
         if self.batches == 1:
             self._worker = torch.utils.data.get_worker_info()
             if self._worker is not None:
+                self.idle = ledger.stage = "waiting"
                 util.Finalize(None, self.write, exitpriority=0)  # a worker runs no atexit functions
                 stacks.Looks()
-        if now - self._at >= _EACH or self.batches == 1:
+        if now - self._at >= (_EARLY if now - self._start < _EARLY_FOR else _EACH) or self.batches == 1:
             self._at = now
             self._threads = torch.get_num_threads()
             self.write()
@@ -64,7 +66,7 @@ class Loading:
             stages=self.stages,
             process_cpu_seconds=time.process_time() - self._cpu,
             threads=self._threads,
-            private_bytes=None if self._worker is None else _private_bytes(),
+            **({} if self._worker is None else _memory()),
             firsts=self.firsts,
         )
 
@@ -110,7 +112,7 @@ def _timed_fetch(torch, fetch):
         try:
             data = fetch(self, index)
         finally:
-            ledger.stage = ""
+            ledger.stage = own.idle
             whole = start.since()
             own.add("samples", [all - (now - was) for all, now, was in zip(whole, own.stages["collate"], before)])
         own.look(torch, data)
@@ -192,16 +194,14 @@ def _first_tensor(torch, data):
     return data.detach() if plain and data.numel() > 0 else None
 
 
-def _private_bytes():
-    """Memory that only this process has: what it copied of its parent's counts."""
+def _memory():
+    """Bytes that only this process has, and those that it shares with its parent until one of them writes."""
     try:
         with open("/proc/self/smaps_rollup", "rb") as file:
-            for line in file:
-                if line.startswith(b"Private_Dirty:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, IndexError, ValueError):
-        pass
-    return None
+            sizes = dict(line.split()[:2] for line in file.readlines()[1:])
+        return {"private_bytes": int(sizes[b"Private_Dirty:"]) * 1024, "shared_bytes": int(sizes[b"Shared_Dirty:"]) * 1024}
+    except (OSError, KeyError, ValueError):
+        return {}
 
 
 def _timed_iter(own):
@@ -265,6 +265,8 @@ def watch(torch):
 
     for fetcher in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
         fetcher.fetch = _timed_fetch(torch, fetcher.fetch)
+    workers = dataloader._MultiProcessingDataLoaderIter
+    workers._shutdown_workers = timed("loader_start", workers._shutdown_workers)  # the end of an epoch, then
     DataLoader.__init__ = _noted_init(DataLoader.__init__)
     DataLoader.__iter__ = _timed_iter(DataLoader.__iter__)
     dataloader._BaseDataLoaderIter.__next__ = _timed_next(torch, dataloader._BaseDataLoaderIter.__next__)

@@ -4,6 +4,7 @@
 import ast
 import functools
 import linecache
+import math
 import sys
 
 from . import record, stacks
@@ -19,7 +20,7 @@ def watch(torch):
 
     GradScaler.step = _counted_step(GradScaler.step)
     torch.autocast.__enter__ = _noted_enter(torch, torch.autocast.__enter__)
-    steps.on_step.append(lambda step: _note_dropped(torch) if step == _AT else None)
+    steps.on_step.append(lambda step: _watch_calls(torch) if step == _AT else None)
 
 
 def _counted_step(own):
@@ -36,7 +37,8 @@ def _counted_step(own):
 def _note_scale(scaler):
     scaler._stoker_calls = calls = getattr(scaler, "_stoker_calls", 0) + 1
     if calls in _CALLS and scaler.is_enabled():
-        record.write("scaler", calls=calls, steps=steps.count, scale=scaler.get_scale())
+        halved = math.log(scaler._init_scale / scaler.get_scale()) / -math.log(scaler.get_backoff_factor())
+        record.write("scaler", calls=calls, skipped=max(halved, 0.0), scale=scaler.get_scale(), first=scaler._init_scale)
 
 
 _dtypes = set()
@@ -61,31 +63,53 @@ def _note_autocast(torch, autocast):
 
 
 @record.careful
-def _note_dropped(torch):
-    """Calls such as `x.to(device)` whose result nobody takes, in the functions that led to the step.
+def _watch_calls(torch):
+    """Looks for calls such as `x.to(device)` whose result nobody takes, in the functions that led to the step.
 
-    A module moves in place. A tensor does not: the call returns a copy.
+    A module moves in place. A tensor does not: the call returns a copy. If the source has such a call, one step of that
+    function is traced line by line, to see whether it runs, and on what.
     """
     frame = sys._getframe(1)
-    while frame is not None:
+    while frame is not None and sys.gettrace() is None:
         code = frame.f_code
         if stacks.is_own(code.co_filename):
-            for line, value, name in _dropped_calls(code.co_filename, code.co_firstlineno):
-                if isinstance(_value(value, frame), torch.Tensor):
-                    record.write(
-                        "dropped_result",
-                        name=name,
-                        where=stacks.where(code.co_filename, line),
-                        text=linecache.getline(code.co_filename, line).strip(),
-                    )
+            calls = {line: (value, name) for line, value, name in _dropped_calls(code)}
+            if calls:
+                _trace_step(torch, frame, calls)
+                return
         frame = frame.f_back
 
 
-def _dropped_calls(file, first_line):
-    """Line, object and method of the calls that stand alone, in the function that starts at a line of a file."""
-    tree = ast.parse("".join(linecache.getlines(file)))
+def _trace_step(torch, frame, calls):
+    until = steps.count + 1
+
+    def on_line(frame, event, argument):
+        if steps.count > until:
+            frame.f_trace = None
+            sys.settrace(None)
+            return None
+        if event == "line" and frame.f_lineno in calls:
+            value, name = calls.pop(frame.f_lineno)
+            _note_dropped(torch, frame, value, name)
+        return on_line
+
+    sys.settrace(lambda *call: None)  # other functions are not traced
+    frame.f_trace = on_line
+
+
+@record.careful
+def _note_dropped(torch, frame, value, name):
+    if isinstance(_value(value, frame), torch.Tensor):
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        text = linecache.getline(file, line).strip()
+        record.write("dropped_result", name=name, where=stacks.where(file, line), text=text)
+
+
+def _dropped_calls(code):
+    """Line, object and method of the calls that stand alone in a function's source."""
+    tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    body = [each for each in ast.walk(tree) if isinstance(each, functions) and _first_line(each) == first_line]
+    body = [each for each in ast.walk(tree) if isinstance(each, functions) and _first_line(each) == code.co_firstlineno]
     nodes = _nodes(body[0] if body else tree, functions)
     for each in nodes:
         call = each.value if isinstance(each, ast.Expr) else None

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/observe/doctor/script_facts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "stoker/base/error.h"
+#include "stoker/observe/doctor/examine.h"
+#include "support/temp_folder.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::TempFolder;
+
+std::string process(int pid, int parent) {
+  return R"({"kind":"process","at":9,"pid":)" + std::to_string(pid) + R"(,"parent":)" + std::to_string(parent) +
+         R"(,"argv":["python3","a/train.py","--x"],"python":"3.11.7"})"
+         "\n"
+         R"({"kind":"torch","at":9,"version":"2.11.0"})"
+         "\n";
+}
+
+// A period of one second that ends with a step; a tenth of it goes to fetch.
+std::string period(int last_step, double begin, double resident = 1e9) {
+  return R"({"kind":"period","begin":)" + std::to_string(begin) + R"(,"last_step":)" + std::to_string(last_step) +
+         R"(,"steps":10,"seconds":1,"parts":{"fetch":[0.1,0.02],"backward":[0.5,0.4],"other":[0.4,0.4]},)"
+         R"("resident_bytes":)" +
+         std::to_string(resident) + "}\n";
+}
+
+// Sums of a worker's work at a time.
+std::string loading(double at, int worker, int samples, const std::string& more = "") {
+  return R"({"kind":"loading","at":)" + std::to_string(at) + R"(,"worker":)" + std::to_string(worker) +
+         R"(,"samples":)" + std::to_string(samples) + R"(,"stages":{"samples":[)" + std::to_string(0.01 * samples) +
+         "," + std::to_string(0.004 * samples) + "," + std::to_string(0.001 * samples) +
+         R"(],"collate":[0,0,0]},"threads":1)" + more + "}\n";
+}
+
+class ScriptFacts : public ::testing::Test {
+ protected:
+  ScriptFacts() {
+    folder_.write("monitor.jsonl",
+                  "{\"cores\":4}\n"
+                  R"({"event":"monitor","seconds":1,"figures":{"process.cpu_cores":2}})"
+                  "\n");
+    folder_.write("7.jsonl", process(7, 1) + training_ + period(10, 100) + period(20, 101) + period(30, 102));
+  }
+  [[nodiscard]] Facts read() const { return script_facts(folder_.path()); }
+
+  const std::string training_ = "{\"kind\":\"training\",\"optimizer\":\"Adam\"}\n";
+  TempFolder folder_;
+};
+
+TEST_F(ScriptFacts, AreOfTheProcessThatTrains) {
+  folder_.write("8.jsonl", process(8, 7));
+  folder_.write("9.jsonl", process(9, 1) + period(900, 100));  // batches without an optimizer: an evaluation beside it
+  const Facts facts = read();
+  EXPECT_EQ(facts.source, Source::kScript);
+  EXPECT_EQ(facts.job, "train.py, torch 2.11.0");
+  EXPECT_EQ(training_process(folder_.path()), 7);
+  ASSERT_EQ(facts.periods.size(), 2U);  // without the first
+  EXPECT_EQ(facts.window(), "steps 11 to 30");
+  EXPECT_DOUBLE_EQ(*facts.share("fetch"), 0.1);
+  EXPECT_DOUBLE_EQ(facts.periods[0].parts.at("fetch").cpu_seconds, 0.02);
+  EXPECT_DOUBLE_EQ(*facts.figure("machine.cores"), 4);
+  EXPECT_DOUBLE_EQ(*facts.figure("process.cpu_cores"), 2);
+  EXPECT_THAT(facts.damage, IsEmpty());
+}
+
+// From 100.5 to 102.5 it made 200 samples: half of a second of the first period, which is left out.
+TEST_F(ScriptFacts, WorkOfWorkersIsSpreadOverTheirTime) {
+  folder_.write("7.jsonl", process(7, 1) + training_ +
+                               R"({"kind":"loader","loader":5,"workers":2,"persistent":true,"where":"train.py:3"})"
+                               "\n" +
+                               period(10, 100) + period(20, 101) + period(30, 102));
+  folder_.write("8.jsonl", process(8, 7) + loading(100.5, 0, 100) + loading(102.5, 0, 300));
+  folder_.write("9.jsonl", process(9, 4) + loading(100.5, 0, 100) + loading(102.5, 0, 999));  // of somebody else
+  const Facts facts = read();
+  ASSERT_TRUE(facts.periods[0].loader && facts.periods[1].loader);
+  EXPECT_EQ(facts.periods[0].loader->samples, 100);
+  EXPECT_EQ(facts.periods[1].loader->samples, 50);
+  EXPECT_EQ(facts.periods[0].loader->threads, 2);
+  const core::StageFigures& stage = facts.periods[0].loader->stages[1];
+  EXPECT_EQ(stage.name, "samples");
+  EXPECT_NEAR(stage.seconds, 1, 1e-9);
+  EXPECT_NEAR(stage.cpu_seconds(), 0.4, 1e-9);
+  EXPECT_NEAR(stage.asleep_seconds(), 0.5, 1e-9);  // a tenth waited for a core
+  EXPECT_EQ(facts.word("loader.where"), "train.py:3");
+  EXPECT_DOUBLE_EQ(*facts.figure("loader.persistent"), 1);
+}
+
+TEST_F(ScriptFacts, WorkersWithTheSameBatchesAreCounted) {
+  const std::string same = R"(,"firsts":[5,6,7])";
+  folder_.write("8.jsonl", process(8, 7) + loading(100, 0, 100, same));
+  folder_.write("9.jsonl", process(9, 7) + loading(100, 1, 100, same));
+  folder_.write("10.jsonl", process(10, 7) + loading(100, 1, 100, same));  // worker 1 of the next epoch
+  EXPECT_DOUBLE_EQ(*read().figure("loader.workers_with_same_batches"), 2);
+  folder_.write("9.jsonl", process(9, 7) + loading(100, 1, 100, R"(,"firsts":[5,6,8])"));
+  folder_.write("10.jsonl", process(10, 7));
+  EXPECT_DOUBLE_EQ(*read().figure("loader.workers_with_same_batches"), 1);
+  folder_.write("8.jsonl", process(8, 7) + loading(100, 0, 100, R"(,"firsts":[4,4,4])"));
+  folder_.write("9.jsonl", process(9, 7) + loading(100, 1, 100, R"(,"firsts":[4,4,4])"));  // all samples are equal
+  EXPECT_FALSE(read().figure("loader.workers_with_same_batches"));
+}
+
+TEST_F(ScriptFacts, GrowthIsASlopeOverSteps) {
+  std::string lines = process(7, 1) + training_;
+  for (int i = 1; i <= 12; ++i) {
+    lines += period(10 * i, 100 + i, 1e9 + 2e6 * (i > 3 ? 10.0 * i : 0));  // the start is another story
+  }
+  folder_.write("7.jsonl", lines);
+  EXPECT_NEAR(*read().figure("process.resident_bytes_per_step"), 2e6, 1);
+  EXPECT_NEAR(*read().figure("process.resident_fit"), 1, 1e-9);
+}
+
+TEST_F(ScriptFacts, StepsOfAnOptimizerReplaceBatches) {
+  folder_.write("7.jsonl", process(7, 1) + period(500, 90) + period(510, 91) + training_ + period(10, 100));
+  EXPECT_EQ(read().steps(), 10);
+}
+
+TEST_F(ScriptFacts, WithoutStepsTheReasonIsSaid) {
+  folder_.write("7.jsonl", process(7, 1));
+  EXPECT_THAT(examine(read()).verdict, HasSubstr("no optimizer made a step"));
+  folder_.write("7.jsonl", R"({"kind":"process","pid":7,"parent":1,"argv":[]})"
+                           "\n");
+  EXPECT_THAT(examine(read()).verdict, HasSubstr("did not import torch"));
+  std::filesystem::remove(folder_ / "7.jsonl");
+  EXPECT_THAT(examine(read()).verdict, HasSubstr("Python did not load"));
+  EXPECT_EQ(training_process(folder_.path()), 0);
+}
+
+TEST_F(ScriptFacts, DamageIsToldAndLeftOut) {
+  const std::string deep(100'000, '[');
+  folder_.write("8.jsonl", "\xFF\xFE\n[1]\n" + deep + "\n" + R"({"kind":"trouble","text":"loader: TypeError"})" + "\n" +
+                               R"({"kind":"period","last_st)");
+  const Facts facts = read();
+  EXPECT_EQ(facts.steps(), 20);
+  EXPECT_THAT(facts.damage, ElementsAre("loader: TypeError", AllOf(HasSubstr("3 records"), HasSubstr("cannot be read"))));
+}
+
+TEST_F(ScriptFacts, RecordsOfAnyTypeDoNoHarm) {
+  for (const char* record :
+       {R"({"kind":7})", R"({"kind":"period","parts":[1],"steps":1,"seconds":1})",
+        R"({"kind":"period","parts":{"fetch":[1,"x"],"a":7},"steps":1e300,"seconds":"nan"})",
+        R"({"kind":"loading","stages":{"samples":"x"},"worker":"y","firsts":{"a":1}})",
+        R"({"kind":"loading","stages":{"samples":[1e300,1,1]},"at":"z","worker":1e300,"firsts":[null]})",
+        R"({"kind":"loader","loader":[],"workers":{"a":1}})", R"({"kind":"sites","sites":[1,null,{"looks":"x"}]})",
+        R"({"kind":"sites","sites":{"a":1}})", R"({"kind":"switches","optimizer":[1,{"a":[]}]})",
+        R"({"kind":"process","pid":1e300,"argv":{"a":1}})", R"({"kind":"batch","loader":5,"tensors":"x"})"}) {
+    folder_.write("8.jsonl", std::string(record) + "\n" + record + "\n");
+    EXPECT_EQ(examine(read()).found.size(), 0U) << record;
+  }
+}
+
+TEST_F(ScriptFacts, AFolderWithoutRecordsIsRefused) {
+  const TempFolder empty;
+  EXPECT_FALSE(is_script_record(empty.path()));
+  EXPECT_THROW((void)script_facts(empty.path()), DataError);
+  EXPECT_THROW((void)script_facts(empty / "missing"), DataError);
+}
+
+}  // namespace
+}  // namespace stoker::observe::doctor
