@@ -167,18 +167,19 @@ TEST(ScriptInput, WorkersThatSleepMayBeMoreThanCores) {
   EXPECT_GT(found->gain.speedup, 3);
 }
 
-TEST(ScriptInput, NamesTheLineAndTheLibraryThatTakesTheTime) {
+TEST(ScriptInput, NamesTheLibraryThatTakesTheTime) {
   Facts facts = healthy();
   set(facts, "machine.cores", 1);
   load(facts, 0, 0.3, 0.02);
   spend(facts, "fetch", 0.8);
-  facts.sites = {{"loader.samples", "data.py:31", "row = self.frame.iloc[index]", "pandas.core.indexing", 60},
-                 {"loader.samples", "data.py:32", "return row", "torch", 40},
-                 {"other", "train.py:9", "loss = f(x)", "torch", 900}};
+  facts.calls = {{"loader", "pandas", "__getitem__ (data.py:31)", 0.6},
+                 {"loader", "torch", "__getitem__ (data.py:31)", 0.3},
+                 {"loader", "torch", "", 1},  // torch's own fetch, in which all of this happens
+                 {"step", "pandas", "", 0.9}};
   const auto found = finding_of(facts, "input_wait");
   ASSERT_TRUE(found);
-  EXPECT_THAT(found->claim, AllOf(HasSubstr("pandas"), HasSubstr("data.py:31 (row = self.frame.iloc[index])")));
-  facts.sites[0].looks = 20;  // a third of the work is no longer what to cure first
+  EXPECT_THAT(found->claim, HasSubstr("row access by pandas in __getitem__ (data.py:31)"));
+  facts.calls[0].share = 0.3;  // no longer what to cure first
   EXPECT_THAT(finding_of(facts, "input_wait")->claim, ::testing::Not(HasSubstr("row access")));
 }
 
@@ -371,19 +372,23 @@ TEST(UnreadResult, NamesTheLine) {
 
 TEST(HostCode, SpeaksOfLibrariesInTheStep) {
   Facts facts = healthy();
-  facts.sites = {{"other", "train.py:25", "rank = numpy.argsort(table)", "", 15},
-                 {"other", "train.py:20", "loss = model(x)", "torch.nn.functional", 55},
-                 {"backward", "train.py:21", "loss.backward()", "torch.autograd", 30},
-                 {"loader.samples", "train.py:5", "image = Image.open(p)", "PIL.Image", 300}};  // in workers
+  facts.sites = {{"other", "train.py:25", "rank = numpy.argsort(table * loss)", "", 15}};
+  facts.calls = {{"step", "numpy", "rank (train.py:23)", 0.12},
+                 {"step", "", "rank (train.py:23)", 0.03},  // table * loss
+                 {"step", "torch", "", 0.7},
+                 {"step", "", "forward (model.py:9)", 0.4},  // a * b of tensors
+                 {"step", "torch", "forward (model.py:9)", 0.2},
+                 {"step", "PIL", "__getitem__ (data.py:5)", 0.5},
+                 {"loader", "PIL", "__getitem__ (data.py:5)", 0.9}};
   const auto found = finding_of(facts, "host_code");
   ASSERT_TRUE(found);
-  EXPECT_THAT(found->claim, AllOf(HasSubstr("15 %"), HasSubstr("numpy at train.py:25")));
-  facts.sites[0].looks = 6;
+  EXPECT_THAT(found->claim, AllOf(HasSubstr("15 %"), HasSubstr("numpy in rank (train.py:23)")));
+  EXPECT_THAT(found->evidence, ::testing::Contains(HasSubstr("train.py:25 (rank = numpy")));
+  facts.calls[0].share = 0.06;
+  facts.calls[1].share = 0;
   EXPECT_FALSE(finding_of(facts, "host_code"));
-  facts.sites[0] = {"other", "train.py:25", "auc = roc_auc_score(a, b)", "sklearn.metrics._ranking", 40};
-  EXPECT_THAT(finding_of(facts, "host_code")->claim, HasSubstr("sklearn"));
-  facts.sites[0].part = "evaluation";  // a pause of its own
-  EXPECT_FALSE(finding_of(facts, "host_code"));
+  facts.calls[0] = {"step", "sklearn", "", 0.4};
+  EXPECT_THAT(finding_of(facts, "host_code")->claim, HasSubstr("sklearn in the training loop"));
 }
 
 TEST(Recompiles, OfAScriptAreItsOwnPart) {

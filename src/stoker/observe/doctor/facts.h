@@ -52,6 +52,14 @@ struct Site {
   std::int64_t looks = 0;
 };
 
+// What a function of a script spent in a library that it called, or by itself.
+struct CallShare {
+  std::string part;     // "loader", "step"
+  std::string library;  // "pandas"; "python": the language itself; empty: the function's own lines
+  std::string caller;   // "__getitem__ (data.py:25)"; empty: code that is not the script's, or the training loop
+  double share = 0;     // of the time of that part
+};
+
 // Which kind of record the facts are from.
 enum class Source : std::uint8_t { kRun, kTrace, kScript };
 [[nodiscard]] std::string_view source_name(Source source);  // "run"
@@ -65,6 +73,7 @@ struct Facts {
   std::map<std::string, std::string, std::less<>> words;  // "plan.threads": "1"
   std::vector<SlowStep> slow_steps;
   std::vector<Site> sites;
+  std::vector<CallShare> calls;
   std::vector<std::string> damage;  // records that could not be used, with the reason
 
   [[nodiscard]] std::optional<double> figure(std::string_view name) const;

@@ -147,6 +147,26 @@ void add_same_batches(const std::vector<ScriptProcess>& processes, int trainer, 
   }
 }
 
+// Seconds of all processes, as shares of the time in which calls were watched.
+void add_calls(const std::vector<const ScriptProcess*>& processes, Facts& facts) {
+  std::map<std::string, double, std::less<>> seconds;
+  for (const ScriptProcess* each : processes) {
+    for (const auto& [part, spent] : each->call_seconds) {
+      seconds[part] += spent;
+    }
+  }
+  for (const ScriptProcess* each : processes) {
+    for (CallShare call : each->calls) {
+      const double all = seconds[call.part];
+      call.share = all > 0 ? call.share / all : 0;
+      const auto same = std::ranges::find_if(facts.calls, [&](const CallShare& known) {
+        return known.part == call.part && known.library == call.library && known.caller == call.caller;
+      });
+      same == facts.calls.end() ? facts.calls.push_back(std::move(call)) : void(same->share += call.share);
+    }
+  }
+}
+
 void read_monitor(const std::filesystem::path& path, Facts& facts) {
   std::ifstream file(path);
   MeanFigures figures(/*warm=*/true);
@@ -207,13 +227,16 @@ Facts script_facts(const std::filesystem::path& folder) {
   }
   add_growth(*trainer, facts);
   add_same_batches(processes, trainer->pid, facts);
+  std::vector<const ScriptProcess*> taking_part;
   for (const ScriptProcess& each : processes) {
     if (&each == trainer || each.parent == trainer->pid) {
       add_loading(each.loading, *trainer, facts.periods, first);
       add_worker(each, facts);
+      taking_part.push_back(&each);
       facts.sites.insert(facts.sites.end(), each.sites.begin(), each.sites.end());
     }
   }
+  add_calls(taking_part, facts);
   return facts;
 }
 

@@ -51,6 +51,8 @@ class Reader {
       loader.bytes = real_at(record, "bytes").value_or(0);
     } else if (kind == "sites") {
       add_sites(record);
+    } else if (kind == "calls") {
+      add_calls(record);
     } else {
       add_words(kind, record);
     }
@@ -129,8 +131,22 @@ class Reader {
     }
   }
 
+  void add_calls(const Json& record) {
+    const std::string part = text_at(record, "part");
+    const auto rows = record.find("rows");
+    process_.call_seconds[part] += real_at(record, "seconds").value_or(0);
+    for (const Json& each : rows == record.end() ? Json::array() : *rows) {
+      process_.calls.push_back({.part = part,
+                                .library = text_at(each, "library"),
+                                .caller = text_at(each, "caller"),
+                                .share = real_at(each, "seconds").value_or(0)});
+    }
+  }
+
   void add_words(const std::string& kind, const Json& record) {
     if (kind == "process") {
+      process_ = {};  // exec: another program goes on under the same number
+      loaders_.clear();
       process_.pid = static_cast<int>(integer_at(record, "pid"));
       process_.parent = static_cast<int>(integer_at(record, "parent"));
       process_.words["python.version"] = text_at(record, "python");

@@ -40,6 +40,8 @@ struct ScriptProcess {
   std::vector<double> first_batches;  // numbers of their content
   double threads = 0;      // of its operators, while it loads
   std::vector<Site> sites;
+  std::vector<CallShare> calls;                            // shares are seconds
+  std::map<std::string, double, std::less<>> call_seconds;  // of the parts in which calls were watched
   std::map<std::string, double, std::less<>> figures;  // "loader.workers"
   std::map<std::string, std::string, std::less<>> words;
   std::vector<std::string> trouble;  // what the shim could not do

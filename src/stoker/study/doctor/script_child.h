@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command that runs as a child with our standard input, output and error. Signals that ask us to end go to the child,
-// and we end after it. Used by watch_script. For the main thread; one child at a time.
+// A command that runs as a child with our standard input, output and error. It has a process group of its own, which gets
+// the terminal if we have it: so Ctrl-C reaches the child alone, and a signal that was sent to our group reaches it once,
+// from us. Ctrl-Z stops both. Used by watch_script. For the main thread; one child at a time.
 #pragma once
 
 #include <sys/types.h>
@@ -25,8 +26,13 @@ class ScriptChild {
   [[nodiscard]] std::optional<int> wait(double seconds);
 
  private:
+  [[noreturn]] void become(const std::vector<char*>& words, const std::vector<char*>& variables, int pipe) const;
+  void take_terminal(pid_t group) const;  // for the group, if there is a terminal that we had
+  void stop_with_child() const;           // until somebody continues us
+
   sigset_t before_{}, ours_{};
   pid_t child_ = -1;
+  bool has_terminal_ = false;
 };
 
 }  // namespace stoker::study

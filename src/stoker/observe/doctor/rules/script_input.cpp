@@ -2,6 +2,7 @@
 #include "stoker/observe/doctor/rules/script_input.h"
 
 #include <array>
+#include <map>
 
 #include "stoker/base/counted.h"
 #include "stoker/observe/doctor/rules/rule_parts.h"
@@ -72,38 +73,27 @@ Saving fed_by(const Facts& facts, int workers, double less = 0) {
   };
 }
 
-// The line at which the loader was found most often, of those that match; "data.py:31 (img = Image.open(path))".
-template <typename Match>
-std::pair<double, std::string> found_at(const Facts& facts, const Match& match) {
-  std::int64_t all = 0, some = 0, most = 0;
-  std::string line;
-  for (const Site& site : facts.sites) {
-    const bool loading = site.part == "loader.samples" || site.part == "loader.collate";
-    all += loading ? site.looks : 0;
-    if (loading && match(site)) {
-      some += site.looks;
-      if (site.looks > most && !site.where.empty()) {
-        most = site.looks;
-        line = fmt::format("{} ({})", site.where, site.text);
-      }
+// The function of the script in which the loader spends most, with the library if one is given, and the share of that
+// library, or of that function, in the loader's time.
+std::pair<double, std::string> spent_in(const Facts& facts, std::string_view library = {}) {
+  std::map<std::string, double> functions;
+  double of_library = 0;
+  for (const CallShare& call : facts.calls) {
+    if (call.part == "loader" && !call.caller.empty() && (library.empty() || call.library == library)) {
+      functions[call.caller] += call.share;
+      of_library += call.share;
     }
   }
-  return {all > 0 ? static_cast<double>(some) / static_cast<double>(all) : 0, line};
-}
-
-// Whether a line calls a module at times: then all that is done there is for that call.
-bool calls(const Facts& facts, const Site& line, std::string_view module) {
-  return std::ranges::any_of(facts.sites, [&](const Site& each) {
-    return each.where == line.where &&
-           (each.module == module || each.module.starts_with(std::string(module) + "."));
-  });
+  const auto most = std::ranges::max_element(functions, {}, [](const auto& each) { return each.second; });
+  return most == functions.end() ? std::pair(0.0, std::string())
+                                 : std::pair(library.empty() ? most->second : of_library, most->first);
 }
 
 std::string loaded_by(int workers) {
   return workers > 0 ? "on " + counted(workers, "worker") : "in the training process (num_workers=0)";
 }
 
-std::string where_is(const std::string& line) { return line.empty() ? "" : " at " + line; }
+std::string in_function(const std::string& name) { return name.empty() ? "" : " in " + name; }
 
 // Something that a cheaper way replaces: removes `share` of the loader's work.
 Finding cheaper(const Facts& facts, int workers, double share, const std::string& detail, std::string_view cure) {
@@ -130,9 +120,8 @@ Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int 
   const bool asleep = sums.asleep_seconds > kMostly * sums.seconds;
   const int cores = std::max(static_cast<int>(cores_of(facts).value_or(1)), 1);
   const int chosen = best_workers(facts, asleep ? kMostSleepers : cores);
-  const std::string line = found_at(facts, [](const Site&) { return true; }).second;
   Finding finding;
-  finding.claim = fmt::format("{} {}{}", asleep ? "reading" : "samples are made", loaded_by(workers), where_is(line));
+  finding.claim = fmt::format("{} {}{}", asleep ? "reading" : "samples are made", loaded_by(workers), in_function(spent_in(facts).second));
   if (chosen > workers) {
     finding.cure = counted(chosen, "worker");
     finding.option = fmt::format("num_workers={}", chosen);
@@ -173,14 +162,14 @@ Judgement judge_script_input(const Facts& facts) {
   }
   std::vector<Finding> causes = {more_workers(facts, loader, workers)};
   for (const Waste& waste : kWastes) {
-    const auto [of_work, line] = found_at(facts, [&](const Site& site) { return calls(facts, site, waste.module); });
+    const auto [of_work, function] = spent_in(facts, waste.module);
     if (of_work > kMostly) {
-      causes.push_back(cheaper(facts, workers, of_work, std::string(waste.detail) + where_is(line), waste.cure));
+      causes.push_back(
+          cheaper(facts, workers, std::min(of_work, 1.0), std::string(waste.detail) + in_function(function), waste.cure));
     }
   }
   if (const double collate = work_of(loader, "collate") / sums.seconds; collate > kMostly) {
-    const auto line = found_at(facts, [](const Site& site) { return site.part == "loader.collate"; }).second;
-    causes.push_back(cheaper(facts, workers, 0.9 * collate, "collate makes the batch" + where_is(line),
+    causes.push_back(cheaper(facts, workers, 0.9 * collate, "collate makes the batch" + in_function(spent_in(facts).second),
                              "stack arrays first and make one tensor of them: torch.from_numpy(numpy.stack(list))"));
   }
   const double tensors = facts.figure("loader.tensors_per_batch").value_or(0);

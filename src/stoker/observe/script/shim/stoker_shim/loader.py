@@ -6,13 +6,14 @@ import os
 import threading
 import time
 import zlib
-from multiprocessing import util
 
 from . import record, stacks
+from .calls import Calls
 from .ledger import ledger, timed
 from .steps import steps
 
 _EACH, _EARLY, _EARLY_FOR = 1.0, 0.25, 10.0  # seconds between two records; at the start they are denser, for so long
+_WATCHED = range(2, 5)  # batches whose calls are watched
 _FIRSTS = 3  # batches whose content is noted
 _LOOK = 50  # batches between two looks into one
 
@@ -24,6 +25,7 @@ class Loading:
         self.samples = self.batches = 0
         self.stages = {"samples": [0.0, 0.0, 0.0], "collate": [0.0, 0.0, 0.0]}
         self._worker, self._threads = None, 0
+        self._calls, self._calls_seconds = None, 0.0
         self.idle = ""  # the ledger's stage between two batches
         self.firsts = []
         self._at = self._start = time.monotonic()
@@ -35,6 +37,20 @@ class Loading:
         if len(self.firsts) < _FIRSTS:
             tensor = _first_tensor(torch, data)
             self.firsts.append(None if tensor is None else zlib.crc32(tensor.reshape(-1).contiguous().view(torch.uint8).numpy()))
+
+    def begin_calls(self):
+        if self.batches in _WATCHED:
+            self._calls = self._calls or Calls()
+            self._calls_since = time.perf_counter()
+            self._calls.begin()
+
+    def end_calls(self):
+        if self._calls is not None:
+            self._calls.end()
+            self._calls_seconds += time.perf_counter() - self._calls_since
+            if self.batches == _WATCHED[-1]:
+                self._calls.write("loader", self._calls_seconds)
+                self._calls = None
 
     def add(self, stage, spent):
         for i, value in enumerate(spent):
@@ -49,7 +65,7 @@ class Loading:
             self._worker = torch.utils.data.get_worker_info()
             if self._worker is not None:
                 self.idle = ledger.stage = "waiting"
-                util.Finalize(None, self.write, exitpriority=0)  # a worker runs no atexit functions
+                record.at_end(self.write)
                 stacks.Looks()
         if now - self._at >= (_EARLY if now - self._start < _EARLY_FOR else _EACH) or self.batches == 1:
             self._at = now
@@ -109,9 +125,11 @@ def _timed_fetch(torch, fetch):
         before = [*own.stages["collate"]]
         start = _Moment()
         ledger.stage = "samples"
+        own.begin_calls()
         try:
             data = fetch(self, index)
         finally:
+            own.end_calls()
             ledger.stage = own.idle
             whole = start.since()
             own.add("samples", [all - (now - was) for all, now, was in zip(whole, own.stages["collate"], before)])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes records as JSON lines, one file per process. Thread-safe. Never raises."""
 
+import atexit
 import functools
 import json
 import os
@@ -12,6 +13,7 @@ _folder = None
 _file = None
 _lock = threading.Lock()
 _told = set()
+_endings = []
 
 
 def begin():
@@ -39,6 +41,28 @@ def write(kind, **fields):
             os.write(_file, line.encode("utf-8", "replace"))
     except OSError:
         pass  # a full disk, or `stoker doctor` has ended: the script goes on
+
+
+def at_end(function):
+    """Calls it when the process ends: by itself, by os._exit() or as a child of multiprocessing; not by a signal."""
+    if not _endings:
+        atexit.register(_end)
+        os._exit = _before_exit(os._exit)
+    _endings.append(function)
+
+
+def _end():
+    for function in _endings:
+        careful(function)()
+
+
+def _before_exit(own):
+    @functools.wraps(own)
+    def wrapper(status):
+        _end()
+        own(status)
+
+    return wrapper
 
 
 def careful(function):

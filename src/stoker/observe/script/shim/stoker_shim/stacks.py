@@ -2,8 +2,8 @@
 """Looks, for a few seconds, at the line that a thread runs: where the time inside a part of a step goes.
 
 A second thread reads the stack of the first one a hundred times a second. Code without Python frames (a kernel, a
-decoder in C) counts for the line that called it. Both threads share the interpreter's lock, and a look that waits for it
-would favour the lines that give it up: so Python is told, for these seconds, to give it up within half a millisecond.
+decoder in C) counts for the line that called it. Both threads share the interpreter's lock, so within a millisecond a
+look favours the lines that give it up. calls.py tells such short calls apart.
 """
 
 import linecache
@@ -20,7 +20,6 @@ from .steps import steps
 _EACH = 0.01  # seconds between two looks
 _LOOKS, _MOST_SECONDS = 200, 20.0
 _FIRST, _STEPS = 2, 20  # a training is looked at from this step on, for so many
-_SWITCH = 0.0005  # seconds; Python's own is 0.005
 _KEPT = 30  # sites of a record
 _OWN = os.path.dirname(os.path.realpath(__file__))
 
@@ -37,15 +36,6 @@ class Looks:
 
     @record.careful
     def _run(self):
-        usual = sys.getswitchinterval()
-        sys.setswitchinterval(min(_SWITCH, usual))
-        try:
-            self._look()
-        finally:
-            if sys.getswitchinterval() <= _SWITCH:  # nobody else changed it meanwhile
-                sys.setswitchinterval(usual)
-
-    def _look(self):
         start, looks = time.monotonic(), 0
         while (looks < _LOOKS or not self._enough()) and time.monotonic() - start < _MOST_SECONDS:
             time.sleep(_EACH)
@@ -103,7 +93,10 @@ def caller():
 
 def where(file, line):
     """ "train.py:12"; empty without a file."""
-    return f"{os.path.relpath(file)}:{line}" if file else ""
+    if not file:
+        return ""
+    path = os.path.relpath(file)
+    return f"{os.path.realpath(file) if path.startswith(os.pardir) else path}:{line}"
 
 
 _known = {}  # whether a file is the script's own
@@ -112,7 +105,7 @@ _known = {}  # whether a file is the script's own
 def is_own(file):
     known = _known.get(file)
     if known is None:
-        path = os.path.realpath(file)
+        path = os.path.realpath(file) if not file.startswith("<") else ""  # "<frozen abc>"
         known = _known[file] = (
             any(path.startswith(each) for each in _own_folders())
             and not path.startswith(_OWN)

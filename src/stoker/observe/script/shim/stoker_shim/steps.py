@@ -4,7 +4,6 @@
 A step ends with the call of the first optimizer's step(); in a program without one, with a batch of a DataLoader.
 """
 
-import atexit
 import os
 import threading
 import time
@@ -98,11 +97,11 @@ def watch(torch):
 
     optimizer.register_optimizer_step_pre_hook(steps.before_optimizer)
     optimizer.register_optimizer_step_post_hook(steps.after_optimizer)
-    atexit.register(_at_exit)
+    record.at_end(_at_end)
     os.register_at_fork(after_in_child=_in_child)
 
 
-def _at_exit():
+def _at_end():
     steps.write()
     record.write("end", steps=steps.count)
 
