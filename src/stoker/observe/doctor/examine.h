@@ -12,11 +12,15 @@ namespace stoker::observe::doctor {
 
 inline constexpr double kWorthSaying = 0.02;  // predicted gain; less goes to the appendix
 inline constexpr double kCritical = 0.10;
+inline constexpr double kSomething = 1.005;  // speed-up
 
 struct Found {
   const Rule* rule = nullptr;
   Finding finding;
-  [[nodiscard]] bool worth_saying() const { return critical() || finding.gain.gain() >= kWorthSaying; }
+  // Not if it may gain nothing at all.
+  [[nodiscard]] bool worth_saying() const {
+    return critical() || (finding.gain.gain() >= kWorthSaying && finding.gain.low > kSomething);
+  }
   [[nodiscard]] bool critical() const { 
     return !finding.danger.empty() || (finding.gain.gain() >= kCritical && finding.gain.low > 1 + kWorthSaying);
   }

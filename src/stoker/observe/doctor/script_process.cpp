@@ -90,6 +90,9 @@ class Reader {
     for (const auto& [name, times] : parts->items()) {
       if (const std::vector<double> values = reals(times); values.size() >= 2) {
         period.parts[name] = {values[0], values[1]};
+        if (values.size() > 2 && name == "checkpoint") {
+          process_.figures["checkpoints.count"] += values[2];
+        }
       }
     }
     process_.periods.push_back(

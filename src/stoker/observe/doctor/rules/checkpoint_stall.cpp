@@ -32,13 +32,14 @@ Judgement judge(const Facts& facts) {
   if (saved && *saved > 0) {
     const double every = static_cast<double>(facts.steps()) / *saved;
     const auto rarer = static_cast<std::int64_t>(std::ceil(every * *share / kAimed));
-    finding.evidence.push_back(fmt::format("{:.0f} checkpoints, one in {:.0f} steps (run)", *saved, every));
+    finding.evidence.push_back(fmt::format("{:.0f} checkpoints, one in {:.0f} steps ({})", *saved, every,
+                                           source_name(facts.source)));
     if (after > 0) {
       finding.evidence.push_back(
           fmt::format("the step after one takes {:.3g} ms longer than the others (run)", 1e3 * after / *saved));
     }
     finding.cure = fmt::format("a checkpoint every {} steps", rarer);
-    finding.option = fmt::format("save_every={}", rarer);
+    finding.option = facts.source == Source::kRun ? fmt::format("save_every={}", rarer) : "";
   } else {
     finding.cure = "fewer checkpoints";
   }

@@ -31,7 +31,7 @@ Judgement judge(const Facts& facts) {
   if (const std::string_view cache = facts.word("plan.cache"); !cache.empty() && cache != "0") {
     finding.option = "cache=0";
   }
-  finding.gain = predict(facts.periods, share_of_time(std::min(*pressure, 0.9)), {.low = 0, .high = 1});
+  finding.gain = predict(facts.periods, share_of_time(std::min(*pressure, 0.9)), {.low = 0.1, .high = 1});
   return finding;
 }
 

@@ -12,8 +12,10 @@ namespace stoker::observe::doctor {
 namespace {
 
 constexpr double kMostly = 0.5;        // of the loader's work
+constexpr double kMuch = 0.2;          // waiting that is worth a word even if only less work would help
 constexpr double kIdle = 0.5;          // of the workers' time at work: less, and they are not the limit
 constexpr double kManyTensors = 50;    // per batch
+constexpr double kHandOver = 1e-3;     // seconds of the training thread per batch from a worker: measured 0.8 to 1.5 ms
 constexpr int kMostSleepers = 64;      // workers that wait for a disk or a network
 
 struct Waste {
@@ -55,20 +57,41 @@ double computing_in(const Period& period, std::string_view part) {
   return found == period.parts.end() ? 0 : std::clamp(found->second.cpu_seconds, 0.0, found->second.seconds);
 }
 
-// With that many workers: the step goes on meanwhile, until one of both, or the cores, are the limit. With `less` of
-// the loader's work.
-Saving fed_by(const Facts& facts, int workers, double less = 0) {
+// What a change of the loader leads to.
+struct Change {
+  int workers = 0;   // 0: the training process loads
+  int threads = 0;   // of the training's operators; 0: as many as now
+  double less = 0;   // of the loader's work
+};
+
+// How much longer the rest of a step takes on fewer threads. The others' time on a core may be work, or spinning until
+// all are ready: half of it is taken for work.
+double slower_on(const Facts& facts, int threads) {
+  const double now = facts.figure("switch.threads").value_or(1);
+  const double step = 1 - facts.share("fetch").value_or(0);
+  if (threads == 0 || threads >= now || step <= 0) {
+    return 1;
+  }
+  const double helping = facts.figure("threads.unnamed.cpu_cores").value_or(0) / step;
+  return 1 + 0.5 * std::min(helping, now - 1) * (1 - (threads - 1) / (now - 1));
+}
+
+// The step goes on while workers load, until one of both, or the cores, are the limit.
+Saving fed_by(const Facts& facts, const Change& change) {
   const double cores = std::max(cores_of(facts).value_or(1) - busy_elsewhere(facts).value_or(0), 1.0);
   const double used = facts.figure("process.cpu_cores").value_or(1);
-  const bool unpacks = facts.figure("loader.workers").value_or(0) > 0;
+  const double slower = slower_on(facts, change.threads);
+  const bool has_workers = facts.figure("loader.workers").value_or(0) > 0;
   return [=](const Period& period) {
     // Of the waiting, what the training thread computes: it unpacks what workers sent, and goes on doing so.
-    const double unpacking = unpacks ? computing_in(period, "fetch") : 0;
-    const double step = period.seconds - period.part("fetch") + unpacking;
-    const double loading = (1 - less) * needed(period);
-    const double computing = used * period.seconds - less * needed(period);
-    const double left = workers == 0 ? step + std::min(period.part("fetch"), loading)
-                                     : std::max({step, loading / workers, computing / cores});
+    const double unpacking =
+        has_workers ? computing_in(period, "fetch") : kHandOver * static_cast<double>(period.steps);
+    const double step = slower * (period.seconds - period.part("fetch"));
+    const double loading = (1 - change.less) * needed(period);
+    const double computing = used * period.seconds - change.less * needed(period);
+    const double left = change.workers == 0
+                            ? step + std::min(period.part("fetch"), loading)
+                            : std::max({step + unpacking, loading / change.workers, computing / cores});
     return std::clamp(period.seconds - left, 0.0, period.part("fetch"));
   };
 }
@@ -100,41 +123,47 @@ Finding cheaper(const Facts& facts, int workers, double share, const std::string
   Finding finding;
   finding.claim = detail;
   finding.cure = cure;
-  finding.gain = predict(facts.periods, fed_by(facts, workers, share), {.low = 0.8, .high = 1.1});
+  finding.gain = predict(facts.periods, fed_by(facts, {.workers = workers, .less = share}), {.low = 0.8, .high = 1.1});
   return finding;
 }
 
+// Operators with several threads wait for all of them, so they suffer most from workers on their cores.
+int threads_beside(const Facts& facts, int workers, int cores, bool asleep) {
+  const int left = std::max(cores - workers, 1);
+  return !asleep && facts.figure("switch.threads").value_or(1) > left ? left : 0;
+}
+
 // Of those that are within 3 % of the best, the fewest workers.
-int best_workers(const Facts& facts, int most) {
+Change best_change(const Facts& facts, int cores, bool asleep) {
   std::vector<double> speedups;
-  for (int workers = 1; workers <= most; ++workers) {
-    speedups.push_back(predict(facts.periods, fed_by(facts, workers)).speedup);
+  for (int workers = 1; workers <= (asleep ? kMostSleepers : cores); ++workers) {
+    const Change change{.workers = workers, .threads = threads_beside(facts, workers, cores, asleep), .less = 0};
+    speedups.push_back(predict(facts.periods, fed_by(facts, change)).speedup);
   }
   const double best = std::ranges::max(speedups);
-  return 1 + static_cast<int>(std::ranges::find_if(speedups, [&](double each) { return each > 0.97 * best; }) -
-                              speedups.begin());
+  const auto first = std::ranges::find_if(speedups, [&](double each) { return each > 0.97 * best; });
+  const int workers = 1 + static_cast<int>(first - speedups.begin());
+  return {.workers = workers, .threads = threads_beside(facts, workers, cores, asleep), .less = 0};
 }
 
 Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int workers) {
   const core::StageSums sums = core::sum_of(loader.stages);
   const bool asleep = sums.asleep_seconds > kMostly * sums.seconds;
-  const int cores = std::max(static_cast<int>(cores_of(facts).value_or(1)), 1);
-  const int chosen = best_workers(facts, asleep ? kMostSleepers : cores);
+  const Change change = best_change(facts, std::max(static_cast<int>(cores_of(facts).value_or(1)), 1), asleep);
   Finding finding;
-  finding.claim = fmt::format("{} {}{}", asleep ? "reading" : "samples are made", loaded_by(workers), in_function(spent_in(facts).second));
-  if (chosen > workers) {
-    finding.cure = counted(chosen, "worker");
-    finding.option = fmt::format("num_workers={}", chosen);
-    // Operators with several threads wait for all of them, so they suffer most from workers on their cores.
-    const int threads = std::max(cores - chosen, 1);
-    if (!asleep && facts.figure("switch.threads").value_or(1) > threads) {
-      finding.cure += fmt::format(", and {} for the operators of the training", counted(threads, "thread"));
-      finding.option += fmt::format(", torch.set_num_threads({})", threads);
+  finding.claim = fmt::format("{} {}{}", asleep ? "reading" : "samples are made", loaded_by(workers),
+                              in_function(spent_in(facts).second));
+  finding.gain = predict(facts.periods, fed_by(facts, change), {.low = 0.75, .high = 1.1});
+  if (change.workers > workers && finding.gain.gain() > 0) {
+    finding.cure = counted(change.workers, "worker");
+    finding.option = fmt::format("num_workers={}", change.workers);
+    if (change.threads > 0) {
+      finding.cure += fmt::format(", and {} for the operators of the training", counted(change.threads, "thread"));
+      finding.option += fmt::format(", torch.set_num_threads({})", change.threads);
     }
-    finding.gain = predict(facts.periods, fed_by(facts, chosen), {.low = 0.75, .high = 1.1});
   } else {
     finding.cure = "do less per sample, prepare the data once, or use more cores: more workers do not help on these";
-    finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0, .high = 0.5});
+    finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.2, .high = 0.6});
   }
   return finding;
 }
@@ -160,7 +189,10 @@ Judgement judge_script_input(const Facts& facts) {
   if (workers > 0 && unpacking < kMostly && sums.seconds < kIdle * workers * facts.seconds()) {
     return Healthy{};  // workers wait, too: that is hand-over
   }
-  std::vector<Finding> causes = {more_workers(facts, loader, workers)};
+  std::vector<Finding> causes;
+  if (Finding more = more_workers(facts, loader, workers); !more.option.empty() || share > kMuch) {
+    causes.push_back(std::move(more));
+  }
   for (const Waste& waste : kWastes) {
     const auto [of_work, function] = spent_in(facts, waste.module);
     if (of_work > kMostly) {
@@ -179,6 +211,9 @@ Judgement judge_script_input(const Facts& facts) {
     finding.cure = "fewer, larger tensors per batch: stack them in collate_fn";
     finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.85, .high = 1.05});
     causes.push_back(std::move(finding));
+  }
+  if (causes.empty()) {
+    return Healthy{};  // a little waiting, and nothing that would change it
   }
   Finding& best = *std::ranges::max_element(causes, {}, [](const Finding& each) { return each.gain.speedup; });
   best.claim = fmt::format("The training waits for data {} of the time: {}", percent(share), best.claim);

@@ -19,7 +19,7 @@ class Ledger:
 
     def begin(self):
         """Forgets the time so far."""
-        self.parts = {}  # name: [seconds, seconds on a core]
+        self.parts = {}  # name: [seconds, seconds on a core, times entered]
         self._stack = [OTHER]
         self._now = time.perf_counter()
         self._cpu = time.thread_time()
@@ -34,6 +34,7 @@ class Ledger:
         if threading.get_ident() == self.owner:
             self._book()
             self._stack.append(EVALUATION if self._stack[0] == EVALUATION else part)
+            self._spent()[2] += 1
 
     def leave(self):
         if threading.get_ident() == self.owner and len(self._stack) > 1:
@@ -49,7 +50,7 @@ class Ledger:
     def begin_evaluation(self):
         if self.trains and threading.get_ident() == self.owner and self._stack == [OTHER]:
             self._book()
-            self._before_evaluation = list(self.parts.get(EVALUATION, (0.0, 0.0)))
+            self._before_evaluation = list(self.parts.get(EVALUATION, (0.0, 0.0, 0)))
             self._stack[0] = EVALUATION
 
     def end_evaluation(self, real=True):
@@ -58,17 +59,20 @@ class Ledger:
             return
         self._book()
         if not real:
-            spent = self.parts.pop(EVALUATION, [0.0, 0.0])
-            other = self.parts.setdefault(OTHER, [0.0, 0.0])
+            spent = self.parts.pop(EVALUATION, [0.0, 0.0, 0])
+            other = self.parts.setdefault(OTHER, [0.0, 0.0, 0])
             for i, before in enumerate(self._before_evaluation):
                 other[i] += spent[i] - before
             if any(self._before_evaluation):
                 self.parts[EVALUATION] = self._before_evaluation
         self._stack = [OTHER if each == EVALUATION else each for each in self._stack]
 
+    def _spent(self):
+        return self.parts.setdefault(self._stack[-1], [0.0, 0.0, 0])
+
     def _book(self):
         now, cpu = time.perf_counter(), time.thread_time()
-        spent = self.parts.setdefault(self._stack[-1], [0.0, 0.0])
+        spent = self._spent()
         spent[0] += now - self._now
         spent[1] += cpu - self._cpu
         self._now, self._cpu = now, cpu
