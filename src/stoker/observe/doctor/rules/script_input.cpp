@@ -127,10 +127,12 @@ Finding cheaper(const Facts& facts, int workers, double share, const std::string
   return finding;
 }
 
-// Operators with several threads wait for all of them, so they suffer most from workers on their cores.
+// Operators with several threads wait for all of them, so they suffer most from workers on their cores. 0: all fit.
 int threads_beside(const Facts& facts, int workers, int cores, bool asleep) {
+  const double training = 1 + facts.figure("threads.unnamed.cpu_cores").value_or(0);
   const int left = std::max(cores - workers, 1);
-  return !asleep && facts.figure("switch.threads").value_or(1) > left ? left : 0;
+  const bool fits = asleep || workers + training <= cores || facts.figure("switch.threads").value_or(1) <= left;
+  return fits ? 0 : left;
 }
 
 // Of those that are within 3 % of the best, the fewest workers.
