@@ -6,6 +6,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/fmt.h"
 #include "stoker/study/doctor/report.h"
+#include "stoker/study/doctor/tips.h"
 #include "stoker/study/doctor/watch_script.h"
 
 namespace stoker::app {
@@ -31,23 +32,30 @@ void add_doctor(CLI::App& app, int& exit_code, const std::optional<std::vector<s
       app.add_subcommand("doctor", "Say why a training is slow, what a cure would gain, and what to change");
   command->add_option("PATH", words->path,
                       "the folder of a run, which may be training; or a trace of any PyTorch program");
-  command->add_option("--out", words->out, "with a script: write what is found to this file, and nothing to the terminal")
+  command
+      ->add_option("--out", words->out, "with a script: write what is found to this file, and nothing to the terminal")
       ->type_name("FILE");
-  command->add_option("--keep", words->keep, "with a script: keep its records in this new folder, for `stoker doctor FOLDER`")
+  command
+      ->add_option("--keep", words->keep,
+                   "with a script: keep its records in this new folder, for `stoker doctor FOLDER`")
       ->type_name("FOLDER");
-  command->footer("stoker doctor -- python train.py ...   runs an unmodified script with PyTorch and says why it is slow");
+  command->footer(
+      "stoker doctor -- python train.py ...   runs an unmodified script with PyTorch and says why it is slow");
   command->add_flag("--json", words->json, "print everything as JSON instead");
-  command->add_flag("--explain", words->explain,
-                    "list the rules: what each reads, its threshold, and where that is from");
+  command->add_flag(
+      "--explain", words->explain,
+      "list all tips that Stoker knows, and the rules: what each reads, its threshold, where that is from");
   command->callback([words, &script, &exit_code] {
     if (script) {
       exit_code = run_script(words->path, {*script, words->out, words->keep, words->json});
       return;
     }
     if (words->explain) {
-      fmt::print("{}", study::rules_text());
+      fmt::print("The tips (docs/tips.md)\n\n{}\nThe rules (docs/doctor.md)\n\n{}", study::tips_text(),
+                 study::rules_text());
     } else if (words->path.empty()) {
-      fail<ConfigError>("stoker.doctor", "give the folder of a run, a trace, or a command after two dashes: "
+      fail<ConfigError>("stoker.doctor",
+                        "give the folder of a run, a trace, or a command after two dashes: "
                         "stoker doctor runs/NAME, stoker doctor -- python train.py");
     } else {
       const study::Examined examined = study::examine_path(words->path);

@@ -52,7 +52,8 @@ TEST_F(DoctorTest, ExplainsItsRules) {
   for (const char* id : {"input_wait", "checkpoint_stall", "neighbour", "cpu_quota"}) {
     EXPECT_THAT(rules.out, HasSubstr(id));
   }
-  EXPECT_THAT(rules.out, AllOf(HasSubstr("speaks at:"), HasSubstr("wrong if:")));
+  EXPECT_THAT(rules.out,
+              AllOf(HasSubstr("speaks at:"), HasSubstr("wrong if:"), HasSubstr("54 kernels on parallel streams")));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies, styles and scripts of this room's pages, embedded by cmake/embed.cmake. Used by tips/page.cpp,
-// inspect/page.cpp, inspect/data_sheet.cpp and trace/page.cpp. Thread-safe: constants.
+// The bodies, styles and scripts of this room's pages, and a page of docs/, embedded by cmake/embed.cmake. Used by
+// tips/page.cpp, inspect/page.cpp, inspect/data_sheet.cpp and trace/page.cpp. Thread-safe: constants.
 #pragma once
 
 #include <string_view>
@@ -11,6 +11,8 @@ extern const std::string_view kTipsHtml, kTipsCss, kTipsJs;
 extern const std::string_view kInspectCss, kInspectPartsJs;  // for all inspections
 extern const std::string_view kInspectSections, kInspectJs;  // for images
 extern const std::string_view kSheetSections, kSheetJs;      // for tables and texts
+
+extern const std::string_view kTipsTable;  // docs/tips.md
 
 extern const std::string_view kTraceHtml, kTraceCss, kTracePartsJs, kTimeLineJs, kTraceJs;
 extern const std::string_view kCompareHtml, kCompareJs;  // two traces

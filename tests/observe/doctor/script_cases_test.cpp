@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor says of real scripts with a planted fault, with its cure, and with something that looks like it and is
-// none: from the records that tests/doctor/record_cases.py kept of tests/doctor/cases/.
+// What the doctor says of real scripts with a planted fault, with its cure, and with something that looks like it and
+// is none: from the records that tests/doctor/record_cases.py kept of tests/doctor/cases/.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -140,7 +140,8 @@ TEST_F(ScriptFacts, DamageIsToldAndLeftOut) {
                                R"({"kind":"period","last_st)");
   const Facts facts = read();
   EXPECT_EQ(facts.steps(), 20);
-  EXPECT_THAT(facts.damage, ElementsAre("loader: TypeError", AllOf(HasSubstr("3 records"), HasSubstr("cannot be read"))));
+  EXPECT_THAT(facts.damage,
+              ElementsAre("loader: TypeError", AllOf(HasSubstr("3 records"), HasSubstr("cannot be read"))));
 }
 
 TEST_F(ScriptFacts, RecordsOfAnyTypeDoNoHarm) {

@@ -21,7 +21,7 @@ struct Found {
   [[nodiscard]] bool worth_saying() const {
     return critical() || (finding.gain.gain() >= kWorthSaying && finding.gain.low > kSomething);
   }
-  [[nodiscard]] bool critical() const { 
+  [[nodiscard]] bool critical() const {
     return !finding.danger.empty() || (finding.gain.gain() >= kCritical && finding.gain.low > 1 + kWorthSaying);
   }
 };

@@ -45,10 +45,10 @@ struct SlowStep {
 
 // A line of a script at which somebody found it, and how often.
 struct Site {
-  std::string part;      // of a step, or a stage of the loader: "loader.samples"
-  std::string where;     // "train.py:31"; empty: not in the script's own files
-  std::string text;      // of the line
-  std::string module;    // that it called; empty: none
+  std::string part;    // of a step, or a stage of the loader: "loader.samples"
+  std::string where;   // "train.py:31"; empty: not in the script's own files
+  std::string text;    // of the line
+  std::string module;  // that it called; empty: none
   std::int64_t looks = 0;
 };
 

@@ -13,9 +13,33 @@ std::string_view level_name(Level level) {
 }
 
 const std::vector<Rule>& rules() {
-  static const std::vector<Rule> kAll = {
-      kInputWait,   kCheckpointStall, kTrackerCost, kSpikes,     kNeighbour,  kOversubscribedThreads, kCpuQuota,
-      kMemPressure, kSyncPoint,       kLaunchBound, kAllocChurn, kRecompiles, kUnoverlappedAllReduce, kSerialH2d,             kEpochRestart, kGcChurn, kDebugApis, kOptimizerUnfused, kZeroGrad, kEvalWithGrad, kKeptHistory, kHostLeak, kFp16WithoutScaler, kScalerCollapse, kSameBatch, kUnreadResult, kHostCode};
+  static const std::vector<Rule> kAll = {kInputWait,
+                                         kCheckpointStall,
+                                         kTrackerCost,
+                                         kSpikes,
+                                         kNeighbour,
+                                         kOversubscribedThreads,
+                                         kCpuQuota,
+                                         kMemPressure,
+                                         kSyncPoint,
+                                         kLaunchBound,
+                                         kAllocChurn,
+                                         kRecompiles,
+                                         kUnoverlappedAllReduce,
+                                         kSerialH2d,
+                                         kEpochRestart,
+                                         kGcChurn,
+                                         kDebugApis,
+                                         kOptimizerUnfused,
+                                         kZeroGrad,
+                                         kEvalWithGrad,
+                                         kKeptHistory,
+                                         kHostLeak,
+                                         kFp16WithoutScaler,
+                                         kScalerCollapse,
+                                         kSameBatch,
+                                         kUnreadResult,
+                                         kHostCode};
   return kAll;
 }
 

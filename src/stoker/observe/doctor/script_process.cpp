@@ -104,8 +104,11 @@ class Reader {
     if (stages == record.end() || !stages->is_object() || process_.loading.size() == kMostRecords) {
       return;
     }
-    Loading loading{
-        .at = real_at(record, "at").value_or(0), .samples = integer_at(record, "samples"), .private_bytes = real_at(record, "private_bytes").value_or(0), .shared_bytes = real_at(record, "shared_bytes").value_or(0), .stages = {}};
+    Loading loading{.at = real_at(record, "at").value_or(0),
+                    .samples = integer_at(record, "samples"),
+                    .private_bytes = real_at(record, "private_bytes").value_or(0),
+                    .shared_bytes = real_at(record, "shared_bytes").value_or(0),
+                    .stages = {}};
     for (const auto& [name, times] : stages->items()) {
       if (const std::vector<double> values = reals(times); values.size() >= 3) {
         loading.stages.push_back({.name = name,
@@ -235,7 +238,7 @@ ScriptProcess read_script_process(const std::filesystem::path& path) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const Json record = line.size() > kMostLine || json_nests_deeper(line) ? Json(Json::value_t::discarded)
-                                                                          : Json::parse(line, nullptr, false);
+                                                                           : Json::parse(line, nullptr, false);
     if (record.is_object()) {
       reader.add(record);
     } else if (!file.eof() && !line.empty()) {
@@ -249,7 +252,8 @@ ScriptProcess read_script_process(const std::filesystem::path& path) {
 
 std::string state_without_steps(const std::vector<ScriptProcess>& processes) {
   if (processes.empty()) {
-    return "Python did not load the doctor's records: it ran with -I, -E or -S, in a cleaned environment, or not at all";
+    return "Python did not load the doctor's records: it ran with -I, -E or -S, in a cleaned environment, or not at "
+           "all";
   }
   if (std::ranges::none_of(processes, &ScriptProcess::has_torch)) {
     return "the script did not import torch";

@@ -25,7 +25,7 @@ struct Loading {
 };
 
 struct ScriptPeriod {
-  double begin = 0;  // seconds of the same clock
+  double begin = 0;           // seconds of the same clock
   double resident_bytes = 0;  // at its end; 0: unknown
   Period period;
 };
@@ -36,13 +36,13 @@ struct ScriptProcess {
   std::vector<std::string> arguments;
   std::vector<ScriptPeriod> periods;
   std::vector<Loading> loading;
-  int worker = -1;         // of a DataLoader: its number; -1: it is none
+  int worker = -1;                    // of a DataLoader: its number; -1: it is none
   std::vector<double> first_batches;  // numbers of their content
-  double threads = 0;      // of its operators, while it loads
+  double threads = 0;                 // of its operators, while it loads
   std::vector<Site> sites;
-  std::vector<CallShare> calls;                            // shares are seconds
+  std::vector<CallShare> calls;                             // shares are seconds
   std::map<std::string, double, std::less<>> call_seconds;  // of the parts in which calls were watched
-  std::map<std::string, double, std::less<>> figures;  // "loader.workers"
+  std::map<std::string, double, std::less<>> figures;       // "loader.workers"
   std::map<std::string, std::string, std::less<>> words;
   std::vector<std::string> trouble;  // what the shim could not do
   std::int64_t bad_lines = 0;

@@ -31,9 +31,7 @@ Facts facts_of_trace(const std::filesystem::path& path) {
 Examined examine_path(const std::filesystem::path& path) {
   std::error_code error;
   const bool trace = std::filesystem::is_regular_file(path, error);
-  Facts facts = trace                    ? facts_of_trace(path)
-                : is_script_record(path) ? script_facts(path)
-                                         : run_facts(path);
+  Facts facts = trace ? facts_of_trace(path) : is_script_record(path) ? script_facts(path) : run_facts(path);
   Diagnosis diagnosis = examine(facts);
   return {std::move(facts), std::move(diagnosis)};
 }

@@ -64,7 +64,7 @@ ScriptChild::ScriptChild(const std::vector<std::string>& command, const std::vec
 // In the child, where only functions may be called that a signal handler may call.
 void ScriptChild::become(const std::vector<char*>& words, const std::vector<char*>& variables, int pipe) const {
   ::setpgid(0, 0);
-  take_terminal(::getpid());  // before the child reads from it
+  take_terminal(::getpid());   // before the child reads from it
   ::signal(SIGPIPE, SIG_DFL);  // this program ignores it; the script should not
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   ::execvpe(words[0], words.data(), variables.data());

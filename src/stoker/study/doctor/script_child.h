@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command that runs as a child with our standard input, output and error. It has a process group of its own, which gets
-// the terminal if we have it: so Ctrl-C reaches the child alone, and a signal that was sent to our group reaches it once,
-// from us. Ctrl-Z stops both. Used by watch_script. For the main thread; one child at a time.
+// A command that runs as a child with our standard input, output and error. It has a process group of its own, which
+// gets the terminal if we have it: so Ctrl-C reaches the child alone, and a signal that was sent to our group reaches
+// it once, from us. Ctrl-Z stops both. Used by watch_script. For the main thread; one child at a time.
 #pragma once
 
 #include <sys/types.h>

@@ -17,9 +17,8 @@ std::string gain_text(const Prediction& gain) {
 
 std::string finding_text(std::size_t number, const Found& found) {
   const Finding& finding = found.finding;
-  std::string text =
-      fmt::format("\n{}. {}: {}\n   {}\n", number, found.rule->id,
-                  finding.danger.empty() ? gain_text(finding.gain) : finding.danger, finding.claim);
+  std::string text = fmt::format("\n{}. {}: {}\n   {}\n", number, found.rule->id,
+                                 finding.danger.empty() ? gain_text(finding.gain) : finding.danger, finding.claim);
   for (const std::string& each : finding.evidence) {
     text += fmt::format("     {}\n", printable(each));
   }

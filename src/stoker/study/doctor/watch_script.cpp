@@ -23,7 +23,7 @@ using namespace observe::doctor;
 
 namespace {
 
-constexpr double kFirstVerdict = 25;  // seconds of training after which the first verdict is due
+constexpr double kFirstVerdict = 25;   // seconds of training after which the first verdict is due
 constexpr double kLatestVerdict = 50;  // seconds: with steps that are so slow, fewer must do
 constexpr std::int64_t kStepsOfVerdict = 20;
 
@@ -133,8 +133,7 @@ int watch_script(const WatchScriptOptions& options) {
   observe::script::write_shim(scratch.shim());
   ScriptMonitor monitor(scratch.records());
   Speaker speaker(options, scratch.records());
-  ScriptChild child(options.command,
-                    observe::script::with_shim(own_environment(), scratch.shim(), scratch.records()));
+  ScriptChild child(options.command, observe::script::with_shim(own_environment(), scratch.shim(), scratch.records()));
   bool spoken = false;
   double first_step = 0, next_look = 0;
   std::optional<int> code;

@@ -32,8 +32,8 @@ Judgement judge(const Facts& facts) {
   if (saved && *saved > 0) {
     const double every = static_cast<double>(facts.steps()) / *saved;
     const auto rarer = static_cast<std::int64_t>(std::ceil(every * *share / kAimed));
-    finding.evidence.push_back(fmt::format("{:.0f} checkpoints, one in {:.0f} steps ({})", *saved, every,
-                                           source_name(facts.source)));
+    finding.evidence.push_back(
+        fmt::format("{:.0f} checkpoints, one in {:.0f} steps ({})", *saved, every, source_name(facts.source)));
     if (after > 0) {
       finding.evidence.push_back(
           fmt::format("the step after one takes {:.3g} ms longer than the others (run)", 1e3 * after / *saved));

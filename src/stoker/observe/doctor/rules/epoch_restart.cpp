@@ -18,7 +18,8 @@ Judgement judge(const Facts& facts) {
   }
   const double starts = facts.figure("loader.starts").value_or(0);
   Finding finding;
-  finding.claim = fmt::format("Starting the loader's workers takes {} of the time, again in each epoch", percent(share));
+  finding.claim =
+      fmt::format("Starting the loader's workers takes {} of the time, again in each epoch", percent(share));
   finding.evidence = {part_words(facts, "loader_start"),
                       fmt::format("{:.0f} starts of {:.0f} workers by {} (script)", starts,
                                   facts.figure("loader.workers").value_or(0), facts.word("loader.start_method"))};
@@ -37,8 +38,11 @@ const Rule kEpochRestart = {
     .level = Level::kScript,
     .signal = "time between the start of an epoch and its first batch, when workers were started for it",
     .threshold = "2 % of the time",
-    .source = "the smallest gain that is worth a change; metatensor/metatrain#1271: 1.10 to 0.74 s with persistent workers",
-    .disproof = "the first batch of an epoch is as late with workers that persist: then the sampler or the first read is the cause",
+    .source =
+        "the smallest gain that is worth a change; metatensor/metatrain#1271: 1.10 to 0.74 s with persistent workers",
+    .disproof =
+        "the first batch of an epoch is as late with workers that persist: then the sampler or the first read is the "
+        "cause",
     .judge = judge,
 };
 

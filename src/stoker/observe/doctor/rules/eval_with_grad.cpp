@@ -28,8 +28,8 @@ Judgement judge(const Facts& facts) {
   finding.evidence = {part_words(facts, "evaluation"), "gradients are on in evaluation (script)"};
   finding.cure = "with torch.inference_mode(): around the evaluation; it needs far less memory, too";
   finding.option = "torch.inference_mode()";
-  finding.gain = predict(
-      facts.periods, [](const Period& each) { return kRecording * each.part("evaluation"); }, {.low = 0, .high = 3});
+  finding.gain = predict(facts.periods, [](const Period& each) { return kRecording * each.part("evaluation"); },
+                         {.low = 0, .high = 3});
   return finding;
 }
 

@@ -16,15 +16,17 @@ Judgement judge(const Facts& facts) {
   if (share < kMost) {
     return Healthy{};
   }
-  const auto called = std::ranges::find_if(
-      facts.sites, [](const Site& site) { return site.part == "gc" && site.text.find("gc.collect") != std::string::npos; });
+  const auto called = std::ranges::find_if(facts.sites, [](const Site& site) {
+    return site.part == "gc" && site.text.find("gc.collect") != std::string::npos;
+  });
   const bool asked = called != facts.sites.end();
   Finding finding;
   finding.claim = fmt::format("Python's garbage collector takes {} of the time{}", percent(share),
                               asked ? ": it is called at " + called->where : "");
   finding.evidence = {part_words(facts, "gc")};
-  finding.cure = asked ? "do not call gc.collect() in the loop; it frees no memory of a device that is in use"
-                       : "gc.freeze() once the data set and the model exist, so that later runs do not visit their objects";
+  finding.cure =
+      asked ? "do not call gc.collect() in the loop; it frees no memory of a device that is in use"
+            : "gc.freeze() once the data set and the model exist, so that later runs do not visit their objects";
   finding.option = asked ? "" : "gc.freeze()";
   finding.gain = predict(facts.periods, part_of_time("gc"), {.low = 0.95, .high = 1.05});
   return finding;
@@ -38,7 +40,8 @@ const Rule kGcChurn = {
     .signal = "time in Python's garbage collector",
     .threshold = "2 % of the time",
     .source = "the smallest gain that is worth a change; with few live objects a run takes microseconds",
-    .disproof = "the share stays without the call and with frozen objects: then the loop itself makes that many cyclic objects",
+    .disproof =
+        "the share stays without the call and with frozen objects: then the loop itself makes that many cyclic objects",
     .judge = judge,
 };
 

@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kMost = 0.1;  // of the time
 
-constexpr std::array<std::string_view, 6> kNoFault = {"torch", "python", "torchvision", "contextlib", "functools", "abc"};
+constexpr std::array<std::string_view, 6> kNoFault = {"torch",      "python",    "torchvision",
+                                                      "contextlib", "functools", "abc"};
 
 bool is_foreign(const CallShare& call) {
   return !call.library.empty() && !call.library.starts_with("_") &&

@@ -21,11 +21,13 @@ Judgement judge(const Facts& facts) {
     return Healthy{};
   }
   Finding finding;
-  finding.claim = fmt::format("Each worker copies {:.1f} MB per second of the memory that it shared with the training", 1e-6 * *growth);
+  finding.claim = fmt::format("Each worker copies {:.1f} MB per second of the memory that it shared with the training",
+                              1e-6 * *growth);
   finding.evidence = {fmt::format("private memory of a worker: {:.0f} MB (script)",
                                   1e-6 * facts.figure("loader.private_bytes").value_or(0))};
-  finding.cure = "keep the data set's items in arrays or tensors: reading a Python list or dict writes its counts, "
-                 "and each worker then gets its own copy of the page";
+  finding.cure =
+      "keep the data set's items in arrays or tensors: reading a Python list or dict writes its counts, "
+      "and each worker then gets its own copy of the page";
   finding.danger = "main memory fills up";
   return finding;
 }
@@ -37,7 +39,9 @@ const Rule kHostLeak = {
     .level = Level::kScript,
     .signal = "memory of a worker that was shared and is its own now, per second",
     .threshold = "1 MB per second and worker",
-    .source = "pytorch/pytorch#13246: Python lists that many workers read; a worker whose data lies in arrays copies 0.0 MB per second after its start",
+    .source =
+        "pytorch/pytorch#13246: Python lists that many workers read; a worker whose data lies in arrays copies 0.0 MB "
+        "per second after its start",
     .disproof = "it ends growing when each item was read once, far below the free memory",
     .judge = judge,
 };

@@ -115,7 +115,8 @@ Judgement judge(const Facts& facts) {
     finding.gain = predict(facts.periods, loaded_with(fits, computing), kReach);
   } else {
     finding.cure = "no core is free for another loader thread; prepare smaller images once, or use more cores";
-    finding.gain = predict(facts.periods, [](const Period& each) { return each.part("fetch"); }, {.low = 0.2, .high = 1});
+    finding.gain =
+        predict(facts.periods, [](const Period& each) { return each.part("fetch"); }, {.low = 0.2, .high = 1});
   }
   return finding;
 }

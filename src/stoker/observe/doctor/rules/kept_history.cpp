@@ -21,10 +21,11 @@ Judgement judge(const Facts& facts) {
   }
   const std::string_view name = facts.word("graphs.name");
   Finding finding;
-  finding.claim = fmt::format("Each step's graph stays alive{}{}", name.empty() ? "" : fmt::format(": `{}` holds it", name),
-                              name.empty() ? "" : at_place(facts, "graphs.where"));
-  finding.evidence = {fmt::format("per step {:.1f} more graphs, and the deepest is {:.1f} nodes deeper (script)", *more,
-                                  *deeper)};
+  finding.claim =
+      fmt::format("Each step's graph stays alive{}{}", name.empty() ? "" : fmt::format(": `{}` holds it", name),
+                  name.empty() ? "" : at_place(facts, "graphs.where"));
+  finding.evidence = {
+      fmt::format("per step {:.1f} more graphs, and the deepest is {:.1f} nodes deeper (script)", *more, *deeper)};
   if (const auto growth = facts.figure("process.resident_bytes_per_step")) {
     finding.evidence.push_back(fmt::format("memory: {:+.2f} MB per step (script)", 1e-6 * *growth));
   }

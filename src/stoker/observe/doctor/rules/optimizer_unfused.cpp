@@ -6,7 +6,7 @@
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kMost = 0.05;  // of the time
+constexpr double kMost = 0.05;   // of the time
 constexpr double kSaved = 0.75;  // of the optimizer's time; bench/results/optim.txt: fused ones take a third to a fifth
 
 bool has_fused(std::string_view name) {
@@ -26,13 +26,14 @@ Judgement judge(const Facts& facts) {
     return Healthy{};
   }
   Finding finding;
-  finding.claim = fmt::format("The optimizer takes {} of the time: {} updates {:.0f} tensors with several operators each",
-                              percent(share), name, facts.figure("switch.optimizer.tensors").value_or(0));
+  finding.claim =
+      fmt::format("The optimizer takes {} of the time: {} updates {:.0f} tensors with several operators each",
+                  percent(share), name, facts.figure("switch.optimizer.tensors").value_or(0));
   finding.evidence = {part_words(facts, "optimizer")};
   finding.cure = fmt::format("one operator for all tensors: torch.optim.{}(..., fused=True)", name);
   finding.option = "fused=True";
-  finding.gain = predict(
-      facts.periods, [](const Period& each) { return kSaved * each.part("optimizer"); }, {.low = 0.7, .high = 1.3});
+  finding.gain = predict(facts.periods, [](const Period& each) { return kSaved * each.part("optimizer"); },
+                         {.low = 0.7, .high = 1.3});
   return finding;
 }
 

@@ -7,7 +7,7 @@ namespace stoker::observe::doctor {
 namespace {
 
 constexpr double kElsewhere = 0.5;  // cores; beyond it the neighbour is the cause
-constexpr double kFewCores = 0.1;  // of helping threads: less does nothing
+constexpr double kFewCores = 0.1;   // of helping threads: less does nothing
 constexpr double kWaiting = 0.05;   // of the time, ready without a core
 
 // Threads of all kinds that are ready to run, on a core or not.

@@ -17,7 +17,8 @@ Judgement judge_script(const Facts& facts) {
   Finding finding;
   finding.claim = fmt::format("torch.compile compiles again for {} of the time, after the first step", percent(share));
   finding.evidence = {part_words(facts, "compile")};
-  finding.cure = "pad inputs to a few lengths, or torch.compile(..., dynamic=True); TORCH_LOGS=recompiles names the guards";
+  finding.cure =
+      "pad inputs to a few lengths, or torch.compile(..., dynamic=True); TORCH_LOGS=recompiles names the guards";
   finding.option = "dynamic=True";
   finding.gain = predict(facts.periods, part_of_time("compile"), kReach);
   return finding;

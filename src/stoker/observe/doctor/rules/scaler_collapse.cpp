@@ -24,8 +24,9 @@ Judgement judge(const Facts& facts) {
   finding.claim = fmt::format("The gradient scaler skipped {} of {:.0f} steps", percent(skipped), *calls);
   finding.evidence = {fmt::format("its scale is now {:.3g}; it began at {:.6g} (script)", scale,
                                   facts.figure("scaler.first").value_or(0))};
-  finding.cure = "find what makes gradients infinite: a loss that overflows, gradients unscaled twice, a learning rate "
-                 "that is too large; bf16 has the range of fp32";
+  finding.cure =
+      "find what makes gradients infinite: a loss that overflows, gradients unscaled twice, a learning rate "
+      "that is too large; bf16 has the range of fp32";
   finding.danger = "the model does not learn in these steps";
   return finding;
 }
@@ -35,7 +36,8 @@ Judgement judge(const Facts& facts) {
 const Rule kScalerCollapse = {
     .id = "scaler_collapse",
     .level = Level::kScript,
-    .signal = "calls of GradScaler.step(), and how often its scale was lowered, which it is for each step that it skips",
+    .signal =
+        "calls of GradScaler.step(), and how often its scale was lowered, which it is for each step that it skips",
     .threshold = "a fifth of 20 steps or more",
     .source = "a scaler that begins at 65,536 skips a few steps until the scale fits: 2 or 3 of the first 20",
     .disproof = "the steps were skipped at the start only, and later looks show none",

@@ -11,12 +11,12 @@
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kMostly = 0.5;        // of the loader's work
-constexpr double kMuch = 0.2;          // waiting that is worth a word even if only less work would help
-constexpr double kIdle = 0.5;          // of the workers' time at work: less, and they are not the limit
-constexpr double kManyTensors = 50;    // per batch
-constexpr double kHandOver = 1e-3;     // seconds of the training thread per batch from a worker: measured 0.8 to 1.5 ms
-constexpr int kMostSleepers = 64;      // workers that wait for a disk or a network
+constexpr double kMostly = 0.5;      // of the loader's work
+constexpr double kMuch = 0.2;        // waiting that is worth a word even if only less work would help
+constexpr double kIdle = 0.5;        // of the workers' time at work: less, and they are not the limit
+constexpr double kManyTensors = 50;  // per batch
+constexpr double kHandOver = 1e-3;   // seconds of the training thread per batch from a worker: measured 0.8 to 1.5 ms
+constexpr int kMostSleepers = 64;    // workers that wait for a disk or a network
 
 struct Waste {
   std::string_view module, detail, cure;
@@ -59,9 +59,9 @@ double computing_in(const Period& period, std::string_view part) {
 
 // What a change of the loader leads to.
 struct Change {
-  int workers = 0;   // 0: the training process loads
-  int threads = 0;   // of the training's operators; 0: as many as now
-  double less = 0;   // of the loader's work
+  int workers = 0;  // 0: the training process loads
+  int threads = 0;  // of the training's operators; 0: as many as now
+  double less = 0;  // of the loader's work
 };
 
 // How much longer the rest of a step takes on fewer threads. The others' time on a core may be work, or spinning until
@@ -89,9 +89,8 @@ Saving fed_by(const Facts& facts, const Change& change) {
     const double step = slower * (period.seconds - period.part("fetch"));
     const double loading = (1 - change.less) * needed(period);
     const double computing = used * period.seconds - change.less * needed(period);
-    const double left = change.workers == 0
-                            ? step + std::min(period.part("fetch"), loading)
-                            : std::max({step + unpacking, loading / change.workers, computing / cores});
+    const double left = change.workers == 0 ? step + std::min(period.part("fetch"), loading)
+                                            : std::max({step + unpacking, loading / change.workers, computing / cores});
     return std::clamp(period.seconds - left, 0.0, period.part("fetch"));
   };
 }
@@ -170,66 +169,94 @@ Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int 
   return finding;
 }
 
-}  // namespace
+// The loader's part in all periods.
+struct Loader {
+  explicit Loader(const Facts& facts)
+      : share(facts.share("fetch").value_or(0)),
+        workers(static_cast<int>(facts.figure("loader.workers").value_or(0))),
+        figures(loader_of(facts)),
+        sums(core::sum_of(figures.stages)) {
+    double computing = 0;
+    for (const Period& period : facts.periods) {
+      computing += computing_in(period, "fetch");
+    }
+    unpacking = workers > 0 && share > 0 ? computing / (share * facts.seconds()) : 0;
+    collating = sums.seconds > 0 ? work_of(figures, "collate") / sums.seconds : 0;
+  }
 
-Judgement judge_script_input(const Facts& facts) {
-  const double share = facts.share("fetch").value_or(0);
-  if (share < kStarved) {
-    return Healthy{};
-  }
-  const core::SourceFigures loader = loader_of(facts);
-  const core::StageSums sums = core::sum_of(loader.stages);
-  if (loader.samples == 0 || sums.seconds <= 0) {
-    return Abstained{"what the loader's workers did"};
-  }
-  const int workers = static_cast<int>(facts.figure("loader.workers").value_or(0));
-  double computing = 0;
-  for (const Period& period : facts.periods) {
-    computing += computing_in(period, "fetch");
-  }
-  const double unpacking = workers > 0 ? computing / (share * facts.seconds()) : 0;
-  if (workers > 0 && unpacking < kMostly && sums.seconds < kIdle * workers * facts.seconds()) {
-    return Healthy{};  // workers wait, too: that is hand-over
-  }
+  double share;  // of the time in which the training waits
+  int workers;
+  core::SourceFigures figures;
+  core::StageSums sums;
+  double unpacking = 0;  // of the waiting, computing on the training thread
+  double collating = 0;  // of the loader's work
+};
+
+std::vector<Finding> causes_of(const Facts& facts, const Loader& loader) {
   std::vector<Finding> causes;
-  if (Finding more = more_workers(facts, loader, workers); !more.option.empty() || share > kMuch) {
+  if (Finding more = more_workers(facts, loader.figures, loader.workers);
+      !more.option.empty() || loader.share > kMuch) {
     causes.push_back(std::move(more));
   }
   for (const Waste& waste : kWastes) {
     const auto [of_work, function] = spent_in(facts, waste.module);
     if (of_work > kMostly) {
-      causes.push_back(
-          cheaper(facts, workers, std::min(of_work, 1.0), std::string(waste.detail) + in_function(function), waste.cure));
+      causes.push_back(cheaper(facts, loader.workers, std::min(of_work, 1.0),
+                               std::string(waste.detail) + in_function(function), waste.cure));
     }
   }
-  if (const double collate = work_of(loader, "collate") / sums.seconds; collate > kMostly) {
-    causes.push_back(cheaper(facts, workers, 0.9 * collate, "collate makes the batch" + in_function(spent_in(facts).second),
+  if (loader.collating > kMostly) {
+    causes.push_back(cheaper(facts, loader.workers, 0.9 * loader.collating,
+                             "collate makes the batch" + in_function(spent_in(facts).second),
                              "stack arrays first and make one tensor of them: torch.from_numpy(numpy.stack(list))"));
   }
   const double tensors = facts.figure("loader.tensors_per_batch").value_or(0);
-  if (unpacking > kMostly && tensors > kManyTensors) {
+  if (loader.unpacking > kMostly && tensors > kManyTensors) {
     Finding finding;
     finding.claim = fmt::format("{:.0f} tensors per batch go from worker to training one by one", tensors);
     finding.cure = "fewer, larger tensors per batch: stack them in collate_fn";
     finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.85, .high = 1.05});
     causes.push_back(std::move(finding));
   }
+  return causes;
+}
+
+std::vector<std::string> evidence_of(const Facts& facts, const Loader& loader) {
+  std::vector<std::string> evidence = {
+      part_words(facts, "fetch"),
+      fmt::format("a sample takes {:.3g} ms of a worker, {} of it computing, {} collate (loader)",
+                  1e3 * loader.sums.seconds / static_cast<double>(loader.figures.samples),
+                  percent(loader.sums.cpu_seconds / loader.sums.seconds), percent(loader.collating))};
+  if (const auto own = facts.figure("process.cpu_cores"); own && cores_of(facts)) {
+    evidence.push_back(fmt::format("cores: {:.3g} may be used, {:.2f} are (monitor)", *cores_of(facts), *own));
+  }
+  if (const std::string_view where = facts.word("loader.where"); !where.empty()) {
+    evidence.push_back(fmt::format("the DataLoader is made at {}", where));
+  }
+  return evidence;
+}
+
+}  // namespace
+
+Judgement judge_script_input(const Facts& facts) {
+  const Loader loader(facts);
+  if (loader.share < kStarved) {
+    return Healthy{};
+  }
+  if (loader.figures.samples == 0 || loader.sums.seconds <= 0) {
+    return Abstained{"what the loader's workers did"};
+  }
+  if (loader.workers > 0 && loader.unpacking < kMostly &&
+      loader.sums.seconds < kIdle * loader.workers * facts.seconds()) {
+    return Healthy{};  // workers wait, too: that is hand-over
+  }
+  std::vector<Finding> causes = causes_of(facts, loader);
   if (causes.empty()) {
     return Healthy{};  // a little waiting, and nothing that would change it
   }
   Finding& best = *std::ranges::max_element(causes, {}, [](const Finding& each) { return each.gain.speedup; });
-  best.claim = fmt::format("The training waits for data {} of the time: {}", percent(share), best.claim);
-  best.evidence = {
-      part_words(facts, "fetch"),
-      fmt::format("a sample takes {:.3g} ms of a worker, {} of it computing, {} collate (loader)",
-                  1e3 * sums.seconds / static_cast<double>(loader.samples), percent(sums.cpu_seconds / sums.seconds),
-                  percent(work_of(loader, "collate") / sums.seconds))};
-  if (const auto own = facts.figure("process.cpu_cores"); own && cores_of(facts)) {
-    best.evidence.push_back(fmt::format("cores: {:.3g} may be used, {:.2f} are (monitor)", *cores_of(facts), *own));
-  }
-  if (const std::string_view where = facts.word("loader.where"); !where.empty()) {
-    best.evidence.push_back(fmt::format("the DataLoader is made at {}", where));
-  }
+  best.claim = fmt::format("The training waits for data {} of the time: {}", percent(loader.share), best.claim);
+  best.evidence = evidence_of(facts, loader);
   return std::move(best);
 }
 
