@@ -268,10 +268,12 @@ TEST(DebugApis, AnomalyDetectionCostsStacksAndChecks) {
 TEST(DebugApis, ASwitchWithoutCostIsNoFinding) {
   Facts facts = healthy();
   facts.words["switch.anomaly"] = "true";
-  spend(facts, "backward", 0.045);
+  spend(facts, "backward", 0.027);
   EXPECT_FALSE(finding_of(facts, "debug_apis_on"));
-  spend(facts, "backward", 0.1);
+  spend(facts, "backward", 0.06);
   EXPECT_TRUE(finding_of(facts, "debug_apis_on"));
+  spend(facts, "backward", 0.4);
+  EXPECT_NEAR(finding_of(facts, "debug_apis_on")->gain.speedup, 1 / (1 - 0.5 * 0.4), 0.005);
 }
 
 TEST(OptimizerUnfused, SpeaksWhereTheOptimizerTakesTime) {

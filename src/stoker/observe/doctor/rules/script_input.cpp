@@ -122,7 +122,7 @@ Finding cheaper(const Facts& facts, int workers, double share, const std::string
   Finding finding;
   finding.claim = detail;
   finding.cure = cure;
-  finding.gain = predict(facts.periods, fed_by(facts, {.workers = workers, .less = share}), {.low = 0.8, .high = 1.1});
+  finding.gain = predict(facts.periods, fed_by(facts, {.workers = workers, .less = share}), {.low = 0.85, .high = 1.4});
   return finding;
 }
 
