@@ -112,3 +112,16 @@ def out_folder():
     folder = os.environ.get("CASE_OUT", "/tmp")
     os.makedirs(folder, exist_ok=True)
     return folder
+
+
+def on_two_ranks(work):
+    """Calls work(rank) in two processes of one group, which this script starts."""
+    store = os.path.join(out_folder(), f"store-{os.getpid()}")
+    torch.multiprocessing.start_processes(_rank, (work, store), nprocs=2, start_method="fork")
+
+
+def _rank(number, work, store):
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=number, world_size=2)
+    work(number)
+    torch.distributed.destroy_process_group()

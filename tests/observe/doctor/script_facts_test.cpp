@@ -108,6 +108,25 @@ TEST_F(ScriptFacts, WorkersWithTheSameBatchesAreCounted) {
   EXPECT_FALSE(read().figure("loader.workers_with_same_batches"));
 }
 
+// Two ranks; in steps 4 to 6 the second one works 30, 10 and 30 ms and the first one 10 ms. Step 7 has one record only.
+TEST_F(ScriptFacts, RanksAreComparedStepByStep) {
+  const auto rank = [&](int number, const std::string& work, int digest) {
+    return training_ + period(10, 100) + R"({"kind":"ranks","rank":)" + std::to_string(number) +
+           R"(,"world":2,"step":40,"first_step":3,"forwards":80,"syncs":40,"unused":0,"finds_unused":false,"digest":)" +
+           std::to_string(digest) + R"(,"work":[)" + work + "]}\n";
+  };
+  folder_.write("7.jsonl", process(7, 1) + rank(0, "9,0.01,0.01,0.01,0.01", 5));
+  folder_.write("8.jsonl", process(8, 1) + rank(1, "1,0.03,0.01,0.03", 6));
+  folder_.write("9.jsonl", process(9, 4) + rank(0, "1,1,1,1", 7));  // another training
+  const Facts facts = read();
+  EXPECT_NEAR(*facts.figure("ranks.waiting_share"), (0.07 - 0.05) / 0.07, 1e-9);
+  EXPECT_DOUBLE_EQ(*facts.figure("ranks.slowest"), 1);
+  EXPECT_NEAR(*facts.figure("ranks.slowest_share"), 2.0 / 3, 1e-9);
+  EXPECT_DOUBLE_EQ(*facts.figure("ranks.seen"), 2);
+  EXPECT_DOUBLE_EQ(*facts.figure("ranks.digests"), 2);
+  EXPECT_DOUBLE_EQ(*facts.figure("ranks.syncs"), 40);
+}
+
 TEST_F(ScriptFacts, GrowthIsASlopeOverSteps) {
   std::string lines = process(7, 1) + training_;
   for (int i = 1; i <= 12; ++i) {
@@ -151,8 +170,11 @@ TEST_F(ScriptFacts, RecordsOfAnyTypeDoNoHarm) {
         R"({"kind":"loading","stages":{"samples":"x"},"worker":"y","firsts":{"a":1}})",
         R"({"kind":"loading","stages":{"samples":[1e300,1,1]},"at":"z","worker":1e300,"firsts":[null]})",
         R"({"kind":"loader","loader":[],"workers":{"a":1}})", R"({"kind":"sites","sites":[1,null,{"looks":"x"}]})",
-        R"({"kind":"sites","sites":{"a":1}})", R"({"kind":"switches","optimizer":[1,{"a":[]}]})",
-        R"({"kind":"process","pid":1e300,"argv":{"a":1}})", R"({"kind":"batch","loader":5,"tensors":"x"})"}) {
+        R"({"kind":"sites","sites":{"a":1}})",
+        R"({"kind":"ranks","rank":1e300,"world":"x","work":[1,"y"],"digest":[]})",
+        R"({"kind":"calls","rows":[1,{"seconds":"x"}],"seconds":[]})",
+        R"({"kind":"switches","optimizer":[1,{"a":[]}]})", R"({"kind":"process","pid":1e300,"argv":{"a":1}})",
+        R"({"kind":"batch","loader":5,"tensors":"x"})"}) {
     folder_.write("8.jsonl", std::string(record) + "\n" + record + "\n");
     EXPECT_EQ(examine(read()).found.size(), 0U) << record;
   }

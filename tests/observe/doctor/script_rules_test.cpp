@@ -418,6 +418,49 @@ TEST(HostCode, SpeaksOfLibrariesInTheStep) {
   EXPECT_THAT(finding_of(facts, "host_code")->claim, HasSubstr("sklearn in the training loop"));
 }
 
+TEST(ReduceEveryMicrobatch, OneSumPerStepIsEnough) {
+  Facts facts = healthy();
+  EXPECT_FALSE(finding_of(facts, "reduce_every_microbatch"));
+  spend(facts, "backward", 0.5, 0.4);
+  set(facts, "ranks.step", 40);
+  set(facts, "ranks.syncs", 80);
+  const auto found = finding_of(facts, "reduce_every_microbatch");
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->gain.speedup, 1 / (1 - 0.9 * 0.3 / 2), 0.01);  // 0.5 in backward, of which 0.3 is waiting
+  set(facts, "ranks.syncs", 44);                                    // a few steps of a second optimizer
+  EXPECT_FALSE(finding_of(facts, "reduce_every_microbatch"));
+}
+
+TEST(Ranks, OneSlowRankAndUnevenWorkAreTwoCauses) {
+  Facts facts = healthy();
+  set(facts, "ranks.seen", 4);
+  set(facts, "ranks.waiting_share", 0.08);
+  set(facts, "ranks.slowest", 2);
+  set(facts, "ranks.slowest_share", 0.95);
+  EXPECT_THAT(finding_of(facts, "straggler")->claim, HasSubstr("Rank 2 is the slowest in 95 % of the steps"));
+  EXPECT_FALSE(finding_of(facts, "uneven_work"));
+  set(facts, "ranks.slowest_share", 0.5);
+  EXPECT_FALSE(finding_of(facts, "straggler"));
+  EXPECT_THAT(finding_of(facts, "uneven_work")->claim, HasSubstr("8.0 % of the time"));
+  set(facts, "ranks.waiting_share", 0.03);
+  EXPECT_FALSE(finding_of(facts, "uneven_work"));
+  set(facts, "ranks.slowest_share", 0.95);
+  EXPECT_FALSE(finding_of(facts, "straggler"));
+  facts.figures.erase("ranks.waiting_share");
+  set(facts, "ranks.world", 4);
+  EXPECT_TRUE(abstains(facts, "straggler"));
+  EXPECT_TRUE(abstains(facts, "uneven_work"));
+}
+
+TEST(RanksDriftApart, EqualParametersAreFine) {
+  Facts facts = healthy();
+  set(facts, "ranks.digests", 1);
+  EXPECT_FALSE(finding_of(facts, "ranks_drift_apart"));
+  set(facts, "ranks.digests", 2);
+  ASSERT_TRUE(finding_of(facts, "ranks_drift_apart"));
+  EXPECT_FALSE(finding_of(facts, "ranks_drift_apart")->danger.empty());
+}
+
 TEST(Recompiles, OfAScriptAreItsOwnPart) {
   Facts facts = healthy();
   spend(facts, "compile", 0.03);

@@ -39,7 +39,11 @@ const std::vector<Rule>& rules() {
                                          kScalerCollapse,
                                          kSameBatch,
                                          kUnreadResult,
-                                         kHostCode};
+                                         kHostCode,
+                                         kReduceEachPass,
+                                         kStraggler,
+                                         kUnevenWork,
+                                         kRanksDrift};
   return kAll;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "stoker/base/counted.h"
 #include "stoker/base/error.h"
@@ -19,6 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kWarmPeriods = 2;
+constexpr std::int64_t kWarmSteps = 3;
 constexpr std::size_t kFewPoints = 4;  // of a line
 
 // The records of a folder, one file per process. The machine's are in monitor.jsonl.
@@ -28,7 +30,8 @@ std::vector<ScriptProcess> read_processes(const std::filesystem::path& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::filesystem::path& path = entry.path();
     if (path.extension() == ".jsonl" && path.filename() != kMonitorFile && entry.is_regular_file(error)) {
-      processes.push_back(read_script_process(path));
+      std::ifstream file(path);
+      processes.push_back(read_script_process(file));
     }
   }
   std::ranges::sort(processes, {}, &ScriptProcess::pid);
@@ -147,6 +150,51 @@ void add_same_batches(const std::vector<ScriptProcess>& processes, int trainer, 
   }
 }
 
+// Whether ranks work equally long in each step, and whether they agree. The ranks are the trainer's siblings.
+void add_ranks(const std::vector<ScriptProcess>& processes, const ScriptProcess& trainer, Facts& facts) {
+  std::vector<const RankRecord*> ranks;
+  std::set<double> digests;
+  for (const ScriptProcess& each : processes) {
+    if (each.ranks.rank >= 0 && each.ranks.world > 1 && each.parent == trainer.parent) {
+      ranks.push_back(&each.ranks);
+      digests.insert(each.ranks.digest);
+    }
+  }
+  if (ranks.size() < 2) {
+    return;
+  }
+  std::map<int, std::int64_t> slowest;  // how often a rank worked longest
+  double longest = 0, mean = 0;
+  std::int64_t steps = 0;
+  for (const auto& [step, first] : ranks.front()->work) {
+    double most = 0, sum = 0;
+    int who = 0;
+    const bool all = std::ranges::all_of(ranks, [&](const RankRecord* each) {
+      const auto found = each->work.find(step);
+      const double seconds = found == each->work.end() ? 0 : found->second;
+      who = seconds > most ? each->rank : who;
+      most = std::max(most, seconds);
+      sum += seconds;
+      return found != each->work.end();
+    });
+    if (all && step > kWarmSteps) {
+      longest += most;
+      mean += sum / static_cast<double>(ranks.size());
+      ++slowest[who];
+      ++steps;
+    }
+  }
+  if (steps > 0 && longest > 0) {
+    const auto most = std::ranges::max_element(slowest, {}, [](const auto& each) { return each.second; });
+    facts.figures["ranks.waiting_share"] = {(longest - mean) / longest, "script"};
+    facts.figures["ranks.slowest"] = {static_cast<double>(most->first), "script"};
+    facts.figures["ranks.slowest_share"] = {static_cast<double>(most->second) / static_cast<double>(steps), "script"};
+  }
+  digests.erase(-1);
+  facts.figures["ranks.seen"] = {static_cast<double>(ranks.size()), "script"};
+  facts.figures["ranks.digests"] = {static_cast<double>(digests.size()), "script"};
+}
+
 // Seconds of all processes, as shares of the time in which calls were watched.
 void add_calls(const std::vector<const ScriptProcess*>& processes, Facts& facts) {
   std::map<std::string, double, std::less<>> seconds;
@@ -199,10 +247,14 @@ Facts script_facts(const std::filesystem::path& folder) {
     fail<DataError>("observe.doctor", "{}: holds no records of a script (it has no {})", printable(folder.native()),
                     kMonitorFile);
   }
+  Facts facts = script_facts(read_processes(folder));
+  read_monitor(folder / kMonitorFile, facts);
+  return facts;
+}
+
+Facts script_facts(const std::vector<ScriptProcess>& processes) {
   Facts facts;
   facts.source = Source::kScript;
-  read_monitor(folder / kMonitorFile, facts);
-  const std::vector<ScriptProcess> processes = read_processes(folder);
   std::int64_t bad = 0;
   for (const ScriptProcess& each : processes) {
     bad += each.bad_lines;
@@ -227,6 +279,7 @@ Facts script_facts(const std::filesystem::path& folder) {
   }
   add_growth(*trainer, facts);
   add_same_batches(processes, trainer->pid, facts);
+  add_ranks(processes, *trainer, facts);
   std::vector<const ScriptProcess*> taking_part;
   for (const ScriptProcess& each : processes) {
     if (&each == trainer || each.parent == trainer->pid) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "stoker/observe/doctor/facts.h"
+#include "stoker/observe/doctor/script_process.h"
 
 namespace stoker::observe::doctor {
 
@@ -15,6 +16,8 @@ namespace stoker::observe::doctor {
 // Of the process with the most steps, with the workers of its loaders. Records that are damaged or incomplete are left
 // out; a script that still runs may be read. DataError if the folder holds no records.
 [[nodiscard]] Facts script_facts(const std::filesystem::path& folder);
+// The same of records that were read already, without what is known of the machine.
+[[nodiscard]] Facts script_facts(const std::vector<ScriptProcess>& processes);
 
 // The process that trains; 0 if none has ended a step.
 [[nodiscard]] int training_process(const std::filesystem::path& folder);

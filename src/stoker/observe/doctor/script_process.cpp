@@ -2,7 +2,8 @@
 #include "stoker/observe/doctor/script_process.h"
 
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
+#include <istream>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/json_depth.h"
@@ -49,6 +50,8 @@ class Reader {
       ++loader.looks;
       loader.tensors = real_at(record, "tensors").value_or(0);
       loader.bytes = real_at(record, "bytes").value_or(0);
+    } else if (kind == "ranks") {
+      add_ranks(record);
     } else if (kind == "sites") {
       add_sites(record);
     } else if (kind == "calls") {
@@ -124,6 +127,23 @@ class Reader {
     if (const auto firsts = record.find("firsts"); firsts != record.end() && firsts->is_array()) {
       process_.first_batches = reals(*firsts);
     }
+  }
+
+  void add_ranks(const Json& record) {
+    RankRecord& ranks = process_.ranks;
+    ranks.rank = static_cast<int>(std::clamp(real_at(record, "rank").value_or(-1), -1.0, 1e6));
+    ranks.world = static_cast<int>(std::clamp(real_at(record, "world").value_or(0), 0.0, 1e6));
+    ranks.digest = real_at(record, "digest").value_or(ranks.digest);
+    const auto work = record.find("work");
+    std::int64_t step = integer_at(record, "first_step");
+    for (const double seconds : work != record.end() && work->is_array() ? reals(*work) : std::vector<double>()) {
+      ranks.work[step++] = seconds;
+    }
+    for (const char* name : {"forwards", "syncs", "unused", "step", "world"}) {
+      process_.figures["ranks." + std::string(name)] = real_at(record, name).value_or(0);
+    }
+    process_.words["ranks.finds_unused"] = text_of(record.value("finds_unused", Json()));
+    process_.words["ranks.backend"] = text_at(record, "backend");
   }
 
   void add_sites(const Json& record) {
@@ -232,10 +252,9 @@ std::string ScriptProcess::title() const {
   return (name.empty() ? "a Python program" : name) + (version == words.end() ? "" : ", torch " + version->second);
 }
 
-ScriptProcess read_script_process(const std::filesystem::path& path) {
+ScriptProcess read_script_process(std::istream& file) {
   Reader reader;
   std::int64_t bad = 0;
-  std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const Json record = line.size() > kMostLine || json_nests_deeper(line) ? Json(Json::value_t::discarded)
                                                                            : Json::parse(line, nullptr, false);

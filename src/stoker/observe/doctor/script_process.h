@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <iosfwd>
 #include <map>
 #include <string>
 #include <string_view>
@@ -30,6 +30,13 @@ struct ScriptPeriod {
   Period period;
 };
 
+// What a rank of a training with several noted.
+struct RankRecord {
+  int rank = -1, world = 0;
+  std::map<std::int64_t, double> work;  // seconds of a step without waiting for other ranks, by the step's number
+  double digest = -1;                   // of a parameter after step 40; -1: unknown
+};
+
 struct ScriptProcess {
   int pid = 0, parent = 0;
   bool has_torch = false, trains = false, ended = false;  // trains: an optimizer made steps
@@ -39,6 +46,7 @@ struct ScriptProcess {
   int worker = -1;                    // of a DataLoader: its number; -1: it is none
   std::vector<double> first_batches;  // numbers of their content
   double threads = 0;                 // of its operators, while it loads
+  RankRecord ranks;
   std::vector<Site> sites;
   std::vector<CallShare> calls;                             // shares are seconds
   std::map<std::string, double, std::less<>> call_seconds;  // of the parts in which calls were watched
@@ -52,7 +60,7 @@ struct ScriptProcess {
 };
 
 // A last line that is being written is left out.
-[[nodiscard]] ScriptProcess read_script_process(const std::filesystem::path& path);
+[[nodiscard]] ScriptProcess read_script_process(std::istream& records);
 
 // Why there are no steps, as a sentence for people.
 [[nodiscard]] std::string state_without_steps(const std::vector<ScriptProcess>& processes);

@@ -19,7 +19,7 @@ constexpr std::string_view kPath = "PYTHONPATH=", kRecords = "STOKER_DOCTOR_RECO
 
 void write_shim(const std::filesystem::path& folder) {
   using namespace shim_files;
-  const std::array<std::pair<const char*, std::string_view>, 13> files = {{
+  const std::array<std::pair<const char*, std::string_view>, 14> files = {{
       {"sitecustomize.py", kSitecustomize},
       {"stoker_shim/__init__.py", kInit},
       {"stoker_shim/calls.py", kCalls},
@@ -29,6 +29,7 @@ void write_shim(const std::filesystem::path& folder) {
       {"stoker_shim/loader.py", kLoader},
       {"stoker_shim/numerics.py", kNumerics},
       {"stoker_shim/pauses.py", kPauses},
+      {"stoker_shim/ranks.py", kRanks},
       {"stoker_shim/record.py", kRecord},
       {"stoker_shim/stacks.py", kStacks},
       {"stoker_shim/steps.py", kSteps},

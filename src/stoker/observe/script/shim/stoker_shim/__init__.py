@@ -16,10 +16,10 @@ def start():
 
 
 def _watch(torch):
-    from . import calls, history, loader, numerics, pauses, stacks, steps, switches
+    from . import calls, history, loader, numerics, pauses, ranks, stacks, steps, switches
 
     record.write("torch", version=torch.__version__)
-    for part in (steps, loader, pauses, switches, stacks, calls, numerics, history):
+    for part in (steps, loader, pauses, switches, stacks, calls, numerics, history, ranks):
         try:
             part.watch(torch)
         except Exception as error:  # a later torch may lack what we hook: the other parts still tell something

@@ -3,6 +3,7 @@
 
 import gc
 import sys
+import time
 
 from . import record, stacks
 from .ledger import ledger
@@ -19,11 +20,13 @@ def watch(torch):
     @record.careful
     def look(step):
         if step in _AT:
+            start = time.perf_counter()
             ledger.enter("doctor")
             try:
                 alive = _alive(torch)
             finally:
                 ledger.leave()
+                steps.own_seconds += time.perf_counter() - start
             if step == _AT[1]:
                 _compare(before, alive)
             before.update(alive)

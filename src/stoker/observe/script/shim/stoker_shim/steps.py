@@ -19,6 +19,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 class Steps:
     def __init__(self):
         self.on_step = []  # functions called with the number of the step that ended
+        self.own_seconds = 0.0  # that looks of ours took, on the thread that trains
         self.begin()
 
     def begin(self):

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks get unequal work, now this one and now that one, and wait for each other.
+#include "stoker/observe/doctor/rules/all.h"
+#include "stoker/observe/doctor/rules/rule_parts.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+constexpr double kMost = 0.05;    // of the time
+constexpr double kMostly = 0.75;  // of the steps: then it is one rank
+
+Judgement judge(const Facts& facts) {
+  if (auto other = without_script(facts)) {
+    return *other;
+  }
+  const auto waiting = facts.figure("ranks.waiting_share"), slowest = facts.figure("ranks.slowest_share");
+  if (!waiting || !slowest) {
+    return facts.figure("ranks.world").value_or(1) > 1 ? Judgement(Abstained{"the other ranks' records"})
+                                                       : Judgement(Healthy{});
+  }
+  if (*waiting < kMost || *slowest >= kMostly) {
+    return Healthy{};
+  }
+  Finding finding;
+  finding.claim =
+      fmt::format("Ranks get unequal work in each step, and wait {} of the time for each other", percent(*waiting));
+  finding.evidence = {fmt::format("work of {:.0f} ranks by step, without waiting; the slowest one changes (script)",
+                                  facts.figure("ranks.seen").value_or(0))};
+  finding.cure = "batches of equal work: samples of like length together, or an equal number of tokens per rank";
+  finding.gain = predict(facts.periods, share_of_time(*waiting), {.low = 0.6, .high = 1.1});
+  return finding;
+}
+
+}  // namespace
+
+const Rule kUnevenWork = {
+    .id = "uneven_work",
+    .level = Level::kScript,
+    .signal = "work of each rank per step, without waiting for others",
+    .threshold = "5 % of the time, and no rank is the slowest in three quarters of the steps",
+    .source = "Tencent-Hunyuan/UniRL#45: 28.4 to 15.3 s with balanced ranks",
+    .disproof = "the waiting is as long with equal batches: then the network is the limit",
+    .judge = judge,
+};
+
+}  // namespace stoker::observe::doctor
