@@ -112,6 +112,29 @@ class Result(Watched):
         self.assertIn("__getitem__ (train.py:", first["claim"])
         self.assertIn("num_workers=", first["option"])
 
+    def test_a_whole_model_can_be_saved_in_evaluation(self):
+        script = self.write("""
+            train(20)
+            import pickle
+            optimizer = torch.optim.Adam(model.parameters()) if (model := nn.Linear(2, 2)) else None
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            model.eval()
+            print(len(pickle.dumps((model, optimizer, torch.utils.data.DataLoader([1, 2])))) > 100)
+        """)
+        watched, _ = self.watch("python3", script)
+        self.assertEqual((watched.returncode, watched.stdout.splitlines()[-1]), (0, "True"), watched.stderr)
+
+    def test_a_training_in_another_thread_is_found(self):
+        script = self.write("""
+            import threading
+            thread = threading.Thread(target=train, args=(40,))
+            thread.start(); thread.join()
+        """)
+        watched, found = self.watch("python3", script)
+        self.assertEqual(watched.returncode, 0, watched.stderr)
+        self.assertGreater(found["steps"], 20)
+
     def test_standard_streams_are_the_scripts_own(self):
         script = self.write("print(sys.stdin.read() + '!'); print('to error', file=sys.stderr); train(20)")
         watched, _ = self.watch("python3", script, flags=(), input="from input")

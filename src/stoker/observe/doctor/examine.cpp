@@ -11,7 +11,12 @@ namespace {
 // Of a run. A trace is a choice of steps by somebody who looks at them.
 constexpr std::int64_t kFewSteps = 10;
 
-bool has_enough(const Facts& facts) { return facts.steps() >= (facts.source == Source::kTrace ? 1 : kFewSteps); }
+constexpr double kFewSeconds = 3;  // of a process, whose steps nobody counts
+
+bool has_enough(const Facts& facts) {
+  return facts.source == Source::kProcess ? facts.seconds() >= kFewSeconds
+                                          : facts.steps() >= (facts.source == Source::kTrace ? 1 : kFewSteps);
+}
 
 // Of the time. A device that works less has a reason for it, whether a rule names it or not.
 constexpr double kBusyDevice = 0.8;
@@ -34,6 +39,9 @@ std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
     return fmt::format("No steps were found: {}.", state);
   }
   if (!has_enough(facts)) {
+    if (facts.source == Source::kProcess) {
+      return fmt::format("It was watched for {:.0f} s only: too short to tell.", facts.seconds());
+    }
     return fmt::format("Only {} steps are recorded: too few to tell.", facts.steps());
   }
   const auto first = diagnosis.found.begin();
@@ -42,6 +50,9 @@ std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
       return fmt::format(
           "No cause was found whose cure would gain {:.0f} % or more, but the device worked {:.0f} % of the time.",
           100 * kWorthSaying, 100 * busy);
+    }
+    if (facts.source == Source::kProcess) {
+      return fmt::format("From outside nothing was found whose cure would gain {:.0f} % or more.", 100 * kWorthSaying);
     }
     return fmt::format("Healthy: nothing was found whose cure would gain {:.0f} % or more.", 100 * kWorthSaying);
   }

@@ -9,7 +9,7 @@
 namespace stoker::observe::doctor {
 
 std::string_view source_name(Source source) {
-  constexpr std::array<std::string_view, 3> kNames = {"run", "trace", "script"};
+  constexpr std::array<std::string_view, 4> kNames = {"run", "trace", "script", "process"};
   return kNames[static_cast<std::size_t>(source)];
 }
 
@@ -46,16 +46,21 @@ std::int64_t Facts::steps() const {
 
 std::optional<double> Facts::share(std::string_view part) const {
   double spent = 0;
+  bool known = false;
   for (const Period& each : periods) {
     spent += each.part(part);
+    known |= !each.parts.empty();
   }
   const double all = seconds();
-  return all > 0 ? std::optional(spent / all) : std::nullopt;
+  return known && all > 0 ? std::optional(spent / all) : std::nullopt;
 }
 
 std::string Facts::window() const {
   if (periods.empty()) {
     return "no steps";
+  }
+  if (steps() == 0) {
+    return fmt::format("{:.0f} s", seconds());
   }
   return fmt::format("steps {} to {}", thousands(periods.front().last_step - periods.front().steps + 1),
                      thousands(periods.back().last_step));

@@ -61,7 +61,7 @@ struct CallShare {
 };
 
 // Which kind of record the facts are from.
-enum class Source : std::uint8_t { kRun, kTrace, kScript };
+enum class Source : std::uint8_t { kRun, kTrace, kScript, kProcess };
 [[nodiscard]] std::string_view source_name(Source source);  // "run"
 
 struct Facts {
@@ -81,9 +81,9 @@ struct Facts {
   // Of all periods.
   [[nodiscard]] double seconds() const;
   [[nodiscard]] std::int64_t steps() const;
-  // Share of the time, from 0 to 1; none without periods.
+  // Share of the time, from 0 to 1; none if nobody recorded the parts of the periods.
   [[nodiscard]] std::optional<double> share(std::string_view part) const;
-  [[nodiscard]] std::string window() const;  // "steps 12 to 450"
+  [[nodiscard]] std::string window() const;  // "steps 12 to 450"; without steps "10 s"
 };
 
 }  // namespace stoker::observe::doctor

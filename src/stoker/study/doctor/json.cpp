@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/file.h"
+#include "stoker/observe/doctor/inventory.h"
 #include "stoker/study/doctor/report.h"
 
 namespace stoker::study {
@@ -47,6 +48,13 @@ std::string diagnosis_json(const Examined& examined) {
   for (const auto& [name, figure] : facts.figures) {
     figures[printable(name)] = {{"value", figure.value}, {"source", figure.source}};
   }
+  Json switches = Json::array();
+  for (const Switch& each : inventory(facts)) {
+    switches.push_back({{"name", each.name},
+                        {"value", printable(each.value)},
+                        {"wanted", each.wanted.empty() ? Json(nullptr) : Json(each.wanted)},
+                        {"rule", each.rule.empty() ? Json(nullptr) : Json(each.rule)}});
+  }
   const Json json = {{"kind", "diagnosis"},
                      {"format", 1},
                      {"verdict", printable(diagnosis.verdict)},
@@ -58,6 +66,7 @@ std::string diagnosis_json(const Examined& examined) {
                      {"below_threshold", std::move(small)},
                      {"undecided", std::move(undecided)},
                      {"healthy", std::move(healthy)},
+                     {"switches", std::move(switches)},
                      {"figures", std::move(figures)},
                      {"damage", facts.damage}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
+#include "stoker/observe/doctor/inventory.h"
 #include "stoker/study/doctor/report.h"
 
 namespace stoker::study {
@@ -25,6 +27,27 @@ std::string finding_text(std::size_t number, const Found& found) {
   text += fmt::format("   do:       {}{}\n", finding.cure,
                       finding.option.empty() ? "" : fmt::format(" ({})", finding.option));
   return text + fmt::format("   wrong if: {}\n", found.rule->disproof);
+}
+
+// What a switch costs here, if a finding tells.
+std::string cost_text(const Diagnosis& diagnosis, const Switch& each) {
+  const auto found = std::ranges::find_if(
+      diagnosis.found, [&](const Found& one) { return !each.rule.empty() && one.rule->id == each.rule; });
+  return found == diagnosis.found.end() ? "" : fmt::format("; without that {}", gain_text(found->finding.gain));
+}
+
+std::string switches_text(const Examined& examined) {
+  std::string wrong, right;
+  for (const Switch& each : inventory(examined.facts)) {
+    if (each.wanted.empty()) {
+      right += fmt::format("{}{} {}", right.empty() ? "" : ", ", each.name, printable(each.value));
+    } else {
+      wrong += fmt::format("\n  {}: {}, better {}{}", each.name, printable(each.value), each.wanted,
+                           cost_text(examined.diagnosis, each));
+    }
+  }
+  return (wrong.empty() ? "" : "\nswitches to look at:" + wrong + "\n") +
+         (right.empty() ? "" : "\nswitches as they should be: " + right + "\n");
 }
 
 }  // namespace
@@ -51,6 +74,7 @@ std::string diagnosis_text(const Examined& examined) {
   if (!small.empty()) {
     text += fmt::format("\nbelow {:.0f} %:{}\n", 100 * kWorthSaying, small);
   }
+  text += switches_text(examined);
   std::map<std::string, std::string> by_missing;  // rules
   for (const Undecided& each : diagnosis.undecided) {
     std::string& names = by_missing[each.missing];

@@ -3,10 +3,7 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
-#include <cstdlib>
-#include <cstring>
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
@@ -14,6 +11,7 @@
 #include "stoker/base/fmt.h"
 #include "stoker/observe/script/shim.h"
 #include "stoker/study/doctor/report.h"
+#include "stoker/study/doctor/scratch.h"
 #include "stoker/study/doctor/script_child.h"
 #include "stoker/study/doctor/script_monitor.h"
 
@@ -27,38 +25,18 @@ constexpr double kFirstVerdict = 25;   // seconds of training after which the fi
 constexpr double kLatestVerdict = 50;  // seconds: with steps that are so slow, fewer must do
 constexpr std::int64_t kStepsOfVerdict = 20;
 
-// A folder of our own for the shim and the records, gone at the end.
-class Scratch {
- public:
-  explicit Scratch(const std::filesystem::path& keep) : keep_(!keep.empty()) {
-    std::string name = (std::filesystem::temp_directory_path() / "stoker-doctor-XXXXXX").native();
-    if (::mkdtemp(name.data()) == nullptr) {
-      fail<IoError>("stoker.doctor", "{}: cannot be made: {}", printable(name), std::strerror(errno));
-    }
-    path_ = name;
-    records_ = keep_ ? std::filesystem::absolute(keep) : path_ / "records";
-    std::error_code error;
-    if (keep_ && std::filesystem::exists(records_, error)) {
-      fail<ConfigError>("stoker.doctor", "{}: exists; give a new folder for the records", printable(keep.native()));
-    }
-    if (!std::filesystem::create_directories(records_, error)) {
-      fail<IoError>("stoker.doctor", "{}: cannot be made: {}", printable(records_.native()), error.message());
-    }
+// The folder for the script's records: a new one of the user's, or one that goes at the end.
+std::filesystem::path records_folder(const std::filesystem::path& keep, const Scratch& scratch) {
+  const std::filesystem::path records = keep.empty() ? scratch.path() / "records" : std::filesystem::absolute(keep);
+  std::error_code error;
+  if (std::filesystem::exists(records, error)) {
+    fail<ConfigError>("stoker.doctor", "{}: exists; give a new folder for the records", printable(keep.native()));
   }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+  if (!std::filesystem::create_directories(records, error)) {
+    fail<IoError>("stoker.doctor", "{}: cannot be made: {}", printable(records.native()), error.message());
   }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  [[nodiscard]] const std::filesystem::path& records() const { return records_; }
-  [[nodiscard]] std::filesystem::path shim() const { return path_ / "shim"; }
-
- private:
-  bool keep_;
-  std::filesystem::path path_, records_;
-};
+  return records;
+}
 
 std::vector<std::string> own_environment() {
   std::vector<std::string> variables;
@@ -129,11 +107,12 @@ void carefully(const Work& work) {
 }  // namespace
 
 int watch_script(const WatchScriptOptions& options) {
-  const Scratch scratch(options.keep);
-  observe::script::write_shim(scratch.shim());
-  ScriptMonitor monitor(scratch.records());
-  Speaker speaker(options, scratch.records());
-  ScriptChild child(options.command, observe::script::with_shim(own_environment(), scratch.shim(), scratch.records()));
+  const Scratch scratch;
+  const std::filesystem::path records = records_folder(options.keep, scratch), shim = scratch.path() / "shim";
+  observe::script::write_shim(shim);
+  ScriptMonitor monitor(records);
+  Speaker speaker(options, records);
+  ScriptChild child(options.command, observe::script::with_shim(own_environment(), shim, records));
   bool spoken = false;
   double first_step = 0, next_look = 0;
   std::optional<int> code;

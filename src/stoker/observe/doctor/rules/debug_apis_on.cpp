@@ -6,8 +6,9 @@
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kMost = 0.02;     // of the time
-constexpr double kChecking = 0.5;  // of the time of a backward pass whose gradients are checked for NaN: 22 of 36 ms here
+constexpr double kMost = 0.02;  // of the time
+constexpr double kChecking =
+    0.5;  // of the time of a backward pass whose gradients are checked for NaN: 22 of 36 ms here
 
 // Share of the looks at the training in which Python formatted a stack, as anomaly mode does for each operator.
 double formatting(const Facts& facts) {
@@ -40,7 +41,7 @@ Judgement judge(const Facts& facts) {
     finding.cure = "a schedule that records a few steps: torch.profiler.schedule(wait=..., warmup=1, active=3)";
     // A burst took 1.02 to 1.07 of a step's time for a CNN and a GPT, and 1.85 where a step takes 0.1 ms
     // (bench/results/profile.txt).
-    finding.gain = predict(facts.periods, share_of_time(0.06), {.low = 0.3, .high = 6});
+    finding.gain = predict(facts.periods, share_of_time(0.06), {.low = 0.3, .high = 3});
   } else {
     return Healthy{};
   }

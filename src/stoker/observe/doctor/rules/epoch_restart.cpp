@@ -27,7 +27,7 @@ Judgement judge(const Facts& facts) {
                              at_place(facts, "loader.where"));
   finding.option = "persistent_workers=True";
   // More than all: after a fork each page that the training writes is copied once, mostly in the optimizer.
-  finding.gain = predict(facts.periods, part_of_time("loader_start"), {.low = 0.9, .high = 1.8});
+  finding.gain = predict(facts.periods, part_of_time("loader_start"), {.low = 0.9, .high = 2.4});
   return finding;
 }
 

@@ -82,7 +82,7 @@ Judgement judge(const Facts& facts) {
   if (facts.source == Source::kTrace) {
     return judge_trace(facts);
   }
-  if (facts.source == Source::kScript) {
+  if (facts.source == Source::kScript || facts.source == Source::kProcess) {
     return judge_script_input(facts);
   }
   const core::Fed fed = fed_of(facts);

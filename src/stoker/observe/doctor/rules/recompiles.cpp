@@ -10,7 +10,11 @@ constexpr double kMost = 0.02;                     // of the time
 constexpr Reach kReach = {.low = 0.5, .high = 1};  // a first compilation remains
 
 Judgement judge_script(const Facts& facts) {
-  const double share = facts.share("compile").value_or(0);
+  const auto compiling = facts.share("compile");
+  if (!compiling) {
+    return Abstained{"where the program spends its time (py-spy)"};
+  }
+  const double share = *compiling;
   if (share < kMost) {
     return Healthy{};
   }
@@ -25,7 +29,7 @@ Judgement judge_script(const Facts& facts) {
 }
 
 Judgement judge(const Facts& facts) {
-  if (facts.source == Source::kScript) {
+  if (facts.source == Source::kScript || facts.source == Source::kProcess) {
     return judge_script(facts);
   }
   return judge_trace_part(

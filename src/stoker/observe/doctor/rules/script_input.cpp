@@ -95,6 +95,18 @@ Saving fed_by(const Facts& facts, const Change& change) {
   };
 }
 
+// Without a record of calls: the line of the loader that was looked at most.
+std::string looked_at_most(const Facts& facts) {
+  const bool workers = facts.figure("loader.workers").value_or(0) > 0;
+  const Site* most = nullptr;
+  for (const Site& site : facts.sites) {
+    const bool loading =
+        workers ? site.part == "loader.samples" || site.part == "loader.collate" : site.part == "fetch";
+    most = loading && !site.where.empty() && (most == nullptr || site.looks > most->looks) ? &site : most;
+  }
+  return most == nullptr ? "" : fmt::format("{} ({})", most->text, most->where);
+}
+
 // The function of the script in which the loader spends most, with the library if one is given, and the share of that
 // library, or of that function, in the loader's time.
 std::pair<double, std::string> spent_in(const Facts& facts, std::string_view library = {}) {
@@ -105,6 +117,9 @@ std::pair<double, std::string> spent_in(const Facts& facts, std::string_view lib
       functions[call.caller] += call.share;
       of_library += call.share;
     }
+  }
+  if (facts.calls.empty() && library.empty()) {
+    return {0.0, looked_at_most(facts)};
   }
   const auto most = std::ranges::max_element(functions, {}, [](const auto& each) { return each.second; });
   return most == functions.end() ? std::pair(0.0, std::string())
@@ -215,18 +230,19 @@ std::vector<Finding> causes_of(const Facts& facts, const Loader& loader) {
     Finding finding;
     finding.claim = fmt::format("{:.0f} tensors per batch go from worker to training one by one", tensors);
     finding.cure = "fewer, larger tensors per batch: stack them in collate_fn";
-    finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.85, .high = 1.05});
+    finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.9, .high = 1.2});
     causes.push_back(std::move(finding));
   }
   return causes;
 }
 
 std::vector<std::string> evidence_of(const Facts& facts, const Loader& loader) {
-  std::vector<std::string> evidence = {
-      part_words(facts, "fetch"),
-      fmt::format("a sample takes {:.3g} ms of a worker, {} of it computing, {} collate (loader)",
-                  1e3 * loader.sums.seconds / static_cast<double>(loader.figures.samples),
-                  percent(loader.sums.cpu_seconds / loader.sums.seconds), percent(loader.collating))};
+  std::vector<std::string> evidence = {part_words(facts, "fetch")};
+  if (loader.figures.samples > 0) {
+    evidence.push_back(fmt::format("a sample takes {:.3g} ms of a worker, {} of it computing, {} collate (loader)",
+                                   1e3 * loader.sums.seconds / static_cast<double>(loader.figures.samples),
+                                   percent(loader.sums.cpu_seconds / loader.sums.seconds), percent(loader.collating)));
+  }
   if (const auto own = facts.figure("process.cpu_cores"); own && cores_of(facts)) {
     evidence.push_back(fmt::format("cores: {:.3g} may be used, {:.2f} are (monitor)", *cores_of(facts), *own));
   }
@@ -243,7 +259,7 @@ Judgement judge_script_input(const Facts& facts) {
   if (loader.share < kStarved) {
     return Healthy{};
   }
-  if (loader.figures.samples == 0 || loader.sums.seconds <= 0) {
+  if (loader.sums.seconds <= 0) {
     return Abstained{"what the loader's workers did"};
   }
   if (loader.workers > 0 && loader.unpacking < kMostly &&

@@ -27,7 +27,7 @@ Judgement judge(const Facts& facts) {
   finding.evidence = {
       fmt::format("work of {:.0f} ranks by step, without waiting (script)", facts.figure("ranks.seen").value_or(0))};
   finding.cure = "look at that rank alone: its data, its cores, its device; or give it less to do";
-  finding.gain = predict(facts.periods, share_of_time(*waiting), {.low = 0.6, .high = 1.1});
+  finding.gain = predict(facts.periods, share_of_time(*waiting), {.low = 0.6, .high = 1.6});
   return finding;
 }
 

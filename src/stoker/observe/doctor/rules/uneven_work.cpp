@@ -27,7 +27,7 @@ Judgement judge(const Facts& facts) {
   finding.evidence = {fmt::format("work of {:.0f} ranks by step, without waiting; the slowest one changes (script)",
                                   facts.figure("ranks.seen").value_or(0))};
   finding.cure = "batches of equal work: samples of like length together, or an equal number of tokens per rank";
-  finding.gain = predict(facts.periods, share_of_time(*waiting), {.low = 0.6, .high = 1.1});
+  finding.gain = predict(facts.periods, share_of_time(*waiting), {.low = 0.1, .high = 1.1});
   return finding;
 }
 

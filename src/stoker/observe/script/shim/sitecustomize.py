@@ -26,12 +26,11 @@ def _start():
     folder = os.path.dirname(os.path.realpath(__file__))
     try:
         import stoker_shim
-    finally:
-        _leave_path(folder)
-    try:
+
         stoker_shim.start()
-    except Exception as error:  # the script must run, whatever is wrong with us
-        stoker_shim.record.write("trouble", text=f"{type(error).__name__}: {error}")
+    except Exception:  # the script must run, whatever is wrong with us; then there are no records, which is said
+        pass
+    _leave_path(folder)
     _run_next()
 
 

@@ -17,6 +17,11 @@ class Ledger:
         self.stage = ""  # "samples" or "collate" while this process loads; "waiting" in a worker that has nothing to do
         self.begin()
 
+    def adopt(self):
+        """This thread is the one that trains."""
+        self.owner = threading.get_ident()
+        self.trains = True
+
     def begin(self):
         """Forgets the time so far."""
         self.parts = {}  # name: [seconds, seconds on a core, times entered]
@@ -84,12 +89,17 @@ ledger = Ledger()
 def timed(part, function):
     """The function, with its time in that part."""
 
+    enter, leave = ledger.enter, ledger.leave
+
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        ledger.enter(part)
+        try:
+            enter(part)
+        except Exception:  # Python is ending, and takes its modules apart
+            return function(*args, **kwargs)
         try:
             return function(*args, **kwargs)
         finally:
-            ledger.leave()
+            leave()
 
     return wrapper

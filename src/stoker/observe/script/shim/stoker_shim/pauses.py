@@ -84,20 +84,36 @@ def _mode_changed(torch, module, mode):
     elif mode and known is module:
         _evaluating = None
         ledger.end_evaluation()
+        _end_hook()
 
 
 _noted = set()  # whether gradients were on
+_hook = None  # that waits for the next call of the evaluated module
 
 
 def _note_gradients(torch, module):
-    """Whether the next call of the module, in evaluation, records a graph."""
+    """Whether the next call of the module, in evaluation, records a graph.
+
+    By a hook of all modules, which is gone after that call: one of the module's own would be pickled with it.
+    """
+    global _hook
+    wanted = weakref.ref(module)
 
     @record.careful
     def hook(called, inputs):
-        handle.remove()
-        grad = torch.is_grad_enabled() and any(each.requires_grad for each in called.parameters())
-        if not called.training and grad not in _noted:
-            _noted.add(grad)
-            record.write("evaluation", gradients=grad, where=stacks.caller())
+        if called is wanted():
+            _end_hook()
+            grad = torch.is_grad_enabled() and any(each.requires_grad for each in called.parameters())
+            if grad not in _noted:
+                _noted.add(grad)
+                record.write("evaluation", gradients=grad, where=stacks.caller())
 
-    handle = module.register_forward_pre_hook(hook)
+    _end_hook()
+    _hook = torch.nn.modules.module.register_module_forward_pre_hook(hook)
+
+
+def _end_hook():
+    global _hook
+    if _hook is not None:
+        _hook.remove()
+        _hook = None

@@ -31,13 +31,13 @@ class Steps:
 
     @record.careful
     def before_optimizer(self, optimizer, args, kwargs):
-        if threading.get_ident() != ledger.owner:
-            return
         if self.optimizer is None:
+            ledger.adopt()
             self.begin()
             self.optimizer = weakref.ref(optimizer)
-            ledger.trains = True
             record.write("training", optimizer=type(optimizer).__name__)
+        elif threading.get_ident() != ledger.owner:
+            return
         if self._inside:  # the last step() raised
             ledger.leave()
         ledger.end_evaluation(real=False)
@@ -56,7 +56,7 @@ class Steps:
     @record.careful
     def fetched(self):
         """A batch came. Without an optimizer that is a step."""
-        if self.optimizer is None:
+        if self.optimizer is None and threading.get_ident() == ledger.owner:
             self._ended()
 
     def _ended(self):

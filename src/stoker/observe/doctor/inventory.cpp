@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/observe/doctor/inventory.h"
+
+#include "stoker/base/fmt.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+// Collects rows of what the records tell.
+class Rows {
+ public:
+  explicit Rows(const Facts& facts) : facts_(facts) {}
+
+  // A word "true" or "false" (or "on", "off"). wanted: what it should be, "on" or "off"; empty: either may be right.
+  void flag(const char* word, const char* name, std::string_view wanted, std::string_view rule = {}) {
+    const std::string_view text = facts_.word(word);
+    if (text.empty()) {
+      return;
+    }
+    const bool on = text == "true" || text == "on";
+    add(name, on ? "on" : "off", wanted.empty() || (wanted == "on") == on ? "" : std::string(wanted), rule);
+  }
+
+  void add(std::string name, std::string value, std::string wanted, std::string_view rule = {}) {
+    rows_.push_back({std::move(name), std::move(value), std::move(wanted), rule});
+  }
+
+  std::vector<Switch> take() { return std::move(rows_); }
+
+ private:
+  const Facts& facts_;
+  std::vector<Switch> rows_;
+};
+
+// Variables that change how fast a training is; all of them are for looking for faults.
+constexpr const char* kDebugVariables[] = {"CUDA_LAUNCH_BLOCKING",           "NCCL_BLOCKING_WAIT",
+                                           "TORCH_NCCL_BLOCKING_WAIT",       "TORCH_DISTRIBUTED_DEBUG",
+                                           "PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTHONDEVMODE"};
+
+bool is_set(std::string_view value) { return !value.empty() && value != "0" && value != "OFF"; }
+
+void add_environment(const Facts& facts, Rows& rows) {
+  for (const char* name : kDebugVariables) {
+    if (const std::string_view value = facts.word(fmt::format("switch.environment.{}", name)); is_set(value)) {
+      rows.add(name, std::string(value), "unset");
+    }
+  }
+}
+
+std::vector<Switch> of_script(const Facts& facts) {
+  Rows rows(facts);
+  const std::string_view cuda = facts.word("switch.cuda");
+  const bool gpu = !cuda.empty() && cuda != "false";
+  rows.flag("switch.anomaly", "anomaly detection", "off", "debug_apis_on");
+  rows.flag("switch.profiler", "profiler", "off", "debug_apis_on");
+  rows.flag("switch.deterministic", "deterministic algorithms", "");
+  if (facts.word("switch.deterministic") == "true") {  // without it, the fill has no effect
+    rows.flag("switch.fill_uninitialized", "fill of new tensors", "off");
+  }
+  if (gpu) {
+    rows.flag("switch.cudnn_benchmark", "cudnn.benchmark", "on");
+    const std::string_view precision = facts.word("switch.matmul_precision");
+    rows.add("float32 matmul precision", std::string(precision), precision == "highest" ? "high (TF32)" : "");
+    rows.flag("switch.cudnn_tf32", "TF32 in convolutions", "on");
+  }
+  if (!facts.word("switch.optimizer.name").empty()) {
+    const bool fused = facts.word("switch.optimizer.fused") == "true";
+    const std::string_view name = facts.word("switch.optimizer.name");
+    const bool can = name == "Adam" || name == "AdamW" || name == "SGD" || name == "Adagrad";
+    rows.add(fmt::format("fused {}", name), fused ? "on" : "off", fused || !can ? "" : "on", "optimizer_unfused");
+  }
+  if (!facts.word("zero_grad.where").empty()) {
+    rows.add("zero_grad(set_to_none)", "off", "on", "zero_grad_not_none");
+  }
+  if (const auto workers = facts.figure("loader.workers"); workers && *workers > 0) {
+    const bool persistent = facts.figure("loader.persistent").value_or(0) > 0;
+    rows.add("persistent_workers", persistent ? "on" : "off", persistent ? "" : "on", "epoch_restart");
+  }
+  if (const auto pin = facts.figure("loader.pin"); pin && gpu) {
+    rows.add("pin_memory", *pin > 0 ? "on" : "off", *pin > 0 ? "" : "on", "serial_h2d");
+  }
+  rows.flag("switch.gc", "garbage collection", "on", "gc_churn");
+  add_environment(facts, rows);
+  return rows.take();
+}
+
+std::vector<Switch> of_run(const Facts& facts) {
+  Rows rows(facts);
+  const bool gpu = facts.word("plan.device").starts_with("cuda");
+  rows.flag("plan.anomaly", "anomaly", "off", "debug_apis_on");
+  rows.flag("plan.deterministic", "deterministic", gpu ? "off" : "");
+  if (gpu) {
+    rows.flag("plan.cudnn_benchmark", "cudnn_benchmark", "on");
+    rows.flag("plan.tf32", "tf32", "on");
+    rows.flag("plan.nvtx", "nvtx", "off");
+  }
+  return rows.take();
+}
+
+}  // namespace
+
+std::vector<Switch> inventory(const Facts& facts) {
+  return facts.source == Source::kScript ? of_script(facts)
+         : facts.source == Source::kRun  ? of_run(facts)
+                                         : std::vector<Switch>();
+}
+
+}  // namespace stoker::observe::doctor
