@@ -35,7 +35,7 @@ void add_options(CLI::App& command, Words& words) {
       .add_option("--pid", words.pid, "watch this running process from outside; with py-spy installed it tells more")
       ->type_name("PID");
   command.add_option("--seconds", words.seconds, "with --pid: how long to watch; default 10")
-      ->check(in_range(2.0, 3600.0))
+      ->check(in_range(4.0, 3600.0))
       ->type_name("SECONDS");
   command
       .add_option("--out", words.out, "with a script: write what is found to this file, and nothing to the terminal")

@@ -90,8 +90,36 @@ def _rows(stats):
         outside = entry.totaltime - inside.get(entry.code, 0.0)  # called by what was running when we began
         if not own and outside > 0:
             add(_library(entry.code), "", outside)
+    _leave_out_torch(stats, seconds)
     most = sorted(seconds.items(), key=lambda each: -each[1])[:_KEPT]
     return [{"library": key[0], "caller": key[1], "seconds": spent} for key, spent in most]
+
+
+def _leave_out_torch(stats, seconds):
+    """A framework that runs the training (Lightning, transformers) spends its time in torch and in the script's functions.
+
+    From libraries that lead there, that time is taken off: what remains is their own.
+    """
+    calls, beneath = {}, 0.0  # the libraries that a library calls; seconds in torch and in own functions, below libraries
+    for entry in stats:
+        library = "" if _is_own(entry.code) else _library(entry.code)
+        if library in ("", "torch", "python"):
+            continue
+        for each in entry.calls or ():
+            callee = "" if _is_own(each.code) else _library(each.code)
+            calls.setdefault(library, set()).add(callee)
+            if callee in ("", "torch"):
+                beneath += each.totaltime
+    leading = {"", "torch"}  # libraries from which a way leads to torch or to the script
+    while True:
+        more = {library for library, called in calls.items() if called & leading} - leading
+        if not more:
+            break
+        leading |= more
+    leading -= {"", "torch"}
+    whole = sum(spent for (library, _), spent in seconds.items() if library in leading)
+    for key in [each for each in seconds if each[0] in leading]:
+        seconds[key] *= max(1 - beneath / whole, 0.0) if whole > 0 else 0.0
 
 
 def _is_own(code):
