@@ -166,7 +166,8 @@ void add_ranks(const std::vector<ScriptProcess>& processes, const ScriptProcess&
   std::map<int, std::int64_t> slowest;  // how often a rank worked longest
   double longest = 0, mean = 0;
   std::int64_t steps = 0;
-  for (const auto& [step, first] : ranks.front()->work) {
+  for (const auto& entry : ranks.front()->work) {
+    const std::int64_t step = entry.first;
     double most = 0, sum = 0;
     int who = 0;
     const bool all = std::ranges::all_of(ranks, [&](const RankRecord* each) {
