@@ -82,7 +82,8 @@ void add_doctor(CLI::App& app, int& exit_code, const std::optional<std::vector<s
   command->callback([words, &script, &exit_code] {
     exit_code = kDone;
     if (script) {
-      exit_code = run_script(words->path, {*script, words->out, words->keep, words->json});
+      exit_code = run_script(words->path, {*script, words->out, words->keep, words->json,
+                                           [](const std::string& text) { fmt::print(stderr, "{}", text); }});
     } else {
       run_words(*words);
     }

@@ -66,8 +66,8 @@ std::vector<Switch> of_script(const Facts& facts) {
   if (!facts.word("switch.optimizer.name").empty()) {
     const bool fused = facts.word("switch.optimizer.fused") == "true";
     const std::string_view name = facts.word("switch.optimizer.name");
-    const bool can = name == "Adam" || name == "AdamW" || name == "SGD" || name == "Adagrad";
-    rows.add(fmt::format("fused {}", name), fused ? "on" : "off", fused || !can ? "" : "on", "optimizer_unfused");
+    rows.add(fmt::format("fused {}", name), fused ? "on" : "off", fused || !has_fused_update(name) ? "" : "on",
+             "optimizer_unfused");
   }
   if (!facts.word("zero_grad.where").empty()) {
     rows.add("zero_grad(set_to_none)", "off", "on", "zero_grad_not_none");
@@ -98,6 +98,10 @@ std::vector<Switch> of_run(const Facts& facts) {
 }
 
 }  // namespace
+
+bool has_fused_update(std::string_view optimizer) {
+  return optimizer == "Adam" || optimizer == "AdamW" || optimizer == "SGD" || optimizer == "Adagrad";
+}
 
 std::vector<Switch> inventory(const Facts& facts) {
   return facts.source == Source::kScript ? of_script(facts)

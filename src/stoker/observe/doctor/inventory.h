@@ -18,6 +18,9 @@ struct Switch {
   std::string_view rule;  // whose finding tells its cost; empty: none does
 };
 
+// Whether torch has a fused update of an optimizer.
+[[nodiscard]] bool has_fused_update(std::string_view optimizer);
+
 // Those that the records tell. Empty for a trace and for a process that was watched from outside.
 [[nodiscard]] std::vector<Switch> inventory(const Facts& facts);
 

@@ -60,11 +60,14 @@ void add_loading(const std::vector<Loading>& records, const ScriptProcess& train
   for (std::size_t i = 1; i < records.size(); ++i) {
     const Loading &before = records[i - 1], &now = records[i];
     const double length = now.at - before.at;
-    for (std::size_t p = 0; p < periods.size() && length > 0; ++p) {
+    const auto from_here = std::ranges::partition_point(
+        trainer.periods, [&](const ScriptPeriod& each) { return each.begin + each.period.seconds <= before.at; });
+    const auto skipped = static_cast<std::size_t>(from_here - trainer.periods.begin());
+    for (std::size_t p = std::max(skipped, first) - first; p < periods.size() && length > 0; ++p) {
       const double begin = trainer.periods[p + first].begin;
       const double both = std::min(now.at, begin + periods[p].seconds) - std::max(before.at, begin);
       if (both <= 0) {
-        continue;
+        break;  // later periods begin later
       }
       const double share = both / length;
       core::SourceFigures from, piece;
@@ -108,7 +111,7 @@ void add_worker(const ScriptProcess& process, Facts& facts) {
   }
 }
 
-// The slope of the resident memory over the steps (least squares), and how well a line fits it (r squared).
+// The slope of the resident memory over the steps (least squares).
 void add_growth(const ScriptProcess& trainer, Facts& facts) {
   std::vector<std::pair<double, double>> points;
   for (std::size_t i = trainer.periods.size() / 4; i < trainer.periods.size(); ++i) {
@@ -117,7 +120,7 @@ void add_growth(const ScriptProcess& trainer, Facts& facts) {
   if (points.size() < kFewPoints) {
     return;
   }
-  double x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+  double x = 0, y = 0, xx = 0, xy = 0;
   for (const auto& [step, bytes] : points) {
     x += step / static_cast<double>(points.size());
     y += bytes / static_cast<double>(points.size());
@@ -125,10 +128,8 @@ void add_growth(const ScriptProcess& trainer, Facts& facts) {
   for (const auto& [step, bytes] : points) {
     xx += (step - x) * (step - x);
     xy += (step - x) * (bytes - y);
-    yy += (bytes - y) * (bytes - y);
   }
   facts.figures["process.resident_bytes_per_step"] = {xx > 0 ? xy / xx : 0, "script"};
-  facts.figures["process.resident_fit"] = {xx > 0 && yy > 0 ? xy * xy / (xx * yy) : 0, "script"};
 }
 
 // Workers of one loader whose first batches are the same, although a worker's batches differ.

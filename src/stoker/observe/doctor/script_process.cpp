@@ -123,7 +123,7 @@ class Reader {
     }
     process_.loading.push_back(std::move(loading));
     process_.threads = std::max(process_.threads, real_at(record, "threads").value_or(1));
-    process_.worker = static_cast<int>(real_at(record, "worker").value_or(-1));
+    process_.worker = static_cast<int>(std::clamp(real_at(record, "worker").value_or(-1), -1.0, 1e6));
     if (const auto firsts = record.find("firsts"); firsts != record.end() && firsts->is_array()) {
       process_.first_batches = reals(*firsts);
     }
@@ -139,11 +139,9 @@ class Reader {
     for (const double seconds : work != record.end() && work->is_array() ? reals(*work) : std::vector<double>()) {
       ranks.work[step++] = seconds;
     }
-    for (const char* name : {"forwards", "syncs", "unused", "step", "world"}) {
+    for (const char* name : {"forwards", "syncs", "step", "world"}) {
       process_.figures["ranks." + std::string(name)] = real_at(record, name).value_or(0);
     }
-    process_.words["ranks.finds_unused"] = text_of(record.value("finds_unused", Json()));
-    process_.words["ranks.backend"] = text_at(record, "backend");
   }
 
   void add_sites(const Json& record) {
@@ -186,8 +184,6 @@ class Reader {
       process_.words["torch.version"] = text_at(record, "version");
     } else if (kind == "training") {
       process_.trains = true;
-    } else if (kind == "end") {
-      process_.ended = true;
     } else if (kind == "trouble") {
       process_.trouble.push_back(text_at(record, "text"));
     } else if (kind == "autocast") {

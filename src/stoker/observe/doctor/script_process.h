@@ -39,7 +39,7 @@ struct RankRecord {
 
 struct ScriptProcess {
   int pid = 0, parent = 0;
-  bool has_torch = false, trains = false, ended = false;  // trains: an optimizer made steps
+  bool has_torch = false, trains = false;  // trains: an optimizer made steps
   std::vector<std::string> arguments;
   std::vector<ScriptPeriod> periods;
   std::vector<Loading> loading;

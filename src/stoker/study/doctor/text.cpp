@@ -47,7 +47,7 @@ std::string switches_text(const Examined& examined) {
     }
   }
   return (wrong.empty() ? "" : "\nswitches to look at:" + wrong + "\n") +
-         (right.empty() ? "" : "\nswitches as they should be: " + right + "\n");
+         (right.empty() ? "" : "\nother switches: " + right + "\n");
 }
 
 }  // namespace

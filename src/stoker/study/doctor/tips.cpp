@@ -15,9 +15,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 // The cells of "| a | b |"; of another line none.
-std::vector<std::string_view> cells_of(std::string_view line, char separator = '|') {
+std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> cells;
-  for (std::size_t end = line.find(separator); end != std::string_view::npos; end = line.find(separator)) {
+  for (std::size_t end = line.find('|'); end != std::string_view::npos; end = line.find('|')) {
     cells.push_back(trimmed(line.substr(0, end)));
     line.remove_prefix(end + 1);
   }
@@ -44,15 +44,6 @@ std::vector<KnownTip> read_table(std::string_view page) {
 const std::vector<KnownTip>& doctor_tips() {
   static const std::vector<KnownTip> kTips = read_table(page_files::kTipsTable);
   return kTips;
-}
-
-std::vector<std::string_view> rules_of(const KnownTip& tip) {
-  if (tip.rule.starts_with("none")) {
-    return {};
-  }
-  std::vector<std::string_view> names = cells_of(tip.rule, ',');
-  names.push_back(trimmed(std::string_view(tip.rule).substr(tip.rule.rfind(',') + 1)));
-  return names;
 }
 
 std::string tips_text() {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace stoker::study {
@@ -18,8 +17,6 @@ struct KnownTip {
   std::string figure;  // empty: none yet
 };
 [[nodiscard]] const std::vector<KnownTip>& doctor_tips();
-// The names in a row's rule; empty if there is none.
-[[nodiscard]] std::vector<std::string_view> rules_of(const KnownTip& tip);
 
 // The tips with option and rule, for a terminal.
 [[nodiscard]] std::string tips_text();

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/study/doctor/watch_process.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <thread>

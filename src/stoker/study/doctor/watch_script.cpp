@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <set>
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
@@ -58,7 +59,7 @@ std::string ending(int code) {
   return fmt::format("The script ended with code {}.\n", code);
 }
 
-// Says verdicts, and never throws: the script's exit code must reach the caller.
+// Says verdicts.
 class Speaker {
  public:
   Speaker(const WatchScriptOptions& options, std::filesystem::path records)
@@ -81,28 +82,33 @@ class Speaker {
     say(options_.json ? diagnosis_json(examined) : ending(code) + diagnosis_text(examined));
   }
 
-  void say(const std::string& text) {
-    if (options_.out.empty()) {
-      fmt::print(stderr, "{}{}{}", options_.json ? "" : "stoker doctor: ", text, text.ends_with('\n') ? "" : "\n");
-    } else {
-      write_file_atomically(options_.out, text.ends_with('\n') ? text : text + "\n");
+  // Runs what looks at the records. What goes wrong there is said, once, and does not end the watch: the script's exit
+  // code must reach the caller.
+  template <typename Work>
+  void carefully(const Work& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      if (troubles_.insert(error.what()).second) {
+        options_.say(fmt::format("stoker doctor: {}\n", error.what()));
+      }
     }
   }
 
  private:
+  void say(const std::string& told) {
+    const std::string text = told.ends_with('\n') ? told : told + "\n";
+    if (options_.out.empty()) {
+      options_.say((options_.json ? "" : "stoker doctor: ") + text);
+    } else {
+      write_file_atomically(options_.out, text);
+    }
+  }
+
   const WatchScriptOptions& options_;
   std::filesystem::path records_;
+  std::set<std::string> troubles_;
 };
-
-// Runs what looks at the records; what goes wrong there is said and does not end the watch.
-template <typename Work>
-void carefully(const Work& work) {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "stoker doctor: {}\n", error.what());
-  }
-}
 
 }  // namespace
 
@@ -117,17 +123,17 @@ int watch_script(const WatchScriptOptions& options) {
   double first_step = 0, next_look = 0;
   std::optional<int> code;
   while (!(code = child.wait(observe::kTickSeconds))) {
-    carefully([&] { monitor.tick(); });
+    speaker.carefully([&] { monitor.tick(); });
     if (monitor.trainer() != 0 && first_step == 0) {
       first_step = now_s();
       next_look = first_step + kFirstVerdict;
     }
     if (!spoken && first_step > 0 && now_s() > next_look) {
       next_look = now_s() + 5;
-      carefully([&] { spoken = speaker.early(now_s() - first_step); });
+      speaker.carefully([&] { spoken = speaker.early(now_s() - first_step); });
     }
   }
-  carefully([&] { speaker.last(*code); });
+  speaker.carefully([&] { speaker.last(*code); });
   return *code;
 }
 

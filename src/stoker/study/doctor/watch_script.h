@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,11 @@ namespace stoker::study {
 
 struct WatchScriptOptions {
   std::vector<std::string> command;  // "python", "train.py", ...
-  std::filesystem::path out;         // where verdicts go; empty: standard error
+  std::filesystem::path out;         // where verdicts go; empty: to say()
   std::filesystem::path keep;        // a new folder for the records; empty: they are removed at the end
   bool json = false;
+  // What the terminal shows: verdicts, unless `out` is set, and what went wrong here. Lines end with a newline.
+  std::function<void(const std::string&)> say;
 };
 
 // The script's exit code, or 128 + the signal that ended it. Standard input, output and error are the script's own;

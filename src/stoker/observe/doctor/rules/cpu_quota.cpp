@@ -27,7 +27,9 @@ Judgement judge(const Facts& facts) {
       fmt::format("threads stopped for {:.2f} s per second; {:.2f} cores used (monitor)", stopped, used)};
   if (const auto limit = facts.figure("cgroup.cpu_limit_cores")) {
     finding.evidence.push_back(fmt::format("quota: {:.3g} cores (monitor)", *limit));
-    finding.option = fmt::format("threads=auto intra_op={}", std::max(static_cast<int>(*limit), 1));
+    finding.option = fmt::format(
+        fmt::runtime(facts.source == Source::kRun ? "threads=auto intra_op={}" : "torch.set_num_threads({})"),
+        std::max(static_cast<int>(*limit), 1));
   }
   finding.cure = "as many threads as the quota has cores, or a larger quota";
   const double lost = stopped + used > 0 ? stopped / (stopped + used) : 0;

@@ -7,7 +7,8 @@ namespace stoker::observe::doctor {
 namespace {
 
 constexpr double kMost = 0.02;  // of the time
-// Of an evaluation: what recording a graph costs, without the memory that it takes.
+// Of an evaluation: what recording a graph costs, without the memory that it takes. bench/results/tips.txt
+// (no-grad-evaluation): 1.03 to 1.11 times as fast without, 1.24 for the smallest network.
 constexpr double kRecording = 0.06;
 
 Judgement judge(const Facts& facts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The garbage collector runs so often, or over so many objects, that steps wait for it.
+// Python's garbage collector takes a noticeable share of the step time.
 #include "stoker/observe/doctor/rules/all.h"
 #include "stoker/observe/doctor/rules/rule_parts.h"
 
@@ -39,7 +39,7 @@ const Rule kGcChurn = {
     .level = Level::kScript,
     .signal = "time in Python's garbage collector",
     .threshold = "2 % of the time",
-    .source = "the smallest gain that is worth a change; with few live objects a run takes microseconds",
+    .source = "the smallest gain that is worth a change",
     .disproof =
         "the share stays without the call and with frozen objects: then the loop itself makes that many cyclic objects",
     .judge = judge,

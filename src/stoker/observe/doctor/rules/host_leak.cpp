@@ -40,8 +40,8 @@ const Rule kHostLeak = {
     .signal = "memory of a worker that was shared and is its own now, per second",
     .threshold = "1 MB per second and worker",
     .source =
-        "pytorch/pytorch#13246: Python lists that many workers read; a worker whose data lies in arrays copies 0.0 MB "
-        "per second after its start",
+        "pytorch/pytorch#13246: Python lists that many workers read; a worker whose data lies in arrays copies 0.01 MB "
+        "per second (tests/doctor/cases/host_leak.py)",
     .disproof = "it ends growing when each item was read once, far below the free memory",
     .judge = judge,
 };

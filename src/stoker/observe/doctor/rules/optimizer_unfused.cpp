@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optimizer updates one tensor after the other, with several operators each.
+#include "stoker/observe/doctor/inventory.h"
 #include "stoker/observe/doctor/rules/all.h"
 #include "stoker/observe/doctor/rules/rule_parts.h"
 
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kMost = 0.05;   // of the time
-constexpr double kSaved = 0.75;  // of the optimizer's time; bench/results/optim.txt: fused ones take a third to a fifth
-
-bool has_fused(std::string_view name) {
-  return name == "Adam" || name == "AdamW" || name == "SGD" || name == "Adagrad";
-}
+constexpr double kMost = 0.05;  // of the time
+// Of the optimizer's time. tests/doctor/cases/unfused_optimizer.py: 34.5 ms per step, fused 6.9 ms.
+constexpr double kSaved = 0.75;
 
 Judgement judge(const Facts& facts) {
   if (auto other = without_script(facts)) {
@@ -22,7 +20,7 @@ Judgement judge(const Facts& facts) {
     return Abstained{"the optimizer's settings: no step of an optimizer was seen"};
   }
   const double share = facts.share("optimizer").value_or(0);
-  if (share < kMost || !has_fused(name) || facts.word("switch.optimizer.fused") == "true") {
+  if (share < kMost || !has_fused_update(name) || facts.word("switch.optimizer.fused") == "true") {
     return Healthy{};
   }
   Finding finding;
@@ -44,7 +42,7 @@ const Rule kOptimizerUnfused = {
     .level = Level::kScript,
     .signal = "time in the optimizer's step; its flag `fused`",
     .threshold = "5 % of the time",
-    .source = "bench/results/optim.txt: a fused optimizer takes a third of the time",
+    .source = "a choice; 130 small tensors take 34.5 ms per step, fused 6.9 ms (tests/doctor/cases)",
     .disproof = "the tensors are so large that memory bandwidth is the limit: then a fused optimizer takes as long",
     .judge = judge,
 };

@@ -23,16 +23,16 @@ double runnable(const Facts& facts) {
 // Whether fewer threads would be possible. Workers with one thread each are not too many threads: then the cores are
 // what limits the training.
 bool can_have_fewer(const Facts& facts) {
-  if (facts.source != Source::kScript) {
+  if (facts.source == Source::kRun) {
     return true;
   }
-  return (facts.figure("switch.threads").value_or(1) > 1 &&
+  return (facts.figure("switch.threads").value_or(2) > 1 &&  // of a process unknown: threads that help tell
           facts.figure("threads.unnamed.cpu_cores").value_or(0) > kFewCores) ||
          facts.figure("loader.threads_per_worker").value_or(1) > 1;
 }
 
 void add_cure(const Facts& facts, double cores, Finding& finding) {
-  if (facts.source != Source::kScript) {
+  if (facts.source == Source::kRun) {
     finding.cure = "as many threads as cores: let Stoker choose";
     finding.option = "threads=auto intra_op=auto";
     return;
@@ -46,8 +46,8 @@ void add_cure(const Facts& facts, double cores, Finding& finding) {
     return;
   }
   const int threads = std::max(static_cast<int>(cores - workers), 1);
-  finding.evidence.push_back(fmt::format("{:.0f} threads for operators, {:.0f} workers (script)",
-                                         facts.figure("switch.threads").value_or(1), workers));
+  finding.evidence.push_back(fmt::format("threads that help operators: {:.2f} cores; {:.0f} workers (monitor)",
+                                         facts.figure("threads.unnamed.cpu_cores").value_or(0), workers));
   finding.cure = "fewer threads for the operators of the training";
   finding.option = fmt::format("torch.set_num_threads({})", threads);
 }

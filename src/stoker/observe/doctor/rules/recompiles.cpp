@@ -46,8 +46,8 @@ Judgement judge(const Facts& facts) {
 const Rule kRecompiles = {
     .id = "recompiles",
     .level = Level::kTrace,
-    .signal = "idle time of the device while the host compiled or loaded kernels",
-    .threshold = "2 % of the time of marked steps",
+    .signal = "idle time of the device while the host compiled or loaded kernels; of a script, time in torch.compile",
+    .threshold = "2 % of the time of marked steps, or of a script's steps after the first",
     .source = "pytorch/pytorch#97783: a compilation for each new length, 262 batches in 63 minutes",
     .disproof = "later steps compile nothing: then it is the start of the program",
     .judge = judge,

@@ -15,12 +15,16 @@ inline std::string percent(double share) {
   return share < 0.0995 ? fmt::format("{:.1f} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
 }
 
+// What recorded the time of a training's parts, for people.
+[[nodiscard]] inline std::string_view recorder(const Facts& facts) {
+  return facts.source == Source::kRun ? "anatomy" : source_name(facts.source);
+}
+
 // "fetch: 61 % of the time (anatomy, steps 12 to 450)"; of a trace also in how many pieces.
 inline std::string part_words(const Facts& facts, std::string_view part) {
   const auto times = facts.figure(fmt::format("idle.{}.times", part));
   return fmt::format("{}: {} of the time{} ({}, {})", part, percent(facts.share(part).value_or(0)),
-                     times ? fmt::format(", {:.3g} times per step", *times) : "",
-                     facts.source == Source::kRun ? "anatomy" : source_name(facts.source), facts.window());
+                     times ? fmt::format(", {:.3g} times per step", *times) : "", recorder(facts), facts.window());
 }
 
 // Cores that the process may use at once; none if nobody told.
@@ -57,6 +61,18 @@ inline Saving share_of_time(double share) {
   }
   return facts.source == Source::kRun ? Judgement(Healthy{})
                                       : Judgement(Abstained{"the script's records (stoker doctor -- python ...)"});
+}
+
+// The same of a rule that compares ranks step by step.
+[[nodiscard]] inline std::optional<Judgement> without_ranks(const Facts& facts) {
+  if (auto other = without_script(facts)) {
+    return other;
+  }
+  if (facts.figure("ranks.waiting_share") && facts.figure("ranks.slowest_share")) {
+    return std::nullopt;
+  }
+  return facts.figure("ranks.world").value_or(1) > 1 ? Judgement(Abstained{"the other ranks' records"})
+                                                     : Judgement(Healthy{});
 }
 
 // " at train.py:12"; empty if the place is unknown.

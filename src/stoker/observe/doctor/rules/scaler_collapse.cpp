@@ -39,7 +39,9 @@ const Rule kScalerCollapse = {
     .signal =
         "calls of GradScaler.step(), and how often its scale was lowered, which it is for each step that it skips",
     .threshold = "a fifth of 20 steps or more",
-    .source = "a scaler that begins at 65,536 skips a few steps until the scale fits: 2 or 3 of the first 20",
+    .source =
+        "a choice: a scaler skips a few steps at the start until its scale fits, and grows only after 2,000 clean "
+        "steps",
     .disproof = "the steps were skipped at the start only, and later looks show none",
     .judge = judge,
 };

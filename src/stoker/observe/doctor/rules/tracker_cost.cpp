@@ -29,8 +29,9 @@ Judgement judge(const Facts& facts) {
   }
   Finding finding;
   finding.claim = fmt::format("Logging takes {} of the time", percent(*share));
-  finding.evidence = {part_words(facts, "logging"),
-                      fmt::format("of it computing: {} (anatomy)", percent(spent > 0 ? computing / spent : 0))};
+  finding.evidence = {
+      part_words(facts, "logging"),
+      fmt::format("of it computing: {} ({})", percent(spent > 0 ? computing / spent : 0), recorder(facts))};
   if (const std::string_view sinks = facts.word("plan.log"); !sinks.empty()) {
     finding.evidence.push_back(fmt::format("log={} (plan)", sinks));
   }

@@ -2,8 +2,8 @@
 """Notes what only the Python program knows about its training, for `stoker doctor -- python train.py`.
 
 Loaded by sitecustomize.py into every Python process of the script, before the script. Writes one file of JSON lines per
-process into the folder STOKER_DOCTOR_RECORDS (docs/doctor-script.md). Costs a few microseconds per step; draws no random
-number, changes no tensor, and no error of its own reaches the script. CPython 3.10 and later, torch 2.4 and later.
+process into the folder STOKER_DOCTOR_RECORDS (docs/doctor-script.md). Draws no random number, changes
+no tensor, and no error of its own reaches the script. CPython 3.10 and later, torch 2.4 and later.
 """
 
 from . import imports, record

@@ -5,11 +5,14 @@ import importlib.abc
 import importlib.machinery
 import sys
 
+from . import record
+
 _waiting = {}  # functions by module name
 
 
 def after(name, function):
-    """Calls function(module) once: now, if the module was imported, else right after its import."""
+    """Calls function(module) once: now, if the module was imported, else right after its import. Its errors are noted."""
+    function = record.careful(function)
     module = sys.modules.get(name)
     if module is not None:
         function(module)

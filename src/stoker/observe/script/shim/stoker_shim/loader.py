@@ -29,14 +29,13 @@ class Loading:
         self.idle = ""  # the ledger's stage between two batches
         self.firsts = []
         self._at = self._start = time.monotonic()
-        self._cpu = time.process_time()
 
     @record.careful
     def look(self, torch, data):
         """Notes a number of the content of the first batches: workers should not make the same ones."""
         if len(self.firsts) < _FIRSTS:
             tensor = _first_tensor(torch, data)
-            self.firsts.append(None if tensor is None else zlib.crc32(tensor.reshape(-1).contiguous().view(torch.uint8).numpy()))
+            self.firsts.append(None if tensor is None else digest(torch, tensor))
 
     def begin_calls(self):
         if self.batches in _WATCHED:
@@ -80,11 +79,15 @@ class Loading:
             samples=self.samples,
             batches=self.batches,
             stages=self.stages,
-            process_cpu_seconds=time.process_time() - self._cpu,
             threads=self._threads,
             **({} if self._worker is None else _memory()),
             firsts=self.firsts,
         )
+
+
+def digest(torch, tensor):
+    """A number of a tensor's content, of any dtype; it is in the memory of the host."""
+    return zlib.crc32(tensor.detach().reshape(-1).contiguous().view(torch.uint8).numpy())
 
 
 class _Moment:
@@ -96,11 +99,20 @@ class _Moment:
         return now.wall - self.wall, now.cpu - self.cpu, now.waited - self.waited
 
 
+_own_thread = threading.local()  # schedstat: the kernel's file of the thread, which stays open; -1: there is none
+
+
 def _waited():
     """Seconds that this thread was ready to run, without a core."""
+    file = getattr(_own_thread, "schedstat", None)
+    if file is None:
+        try:
+            file = os.open(f"/proc/self/task/{threading.get_native_id()}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            file = -1
+        _own_thread.schedstat = file
     try:
-        with open(f"/proc/self/task/{threading.get_native_id()}/schedstat", "rb") as file:
-            return 1e-9 * int(file.read().split()[1])
+        return 1e-9 * int(os.pread(file, 100, 0).split()[1])
     except (OSError, IndexError, ValueError):
         return 0.0
 
@@ -200,9 +212,14 @@ def _noted_init(own):
     @functools.wraps(own)
     def wrapper(self, *args, **kwargs):
         own(self, *args, **kwargs)
-        self._stoker_where = stacks.caller()
+        _note_place(self)
 
     return wrapper
+
+
+@record.careful
+def _note_place(loader):
+    loader._stoker_where = stacks.caller()
 
 
 def _first_tensor(torch, data):
@@ -292,5 +309,6 @@ def watch(torch):
 
 
 def _in_child():
-    global _loading
+    global _loading, _own_thread
     _loading = None
+    _own_thread = threading.local()  # the parent's file tells of the parent

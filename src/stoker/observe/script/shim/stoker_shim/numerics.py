@@ -6,12 +6,15 @@ import functools
 import linecache
 import math
 import sys
+import time
 
 from . import record, stacks
 from .steps import steps
 
 _CALLS = (20, 50, 100, 200, 500, 1000)  # of GradScaler.step(): then we look at the scale, which may wait for the device
 _COPIES = ("to", "cuda", "cpu", "float", "half", "double", "bfloat16")
+_TRACED_SECONDS = 10.0  # at most, if the loop ends meanwhile
+_SMALLEST = 2.0**-149  # of a float32: a scale that was halved more often is 0
 _AT = 2  # the step after which calls without a taken result are looked for
 
 
@@ -37,7 +40,7 @@ def _counted_step(own):
 def _note_scale(scaler):
     scaler._stoker_calls = calls = getattr(scaler, "_stoker_calls", 0) + 1
     if calls in _CALLS and scaler.is_enabled():
-        halved = math.log(scaler._init_scale / scaler.get_scale()) / -math.log(scaler.get_backoff_factor())
+        halved = math.log(scaler._init_scale / max(scaler.get_scale(), _SMALLEST)) / -math.log(scaler.get_backoff_factor())
         record.write("scaler", calls=calls, skipped=max(halved, 0.0), scale=scaler.get_scale(), first=scaler._init_scale)
 
 
@@ -81,10 +84,10 @@ def _watch_calls(torch):
 
 
 def _trace_step(torch, frame, calls):
-    until = steps.count + 1
+    until, end = steps.count + 1, time.monotonic() + _TRACED_SECONDS
 
     def on_line(frame, event, argument):
-        if steps.count > until:
+        if steps.count > until or event == "return" or time.monotonic() > end:
             frame.f_trace = None
             sys.settrace(None)
             return None

@@ -3,9 +3,9 @@
 
 import functools
 import time
-import zlib
 
 from . import record
+from .loader import digest
 from .steps import steps
 
 _AT = (20, 40)  # steps after which the state is noted; the parameters' digest after the second
@@ -15,13 +15,16 @@ _MOST = 50  # steps whose work is noted per record
 class _Ranks:
     def __init__(self, torch):
         self._torch = torch
-        self._wrapper = None  # the last DistributedDataParallel
+        self._wrapper = None  # the last DistributedDataParallel; None: there is one rank, and nothing to note
         self._forwards = self._syncs = 0
-        self._work, self._first = [], 0
+        self._work = []
         self._at = time.perf_counter()
         self._waited = self._ours = 0.0  # for other ranks, since the last step; for us, since the start
 
     def made(self, wrapper):
+        if self._wrapper is None:
+            self._torch.autograd.backward = _timed(self._torch.autograd.backward, self)
+            steps.on_step.append(self.at_step)
         self._wrapper = wrapper
 
     def forward(self, wrapper):
@@ -37,14 +40,12 @@ class _Ranks:
     def at_step(self, step):
         now = time.perf_counter()
         ours, self._ours = steps.own_seconds - self._ours, steps.own_seconds
-        if self._wrapper is not None:
-            self._work.append(round(now - self._at - self._waited - ours, 6))
-            if step in _AT or len(self._work) == _MOST:
-                self._write(step)
+        self._work.append(round(now - self._at - self._waited - ours, 6))
+        if step in _AT or len(self._work) == _MOST:
+            self._write(step)
         self._at, self._waited = now, 0.0
 
     def _write(self, step):
-        parameters = [each for each in self._wrapper.parameters() if each.requires_grad]
         record.write(
             "ranks",
             step=step,
@@ -52,20 +53,16 @@ class _Ranks:
             work=self._work,
             world=self._torch.distributed.get_world_size(),
             rank=self._torch.distributed.get_rank(),
-            backend=self._torch.distributed.get_backend(),
             forwards=self._forwards,
             syncs=self._syncs,
-            finds_unused=bool(self._wrapper.find_unused_parameters),
-            unused=sum(each.grad is None for each in parameters),
-            digest=_digest(parameters) if step == _AT[1] else None,
+            digest=self._digest() if step == _AT[1] else None,
         )
         self._work = []
 
-
-def _digest(parameters):
-    """Of the first parameter; none on a device, where reading it would wait."""
-    first = parameters[0].detach()
-    return zlib.crc32(first.contiguous().numpy().tobytes()) if first.device.type == "cpu" else None
+    def _digest(self):
+        """Of the first parameter; none on a device, where reading it would wait."""
+        first = next(self._wrapper.parameters())
+        return digest(self._torch, first) if first.device.type == "cpu" else None
 
 
 def watch(torch):
@@ -76,8 +73,6 @@ def watch(torch):
     ranks = _Ranks(torch)
     DistributedDataParallel.__init__ = _after(DistributedDataParallel.__init__, ranks.made)
     DistributedDataParallel.forward = _before(DistributedDataParallel.forward, ranks.forward)
-    torch.autograd.backward = _timed(torch.autograd.backward, ranks)
-    steps.on_step.append(ranks.at_step)
 
 
 def _after(own, note):

@@ -23,7 +23,7 @@ def begin():
     if not _folder:
         return False
     os.register_at_fork(after_in_child=_in_child)
-    _write_start("start")
+    _write_start()
     return True
 
 
@@ -85,16 +85,13 @@ def trouble(where, error):
         write("trouble", text=f"{where}: {type(error).__name__}: {error}")
 
 
-def _write_start(how):
+def _write_start():
     write(
         "process",
         pid=os.getpid(),
         parent=os.getppid(),
-        how=how,
         argv=[*getattr(sys, "orig_argv", [])][:100],
         python=sys.version.split()[0],
-        rank=os.environ.get("RANK"),
-        world=os.environ.get("WORLD_SIZE"),
     )
 
 
@@ -104,4 +101,4 @@ def _in_child():
     if _file is not None:
         os.close(_file)
         _file = None
-    _write_start("fork")
+    _write_start()

@@ -19,7 +19,7 @@ from .steps import steps
 
 _EACH = 0.01  # seconds between two looks
 _LOOKS, _MOST_SECONDS = 200, 20.0
-_FIRST, _STEPS = 2, 20  # a training is looked at from this step on, for so many
+_FIRST, _STEPS = 2, 20  # sampling starts after this step, and lasts for at least so many
 _KEPT = 30  # sites of a record
 _OWN = os.path.dirname(os.path.realpath(__file__))
 

@@ -36,6 +36,8 @@ class Steps:
             self.begin()
             self.optimizer = weakref.ref(optimizer)
             record.write("training", optimizer=type(optimizer).__name__)
+        elif self.optimizer() is None:  # it is gone, and the script trains with another one
+            self.optimizer = weakref.ref(optimizer)
         elif threading.get_ident() != ledger.owner:
             return
         if self._inside:  # the last step() raised
@@ -85,7 +87,6 @@ class Steps:
             seconds=now - self._start - ours,
             parts=parts,
             resident_bytes=_resident(),
-            cpu_seconds=time.process_time(),
         )
         self._start, self._written = now, self.count
 
@@ -98,13 +99,8 @@ def watch(torch):
 
     optimizer.register_optimizer_step_pre_hook(steps.before_optimizer)
     optimizer.register_optimizer_step_post_hook(steps.after_optimizer)
-    record.at_end(_at_end)
+    record.at_end(steps.write)
     os.register_at_fork(after_in_child=_in_child)
-
-
-def _at_end():
-    steps.write()
-    record.write("end", steps=steps.count)
 
 
 def _in_child():
