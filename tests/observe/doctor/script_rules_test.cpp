@@ -165,6 +165,21 @@ TEST(ScriptInput, WorkersBeyondTheCoresAreNoCure) {
   EXPECT_EQ(found->option, "");
 }
 
+// One core, which loading keeps busy: a worker would gain nothing, and the waiting is said all the same.
+TEST(ScriptInput, OnOneCoreLessWorkIsTheCure) {
+  Facts facts = healthy();
+  set(facts, "machine.cores", 1);
+  set(facts, "process.cpu_cores", 0.999);
+  set(facts, "machine.busy_cores", 1);
+  set(facts, "switch.threads", 1);
+  load(facts, 0, 0.37, 0.01);
+  spend(facts, "fetch", 0.95);
+  const auto found = finding_of(facts, "input_wait");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->option, "");
+  EXPECT_GT(found->gain.gain(), 0.1);
+}
+
 TEST(ScriptInput, ThreadsOfOperatorsMakeRoomForWorkers) {
   Facts facts = healthy();
   set(facts, "machine.cores", 2);

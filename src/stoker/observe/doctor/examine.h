@@ -10,7 +10,6 @@
 
 namespace stoker::observe::doctor {
 
-inline constexpr double kWorthSaying = 0.02;  // predicted gain; less goes to the appendix
 inline constexpr double kCritical = 0.10;
 inline constexpr double kSomething = 1.005;  // speed-up
 

@@ -23,6 +23,8 @@ enum class Level : std::uint8_t {
 };
 [[nodiscard]] std::string_view level_name(Level level);
 
+inline constexpr double kWorthSaying = 0.02;  // predicted gain; less goes to the appendix
+
 struct Finding {
   std::string claim;                  // "JPEG decode on 1 loader thread holds the training up"
   std::vector<std::string> evidence;  // facts with their source: "fetch: 61 % of the time (anatomy, steps 12 to 450)"

@@ -170,7 +170,7 @@ Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int 
   finding.claim = fmt::format("{} {}{}", asleep ? "reading" : "samples are made", loaded_by(workers),
                               in_function(spent_in(facts).second));
   finding.gain = predict(facts.periods, fed_by(facts, change), {.low = 0.75, .high = 1.1});
-  if (change.workers > workers && finding.gain.gain() > 0) {
+  if (change.workers > workers && finding.gain.gain() >= kWorthSaying) {
     finding.cure = counted(change.workers, "worker");
     finding.option = fmt::format("num_workers={}", change.workers);
     if (change.threads > 0) {
