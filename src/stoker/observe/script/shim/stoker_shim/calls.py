@@ -103,11 +103,12 @@ def _leave_out_torch(stats, seconds):
     calls, beneath = {}, 0.0  # the libraries that a library calls; seconds in torch and in own functions, below libraries
     for entry in stats:
         library = "" if _is_own(entry.code) else _library(entry.code)
-        if library in ("", "torch", "python"):
+        if library in ("", "torch"):
             continue
         for each in entry.calls or ():
             callee = "" if _is_own(each.code) else _library(each.code)
-            calls.setdefault(library, set()).add(callee)
+            if library != "python":  # next(loader) leads to torch; that does not make each caller of next() a framework
+                calls.setdefault(library, set()).add(callee)
             if callee in ("", "torch"):
                 beneath += each.totaltime
     leading = {"", "torch"}  # libraries from which a way leads to torch or to the script
