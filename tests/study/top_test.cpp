@@ -17,6 +17,7 @@ namespace {
 
 using stoker::testing::fake_nvml;
 using stoker::testing::TempFolder;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -165,6 +166,18 @@ TEST_F(Screen, ARunIsShownOnce) {
                     .runs = {root / "run", root / "link", root / "run/", root / "run/../run"}});
   ASSERT_EQ(view.look(1).runs.size(), 1U);
   EXPECT_EQ(view.look(1).runs[0].second.step, 2);
+}
+
+// Without a loss or a period yet it has few lines, and takes no room from those behind it.
+TEST_F(Screen, ShowsARunThatHasJustBegun) {
+  root.write("begun/metrics.jsonl", kStarted);
+  MachineView view({.nvml = nullptr, .root = root.path(), .runs = {root / "begun", root / "run"}});
+  const std::string text = text_of(top_screen(view.look(1), 120, 40));
+  EXPECT_THAT(text, AllOf(HasSubstr((root / "begun").string()), HasSubstr((root / "run").string())));
+  EXPECT_THAT(text, Not(HasSubstr("not shown")));
+  const std::string small = text_of(top_screen(view.look(1), 120, 12));
+  EXPECT_THAT(small,
+              AllOf(HasSubstr((root / "begun").string()), HasSubstr("1 run not shown: the screen is too small")));
 }
 
 TEST_F(Screen, ShowsGpus) {

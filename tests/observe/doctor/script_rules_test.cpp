@@ -6,6 +6,7 @@
 
 #include "stoker/observe/doctor/examine.h"
 #include "support/doctor_rules.h"
+#include "support/healthy_script.h"
 
 namespace stoker::observe::doctor {
 namespace {
@@ -14,89 +15,19 @@ using testing::abstains;
 using ::testing::AllOf;
 using testing::finding_of;
 using ::testing::HasSubstr;
+using testing::healthy_script;
 using ::testing::IsEmpty;
-
-// A quiet machine with 8 cores: 100 steps of 40 ms in ten periods, with four workers that keep up.
-Facts healthy() {
-  Facts facts;
-  facts.source = Source::kScript;
-  facts.job = "train.py, torch 2.11.0";
-  for (int i = 1; i <= 10; ++i) {
-    core::SourceFigures loader;
-    loader.samples = 320;
-    loader.threads = 4;
-    loader.stages = {{.name = "samples", .seconds = 0.8, .probed_seconds = 0.8, .probed_cpu_seconds = 0.8},
-                     {.name = "collate", .seconds = 0.1, .probed_seconds = 0.1, .probed_cpu_seconds = 0.1}};
-    facts.periods.push_back({.last_step = 10 * i,
-                             .steps = 10,
-                             .seconds = 0.4,
-                             .parts = {{"fetch", {0.002, 0.001}},
-                                       {"backward", {0.2, 0.2}},
-                                       {"optimizer", {0.01, 0.01}},
-                                       {"other", {0.188, 0.188}}},
-                             .loader = loader});
-  }
-  for (const auto& [name, value] :
-       std::initializer_list<std::pair<const char*, double>>{{"machine.cores", 8},
-                                                             {"machine.busy_cores", 3.3},
-                                                             {"process.cpu_cores", 3.2},
-                                                             {"threads.main.cpu_cores", 0.95},
-                                                             {"threads.main.waiting_cores", 0.001},
-                                                             {"threads.unnamed.cpu_cores", 0.5},
-                                                             {"threads.workers.cpu_cores", 2.2},
-                                                             {"loader.workers", 4},
-                                                             {"loader.persistent", 1},
-                                                             {"loader.threads_per_worker", 1},
-                                                             {"loader.copied_bytes_per_second", 5e4},
-                                                             {"loader.private_bytes", 3e7},
-                                                             {"loader.tensors_per_batch", 2},
-                                                             {"switch.threads", 4},
-                                                             {"switch.optimizer.tensors", 60},
-                                                             {"graphs.deeper_per_step", 0},
-                                                             {"graphs.more_per_step", 0}}) {
-    facts.figures[name] = {value, "script"};
-  }
-  facts.words = {{"switch.anomaly", "false"},        {"switch.profiler", "false"},
-                 {"switch.optimizer.name", "AdamW"}, {"switch.optimizer.fused", "true"},
-                 {"evaluation.gradients", "false"},  {"loader.where", "train.py:14"},
-                 {"loader.start_method", "fork"},    {"loader.dataset", "Pictures"}};
-  return facts;
-}
-
-// That share of each period goes to a part, at the cost of other.
-void spend(Facts& facts, const std::string& part, double share, double computing = 1) {
-  for (Period& period : facts.periods) {
-    const double seconds = share * period.seconds;
-    period.parts["other"].seconds -= seconds - period.part(part);
-    period.parts[part] = {seconds, computing * seconds};
-  }
-}
-
-void set(Facts& facts, const char* figure, double value) { facts.figures[figure] = {value, "script"}; }
-
-// All periods load with that many workers, which spend so many seconds of a period on samples and on collate.
-void load(Facts& facts, int workers, double samples, double collate, double asleep = 0) {
-  set(facts, "loader.workers", workers);
-  for (Period& period : facts.periods) {
-    period.loader->threads = workers;
-    period.loader->stages = {
-        {.name = "samples",
-         .seconds = samples,
-         .probed_seconds = samples,
-         .probed_cpu_seconds = samples * (1 - asleep),
-         .probed_asleep_seconds = samples * asleep},
-        {.name = "collate", .seconds = collate, .probed_seconds = collate, .probed_cpu_seconds = collate}};
-  }
-}
+using testing::set;
+using testing::spend;
 
 TEST(ScriptRules, AHealthyScriptGetsNoAdvice) {
-  const Diagnosis diagnosis = examine(healthy());
+  const Diagnosis diagnosis = examine(healthy_script());
   EXPECT_THAT(diagnosis.found, IsEmpty());
   EXPECT_THAT(diagnosis.verdict, HasSubstr("Healthy"));
 }
 
 TEST(ScriptRules, NothingOfAScriptIsAFaultOfARun) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   facts.source = Source::kRun;
   spend(facts, "gc", 0.3);
   EXPECT_FALSE(finding_of(facts, "gc_churn"));
@@ -104,156 +35,8 @@ TEST(ScriptRules, NothingOfAScriptIsAFaultOfARun) {
   EXPECT_TRUE(abstains(facts, "gc_churn"));
 }
 
-// 0.36 s of work in 0.4 s on the training thread: 40 ms per step become 4 + 36 / workers.
-TEST(ScriptInput, WithoutWorkersTheyAreTheCure) {
-  Facts facts = healthy();
-  load(facts, 0, 0.33, 0.03);
-  spend(facts, "fetch", 0.9);
-  set(facts, "process.cpu_cores", 1);
-  set(facts, "machine.busy_cores", 1);
-  const auto found = finding_of(facts, "input_wait");
-  ASSERT_TRUE(found);
-  EXPECT_THAT(found->claim, AllOf(HasSubstr("90 % of the time"), HasSubstr("num_workers=0")));
-  EXPECT_THAT(found->option, ::testing::Eq("num_workers=6"));
-  EXPECT_THAT(found->evidence, ::testing::Contains(HasSubstr("train.py:14")));
-  EXPECT_NEAR(found->gain.speedup, 5, 2);  // the cores are busy for 0.4 s of 8
-}
-
-// On many cores the hand-over of a batch remains, 1 ms of each step: 10 of 40 ms per period.
-TEST(ScriptInput, TheHandOverOfBatchesRemains) {
-  Facts facts = healthy();
-  load(facts, 0, 0.33, 0.03);
-  spend(facts, "fetch", 0.9);
-  set(facts, "machine.cores", 64);
-  set(facts, "process.cpu_cores", 1);
-  set(facts, "machine.busy_cores", 1);
-  EXPECT_NEAR(finding_of(facts, "input_wait")->gain.speedup, 0.4 / (0.4 - 0.925 * 0.35), 0.3);
-}
-
-TEST(ScriptInput, WorkersThatWaitAreNotTheLimit) {
-  Facts facts = healthy();
-  spend(facts, "fetch", 0.3, 0.1);
-  load(facts, 4, 0.55, 0.05);  // at work 38 % of the time
-  EXPECT_FALSE(finding_of(facts, "input_wait"));
-  load(facts, 4, 0.95, 0.05);
-  EXPECT_TRUE(finding_of(facts, "input_wait"));
-}
-
-TEST(ScriptInput, ShortWaitsAreHandOver) {
-  Facts facts = healthy();
-  load(facts, 4, 1.5, 0.1);
-  spend(facts, "fetch", 0.03, 0.1);
-  EXPECT_FALSE(finding_of(facts, "input_wait"));
-  spend(facts, "fetch", 0.08, 0.1);
-  EXPECT_TRUE(finding_of(facts, "input_wait"));
-  load(facts, 4, 0.5, 0.1);  // the workers wait, too
-  EXPECT_FALSE(finding_of(facts, "input_wait"));
-}
-
-TEST(ScriptInput, WorkersBeyondTheCoresAreNoCure) {
-  Facts facts = healthy();
-  set(facts, "machine.cores", 2);
-  set(facts, "process.cpu_cores", 2);
-  set(facts, "machine.busy_cores", 2);
-  set(facts, "switch.threads", 1);
-  load(facts, 2, 0.5, 0.02);
-  spend(facts, "fetch", 0.12);
-  EXPECT_FALSE(finding_of(facts, "input_wait"));
-  spend(facts, "fetch", 0.3);
-  const auto found = finding_of(facts, "input_wait");
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->option, "");
-}
-
-// One core, which loading keeps busy: a worker would gain nothing, and the waiting is said all the same.
-TEST(ScriptInput, OnOneCoreLessWorkIsTheCure) {
-  Facts facts = healthy();
-  set(facts, "machine.cores", 1);
-  set(facts, "process.cpu_cores", 0.999);
-  set(facts, "machine.busy_cores", 1);
-  set(facts, "switch.threads", 1);
-  load(facts, 0, 0.37, 0.01);
-  spend(facts, "fetch", 0.95);
-  const auto found = finding_of(facts, "input_wait");
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->option, "");
-  EXPECT_GT(found->gain.gain(), 0.1);
-}
-
-TEST(ScriptInput, ThreadsOfOperatorsMakeRoomForWorkers) {
-  Facts facts = healthy();
-  set(facts, "machine.cores", 2);
-  set(facts, "process.cpu_cores", 1.1);
-  set(facts, "machine.busy_cores", 1.1);
-  set(facts, "switch.threads", 2);
-  load(facts, 0, 0.33, 0.01);
-  spend(facts, "fetch", 0.85);
-  EXPECT_THAT(finding_of(facts, "input_wait")->option, HasSubstr("torch.set_num_threads(1)"));
-}
-
-TEST(ScriptInput, WorkersThatSleepMayBeMoreThanCores) {
-  Facts facts = healthy();
-  load(facts, 4, 1.55, 0.03, 0.95);
-  set(facts, "process.cpu_cores", 0.9);
-  set(facts, "machine.busy_cores", 0.9);
-  spend(facts, "fetch", 0.8, 0.02);
-  const auto found = finding_of(facts, "input_wait");
-  ASSERT_TRUE(found);
-  EXPECT_THAT(found->claim, HasSubstr("reading"));
-  EXPECT_THAT(found->option, HasSubstr("num_workers=18"));
-  EXPECT_GT(found->gain.speedup, 3);
-}
-
-TEST(ScriptInput, NamesTheLibraryThatTakesTheTime) {
-  Facts facts = healthy();
-  set(facts, "machine.cores", 1);
-  load(facts, 0, 0.3, 0.02);
-  spend(facts, "fetch", 0.8);
-  facts.calls = {{"loader", "pandas", "__getitem__ (data.py:31)", 0.6},
-                 {"loader", "torch", "__getitem__ (data.py:31)", 0.3},
-                 {"loader", "torch", "", 1},  // torch's own fetch, in which all of this happens
-                 {"step", "pandas", "", 0.9}};
-  const auto found = finding_of(facts, "input_wait");
-  ASSERT_TRUE(found);
-  EXPECT_THAT(found->claim, HasSubstr("row access by pandas in __getitem__ (data.py:31)"));
-  facts.calls[0].share = 0.3;  // no longer what to cure first
-  EXPECT_THAT(finding_of(facts, "input_wait")->claim, ::testing::Not(HasSubstr("row access")));
-}
-
-TEST(ScriptInput, CollateAndManyTensorsHaveNames) {
-  Facts facts = healthy();
-  set(facts, "machine.cores", 1);
-  load(facts, 0, 0.1, 0.25);
-  spend(facts, "fetch", 0.8);
-  EXPECT_THAT(finding_of(facts, "input_wait")->claim, HasSubstr("collate makes the batch"));
-  load(facts, 0, 0.25, 0.2);
-  EXPECT_THAT(finding_of(facts, "input_wait")->claim, ::testing::Not(HasSubstr("collate")));
-  Facts pieces = healthy();
-  spend(pieces, "fetch", 0.5, 0.9);  // the training thread computes while it fetches: it unpacks
-  set(pieces, "loader.tensors_per_batch", 90);
-  EXPECT_THAT(finding_of(pieces, "input_wait")->claim, HasSubstr("90 tensors per batch"));
-  set(pieces, "loader.tensors_per_batch", 40);
-  EXPECT_THAT(finding_of(pieces, "input_wait")->claim, ::testing::Not(HasSubstr("tensors per batch")));
-}
-
-TEST(EpochRestart, SpeaksOfWorkersThatStartAnew) {
-  Facts facts = healthy();
-  set(facts, "loader.persistent", 0);
-  set(facts, "loader.starts", 5);
-  spend(facts, "loader_start", 0.03);
-  const auto found = finding_of(facts, "epoch_restart");
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->option, "persistent_workers=True");
-  EXPECT_NEAR(found->gain.speedup, 1 / (1 - 1.65 * 0.03), 0.005);
-  spend(facts, "loader_start", 0.012);  // long epochs
-  EXPECT_FALSE(finding_of(facts, "epoch_restart"));
-  spend(facts, "loader_start", 0.3);
-  set(facts, "loader.persistent", 1);  // the only start, late
-  EXPECT_FALSE(finding_of(facts, "epoch_restart"));
-}
-
 TEST(GcChurn, TellsACallFromCollectionsByThemselves) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   spend(facts, "gc", 0.03);
   EXPECT_EQ(finding_of(facts, "gc_churn")->option, "gc.freeze()");
   facts.sites = {{"gc", "train.py:40", "gc.collect()", "", 7}};
@@ -265,7 +48,7 @@ TEST(GcChurn, TellsACallFromCollectionsByThemselves) {
 }
 
 TEST(DebugApis, AnomalyDetectionCostsStacksAndChecks) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   facts.words["switch.anomaly"] = "true";
   facts.sites = {{"other", "train.py:9", "loss = model(x)", "traceback", 30},
                  {"backward", "train.py:10", "", "torch", 70}};
@@ -281,7 +64,7 @@ TEST(DebugApis, AnomalyDetectionCostsStacksAndChecks) {
 
 // On, and without effect: the step spends its time elsewhere.
 TEST(DebugApis, ASwitchWithoutCostIsNoFinding) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   facts.words["switch.anomaly"] = "true";
   spend(facts, "backward", 0.027);
   EXPECT_FALSE(finding_of(facts, "debug_apis_on"));
@@ -292,7 +75,7 @@ TEST(DebugApis, ASwitchWithoutCostIsNoFinding) {
 }
 
 TEST(OptimizerUnfused, SpeaksWhereTheOptimizerTakesTime) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   facts.words["switch.optimizer.fused"] = "";
   spend(facts, "optimizer", 0.08);
   const auto found = finding_of(facts, "optimizer_unfused");
@@ -310,7 +93,7 @@ TEST(OptimizerUnfused, SpeaksWhereTheOptimizerTakesTime) {
 }
 
 TEST(ZeroGrad, SpeaksOfZerosThatTakeTime) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   facts.words["zero_grad.where"] = "train.py:20";
   spend(facts, "zero_grad", 0.03);
   EXPECT_THAT(finding_of(facts, "zero_grad_not_none")->claim, HasSubstr("train.py:20"));
@@ -322,7 +105,7 @@ TEST(ZeroGrad, SpeaksOfZerosThatTakeTime) {
 }
 
 TEST(EvalWithGrad, SpeaksOfEvaluationsThatRecordGraphs) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   facts.words["evaluation.gradients"] = "true";
   facts.words["evaluation.where"] = "train.py:33";
   spend(facts, "evaluation", 0.03);
@@ -338,7 +121,7 @@ TEST(EvalWithGrad, SpeaksOfEvaluationsThatRecordGraphs) {
 }
 
 TEST(KeptHistory, SpeaksOfGraphsThatStay) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   set(facts, "graphs.deeper_per_step", 0.9);
   facts.words["graphs.name"] = "total";
   facts.words["graphs.where"] = "train.py:21";
@@ -355,7 +138,7 @@ TEST(KeptHistory, SpeaksOfGraphsThatStay) {
 }
 
 TEST(HostLeak, SpeaksOfWorkersThatCopyTheirParent) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   set(facts, "loader.copied_bytes_per_second", 1.5e6);
   ASSERT_TRUE(finding_of(facts, "host_leak"));
   EXPECT_FALSE(finding_of(facts, "host_leak")->danger.empty());
@@ -366,7 +149,7 @@ TEST(HostLeak, SpeaksOfWorkersThatCopyTheirParent) {
 }
 
 TEST(Fp16WithoutScaler, ABf16OrAScalerIsFine) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   facts.words["autocast.torch.float16"] = "cuda";
   EXPECT_FALSE(finding_of(facts, "fp16_without_scaler")->danger.empty());
   set(facts, "scaler.calls", 50);
@@ -378,16 +161,16 @@ TEST(Fp16WithoutScaler, ABf16OrAScalerIsFine) {
 }
 
 TEST(Fp16WithoutScaler, AFewStepsTellNothing) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   facts.words["autocast.torch.float16"] = "cuda";
   facts.periods.resize(1);
   EXPECT_TRUE(abstains(facts, "fp16_without_scaler"));
-  facts.periods = {healthy().periods[0], healthy().periods[1], healthy().periods[2]};
+  facts.periods = {healthy_script().periods[0], healthy_script().periods[1], healthy_script().periods[2]};
   EXPECT_TRUE(finding_of(facts, "fp16_without_scaler"));
 }
 
 TEST(ScalerCollapse, TheFirstStepsMayBeSkipped) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   set(facts, "scaler.calls", 50);
   set(facts, "scaler.skipped", 15);
   set(facts, "scaler.scale", 2);
@@ -397,7 +180,7 @@ TEST(ScalerCollapse, TheFirstStepsMayBeSkipped) {
 }
 
 TEST(SameBatch, OneWorkerMayReadAll) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   set(facts, "loader.workers_with_same_batches", 2);
   EXPECT_FALSE(finding_of(facts, "same_batch")->danger.empty());
   set(facts, "loader.workers_with_same_batches", 1);
@@ -405,7 +188,7 @@ TEST(SameBatch, OneWorkerMayReadAll) {
 }
 
 TEST(UnreadResult, NamesTheLine) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   EXPECT_FALSE(finding_of(facts, "unread_result"));
   facts.words["dropped_result.where"] = "train.py:18";
   facts.words["dropped_result.name"] = "cuda";
@@ -413,7 +196,7 @@ TEST(UnreadResult, NamesTheLine) {
 }
 
 TEST(HostCode, SpeaksOfLibrariesInTheStep) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   facts.sites = {{"other", "train.py:25", "rank = numpy.argsort(table * loss)", "", 15}};
   facts.calls = {{"step", "numpy", "rank (train.py:23)", 0.12},
                  {"step", "", "rank (train.py:23)", 0.03},  // table * loss
@@ -434,7 +217,7 @@ TEST(HostCode, SpeaksOfLibrariesInTheStep) {
 }
 
 TEST(ReduceEveryMicrobatch, OneSumPerStepIsEnough) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   EXPECT_FALSE(finding_of(facts, "reduce_every_microbatch"));
   spend(facts, "backward", 0.5, 0.4);
   set(facts, "ranks.step", 40);
@@ -447,7 +230,7 @@ TEST(ReduceEveryMicrobatch, OneSumPerStepIsEnough) {
 }
 
 TEST(Ranks, OneSlowRankAndUnevenWorkAreTwoCauses) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   set(facts, "ranks.seen", 4);
   set(facts, "ranks.waiting_share", 0.08);
   set(facts, "ranks.slowest", 2);
@@ -468,7 +251,7 @@ TEST(Ranks, OneSlowRankAndUnevenWorkAreTwoCauses) {
 }
 
 TEST(RanksDriftApart, EqualParametersAreFine) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   set(facts, "ranks.digests", 1);
   EXPECT_FALSE(finding_of(facts, "ranks_drift_apart"));
   set(facts, "ranks.digests", 2);
@@ -477,7 +260,7 @@ TEST(RanksDriftApart, EqualParametersAreFine) {
 }
 
 TEST(Recompiles, OfAScriptAreItsOwnPart) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   spend(facts, "compile", 0.03);
   EXPECT_THAT(finding_of(facts, "recompiles")->claim, HasSubstr("torch.compile"));
   spend(facts, "compile", 0.012);
@@ -485,7 +268,7 @@ TEST(Recompiles, OfAScriptAreItsOwnPart) {
 }
 
 TEST(OversubscribedThreads, OfWorkersHaveTheirOwnCure) {
-  Facts facts = healthy();
+  Facts facts = healthy_script();
   set(facts, "threads.main.waiting_cores", 0.08);
   set(facts, "threads.workers.cpu_cores", 7);
   set(facts, "process.cpu_cores", 8);

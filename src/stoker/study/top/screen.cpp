@@ -17,7 +17,8 @@ namespace stoker::study {
 namespace {
 
 constexpr double kGiB = 0x1p30;
-constexpr int kFewest = 4;  // processes that are shown even if runs need the room
+constexpr int kFewest = 4;    // processes that are shown even if runs need the room
+constexpr int kShortest = 4;  // lines of a run that has just begun; with fewer, none is shown
 
 class Page {
  public:
@@ -187,7 +188,7 @@ std::vector<ScreenLine> top_screen(const Watched& watched, int width, int height
     Page part(width, page.left() - kFewest);
     one_run(part, folder, run);
     std::vector<ScreenLine> lines = part.take();
-    if (static_cast<int>(lines.size()) < 5) {
+    if (static_cast<int>(lines.size()) < kShortest) {
       break;
     }
     for (ScreenLine& line : lines) {
