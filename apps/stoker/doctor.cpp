@@ -2,31 +2,111 @@
 // stoker doctor: why a training is slow, what a cure would gain, and what to change.
 #include <memory>
 
+#include "ask.h"
 #include "commands.h"
 #include "stoker/base/error.h"
+#include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
+#include "stoker/study/doctor/apply_cures.h"
+#include "stoker/study/doctor/patch.h"
 #include "stoker/study/doctor/report.h"
+#include "stoker/study/doctor/score.h"
 #include "stoker/study/doctor/tips.h"
+#include "stoker/study/doctor/try_cures.h"
 #include "stoker/study/doctor/watch_process.h"
 #include "stoker/study/doctor/watch_script.h"
 
 namespace stoker::app {
 namespace {
 
-int run_script(const std::string& path, const study::WatchScriptOptions& options) {
-  if (options.command.empty() || !path.empty()) {
-    fail<ConfigError>("stoker.doctor", "{}; write: stoker doctor -- python train.py",
-                      path.empty() ? "no command follows the two dashes" : "give a PATH or a command, not both");
-  }
-  return study::watch_script(options);
+struct Words {
+  std::string path, out, keep, patch;
+  int pid = 0, steps = 60, pairs = 5;
+  double seconds = 10;
+  bool json = false, explain = false, try_cures = false, apply = false, yes = false, in_place = false;
+};
+
+void tell(const std::string& text) { fmt::print(stderr, "{}", text); }
+
+// What trials told, on standard output or in the file.
+void print(const Words& words, const study::Trials& trials, const std::string& next = {}) {
+  study::keep_score(trials.tried);
+  const std::string text = words.json ? study::trials_json(trials) + "\n"
+                                      : study::trials_text(trials.tried) + next + "\n" + study::score_text();
+  words.out.empty() ? fmt::print("{}", text) : write_file_atomically(words.out, text);
 }
 
-struct Words {
-  std::string path, out, keep;
-  int pid = 0;
-  double seconds = 10;
-  bool json = false, explain = false;
-};
+int stopped() {
+  tell("stopped; nothing was changed\n");
+  return kRefused;
+}
+
+int apply_to_run(const Words& words) {
+  const study::ApplyOptions options{.run = words.path, .pairs = words.pairs, .say = tell};
+  const std::optional<study::Trials> trials = study::apply_cures(options);
+  if (!trials) {
+    return stopped();
+  }
+  const std::string next = study::next_command(options, *trials);
+  print(words, *trials, next.empty() ? "" : "\nGo on with:\n" + next);
+  return kDone;
+}
+
+int try_script(const Words& words, const std::vector<std::string>& command) {
+  const study::TryOptions options{
+      .command = command, .steps = words.steps, .pairs = words.pairs, .in_place = words.in_place, .say = tell};
+  if (!words.yes && !typed_yes(study::plan_of_trials(options) + "Start? [yes/no] ")) {
+    fmt::print("nothing was done\n");
+    return kRefused;
+  }
+  const std::optional<study::Trials> trials = study::try_cures(options);
+  if (!trials) {
+    return stopped();
+  }
+  if (!words.patch.empty()) {
+    std::vector<study::Cure> kept;
+    for (const study::Tried& each : trials->tried) {
+      if (each.kept) {
+        kept.push_back(each.cure);
+      }
+    }
+    write_file_atomically(words.patch, study::patch_of(kept, trials->examined.facts));
+  }
+  print(words, *trials);
+  return kDone;
+}
+
+int run_script(const Words& words, const std::vector<std::string>& command) {
+  if (command.empty() || !words.path.empty()) {
+    fail<ConfigError>("stoker.doctor", "{}; write: stoker doctor -- python train.py",
+                      words.path.empty() ? "no command follows the two dashes" : "give a PATH or a command, not both");
+  }
+  return words.try_cures ? try_script(words, command)
+                         : study::watch_script({command, words.out, words.keep, words.patch, words.json, tell});
+}
+
+void add_try(CLI::App& command, Words& words) {
+  CLI::Option* const tries = command.add_flag("--try", words.try_cures,
+                                              "with a script: try what may help in short runs, with and without each "
+                                              "change in turns; the script stays as it is");
+  command
+      .add_flag("--apply", words.apply,
+                "with a run: measure what its findings propose, in short trainings like it, and say how to go on")
+      ->excludes(tries);
+  command.add_flag("--yes", words.yes, "with --try: do not ask")->needs(tries);
+  command.add_option("--steps", words.steps, "with --try: steps of a run that are measured; default 60")
+      ->needs(tries)
+      ->check(in_range(5, 100'000))
+      ->type_name("N");
+  command
+      .add_option("--pairs", words.pairs, "with --try and --apply: runs with and without a change, in turns; default 5")
+      ->check(in_range(3, 100))
+      ->type_name("N");
+  command
+      .add_flag("--in-place", words.in_place,
+                "with --try: what the script writes in this folder is real, where it cannot be kept apart")
+      ->needs(tries);
+}
 
 void add_options(CLI::App& command, Words& words) {
   command.add_option("PATH", words.path,
@@ -44,6 +124,10 @@ void add_options(CLI::App& command, Words& words) {
       .add_option("--keep", words.keep,
                   "with a script: keep its records in this new folder, for `stoker doctor FOLDER`")
       ->type_name("FOLDER");
+  command
+      .add_option("--patch", words.patch,
+                  "with a script: write the changes to this file, for `git apply`; with --try those that gained")
+      ->type_name("FILE");
   command.add_flag("--json", words.json, "print everything as JSON instead");
   command.add_flag(
       "--explain", words.explain,
@@ -56,20 +140,24 @@ void print(const study::Examined& examined, bool json) {
   fmt::print("{}\n", json ? study::diagnosis_json(examined) : study::diagnosis_text(examined));
 }
 
-void run_words(const Words& words) {
+int run_words(const Words& words) {
+  if (words.apply && !words.path.empty()) {
+    return apply_to_run(words);
+  }
   if (words.explain) {
-    fmt::print("The tips (docs/tips.md)\n\n{}\nThe rules (docs/doctor.md)\n\n{}", study::tips_text(),
-               study::rules_text());
+    fmt::print("The tips (docs/tips.md)\n\n{}\nThe rules (docs/doctor.md)\n\n{}{}", study::tips_text(),
+               study::rules_text(), study::score_text());
   } else if (words.pid != 0) {
     fmt::print(stderr, "watching process {} for {:.0f} s\n", words.pid, words.seconds);
     print(study::examine_process(words.pid, words.seconds), words.json);
-  } else if (words.path.empty()) {
+  } else if (words.path.empty() || words.try_cures) {
     fail<ConfigError>("stoker.doctor",
                       "give the folder of a run, a trace, --pid, or a command after two dashes: "
                       "stoker doctor runs/NAME, stoker doctor -- python train.py");
   } else {
     print(study::examine_path(words.path), words.json);
   }
+  return kDone;
 }
 
 }  // namespace
@@ -79,15 +167,9 @@ void add_doctor(CLI::App& app, int& exit_code, const std::optional<std::vector<s
   CLI::App* command =
       app.add_subcommand("doctor", "Say why a training is slow, what a cure would gain, and what to change");
   add_options(*command, *words);
-  command->callback([words, &script, &exit_code] {
-    exit_code = kDone;
-    if (script) {
-      exit_code = run_script(words->path, {*script, words->out, words->keep, words->json,
-                                           [](const std::string& text) { fmt::print(stderr, "{}", text); }});
-    } else {
-      run_words(*words);
-    }
-  });
+  add_try(*command, *words);
+  command->callback(
+      [words, &script, &exit_code] { exit_code = script ? run_script(*words, *script) : run_words(*words); });
 }
 
 }  // namespace stoker::app

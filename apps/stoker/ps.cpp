@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // stoker ps: shows who holds GPU memory, and ends a chosen holder.
-#include <cstdio>
-#include <iostream>
 #include <memory>
 #include <string>
 
+#include "ask.h"
 #include "commands.h"
 #include "stoker/base/fmt.h"
 #include "stoker/study/ps/free.h"
@@ -12,16 +11,6 @@
 
 namespace stoker::app {
 namespace {
-
-constexpr int kRefused = 130;  // as of every command that was stopped and leaves nothing
-
-bool typed_yes(const std::string& question) {
-  fmt::print("{}", question);
-  std::fflush(stdout);
-  std::string answer;
-  std::getline(std::cin, answer);
-  return answer == "yes" || answer == "y";
-}
 
 int free_holder(int pid) {
   if (study::free_gpu(pid, typed_yes)) {

@@ -12,9 +12,9 @@ void add_resume(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<TrainingWords>();
   CLI::App* command = app.add_subcommand("resume", "Continue a run from its last checkpoint, at the exact step");
   command->add_option("RUN", words->path, "run folder")->required();
-  command->add_option(
-      kOptions, words->assignments,
-      "options to change: epochs=, steps=, time=, eval_every=, save_every=, early_stop=, schedule_steps=");
+  command->add_option(kOptions, words->assignments,
+                      "options to change: epochs=, steps=, time=, eval_every=, save_every=, early_stop=, "
+                      "schedule_steps=, threads=");
   add_silence(*command, *words);
   command->callback([words, &exit_code] {
     survive_closed_pipes();

@@ -37,6 +37,21 @@ TEST_F(DoctorTest, NamesTheCauseAndTheOptionThatCuresIt) {
   EXPECT_LE(speedup.at("likely"), speedup.at("high"));
 }
 
+TEST_F(DoctorTest, AppliesWhatItProposes) {
+  const Finished trained =
+      run_stoker(Words{"train", "data", "run=runs/a", "save_every=1"} + kQuick + Words{"epochs=12"}, folder_.path());
+  ASSERT_EQ(trained.code, kDone) << trained.all();
+  const std::string before = read_text(folder_ / "runs/a/metrics.jsonl");
+  const Finished applied = run_stoker({"doctor", "runs/a", "--apply", "--pairs", "3", "--json"}, folder_.path());
+  ASSERT_EQ(applied.code, kDone) << applied.all();
+  const Json told = Json::parse(applied.out);
+  const Json& first = told.at("tried").at(0);
+  EXPECT_THAT(first.at("option").get<std::string>(), StartsWith("save_every="));
+  EXPECT_TRUE(first.at("kept").get<bool>()) << applied.all();
+  EXPECT_GT(first.at("measured").at("low").get<double>(), 1.02);
+  EXPECT_EQ(read_text(folder_ / "runs/a/metrics.jsonl"), before) << "the run is not touched";
+}
+
 TEST_F(DoctorTest, OfWhatIsNoRunIsAClearError) {
   const Finished missing = run_stoker({"doctor", "runs/missing"}, folder_.path());
   EXPECT_EQ(missing.code, kDataError);

@@ -377,7 +377,7 @@ TEST(Interrupt, WhatCannotGoOnIsRefused) {
   EXPECT_EQ(results[1].code, kUsage);
   EXPECT_THAT(
       results[1].err,
-      HasSubstr("only epochs, steps, time, eval_every, save_every, early_stop and schedule_steps may change, not lr"));
+      HasSubstr("only epochs, steps, time, eval_every, save_every, early_stop, schedule_steps and threads may change, not lr"));
   EXPECT_EQ(results[2].code, kUsage) << results[2].all();
   EXPECT_EQ(results[3].code, kUsage);
   EXPECT_THAT(results[3].err, HasSubstr("data: is not a run folder"));

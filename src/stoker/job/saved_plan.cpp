@@ -14,8 +14,9 @@ namespace stoker::job {
 namespace {
 
 constexpr std::string_view kWhere = "job";
-constexpr std::array<std::string_view, 7> kChangeable = {"epochs",     "steps",      "time",          "eval_every",
-                                                         "save_every", "early_stop", "schedule_steps"};
+// How long a run is, how often it evaluates and saves; and how many threads load, which changes no bit of a sample.
+constexpr std::array<std::string_view, 8> kChangeable = {"epochs",     "steps",      "time",           "eval_every",
+                                                         "save_every", "early_stop", "schedule_steps", "threads"};
 
 }  // namespace
 
@@ -29,9 +30,11 @@ train::Plan read_plan(const std::filesystem::path& file) {
   }
 }
 
+bool may_change(std::string_view key) { return std::ranges::find(kChangeable, key) != kChangeable.end(); }
+
 void change_plan(train::Plan& plan, const std::string& change) {
   const std::string key = change.substr(0, change.find('='));
-  if (std::ranges::find(kChangeable, key) == kChangeable.end()) {
+  if (!may_change(key)) {
     fail<ConfigError>(kWhere, "a run continues with its plan; only {} and {} may change, not {}",
                       fmt::join(kChangeable.begin(), kChangeable.end() - 1, ", "), kChangeable.back(), printable(key));
   }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sick: each worker computes on as many threads as there are cores. Cured: on one. Healthy: one worker."""
+"""Sick: eight times as many threads of operators as cores. Cured: as many. Healthy: one thread, beside workers that
+compute on the other cores."""
 
 import os
 
@@ -7,21 +8,9 @@ import torch
 
 import parts
 
-
-class Heavy(parts.Samples):
-    def __getitem__(self, index):
-        inputs, targets = super().__getitem__(index)
-        noise = torch.randn(300, 300)
-        return inputs + (noise @ noise).mean() * 0, targets
-
-
-def start(worker):
-    torch.set_num_threads(2 * os.cpu_count() if parts.SICK else 1)
-
-
 if __name__ == "__main__":
-    torch.set_num_threads(1)
+    cores = len(os.sched_getaffinity(0))
+    torch.set_num_threads(8 * cores if parts.SICK else cores if parts.CURED else 1)
     model = parts.make_model()
-    workers = 1 if parts.HEALTHY else 2
-    loader = parts.make_loader(Heavy(), num_workers=workers, worker_init_fn=start, persistent_workers=True)
+    loader = parts.make_loader(parts.Samples(), num_workers=int(parts.HEALTHY), persistent_workers=parts.HEALTHY)
     parts.train(model, loader, parts.make_optimizer(model))

@@ -274,7 +274,8 @@ TEST(OversubscribedThreads, OfWorkersHaveTheirOwnCure) {
   set(facts, "process.cpu_cores", 8);
   set(facts, "machine.busy_cores", 8);
   set(facts, "loader.threads_per_worker", 4);
-  EXPECT_EQ(finding_of(facts, "oversubscribed_threads")->option, "OMP_NUM_THREADS=1");
+  EXPECT_EQ(finding_of(facts, "oversubscribed_threads")->option,
+            "worker_init_fn=lambda worker: torch.set_num_threads(1)");
   set(facts, "loader.threads_per_worker", 1);
   EXPECT_EQ(finding_of(facts, "oversubscribed_threads")->option, "torch.set_num_threads(4)");
   set(facts, "threads.unnamed.cpu_cores", 0.15);

@@ -108,6 +108,13 @@ TEST(LaunchBound, HasItsThresholds) {
   EXPECT_THAT(finding->claim, HasSubstr("28.0 us"));
   EXPECT_FALSE(finding_of(launches(36), "launch_bound"));       // idle a tenth of it
   EXPECT_FALSE(finding_of(launches(75, 110), "launch_bound"));  // idle a third of it, but between long kernels
+  Facts rare = launches(28);
+  const double kernels = rare.figures["kernels.per_step"].value;
+  rare.figures["idle.latency.times"].value = 0;
+  rare.figures["idle.launching.times"].value = 0.14 * kernels;  // long gaps: libraries are loaded
+  EXPECT_FALSE(finding_of(rare, "launch_bound"));
+  rare.figures["idle.launching.times"].value = 0.45 * kernels;
+  EXPECT_TRUE(finding_of(rare, "launch_bound"));
   const Facts few = two_steps(350, [](TraceText& text, double begin, double length) {
     text.op("aten::index", begin - 1, length + 1 - 5);  // one slow operator: kernels are long
   });

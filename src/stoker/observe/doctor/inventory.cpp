@@ -22,7 +22,15 @@ class Rows {
   }
 
   void add(std::string name, std::string value, std::string wanted, std::string_view rule = {}) {
-    rows_.push_back({std::move(name), std::move(value), std::move(wanted), rule});
+    rows_.push_back({.name = std::move(name), .value = std::move(value), .wanted = std::move(wanted), .rule = rule});
+  }
+
+  // What would set the last row's switch, unless it is as it should be.
+  void try_with(std::string option, bool wrong, bool changes_results = false) {
+    if (wrong) {
+      rows_.back().option = std::move(option);
+      rows_.back().changes_results = changes_results;
+    }
   }
 
   std::vector<Switch> take() { return std::move(rows_); }
@@ -47,6 +55,20 @@ void add_environment(const Facts& facts, Rows& rows) {
   }
 }
 
+// Which layout and which algorithm is faster, a measurement tells.
+void add_convolutions(const Facts& facts, bool gpu, Rows& rows) {
+  if (gpu) {
+    rows.flag("switch.cudnn_benchmark", "cudnn.benchmark", "on");
+    rows.try_with("torch.backends.cudnn.benchmark=True", facts.word("switch.cudnn_benchmark") == "false");
+  }
+  const double filters = facts.figure("switch.optimizer.filters").value_or(0);
+  if (filters > 0) {
+    const bool last = facts.figure("switch.optimizer.filters_channels_last").value_or(0) > 0;
+    rows.add("layout of convolutions", last ? "channels_last" : "contiguous", "");
+    rows.try_with("memory_format=torch.channels_last", !last, true);
+  }
+}
+
 std::vector<Switch> of_script(const Facts& facts) {
   Rows rows(facts);
   const std::string_view cuda = facts.word("switch.cuda");
@@ -58,26 +80,31 @@ std::vector<Switch> of_script(const Facts& facts) {
     rows.flag("switch.fill_uninitialized", "fill of new tensors", "off");
   }
   if (gpu) {
-    rows.flag("switch.cudnn_benchmark", "cudnn.benchmark", "on");
     const std::string_view precision = facts.word("switch.matmul_precision");
     rows.add("float32 matmul precision", std::string(precision), precision == "highest" ? "high (TF32)" : "");
+    rows.try_with("torch.set_float32_matmul_precision('high')", precision == "highest", true);
     rows.flag("switch.cudnn_tf32", "TF32 in convolutions", "on");
   }
+  add_convolutions(facts, gpu, rows);
   if (!facts.word("switch.optimizer.name").empty()) {
     const bool fused = facts.word("switch.optimizer.fused") == "true";
     const std::string_view name = facts.word("switch.optimizer.name");
     rows.add(fmt::format("fused {}", name), fused ? "on" : "off", fused || !has_fused_update(name) ? "" : "on",
              "optimizer_unfused");
+    rows.try_with("fused=True", !fused && has_fused_update(name), true);
   }
   if (!facts.word("zero_grad.where").empty()) {
     rows.add("zero_grad(set_to_none)", "off", "on", "zero_grad_not_none");
+    rows.try_with("set_to_none=True", true);
   }
   if (const auto workers = facts.figure("loader.workers"); workers && *workers > 0) {
     const bool persistent = facts.figure("loader.persistent").value_or(0) > 0;
     rows.add("persistent_workers", persistent ? "on" : "off", persistent ? "" : "on", "epoch_restart");
+    rows.try_with("persistent_workers=True", !persistent, true);  // epochs shuffle by other numbers
   }
   if (const auto pin = facts.figure("loader.pin"); pin && gpu) {
     rows.add("pin_memory", *pin > 0 ? "on" : "off", *pin > 0 ? "" : "on", "serial_h2d");
+    rows.try_with("pin_memory=True", *pin == 0);
   }
   rows.flag("switch.gc", "garbage collection", "on", "gc_churn");
   add_environment(facts, rows);

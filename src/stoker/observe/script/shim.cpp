@@ -19,7 +19,7 @@ constexpr std::string_view kPath = "PYTHONPATH=", kRecords = "STOKER_DOCTOR_RECO
 
 void write_shim(const std::filesystem::path& folder) {
   using namespace shim_files;
-  const std::array<std::pair<const char*, std::string_view>, 14> files = {{
+  const std::array<std::pair<const char*, std::string_view>, 16> files = {{
       {"sitecustomize.py", kSitecustomize},
       {"stoker_shim/__init__.py", kInit},
       {"stoker_shim/calls.py", kCalls},
@@ -34,6 +34,8 @@ void write_shim(const std::filesystem::path& folder) {
       {"stoker_shim/stacks.py", kStacks},
       {"stoker_shim/steps.py", kSteps},
       {"stoker_shim/switches.py", kSwitches},
+      {"stoker_shim/trial.py", kTrial},
+      {"write_patch.py", kWritePatch},
   }};
   std::error_code error;
   std::filesystem::create_directories(folder / "stoker_shim", error);

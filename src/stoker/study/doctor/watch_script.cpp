@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/study/doctor/watch_script.h"
 
-#include <unistd.h>
-
 #include <csignal>
 #include <set>
 
@@ -11,6 +9,7 @@
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/observe/script/shim.h"
+#include "stoker/study/doctor/patch.h"
 #include "stoker/study/doctor/report.h"
 #include "stoker/study/doctor/scratch.h"
 #include "stoker/study/doctor/script_child.h"
@@ -37,14 +36,6 @@ std::filesystem::path records_folder(const std::filesystem::path& keep, const Sc
     fail<IoError>("stoker.doctor", "{}: cannot be made: {}", printable(records.native()), error.message());
   }
   return records;
-}
-
-std::vector<std::string> own_environment() {
-  std::vector<std::string> variables;
-  for (char** each = environ; *each != nullptr; ++each) {
-    variables.emplace_back(*each);
-  }
-  return variables;
 }
 
 std::string ending(int code) {
@@ -80,6 +71,11 @@ class Speaker {
   void last(int code) {
     const Examined examined = study::examine_path(records_);
     say(options_.json ? diagnosis_json(examined) : ending(code) + diagnosis_text(examined));
+    if (!options_.patch.empty()) {
+      std::vector<Cure> changes = cures(examined);
+      std::erase_if(changes, [](const Cure& each) { return !each.prediction; });
+      write_file_atomically(options_.patch, patch_of(changes, examined.facts));
+    }
   }
 
   // Runs what looks at the records. What goes wrong there is said, once, and does not end the watch: the script's exit

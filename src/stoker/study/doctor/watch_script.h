@@ -14,6 +14,7 @@ struct WatchScriptOptions {
   std::vector<std::string> command;  // "python", "train.py", ...
   std::filesystem::path out;         // where verdicts go; empty: to say()
   std::filesystem::path keep;        // a new folder for the records; empty: they are removed at the end
+  std::filesystem::path patch;       // a file for what the findings change in the script, as a diff; empty: none
   bool json = false;
   // What the terminal shows: verdicts, unless `out` is set, and what went wrong here. Lines end with a newline.
   std::function<void(const std::string&)> say;

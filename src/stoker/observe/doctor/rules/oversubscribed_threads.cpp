@@ -41,8 +41,8 @@ void add_cure(const Facts& facts, double cores, Finding& finding) {
   const auto workers = facts.figure("loader.workers").value_or(0);
   if (each > 1) {
     finding.evidence.push_back(fmt::format("{:.0f} workers with {:.0f} threads each (script)", workers, each));
-    finding.cure = "one thread in each worker: torch.set_num_threads(1) in worker_init_fn";
-    finding.option = "OMP_NUM_THREADS=1";
+    finding.cure = "one thread in each worker";
+    finding.option = "worker_init_fn=lambda worker: torch.set_num_threads(1)";
     return;
   }
   const int threads = std::max(static_cast<int>(cores - workers), 1);
@@ -75,7 +75,7 @@ Judgement judge(const Facts& facts) {
     }
   }
   add_cure(facts, *cores, finding);
-  finding.gain = predict(facts.periods, share_of_time(std::min(*waiting, 0.95)), {.low = 0.3, .high = 1.2});
+  finding.gain = predict(facts.periods, share_of_time(std::min(*waiting, 0.95)), {.low = 0.6, .high = 1.3});
   return finding;
 }
 

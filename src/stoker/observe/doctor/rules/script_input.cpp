@@ -14,6 +14,7 @@ namespace {
 constexpr double kMostly = 0.5;      // of the loader's work
 constexpr double kMuch = 0.2;        // waiting that is worth a word even if only less work would help
 constexpr double kIdle = 0.5;        // of the workers' time at work: less, and they are not the limit
+constexpr double kBusy = 0.75;       // the same; more, and they may be
 constexpr double kManyTensors = 50;  // per batch
 constexpr double kHandOver = 1e-3;   // seconds of the training thread per batch from a worker: measured 0.8 to 1.5 ms
 constexpr int kMostSleepers = 64;    // workers that wait for a disk or a network
@@ -197,6 +198,7 @@ struct Loader {
     }
     unpacking = workers > 0 && share > 0 ? computing / (share * facts.seconds()) : 0;
     collating = sums.seconds > 0 ? work_of(figures, "collate") / sums.seconds : 0;
+    busy = workers > 0 && facts.seconds() > 0 ? sums.seconds / (workers * facts.seconds()) : 1;
   }
 
   double share;  // of the time in which the training waits
@@ -205,12 +207,14 @@ struct Loader {
   core::StageSums sums;
   double unpacking = 0;  // of the waiting, computing on the training thread
   double collating = 0;  // of the loader's work
+  double busy = 1;       // share of the workers' time at work
 };
 
-std::vector<Finding> causes_of(const Facts& facts, const Loader& loader) {
+// Causes in the work of the loader.
+std::vector<Finding> causes_of_work(const Facts& facts, const Loader& loader) {
   std::vector<Finding> causes;
   if (Finding more = more_workers(facts, loader.figures, loader.workers);
-      !more.option.empty() || loader.share > kMuch) {
+      !more.option.empty() || (loader.share > kMuch && loader.busy > kBusy)) {
     causes.push_back(std::move(more));
   }
   for (const Waste& waste : kWastes) {
@@ -225,15 +229,20 @@ std::vector<Finding> causes_of(const Facts& facts, const Loader& loader) {
                              "collate makes the batch" + in_function(spent_in(facts).second),
                              "stack arrays first and make one tensor of them: torch.from_numpy(numpy.stack(list))"));
   }
-  const double tensors = facts.figure("loader.tensors_per_batch").value_or(0);
-  if (loader.unpacking > kMostly && tensors > kManyTensors) {
-    Finding finding;
-    finding.claim = fmt::format("{:.0f} tensors per batch go from worker to training one by one", tensors);
-    finding.cure = "fewer, larger tensors per batch: stack them in collate_fn";
-    finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.9, .high = 1.2});
-    causes.push_back(std::move(finding));
-  }
   return causes;
+}
+
+// The batch is ready, and the training thread needs long to take it over.
+std::optional<Finding> cause_of_hand_over(const Facts& facts, const Loader& loader) {
+  const double tensors = facts.figure("loader.tensors_per_batch").value_or(0);
+  if (loader.unpacking < kMostly || tensors < kManyTensors) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.claim = fmt::format("{:.0f} tensors per batch go from worker to training one by one", tensors);
+  finding.cure = "fewer, larger tensors per batch: stack them in collate_fn";
+  finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.9, .high = 1.2});
+  return finding;
 }
 
 std::vector<std::string> evidence_of(const Facts& facts, const Loader& loader) {
@@ -262,11 +271,13 @@ Judgement judge_script_input(const Facts& facts) {
   if (loader.sums.seconds <= 0) {
     return Abstained{"what the loader's workers did"};
   }
-  if (loader.workers > 0 && loader.unpacking < kMostly &&
-      loader.sums.seconds < kIdle * loader.workers * facts.seconds()) {
-    return Healthy{};  // workers wait, too: that is hand-over
+  std::vector<Finding> causes;
+  if (loader.busy >= kIdle) {  // else the workers wait, too
+    causes = causes_of_work(facts, loader);
   }
-  std::vector<Finding> causes = causes_of(facts, loader);
+  if (std::optional<Finding> hand_over = cause_of_hand_over(facts, loader)) {
+    causes.push_back(std::move(*hand_over));
+  }
   if (causes.empty()) {
     return Healthy{};  // a little waiting, and nothing that would change it
   }

@@ -16,11 +16,16 @@ def start():
 
 
 def _watch(torch):
-    from . import calls, history, loader, numerics, pauses, ranks, stacks, steps, switches
+    from . import calls, history, loader, numerics, pauses, ranks, stacks, steps, switches, trial
 
     record.write("torch", version=torch.__version__)
-    for part in (steps, loader, pauses, switches, stacks, calls, numerics, history, ranks):
+    trying = trial.wanted()
+    parts = (steps, loader, pauses, switches, stacks, calls, numerics, history, ranks)
+    for part in parts if trying is None or trying["watch"] else (steps, loader):
         try:
             part.watch(torch)
         except Exception as error:  # a later torch may lack what we hook: the other parts still tell something
             record.write("trouble", text=f"{part.__name__}: {type(error).__name__}: {error}")
+    if trying is not None:
+        trial.apply(torch, trying["changes"])
+        trial.measure(trying["steps"], trying["seconds"])

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notes once, after a few steps, what is switched on or off in the process: flags, threads, optimizer, environment."""
 
+import functools
 import gc
 import os
+import sys
 
-from . import record
+from . import record, stacks
 from .steps import steps
 
 _AT = (3, 40)  # steps after which we look
@@ -38,11 +40,23 @@ def watch(torch):
                 record.write("switches", step=step, **now)
 
     steps.on_step.append(look)
+    torch.optim.Optimizer.__init__ = _noted_init(torch.optim.Optimizer.__init__)
+
+
+def _noted_init(own):
+    @functools.wraps(own)
+    def wrapper(self, *args, **kwargs):
+        self._stoker_where = stacks.caller()
+        own(self, *args, **kwargs)
+
+    return wrapper
 
 
 def _switches(torch):
     backends, autograd = torch.backends, torch.autograd
     return {
+        "python": sys.executable,
+        "main": stacks.where(getattr(sys.modules.get("__main__"), "__file__", None), 0),
         "threads": torch.get_num_threads(),
         "cores": len(os.sched_getaffinity(0)),
         "cudnn_benchmark": backends.cudnn.benchmark,
@@ -72,12 +86,16 @@ def _optimizer(optimizer):
     if optimizer is None:
         return None
     tensors = [each for group in optimizer.param_groups for each in group["params"]]
+    filters = [each for each in tensors if each.dim() == 4 and each[0, 0].numel() > 1]
     return {
         "name": type(optimizer).__name__,
+        "where": getattr(optimizer, "_stoker_where", ""),
         "fused": optimizer.defaults.get("fused"),
         "foreach": optimizer.defaults.get("foreach"),
         "tensors": len(tensors),
         "elements": sum(each.numel() for each in tensors),
         "devices": sorted({str(each.device) for each in tensors}),
         "dtypes": sorted({str(each.dtype) for each in tensors}),
+        "filters": len(filters),
+        "filters_channels_last": sum(not each.is_contiguous() for each in filters),
     }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A question in the terminal before something happens that cannot be taken back. Used by `stoker ps` and
+// `stoker doctor`.
+#pragma once
+
+#include <string>
+
+namespace stoker::app {
+
+inline constexpr int kRefused = 130;  // as of every command that was stopped and leaves nothing
+
+// Whether "yes" or "y" is typed.
+[[nodiscard]] bool typed_yes(const std::string& question);
+
+}  // namespace stoker::app

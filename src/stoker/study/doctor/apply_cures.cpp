@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/study/doctor/apply_cures.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "stoker/base/counted.h"
+#include "stoker/base/error.h"
+#include "stoker/base/file.h"
+#include "stoker/job/run_socket.h"
+#include "stoker/job/saved_plan.h"
+#include "stoker/job/socket_lines.h"
+#include "stoker/study/doctor/scratch.h"
+#include "stoker/study/doctor/script_child.h"
+#include "stoker/study/doctor/trier.h"
+
+namespace stoker::study {
+
+using namespace observe::doctor;
+
+namespace {
+
+constexpr double kSeconds = 3;        // of a short training with the cure, if it gains what is predicted
+constexpr double kMostGain = 5;       // that is counted on
+constexpr std::int64_t kFewest = 60;  // steps of it
+constexpr double kLimit = 600;        // seconds until it is given up
+constexpr double kTick = 0.1;
+constexpr std::array<std::string_view, 7> kOfLength = {"epochs", "steps",      "time",          "eval_every",
+                                                       "run",    "early_stop", "schedule_steps"};
+
+std::string key_of(std::string_view assignment) { return std::string(assignment.substr(0, assignment.find('='))); }
+
+std::vector<std::string> words_of(const std::string& option) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < option.size();) {
+    const std::size_t end = std::min(option.find(' ', begin), option.size());
+    words.push_back(option.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+// A training like the run, as long as the trial needs, into a folder that goes.
+class ShortTraining {
+ public:
+  ShortTraining(const std::filesystem::path& run, std::int64_t steps)
+      : config_(std::filesystem::absolute(run) / "config.toml"),
+        plan_(job::read_plan(run / "plan.json")),
+        steps_(steps) {}
+
+  // Steps per second, without the first period. DataError if it fails.
+  [[nodiscard]] double speed(const std::vector<Cure>& changes) const {
+    const Scratch scratch;
+    const std::filesystem::path folder = scratch.path() / "run", output = scratch.path() / "output";
+    const Apart apart{.output = output, .layer = nullptr};
+    ScriptChild child(command(changes, folder), own_environment(), &apart);
+    std::optional<int> code;
+    double left = kLimit;
+    for (; !(code = child.wait(kTick)) && child.passed() == 0 && left > 0; left -= kTick) {
+    }
+    if (!code) {
+      child.send(SIGKILL);
+      static_cast<void>(child.wait(kTick));
+    }
+    if (child.passed() != 0) {
+      throw Stopped{};
+    }
+    if (code != 0) {
+      fail<DataError>("stoker.doctor", "a short training of {} {}: {}", counted(steps_, "step"),
+                      code ? "failed" : fmt::format("did not end within {:.0f} s", kLimit),
+                      printable(read_text(output)));
+    }
+    const Facts facts = examine_path(folder).facts;
+    if (facts.seconds() <= 0) {
+      fail<DataError>("stoker.doctor", "a short training of {} was over too soon to be measured",
+                      counted(steps_, "step"));
+    }
+    return static_cast<double>(facts.steps()) / facts.seconds();
+  }
+
+ private:
+  // What was measured for the run stays; what a change names is set by it.
+  [[nodiscard]] std::vector<std::string> command(const std::vector<Cure>& changes,
+                                                 const std::filesystem::path& folder) const {
+    std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").native(),
+                                      "train",
+                                      "--config",
+                                      config_.native(),
+                                      "--quiet",
+                                      "run=" + folder.native(),
+                                      "log=none",
+                                      "time=0",
+                                      fmt::format("steps={}", steps_),
+                                      fmt::format("eval_every={}", steps_)};
+    std::set<std::string> set(kOfLength.begin(), kOfLength.end());
+    set.insert("log");
+    for (const Cure& change : changes) {
+      for (const std::string& word : words_of(change.option)) {
+        if (set.insert(key_of(word)).second) {
+          words.push_back(word);
+        }
+      }
+    }
+    for (const core::PlanRow& row : plan_.rows()) {
+      if (row.origin == core::Origin::kMeasured && set.insert(row.key).second) {
+        words.push_back(row.key + "=" + row.value);
+      }
+    }
+    return words;
+  }
+
+  std::filesystem::path config_;
+  train::Plan plan_;
+  std::int64_t steps_;
+};
+
+std::int64_t steps_of(const Facts& facts, const std::vector<Cure>& all) {
+  double gain = 1;
+  for (const Cure& each : all) {
+    gain = std::max(gain, std::min(each.prediction->high, kMostGain));
+  }
+  const double speed = facts.seconds() > 0 ? static_cast<double>(facts.steps()) / facts.seconds() : 0;
+  return std::max(static_cast<std::int64_t>(kSeconds * gain * speed), kFewest);
+}
+
+}  // namespace
+
+std::optional<Trials> apply_cures(const ApplyOptions& options) try {
+  Trials trials{.examined = examine_path(options.run), .tried = {}};
+  const Facts& facts = trials.examined.facts;
+  if (facts.source != Source::kRun) {
+    fail<ConfigError>("stoker.doctor",
+                      "{}: is no run of Stoker; for a script write: stoker doctor --try -- python train.py",
+                      printable(options.run.native()));
+  }
+  if (const int socket = job::connect_in(options.run, job::kRunSocket); socket >= 0) {
+    ::close(socket);
+    fail<ConfigError>("stoker.doctor", "{}: trains; a trial beside it would disturb both. Stop it with Ctrl-C first",
+                      printable(options.run.native()));
+  }
+  options.say(printable(trials.examined.diagnosis.verdict) + "\n");
+  const std::vector<Cure> all = cures(trials.examined);
+  const ShortTraining training(options.run, steps_of(facts, all));
+  Trier trier(
+      options.pairs, [&](const std::vector<Cure>& changes) { return training.speed(changes); }, options.say);
+  for (const Cure& each : all) {
+    trials.tried.push_back(trier.try_one(each));
+  }
+  return trials;
+} catch (const Stopped&) {
+  return std::nullopt;
+}
+
+std::string next_command(const ApplyOptions& options, const Trials& trials) {
+  std::string resumed, anew;
+  for (const Tried& each : trials.tried) {
+    for (const std::string& word : each.kept ? words_of(each.cure.option) : std::vector<std::string>()) {
+      const bool goes_on = job::may_change(key_of(word)) && !word.ends_with("=auto");
+      (goes_on ? resumed : anew) += " " + word;
+    }
+  }
+  std::string text;
+  if (!resumed.empty()) {
+    text += fmt::format("stoker resume {}{}\n", printable(options.run.native()), resumed);
+  }
+  if (!anew.empty()) {
+    text +=
+        fmt::format("stoker train --config {}{}{}\n", printable((options.run / "config.toml").native()), resumed, anew);
+  }
+  return text;
+}
+
+}  // namespace stoker::study

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tries the options that the doctor proposes for a run of Stoker, in short trainings of the same plan. Called by
+// `stoker doctor --apply RUN`. For the main thread: it handles signals.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "stoker/study/doctor/cures.h"
+
+namespace stoker::study {
+
+struct ApplyOptions {
+  std::filesystem::path run;
+  int pairs = 5;
+  std::function<void(const std::string&)> say;  // progress; lines end with a newline
+};
+
+// Each option alone, beside what was kept before, with everything else as the run's plan says. The run is not touched.
+// Nothing if a signal stopped it. DataError as examine_path() and if a short training fails; ConfigError for what is no
+// run of Stoker, and for one that trains.
+[[nodiscard]] std::optional<Trials> apply_cures(const ApplyOptions& options);
+
+// How to go on with what was kept: a command; empty if nothing was.
+[[nodiscard]] std::string next_command(const ApplyOptions& options, const Trials& trials);
+
+}  // namespace stoker::study

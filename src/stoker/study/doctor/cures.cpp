@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/study/doctor/cures.h"
+
+#include <algorithm>
+#include <array>
+
+#include "stoker/observe/doctor/inventory.h"
+
+namespace stoker::study {
+
+using namespace observe::doctor;
+
+namespace {
+
+// The names in front of "=" or "(". The house test of scripts tries each of them.
+constexpr std::array<std::string_view, 14> kWays = {"num_workers",
+                                                    "persistent_workers",
+                                                    "pin_memory",
+                                                    "prefetch_factor",
+                                                    "worker_init_fn",
+                                                    "fused",
+                                                    "set_to_none",
+                                                    "dynamic",
+                                                    "gc.freeze",
+                                                    "torch.set_num_threads",
+                                                    "torch.autograd.set_detect_anomaly",
+                                                    "memory_format",
+                                                    "torch.set_float32_matmul_precision",
+                                                    "torch.backends.cudnn.benchmark"};
+// Arguments of a DataLoader.
+constexpr std::array<std::string_view, 5> kOfLoader = {"num_workers", "persistent_workers", "pin_memory",
+                                                       "prefetch_factor", "worker_init_fn"};
+
+std::string_view name_of(std::string_view option) { return option.substr(0, option.find_first_of("=(")); }
+
+// Of an option that belongs to no call, the whole main script: "train.py:0".
+std::string place_of(std::string_view option, const Facts& facts) {
+  const std::string_view name = name_of(option);
+  return std::string(facts.word(std::ranges::count(kOfLoader, name) > 0 ? "loader.where"
+                                : name == "fused"                       ? "switch.optimizer.where"
+                                : name == "set_to_none"                 ? "zero_grad.where"
+                                                                        : "switch.main"));
+}
+
+}  // namespace
+
+bool can_be_tried(std::string_view option) { return std::ranges::count(kWays, name_of(option)) > 0; }
+
+std::vector<Cure> cures(const Examined& examined) {
+  const auto& [facts, diagnosis] = examined;
+  std::vector<Cure> result;
+  const std::vector<Switch> switches = inventory(facts);
+  for (const Found& each : diagnosis.found) {
+    const std::string& option = each.finding.option;
+    const bool possible = facts.source == Source::kRun ? !option.empty() : can_be_tried(option);
+    if (each.worth_saying() && possible) {
+      const auto same = std::ranges::find(switches, option, &Switch::option);
+      result.push_back({.rule = std::string(each.rule->id),
+                        .option = option,
+                        .where = place_of(option, facts),
+                        .prediction = each.finding.gain,
+                        .changes_results = (same != switches.end() && same->changes_results) ||
+                                           name_of(option) == "num_workers"});  // workers have seeds of their own
+    }
+  }
+  for (const Switch& each : switches) {  // one with a rule was judged by it
+    if (each.rule.empty() && can_be_tried(each.option)) {
+      result.push_back({.rule = {},
+                        .option = each.option,
+                        .where = place_of(each.option, facts),
+                        .changes_results = each.changes_results});
+    }
+  }
+  return result;
+}
+
+bool pays(const Ratio& gain) { return gain.median >= 1 + kWorthSaying && gain.low > 1; }
+
+}  // namespace stoker::study
