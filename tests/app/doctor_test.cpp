@@ -42,7 +42,9 @@ TEST_F(DoctorTest, AppliesWhatItProposes) {
       run_stoker(Words{"train", "data", "run=runs/a", "save_every=1"} + kQuick + Words{"epochs=12"}, folder_.path());
   ASSERT_EQ(trained.code, kDone) << trained.all();
   const std::string before = read_text(folder_ / "runs/a/metrics.jsonl");
+  ::setenv("XDG_STATE_HOME", (folder_ / "state").c_str(), 1);  // for the score
   const Finished applied = run_stoker({"doctor", "runs/a", "--apply", "--pairs", "3", "--json"}, folder_.path());
+  ::unsetenv("XDG_STATE_HOME");
   ASSERT_EQ(applied.code, kDone) << applied.all();
   const Json told = Json::parse(applied.out);
   const Json& first = told.at("tried").at(0);

@@ -44,7 +44,14 @@ class Reader {
     } else if (kind == "loader") {
       loaders_[integer_at(record, "loader")].settings = record;
     } else if (kind == "loader_start") {
-      ++loaders_[integer_at(record, "loader")].starts;
+      Loader& loader = loaders_[integer_at(record, "loader")];
+      ++loader.starts;
+      loader.start_seconds += std::max(real_at(record, "seconds").value_or(0), 0.0);
+    } else if (kind == "first_step") {
+      Loader& loader = loaders_[integer_at(record, "loader")];
+      ++loader.first_steps;
+      loader.longer_seconds +=
+          std::max(real_at(record, "seconds").value_or(0) - real_at(record, "usual").value_or(0), 0.0);
     } else if (kind == "batch") {
       Loader& loader = loaders_[integer_at(record, "loader")];
       ++loader.looks;
@@ -72,8 +79,9 @@ class Reader {
  private:
   struct Loader {
     Json settings;
-    std::int64_t starts = 0, looks = 0;
+    std::int64_t starts = 0, looks = 0, first_steps = 0;
     double tensors = 0, bytes = 0;
+    double start_seconds = 0, longer_seconds = 0;  // until the first batch; what the first steps took beyond the usual
   };
 
   void add_period(const Json& record) {
@@ -221,6 +229,10 @@ class Reader {
       }
     }
     figures["loader.starts"] = static_cast<double>(loader.starts);
+    if (loader.first_steps > 0 && loader.starts > 0) {
+      figures["loader.seconds_per_start"] = loader.start_seconds / static_cast<double>(loader.starts);
+      figures["loader.longer_first_step"] = loader.longer_seconds / static_cast<double>(loader.first_steps);
+    }
     if (loader.looks > 0) {
       figures["loader.tensors_per_batch"] = loader.tensors;
       figures["loader.bytes_per_batch"] = loader.bytes;

@@ -23,7 +23,7 @@ using namespace observe::doctor;
 
 namespace {
 
-constexpr double kSeconds = 3;        // of a short training with the cure, if it gains what is predicted
+constexpr double kSeconds = 2;        // of a short training with the cure, if it gains what is predicted
 constexpr double kMostGain = 5;       // that is counted on
 constexpr std::int64_t kFewest = 60;  // steps of it
 constexpr double kLimit = 600;        // seconds until it is given up

@@ -34,14 +34,14 @@ Judgement judge(const Facts& facts) {
     finding.cure = "torch.autograd.set_detect_anomaly(True) only while you look for a NaN";
     finding.option = "torch.autograd.set_detect_anomaly(False)";
     finding.gain =
-        predict(facts.periods, share_of_time(std::min(stacks + kChecking * backward, 0.95)), {.low = 0.7, .high = 1.3});
+        predict(facts.periods, share_of_time(std::min(stacks + kChecking * backward, 0.95)), {.low = 0.95, .high = 1.65});
   } else if (facts.word("switch.profiler") == "true") {
     finding.claim = "A profiler records every step";
     finding.evidence = {"torch.autograd's profiler is on (script)"};
     finding.cure = "a schedule that records a few steps: torch.profiler.schedule(wait=..., warmup=1, active=3)";
     // A burst took 1.02 to 1.07 of a step's time for a CNN and a GPT, and 1.85 where a step takes 0.1 ms
     // (bench/results/profile.txt).
-    finding.gain = predict(facts.periods, share_of_time(0.06), {.low = 0.3, .high = 3});
+    finding.gain = predict(facts.periods, share_of_time(0.06), {.low = 0.3, .high = 2});
   } else {
     return Healthy{};
   }

@@ -26,8 +26,18 @@ Judgement judge(const Facts& facts) {
   finding.cure = fmt::format("keep the workers between epochs: persistent_workers=True in the DataLoader{}",
                              at_place(facts, "loader.where"));
   finding.option = "persistent_workers=True";
-  // More than all: after a fork each page that the training writes is copied once, mostly in the optimizer.
-  finding.gain = predict(facts.periods, part_of_time("loader_start"), {.low = 0.9, .high = 2.4});
+  // After a fork each page that the training writes is copied once, mostly in the optimizer.
+  const double start = facts.figure("loader.seconds_per_start").value_or(0);
+  const double longer = facts.figure("loader.longer_first_step").value_or(0);
+  if (longer > 0) {
+    finding.evidence.push_back(fmt::format(
+        "the first step after a start takes {:.0f} ms more than others: pages are copied (script)", 1e3 * longer));
+  }
+  const double more = start > 0 ? 1 + longer / start : 1;
+  finding.gain =
+      predict(facts.periods,
+              [more](const Period& each) { return std::min(more * each.part("loader_start"), 0.95 * each.seconds); },
+              {.low = 0.8, .high = 1.1});
   return finding;
 }
 

@@ -11,8 +11,9 @@ namespace {
 
 constexpr double kMost = 0.1;  // of the time
 
-constexpr std::array<std::string_view, 6> kNoFault = {"torch",      "python",    "torchvision",
-                                                      "contextlib", "functools", "abc"};
+// Garbage collection is a part of its own, with a rule of its own.
+constexpr std::array<std::string_view, 7> kNoFault = {"torch",     "python", "torchvision", "contextlib",
+                                                      "functools", "abc",    "gc"};
 
 bool is_foreign(const CallShare& call) {
   return !call.library.empty() && !call.library.starts_with("_") &&
@@ -83,7 +84,7 @@ Judgement judge(const Facts& facts) {
     finding.evidence.push_back("often seen at " + line);
   }
   finding.cure = "torch's own operators, less often, or in a worker of the loader";
-  finding.gain = predict(facts.periods, share_of_time(std::min(share, 0.95)), {.low = 0.6, .high = 1.05});
+  finding.gain = predict(facts.periods, share_of_time(std::min(share, 0.95)), {.low = 0.9, .high = 1.9});
   return finding;
 }
 

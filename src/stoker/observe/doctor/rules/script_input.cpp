@@ -138,7 +138,7 @@ Finding cheaper(const Facts& facts, int workers, double share, const std::string
   Finding finding;
   finding.claim = detail;
   finding.cure = cure;
-  finding.gain = predict(facts.periods, fed_by(facts, {.workers = workers, .less = share}), {.low = 0.85, .high = 1.4});
+  finding.gain = predict(facts.periods, fed_by(facts, {.workers = workers, .less = share}), {.low = 0.7, .high = 1.3});
   return finding;
 }
 
@@ -170,7 +170,7 @@ Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int 
   Finding finding;
   finding.claim = fmt::format("{} {}{}", asleep ? "reading" : "samples are made", loaded_by(workers),
                               in_function(spent_in(facts).second));
-  finding.gain = predict(facts.periods, fed_by(facts, change), {.low = 0.75, .high = 1.1});
+  finding.gain = predict(facts.periods, fed_by(facts, change), {.low = 0.8, .high = 1.15});
   if (change.workers > workers && finding.gain.gain() >= kWorthSaying) {
     finding.cure = counted(change.workers, "worker");
     finding.option = fmt::format("num_workers={}", change.workers);
@@ -241,7 +241,7 @@ std::optional<Finding> cause_of_hand_over(const Facts& facts, const Loader& load
   Finding finding;
   finding.claim = fmt::format("{:.0f} tensors per batch go from worker to training one by one", tensors);
   finding.cure = "fewer, larger tensors per batch: stack them in collate_fn";
-  finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.9, .high = 1.2});
+  finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.95, .high = 1.25});
   return finding;
 }
 

@@ -42,7 +42,7 @@ Judgement judge(const Facts& facts) {
   }
   const double ratio = own / *share;
   // A tracker's own thread takes Python's lock, and the training waits for it in other parts, too.
-  const Reach reach = facts.source == Source::kScript ? Reach{.low = 1, .high = 1.8} : Reach{.low = 0.7};
+  const Reach reach = facts.source == Source::kScript ? Reach{.low = 1.1, .high = 1.9} : Reach{.low = 0.7};
   finding.gain = predict(
       facts.periods, [ratio](const Period& each) { return ratio * each.part("logging"); }, reach);
   return finding;

@@ -288,7 +288,7 @@ def _timed_next(torch, own):
             self._stoker_start = None
             record.write("loader_start", loader=self._stoker_loader, seconds=time.monotonic() - start)
         _note_batch(torch, self, data)
-        steps.fetched()
+        steps.fetched(None if start is None else self._stoker_loader)
         return data
 
     return wrapper

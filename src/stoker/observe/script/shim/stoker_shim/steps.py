@@ -28,6 +28,9 @@ class Steps:
         self._inside = False
         self._written = 0
         self._start = None  # of the period; None: no step ended yet
+        self._fed = None  # when the first batch of the step came; None: not yet
+        self._usual = [0.0, 0]  # seconds from there to the end of a step, and steps
+        self._started = None  # the loader whose workers started for this step
 
     @record.careful
     def before_optimizer(self, optimizer, args, kwargs):
@@ -56,14 +59,29 @@ class Steps:
             self._ended()
 
     @record.careful
-    def fetched(self):
-        """A batch came. Without an optimizer that is a step."""
-        if self.optimizer is None and threading.get_ident() == ledger.owner:
+    def fetched(self, started=None):
+        """A batch came, of a loader whose workers were just started if it is given. Without an optimizer that is a step."""
+        if threading.get_ident() != ledger.owner:
+            return
+        if self._fed is None:
+            self._fed, self._started = time.monotonic(), started
+        if self.optimizer is None:
             self._ended()
+
+    def _note_work(self, now):
+        """After a fork each page that the training writes is copied once, so the first step takes longer."""
+        if self._fed is not None:
+            seconds, usual = now - self._fed, self._usual
+            if self._started is None:
+                self._usual = [usual[0] + seconds, usual[1] + 1]
+            elif usual[1] > 0:
+                record.write("first_step", loader=self._started, seconds=seconds, usual=usual[0] / usual[1])
+        self._fed = None
 
     def _ended(self):
         self.count += 1
         now = time.monotonic()
+        self._note_work(now)
         if self._start is None:  # the first step: starting up is no training
             ledger.begin()
             self._start = self._first = now
