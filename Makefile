@@ -77,6 +77,7 @@ bench-doctor: bootstrap ## Measure what the doctor says of planted faults, in ru
 	  $${STOKER_DATA:-../shared/data}/cifar10
 	@bench/record doctor-scripts bench/doctor/scripts.py $(STOKER)
 	@bench/record doctor-styles bench/doctor/styles.py $(STOKER)
+	@bench/record doctor-peers bench/doctor/peers.py $(STOKER)
 	@bench/record doctor-overhead bench/doctor/overhead.py $(STOKER)
 
 bench-observe: bootstrap ## Measure what observing a run costs, and traces beside HolisticTraceAnalysis: 40 minutes
