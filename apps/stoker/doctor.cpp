@@ -20,7 +20,7 @@ namespace stoker::app {
 namespace {
 
 struct Words {
-  std::string path, out, keep, patch;
+  std::string path, out, keep, patch, html;
   int pid = 0, steps = 60, pairs = 5;
   double seconds = 10;
   bool json = false, explain = false, try_cures = false, apply = false, yes = false, in_place = false;
@@ -124,6 +124,8 @@ void add_options(CLI::App& command, Words& words) {
       .add_option("--keep", words.keep,
                   "with a script: keep its records in this new folder, for `stoker doctor FOLDER`")
       ->type_name("FOLDER");
+  command.add_option("--html", words.html, "with a PATH: also write a page, with the evidence on the time line")
+      ->type_name("FILE");
   command
       .add_option("--patch", words.patch,
                   "with a script: write the changes to this file, for `git apply`; with --try those that gained")
@@ -155,7 +157,11 @@ int run_words(const Words& words) {
                       "give the folder of a run, a trace, --pid, or a command after two dashes: "
                       "stoker doctor runs/NAME, stoker doctor -- python train.py");
   } else {
-    print(study::examine_path(words.path), words.json);
+    const study::Examined examined = study::examine_path(words.path);
+    if (!words.html.empty()) {
+      write_file_atomically(words.html, study::diagnosis_page(examined, words.path));
+    }
+    print(examined, words.json);
   }
   return kDone;
 }

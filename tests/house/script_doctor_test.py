@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 import unittest
 
@@ -249,6 +250,29 @@ class Ending(Watched):
                 except OSError:
                     break
         return seen
+
+    def test_a_script_that_hangs_is_told_with_its_line(self):
+        script = self.write("""
+            import threading
+            model = nn.Linear(8, 2)
+            optimizer = torch.optim.SGD(model.parameters())
+            for step in range(20):
+                model(torch.ones(1, 8)).sum().backward()
+                optimizer.step()
+            threading.Event().wait()  # for nobody
+        """)
+        line = (self.folder / script).read_text().splitlines().index("threading.Event().wait()  # for nobody") + 1
+        process = subprocess.Popen([STOKER, "doctor", "--", "python3", script], cwd=self.folder, stderr=subprocess.PIPE, text=True,
+                                   stdout=subprocess.DEVNULL, env={**ENVIRONMENT, "STOKER_DOCTOR_STILL": "1"})
+        end = threading.Timer(60, process.kill)
+        end.start()
+        told = next((each for each in process.stderr if "no step for" in each), "")
+        end.cancel()
+        self.assertIn(f"the training is at {script}:{line} (threading.Event().wait()", told)
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143)
+        self.assertIn("note: no step for", rest)
 
     def test_a_script_that_another_process_outlives_ends(self):
         script = self.write("""

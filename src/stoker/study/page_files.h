@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies, styles and scripts of this room's pages, and a page of docs/, embedded by cmake/embed.cmake. Used by
-// tips/page.cpp, inspect/page.cpp, inspect/data_sheet.cpp and trace/page.cpp. Thread-safe: constants.
+// The bodies, styles and scripts of this room's pages, and a page of docs/, embedded by cmake/embed.cmake. Used by the
+// page.cpp of tips, inspect, trace and doctor, and by inspect/data_sheet.cpp. Thread-safe: constants.
 #pragma once
 
 #include <string_view>
@@ -16,5 +16,7 @@ extern const std::string_view kTipsTable;  // docs/tips.md
 
 extern const std::string_view kTraceHtml, kTraceCss, kTracePartsJs, kTimeLineJs, kTraceJs;
 extern const std::string_view kCompareHtml, kCompareJs;  // two traces
+
+extern const std::string_view kDoctorHtml, kDoctorCss, kDoctorJs;
 
 }  // namespace stoker::study::page_files

@@ -19,7 +19,7 @@ constexpr std::string_view kPath = "PYTHONPATH=", kRecords = "STOKER_DOCTOR_RECO
 
 void write_shim(const std::filesystem::path& folder) {
   using namespace shim_files;
-  const std::array<std::pair<const char*, std::string_view>, 16> files = {{
+  const std::array<std::pair<const char*, std::string_view>, 17> files = {{
       {"sitecustomize.py", kSitecustomize},
       {"stoker_shim/__init__.py", kInit},
       {"stoker_shim/calls.py", kCalls},
@@ -33,6 +33,7 @@ void write_shim(const std::filesystem::path& folder) {
       {"stoker_shim/record.py", kRecord},
       {"stoker_shim/stacks.py", kStacks},
       {"stoker_shim/steps.py", kSteps},
+      {"stoker_shim/stillness.py", kStillness},
       {"stoker_shim/switches.py", kSwitches},
       {"stoker_shim/trial.py", kTrial},
       {"write_patch.py", kWritePatch},

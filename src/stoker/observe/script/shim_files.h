@@ -7,6 +7,6 @@
 namespace stoker::observe::script::shim_files {
 
 extern const std::string_view kSitecustomize, kInit, kCalls, kHistory, kImports, kLedger, kLoader, kNumerics, kPauses,
-    kRanks, kRecord, kStacks, kSteps, kSwitches, kTrial, kWritePatch;
+    kRanks, kRecord, kStacks, kSteps, kStillness, kSwitches, kTrial, kWritePatch;
 
 }  // namespace stoker::observe::script::shim_files

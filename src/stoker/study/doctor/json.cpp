@@ -3,7 +3,7 @@
 
 #include "stoker/base/file.h"
 #include "stoker/observe/doctor/inventory.h"
-#include "stoker/study/doctor/report.h"
+#include "stoker/study/doctor/json_parts.h"
 
 namespace stoker::study {
 
@@ -32,7 +32,7 @@ Json found_json(const Found& found) {
 
 }  // namespace
 
-std::string diagnosis_json(const Examined& examined) {
+Json diagnosis_object(const Examined& examined) {
   const auto& [facts, diagnosis] = examined;
   Json findings = Json::array(), small = Json::array(), undecided = Json::array(), healthy = Json::array();
   for (const Found& each : diagnosis.found) {
@@ -55,21 +55,24 @@ std::string diagnosis_json(const Examined& examined) {
                         {"wanted", each.wanted.empty() ? Json(nullptr) : Json(each.wanted)},
                         {"rule", each.rule.empty() ? Json(nullptr) : Json(each.rule)}});
   }
-  const Json json = {{"kind", "diagnosis"},
-                     {"format", 1},
-                     {"verdict", printable(diagnosis.verdict)},
-                     {"job", printable(facts.job)},
-                     {"source", source_name(facts.source)},
-                     {"steps", facts.steps()},
-                     {"seconds", facts.seconds()},
-                     {"findings", std::move(findings)},
-                     {"below_threshold", std::move(small)},
-                     {"undecided", std::move(undecided)},
-                     {"healthy", std::move(healthy)},
-                     {"switches", std::move(switches)},
-                     {"figures", std::move(figures)},
-                     {"damage", facts.damage}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return {{"kind", "diagnosis"},
+          {"format", 1},
+          {"verdict", printable(diagnosis.verdict)},
+          {"job", printable(facts.job)},
+          {"source", source_name(facts.source)},
+          {"steps", facts.steps()},
+          {"seconds", facts.seconds()},
+          {"findings", std::move(findings)},
+          {"below_threshold", std::move(small)},
+          {"undecided", std::move(undecided)},
+          {"healthy", std::move(healthy)},
+          {"switches", std::move(switches)},
+          {"figures", std::move(figures)},
+          {"damage", facts.damage}};
+}
+
+std::string diagnosis_json(const Examined& examined) {
+  return diagnosis_object(examined).dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace stoker::study

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor found, as text for a terminal and as JSON (docs/doctor.md). Called by `stoker doctor`. Thread-safe:
-// no state.
+// What the doctor found, as text for a terminal, as JSON and as a page (docs/doctor.md). Called by `stoker doctor`.
+// Thread-safe: no state.
 #pragma once
 
 #include <filesystem>
@@ -22,6 +22,9 @@ struct Examined {
 // The verdict first, then findings with their evidence, what is too small to matter, and what could not be told.
 [[nodiscard]] std::string diagnosis_text(const Examined& examined);
 [[nodiscard]] std::string diagnosis_json(const Examined& examined);
+// A page: the findings, where the time of each period went, and of a trace the time line of a step, on which the
+// evidence of a finding can be shown. path: what was examined; a trace is read again. DataError as examine_path().
+[[nodiscard]] std::string diagnosis_page(const Examined& examined, const std::filesystem::path& path);
 // The table of all rules: signal, threshold and its source, what would prove a finding wrong.
 [[nodiscard]] std::string rules_text();
 

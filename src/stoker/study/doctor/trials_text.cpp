@@ -5,6 +5,7 @@
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/study/doctor/cures.h"
+#include "stoker/study/doctor/json_parts.h"
 
 namespace stoker::study {
 
@@ -42,8 +43,9 @@ std::string trials_text(const std::vector<Tried>& tried) {
     table += tried_text(each);
     if (each.kept) {
       together *= each.gain.median;
-      edits += fmt::format("  {}{}\n", change_text(each.cure),
-                           each.cure.changes_results ? "   (other rounding or random numbers: results differ a little)" : "");
+      edits += fmt::format(
+          "  {}{}\n", change_text(each.cure),
+          each.cure.changes_results ? "   (other rounding or random numbers: results differ a little)" : "");
     }
   }
   if (edits.empty()) {
@@ -75,11 +77,9 @@ std::string trials_json(const Trials& trials) {
     }
     rows.push_back(std::move(row));
   }
-  const Json json = {{"kind", "trials"},
-                     {"format", 1},
-                     {"diagnosis", Json::parse(diagnosis_json(trials.examined))},
-                     {"tried", std::move(rows)}};
-  return json.dump(2);
+  const Json json = {
+      {"kind", "trials"}, {"format", 1}, {"diagnosis", diagnosis_object(trials.examined)}, {"tried", std::move(rows)}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace stoker::study

@@ -68,6 +68,19 @@ class Speaker {
     return true;
   }
 
+  // What the script's side wants to be said at once.
+  void told() {
+    const std::filesystem::path file = records_ / "tell.txt";
+    if (!std::filesystem::exists(file)) {
+      return;
+    }
+    const std::string text = printable(read_text(file));
+    std::filesystem::remove(file);
+    if (options_.out.empty() && !options_.json) {
+      options_.say("stoker doctor: " + text + "\n");
+    }
+  }
+
   void last(int code) {
     const Examined examined = study::examine_path(records_);
     say(options_.json ? diagnosis_json(examined) : ending(code) + diagnosis_text(examined));
@@ -119,7 +132,10 @@ int watch_script(const WatchScriptOptions& options) {
   double first_step = 0, next_look = 0;
   std::optional<int> code;
   while (!(code = child.wait(observe::kTickSeconds))) {
-    speaker.carefully([&] { monitor.tick(); });
+    speaker.carefully([&] {
+      monitor.tick();
+      speaker.told();
+    });
     if (monitor.trainer() != 0 && first_step == 0) {
       first_step = now_s();
       next_look = first_step + kFirstVerdict;

@@ -20,6 +20,8 @@ inline constexpr std::size_t kMostRows = 200;  // of each table
 [[nodiscard]] nlohmann::ordered_json traces_object(const Traces& traces);
 [[nodiscard]] nlohmann::ordered_json comparison_object(const observe::trace::TraceFacts& before,
                                                        const observe::trace::TraceFacts& after);
+// What a cause of idle time is called, by its key.
+[[nodiscard]] nlohmann::ordered_json cause_words();
 // One step, or a part of a trace without steps, as rows of events to draw. step: from 0; -1: one of median duration.
 // most_events: the longest ones.
 [[nodiscard]] nlohmann::ordered_json time_line(const observe::trace::TraceFacts& facts, std::int64_t step,

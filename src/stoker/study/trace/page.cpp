@@ -18,14 +18,6 @@ constexpr std::size_t kMostEvents = 12'000;  // drawn at once, over all traces o
 
 std::string file_name(const std::string& path) { return printable(path.substr(path.rfind('/') + 1)); }
 
-Json cause_words() {
-  Json words = Json::object();
-  for (std::size_t i = 0; i < kDoings; ++i) {
-    words[std::string(doing_key(static_cast<Doing>(i)))] = doing_name(static_cast<Doing>(i));
-  }
-  return words;
-}
-
 // The facts in a sentence; no advice.
 std::string summary(const TraceFacts& facts) {
   if (facts.devices.empty()) {
@@ -54,6 +46,14 @@ std::string summary(const TraceFacts& facts) {
 }
 
 }  // namespace
+
+Json cause_words() {
+  Json words = Json::object();
+  for (std::size_t i = 0; i < kDoings; ++i) {
+    words[std::string(doing_key(static_cast<Doing>(i)))] = doing_name(static_cast<Doing>(i));
+  }
+  return words;
+}
 
 std::string trace_page(const Traces& traces, const TraceReportOptions& options) {
   using namespace page_files;

@@ -14,7 +14,7 @@ const TimeLine = (() => {
     const about = el("p", {className: "about"}, "Point at a bar, or press N for the longest idle gap.");
     about.setAttribute("aria-live", "polite");
     const view = {from: 0, to: line.us};
-    let chosen = null, gap = -1;
+    let chosen = null, gap = -1, marked = null;  // kinds that are shown in full colour; null: all
     const tops = [];
     let height = kAxis;
     for (const row of line.rows) {
@@ -22,7 +22,8 @@ const TimeLine = (() => {
       height += kLabel + row.depth * kRow + kGap;
     }
     const events = line.events.map(([row, depth, begin, length, name, kind]) => ({row, depth, begin, length, name: line.names[name], kind: line.names[kind]}));
-    const gaps = events.filter((each) => line.rows[each.row].kind === "idle").sort((a, b) => b.length - a.length);
+    const all_gaps = events.filter((each) => line.rows[each.row].kind === "idle").sort((a, b) => b.length - a.length);
+    let gaps = all_gaps;
     const colour = (kind) => getComputedStyle(document.documentElement).getPropertyValue("--c-" + kind).trim() || colour("python");
     const themed = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -56,6 +57,7 @@ const TimeLine = (() => {
         const x = (each.begin - view.from) * scale, w = Math.max(0.6, each.length * scale);
         if (x > width || x + w < 0) continue;
         const y = tops[each.row] + each.depth * kRow, left = Math.max(0, x), right = Math.min(width, x + w);
+        context.globalAlpha = !marked || marked.has(each.kind) ? 1 : 0.15;
         context.fillStyle = colours[each.kind] ??= colour(each.kind);
         context.fillRect(left, y, Math.max(0.6, right - left - (w > 3 ? 1 : 0)), kRow - 2);
         if (right - left > 40) {
@@ -75,6 +77,7 @@ const TimeLine = (() => {
           context.lineWidth = 1;
         }
       }
+      context.globalAlpha = 1;
       context.fillStyle = themed("--quiet");
       line.rows.forEach((row, i) => context.fillText(row.label, 4, tops[i] - 4));
     }
@@ -157,7 +160,16 @@ const TimeLine = (() => {
     const missing = [[line.left_out, "events are too short to draw"], [line.threads_left_out, "threads made fewer calls"]].filter(([number]) => number > 0)
       .map(([number, text]) => `${number.toLocaleString("en-US")} ${text}`);
     const left_out = missing.length ? TraceParts.hint(`Left out: ${missing.join("; ")}.`) : "";
-    return el("div", {className: "timeline"}, tools, el("div", {className: "line"}, canvas), about, legend, left_out);
+    const made = el("div", {className: "timeline"}, tools, el("div", {className: "line"}, canvas), about, legend, left_out);
+    // Dims all but these kinds, and goes to the longest gap of them; null shows all again.
+    made.mark = (kinds) => {
+      marked = kinds && new Set(kinds);
+      gaps = marked ? all_gaps.filter((each) => marked.has(each.kind)) : all_gaps;
+      gap = -1;
+      if (marked && gaps.length) go(1);
+      else draw();
+    };
+    return made;
   }
 
   return {make};

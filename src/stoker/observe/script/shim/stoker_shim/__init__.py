@@ -16,11 +16,11 @@ def start():
 
 
 def _watch(torch):
-    from . import calls, history, loader, numerics, pauses, ranks, stacks, steps, switches, trial
+    from . import calls, history, loader, numerics, pauses, ranks, stacks, steps, stillness, switches, trial
 
     record.write("torch", version=torch.__version__)
     trying = trial.wanted()
-    parts = (steps, loader, pauses, switches, stacks, calls, numerics, history, ranks)
+    parts = (steps, loader, pauses, switches, stacks, calls, numerics, history, ranks, stillness)
     for part in parts if trying is None or trying["watch"] else (steps, loader):
         try:
             part.watch(torch)

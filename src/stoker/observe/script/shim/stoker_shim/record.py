@@ -43,6 +43,17 @@ def write(kind, **fields):
         pass  # a full disk, or `stoker doctor` has ended: the script goes on
 
 
+def tell(text):
+    """Has `stoker doctor` say it at once, if it says things; a second text waits until the first one was said."""
+    try:
+        path = os.path.join(_folder, "tell")
+        with open(f"{path}.{os.getpid()}", "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+        os.rename(file.name, f"{path}.txt")  # whole, or not there
+    except OSError:
+        pass
+
+
 def at_end(function):
     """Calls it when the process ends: by itself, by os._exit() or as a child of multiprocessing; not by a signal."""
     if not _endings:

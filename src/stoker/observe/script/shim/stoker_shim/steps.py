@@ -32,6 +32,11 @@ class Steps:
         self._usual = [0.0, 0]  # seconds from there to the end of a step, and steps
         self._started = None  # the loader whose workers started for this step
 
+    def usual_seconds(self):
+        """Of a step, from its first batch on; 0 before there were any."""
+        seconds, count = self._usual
+        return seconds / count if count else 0.0
+
     @record.careful
     def before_optimizer(self, optimizer, args, kwargs):
         if self.optimizer is None:
@@ -71,11 +76,11 @@ class Steps:
     def _note_work(self, now):
         """After a fork each page that the training writes is copied once, so the first step takes longer."""
         if self._fed is not None:
-            seconds, usual = now - self._fed, self._usual
+            seconds = now - self._fed
             if self._started is None:
-                self._usual = [usual[0] + seconds, usual[1] + 1]
-            elif usual[1] > 0:
-                record.write("first_step", loader=self._started, seconds=seconds, usual=usual[0] / usual[1])
+                self._usual = [self._usual[0] + seconds, self._usual[1] + 1]
+            elif self._usual[1] > 0:
+                record.write("first_step", loader=self._started, seconds=seconds, usual=self.usual_seconds())
         self._fed = None
 
     def _ended(self):
