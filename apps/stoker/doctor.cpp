@@ -28,52 +28,81 @@ struct Words {
 
 void tell(const std::string& text) { fmt::print(stderr, "{}", text); }
 
-// What trials told, on standard output or in the file.
-void print(const Words& words, const study::Trials& trials, const std::string& next = {}) {
-  study::keep_score(trials.tried);
-  const std::string text = words.json ? study::trials_json(trials) + "\n"
-                                      : study::trials_text(trials.tried) + next + "\n" + study::score_text();
-  words.out.empty() ? fmt::print("{}", text) : write_file_atomically(words.out, text);
+void write_patch(const std::string& file, std::span<const study::Cure> changes, const study::Examined& examined) {
+  const std::string patch = study::patch_of(changes, examined.facts);
+  write_file_atomically(file, patch);
+  for (std::size_t begin = 0; patch.compare(begin, study::kNotInPatch.size(), study::kNotInPatch) == 0;) {
+    const std::size_t end = patch.find('\n', begin);
+    tell(patch.substr(begin, end - begin) + "\n");
+    begin = end + 1;
+  }
+  if (patch.find("@@") == std::string::npos) {
+    tell(fmt::format("{}: no change, since none has a place in the script\n", printable(file)));
+  }
 }
 
-int stopped() {
-  tell("stopped; nothing was changed\n");
-  return kRefused;
+// What trials told, on standard output or in the file, and then what may fail.
+int print(const Words& words, const study::Trials& trials, const std::string& next = {}) {
+  const std::string text = words.json ? study::trials_json(trials) + "\n" : study::trials_text(trials.tried) + next;
+  words.out.empty() ? fmt::print("{}", text) : write_file_atomically(words.out, text);
+  if (trials.stopped) {
+    tell("stopped before all was tried; nothing was changed\n");
+  }
+  std::vector<study::Cure> kept;
+  bool measured = trials.tried.empty();
+  for (const study::Tried& each : trials.tried) {
+    measured = measured || each.trouble.empty();
+    if (each.kept) {
+      kept.push_back(each.cure);
+    }
+  }
+  if (!words.patch.empty()) {
+    write_patch(words.patch, kept, trials.examined);
+  }
+  try {
+    study::keep_score(trials.tried);
+    tell(study::score_text());
+  } catch (const IoError& error) {
+    tell(fmt::format("{}\n", error.what()));
+  }
+  return trials.stopped ? kRefused : measured ? kDone : kDataError;
 }
 
 int apply_to_run(const Words& words) {
   const study::ApplyOptions options{.run = words.path, .pairs = words.pairs, .say = tell};
-  const std::optional<study::Trials> trials = study::apply_cures(options);
-  if (!trials) {
-    return stopped();
-  }
-  const std::string next = study::next_command(options, *trials);
-  print(words, *trials, next.empty() ? "" : "\nGo on with:\n" + next);
-  return kDone;
+  const study::Trials trials = study::apply_cures(options);
+  const std::string next = study::next_command(options, trials);
+  return print(words, trials, next.empty() ? "" : "\nGo on with:\n" + next);
 }
 
 int try_script(const Words& words, const std::vector<std::string>& command) {
   const study::TryOptions options{
       .command = command, .steps = words.steps, .pairs = words.pairs, .in_place = words.in_place, .say = tell};
-  if (!words.yes && !typed_yes(study::plan_of_trials(options) + "Start? [yes/no] ")) {
-    fmt::print("nothing was done\n");
+  if (!words.yes && !typed_yes(study::plan_of_trials(options) + "Start? [yes/no] ", stderr)) {
+    tell("nothing was done\n");
     return kRefused;
   }
-  const std::optional<study::Trials> trials = study::try_cures(options);
-  if (!trials) {
-    return stopped();
-  }
-  if (!words.patch.empty()) {
-    std::vector<study::Cure> kept;
-    for (const study::Tried& each : trials->tried) {
-      if (each.kept) {
-        kept.push_back(each.cure);
-      }
+  return print(words, study::try_cures(options));
+}
+
+// What a flag is for, where it would have no effect.
+void check_flags(const Words& words, bool script) {
+  const auto refuse = [](bool wrong, const char* flag, const char* purpose) {
+    if (wrong) {
+      fail<ConfigError>("stoker.doctor", "{} is for {}", flag, purpose);
     }
-    write_file_atomically(words.patch, study::patch_of(kept, trials->examined.facts));
+  };
+  refuse(script && words.apply, "--apply", "a run of Stoker: stoker doctor --apply runs/NAME");
+  refuse(script && !words.html.empty(), "--html", "a PATH; keep a script's records with --keep FOLDER first");
+  refuse(words.try_cures && !words.keep.empty(), "--keep", "a script that is watched, without --try");
+  refuse(!script && !words.keep.empty(), "--keep", "a script: stoker doctor --keep FOLDER -- python train.py");
+  refuse(!script && !words.patch.empty(), "--patch", "a script: stoker doctor --patch FILE -- python train.py");
+  refuse(!script && !words.out.empty() && !words.apply, "--out", "a script, and for --apply");
+  for (const std::string& file : {words.patch, words.out, words.html}) {
+    if (!file.empty()) {
+      check_target("stoker.doctor", file);
+    }
   }
-  print(words, *trials);
-  return kDone;
 }
 
 int run_script(const Words& words, const std::vector<std::string>& command) {
@@ -81,8 +110,15 @@ int run_script(const Words& words, const std::vector<std::string>& command) {
     fail<ConfigError>("stoker.doctor", "{}; write: stoker doctor -- python train.py",
                       words.path.empty() ? "no command follows the two dashes" : "give a PATH or a command, not both");
   }
-  return words.try_cures ? try_script(words, command)
-                         : study::watch_script({command, words.out, words.keep, words.patch, words.json, tell});
+  check_flags(words, true);
+  if (words.try_cures) {
+    return try_script(words, command);
+  }
+  return study::watch_script({command, words.out, words.keep, words.json, tell, [&](const study::Examined& examined) {
+                                if (!words.patch.empty()) {
+                                  write_patch(words.patch, study::proposed(examined), examined);
+                                }
+                              }});
 }
 
 void add_try(CLI::App& command, Words& words) {
@@ -143,6 +179,7 @@ void print(const study::Examined& examined, bool json) {
 }
 
 int run_words(const Words& words) {
+  check_flags(words, false);
   if (words.apply && !words.path.empty()) {
     return apply_to_run(words);
   }

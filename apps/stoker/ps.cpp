@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stoker ps: shows who holds GPU memory, and ends a chosen holder.
+#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -13,7 +14,7 @@ namespace stoker::app {
 namespace {
 
 int free_holder(int pid) {
-  if (study::free_gpu(pid, typed_yes)) {
+  if (study::free_gpu(pid, [](const std::string& question) { return typed_yes(question, stdout); })) {
     fmt::print("process {} has ended\n", pid);
     return kDone;
   }

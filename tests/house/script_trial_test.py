@@ -15,7 +15,8 @@ import unittest
 from script_doctor_test import ENVIRONMENT, ROOT, STOKER
 
 SHIM = ROOT / "src/stoker/observe/script/shim"
-LAYERS = subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
+OVERLAY = 'd=$(mktemp -d) && mkdir $d/l $d/u $d/w && mount -t overlay overlay -o lowerdir=$d/l,upperdir=$d/u,workdir=$d/w $d/l; code=$?; umount $d/l; rm -rf $d; exit $code'
+LAYERS = subprocess.run(["unshare", "-m", "sh", "-c", OVERLAY], capture_output=True).returncode == 0
 
 # Samples that sleep: workers help on every machine.
 TRAINING = """
@@ -32,7 +33,7 @@ TRAINING = """
 
     def train(steps):
         model = nn.Linear(8, 2)
-        optimizer = torch.optim.AdamW(model.parameters())
+        optimizer = torch.optim.AdamW(model.parameters(), fused=True)
         loader = torch.utils.data.DataLoader(Slow(), batch_size=8, num_workers=0)
         for step, (inputs, targets) in enumerate(loader):
             optimizer.zero_grad()
@@ -65,6 +66,12 @@ class Scripts(unittest.TestCase):
         out, err = process.communicate(answer, timeout=300)
         return process.returncode, out, err
 
+    def all_gone(self, at_least=1):
+        """The processes that left a file pid-N."""
+        begun = [each.name[4:] for each in self.temporary.glob("pid-*")]
+        self.assertGreaterEqual(len(begun), at_least)
+        self.assertEqual([each for each in begun if pathlib.Path(f"/proc/{each}").exists()], [])
+
     def scratch(self):
         return [each.name for each in self.temporary.iterdir() if each.name.startswith("stoker-doctor")]
 
@@ -76,11 +83,17 @@ class Try(Scripts):
                 log.write("another line")
             with open("new.txt", "w") as new:
                 new.write("new")
+            import shutil
+            shutil.rmtree("old")
+            os.mkdir("old")
             train(100_000)
         """)
         (self.folder / "log.txt").write_text("a line\n")
+        (self.folder / "old").mkdir()
+        (self.folder / "old" / "best.pt").write_text("kept")
         code, out, err = self.run_try("--yes", "--json", "--patch", "cure.patch")
         self.assertEqual(code, 0, err)
+        self.assertIn("Predictions so far: 1", err)
         tried = json.loads(out)["tried"][0]
         self.assertRegex(tried["option"], r"^num_workers=\d+$")
         self.assertRegex(tried["where"], r"^train\.py:\d+$")
@@ -90,6 +103,7 @@ class Try(Scripts):
         if LAYERS:
             self.assertEqual((self.folder / "log.txt").read_text(), "a line\n")
             self.assertFalse((self.folder / "new.txt").exists())
+            self.assertEqual((self.folder / "old" / "best.pt").read_text(), "kept")
         self.assertEqual(self.scratch(), [])
         score = [json.loads(line) for line in (self.temporary / "state/stoker/predictions.jsonl").read_text().splitlines()]
         self.assertEqual((score[0]["rule"], score[0]["measured"]), ("input_wait", tried["measured"]["median"]))
@@ -99,22 +113,36 @@ class Try(Scripts):
     def test_without_rights_a_user_namespace_keeps_the_folder(self):
         ordinary = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
         if os.geteuid() == 0 and subprocess.run([*ordinary, "unshare", "-Urm", "true"], capture_output=True).returncode == 0:
-            self.write("open('log.txt', 'a').write('another line'); train(100_000)")
+            self.write("import shutil; open('log.txt', 'a').write('another line'); shutil.rmtree('old'); os.mkdir('old'); train(100_000)")
+            (self.folder / "old").mkdir()
+            (self.folder / "old" / "best.pt").write_text("kept")
             (self.folder / "log.txt").write_text("a line")
-            self.environment["SLEEP"] = "0"  # healthy: it runs once
+            self.environment["SLEEP"] = "0"
             done = subprocess.run([*ordinary, STOKER, "doctor", "--try", "--yes", "--steps", "20", "--", "python3", "train.py"],
                                   cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=300)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual((self.folder / "log.txt").read_text(), "a line")
+            self.assertEqual((self.folder / "old" / "best.pt").read_text(), "kept")
             self.assertEqual(self.scratch(), [])
         else:
             self.skipTest("needs root, setpriv and user namespaces")
 
+    @unittest.skipUnless(LAYERS, "needs the right to mount")
+    def test_a_file_system_inside_of_the_folder_is_kept_too(self):
+        self.write("open('data/best.pt', 'w').write('other'); train(100_000)")
+        (self.folder / "data").mkdir()
+        self.environment["SLEEP"] = "0"
+        script = 'mount -t tmpfs none data && printf kept > data/best.pt && "$0" doctor --try --yes --steps 20 -- python3 train.py; echo; cat data/best.pt'
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, STOKER], cwd=self.folder, env=self.environment, capture_output=True,
+                              text=True, timeout=300)
+        self.assertIn("looking at the script as it is", done.stderr)
+        self.assertEqual(done.stdout.splitlines()[-1], "kept")
+
     def test_nothing_runs_without_a_yes(self):
         self.write("open(os.environ['TMPDIR'] + '/ran', 'w')")
         code, out, err = self.run_try(answer="no\n")
-        self.assertEqual((code, "nothing was done" in out), (130, True), err)
-        self.assertIn("`python3 train.py`", out)
+        self.assertEqual((code, out, "nothing was done" in err), (130, "", True), err)
+        self.assertIn("`python3 train.py`", err)
         self.assertFalse((self.temporary / "ran").exists())
 
     def test_a_script_that_fails_is_quoted(self):
@@ -135,8 +163,21 @@ class Try(Scripts):
         self.environment["SLEEP"] = "0"
         code, out, err = self.run_try("--yes")
         self.assertEqual(code, 0, err)
-        for each in self.temporary.glob("pid-*"):
-            self.assertFalse(pathlib.Path(f"/proc/{each.name[4:]}").exists())
+        self.all_gone()
+
+    def test_ranks_with_sessions_of_their_own_are_ended(self):
+        self.write("""
+            import signal
+            open(os.environ["TMPDIR"] + f"/pid-{os.getpid()}", "w")
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            torch.distributed.init_process_group("gloo")
+            train(100_000)
+        """)
+        self.environment["SLEEP"] = "0"
+        code, out, err = self.run_try("--yes", command=("python3", "-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py"))
+        self.assertEqual(code, 0, err)
+        self.all_gone(2)
 
     def test_ctrl_c_ends_all(self):
         self.write("open(os.environ['TMPDIR'] + f'/pid-{os.getpid()}', 'w'); train(100_000)")
@@ -148,13 +189,14 @@ class Try(Scripts):
         _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, err)
         self.assertIn("stopped", err)
-        for each in self.temporary.glob("pid-*"):
-            self.assertFalse(pathlib.Path(f"/proc/{each.name[4:]}").exists())
+        self.all_gone()
         self.assertEqual(self.scratch(), [])
 
     def test_bad_words(self):
         for words, said in ((("--yes", "--", "python3"), "--try"), (("--try", "runs"), "two dashes"), (("--try",), "two dashes"),
-                            (("--try", "--pairs", "1", "--", "python3"), "pairs")):
+                            (("--try", "--pairs", "1", "--", "python3"), "pairs"), (("--apply", "--", "python3"), "--apply is for a run"),
+                            (("--html", "x.html", "--", "python3"), "--html is for a PATH"), (("--patch", "x", "runs"), "--patch is for a script"),
+                            (("--try", "--yes", "--keep", "x", "--", "python3"), "--keep is for")):
             done = subprocess.run([STOKER, "doctor", *words], capture_output=True, text=True, cwd=self.folder)
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(said, done.stderr)
@@ -223,6 +265,15 @@ class Changes(Scripts):
             with self.subTest(changed):
                 wanted = {re.match(r"[\w.]+", option)[0]: value for option, value in changed.items()}
                 self.assertEqual(self.state(*changed), {**self.AS_IT_IS, **wanted})
+
+    def test_a_short_script_is_measured_as_far_as_it_goes(self):
+        self.write(self.SEEN)  # 21 steps
+        records = pathlib.Path(tempfile.mkdtemp(dir=self.temporary))
+        trial = {"changes": [], "steps": 60, "seconds": 60, "watch": False}
+        environment = {**self.environment, "PYTHONPATH": f"{SHIM}:{ENVIRONMENT['PYTHONPATH']}", "STOKER_DOCTOR_RECORDS": str(records),
+                       "STOKER_DOCTOR_TRIAL": json.dumps(trial)}
+        subprocess.run(["python3", "train.py"], cwd=self.folder, env=environment, capture_output=True, check=True, timeout=120)
+        self.assertEqual(json.loads((records / "measured.json").read_text())["steps"], 11)
 
     def test_two_at_once(self):
         self.write(self.SEEN)
@@ -304,6 +355,22 @@ class Patch(Scripts):
                 (self.folder / "it.patch").write_bytes(done.stdout)
                 subprocess.run(["git", "apply", "it.patch"], cwd=self.folder, check=True)
                 self.assertEqual((self.folder / "train.py").read_bytes().decode(), wanted)
+
+    def test_what_would_break_the_script_is_not_in_the_patch(self):
+        for text, option in (("loader = DataLoader(d, **options)\n", "num_workers=2"), ("import re\nre.compile('x')\n", "dynamic=True"),
+                             ("DataLoader(d, worker_init_fn=seed)\n", "worker_init_fn=lambda worker: torch.set_num_threads(1)")):
+            with self.subTest(text):
+                after, said = self.patched(text, (option, 1 if "Loader" in text else 0))
+                self.assertEqual(after, text)
+                self.assertIn(f"not in the patch: {option}: ", said)
+
+    def test_one_of_two_flags_that_exclude_each_other(self):
+        text, _ = self.patched("o = Adam(p, foreach=True, lr=1)\n", ("fused=True", 1))
+        self.assertEqual(text, "o = Adam(p, foreach=None, lr=1, fused=True)\n")
+
+    def test_a_function_for_workers_keeps_its_threads(self):
+        text, _ = self.patched("from torch import nn\n\ndef seed(worker):\n    torch.set_num_threads(1)\n", ("torch.set_num_threads(2)", 0))
+        self.assertEqual(text, "from torch import nn\nimport torch\n\ntorch.set_num_threads(2)\n\ndef seed(worker):\n    torch.set_num_threads(1)\n")
 
     def test_lines(self):
         text, _ = self.patched("import torch\n\ntorch.set_num_threads(9)\nDataLoader(d)\n", ("torch.backends.cudnn.benchmark=True", 0),

@@ -32,6 +32,7 @@ constexpr Case kCases[] = {
     {"few_workers", "input_wait", "(num_workers=0) in __getitem__ (few_workers.py:"},
     {"fp16_no_scaler", "fp16_without_scaler", "fp16"},
     {"gc_churn", "gc_churn", "called at gc_churn.py:"},
+    {"gc_off", "leak", "Garbage collection is off"},
     {"histograms", "tracker_cost", "Logging"},
     {"host_leak", "host_leak", "copies"},
     {"kept_history", "kept_history", "`total`"},

@@ -137,6 +137,19 @@ TEST(KeptHistory, SpeaksOfGraphsThatStay) {
   EXPECT_TRUE(abstains(facts, "kept_history"));
 }
 
+TEST(Leak, SpeaksOfWhatOnlyCollectionWouldFree) {
+  Facts facts = healthy_script();
+  EXPECT_FALSE(finding_of(facts, "leak"));  // collection is on
+  set(facts, "graphs.uncollected_per_step", 8);
+  const auto found = finding_of(facts, "leak");
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->danger, HasSubstr("memory grows"));
+  set(facts, "graphs.uncollected_per_step", 3);
+  EXPECT_FALSE(finding_of(facts, "leak"));
+  set(facts, "graphs.uncollected_per_step", -100);  // collected by hand
+  EXPECT_FALSE(finding_of(facts, "leak"));
+}
+
 TEST(HostLeak, SpeaksOfWorkersThatCopyTheirParent) {
   Facts facts = healthy_script();
   set(facts, "loader.copied_bytes_per_second", 1.5e6);

@@ -34,6 +34,7 @@ const std::vector<Rule>& rules() {
                                          kZeroGrad,
                                          kEvalWithGrad,
                                          kKeptHistory,
+                                         kLeak,
                                          kHostLeak,
                                          kFp16WithoutScaler,
                                          kScalerCollapse,

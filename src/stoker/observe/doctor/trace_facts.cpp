@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "stoker/base/counted.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
+#include "stoker/observe/trace/facts/ranks.h"
 
 namespace stoker::observe::doctor {
 namespace {
@@ -112,6 +114,33 @@ Facts trace_facts(const TraceFacts& trace) {
   } else if (trace.host_idle) {
     add_idle(*trace.host_idle, windows, facts.periods);
     add_names(*trace.host_idle, steps, facts);
+  }
+  return facts;
+}
+
+Facts ranks_trace_facts(const std::vector<std::unique_ptr<TraceFacts>>& ranks) {
+  const RanksFacts found = ranks_facts(ranks);
+  const auto longest = std::ranges::max_element(found.rows, {}, &RankRow::step);
+  const auto row = found.straggler >= 0 ? static_cast<std::size_t>(found.straggler)
+                                        : static_cast<std::size_t>(longest - found.rows.begin());
+  Facts facts = trace_facts(*ranks[row]);
+  const auto set = [&](const char* name, double value) { facts.figures[name] = {value, "trace"}; };
+  set("ranks.row", static_cast<double>(row));
+  set("ranks.seen", static_cast<double>(ranks.size()));
+  if (!found.collectives.empty()) {
+    double waited = 0, window = 0;
+    for (const RankRow& each : found.rows) {
+      waited += seconds(each.waited);
+      window += seconds(each.window);
+    }
+    set("ranks.waiting_share", window > 0 ? std::min(waited / window, 1.0) : 0);
+    set("ranks.slowest",
+        found.rows[row].rank >= 0 ? static_cast<double>(found.rows[row].rank) : static_cast<double>(row));
+    set("ranks.slowest_share", found.straggler >= 0 ? 1 : 0);
+  }
+  if (!found.missing.empty()) {
+    facts.damage.push_back(fmt::format("{} of the training without a trace here",
+                                       counted(static_cast<std::int64_t>(found.missing.size()), "rank")));
   }
   return facts;
 }

@@ -4,6 +4,9 @@
 // device, what the main thread did outside operators. Thread-safe: no state.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "stoker/observe/doctor/facts.h"
 #include "stoker/observe/trace/facts/facts.h"
 
@@ -13,5 +16,11 @@ namespace stoker::observe::doctor {
 // of trace::doing_key(); "operators" without a device. Words: "idle.fetch.name", the call that most of that idle time
 // is charged to. Figures: "idle.fetch.times", pieces of it per step; "kernels.per_step", "kernels.median_seconds".
 [[nodiscard]] Facts trace_facts(const trace::TraceFacts& trace);
+
+// The facts of several ranks of one training, at least two: those of the rank that keeps the others waiting, or else of
+// the one with the longest steps. Figures: "ranks.row", its place; "ranks.seen"; and if collectives could be matched,
+// "ranks.waiting_share" (mean over ranks, of the time), "ranks.slowest" (rank) and "ranks.slowest_share" (1, or 0 if no
+// single rank is the slowest).
+[[nodiscard]] Facts ranks_trace_facts(const std::vector<std::unique_ptr<trace::TraceFacts>>& ranks);
 
 }  // namespace stoker::observe::doctor

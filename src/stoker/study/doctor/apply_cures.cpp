@@ -13,6 +13,7 @@
 #include "stoker/job/run_socket.h"
 #include "stoker/job/saved_plan.h"
 #include "stoker/job/socket_lines.h"
+#include "stoker/study/doctor/apart_child.h"
 #include "stoker/study/doctor/scratch.h"
 #include "stoker/study/doctor/script_child.h"
 #include "stoker/study/doctor/trier.h"
@@ -25,9 +26,8 @@ namespace {
 
 constexpr double kSeconds = 2;        // of a short training with the cure, if it gains what is predicted
 constexpr double kMostGain = 5;       // that is counted on
-constexpr std::int64_t kFewest = 60;  // steps of it
+constexpr std::int64_t kFewest = 20;  // steps of it
 constexpr double kLimit = 600;        // seconds until it is given up
-constexpr double kTick = 0.1;
 constexpr std::array<std::string_view, 7> kOfLength = {"epochs", "steps",      "time",          "eval_every",
                                                        "run",    "early_stop", "schedule_steps"};
 
@@ -46,8 +46,9 @@ std::vector<std::string> words_of(const std::string& option) {
 // A training like the run, as long as the trial needs, into a folder that goes.
 class ShortTraining {
  public:
-  ShortTraining(const std::filesystem::path& run, std::int64_t steps)
-      : config_(std::filesystem::absolute(run) / "config.toml"),
+  ShortTraining(HeldSignals& signals, const std::filesystem::path& run, std::int64_t steps)
+      : signals_(signals),
+        config_(std::filesystem::absolute(run) / "config.toml"),
         plan_(job::read_plan(run / "plan.json")),
         steps_(steps) {}
 
@@ -55,17 +56,10 @@ class ShortTraining {
   [[nodiscard]] double speed(const std::vector<Cure>& changes) const {
     const Scratch scratch;
     const std::filesystem::path folder = scratch.path() / "run", output = scratch.path() / "output";
-    const Apart apart{.output = output, .layer = nullptr};
-    ScriptChild child(command(changes, folder), own_environment(), &apart);
-    std::optional<int> code;
-    double left = kLimit;
-    for (; !(code = child.wait(kTick)) && child.passed() == 0 && left > 0; left -= kTick) {
-    }
-    if (!code) {
-      child.send(SIGKILL);
-      static_cast<void>(child.wait(kTick));
-    }
-    if (child.passed() != 0) {
+    ApartChild child(signals_, command(changes, folder), own_environment(), output);
+    const std::optional<int> code = child.wait(kLimit);
+    child.end();
+    if (signals_.came()) {
       throw Stopped{};
     }
     if (code != 0) {
@@ -97,8 +91,8 @@ class ShortTraining {
                                       fmt::format("eval_every={}", steps_)};
     std::set<std::string> set(kOfLength.begin(), kOfLength.end());
     set.insert("log");
-    for (const Cure& change : changes) {
-      for (const std::string& word : words_of(change.option)) {
+    for (auto change = changes.rbegin(); change != changes.rend(); ++change) {  // the last one has the say
+      for (const std::string& word : words_of(change->option)) {
         if (set.insert(key_of(word)).second) {
           words.push_back(word);
         }
@@ -112,6 +106,7 @@ class ShortTraining {
     return words;
   }
 
+  HeldSignals& signals_;
   std::filesystem::path config_;
   train::Plan plan_;
   std::int64_t steps_;
@@ -128,7 +123,7 @@ std::int64_t steps_of(const Facts& facts, const std::vector<Cure>& all) {
 
 }  // namespace
 
-std::optional<Trials> apply_cures(const ApplyOptions& options) try {
+Trials apply_cures(const ApplyOptions& options) {
   Trials trials{.examined = examine_path(options.run), .tried = {}};
   const Facts& facts = trials.examined.facts;
   if (facts.source != Source::kRun) {
@@ -142,16 +137,19 @@ std::optional<Trials> apply_cures(const ApplyOptions& options) try {
                       printable(options.run.native()));
   }
   options.say(printable(trials.examined.diagnosis.verdict) + "\n");
+  HeldSignals signals;
   const std::vector<Cure> all = cures(trials.examined);
-  const ShortTraining training(options.run, steps_of(facts, all));
+  const ShortTraining training(signals, options.run, steps_of(facts, all));
   Trier trier(
       options.pairs, [&](const std::vector<Cure>& changes) { return training.speed(changes); }, options.say);
-  for (const Cure& each : all) {
-    trials.tried.push_back(trier.try_one(each));
+  try {
+    for (const Cure& each : all) {
+      trials.tried.push_back(trier.try_one(each));
+    }
+  } catch (const Stopped&) {
+    trials.stopped = true;
   }
   return trials;
-} catch (const Stopped&) {
-  return std::nullopt;
 }
 
 std::string next_command(const ApplyOptions& options, const Trials& trials) {

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "stoker/study/doctor/cures.h"
@@ -19,11 +18,11 @@ struct ApplyOptions {
 };
 
 // Each option alone, beside what was kept before, with everything else as the run's plan says. The run is not touched.
-// Nothing if a signal stopped it. DataError as examine_path() and if a short training fails; ConfigError for what is no
-// run of Stoker, and for one that trains.
-[[nodiscard]] std::optional<Trials> apply_cures(const ApplyOptions& options);
+// A signal ends it with what was tried until then. DataError as examine_path(); ConfigError for what is no run of
+// Stoker, and for one that trains.
+[[nodiscard]] Trials apply_cures(const ApplyOptions& options);
 
-// How to go on with what was kept: a command; empty if nothing was.
+// How to go on with what was kept: a command, or two to choose from; empty if nothing was.
 [[nodiscard]] std::string next_command(const ApplyOptions& options, const Trials& trials);
 
 }  // namespace stoker::study

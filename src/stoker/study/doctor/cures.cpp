@@ -46,14 +46,13 @@ std::string place_of(std::string_view option, const Facts& facts) {
 
 bool can_be_tried(std::string_view option) { return std::ranges::count(kWays, name_of(option)) > 0; }
 
-std::vector<Cure> cures(const Examined& examined) {
+std::vector<Cure> proposed(const Examined& examined) {
   const auto& [facts, diagnosis] = examined;
   std::vector<Cure> result;
   const std::vector<Switch> switches = inventory(facts);
   for (const Found& each : diagnosis.found) {
     const std::string& option = each.finding.option;
-    const bool possible = facts.source == Source::kRun ? !option.empty() : can_be_tried(option);
-    if (each.worth_saying() && possible) {
+    if (each.worth_saying() && !option.empty()) {
       const auto same = std::ranges::find(switches, option, &Switch::option);
       result.push_back({.rule = std::string(each.rule->id),
                         .option = option,
@@ -63,11 +62,20 @@ std::vector<Cure> cures(const Examined& examined) {
                                            name_of(option) == "num_workers"});  // workers have seeds of their own
     }
   }
-  for (const Switch& each : switches) {  // one with a rule was judged by it
+  return result;
+}
+
+std::vector<Cure> cures(const Examined& examined) {
+  std::vector<Cure> result = proposed(examined);
+  if (examined.facts.source == Source::kRun) {
+    return result;
+  }
+  std::erase_if(result, [](const Cure& each) { return !can_be_tried(each.option); });
+  for (const Switch& each : inventory(examined.facts)) {  // one with a rule was judged by it
     if (each.rule.empty() && can_be_tried(each.option)) {
       result.push_back({.rule = {},
                         .option = each.option,
-                        .where = place_of(each.option, facts),
+                        .where = place_of(each.option, examined.facts),
                         .changes_results = each.changes_results});
     }
   }

@@ -28,6 +28,9 @@ struct Cure {
 // Findings whose option can be tried, most gain first; of a script then switches that only a measurement can judge.
 [[nodiscard]] std::vector<Cure> cures(const Examined& examined);
 
+// Those of findings, whether they can be tried or not.
+[[nodiscard]] std::vector<Cure> proposed(const Examined& examined);
+
 struct Tried {
   Cure cure;
   Ratio gain;           // speed with the change, as a multiple of the speed without
@@ -38,6 +41,7 @@ struct Tried {
 struct Trials {
   Examined examined;  // the training as it is
   std::vector<Tried> tried;
+  bool stopped = false;  // by a signal, before all were tried
 };
 
 // A change pays if it surely gains: 2 % or more, and no pair of speeds says otherwise.

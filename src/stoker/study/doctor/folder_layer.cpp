@@ -75,47 +75,71 @@ int try_to_enter(const FolderLayer& layer) {
 FolderLayer::FolderLayer(const std::filesystem::path& folder, const std::filesystem::path& scratch)
     : folder_(std::filesystem::canonical(folder).native()),
       lower_((scratch / "lower").native()),
-      work_((scratch / "work").native()),
+      scratch_(std::filesystem::canonical(scratch).native()),
       user_map_(fmt::format("{0} {0} 1", ::geteuid())),
       group_map_(fmt::format("{0} {0} 1", ::getegid())) {
-  const std::string inside = std::filesystem::canonical(scratch).native() + "/";
-  if (inside.starts_with(folder_ == "/" ? folder_ : folder_ + "/")) {
+  if ((scratch_ + "/").starts_with(folder_ == "/" ? folder_ : folder_ + "/")) {
     fail<ConfigError>("stoker.doctor", "{}: holds the folder for temporary files; start in the folder of the script",
                       printable(folder_));
   }
-  const std::string upper = (scratch / "upper").native();
-  for (const std::string& each : {lower_, upper, work_}) {
-    std::filesystem::create_directories(each);
+  if (scratch_.find_first_of(",:\\") != std::string::npos) {  // they separate options of a mount
+    fail<ConfigError>("stoker.doctor", "{}: set TMPDIR to a folder without comma, colon and backslash in its name",
+                      printable(scratch_));
   }
-  options_ = fmt::format("lowerdir={},upperdir={},workdir={}", lower_, upper, work_);
+  std::filesystem::create_directories(lower_);
+  overlays_.push_back(overlay_at(folder_, lower_, 0));
   for (const std::string& place : mounts_inside(folder_)) {
-    below_.push_back({lower_ + place.substr(folder_.size()), place});
+    overlays_.push_back(overlay_at(place, lower_ + place.substr(folder_.size()), static_cast<int>(overlays_.size())));
   }
   if (const int error = try_to_enter(*this); error != 0) {
-    fail<ConfigError>("stoker.doctor",
-                      "{}: what the script writes there cannot be kept apart: {}. Copy the folder, start in the copy, "
-                      "and give --in-place",
-                      printable(folder_), std::strerror(error));
+    fail<ConfigError>(
+        "stoker.doctor",
+        "{}: what the script writes there cannot be kept apart: {}. Another TMPDIR may help ({} is used). "
+        "Or copy the folder, start in the copy, and give --in-place",
+        printable(folder_), std::strerror(error), printable(scratch_));
   }
 }
 
+FolderLayer::Overlay FolderLayer::overlay_at(const std::string& place, const std::string& lower, int number) const {
+  const std::string upper = fmt::format("{}/upper{}", scratch_, number),
+                    work = fmt::format("{}/work{}", scratch_, number);
+  std::filesystem::create_directories(upper);
+  std::filesystem::create_directories(work);
+  // A path that a user chose may hold what separates options; only the layer of its file system needs it.
+  std::string escaped;
+  for (const char each : lower) {
+    escaped += each == ',' || each == ':' || each == '\\' ? std::string("\\") + each : std::string(1, each);
+  }
+  const std::string options = fmt::format("lowerdir={},upperdir={},workdir={}", escaped, upper, work);
+  return {place, lower, work, options + ",redirect_dir=on", options + ",userxattr"};
+}
+
 // The kernel leaves a folder there that even its owner may not open.
-FolderLayer::~FolderLayer() { ::chmod((work_ + "/work").c_str(), 0700); }
+FolderLayer::~FolderLayer() {
+  for (const Overlay& each : overlays_) {
+    ::chmod((each.work + "/work").c_str(), 0700);
+  }
+}
 
 int FolderLayer::enter() const noexcept {
-  if (::unshare(CLONE_NEWNS) != 0) {  // without the right to, a user namespace gives it
-    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || !write_all("/proc/self/setgroups", "deny") ||
-        !write_all("/proc/self/uid_map", user_map_) || !write_all("/proc/self/gid_map", group_map_)) {
-      return errno;
-    }
-  }
-  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      ::mount(folder_.c_str(), lower_.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0 ||
-      ::mount("overlay", folder_.c_str(), "overlay", 0, options_.c_str()) != 0) {
+  const bool user = ::unshare(CLONE_NEWNS) != 0;  // without the right to, a user namespace gives it
+  if (user && (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || !write_all("/proc/self/setgroups", "deny") ||
+               !write_all("/proc/self/uid_map", user_map_) || !write_all("/proc/self/gid_map", group_map_))) {
     return errno;
   }
-  for (const Below& each : below_) {
-    if (::mount(each.from.c_str(), each.to.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount(folder_.c_str(), lower_.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
+    return errno;
+  }
+  for (const Overlay& each : overlays_) {
+    const std::string& options = user ? each.user_options : each.options;
+    if (::mount("overlay", each.place.c_str(), "overlay", 0, options.c_str()) == 0) {
+      continue;
+    }
+    // Not every file system can lie below; then it is shown as it is, and cannot be written to.
+    if (&each == &overlays_.front() ||
+        ::mount(each.lower.c_str(), each.place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0 ||
+        ::mount(nullptr, each.place.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) != 0) {
       return errno;
     }
   }

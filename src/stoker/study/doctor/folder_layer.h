@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer over a folder: what a command writes there goes into the layer, and the folder stays as it is. It is an
-// overlay in a mount namespace of the command's own (overlayfs of Linux; mount_namespaces(7)), so nobody else sees it.
+// A layer over a folder: what a command writes there goes into the layer, and the folder stays as it is, with the file
+// systems that are mounted inside. It is an overlay in a mount namespace of the command's own (overlayfs of Linux;
+// mount_namespaces(7)), so nobody else sees it. A symbolic link that leads out of the folder leads out of the layer.
 // Used by `stoker doctor --try`. Not thread-safe.
 #pragma once
 
@@ -24,13 +25,15 @@ class FolderLayer {
   [[nodiscard]] int enter() const noexcept;
 
  private:
-  struct Below {  // a file system that is mounted inside of the folder, which an overlay does not show by itself
-    std::string from, to;
+  // One overlay: over the folder, or over a file system that is mounted inside of it, which the first does not show.
+  struct Overlay {
+    std::string place, lower, work, options, user_options;
   };
+  [[nodiscard]] Overlay overlay_at(const std::string& place, const std::string& lower, int number) const;
 
-  std::string folder_, lower_, work_, options_;
+  std::string folder_, lower_, scratch_;
   std::string user_map_, group_map_;
-  std::vector<Below> below_;
+  std::vector<Overlay> overlays_;  // the folder's first
 };
 
 }  // namespace stoker::study

@@ -75,7 +75,8 @@ std::string diagnosis_page(const Examined& examined, const std::filesystem::path
   if (trace) {
     std::vector<observe::trace::Trace> traces = observe::trace::read_traces(path);
     json["words"] = cause_words();
-    json["line"] = time_line(observe::trace::TraceFacts(std::move(traces.at(0))), -1, kMostEvents);
+    const auto row = static_cast<std::size_t>(examined.facts.figure("ranks.row").value_or(0));
+    json["line"] = time_line(observe::trace::TraceFacts(std::move(traces.at(row))), -1, kMostEvents);
   }
   const std::string title =
       printable(trace || examined.facts.job.empty() ? path.filename().native() : examined.facts.job);

@@ -18,9 +18,7 @@ std::string patch_of(std::span<const Cure> changes, const observe::doctor::Facts
   using Json = nlohmann::json;
   Json list = Json::array();
   for (const Cure& each : changes) {
-    if (!each.where.empty()) {
-      list.push_back({{"option", each.option}, {"where", each.where}});
-    }
+    list.push_back({{"option", each.option}, {"where", each.where}});
   }
   if (list.empty()) {
     return "";

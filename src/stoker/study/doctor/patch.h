@@ -4,10 +4,13 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "stoker/study/doctor/cures.h"
 
 namespace stoker::study {
+
+inline constexpr std::string_view kNotInPatch = "not in the patch: ";  // how such a line begins
 
 // Written by the script's own Python, which knows its grammar, with paths from the working folder; `git apply` takes
 // it. Changes without a place in a script are named in lines above the diff. Empty without changes, if the records know

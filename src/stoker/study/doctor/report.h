@@ -15,8 +15,8 @@ struct Examined {
   observe::doctor::Diagnosis diagnosis;
 };
 // A run of Stoker, live or ended; a recorded trace of any PyTorch program; or the records of a script that
-// watch_script() kept. DataError as observe::doctor::run_facts()
-// and observe::trace::read_traces(); also if a folder or archive holds several traces.
+// watch_script() kept. A folder or an archive of several traces is that of the ranks of a training. DataError as
+// observe::doctor::run_facts() and observe::trace::read_traces().
 [[nodiscard]] Examined examine_path(const std::filesystem::path& path);
 
 // The verdict first, then findings with their evidence, what is too small to matter, and what could not be told.

@@ -13,29 +13,11 @@
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
-#include "stoker/study/doctor/folder_layer.h"
 
 namespace stoker::study {
 namespace {
 
 constexpr std::array kForwarded = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
-
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> result;
-  for (const std::string& word : words) {
-    result.push_back(const_cast<char*>(word.c_str()));
-  }
-  result.push_back(nullptr);
-  return result;
-}
-
-int open_output(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (file < 0) {
-    fail<IoError>("stoker.doctor", "{}: cannot be made: {}", printable(path.native()), std::strerror(errno));
-  }
-  return file;
-}
 
 }  // namespace
 
@@ -47,9 +29,16 @@ std::vector<std::string> own_environment() {
   return variables;
 }
 
-ScriptChild::ScriptChild(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-                         const Apart* apart) {
-  const int output = apart == nullptr ? -1 : open_output(apart->output);
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (const std::string& word : words) {
+    result.push_back(const_cast<char*>(word.c_str()));
+  }
+  result.push_back(nullptr);
+  return result;
+}
+
+ScriptChild::ScriptChild(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
   ::sigemptyset(&ours_);
   ::sigaddset(&ours_, SIGCHLD);
   ::sigaddset(&ours_, SIGTTOU);  // blocked, a process in the background may give the terminal away
@@ -57,14 +46,13 @@ ScriptChild::ScriptChild(const std::vector<std::string>& command, const std::vec
     ::sigaddset(&ours_, each);
   }
   ::pthread_sigmask(SIG_BLOCK, &ours_, &before_);
-  has_terminal_ = apart == nullptr && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+  has_terminal_ = ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+  const std::vector<char*> words = pointers_to(command), variables = pointers_to(environment);
   std::array<int, 2> pipe{-1, -1};  // closed by exec; otherwise it brings the reason
   int error = ::pipe2(pipe.data(), O_CLOEXEC) == 0 ? 0 : errno;
-  const Start start{pointers(command), pointers(environment), output, pipe[1],
-                    apart == nullptr ? nullptr : apart->layer};
   child_ = error == 0 ? ::fork() : -1;
   if (child_ == 0) {
-    become(start);
+    become(words, variables, pipe[1]);
   }
   if (error == 0 && child_ < 0) {
     error = errno;
@@ -74,9 +62,6 @@ ScriptChild::ScriptChild(const std::vector<std::string>& command, const std::vec
     ::waitpid(child_, nullptr, 0);
   }
   ::close(pipe[0]);
-  if (output >= 0) {
-    ::close(output);
-  }
   if (error != 0) {
     take_terminal(::getpgrp());
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
@@ -85,23 +70,14 @@ ScriptChild::ScriptChild(const std::vector<std::string>& command, const std::vec
 }
 
 // In the child, where only functions may be called that a signal handler may call.
-void ScriptChild::become(const Start& start) const {
+void ScriptChild::become(const std::vector<char*>& words, const std::vector<char*>& variables, int pipe) const {
   ::setpgid(0, 0);
   take_terminal(::getpid());   // before the child reads from it
   ::signal(SIGPIPE, SIG_DFL);  // this program ignores it; the script should not
-  int error = start.layer == nullptr ? 0 : start.layer->enter();
-  if (error == 0 && start.output >= 0) {
-    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    const bool done = nothing >= 0 && ::dup2(nothing, STDIN_FILENO) >= 0 && ::dup2(start.output, STDOUT_FILENO) >= 0 &&
-                      ::dup2(start.output, STDERR_FILENO) >= 0;
-    error = done ? 0 : errno;
-  }
-  if (error == 0) {
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    ::execvpe(start.words[0], start.words.data(), start.variables.data());
-    error = errno;
-  }
-  [[maybe_unused]] const ssize_t written = ::write(start.pipe, &error, sizeof(error));
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  ::execvpe(words[0], words.data(), variables.data());
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(pipe, &error, sizeof(error));
   ::_exit(127);
 }
 
@@ -143,7 +119,6 @@ std::optional<int> ScriptChild::wait(double seconds) {
     siginfo_t info{};
     const int signal = ::sigtimedwait(&ours_, &info, &time);
     if (signal > 0 && signal != SIGCHLD && signal != SIGTTOU) {
-      passed_ = signal;
       ::kill(child_, signal);
     }
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/counted.h"
@@ -47,6 +48,9 @@ std::string trials_text(const std::vector<Tried>& tried) {
           "  {}{}\n", change_text(each.cure),
           each.cure.changes_results ? "   (other rounding or random numbers: results differ a little)" : "");
     }
+  }
+  if (std::ranges::all_of(tried, [](const Tried& each) { return !each.trouble.empty(); })) {
+    return fmt::format("Nothing could be measured.\n\n{}", table);
   }
   if (edits.empty()) {
     return fmt::format("None of these makes the training surely faster; leave them as they are.\n\n{}", table);

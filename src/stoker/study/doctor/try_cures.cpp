@@ -2,7 +2,6 @@
 #include "stoker/study/doctor/try_cures.h"
 
 #include <algorithm>
-#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/clock.h"
@@ -10,6 +9,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/observe/script/shim.h"
+#include "stoker/study/doctor/apart_child.h"
 #include "stoker/study/doctor/folder_layer.h"
 #include "stoker/study/doctor/scratch.h"
 #include "stoker/study/doctor/script_child.h"
@@ -23,16 +23,16 @@ constexpr double kMostSeconds = 60;  // of the measured steps of a run
 constexpr double kFirstLimit = 600;  // seconds that the first run may take
 constexpr double kLaterLimit = 3;    // times the first run, at least kFewestSeconds
 constexpr double kFewestSeconds = 60;
-constexpr double kGrace = 5;             // seconds between SIGINT, SIGTERM and SIGKILL
 constexpr std::size_t kLastWords = 600;  // bytes of a script that ended too early
 
 // Trackers write into the scratch folder, and nothing is fetched or sent.
 std::vector<std::string> quiet_environment(const std::filesystem::path& folder) {
   std::vector<std::string> variables = own_environment();
+  const bool disabled = std::ranges::count(variables, "WANDB_MODE=disabled") > 0;
   for (const std::string& each :
-       {std::string("WANDB_MODE=offline"), "WANDB_DIR=" + folder.native(), std::string("WANDB_SILENT=true"),
-        "MLFLOW_TRACKING_URI=sqlite:///" + (folder / "mlflow.db").native(), std::string("HF_HUB_OFFLINE=1"),
-        std::string("TRANSFORMERS_OFFLINE=1"), std::string("HF_DATASETS_OFFLINE=1"),
+       {std::string(disabled ? "WANDB_MODE=disabled" : "WANDB_MODE=offline"), "WANDB_DIR=" + folder.native(),
+        std::string("WANDB_SILENT=true"), "MLFLOW_TRACKING_URI=sqlite:///" + (folder / "mlflow.db").native(),
+        std::string("HF_HUB_OFFLINE=1"), std::string("TRANSFORMERS_OFFLINE=1"), std::string("HF_DATASETS_OFFLINE=1"),
         std::string("PYTHONUNBUFFERED=1")}) {
     std::erase_if(variables,
                   [&](const std::string& one) { return one.starts_with(each.substr(0, each.find('=') + 1)); });
@@ -52,8 +52,11 @@ std::string last_words(const std::filesystem::path& output) {
 // One short run of the script in a fresh process.
 class ShortRun {
  public:
-  ShortRun(const TryOptions& options, const std::vector<Cure>& changes, bool watch)
-      : options_(options), records_(scratch_.path() / "records"), measured_(records_ / "measured.json") {
+  ShortRun(const TryOptions& options, HeldSignals& signals, const std::vector<Cure>& changes, bool watch)
+      : options_(options),
+        signals_(signals),
+        records_(scratch_.path() / "records"),
+        measured_(records_ / "measured.json") {
     std::filesystem::create_directories(records_);
     std::filesystem::create_directories(scratch_.path() / "layer");
     observe::script::write_shim(scratch_.path() / "shim");
@@ -71,21 +74,19 @@ class ShortRun {
     if (!options_.in_place) {
       layer.emplace(std::filesystem::current_path(), scratch_.path() / "layer");
     }
-    const Apart apart{.output = scratch_.path() / "output", .layer = layer ? &*layer : nullptr};
     std::vector<std::string> environment =
         observe::script::with_shim(quiet_environment(scratch_.path()), scratch_.path() / "shim", records_);
     environment.push_back("STOKER_DOCTOR_TRIAL=" + trial_);
     ScriptMonitor monitor(records_);
-    ScriptChild child(options_.command, environment, &apart);
+    ApartChild child(signals_, options_.command, environment, scratch_.path() / "output", layer ? &*layer : nullptr);
     const Stopwatch watch;
-    bool measured = false;
-    while (!(code_ = child.wait(observe::kTickSeconds)) && !measured && child.passed() == 0 &&
+    while (!(code_ = child.wait(observe::kTickSeconds)) && !std::filesystem::exists(measured_) && !signals_.came() &&
            watch.seconds() < limit) {
       monitor.tick();
-      measured = std::filesystem::exists(measured_);
     }
-    end(child);
-    if (child.passed() != 0) {
+    seconds_ = watch.seconds();
+    child.end();
+    if (signals_.came()) {
       throw Stopped{};
     }
   }
@@ -94,9 +95,10 @@ class ShortRun {
   [[nodiscard]] double speed() const {
     if (!std::filesystem::exists(measured_)) {
       const std::string words = last_words(scratch_.path() / "output");
-      fail<DataError>("stoker.doctor", "the script {} before {} were measured{}{}",
-                      code_ ? fmt::format("ended with code {}", *code_) : "was stopped",
-                      counted(options_.steps, "step"), words.empty() ? "" : "; its last words: ", words);
+      fail<DataError>(
+          "stoker.doctor", "the script {} before {} were measured (after ten to warm up){}{}",
+          code_ ? fmt::format("ended with code {}", *code_) : fmt::format("was ended after {:.0f} s", seconds_),
+          counted(options_.steps, "step"), words.empty() ? "" : "; its last words: ", words);
     }
     const auto json = nlohmann::json::parse(read_text(measured_));
     if (!json["refused"].empty()) {
@@ -108,27 +110,17 @@ class ShortRun {
   [[nodiscard]] Examined examined() const { return examine_path(records_); }
 
  private:
-  // As Ctrl-C does; who does not listen is ended.
-  void end(ScriptChild& child) {
-    for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
-      if (code_) {
-        break;
-      }
-      child.send(signal);
-      code_ = child.wait(kGrace);
-    }
-    child.send(SIGKILL);  // to what the script has left behind
-  }
-
   const TryOptions& options_;
+  HeldSignals& signals_;
   Scratch scratch_;
   std::filesystem::path records_, measured_;
   std::string trial_;
-  std::optional<int> code_;
+  std::optional<int> code_;  // with which it ended by itself
+  double seconds_ = 0;
 };
 
-Examined look_at(const TryOptions& options) {
-  ShortRun run(options, {}, true);
+Examined look_at(const TryOptions& options, HeldSignals& signals) {
+  ShortRun run(options, signals, {}, true);
   run.run(kFirstLimit);
   static_cast<void>(run.speed());  // there must be one
   return run.examined();
@@ -154,24 +146,28 @@ std::string plan_of_trials(const TryOptions& options) {
           : fmt::format("What it writes in {} is thrown away; other absolute paths are written for real.", folder));
 }
 
-std::optional<Trials> try_cures(const TryOptions& options) try {
+Trials try_cures(const TryOptions& options) {
   const Stopwatch watch;
-  options.say("looking at the script as it is\n");
-  Trials trials{.examined = look_at(options), .tried = {}};
-  options.say(printable(trials.examined.diagnosis.verdict) + "\n");
-  const double limit = std::max(kLaterLimit * watch.seconds(), kFewestSeconds);
-  const auto speed = [&](const std::vector<Cure>& changes) {
-    ShortRun run(options, changes, false);
-    run.run(limit);
-    return run.speed();
-  };
-  Trier trier(options.pairs, speed, options.say);
-  for (const Cure& each : cures(trials.examined)) {
-    trials.tried.push_back(trier.try_one(each));
+  HeldSignals signals;
+  Trials trials;
+  try {
+    options.say("looking at the script as it is\n");
+    trials.examined = look_at(options, signals);
+    options.say(printable(trials.examined.diagnosis.verdict) + "\n");
+    const double limit = std::max(kLaterLimit * watch.seconds(), kFewestSeconds);
+    const auto speed = [&](const std::vector<Cure>& changes) {
+      ShortRun run(options, signals, changes, false);
+      run.run(limit);
+      return run.speed();
+    };
+    Trier trier(options.pairs, speed, options.say);
+    for (const Cure& each : cures(trials.examined)) {
+      trials.tried.push_back(trier.try_one(each));
+    }
+  } catch (const Stopped&) {
+    trials.stopped = true;
   }
   return trials;
-} catch (const Stopped&) {
-  return std::nullopt;
 }
 
 }  // namespace stoker::study

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +23,9 @@ struct TryOptions {
 // What will be run and what it may touch, to ask before it is done.
 [[nodiscard]] std::string plan_of_trials(const TryOptions& options);
 
-// First a run as it is; then each change alone, beside what was kept so far. Nothing if a signal stopped it.
-// ConfigError if the command cannot be started or the folder has no layer; DataError if the script ends before its
-// steps, with its last words.
-[[nodiscard]] std::optional<Trials> try_cures(const TryOptions& options);
+// First a run as it is; then each change alone, beside what was kept so far. A signal ends it with what was tried until
+// then. ConfigError if the command cannot be started or the folder has no layer; DataError if the script ends before
+// its steps, with its last words.
+[[nodiscard]] Trials try_cures(const TryOptions& options);
 
 }  // namespace stoker::study

@@ -9,7 +9,6 @@
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/observe/script/shim.h"
-#include "stoker/study/doctor/patch.h"
 #include "stoker/study/doctor/report.h"
 #include "stoker/study/doctor/scratch.h"
 #include "stoker/study/doctor/script_child.h"
@@ -68,27 +67,25 @@ class Speaker {
     return true;
   }
 
-  // What the script's side wants to be said at once.
+  // What processes of the script want to be said at once: a file tell-PID.txt of each.
   void told() {
-    const std::filesystem::path file = records_ / "tell.txt";
-    if (!std::filesystem::exists(file)) {
-      return;
-    }
-    const std::string text = printable(read_text(file));
-    std::filesystem::remove(file);
-    if (options_.out.empty() && !options_.json) {
-      options_.say("stoker doctor: " + text + "\n");
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(records_, error)) {
+      const std::filesystem::path file = entry.path();
+      if (file.extension() == ".txt" && file.filename().native().starts_with("tell-")) {
+        const std::string text = printable(read_text(file));
+        std::filesystem::remove(file);
+        if (options_.out.empty() && !options_.json) {
+          options_.say("stoker doctor: " + text + "\n");
+        }
+      }
     }
   }
 
   void last(int code) {
     const Examined examined = study::examine_path(records_);
     say(options_.json ? diagnosis_json(examined) : ending(code) + diagnosis_text(examined));
-    if (!options_.patch.empty()) {
-      std::vector<Cure> changes = cures(examined);
-      std::erase_if(changes, [](const Cure& each) { return !each.prediction; });
-      write_file_atomically(options_.patch, patch_of(changes, examined.facts));
-    }
+    options_.at_end(examined);
   }
 
   // Runs what looks at the records. What goes wrong there is said, once, and does not end the watch: the script's exit
@@ -129,12 +126,15 @@ int watch_script(const WatchScriptOptions& options) {
   Speaker speaker(options, records);
   ScriptChild child(options.command, observe::script::with_shim(own_environment(), shim, records));
   bool spoken = false;
-  double first_step = 0, next_look = 0;
+  double first_step = 0, next_look = 0, next_told = 0;
   std::optional<int> code;
   while (!(code = child.wait(observe::kTickSeconds))) {
     speaker.carefully([&] {
       monitor.tick();
-      speaker.told();
+      if (now_s() > next_told) {
+        next_told = now_s() + 1;
+        speaker.told();
+      }
     });
     if (monitor.trainer() != 0 && first_step == 0) {
       first_step = now_s();

@@ -8,16 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "stoker/study/doctor/report.h"
+
 namespace stoker::study {
 
 struct WatchScriptOptions {
   std::vector<std::string> command;  // "python", "train.py", ...
   std::filesystem::path out;         // where verdicts go; empty: to say()
   std::filesystem::path keep;        // a new folder for the records; empty: they are removed at the end
-  std::filesystem::path patch;       // a file for what the findings change in the script, as a diff; empty: none
   bool json = false;
   // What the terminal shows: verdicts, unless `out` is set, and what went wrong here. Lines end with a newline.
   std::function<void(const std::string&)> say;
+  std::function<void(const Examined&)> at_end = [](const Examined&) {};  // with the last diagnosis
 };
 
 // The script's exit code, or 128 + the signal that ended it. Standard input, output and error are the script's own;

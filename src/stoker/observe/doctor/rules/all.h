@@ -8,7 +8,7 @@ namespace stoker::observe::doctor {
 
 extern const Rule kInputWait, kCheckpointStall, kTrackerCost, kNeighbour, kOversubscribedThreads, kCpuQuota,
     kMemPressure, kSpikes, kSyncPoint, kLaunchBound, kAllocChurn, kRecompiles, kUnoverlappedAllReduce, kSerialH2d,
-    kEpochRestart, kGcChurn, kDebugApis, kOptimizerUnfused, kZeroGrad, kEvalWithGrad, kKeptHistory, kHostLeak,
+    kEpochRestart, kGcChurn, kDebugApis, kOptimizerUnfused, kZeroGrad, kEvalWithGrad, kKeptHistory, kLeak, kHostLeak,
     kFp16WithoutScaler, kScalerCollapse, kSameBatch, kUnreadResult, kHostCode, kReduceEachPass, kStraggler, kUnevenWork,
     kRanksDrift;
 

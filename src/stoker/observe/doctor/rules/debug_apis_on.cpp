@@ -33,8 +33,8 @@ Judgement judge(const Facts& facts) {
                         part_words(facts, "backward")};
     finding.cure = "torch.autograd.set_detect_anomaly(True) only while you look for a NaN";
     finding.option = "torch.autograd.set_detect_anomaly(False)";
-    finding.gain =
-        predict(facts.periods, share_of_time(std::min(stacks + kChecking * backward, 0.95)), {.low = 0.95, .high = 1.65});
+    finding.gain = predict(facts.periods, share_of_time(std::min(stacks + kChecking * backward, 0.95)),
+                           {.low = 0.95, .high = 1.65});
   } else if (facts.word("switch.profiler") == "true") {
     finding.claim = "A profiler records every step";
     finding.evidence = {"torch.autograd's profiler is on (script)"};

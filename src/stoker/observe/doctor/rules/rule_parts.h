@@ -65,11 +65,14 @@ inline Saving share_of_time(double share) {
 
 // The same of a rule that compares ranks step by step.
 [[nodiscard]] inline std::optional<Judgement> without_ranks(const Facts& facts) {
-  if (auto other = without_script(facts)) {
-    return other;
-  }
   if (facts.figure("ranks.waiting_share") && facts.figure("ranks.slowest_share")) {
     return std::nullopt;
+  }
+  if (facts.source == Source::kTrace) {
+    return Abstained{"traces of all ranks"};
+  }
+  if (auto other = without_script(facts)) {
+    return other;
   }
   return facts.figure("ranks.world").value_or(1) > 1 ? Judgement(Abstained{"the other ranks' records"})
                                                      : Judgement(Healthy{});

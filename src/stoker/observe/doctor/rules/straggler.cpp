@@ -18,10 +18,13 @@ Judgement judge(const Facts& facts) {
     return Healthy{};
   }
   Finding finding;
-  finding.claim = fmt::format("Rank {:.0f} is the slowest in {} of the steps: the others wait {} of the time for it",
-                              facts.figure("ranks.slowest").value_or(0), percent(*slowest), percent(*waiting));
-  finding.evidence = {
-      fmt::format("work of {:.0f} ranks by step, without waiting (script)", facts.figure("ranks.seen").value_or(0))};
+  const bool trace = facts.source == Source::kTrace;
+  finding.claim = fmt::format("Rank {:.0f} is the slowest{}: the others wait {} of the time for it",
+                              facts.figure("ranks.slowest").value_or(0),
+                              trace ? "" : fmt::format(" in {} of the steps", percent(*slowest)), percent(*waiting));
+  finding.evidence = {fmt::format("{} of {:.0f} ranks ({})",
+                                  trace ? "time in collectives" : "work by step, without waiting,",
+                                  facts.figure("ranks.seen").value_or(0), recorder(facts))};
   finding.cure = "look at that rank alone: its data, its cores, its device; or give it less to do";
   finding.gain = predict(facts.periods, share_of_time(*waiting), {.low = 0.6, .high = 1.6});
   return finding;
@@ -32,7 +35,7 @@ Judgement judge(const Facts& facts) {
 const Rule kStraggler = {
     .id = "straggler",
     .level = Level::kScript,
-    .signal = "work of each rank per step, without waiting for others",
+    .signal = "work of each rank per step, without waiting for others; of traces, waiting in collectives",
     .threshold = "5 % of the time, and the same rank in three quarters of the steps",
     .source = "the smallest gain that is worth a search; a choice",
     .disproof = "the ranks change places with the order of their devices",

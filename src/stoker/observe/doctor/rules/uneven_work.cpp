@@ -20,8 +20,8 @@ Judgement judge(const Facts& facts) {
   Finding finding;
   finding.claim =
       fmt::format("Ranks get unequal work in each step, and wait {} of the time for each other", percent(*waiting));
-  finding.evidence = {fmt::format("work of {:.0f} ranks by step, without waiting; the slowest one changes (script)",
-                                  facts.figure("ranks.seen").value_or(0))};
+  finding.evidence = {fmt::format("{:.0f} ranks, and the slowest one changes ({})",
+                                  facts.figure("ranks.seen").value_or(0), recorder(facts))};
   finding.cure = "batches of equal work: samples of like length together, or an equal number of tokens per rank";
   finding.gain = predict(facts.periods, share_of_time(*waiting), {.low = 0.1, .high = 1.1});
   return finding;
@@ -32,7 +32,7 @@ Judgement judge(const Facts& facts) {
 const Rule kUnevenWork = {
     .id = "uneven_work",
     .level = Level::kScript,
-    .signal = "work of each rank per step, without waiting for others",
+    .signal = "work of each rank per step, without waiting for others; of traces, waiting in collectives",
     .threshold = "5 % of the time, and no rank is the slowest in three quarters of the steps",
     .source = "Tencent-Hunyuan/UniRL#45: 28.4 to 15.3 s with balanced ranks",
     .disproof = "the waiting is as long with equal batches: then the network is the limit",

@@ -23,7 +23,7 @@ _CALLS = {  # the calls that take an argument, and how many stand before it if i
     "prefetch_factor": (_LOADER, 99),
     "worker_init_fn": (_LOADER, 10),
     "set_to_none": (("zero_grad",), 0),
-    "dynamic": (("compile",), 99),
+    "dynamic": (("torch.compile",), 99),
     "fused": (_OPTIMIZERS, 99),
 }
 
@@ -68,19 +68,30 @@ def _name(call):
 
 
 def _calls(tree, names, line):
-    """Calls of these functions; with a line those that reach over it, the innermost first."""
+    """Calls of these functions, by the last part of their name or by the whole; with a line those that reach over it, the
+    innermost first."""
     found = [
         each
         for each in ast.walk(tree)
-        if isinstance(each, ast.Call) and _name(each) in names and (not line or each.lineno <= line <= each.end_lineno)
+        if isinstance(each, ast.Call)
+        and (_name(each) in names or ast.unparse(each.func) in names)
+        and (not line or each.lineno <= line <= each.end_lineno)
     ]
     return sorted(found, key=lambda each: each.end_lineno - each.lineno)
 
 
 def _set_argument(script, call, name, value, place):
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return script.replace_node(keyword.value, value)
+    given = {each.arg: each.value for each in call.keywords}
+    if name == "worker_init_fn" and (name in given or place < len(call.args)):
+        raise LookupError("the loader has one: call torch.set_num_threads(1) in it")
+    if name == "fused" and "foreach" in given:
+        script.replace_node(given["foreach"], "None")
+        call = _same_call(script, call)
+        given = {each.arg: each.value for each in call.keywords}
+    if name in given:
+        return script.replace_node(given[name], value)
+    if None in given:
+        raise LookupError("the call has **arguments: add it there")
     if any(isinstance(each, ast.Starred) for each in call.args):
         raise LookupError("the call has *arguments")
     if place < len(call.args):
@@ -94,18 +105,26 @@ def _set_argument(script, call, name, value, place):
     return script.replace(end, end, f", {name}={value}")
 
 
+def _same_call(script, call):
+    """The call as it stands after a change inside of it."""
+    return next(each for each in ast.walk(script.tree()) if isinstance(each, ast.Call) and (each.lineno, each.col_offset) == (call.lineno, call.col_offset) and _name(each) == _name(call))
+
+
 def _add_line(script, name, statement):
-    """Instead of the same statement with another value; else below the imports."""
+    """Instead of the same statement with another value, if the script itself has it and not one of its functions; else
+    below the imports."""
     tree = script.tree()
-    for node in ast.walk(tree):
+    outer = [*tree.body, *(inner for each in tree.body if isinstance(each, ast.If) for inner in each.body)]
+    for node in outer:
         call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == name
         if call or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name):
             return script.replace_node(node, statement)
-    imports = [each.end_lineno for each in tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
+    imports = [each for each in tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
     if not imports:
         raise LookupError("the script has no import")
-    place = script.offset(imports[-1] + 1, 0)
-    return script.replace(place, place, f"\n{statement}\n")
+    has_torch = any(alias.name == "torch" and not alias.asname for each in imports if isinstance(each, ast.Import) for alias in each.names)
+    place = script.offset(imports[-1].end_lineno + 1, 0)
+    return script.replace(place, place, ("" if has_torch else "import torch\n") + f"\n{statement}\n")
 
 
 def _change(script, line, option):
@@ -137,6 +156,10 @@ def main(changes):
     for change in sorted(single, key=_places_first):
         path, _, line = change["where"].rpartition(":")
         try:
+            if not path:
+                raise LookupError("its place in the script is not known")
+            if os.path.relpath(path).startswith(os.pardir):
+                raise LookupError(f"{path} is not in this folder")
             script = scripts[path] = scripts.get(path) or Script(path)
             before = script.text
             _change(script, int(line or 0), change["option"])

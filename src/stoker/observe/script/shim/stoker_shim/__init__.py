@@ -20,12 +20,14 @@ def _watch(torch):
 
     record.write("torch", version=torch.__version__)
     trying = trial.wanted()
-    parts = (steps, loader, pauses, switches, stacks, calls, numerics, history, ranks, stillness)
-    for part in parts if trying is None or trying["watch"] else (steps, loader):
+    watches = [part.watch for part in (steps, loader, pauses, switches, stacks, calls, numerics, history, ranks, stillness)]
+    if trying is not None and not trying["watch"]:
+        watches = [steps.watch, loader.watch_steps]
+    for function in watches:
         try:
-            part.watch(torch)
+            function(torch)
         except Exception as error:  # a later torch may lack what we hook: the other parts still tell something
-            record.write("trouble", text=f"{part.__name__}: {type(error).__name__}: {error}")
+            record.write("trouble", text=f"{function.__module__}: {type(error).__name__}: {error}")
     if trying is not None:
         trial.apply(torch, trying["changes"])
         trial.measure(trying["steps"], trying["seconds"])

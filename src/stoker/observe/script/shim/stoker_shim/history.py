@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds a training that keeps the graphs of its steps, as `total += loss` does: looks twice at what is alive."""
+"""Finds a training that keeps the graphs of its steps, as `total += loss` does, or objects that only garbage collection
+would free, which is off: looks twice at what is alive."""
 
 import gc
 import sys
@@ -22,8 +23,9 @@ def watch(torch):
         if step in _AT:
             start = time.perf_counter()
             ledger.enter("doctor")
+            containers = None if gc.isenabled() else gc.get_count()[0]
             try:
-                alive = _alive(torch)
+                alive = {**_alive(torch), "containers": containers}
             finally:
                 ledger.leave()
                 steps.own_seconds += time.perf_counter() - start
@@ -68,10 +70,12 @@ def _holder(tensor):
 def _compare(before, after):
     """Either one graph grows with each step, or there is one graph more with each step."""
     passed = _AT[1] - _AT[0]
+    containers = before.get("containers"), after["containers"]
     record.write(
         "graphs",
         deeper_per_step=(after["depth"] - before.get("depth", 0)) / passed,
         more_per_step=(after["tensors"] - before.get("tensors", 0)) / passed,
         name=after["name"],
         where=after["where"],
+        **({} if None in containers else {"uncollected_per_step": (containers[1] - containers[0]) / passed}),
     )

@@ -256,6 +256,7 @@ def _timed_iter(own):
 
 
 _seen = {}  # settings of loaders
+ahead = 0  # batches that workers may make before they are asked for, while a trial watches
 
 
 @record.careful
@@ -306,6 +307,33 @@ def watch(torch):
     DataLoader.__iter__ = _timed_iter(DataLoader.__iter__)
     dataloader._BaseDataLoaderIter.__next__ = _timed_next(torch, dataloader._BaseDataLoaderIter.__next__)
     os.register_at_fork(after_in_child=_in_child)
+
+
+def watch_steps(torch):
+    """For a trial: notes where loaders are made and that a batch came, and measures nothing."""
+    from torch.utils.data import DataLoader, dataloader
+
+    def note_start(own):
+        @functools.wraps(own)
+        def wrapper(self):
+            global ahead
+            ahead = max(ahead, self.num_workers * (self.prefetch_factor or 0))
+            return own(self)
+
+        return wrapper
+
+    def note_batch(own):
+        @functools.wraps(own)
+        def wrapper(self):
+            data = own(self)
+            steps.fetched()
+            return data
+
+        return wrapper
+
+    DataLoader.__init__ = _noted_init(DataLoader.__init__)
+    DataLoader.__iter__ = note_start(DataLoader.__iter__)
+    dataloader._BaseDataLoaderIter.__next__ = note_batch(dataloader._BaseDataLoaderIter.__next__)
 
 
 def _in_child():

@@ -44,14 +44,27 @@ def write(kind, **fields):
 
 
 def tell(text):
-    """Has `stoker doctor` say it at once, if it says things; a second text waits until the first one was said."""
+    """Has `stoker doctor` say it at once, if it says things."""
     try:
-        path = os.path.join(_folder, "tell")
-        with open(f"{path}.{os.getpid()}", "w", encoding="utf-8", errors="replace") as file:
+        path = os.path.join(_folder, f"tell-{os.getpid()}")
+        with open(f"{path}.part", "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
         os.rename(file.name, f"{path}.txt")  # whole, or not there
     except OSError:
         pass
+
+
+def others_train():
+    """Whether another process of the script has made steps."""
+    try:
+        for entry in os.scandir(_folder):
+            if entry.name.endswith(".jsonl") and entry.name != f"{os.getpid()}.jsonl":
+                with open(entry.path, "rb") as file:
+                    if b'"kind": "training"' in file.read(1 << 20):
+                        return True
+    except OSError:
+        pass
+    return False
 
 
 def at_end(function):

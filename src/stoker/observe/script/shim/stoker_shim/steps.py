@@ -10,7 +10,7 @@ import time
 import weakref
 
 from . import record
-from .ledger import ledger
+from .ledger import EVALUATION, ledger
 
 _EACH, _EARLY, _EARLY_FOR = 1.0, 0.25, 10.0  # seconds of a period; at the start they are shorter, for so long
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -31,10 +31,11 @@ class Steps:
         self._fed = None  # when the first batch of the step came; None: not yet
         self._usual = [0.0, 0]  # seconds from there to the end of a step, and steps
         self._started = None  # the loader whose workers started for this step
+        self._pace = [0.0, 0, None]  # seconds from step to step, steps, and when the last one ended
 
     def usual_seconds(self):
-        """Of a step, from its first batch on; 0 before there were any."""
-        seconds, count = self._usual
+        """From step to step; 0 before there were two."""
+        seconds, count, _ = self._pace
         return seconds / count if count else 0.0
 
     @record.careful
@@ -68,7 +69,7 @@ class Steps:
         """A batch came, of a loader whose workers were just started if it is given. Without an optimizer that is a step."""
         if threading.get_ident() != ledger.owner:
             return
-        if self._fed is None:
+        if ledger.doing != EVALUATION and (self._fed is None or started is not None):
             self._fed, self._started = time.monotonic(), started
         if self.optimizer is None:
             self._ended()
@@ -76,12 +77,14 @@ class Steps:
     def _note_work(self, now):
         """After a fork each page that the training writes is copied once, so the first step takes longer."""
         if self._fed is not None:
-            seconds = now - self._fed
+            seconds, (spent, count) = now - self._fed, self._usual
             if self._started is None:
-                self._usual = [self._usual[0] + seconds, self._usual[1] + 1]
-            elif self._usual[1] > 0:
-                record.write("first_step", loader=self._started, seconds=seconds, usual=self.usual_seconds())
+                self._usual = [spent + seconds, count + 1]
+            elif count > 0:
+                record.write("first_step", loader=self._started, seconds=seconds, usual=spent / count)
         self._fed = None
+        spent, count, before = self._pace
+        self._pace = [spent, count, now] if before is None else [spent + now - before, count + 1, now]
 
     def _ended(self):
         self.count += 1

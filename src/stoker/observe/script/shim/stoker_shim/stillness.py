@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tells where a training stands when it makes no step for a minute: a deadlock, a dead worker, a rank that waits."""
 
+import _thread
 import linecache
 import multiprocessing
 import os
 import sys
-import threading
 import time
 
 from . import record, stacks
@@ -19,7 +19,7 @@ _TIMES = 10
 
 
 def watch(torch):
-    threading.Thread(target=_run, name="stoker-stillness", daemon=True).start()
+    _thread.start_new_thread(_run, ())  # unknown to threading: a script may join all threads that it knows
 
 
 @record.careful
@@ -36,12 +36,14 @@ def _run():
 
 
 def _limit(count):
-    if count == 0:  # the script may read its data first; a child may have other work
-        return 2 * _LEAST if multiprocessing.parent_process() is None else float("inf")
+    if count == 0:  # the script may prepare its data first; a child may have other work
+        return 5 * _LEAST if multiprocessing.parent_process() is None else float("inf")
     return max(_LEAST, _STEPS * steps.usual_seconds())
 
 
 def _tell(count, seconds):
+    if count == 0 and record.others_train():
+        return  # this one started them, as torchrun does
     frame = sys._current_frames().get(ledger.owner)
     if frame is None:
         return
@@ -52,5 +54,6 @@ def _tell(count, seconds):
         f"no step for {seconds:.0f} s, after {count} steps: the training is at {place}"
         f"{f' ({text})' if text else ''}{f', in {module}' if module else ''}"
     )
-    record.write("trouble", text=told)
+    if count > 0:
+        record.write("trouble", text=told)
     record.tell(told)

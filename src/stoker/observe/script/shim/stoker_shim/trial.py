@@ -13,13 +13,15 @@ import inspect
 import json
 import os
 import re
+import sys
 import time
 
-from . import record, stacks
+from . import loader, record, stacks
 from .steps import steps
 
 _WARM_STEPS, _WARM_SECONDS = 10, 20.0  # at the start, unmeasured: caches fill, libraries choose their ways
 _FEWEST = 3  # steps of a measurement that runs out of time
+_SHORT = 10  # steps of one whose script ends before
 _BETWEEN = re.compile(r", (?=[\w.]+[=(])")  # two options
 
 _refused = []  # changes that could not be made, with the reason
@@ -45,26 +47,35 @@ def apply(torch, changes):
 
 
 def measure(count, seconds):
-    """Writes the speed after so many steps, or so many seconds."""
+    """Writes the speed after so many steps, or so many seconds, or at the end of a script that has fewer."""
+    process = os.getpid()  # a worker that was forked from it measures nothing
     begun = None  # time of the first step
     first = None  # number and time of the step with which the measurement starts
+    last = None  # of the step that ended last
     done = False
 
     @record.careful
     def look(step):
-        nonlocal begun, first, done
+        nonlocal begun, first, last, done
         now = time.monotonic()
         begun = begun or now
+        last = (step, now)
         if done or (steps.optimizer is None and now - begun < _WARM_SECONDS):
             return  # batches without an optimizer: the script may only look at its data first
         if first is None or step < first[0]:
-            warm = step >= _WARM_STEPS or (now - begun > _WARM_SECONDS and step >= 2)
+            # What workers have made beforehand comes for nothing.
+            warm = step >= _WARM_STEPS + loader.ahead or (now - begun > _WARM_SECONDS and step >= 2)
             first = (step, now) if warm else None
         elif step - first[0] >= count or (now - first[1] > seconds and step - first[0] >= _FEWEST):
             done = True
             _write(step - first[0], now - first[1])
 
+    def end():
+        if os.getpid() == process and first is not None and not done and last[0] - first[0] >= _SHORT:
+            _write(last[0] - first[0], last[1] - first[1])
+
     steps.on_step.append(look)
+    record.at_end(end)
 
 
 def _write(count, seconds):
@@ -112,25 +123,32 @@ def _loader_argument(torch, name, value, where):
     loader.__init__ = _with_arguments(loader.__init__, replace)
 
 
+_threads = {"training": None, "workers": None}  # numbers that replace the script's; None: as it says
+
+
+def _set_threads(torch):
+    """A worker of a DataLoader, forked or not, is one from its own first call on."""
+    own, is_worker = torch.set_num_threads, False
+
+    @functools.wraps(own)
+    def set_num_threads(count):
+        nonlocal is_worker
+        is_worker = is_worker or sys._getframe(1).f_globals.get("__name__") == "torch.utils.data._utils.worker"
+        own(_threads["workers" if is_worker else "training"] or count)
+
+    if not hasattr(own, "__wrapped__"):
+        torch.set_num_threads = set_num_threads
+
+
 def _one_thread_per_worker(torch, name, value, where):
-    own, trainer = torch.set_num_threads, os.getpid()
-
-    @functools.wraps(own)
-    def set_num_threads(count):
-        own(count if os.getpid() == trainer else 1)
-
-    torch.set_num_threads = set_num_threads  # each worker calls it at its start
+    _threads["workers"] = 1
+    _set_threads(torch)
 
 
-def _threads(torch, name, value, where):
-    own, trainer = torch.set_num_threads, os.getpid()
-    own(value)
-
-    @functools.wraps(own)
-    def set_num_threads(count):
-        own(value if os.getpid() == trainer else count)
-
-    torch.set_num_threads = set_num_threads
+def _training_threads(torch, name, value, where):
+    _threads["training"] = value
+    _set_threads(torch)
+    torch.set_num_threads(value)
 
 
 def _fused(torch, name, value, where):
@@ -200,7 +218,7 @@ _WAYS = {
     "set_to_none": _set_to_none,
     "dynamic": _dynamic,
     "gc.freeze": _freeze,
-    "torch.set_num_threads": _threads,
+    "torch.set_num_threads": _training_threads,
     "torch.autograd.set_detect_anomaly": _no_anomaly,
     "memory_format": _channels_last,
     "torch.set_float32_matmul_precision": _matmul_precision,
