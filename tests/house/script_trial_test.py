@@ -26,7 +26,7 @@ TRAINING = """
 
     class Slow(torch.utils.data.Dataset):
         def __len__(self):
-            return 10_000
+            return 10_000_000
         def __getitem__(self, index):
             time.sleep(float(os.environ.get("SLEEP", 0.005)))
             return torch.ones(8), index % 2
