@@ -204,8 +204,8 @@ class Ending(Watched):
 
     def test_ctrl_c_ends_the_script_once(self):
         process = self.started("""
-            train(20)
             try:
+                train(20)
                 time.sleep(60)
             except KeyboardInterrupt:
                 time.sleep(0.5)  # a second interrupt would show here
