@@ -187,6 +187,7 @@ class Ending(Watched):
         process = subprocess.Popen([STOKER, "doctor", "--out", "found.txt", "--", "python3", script], cwd=self.folder,
                                    env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, start_new_session=True)
         process.stdout.readline()
+        time.sleep(0.5)  # a signal that comes while Python enters sleep() is handled after it, in any program with threads
         return process
 
     def test_signals_reach_the_script(self):
