@@ -70,13 +70,14 @@ bench-memory: bootstrap ## Measure what saves memory, and what tune finds: bytes
 	@bench/record batch-norm bench/memory/batch_norm_bench.py $(STOKER)
 	@bench/record recompute-table bench/memory/recompute_table.py $(STOKER)
 
-bench-doctor: bootstrap ## Measure what the doctor says of planted faults, in runs and in Python scripts: 90 minutes
+bench-doctor: bootstrap ## Measure what the doctor says of planted faults, in runs and in Python scripts: 3 hours
 	@$(call configure,release)
 	@$(call ninja,release,stoker)
 	@bench/record doctor-cures bench/doctor/cures.py $(STOKER) $${STOKER_DATA:-../shared/data}/imagenet-sample \
 	  $${STOKER_DATA:-../shared/data}/cifar10
 	@bench/record doctor-scripts bench/doctor/scripts.py $(STOKER)
 	@bench/record doctor-styles bench/doctor/styles.py $(STOKER)
+	@bench/record doctor-pairs bench/doctor/pairs.py $(STOKER)
 	@bench/record doctor-peers bench/doctor/peers.py $(STOKER)
 	@bench/record doctor-overhead bench/doctor/overhead.py $(STOKER)
 

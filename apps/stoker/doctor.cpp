@@ -145,8 +145,10 @@ void add_try(CLI::App& command, Words& words) {
 }
 
 void add_options(CLI::App& command, Words& words) {
-  command.add_option("PATH", words.path,
-                     "the folder of a run, which may be training; or a trace of any PyTorch program");
+  command.add_option(
+      "PATH", words.path,
+      "the folder of a run, which may be training; or a trace of any PyTorch program, or a folder of traces "
+      "of its ranks");
   command
       .add_option("--pid", words.pid, "watch this running process from outside; with py-spy installed it tells more")
       ->type_name("PID");
@@ -154,7 +156,8 @@ void add_options(CLI::App& command, Words& words) {
       ->check(in_range(4.0, 3600.0))
       ->type_name("SECONDS");
   command
-      .add_option("--out", words.out, "with a script: write what is found to this file, and nothing to the terminal")
+      .add_option("--out", words.out,
+                  "with a script or --apply: write what is found to this file, and nothing to the terminal")
       ->type_name("FILE");
   command
       .add_option("--keep", words.keep,

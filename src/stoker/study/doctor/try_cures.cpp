@@ -138,8 +138,8 @@ std::string plan_of_trials(const TryOptions& options) {
       "This runs `{}`\n"
       "  once as it is, then up to {} for each change that may help, {} each; every run is interrupted after that.\n"
       "  {}\n"
-      "  W&B and MLflow work offline, and Hugging Face fetches nothing. All else is real: other folders, servers, "
-      "GPUs.\n",
+      "  W&B and MLflow work offline unless the script itself names a server, and Hugging Face fetches nothing.\n"
+      "  All else is real: servers, GPUs, and files that it reaches by a link out of the folder.\n",
       command, counted(2 * options.pairs, "time"), counted(options.steps, "measured step"),
       options.in_place
           ? fmt::format("What it writes in {} is written for real (--in-place).", folder)
