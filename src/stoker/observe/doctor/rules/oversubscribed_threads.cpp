@@ -26,9 +26,13 @@ bool can_have_fewer(const Facts& facts) {
   if (facts.source == Source::kRun) {
     return true;
   }
-  return (facts.figure("switch.threads").value_or(2) > 1 &&  // of a process unknown: threads that help tell
-          facts.figure("threads.unnamed.cpu_cores").value_or(0) > kFewCores) ||
-         facts.figure("loader.threads_per_worker").value_or(1) > 1;
+  const double workers = facts.figure("loader.workers").value_or(0);
+  const double each = facts.figure("loader.threads_per_worker").value_or(1);
+  const auto threads = facts.figure("switch.threads");  // of a process unknown: threads that help tell
+  if (threads && cores_of(facts) && *threads + workers * each <= *cores_of(facts)) {
+    return false;  // others wait, too: a tracker's own thread
+  }
+  return (threads.value_or(2) > 1 && facts.figure("threads.unnamed.cpu_cores").value_or(0) > kFewCores) || each > 1;
 }
 
 void add_cure(const Facts& facts, double cores, Finding& finding) {
