@@ -76,6 +76,9 @@ function(stoker_house_tests)
     add_test(NAME house.${name} COMMAND ${Python3_EXECUTABLE} ${script})
     set_tests_properties(house.${name} PROPERTIES SKIP_RETURN_CODE 77
       ENVIRONMENT "CUDA_VISIBLE_DEVICES=;STOKER_BIN=$<TARGET_FILE_DIR:stoker>;STOKER_BUILD=${PROJECT_BINARY_DIR};STOKER_DATA=${STOKER_DATA};STOKER_WRITTEN_RUN=$<TARGET_FILE:written_run>;STOKER_TOKEN_IDS=$<TARGET_FILE:token_ids>")
+    if(name MATCHES "^script_")  # they start several processes that compute, and judge what keeps them waiting
+      set_tests_properties(house.${name} PROPERTIES RUN_SERIAL ON)
+    endif()
   endforeach()
   # A change of the sources can leave an error without its place, which the long test would find late.
   add_test(NAME golden.planted_places COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/golden/plant_errors.py --list)

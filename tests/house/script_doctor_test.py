@@ -107,9 +107,8 @@ class Result(Watched):
     def test_slow_samples_are_named_with_their_line(self):
         self.write("train(60)")
         _, found = self.watch("python3", "train.py", env={**ENVIRONMENT, "SLOW": "0.002"})
-        first = found["findings"][0]
-        self.assertEqual(first["rule"], "input_wait")  # critical only if a core is free for workers
-        self.assertIn("__getitem__ (train.py:", first["claim"])
+        claims = {each["rule"]: each["claim"] for each in found["findings"]}
+        self.assertIn("__getitem__ (train.py:", claims["input_wait"])  # the first, unless other programs take the cores
 
     def test_a_whole_model_can_be_saved_in_evaluation(self):
         script = self.write("""
@@ -219,8 +218,8 @@ class Ending(Watched):
     def test_keys_of_a_terminal_reach_the_script_once(self):
         script = self.write("""
             train(20)
-            print("ready", sys.stdin.readline(), flush=True)
             try:
+                print("ready", sys.stdin.readline(), flush=True)
                 time.sleep(60)
             except KeyboardInterrupt:
                 time.sleep(0.5)
@@ -237,6 +236,7 @@ class Ending(Watched):
         os.kill(child, signal.SIGCONT)
         os.write(terminal, b"a line\n")
         seen = self.read_until(terminal, b"ready a line")
+        time.sleep(0.5)  # until it sleeps, see started()
         os.write(terminal, b"\x03")
         seen = self.read_until(terminal, b"code 7")
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 7, seen)
