@@ -88,7 +88,7 @@ def main():
     for name in ("train-doctor", "traceml-ai"):
         wanted = re.search(rf"^{name}==(.*)$", (ROOT / "bench/doctor/requirements.txt").read_text(), re.M)[1]
         print(f"{name} {wanted}")
-    scores = {name: {"first": 0, "false": 0, "seconds": []} for name in ("stoker", "train-doctor", "traceml")}
+    scores = {name: {"first": 0, "false": 0, "judged": 0, "seconds": []} for name in ("stoker", "train-doctor", "traceml")}
     print(f"\n{'case':18} {'stoker':25} {'':3} {'train-doctor':26} {'':3} {'traceml':32} {'':3}  of the healthy twin: stoker | train-doctor | traceml")
     wanted = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -107,13 +107,14 @@ def main():
                 _, loud, more = ("", [], seconds) if silent else says(case, "healthy")
                 scores[name]["first"] += hit
                 scores[name]["false"] += bool(loud)
+                scores[name]["judged"] += not silent
                 scores[name]["seconds"] += [seconds, more]
                 cells.append(f"{first:{ {'stoker': 25, 'train-doctor': 26, 'traceml': 32}[name]}.32} {'yes' if hit else '-':3}")
                 alarms.append(", ".join(loud) or "-")
             print(f"{case:18} {' '.join(cells)}  {' | '.join(alarms)}", flush=True)
     print()
     for name, score in scores.items():
-        print(f"{name:13} right cause first {score['first']} of {wanted}; false alarms {score['false']} of {wanted}; "
+        print(f"{name:13} right cause first {score['first']} of {wanted}; false alarms {score['false']} of {score['judged']} healthy twins; "
               f"a run takes {sorted(score['seconds'])[len(score['seconds']) // 2]:.1f} s (median)")
     print("A gain with an interval: stoker for each finding; train-doctor an upper bound for its loader rules; traceml none.")
 

@@ -259,7 +259,7 @@ class Changes(Scripts):
              "torch.backends.cudnn.benchmark=True": True},
             {"persistent_workers=True": True, "fused=True": True, "torch.set_num_threads(2)": 2,
              "torch.set_float32_matmul_precision('high')": "high"},
-            {"prefetch_factor=7": 7, "memory_format=torch.channels_last": True},
+            {"memory_format=torch.channels_last": True},
         ]
         for changed in groups:
             with self.subTest(changed):

@@ -125,6 +125,16 @@ TEST(Cures, SwitchesThatOnlyAMeasurementCanJudgeComeLast) {
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(names({found[1], found[2]}),
             "torch.set_float32_matmul_precision('high');torch.backends.cudnn.benchmark=True;");
+  // Only a trace tells what copies cost.
+  examined.facts.figures["loader.workers"] = {2, "script"};
+  examined.facts.figures["loader.persistent"] = {1, "script"};
+  examined.facts.figures["loader.pin"] = {0, "script"};
+  EXPECT_EQ(cures(examined).size(), 3U);
+  const auto copies = std::ranges::find(observe::doctor::rules(), "serial_h2d", &observe::doctor::Rule::id);
+  examined.diagnosis.undecided = {{&*copies, "a recorded trace"}};
+  found = cures(examined);
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[3].option, "pin_memory=True");
 }
 
 TEST(TrialsText, SaysWhatToChange) {

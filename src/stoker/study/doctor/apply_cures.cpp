@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
+#include <sstream>
 
 #include "stoker/base/counted.h"
 #include "stoker/base/error.h"
@@ -34,13 +36,8 @@ constexpr std::array<std::string_view, 7> kOfLength = {"epochs", "steps",      "
 std::string key_of(std::string_view assignment) { return std::string(assignment.substr(0, assignment.find('='))); }
 
 std::vector<std::string> words_of(const std::string& option) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < option.size();) {
-    const std::size_t end = std::min(option.find(' ', begin), option.size());
-    words.push_back(option.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
+  std::istringstream text(option);
+  return {std::istream_iterator<std::string>(text), {}};
 }
 
 // A training like the run, as long as the trial needs, into a folder that goes.
@@ -153,20 +150,21 @@ Trials apply_cures(const ApplyOptions& options) {
 }
 
 std::string next_command(const ApplyOptions& options, const Trials& trials) {
-  std::string resumed, anew;
+  std::string resumable, others;
   for (const Tried& each : trials.tried) {
     for (const std::string& word : each.kept ? words_of(each.cure.option) : std::vector<std::string>()) {
       const bool goes_on = job::may_change(key_of(word)) && !word.ends_with("=auto");
-      (goes_on ? resumed : anew) += " " + word;
+      (goes_on ? resumable : others) += " " + word;
     }
   }
   std::string text;
-  if (!resumed.empty()) {
-    text += fmt::format("stoker resume {}{}\n", printable(options.run.native()), resumed);
+  if (!resumable.empty()) {
+    text += fmt::format("stoker resume {}{}\n", printable(options.run.native()), resumable);
   }
-  if (!anew.empty()) {
-    text +=
-        fmt::format("stoker train --config {}{}{}\n", printable((options.run / "config.toml").native()), resumed, anew);
+  if (!others.empty()) {
+    text += resumable.empty() ? "" : "or, from the beginning, with all of them:\n";
+    text += fmt::format("stoker train --config {}{}{}\n", printable((options.run / "config.toml").native()), resumable,
+                        others);
   }
   return text;
 }

@@ -13,10 +13,9 @@ using namespace observe::doctor;
 namespace {
 
 // The names in front of "=" or "(". The house test of scripts tries each of them.
-constexpr std::array<std::string_view, 14> kWays = {"num_workers",
+constexpr std::array<std::string_view, 13> kWays = {"num_workers",
                                                     "persistent_workers",
                                                     "pin_memory",
-                                                    "prefetch_factor",
                                                     "worker_init_fn",
                                                     "fused",
                                                     "set_to_none",
@@ -28,8 +27,8 @@ constexpr std::array<std::string_view, 14> kWays = {"num_workers",
                                                     "torch.set_float32_matmul_precision",
                                                     "torch.backends.cudnn.benchmark"};
 // Arguments of a DataLoader.
-constexpr std::array<std::string_view, 5> kOfLoader = {"num_workers", "persistent_workers", "pin_memory",
-                                                       "prefetch_factor", "worker_init_fn"};
+constexpr std::array<std::string_view, 4> kOfLoader = {"num_workers", "persistent_workers", "pin_memory",
+                                                       "worker_init_fn"};
 
 std::string_view name_of(std::string_view option) { return option.substr(0, option.find_first_of("=(")); }
 
@@ -71,8 +70,13 @@ std::vector<Cure> cures(const Examined& examined) {
     return result;
   }
   std::erase_if(result, [](const Cure& each) { return !can_be_tried(each.option); });
-  for (const Switch& each : inventory(examined.facts)) {  // one with a rule was judged by it
-    if (each.rule.empty() && can_be_tried(each.option)) {
+  // A switch whose rule could tell is on the list already, or its rule found nothing.
+  const auto told = [&](std::string_view rule) {
+    return !rule.empty() && std::ranges::none_of(examined.diagnosis.undecided,
+                                                 [&](const Undecided& each) { return each.rule->id == rule; });
+  };
+  for (const Switch& each : inventory(examined.facts)) {
+    if (!told(each.rule) && can_be_tried(each.option)) {
       result.push_back({.rule = {},
                         .option = each.option,
                         .where = place_of(each.option, examined.facts),

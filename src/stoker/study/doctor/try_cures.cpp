@@ -55,6 +55,7 @@ class ShortRun {
   ShortRun(const TryOptions& options, HeldSignals& signals, const std::vector<Cure>& changes, bool watch)
       : options_(options),
         signals_(signals),
+        watch_(watch),
         records_(scratch_.path() / "records"),
         measured_(records_ / "measured.json") {
     std::filesystem::create_directories(records_);
@@ -77,12 +78,17 @@ class ShortRun {
     std::vector<std::string> environment =
         observe::script::with_shim(quiet_environment(scratch_.path()), scratch_.path() / "shim", records_);
     environment.push_back("STOKER_DOCTOR_TRIAL=" + trial_);
-    ScriptMonitor monitor(records_);
+    std::optional<ScriptMonitor> monitor;  // of the run that is examined
+    if (watch_) {
+      monitor.emplace(records_);
+    }
     ApartChild child(signals_, options_.command, environment, scratch_.path() / "output", layer ? &*layer : nullptr);
     const Stopwatch watch;
     while (!(code_ = child.wait(observe::kTickSeconds)) && !std::filesystem::exists(measured_) && !signals_.came() &&
            watch.seconds() < limit) {
-      monitor.tick();
+      if (monitor) {
+        monitor->tick();
+      }
     }
     seconds_ = watch.seconds();
     child.end();
@@ -112,6 +118,7 @@ class ShortRun {
  private:
   const TryOptions& options_;
   HeldSignals& signals_;
+  bool watch_;
   Scratch scratch_;
   std::filesystem::path records_, measured_;
   std::string trial_;

@@ -6,7 +6,7 @@
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kMost = 5;  // containers per step: a loop that makes no cycles leaves none
+constexpr double kMost = 5;  // containers per step
 
 Judgement judge(const Facts& facts) {
   if (auto other = without_script(facts)) {
@@ -40,8 +40,8 @@ const Rule kLeak = {
     .signal = "with garbage collection off: containers that were made and not freed, after step 15 and after step 40",
     .threshold = "5 containers per step",
     .source =
-        "facebookresearch/dinov3#150: gc.disable() in the loop, and the worker was killed; a loop without cycles "
-        "leaves 0 to 1",
+        "facebookresearch/dinov3#150: gc.disable() in the loop, and the worker was killed; loops without cycles "
+        "leave 1.1 to 1.4 (tests/doctor/cases/gc_off.py)",
     .disproof = "gc.collect() after a hundred steps frees no memory",
     .judge = judge,
 };

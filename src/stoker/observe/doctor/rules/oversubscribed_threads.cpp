@@ -91,7 +91,7 @@ const Rule kOversubscribedThreads = {
     .signal = "time that threads of the program wait for a core; cores that it may use; busy cores elsewhere",
     .threshold =
         "the main thread waits 5 % of the time, more threads are ready than cores, and less than half a core "
-        "is busy elsewhere",
+        "is busy elsewhere; in a script, threads of operators and of workers are more than cores",
     .source = "docs/design.md, promise 9: beside a busy core two threads were 4 to 19 times slower than one",
     .disproof = "fewer threads make no step faster: then another program or a quota takes the cores",
     .judge = judge,

@@ -20,7 +20,6 @@ _CALLS = {  # the calls that take an argument, and how many stand before it if i
     "num_workers": (_LOADER, 5),
     "persistent_workers": (_LOADER, 99),
     "pin_memory": (_LOADER, 7),
-    "prefetch_factor": (_LOADER, 99),
     "worker_init_fn": (_LOADER, 10),
     "set_to_none": (("zero_grad",), 0),
     "dynamic": (("torch.compile",), 99),

@@ -47,7 +47,7 @@ def apply(torch, changes):
 
 
 def measure(count, seconds):
-    """Writes the speed after so many steps, or so many seconds, or at the end of a script that has fewer."""
+    """Writes the speed after `count` steps or `seconds`, or at the end of a script that has fewer steps."""
     process = os.getpid()  # a worker that was forked from it measures nothing
     begun = None  # time of the first step
     first = None  # number and time of the step with which the measurement starts
@@ -212,7 +212,6 @@ _WAYS = {
     "num_workers": _loader_argument,
     "persistent_workers": _loader_argument,
     "pin_memory": _loader_argument,
-    "prefetch_factor": _loader_argument,
     "worker_init_fn": _one_thread_per_worker,
     "fused": _fused,
     "set_to_none": _set_to_none,
