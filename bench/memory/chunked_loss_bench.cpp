@@ -31,7 +31,9 @@ namespace {
 
 constexpr std::int64_t kChunks[] = {0, 16, 32, 64, 128, 256};  // MiB of logits; 0: all at once; the default is 64
 constexpr int kSkipped = 77;                                   // exit code if this machine lacks the device
-constexpr double kRounding = 1e-6;  // largest difference of a sum; of a gradient, relative to its largest value
+// Largest difference of a sum; of a gradient, relative to its largest value. A GPU adds up in another order for each
+// size of a matrix, so there the difference may be a few times the CPU's.
+constexpr double kRounding = 1e-6, kRoundingOnGpu = 1e-5;
 
 struct Sizes {
   std::int64_t tokens, width, vocabulary;
@@ -83,7 +85,8 @@ class Comparison {
   }
 
   [[nodiscard]] bool agree() const {
-    return std::ranges::all_of(ways_, [](const Way& way) { return way.difference <= kRounding; });
+    const double limit = device_.is_cpu() ? kRounding : kRoundingOnGpu;
+    return std::ranges::all_of(ways_, [limit](const Way& way) { return way.difference <= limit; });
   }
 
  private:
@@ -177,7 +180,7 @@ int run(int argc, char** argv) {
     agree = compare(sizes, rounds, device) && agree;
   }
   if (!agree) {
-    fmt::print("FAILED: a loss or gradient differs by more than {:.0e}\n", kRounding);
+    fmt::print("FAILED: a loss or gradient differs by more than rounding does\n");
   }
   return agree ? 0 : 1;
 }

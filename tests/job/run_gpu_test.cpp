@@ -210,6 +210,7 @@ TEST_P(Run, ALimitOfMemoryIsSurvivedAndExplained) {
                        "precision=fp32",
                        "epochs=3",
                        "threads=1",
+                       "cudnn_benchmark=off",  // its search needs most of the memory, and takes what it gets
                        on_gpu() ? "batch=256" : "batch=64",
                        on_gpu() ? "image_size=64" : "image_size=16"};
   const auto record = [&](const std::string& run) {
@@ -231,7 +232,7 @@ TEST_P(Run, ALimitOfMemoryIsSurvivedAndExplained) {
     survived += std::holds_alternative<core::FaultSurvived>(event) ? 1 : 0;
   };
   EXPECT_EQ(train(request("images", "capped", capped), look).end, train::LoopEnd::kDone);
-  EXPECT_GE(survived, 1);
+  EXPECT_GE(survived, 1) << "peak " << peak << ", between steps " << between << '\n' << free.dump(1);
   const std::string schedule = record("capped").at("microbatch_schedule");
   EXPECT_NE(schedule, "");
   capped = words;

@@ -144,6 +144,9 @@ class CudaBackend final : public Backend {
   }
 
   void limit_memory(c10::Device device, std::int64_t bytes) const override {
+    if (bytes > 0) {
+      release_cache(device);  // the limit holds for memory that is taken from now on, not for what the cache has
+    }
     const auto total = static_cast<double>(memory(device).total);
     const double share = bytes > 0 ? std::min(1.0, static_cast<double>(bytes) / total) : 1.0;
     c10::cuda::CUDACachingAllocator::setMemoryFraction(share, resolved(device));

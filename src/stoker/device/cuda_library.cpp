@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <system_error>
 
 #include "stoker/base/file.h"
@@ -47,6 +48,8 @@ std::string probe_driver() {
 
 // Loads the library and lets it register. Empty on success, else the reason.
 std::string load_library() {
+  // Kineto then leaves the driver when a recording ends. Otherwise each later launch of a kernel takes twice as long.
+  ::setenv("TEARDOWN_CUPTI", "1", /*overwrite=*/0);
   std::error_code ignored;
   std::string tried;
   for (const auto& path : cuda_library_candidates(std::filesystem::read_symlink("/proc/self/exe", ignored))) {

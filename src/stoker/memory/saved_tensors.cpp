@@ -31,7 +31,11 @@ class HookedEngine final : public torch::autograd::Engine {
  public:
   // Its threads may wait for work when the process ends, so it is never destroyed.
   static torch::autograd::Engine& instance() {
-    static auto* const engine = new HookedEngine;
+    static auto* const engine = [] {
+      auto* const made = new HookedEngine;
+      made->start_threads();
+      return made;
+    }();
     return *engine;
   }
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
@@ -40,6 +44,14 @@ class HookedEngine final : public torch::autograd::Engine {
 
  private:
   HookedEngine() = default;
+  // torch starts the threads of devices for the first engine of a process only. If that was another one, ours has none,
+  // and no backward pass on a GPU would run.
+  void start_threads() {
+    initialize_device_threads_pool();
+    if (thread_pool_shared_ == nullptr) {
+      start_device_threads();
+    }
+  }
 };
 
 bool python_runs() {

@@ -19,9 +19,10 @@ constexpr std::string_view kPath = "PYTHONPATH=", kRecords = "STOKER_DOCTOR_RECO
 
 void write_shim(const std::filesystem::path& folder) {
   using namespace shim_files;
-  const std::array<std::pair<const char*, std::string_view>, 17> files = {{
+  const std::array<std::pair<const char*, std::string_view>, 18> files = {{
       {"sitecustomize.py", kSitecustomize},
       {"stoker_shim/__init__.py", kInit},
+      {"stoker_shim/burst.py", kBurst},
       {"stoker_shim/calls.py", kCalls},
       {"stoker_shim/history.py", kHistory},
       {"stoker_shim/imports.py", kImports},

@@ -6,7 +6,7 @@
 
 namespace stoker::observe::script::shim_files {
 
-extern const std::string_view kSitecustomize, kInit, kCalls, kHistory, kImports, kLedger, kLoader, kNumerics, kPauses,
-    kRanks, kRecord, kStacks, kSteps, kStillness, kSwitches, kTrial, kWritePatch;
+extern const std::string_view kSitecustomize, kInit, kBurst, kCalls, kHistory, kImports, kLedger, kLoader, kNumerics,
+    kPauses, kRanks, kRecord, kStacks, kSteps, kStillness, kSwitches, kTrial, kWritePatch;
 
 }  // namespace stoker::observe::script::shim_files

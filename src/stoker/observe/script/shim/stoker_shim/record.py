@@ -27,6 +27,10 @@ def begin():
     return True
 
 
+def folder():
+    return _folder
+
+
 def write(kind, **fields):
     """Appends a record with its time: seconds of the clock that all processes share."""
     global _file

@@ -20,6 +20,7 @@ class Steps:
     def __init__(self):
         self.on_step = []  # functions called with the number of the step that ended
         self.own_seconds = 0.0  # that looks of ours took, on the thread that trains
+        self.paused = False  # what happens now is in no period: we slow the steps down
         self.begin()
 
     def begin(self):
@@ -94,13 +95,13 @@ class Steps:
             ledger.begin()
             self._start = self._first = now
             self._written = self.count
-        elif now - self._start >= (_EARLY if now - self._first < _EARLY_FOR else _EACH):
+        elif not self.paused and now - self._start >= (_EARLY if now - self._first < _EARLY_FOR else _EACH):
             self.write(now)
         for function in self.on_step:
             function(self.count)
 
     def write(self, now=None):
-        if self._start is None or self.count == self._written:
+        if self._start is None or self.paused or self.count == self._written:
             return
         now = now or time.monotonic()
         parts = ledger.take()
@@ -115,6 +116,17 @@ class Steps:
             resident_bytes=_resident(),
         )
         self._start, self._written = now, self.count
+
+    def pause(self):
+        """From here on, steps are in no period: we slow them down."""
+        self.write()
+        self.paused = True
+
+    def go_on(self):
+        ledger.take()
+        self._start, self._written = time.monotonic(), self.count
+        self._pace[2] = self._fed = None
+        self.paused = False
 
 
 steps = Steps()

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trainings on a GPU with a planted fault: does `stoker doctor -- python ...` name it first, and is the gain that it predicts
+the gain of the cure? And does it keep silent of the trainings without a fault?
+
+    bench/doctor/gpu.py STOKER [--only FAULT,...] [--repeats N] [--steps N] [--seconds LIMIT] [--keep FOLDER]
+
+The cases are those of tests/doctor/gpu_case.py. Speeds are those of runs without the doctor, sick and cured in turns; with
+--repeats 0 those of the last steps under the doctor. --keep writes the records of each case into the folder.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+CASE = pathlib.Path(__file__).resolve().parents[2] / "tests" / "doctor" / "gpu_case.py"
+# Fault and model: the rules that may come first; empty: none may be critical.
+RIGHT = {
+    ("none", "cnn"): (), ("none", "gpt"): (), ("none", "mlp"): ("launch_bound",),
+    ("item", "mlp"): ("sync_point", "launch_bound"), ("item", "gpt"): ("sync_point",), ("item", "cnn"): ("sync_point",),
+    ("fp32", "cnn"): ("no_tensor_core",), ("fp32", "gpt"): ("no_tensor_core",),
+    ("pageable", "cnn"): ("serial_h2d",), ("pageable", "mlp"): ("serial_h2d",), ("blocking_copies", "cnn"): ("serial_h2d",),
+    ("nchw", "cnn"): ("layout",), ("no_amp", "gpt"): ("no_tensor_core",), ("no_amp", "cnn"): ("no_tensor_core",),
+    ("loop_optimizer", "gpt"): ("optimizer_unfused",), ("loop_optimizer", "mlp"): ("optimizer_unfused",),
+    ("foreach_optimizer", "gpt"): ("optimizer_unfused",),
+    ("slow_samples", "cnn"): ("input_wait",), ("slow_samples_8", "cnn"): (),
+    ("launch_blocking", "gpt"): ("debug_apis_on",), ("launch_blocking", "mlp"): ("debug_apis_on",),
+    ("empty_cache", "gpt"): ("alloc_churn",), ("empty_cache", "cnn"): ("alloc_churn",),
+    ("anomaly", "gpt"): ("debug_apis_on",), ("items", "cnn"): ("sync_point",), ("items", "gpt"): ("sync_point",),
+    ("print", "mlp"): ("sync_point",), ("plain_attention", "gpt"): ("attention_unfused",),
+    ("mask_on_cpu", "gpt"): ("sync_point", "serial_h2d"), ("cast_churn", "gpt"): ("cast_churn",), ("ema", "gpt"): ("ema_loop",),
+    ("ema", "mlp"): ("ema_loop",), ("clip_item", "gpt"): ("sync_point", "launch_bound"), ("no_benchmark", "cnn"): ("cudnn_benchmark",),
+    ("conv_bias", "cnn"): ("conv_bias_before_norm",), ("zero_grad", "gpt"): ("zero_grad_not_none",),
+    ("kept_history", "mlp"): ("kept_history",), ("predictions", "mlp"): ("sync_point",), ("synchronize", "gpt"): ("sync_point",),
+    ("new_shapes", "cnn"): ("cudnn_benchmark",),
+}
+
+
+class Bench:
+    def __init__(self, stoker, steps, keep):
+        self.stoker, self.steps, self.keep = stoker, steps, keep
+        self.lock = os.path.join(tempfile.gettempdir(), f"gpu-case-{os.getpid()}")
+
+    def run(self, fault, model, prefix=()):
+        """Samples per second."""
+        command = [*prefix, sys.executable, CASE, fault, model, str(self.steps)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "STOKER_CASE_LOCK": self.lock})
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr[-600:])
+        return float(re.search(r"speed ([\d.]+)", done.stderr)[1])
+
+    def diagnosis(self, fault, model):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = [] if self.keep is None else ["--keep", f"{self.keep}/{fault}-{model}"]
+            speed = self.run(fault, model, [self.stoker, "doctor", "--json", "--out", f"{folder}/told.json", *kept, "--"])
+            return speed, json.loads(pathlib.Path(folder, "told.json").read_text())
+
+
+def row(bench, fault, model, cured, repeats):
+    speed, told = bench.diagnosis(fault, model)
+    gains = [cured[model] / speed]
+    if repeats > 0 and fault != "none":
+        gains = [bench.run("none", model) / bench.run(fault, model) for _ in range(repeats)]
+    findings = told["findings"]
+    first = findings[0] if findings else None
+    right = RIGHT[fault, model]
+    good = first is not None and first["rule"] in right if right else not any(each["critical"] for each in findings)
+    gain = first and first["speedup"]
+    said = f"{gain['likely']:.2f} ({gain['low']:.2f}-{gain['high']:.2f})" if gain else "-"
+    rest = ", ".join(f"{each['rule']} {each['speedup']['likely']:.2f}" for each in findings[1:4])
+    return (f"{fault:17} {model:4} {first['rule'] if first else '-':22} {'yes' if good else 'NO':3} {said:>18} "
+          f"{statistics.median(gains):8.2f} ({min(gains):.2f}-{max(gains):.2f}) {speed:9.0f}/s  {rest}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stoker", type=lambda path: str(pathlib.Path(path).resolve()))
+    parser.add_argument("--only", type=lambda text: text.split(","))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=110)
+    parser.add_argument("--seconds", type=float, default=1e9, help="no case starts later")
+    parser.add_argument("--keep")
+    arguments = parser.parse_args()
+    bench, start = Bench(arguments.stoker, arguments.steps, arguments.keep), time.monotonic()
+    cured = {model: bench.run("none", model) for model in ("cnn", "gpt", "mlp")}
+    print("without a fault and without the doctor, samples/s: " + ", ".join(f"{model} {speed:.0f}" for model, speed in cured.items()))
+    print(f"{'fault':17} {'':4} {'first finding':22} {'ok':3} {'predicted':>18} {'cured/sick (range)':>20} {'doctor on':>11}  also said", flush=True)
+    cases = [case for case in RIGHT if not arguments.only or case[0] in arguments.only]
+
+    def said(case):
+        if time.monotonic() - start > arguments.seconds:
+            return f"{case[0]:17} {case[1]:4} not run: the time is up"
+        try:
+            return row(bench, *case, cured, arguments.repeats)
+        except (RuntimeError, OSError, ValueError, TypeError, subprocess.TimeoutExpired) as error:
+            return f"{case[0]:17} {case[1]:4} FAILED: {error}"
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:  # one computes, two start
+        for text in pool.map(said, cases):
+            print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()
