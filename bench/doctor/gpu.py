@@ -21,31 +21,31 @@ import tempfile
 import time
 
 CASE = pathlib.Path(__file__).resolve().parents[2] / "tests" / "doctor" / "gpu_case.py"
-# Fault and model: the rules that may come first; empty: none may be critical.
+# Fault and model: the rules that name it. Empty: nothing may be critical. Where the host is the limit, launch_bound is right
+# of every training, the one without a fault as well, so there it does not count as an answer or as an alarm.
 RIGHT = {
-    ("none", "cnn"): (), ("none", "gpt"): (), ("none", "mlp"): ("launch_bound",),
-    ("item", "mlp"): ("sync_point", "launch_bound"), ("item", "gpt"): ("sync_point",), ("item", "cnn"): ("sync_point",),
-    ("fp32", "cnn"): ("no_tensor_core",), ("fp32", "gpt"): ("no_tensor_core",),
-    ("pageable", "cnn"): ("serial_h2d",), ("pageable", "mlp"): ("serial_h2d",), ("blocking_copies", "cnn"): ("serial_h2d",),
-    ("nchw", "cnn"): ("layout",), ("no_amp", "gpt"): ("no_tensor_core",), ("no_amp", "cnn"): ("no_tensor_core",),
+    ("none", "cnn"): (), ("none", "gpt"): (), ("none", "mlp"): (), ("none", "gpt-small"): (),
+    ("fp32", "cnn"): ("no_tensor_core",), ("fp32", "gpt"): ("no_tensor_core",), ("no_amp", "cnn"): ("no_tensor_core",),
+    ("no_amp", "gpt"): ("no_tensor_core",), ("nchw", "cnn"): ("layout",), ("pageable", "cnn"): ("pageable_h2d", "serial_h2d"),
+    ("slow_samples", "cnn"): ("input_wait",), ("item", "cnn"): (), ("item", "gpt"): (), ("items", "gpt"): ("sync_point",),
     ("loop_optimizer", "gpt"): ("optimizer_unfused",), ("loop_optimizer", "mlp"): ("optimizer_unfused",),
-    ("foreach_optimizer", "gpt"): ("optimizer_unfused",),
-    ("slow_samples", "cnn"): ("input_wait",), ("slow_samples_8", "cnn"): (),
-    ("launch_blocking", "gpt"): ("debug_apis_on",), ("launch_blocking", "mlp"): ("debug_apis_on",),
-    ("empty_cache", "gpt"): ("alloc_churn",), ("empty_cache", "cnn"): ("alloc_churn",),
-    ("anomaly", "gpt"): ("debug_apis_on",), ("items", "cnn"): ("sync_point",), ("items", "gpt"): ("sync_point",),
-    ("print", "mlp"): ("sync_point",), ("plain_attention", "gpt"): ("attention_unfused",),
-    ("mask_on_cpu", "gpt"): ("sync_point", "serial_h2d"), ("cast_churn", "gpt"): ("cast_churn",), ("ema", "gpt"): ("ema_loop",),
-    ("ema", "mlp"): ("ema_loop",), ("clip_item", "gpt"): ("sync_point", "launch_bound"), ("no_benchmark", "cnn"): ("cudnn_benchmark",),
-    ("conv_bias", "cnn"): ("conv_bias_before_norm",), ("zero_grad", "gpt"): ("zero_grad_not_none",),
-    ("kept_history", "mlp"): ("kept_history",), ("predictions", "mlp"): ("sync_point",), ("synchronize", "gpt"): ("sync_point",),
-    ("new_shapes", "cnn"): ("cudnn_benchmark",),
+    ("pageable", "mlp"): ("pageable_h2d", "serial_h2d"), ("print", "mlp"): (), ("empty_cache", "gpt"): ("alloc_churn",),
+    ("launch_blocking", "gpt"): ("debug_apis_on",), ("plain_attention", "gpt"): ("attention_unfused",),
+    ("cast_churn", "gpt"): ("cast_churn",), ("ema", "gpt-small"): ("ema_loop",), ("anomaly", "gpt"): ("debug_apis_on",),
+    ("loop_optimizer", "gpt-small"): ("optimizer_unfused",), ("no_benchmark", "cnn"): (), ("conv_bias", "cnn"): (),
+    ("zero_grad", "gpt"): ("zero_grad_not_none",), ("mask_on_cpu", "gpt-small"): ("pageable_h2d",),
+    ("clip_item", "gpt-small"): (), ("empty_cache", "gpt-small"): ("alloc_churn",), ("items", "gpt-small"): ("sync_point",),
+    ("launch_blocking", "gpt-small"): ("debug_apis_on",), ("foreach_optimizer", "gpt-small"): ("optimizer_unfused",),
+    ("blocking_copies", "cnn"): (), ("slow_samples_8", "cnn"): (), ("kept_history", "mlp"): ("kept_history",),
+    ("predictions", "mlp"): ("sync_point",), ("synchronize", "gpt"): ("sync_point",), ("new_shapes", "cnn-small"): (),
 }
+EVERYWHERE = "launch_bound"
 
 
 class Bench:
     def __init__(self, stoker, steps, keep):
         self.stoker, self.steps, self.keep = stoker, steps, keep
+        # Cases start beside each other, and train one after the other.
         self.lock = os.path.join(tempfile.gettempdir(), f"gpu-case-{os.getpid()}")
 
     def run(self, fault, model, prefix=()):
@@ -65,18 +65,19 @@ class Bench:
 
 def row(bench, fault, model, cured, repeats):
     speed, told = bench.diagnosis(fault, model)
+    cured.setdefault(model, speed)  # the first case of a model has no fault
     gains = [cured[model] / speed]
     if repeats > 0 and fault != "none":
         gains = [bench.run("none", model) / bench.run(fault, model) for _ in range(repeats)]
-    findings = told["findings"]
+    findings = [each for each in told["findings"] if each["rule"] != EVERYWHERE]
     first = findings[0] if findings else None
     right = RIGHT[fault, model]
     good = first is not None and first["rule"] in right if right else not any(each["critical"] for each in findings)
     gain = first and first["speedup"]
     said = f"{gain['likely']:.2f} ({gain['low']:.2f}-{gain['high']:.2f})" if gain else "-"
-    rest = ", ".join(f"{each['rule']} {each['speedup']['likely']:.2f}" for each in findings[1:4])
-    return (f"{fault:17} {model:4} {first['rule'] if first else '-':22} {'yes' if good else 'NO':3} {said:>18} "
-          f"{statistics.median(gains):8.2f} ({min(gains):.2f}-{max(gains):.2f}) {speed:9.0f}/s  {rest}")
+    rest = ", ".join(f"{each['rule']} {each['speedup']['likely']:.2f}" for each in told["findings"] if each is not first)
+    return (f"{fault:17} {model:9} {first['rule'] if first else '-':19} {'yes' if good else 'NO':3} {said:>18} "
+            f"{statistics.median(gains):6.2f} ({min(gains):.2f}-{max(gains):.2f}) {speed:9.0f}/s  {rest}")
 
 
 def main():
@@ -89,18 +90,18 @@ def main():
     parser.add_argument("--keep")
     arguments = parser.parse_args()
     bench, start = Bench(arguments.stoker, arguments.steps, arguments.keep), time.monotonic()
-    cured = {model: bench.run("none", model) for model in ("cnn", "gpt", "mlp")}
-    print("without a fault and without the doctor, samples/s: " + ", ".join(f"{model} {speed:.0f}" for model, speed in cured.items()))
-    print(f"{'fault':17} {'':4} {'first finding':22} {'ok':3} {'predicted':>18} {'cured/sick (range)':>20} {'doctor on':>11}  also said", flush=True)
-    cases = [case for case in RIGHT if not arguments.only or case[0] in arguments.only]
+    cured = {}  # samples per second without a fault, by model
+    print(f"{'fault':17} {'model':9} {'first finding':19} {'ok':3} {'predicted':>18} {'cured/sick (range)':>18} {'doctor on':>11}  "
+          "also said", flush=True)
+    cases = [case for case in RIGHT if not arguments.only or case[0] in ("none", *arguments.only)]
 
     def said(case):
         if time.monotonic() - start > arguments.seconds:
-            return f"{case[0]:17} {case[1]:4} not run: the time is up"
+            return f"{case[0]:17} {case[1]:9} not run: the time is up"
         try:
             return row(bench, *case, cured, arguments.repeats)
         except (RuntimeError, OSError, ValueError, TypeError, subprocess.TimeoutExpired) as error:
-            return f"{case[0]:17} {case[1]:4} FAILED: {error}"
+            return f"{case[0]:17} {case[1]:9} FAILED: {error}"
 
     with concurrent.futures.ThreadPoolExecutor(3) as pool:  # one computes, two start
         for text in pool.map(said, cases):

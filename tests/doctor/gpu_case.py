@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training on a GPU with one planted fault; "none" is its cured twin. bench/doctor/gpu.py runs it under the doctor.
 
-    gpu_case.py FAULT MODEL STEPS      MODEL: cnn (a ResNet of 8 bottlenecks), gpt, mlp
+    gpu_case.py FAULT MODEL STEPS      MODEL: cnn (a ResNet of 8 bottlenecks), gpt, mlp, cnn-small, gpt-small
+
+The GPU limits cnn and gpt; mlp and the two with small batches are limited by how fast the host launches kernels.
 
 Prints the speed of the last steps, in samples per second. Works on a CPU too, with tiny sizes and without meaning. With
 STOKER_CASE_LOCK=FILE it waits, after its imports, until no other case has that lock: then the next one may start early.
@@ -12,7 +14,8 @@ import os
 import sys
 import time
 
-FAULT, MODEL, STEPS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+FAULT, MODEL, STEPS = sys.argv[1], sys.argv[2].removesuffix("-small"), int(sys.argv[3])
+SMALL = sys.argv[2].endswith("-small")
 if FAULT == "launch_blocking":
     os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
 
@@ -23,7 +26,7 @@ from torch.nn import functional
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 TINY = DEVICE.type == "cpu"
 WARM = 40  # steps before the speed is measured: those in which the doctor looks closely
-BATCH = 2 if TINY else {"cnn": 64, "gpt": 8, "mlp": 1024}[MODEL]
+BATCH = 2 if TINY else {"cnn": 64 if SMALL else 384, "gpt": 8 if SMALL else 32, "mlp": 1024}[MODEL]
 SIDE = 32 if TINY else 128
 TOKENS, WIDTH, LAYERS, VOCABULARY = (16, 32, 2, 100) if TINY else (512, 768, 12, 8192)
 
@@ -142,7 +145,7 @@ def main():
     ways = {"loop_optimizer": {"foreach": False}, "foreach_optimizer": {"foreach": True}}.get(FAULT, {"fused": not TINY})
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, **ways)
     pinned = FAULT not in ("pageable", "pageable_async") and not TINY
-    workers = {"slow_samples_8": 12}.get(FAULT, 2)
+    workers = {"slow_samples_8": 12, "slow_samples": 2}.get(FAULT, 4)
     loader = torch.utils.data.DataLoader(Samples(), batch_size=None, num_workers=workers, pin_memory=pinned)
     averages = [each.detach().clone() for each in model.parameters()]
     history, shown, start = [], 0.0, None

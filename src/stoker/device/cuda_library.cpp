@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <cstdlib>
 #include <system_error>
 
@@ -15,6 +16,10 @@ namespace stoker::device {
 namespace {
 
 constexpr const char* kLibrary = "libstoker_cuda.so";
+
+// Part of the environment once it is put there: a change of its last character is a change of the variable, without the
+// danger of setenv() beside threads that read it.
+std::array<char, 17> teardown = {"TEARDOWN_CUPTI=1"};
 
 std::string loader_error() {
   const char* text = ::dlerror();
@@ -48,8 +53,9 @@ std::string probe_driver() {
 
 // Loads the library and lets it register. Empty on success, else the reason.
 std::string load_library() {
-  // Kineto then leaves the driver when a recording ends. Otherwise each later launch of a kernel takes twice as long.
-  ::setenv("TEARDOWN_CUPTI", "1", /*overwrite=*/0);
+  if (std::getenv("TEARDOWN_CUPTI") == nullptr) {
+    ::putenv(teardown.data());
+  }
   std::error_code ignored;
   std::string tried;
   for (const auto& path : cuda_library_candidates(std::filesystem::read_symlink("/proc/self/exe", ignored))) {
@@ -72,6 +78,8 @@ std::string load_library() {
 }
 
 }  // namespace
+
+void leave_driver_after_recording(bool leaves) { teardown[teardown.size() - 2] = leaves ? '1' : '0'; }
 
 std::vector<std::filesystem::path> cuda_library_candidates(const std::filesystem::path& executable) {
   const std::filesystem::path folder = executable.parent_path();

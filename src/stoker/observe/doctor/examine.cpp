@@ -30,6 +30,27 @@ double busy_share(const Facts& facts) {
   return sum;
 }
 
+// What the host of a script saves counts until the GPU is the limit.
+void limit_by_gpu(const Facts& burst, Prediction& gain) {
+  const double step = burst.figure("step.seconds").value_or(0), device = burst.figure("device.seconds").value_or(0);
+  if (step > 0 && device > 0) {
+    const double most = std::max(step / device, 1.0);
+    gain = {std::min(gain.speedup, most), std::min(gain.low, most), std::min(gain.high, most)};
+  }
+}
+
+// A rule of traces reads a script's burst, if there is one.
+Judgement judge(const Rule& rule, const Facts& facts) {
+  if (rule.level == Level::kTrace && facts.burst != nullptr) {
+    return rule.judge(*facts.burst);
+  }
+  Judgement judgement = rule.judge(facts);
+  if (auto* const finding = std::get_if<Finding>(&judgement); finding != nullptr && facts.burst != nullptr) {
+    limit_by_gpu(*facts.burst, finding->gain);
+  }
+  return judgement;
+}
+
 std::string speedup_words(const Prediction& gain) {
   return fmt::format("{:.2f} times as fast ({:.2f} to {:.2f})", gain.speedup, gain.low, gain.high);
 }
@@ -46,7 +67,8 @@ std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
   }
   const auto first = diagnosis.found.begin();
   if (first == diagnosis.found.end() || !first->worth_saying()) {
-    if (const double busy = busy_share(facts); facts.source == Source::kTrace && busy < kBusyDevice) {
+    const Facts& device = facts.burst == nullptr ? facts : *facts.burst;
+    if (const double busy = busy_share(device); device.source == Source::kTrace && busy < kBusyDevice) {
       return fmt::format(
           "No cause was found whose cure would gain {:.0f} % or more, but the device worked {:.0f} % of the time.",
           100 * kWorthSaying, 100 * busy);
@@ -71,7 +93,7 @@ Diagnosis examine(const Facts& facts) {
   Diagnosis diagnosis;
   if (has_enough(facts)) {
     for (const Rule& rule : rules()) {
-      Judgement judgement = rule.judge(facts);
+      Judgement judgement = judge(rule, facts);
       if (auto* const finding = std::get_if<Finding>(&judgement)) {
         diagnosis.found.push_back({&rule, std::move(*finding)});
       } else if (const auto* const abstained = std::get_if<Abstained>(&judgement)) {
@@ -82,7 +104,8 @@ Diagnosis examine(const Facts& facts) {
     }
   }
   std::ranges::stable_sort(diagnosis.found, std::ranges::greater(), [](const Found& each) {
-    return std::pair(!each.finding.danger.empty(), each.finding.gain.speedup);
+    const Prediction& gain = each.finding.gain;
+    return std::pair(!each.finding.danger.empty(), each.finding.broad ? gain.low : gain.speedup);
   });
   diagnosis.verdict = verdict_of(facts, diagnosis);
   return diagnosis;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,6 +61,14 @@ struct CallShare {
   double share = 0;     // of the time of that part
 };
 
+// A call of a script's line that waits for the GPU or copies to it, per step.
+struct WaitingCall {
+  std::string call;  // "item"
+  std::string kind;  // "read", "to_cpu", "synchronize", "empty_cache", "to_gpu pageable blocking", ...
+  std::string where, text;
+  double times = 0, seconds = 0, bytes = 0;
+};
+
 // Which kind of record the facts are from.
 enum class Source : std::uint8_t { kRun, kTrace, kScript, kProcess };
 [[nodiscard]] std::string_view source_name(Source source);  // "run"
@@ -74,7 +83,9 @@ struct Facts {
   std::vector<SlowStep> slow_steps;
   std::vector<Site> sites;
   std::vector<CallShare> calls;
-  std::vector<std::string> damage;  // records that could not be used, with the reason
+  std::vector<WaitingCall> waits;
+  std::shared_ptr<const Facts> burst;  // of a script on a GPU: a trace of some of its steps (burst.h); null: none
+  std::vector<std::string> damage;     // records that could not be used, with the reason
 
   [[nodiscard]] std::optional<double> figure(std::string_view name) const;
   [[nodiscard]] std::string_view word(std::string_view name) const;  // empty: unknown

@@ -31,6 +31,7 @@ struct Finding {
   Prediction gain;
   std::string cure;    // "more loader threads"
   std::string option;  // that does it, of Stoker or in the script: "threads=3", "num_workers=3"; empty: there is none
+  bool broad = false;  // the cure changes how the whole training runs: ranked by gain.low, behind cures of one place
   std::string danger;  // what is worse than lost time: "results are wrong"; empty: nothing is
 };
 

@@ -11,6 +11,7 @@
 #include "stoker/base/file.h"
 #include "stoker/base/json_depth.h"
 #include "stoker/base/json_fields.h"
+#include "stoker/observe/doctor/burst.h"
 #include "stoker/observe/doctor/mean_figures.h"
 #include "stoker/observe/doctor/script_process.h"
 
@@ -249,7 +250,11 @@ Facts script_facts(const std::filesystem::path& folder) {
     fail<DataError>("observe.doctor", "{}: holds no records of a script (it has no {})", printable(folder.native()),
                     kMonitorFile);
   }
-  Facts facts = script_facts(read_processes(folder));
+  const std::vector<ScriptProcess> processes = read_processes(folder);
+  Facts facts = script_facts(processes);
+  if (const ScriptProcess* trainer = trainer_of(processes)) {
+    facts.burst = read_burst(folder, *trainer, facts.damage);
+  }
   read_monitor(folder / kMonitorFile, facts);
   return facts;
 }

@@ -63,6 +63,12 @@ class Reader {
       add_sites(record);
     } else if (kind == "calls") {
       add_calls(record);
+    } else if (kind == "burst") {
+      process_.burst = text_at(record, "trace");
+      process_.burst_steps = integer_at(record, "steps") + 1;  // the first one is not marked
+      put_fields("gpu", record.value("memory", Json()));
+    } else if (kind == "waits") {
+      add_waits(record);
     } else {
       add_words(kind, record);
     }
@@ -172,6 +178,20 @@ class Reader {
                                 .library = text_at(each, "library"),
                                 .caller = text_at(each, "caller"),
                                 .share = real_at(each, "seconds").value_or(0)});
+    }
+  }
+
+  void add_waits(const Json& record) {
+    const auto rows = record.find("rows");
+    const auto steps = static_cast<double>(std::max<std::int64_t>(integer_at(record, "steps"), 1));
+    for (const Json& each : rows == record.end() ? Json::array() : *rows) {
+      process_.waits.push_back({.call = text_at(each, "call"),
+                                .kind = text_at(each, "kind"),
+                                .where = text_at(each, "where"),
+                                .text = text_at(each, "text"),
+                                .times = real_at(each, "times").value_or(0) / steps,
+                                .seconds = real_at(each, "seconds").value_or(0) / steps,
+                                .bytes = real_at(each, "bytes").value_or(0) / steps});
     }
   }
 

@@ -54,6 +54,75 @@ void add_busy(const DeviceTime& device, const std::vector<Interval>& windows, st
   }
 }
 
+// Matrix products and convolutions of fp32 that use no tensor cores, by the names that cuBLAS, cuDNN and CUTLASS give.
+bool is_plain_product(std::string_view name) {
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  const bool product = has("sgemm") || has("_ffma_") || has("scudnn") || has("dgrad_engine<float") ||
+                       has("dgrad2d_alg") || has("wgrad_alg0_engine") || has("wgrad2d_") || has("cudnn_sm_sgemm");
+  return product && !has("tf32") && !has("tensorop") && !has("1688") && !has("16816");
+}
+
+bool is_tf32_product(std::string_view name) { return name.find("tf32") != std::string_view::npos; }
+
+bool is_layout_change(std::string_view name) {
+  return name.find("nchwToNhwc") != std::string_view::npos || name.find("nhwcToNchw") != std::string_view::npos;
+}
+
+// Shares of the time of kernels, and of their number.
+void add_kinds(const TraceFacts& facts, Facts& into) {
+  double all = 0, plain = 0, tf32 = 0, layout = 0, kernels = 0, changes = 0;
+  for (const WorkSum& sum : facts.work) {
+    if (sum.kind == Kind::kKernel && sum.work == Work::kCompute) {
+      const double time = seconds(sum.total);
+      all += time;
+      kernels += static_cast<double>(sum.times);
+      changes += is_layout_change(sum.name) ? static_cast<double>(sum.times) : 0;
+      plain += is_plain_product(sum.name) ? time : 0;
+      tf32 += is_tf32_product(sum.name) ? time : 0;
+      layout += is_layout_change(sum.name) ? time : 0;
+    }
+  }
+  if (all > 0) {
+    into.figures["kernels.plain_product_share"] = {plain / all, "trace"};
+    into.figures["kernels.tf32_product_share"] = {tf32 / all, "trace"};
+    into.figures["kernels.layout_share"] = {layout / all, "trace"};
+    into.figures["kernels.layout_count_share"] = {changes / kernels, "trace"};
+  }
+}
+
+// Attention in separate operators: products of batches, softmax, masks. As a share of the time of kernels; nothing if the
+// trace has none, or if another part of the program computes it in one operator.
+void add_attention(const TraceFacts& facts, Facts& into) {
+  double all = 0, parts = 0;
+  std::int64_t products = 0, softmax = 0, masks = 0, kernels = 0;
+  bool fused = false;
+  for (const OperatorSum& sum : facts.operators) {
+    const bool of_softmax = sum.name == "aten::_softmax" || sum.name == "aten::_softmax_backward_data";
+    all += seconds(sum.device_self);
+    products += sum.name == "aten::bmm" ? sum.times : 0;
+    softmax += of_softmax ? sum.times : 0;
+    masks += sum.name == "aten::masked_fill_" ? sum.times : 0;
+    fused |= sum.name.find("_attention_forward") != std::string::npos ||
+             sum.name.find("_flash_attention") != std::string::npos ||
+             sum.name.find("_efficient_attention") != std::string::npos;
+    if (of_softmax) {
+      parts += seconds(sum.device);
+    } else if (sum.name == "aten::bmm" || sum.name == "aten::masked_fill_") {
+      parts += seconds(sum.device_self);
+    }
+  }
+  for (const WorkSum& sum : facts.work) {
+    kernels += sum.kind == Kind::kKernel ? sum.times : 0;
+  }
+  if (all > 0 && kernels > 0) {
+    const bool separate = softmax > 0 && products >= 2 * softmax && !fused;
+    const auto operators = static_cast<double>(products + softmax + masks);
+    into.figures["operators.attention_share"] = {separate ? parts / all : 0, "trace"};
+    into.figures["operators.attention_count_share"] = {separate ? operators / static_cast<double>(kernels) : 0,
+                                                       "trace"};
+  }
+}
+
 // By the call that most of a kind of idle time is charged to.
 void add_names(const IdleTime& idle, double steps, Facts& facts) {
   for (const IdleName& name : idle.names) {  // longest first
@@ -89,13 +158,10 @@ void add_kernels(const TraceFacts& facts, const DeviceTime& device, double steps
   into.figures["kernels.per_step"] = {static_cast<double>(lengths.size()) / steps, "trace"};
 }
 
-}  // namespace
-
-Facts trace_facts(const TraceFacts& trace) {
+Facts facts_in(const TraceFacts& trace, const std::vector<Interval>& windows, const IdleTime* idle) {
   Facts facts;
   facts.source = Source::kTrace;
   facts.job = trace.trace.file;
-  const std::vector<Interval> windows = windows_of(trace);
   for (std::size_t i = 0; i < windows.size(); ++i) {
     facts.periods.push_back({.last_step = static_cast<std::int64_t>(i + 1),
                              .steps = 1,
@@ -108,14 +174,33 @@ Facts trace_facts(const TraceFacts& trace) {
   if (!trace.devices.empty()) {
     const DeviceFactsOfTrace& device = trace.devices.front();
     add_busy(device.time, windows, facts.periods);
-    add_idle(device.idle, windows, facts.periods);
-    add_names(device.idle, steps, facts);
+    add_idle(*idle, windows, facts.periods);
+    add_names(*idle, steps, facts);
     add_kernels(trace, device.time, steps, facts);
+    add_kinds(trace, facts);
+    add_attention(trace, facts);
   } else if (trace.host_idle) {
     add_idle(*trace.host_idle, windows, facts.periods);
     add_names(*trace.host_idle, steps, facts);
   }
   return facts;
+}
+
+}  // namespace
+
+Facts trace_facts(const TraceFacts& trace) {
+  return facts_in(trace, windows_of(trace), trace.devices.empty() ? nullptr : &trace.devices.front().idle);
+}
+
+Facts device_facts(const TraceFacts& trace, std::int64_t steps) {
+  const DeviceFactsOfTrace& device = trace.devices.at(0);
+  const Intervals& whole = device.time.whole.window;
+  const std::int64_t begin = whole.front().begin, length = whole.back().end - begin;
+  std::vector<Interval> windows;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    windows.push_back({begin + length * i / steps, begin + length * (i + 1) / steps});
+  }
+  return facts_in(trace, windows, &device.idle_whole);
 }
 
 Facts ranks_trace_facts(const std::vector<std::unique_ptr<TraceFacts>>& ranks) {

@@ -17,6 +17,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/device/backend.h"
+#include "stoker/device/cuda_library.h"
 #include "stoker/observe/profile/gzip_file.h"
 
 namespace stoker::observe::profile {
@@ -156,7 +157,9 @@ Recorder::~Recorder() {
 
 void Recorder::start() {
   state_->running = false;
+  device::leave_driver_after_recording(false);  // the next one begins
   (void)kineto::disableProfiler();
+  device::leave_driver_after_recording(true);
   enable();
 }
 

@@ -7,7 +7,7 @@
 namespace stoker::observe::doctor {
 
 extern const Rule kInputWait, kCheckpointStall, kTrackerCost, kNeighbour, kOversubscribedThreads, kCpuQuota,
-    kMemPressure, kSpikes, kSyncPoint, kLaunchBound, kAllocChurn, kRecompiles, kUnoverlappedAllReduce, kSerialH2d,
+    kMemPressure, kSpikes, kSyncPoint, kLaunchBound, kAllocChurn, kRecompiles, kUnoverlappedAllReduce, kSerialH2d, kNoTensorCore, kLayout, kPageableH2d, kAttentionUnfused, kEmaLoop,
     kEpochRestart, kGcChurn, kDebugApis, kOptimizerUnfused, kZeroGrad, kEvalWithGrad, kKeptHistory, kLeak, kHostLeak,
     kFp16WithoutScaler, kScalerCollapse, kSameBatch, kUnreadResult, kHostCode, kReduceEachPass, kStraggler, kUnevenWork,
     kRanksDrift;

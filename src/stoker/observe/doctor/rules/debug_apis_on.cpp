@@ -9,6 +9,31 @@ namespace {
 constexpr double kMost = 0.02;  // of the time
 // Of the time of a backward pass whose gradients are checked for NaN: 22 of 36 ms (tests/doctor/cases/anomaly.py).
 constexpr double kChecking = 0.5;
+// On a GPU the host waits for each of these checks: a GPT's backward pass took 48 ms instead of 13 on an H200.
+constexpr double kCheckingOnGpu = 0.75;
+
+// Seconds that a launch takes longer if the host waits for its kernel, beside the kernel itself: a GPT with 835 kernels
+// per step took 12 us more on an H200, a perceptron with 80 took 2 (bench/results/doctor-gpu.txt).
+constexpr double kRoundTrip = 7e-6;
+
+bool waits_for_kernels(const Facts& facts) {
+  const std::string_view value = facts.word("switch.environment.CUDA_LAUNCH_BLOCKING");
+  return !value.empty() && value != "0" && facts.burst != nullptr;
+}
+
+// With CUDA_LAUNCH_BLOCKING host and GPU work in turns; without, beside each other.
+Finding blocking_launches(const Facts& facts) {
+  const Facts& burst = *facts.burst;
+  const double step = burst.figure("step.seconds").value_or(0), device = burst.figure("device.seconds").value_or(0);
+  const double kernels = burst.figure("kernels.per_step").value_or(0);
+  Finding finding;
+  finding.claim = "CUDA_LAUNCH_BLOCKING is set: the host waits for each kernel";
+  finding.evidence = {fmt::format("{:.0f} kernels per step, {} of the time (trace)", kernels, percent(device / step))};
+  finding.cure = "CUDA_LAUNCH_BLOCKING only while you look for a fault";
+  const double saved = std::min(device, step - device) + kRoundTrip * kernels;
+  finding.gain = predict(facts.periods, share_of_time(std::clamp(saved / step, 0.0, 0.9)), {.low = 0.6, .high = 1.4});
+  return finding;
+}
 
 // Share of the looks at the training in which Python formatted a stack, as anomaly mode does for each operator.
 double formatting(const Facts& facts) {
@@ -28,13 +53,16 @@ Judgement judge(const Facts& facts) {
   Finding finding;
   if (facts.word("switch.anomaly") == "true") {
     const double stacks = formatting(facts), backward = facts.share("backward").value_or(0);
+    const double checking = facts.burst == nullptr ? kChecking : kCheckingOnGpu;
     finding.claim = "Anomaly detection is on: each operator stores its stack, and each gradient is checked for NaN";
     finding.evidence = {fmt::format("formatting stacks: {} of the time (script)", percent(stacks)),
                         part_words(facts, "backward")};
     finding.cure = "torch.autograd.set_detect_anomaly(True) only while you look for a NaN";
     finding.option = "torch.autograd.set_detect_anomaly(False)";
-    finding.gain = predict(facts.periods, share_of_time(std::min(stacks + kChecking * backward, 0.95)),
+    finding.gain = predict(facts.periods, share_of_time(std::min(stacks + checking * backward, 0.95)),
                            {.low = 0.95, .high = 1.65});
+  } else if (waits_for_kernels(facts)) {
+    finding = blocking_launches(facts);
   } else if (facts.word("switch.profiler") == "true") {
     finding.claim = "A profiler records every step";
     finding.evidence = {"torch.autograd's profiler is on (script)"};

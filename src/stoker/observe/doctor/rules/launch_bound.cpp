@@ -36,6 +36,7 @@ Judgement judge(const Facts& facts) {
       fmt::format("{:.0f} kernels per step (trace)", facts.figure("kernels.per_step").value_or(0)));
   finding.cure =
       "a larger batch, CUDA graphs or torch.compile, fused optimizers; more loader workers or a faster GPU do not help";
+  finding.broad = true;
   finding.gain = predict(
       facts.periods, [](const Period& each) { return each.part("launching") + each.part("latency"); }, kReach);
   return finding;

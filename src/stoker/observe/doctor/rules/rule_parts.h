@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "stoker/base/fmt.h"
 #include "stoker/observe/doctor/rule.h"
@@ -52,6 +53,35 @@ inline Saving part_of_time(std::string_view part) {
 // A saving that is the same share of each period.
 inline Saving share_of_time(double share) {
   return [share](const Period& period) { return share * period.seconds; };
+}
+
+// Of computing on a device that becomes shorter by a share, and the host's part by a factor. Where that part is known
+// (burst.h), a step takes as long as the slower of both.
+inline Saving less_computing(const Facts& facts, double share, double host_factor = 1) {
+  const double step = facts.figure("step.seconds").value_or(0);
+  const double host = step > 0 ? facts.figure("host.seconds").value_or(0) / step : 0;
+  return [share, host, host_factor](const Period& period) {
+    const double device = period.part("compute") + period.part("copy") + period.part("overlap");
+    const double before = std::max(host * period.seconds, device);
+    const double after = std::max(host * host_factor * period.seconds, device - share * period.part("compute"));
+    return std::max(before - after, 0.0);
+  };
+}
+
+// The script's calls of some kinds that wait for the GPU or copy to it.
+struct WaitingCalls {
+  double share = 0;  // of the time: as measured, or as often as their lines were looked at, whichever is more
+  double times = 0;  // per step
+  std::vector<std::string> lines;  // as evidence: at most three, the longest first
+};
+// Shares are of "step.seconds", which only a script's burst has.
+[[nodiscard]] WaitingCalls waiting_calls(const Facts& facts, const std::vector<std::string_view>& kinds);
+
+// The most that the host's work can become less before the device is the limit, as a share of the time; 1 without a
+// script's burst.
+[[nodiscard]] inline double host_share_above_device(const Facts& facts) {
+  const auto step = facts.figure("step.seconds"), device = facts.figure("device.seconds");
+  return step && device && *step > 0 ? std::max(1 - *device / *step, 0.0) : 1;
 }
 
 // What a rule says that only reads a Python script's records, if there are none: Stoker itself does not have the fault.

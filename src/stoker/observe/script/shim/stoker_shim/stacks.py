@@ -31,24 +31,30 @@ class Looks:
         self._enough = enough
         self._target = threading.get_ident()
         self._counts = {}
+        self._looks = 0
+        self._written = False
+        record.at_end(self._write)  # of a short training
         self._thread = threading.Thread(target=self._run, name="stoker-looks", daemon=True)
         self._thread.start()
 
     @record.careful
     def _run(self):
-        start, looks = time.monotonic(), 0
-        while (looks < _LOOKS or not self._enough()) and time.monotonic() - start < _MOST_SECONDS:
+        start = time.monotonic()
+        while (self._looks < _LOOKS or not self._enough()) and time.monotonic() - start < _MOST_SECONDS:
             time.sleep(_EACH)
             frame = sys._current_frames().get(self._target)
             if frame is None:
                 break
             site = (ledger.doing, *site_of(frame))
             self._counts[site] = self._counts.get(site, 0) + 1
-            looks += 1
+            self._looks += 1
             del frame
-        self._write(looks)
+        self._write()
 
-    def _write(self, looks):
+    def _write(self):
+        if self._written or self._looks == 0:
+            return
+        self._written = True
         most = sorted(self._counts.items(), key=lambda each: -each[1])[:_KEPT]
         sites = [
             {
@@ -61,7 +67,7 @@ class Looks:
             }
             for (part, file, line, function, module), count in most
         ]
-        record.write("sites", looks=looks, sites=sites)
+        record.write("sites", looks=self._looks, sites=sites)
 
 
 def watch(torch):

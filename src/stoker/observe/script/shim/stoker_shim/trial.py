@@ -195,6 +195,8 @@ def _channels_last(torch, name, value, where):
             for each in (each for group in own.param_groups for each in group["params"]):
                 if each.dim() == 4:
                     each.data = each.data.to(memory_format=torch.channels_last)
+                    if each.grad is not None:  # a fused optimizer wants both in one layout
+                        each.grad = each.grad.to(memory_format=torch.channels_last)
 
     optimizer.register_optimizer_step_pre_hook(convert)
 
