@@ -79,8 +79,6 @@ class Layer(nn.Module):
         else:
             mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(mixed.transpose(1, 2).reshape(batch, tokens, width))
-        if FAULT == "cast_churn":
-            x = x.to(torch.float16).float().to(torch.bfloat16).float()
         return x + self.mlp(self.second(x))
 
 
@@ -133,18 +131,18 @@ class Samples(torch.utils.data.Dataset):
 
 
 def main():
-    torch.set_float32_matmul_precision("highest" if FAULT in ("no_tf32", "fp32") else "high")
-    torch.backends.cudnn.allow_tf32 = FAULT not in ("no_tf32", "fp32")
+    torch.set_float32_matmul_precision("highest" if FAULT == "fp32" else "high")
+    torch.backends.cudnn.allow_tf32 = FAULT != "fp32"
     torch.backends.cudnn.benchmark = FAULT != "no_benchmark"
     torch.autograd.set_detect_anomaly(FAULT == "anomaly")
-    half = FAULT not in ("no_tf32", "fp32", "no_amp")
+    half = FAULT not in ("fp32", "no_amp")
     last = MODEL == "cnn" and FAULT != "nchw"
     model = make_model().to(DEVICE)
     if last:
         model = model.to(memory_format=torch.channels_last)
     ways = {"loop_optimizer": {"foreach": False}, "foreach_optimizer": {"foreach": True}}.get(FAULT, {"fused": not TINY})
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, **ways)
-    pinned = FAULT not in ("pageable", "pageable_async") and not TINY
+    pinned = FAULT != "pageable" and not TINY
     workers = {"slow_samples_8": 12, "slow_samples": 2}.get(FAULT, 4)
     loader = torch.utils.data.DataLoader(Samples(), batch_size=None, num_workers=workers, pin_memory=pinned)
     averages = [each.detach().clone() for each in model.parameters()]

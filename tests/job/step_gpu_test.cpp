@@ -118,8 +118,8 @@ TEST(GpuStep, TrainsAsOnACpu) {
   expect_same_reports(gpu, exact, 1e-3);
 }
 
-// Rounding grows from step to step, and both devices round in other places: the GPU's weights may be as far from those of
-// fp32 as the CPU's are, and half as far again.
+// Rounding grows from step to step, and both devices round in other places: the GPU's weights may be as far from those
+// of fp32 as the CPU's are, and half as far again.
 TEST(GpuStep, LowPrecisionIsAsCloseAsOnACpu) {
   STOKER_NEEDS_GPU();
   const Trained exact = train(c10::kCPU, at::kFloat);

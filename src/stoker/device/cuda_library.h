@@ -16,7 +16,8 @@ bool load_cuda();
 
 // Whether Kineto leaves the CUDA driver when a recording ends. If it stays, each later launch of a kernel takes up to
 // twice as long (an H200); if it leaves, a recording that begins right then is lost. It leaves unless this says no, or
-// the user's environment has TEARDOWN_CUPTI, which Kineto reads (its CuptiActivityApi.cpp). Not beside a recording's end.
+// the user's environment has TEARDOWN_CUPTI, which Kineto reads (its CuptiActivityApi.cpp). Not beside a recording's
+// end.
 void leave_driver_after_recording(bool leaves);
 
 // The search path for libstoker_cuda.so, in order: beside the executable, ../lib and ../../lib (a build folder) from

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the doctor says of trainings on a GPU with a planted fault (tests/doctor/gpu_case.py), from their records on an
-// H200: a trace of one or two of the recorded steps, what the script noted, and the gain of the cure as it was measured.
+// H200: a trace of one or two of the recorded steps, what the script noted, and the gain of the cure as it was
+// measured.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 4> kHost = {"launching", "latency", "rang
 constexpr std::array<std::string_view, 4> kPauses = {"evaluation", "checkpoint", "loader_start", "gc"};
 
 constexpr std::int64_t kMostSteps = 1000;
+constexpr std::int64_t kLongCall = 100'000;  // ns
 
 // The host's time under the profiler in multiples of its own: the middle of 1.4 to 2.3.
 constexpr double kSlowdown = 1.8;
@@ -80,6 +81,20 @@ void scale(std::vector<Period>& periods, double busy, double host, double waits)
   }
 }
 
+// Time per marked step that the host spends blocked in the driver: calls that last longer than any launch does by
+// itself.
+double blocked_seconds(const trace::TraceFacts& trace) {
+  std::int64_t blocked = 0;
+  for (const trace::Event& event : trace.trace.events) {
+    const bool in_steps = !trace.steps.empty() && event.begin >= trace.steps.front().time.begin &&
+                          event.begin < trace.steps.back().time.end;
+    if (event.kind == trace::Kind::kRuntime && in_steps && event.duration() > kLongCall) {
+      blocked += event.duration();
+    }
+  }
+  return trace.steps.empty() ? 0 : 1e-9 * static_cast<double>(blocked) / static_cast<double>(trace.steps.size());
+}
+
 }  // namespace
 
 Facts burst_facts(const trace::TraceFacts& trace, double step_seconds, std::int64_t recorded_steps) {
@@ -94,23 +109,30 @@ Facts burst_facts(const trace::TraceFacts& trace, double step_seconds, std::int6
     return {};
   }
   const double device = std::min(means.busy, step_seconds);
+  const double blocked = blocked_seconds(trace);
   const double idle = step_seconds - device;
   const double waits = means.waits > 0 ? std::min(1.0, idle / means.waits) : 1;
   const double left = idle - waits * means.waits;
   const double host = means.host > 0 ? std::min(1.0, left / means.host) : 1;
-  const double under_profiler = trace.steps.empty() ? facts.seconds() / static_cast<double>(recorded_steps)
-                                                    : 1e-9 * trace.mean_step();
+  const double under_profiler =
+      trace.steps.empty() ? facts.seconds() / static_cast<double>(recorded_steps) : 1e-9 * trace.mean_step();
   scale(facts.periods, device / means.busy, host, waits);
+  if (const double missing = step_seconds - device - waits * means.waits - host * means.host; missing > 0) {
+    for (Period& period : facts.periods) {
+      period.parts["not_recorded"].seconds += missing;
+      period.seconds += missing;
+    }
+  }
   facts.figures["step.seconds"] = {step_seconds, "script"};
   facts.figures["device.seconds"] = {device, "trace"};
   facts.figures["host.seconds"] = {
-      std::max(0.0, std::min(step_seconds, under_profiler / kSlowdown) - waits * means.waits), "trace"};
+      std::max(0.0, std::min(step_seconds, (under_profiler - blocked) / kSlowdown) - waits * means.waits), "trace"};
   return facts;
 }
 
 std::shared_ptr<const Facts> read_burst(const std::filesystem::path& folder, const ScriptProcess& trainer,
                                         std::vector<std::string>& damage) {
-  if (trainer.burst.empty() || trainer.burst.find('/') != std::string::npos) {
+  if (trainer.burst.empty() || trainer.periods.empty() || trainer.burst.find('/') != std::string::npos) {
     return nullptr;
   }
   try {
@@ -124,6 +146,11 @@ std::shared_ptr<const Facts> read_burst(const std::filesystem::path& folder, con
     burst->job = trainer.title();
     burst->waits = trainer.waits;
     burst->sites = trainer.sites;
+    for (const auto& [name, value] : trainer.figures) {
+      if (name.starts_with("gpu.") || name.starts_with("loader.") || name == "waits.steps") {
+        burst->figures[name] = {value, "script"};
+      }
+    }
     return burst;
   } catch (const Error& error) {
     damage.emplace_back(error.what());

@@ -30,23 +30,29 @@ double busy_share(const Facts& facts) {
   return sum;
 }
 
-// What the host of a script saves counts until the GPU is the limit.
-void limit_by_gpu(const Facts& burst, Prediction& gain) {
-  const double step = burst.figure("step.seconds").value_or(0), device = burst.figure("device.seconds").value_or(0);
+// What the host of a script saves within steps counts until the GPU is the limit.
+void limit_by_gpu(const Facts& facts, Prediction& gain) {
+  const double step = facts.burst->figure("step.seconds").value_or(0);
+  const double device = facts.burst->figure("device.seconds").value_or(0);
+  double in_steps = 1;
+  for (const char* pause : {"evaluation", "checkpoint", "loader_start"}) {
+    in_steps -= facts.share(pause).value_or(0);
+  }
   if (step > 0 && device > 0) {
-    const double most = std::max(step / device, 1.0);
+    const double most = 1 / (1 - std::max(in_steps * (1 - device / step), 0.0));
     gain = {std::min(gain.speedup, most), std::min(gain.low, most), std::min(gain.high, most)};
   }
 }
 
-// A rule of traces reads a script's burst, if there is one.
+// A rule of traces reads a script's burst, if the script's own records do not show its cause.
 Judgement judge(const Rule& rule, const Facts& facts) {
-  if (rule.level == Level::kTrace && facts.burst != nullptr) {
+  Judgement judgement = rule.judge(facts);
+  auto* const finding = std::get_if<Finding>(&judgement);
+  if (facts.burst != nullptr && finding == nullptr && rule.level == Level::kTrace) {
     return rule.judge(*facts.burst);
   }
-  Judgement judgement = rule.judge(facts);
-  if (auto* const finding = std::get_if<Finding>(&judgement); finding != nullptr && facts.burst != nullptr) {
-    limit_by_gpu(*facts.burst, finding->gain);
+  if (facts.burst != nullptr && finding != nullptr && finding->in_host) {
+    limit_by_gpu(facts, finding->gain);
   }
   return judgement;
 }

@@ -29,10 +29,11 @@ struct Finding {
   std::string claim;                  // "JPEG decode on 1 loader thread holds the training up"
   std::vector<std::string> evidence;  // facts with their source: "fetch: 61 % of the time (anatomy, steps 12 to 450)"
   Prediction gain;
-  std::string cure;    // "more loader threads"
-  std::string option;  // that does it, of Stoker or in the script: "threads=3", "num_workers=3"; empty: there is none
-  bool broad = false;  // the cure changes how the whole training runs: ranked by gain.low, behind cures of one place
-  std::string danger;  // what is worse than lost time: "results are wrong"; empty: nothing is
+  std::string cure;      // "more loader threads"
+  std::string option;    // that does it, of Stoker or in the script: "threads=3", "num_workers=3"; empty: there is none
+  bool in_host = false;  // it saves time of the host within steps: on a GPU that counts until the GPU is the limit
+  bool broad = false;    // the cure changes how the whole training runs: ranked by gain.low, behind cures of one place
+  std::string danger;    // what is worse than lost time: "results are wrong"; empty: nothing is
 };
 
 // Nothing wrong as far as the signal tells.

@@ -284,6 +284,11 @@ Facts script_facts(const std::vector<ScriptProcess>& processes) {
   for (std::size_t i = first; i < trainer->periods.size(); ++i) {
     facts.periods.push_back(trainer->periods[i].period);
   }
+  double seconds = 0;
+  for (const ScriptPeriod& each : trainer->periods) {
+    seconds += each.period.seconds;
+  }
+  facts.figures["tracker.thread_share"] = {seconds > 0 ? trainer->tracker_seconds / seconds : 0, "script"};
   add_growth(*trainer, facts);
   add_same_batches(processes, trainer->pid, facts);
   add_ranks(processes, *trainer, facts);

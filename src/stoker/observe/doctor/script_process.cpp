@@ -66,7 +66,7 @@ class Reader {
     } else if (kind == "burst") {
       process_.burst = text_at(record, "trace");
       process_.burst_steps = integer_at(record, "steps") + 1;  // the first one is not marked
-      put_fields("gpu", record.value("memory", Json()));
+      process_.figures["gpu.capability"] = real_at(record, "capability").value_or(8);
     } else if (kind == "waits") {
       add_waits(record);
     } else {
@@ -102,8 +102,10 @@ class Reader {
       return;
     }
     if (!process_.periods.empty() && period.last_step <= process_.periods.back().period.last_step) {
+      process_.tracker_seconds = 0;
       process_.periods.clear();  // an optimizer made its first step: what was before is no training
     }
+    process_.tracker_seconds += std::max(real_at(record, "tracker_seconds").value_or(0), 0.0);
     for (const auto& [name, times] : parts->items()) {
       if (const std::vector<double> values = reals(times); values.size() >= 2) {
         period.parts[name] = {values[0], values[1]};
@@ -184,6 +186,7 @@ class Reader {
   void add_waits(const Json& record) {
     const auto rows = record.find("rows");
     const auto steps = static_cast<double>(std::max<std::int64_t>(integer_at(record, "steps"), 1));
+    process_.figures["waits.steps"] = steps;
     for (const Json& each : rows == record.end() ? Json::array() : *rows) {
       process_.waits.push_back({.call = text_at(each, "call"),
                                 .kind = text_at(each, "kind"),

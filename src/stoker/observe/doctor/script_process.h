@@ -52,8 +52,9 @@ struct ScriptProcess {
   std::map<std::string, double, std::less<>> call_seconds;  // of the parts in which calls were watched
   std::map<std::string, double, std::less<>> figures;       // "loader.workers"
   std::map<std::string, std::string, std::less<>> words;
-  std::string burst;              // the file of the steps that a profiler recorded; empty: none
-  std::int64_t burst_steps = 0;   // that the whole file holds
+  double tracker_seconds = 0;    // on a core, of a tracker's own thread, in all periods
+  std::string burst;             // the file of the steps that a profiler recorded; empty: none
+  std::int64_t burst_steps = 0;  // that the whole file holds
   std::vector<WaitingCall> waits;
   std::vector<std::string> trouble;  // what the shim could not do
   std::int64_t bad_lines = 0;

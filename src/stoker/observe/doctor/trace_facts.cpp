@@ -58,8 +58,13 @@ void add_busy(const DeviceTime& device, const std::vector<Interval>& windows, st
 bool is_plain_product(std::string_view name) {
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   const bool product = has("sgemm") || has("_ffma_") || has("scudnn") || has("dgrad_engine<float") ||
-                       has("dgrad2d_alg") || has("wgrad_alg0_engine") || has("wgrad2d_") || has("cudnn_sm_sgemm");
+                       has("dgrad2d_alg") || has("wgrad_alg0_engine") || has("wgrad2d_");
   return product && !has("tf32") && !has("tensorop") && !has("1688") && !has("16816");
+}
+
+bool is_convolution(std::string_view name) {
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  return has("fprop") || has("dgrad") || has("wgrad") || has("cudnn");
 }
 
 bool is_tf32_product(std::string_view name) { return name.find("tf32") != std::string_view::npos; }
@@ -70,7 +75,7 @@ bool is_layout_change(std::string_view name) {
 
 // Shares of the time of kernels, and of their number.
 void add_kinds(const TraceFacts& facts, Facts& into) {
-  double all = 0, plain = 0, tf32 = 0, layout = 0, kernels = 0, changes = 0;
+  double all = 0, plain = 0, convolutions = 0, tf32 = 0, layout = 0, kernels = 0, changes = 0;
   for (const WorkSum& sum : facts.work) {
     if (sum.kind == Kind::kKernel && sum.work == Work::kCompute) {
       const double time = seconds(sum.total);
@@ -78,24 +83,26 @@ void add_kinds(const TraceFacts& facts, Facts& into) {
       kernels += static_cast<double>(sum.times);
       changes += is_layout_change(sum.name) ? static_cast<double>(sum.times) : 0;
       plain += is_plain_product(sum.name) ? time : 0;
+      convolutions += is_plain_product(sum.name) && is_convolution(sum.name) ? time : 0;
       tf32 += is_tf32_product(sum.name) ? time : 0;
       layout += is_layout_change(sum.name) ? time : 0;
     }
   }
   if (all > 0) {
     into.figures["kernels.plain_product_share"] = {plain / all, "trace"};
+    into.figures["kernels.plain_convolution_share"] = {convolutions / all, "trace"};
     into.figures["kernels.tf32_product_share"] = {tf32 / all, "trace"};
     into.figures["kernels.layout_share"] = {layout / all, "trace"};
     into.figures["kernels.layout_count_share"] = {changes / kernels, "trace"};
   }
 }
 
-// Attention in separate operators: products of batches, softmax, masks. As a share of the time of kernels; nothing if the
-// trace has none, or if another part of the program computes it in one operator.
+// Attention in separate operators: products of batches, softmax, masks. As a share of the time of kernels; 0 if the
+// trace has none, or if a part of the program computes it in one operator.
 void add_attention(const TraceFacts& facts, Facts& into) {
   double all = 0, parts = 0;
   std::int64_t products = 0, softmax = 0, masks = 0, kernels = 0;
-  bool fused = false;
+  bool fused = false, math = false;
   for (const OperatorSum& sum : facts.operators) {
     const bool of_softmax = sum.name == "aten::_softmax" || sum.name == "aten::_softmax_backward_data";
     all += seconds(sum.device_self);
@@ -104,7 +111,9 @@ void add_attention(const TraceFacts& facts, Facts& into) {
     masks += sum.name == "aten::masked_fill_" ? sum.times : 0;
     fused |= sum.name.find("_attention_forward") != std::string::npos ||
              sum.name.find("_flash_attention") != std::string::npos ||
-             sum.name.find("_efficient_attention") != std::string::npos;
+             sum.name.find("_efficient_attention") != std::string::npos ||
+             sum.name.find("_cudnn_attention") != std::string::npos;
+    math |= sum.name == "aten::_scaled_dot_product_attention_math";
     if (of_softmax) {
       parts += seconds(sum.device);
     } else if (sum.name == "aten::bmm" || sum.name == "aten::masked_fill_") {
@@ -116,6 +125,9 @@ void add_attention(const TraceFacts& facts, Facts& into) {
   }
   if (all > 0 && kernels > 0) {
     const bool separate = softmax > 0 && products >= 2 * softmax && !fused;
+    if (math) {
+      into.words["operators.attention"] = "math";
+    }
     const auto operators = static_cast<double>(products + softmax + masks);
     into.figures["operators.attention_share"] = {separate ? parts / all : 0, "trace"};
     into.figures["operators.attention_count_share"] = {separate ? operators / static_cast<double>(kernels) : 0,
@@ -158,7 +170,9 @@ void add_kernels(const TraceFacts& facts, const DeviceTime& device, double steps
   into.figures["kernels.per_step"] = {static_cast<double>(lengths.size()) / steps, "trace"};
 }
 
-Facts facts_in(const TraceFacts& trace, const std::vector<Interval>& windows, const IdleTime* idle) {
+// device: null if none worked; then idle is not read.
+Facts facts_in(const TraceFacts& trace, const std::vector<Interval>& windows, const DeviceFactsOfTrace* device,
+               const IdleTime* idle) {
   Facts facts;
   facts.source = Source::kTrace;
   facts.job = trace.trace.file;
@@ -171,12 +185,11 @@ Facts facts_in(const TraceFacts& trace, const std::vector<Interval>& windows, co
   }
   const auto steps = static_cast<double>(windows.size());
   facts.figures["steps.marked"] = {static_cast<double>(trace.steps.size()), "trace"};
-  if (!trace.devices.empty()) {
-    const DeviceFactsOfTrace& device = trace.devices.front();
-    add_busy(device.time, windows, facts.periods);
+  if (device != nullptr) {
+    add_busy(device->time, windows, facts.periods);
     add_idle(*idle, windows, facts.periods);
     add_names(*idle, steps, facts);
-    add_kernels(trace, device.time, steps, facts);
+    add_kernels(trace, device->time, steps, facts);
     add_kinds(trace, facts);
     add_attention(trace, facts);
   } else if (trace.host_idle) {
@@ -189,18 +202,20 @@ Facts facts_in(const TraceFacts& trace, const std::vector<Interval>& windows, co
 }  // namespace
 
 Facts trace_facts(const TraceFacts& trace) {
-  return facts_in(trace, windows_of(trace), trace.devices.empty() ? nullptr : &trace.devices.front().idle);
+  const DeviceFactsOfTrace* device = trace.devices.empty() ? nullptr : &trace.devices.front();
+  return facts_in(trace, windows_of(trace), device, device == nullptr ? nullptr : &device->idle);
 }
 
 Facts device_facts(const TraceFacts& trace, std::int64_t steps) {
-  const DeviceFactsOfTrace& device = trace.devices.at(0);
+  const auto& device = *std::ranges::max_element(trace.devices, {},
+                                                 [](const DeviceFactsOfTrace& each) { return each.time.whole.busy(); });
   const Intervals& whole = device.time.whole.window;
   const std::int64_t begin = whole.front().begin, length = whole.back().end - begin;
   std::vector<Interval> windows;
   for (std::int64_t i = 0; i < steps; ++i) {
     windows.push_back({begin + length * i / steps, begin + length * (i + 1) / steps});
   }
-  return facts_in(trace, windows, &device.idle_whole);
+  return facts_in(trace, windows, &device, &device.idle_whole);
 }
 
 Facts ranks_trace_facts(const std::vector<std::unique_ptr<TraceFacts>>& ranks) {

@@ -17,11 +17,13 @@ namespace stoker::observe::doctor {
 // is charged to. Figures: "idle.fetch.times", pieces of it per step; "kernels.per_step", "kernels.median_seconds",
 // "copies.pageable_share", and of the time of kernels "kernels.plain_product_share" (fp32 without tensor cores),
 // "kernels.tf32_product_share" and "kernels.layout_share" (between NCHW and NHWC). "operators.attention_share":
-// attention in separate operators. The same with "_count_share": of the number of kernels.
+// attention in separate operators. "kernels.layout_count_share" and "operators.attention_count_share" are of the number
+// of kernels, "kernels.plain_convolution_share" is the convolutions' part of the products.
 [[nodiscard]] Facts trace_facts(const trace::TraceFacts& trace);
 
-// The same of a device's own time, from the begin of its first work to the end of its last, in as many equal periods: a
-// host that is faster than its device marks steps long before the device takes them. The trace must have work of a device.
+// The same of the busiest device's own time, from the begin of its first work to the end of its last, divided into
+// equal periods, one per step: a host that is faster than its device marks steps long before the device takes them. The
+// trace must have work of a device.
 [[nodiscard]] Facts device_facts(const trace::TraceFacts& trace, std::int64_t steps);
 
 // The facts of several ranks of one training, at least two: those of the rank that keeps the others waiting, or else of

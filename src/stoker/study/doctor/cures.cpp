@@ -76,7 +76,8 @@ std::vector<Cure> cures(const Examined& examined) {
                                                  [&](const Undecided& each) { return each.rule->id == rule; });
   };
   for (const Switch& each : inventory(examined.facts)) {
-    if (!told(each.rule) && can_be_tried(each.option)) {
+    const bool listed = std::ranges::any_of(result, [&](const Cure& cure) { return cure.option == each.option; });
+    if (!listed && !told(each.rule) && can_be_tried(each.option)) {
       result.push_back({.rule = {},
                         .option = each.option,
                         .where = place_of(each.option, examined.facts),

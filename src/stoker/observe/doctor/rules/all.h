@@ -7,9 +7,9 @@
 namespace stoker::observe::doctor {
 
 extern const Rule kInputWait, kCheckpointStall, kTrackerCost, kNeighbour, kOversubscribedThreads, kCpuQuota,
-    kMemPressure, kSpikes, kSyncPoint, kLaunchBound, kAllocChurn, kRecompiles, kUnoverlappedAllReduce, kSerialH2d, kNoTensorCore, kLayout, kPageableH2d, kAttentionUnfused, kEmaLoop,
-    kEpochRestart, kGcChurn, kDebugApis, kOptimizerUnfused, kZeroGrad, kEvalWithGrad, kKeptHistory, kLeak, kHostLeak,
-    kFp16WithoutScaler, kScalerCollapse, kSameBatch, kUnreadResult, kHostCode, kReduceEachPass, kStraggler, kUnevenWork,
-    kRanksDrift;
+    kMemPressure, kSpikes, kSyncPoint, kLaunchBound, kAllocChurn, kRecompiles, kUnoverlappedAllReduce, kSerialH2d,
+    kNoTensorCore, kLayout, kPageableH2d, kAttentionUnfused, kEmaLoop, kEpochRestart, kGcChurn, kDebugApis,
+    kOptimizerUnfused, kZeroGrad, kEvalWithGrad, kKeptHistory, kLeak, kHostLeak, kFp16WithoutScaler, kScalerCollapse,
+    kSameBatch, kUnreadResult, kHostCode, kReduceEachPass, kStraggler, kUnevenWork, kRanksDrift;
 
 }  // namespace stoker::observe::doctor

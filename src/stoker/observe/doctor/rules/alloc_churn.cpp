@@ -6,8 +6,8 @@
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kMost = 0.02;                     // of the time
-constexpr Reach kReach = {.low = 0.5, .high = 1};  // some of the calls have other reasons
+constexpr double kMost = 0.02;                             // of the time
+constexpr Reach kReach = {.low = 0.5, .high = 1};          // some of the calls have other reasons
 constexpr Reach kReachOfCall = {.low = 0.8, .high = 1.3};  // empty_cache() itself waits for the GPU, too
 
 Judgement judge(const Facts& facts) {

@@ -22,11 +22,16 @@ Judgement judge(const Facts& facts) {
   Finding finding;
   finding.claim = fmt::format("Attention in separate operators takes {} of the device's computing", percent(*share));
   finding.evidence = {fmt::format("bmm, softmax and masked_fill: {} of the time of kernels (trace)", percent(*share))};
-  finding.cure = "torch.nn.functional.scaled_dot_product_attention (results differ a little)";
-  // A GPT with 512 tokens on an H200: 28 % of the kernels' time before, and 47 % of it saved, since casts and scaling of
-  // the scores went, too. These operators were 10 % of the kernels, and 27 % fewer remained (bench/results/doctor-gpu.txt).
+  finding.cure = facts.word("operators.attention") == "math"
+                     ? "bfloat16 or float16, and a mask and a head size that fused kernels take: "
+                       "scaled_dot_product_attention fell "
+                       "back to separate operators"
+                     : "torch.nn.functional.scaled_dot_product_attention (results differ a little)";
+  // A GPT with 512 tokens on an H200: 28 % of the kernels' time before, and 47 % of it saved, since casts and scaling
+  // of the scores went, too. These operators were 10 % of the kernels, and 27 % fewer remained
+  // (bench/results/doctor-gpu.txt).
   const double fewer = facts.figure("operators.attention_count_share").value_or(0);
-  finding.gain = predict(facts.periods, less_computing(facts, *share, 1 - fewer), {.low = 0.7, .high = 2.5});
+  finding.gain = predict_less_computing(facts, *share, {.low = 0.7, .high = 2.5}, fewer);
   return finding;
 }
 

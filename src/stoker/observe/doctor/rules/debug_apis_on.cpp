@@ -31,7 +31,7 @@ Finding blocking_launches(const Facts& facts) {
   finding.evidence = {fmt::format("{:.0f} kernels per step, {} of the time (trace)", kernels, percent(device / step))};
   finding.cure = "CUDA_LAUNCH_BLOCKING only while you look for a fault";
   const double saved = std::min(device, step - device) + kRoundTrip * kernels;
-  finding.gain = predict(facts.periods, share_of_time(std::clamp(saved / step, 0.0, 0.9)), {.low = 0.6, .high = 1.4});
+  finding.gain = predict(facts.periods, share_of_time(std::clamp(saved / step, 0.0, 0.9)), {.low = 0.2, .high = 1.4});
   return finding;
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Averages of the weights are updated one tensor at a time.
-#include <array>
-
 #include "stoker/observe/doctor/rules/all.h"
 #include "stoker/observe/doctor/rules/rule_parts.h"
 
@@ -10,7 +8,10 @@ namespace {
 
 constexpr double kMost = 0.04;  // of the looks at the training
 // As people write it: average.mul_(decay).add_(parameter, alpha=1 - decay), average.lerp_(parameter, 1 - decay).
-constexpr std::array<std::string_view, 2> kCalls = {".mul_(", ".lerp_("};
+bool updates_average(std::string_view text) {
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  return !has("grad") && (has(".lerp_(") || (has(".mul_(") && has(".add_(") && has("alpha")));
+}
 
 Judgement judge(const Facts& facts) {
   if (auto other = without_script(facts)) {
@@ -23,9 +24,7 @@ Judgement judge(const Facts& facts) {
   const Site* most = nullptr;
   for (const Site& site : facts.sites) {
     const bool own = !site.part.starts_with("loader.");
-    const bool averages = own && site.part == "other" && std::ranges::any_of(kCalls, [&](std::string_view call) {
-                            return site.text.find(call) != std::string::npos;
-                          });
+    const bool averages = own && site.part == "other" && updates_average(site.text);
     all += own ? site.looks : 0;
     some += averages ? site.looks : 0;
     most = averages && (most == nullptr || site.looks > most->looks) ? &site : most;
@@ -36,10 +35,12 @@ Judgement judge(const Facts& facts) {
   }
   Finding finding;
   finding.claim = fmt::format("A loop updates averages tensor by tensor, {} of the time", percent(share));
-  finding.evidence = {fmt::format("{} ({}): {} of the looks at the training (script)", most->where, most->text,
-                                  percent(share))};
-  finding.cure = "torch._foreach_lerp_(averages, parameters, 1 - decay), or torch.optim.swa_utils.AveragedModel with "
-                 "get_ema_multi_avg_fn()";
+  finding.evidence = {
+      fmt::format("{} ({}): {} of the looks at the training (script)", most->where, most->text, percent(share))};
+  finding.cure =
+      "torch._foreach_lerp_(averages, parameters, 1 - decay), or torch.optim.swa_utils.AveragedModel with "
+      "get_ema_multi_avg_fn()";
+  finding.in_host = true;
   finding.gain = predict(facts.periods, share_of_time(std::min(share, 0.95)), {.low = 0.6, .high = 1.2});
   return finding;
 }
@@ -49,7 +50,7 @@ Judgement judge(const Facts& facts) {
 const Rule kEmaLoop = {
     .id = "ema_loop",
     .level = Level::kScript,
-    .signal = "looks at a line outside the optimizer that calls .mul_() or .lerp_(); a GPU",
+    .signal = "looks at a line outside the optimizer that calls .lerp_(), or .mul_() and .add_(alpha=); a GPU",
     .threshold = "4 % of the looks",
     .source = "twice the smallest gain that is worth a change",
     .disproof = "the line does something else with few tensors",

@@ -41,6 +41,7 @@ Judgement judge(const Facts& facts) {
                       fmt::format("cores: {:.2f} busy in all, {:.2f} by this program (monitor)",
                                   *facts.figure("machine.busy_cores"), *facts.figure("process.cpu_cores"))};
   finding.cure = "end the other programs (`stoker top` shows them), or give the training cores of its own";
+  finding.in_host = true;
   finding.gain = predict(facts.periods, share_of_time(1 - running(facts, *waiting)), kReach);
   return finding;
 }

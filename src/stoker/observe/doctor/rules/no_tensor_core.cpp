@@ -8,9 +8,12 @@ namespace {
 
 constexpr double kMostPlain = 0.1;  // of the time of kernels
 constexpr double kMostTf32 = 0.2;
-// A GPT of 12 layers and a ResNet on an H200 (bench/results/doctor-gpu.txt): products with TF32 took a fifth of the time
-// without; with autocast to bf16 all kernels took 0.5 and 0.75 of the time with TF32, and the host 1.3 times as long.
-constexpr double kByTf32 = 0.8, kByAutocast = 0.45, kHostWithAutocast = 1.3;
+// A GPT of 12 layers and a ResNet on an H200 (bench/results/doctor-gpu.txt): products with TF32 took a fifth of the
+// time without. Autocast to bf16 saved 0.5 and 0.25 of all kernels' time where TF32 products were 0.45 and 0.4 of it,
+// since the rest moves half as many bytes; the host took 0.3 longer.
+constexpr double kByTf32 = 0.8, kByAutocast = 0.6, kHostWithAutocast = -0.3;
+// Compute capabilities: tensor cores for float16 from 7.0 on, for TF32 and bfloat16 from 8.0 on.
+constexpr int kFloat16 = 7, kTf32 = 8;
 
 Judgement judge(const Facts& facts) {
   if (facts.source != Source::kTrace) {
@@ -20,22 +23,30 @@ Judgement judge(const Facts& facts) {
   if (!plain || !tf32) {
     return Abstained{"kernels of a device"};
   }
+  const double capability = facts.figure("gpu.capability").value_or(kTf32);  // a trace does not tell it
+  if (capability < kFloat16) {
+    return Healthy{};
+  }
   Finding finding;
   if (*plain >= kMostPlain) {
-    finding.claim = fmt::format("{} of the device's computing is matrix products and convolutions in float32 without "
-                                "tensor cores",
-                                percent(*plain));
-    finding.cure = "TF32 (results differ a little), or autocast to bfloat16";
-    finding.option = "torch.set_float32_matmul_precision('high')";
-    finding.gain = predict(facts.periods, less_computing(facts, kByTf32 * *plain), {.low = 0.7, .high = 1.3});
+    finding.claim = fmt::format(
+        "{} of the device's computing is matrix products and convolutions in float32 without "
+        "tensor cores",
+        percent(*plain));
+    const bool convolutions = 2 * facts.figure("kernels.plain_convolution_share").value_or(0) > *plain;
+    finding.cure = capability < kTf32 ? "autocast to float16 with a GradScaler (results differ a little)"
+                   : convolutions     ? "torch.backends.cudnn.allow_tf32 = True (results differ a little), or autocast"
+                                      : "TF32 (results differ a little), or autocast to bfloat16";
+    finding.option = capability < kTf32 || convolutions ? "" : "torch.set_float32_matmul_precision('high')";
+    finding.gain = predict_less_computing(facts, kByTf32 * *plain, {.low = 0.7, .high = 1.3});
   } else if (*tf32 >= kMostTf32) {
-    finding.claim = fmt::format("{} of the device's computing is matrix products and convolutions in TF32, and the "
-                                "rest moves float32",
-                                percent(*tf32));
+    finding.claim = fmt::format(
+        "{} of the device's computing is matrix products and convolutions in TF32, and the "
+        "rest moves float32",
+        percent(*tf32));
     finding.cure = "autocast to bfloat16 (results differ a little), which halves both";
     finding.option = "torch.autocast('cuda', torch.bfloat16)";
-    finding.gain =
-        predict(facts.periods, less_computing(facts, kByAutocast, kHostWithAutocast), {.low = 0.5, .high = 1.1});
+    finding.gain = predict_less_computing(facts, kByAutocast * *tf32, {.low = 0.5, .high = 1.1}, kHostWithAutocast);
   } else {
     return Healthy{};
   }

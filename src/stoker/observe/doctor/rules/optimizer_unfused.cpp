@@ -30,6 +30,7 @@ Judgement judge(const Facts& facts) {
   finding.evidence = {part_words(facts, "optimizer")};
   finding.cure = fmt::format("one operator for all tensors: torch.optim.{}(..., fused=True)", name);
   finding.option = "fused=True";
+  finding.in_host = true;
   finding.gain = predict(facts.periods, [](const Period& each) { return kSaved * each.part("optimizer"); },
                          {.low = 0.7, .high = 1.3});
   return finding;

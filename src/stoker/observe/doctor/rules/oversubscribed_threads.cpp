@@ -79,6 +79,7 @@ Judgement judge(const Facts& facts) {
     }
   }
   add_cure(facts, *cores, finding);
+  finding.in_host = true;
   finding.gain = predict(facts.periods, share_of_time(std::min(*waiting, 0.95)), {.low = 0.6, .high = 1.3});
   return finding;
 }

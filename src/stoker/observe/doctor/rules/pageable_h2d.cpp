@@ -7,17 +7,31 @@ namespace stoker::observe::doctor {
 namespace {
 
 constexpr double kMost = 0.02;  // of the time
-constexpr double kPerStep = 4;  // a batch is two or three tensors: more copies are made by the model
-// On an H200 pinned batches saved 2.1 and 3.2 times what the copies took, since the loader's memory is mapped only once;
-// masks made on the GPU 2.8 times what their line took (bench/results/doctor-gpu.txt).
+constexpr double kAlike = 2;    // times as large: another tensor than those of the loader's batches
+// On an H200 pinned batches saved 2.1 and 3.2 times what the copies took, since the loader's memory is mapped only
+// once; masks made on the GPU 2.8 times what their line took (bench/results/doctor-gpu.txt).
 constexpr Reach kReach = {.low = 1, .high = 4};
+
+// Whether the longest of the copies are a batch of the loader, by the size of a tensor. Without a loader they are taken
+// for that.
+bool are_batches(const Facts& facts) {
+  const auto longest = std::ranges::find_if(
+      facts.waits, [](const WaitingCall& call) { return call.kind.starts_with("to_gpu pageable"); });
+  const double tensors = facts.figure("loader.tensors_per_batch").value_or(0);
+  const double bytes = facts.figure("loader.bytes_per_batch").value_or(0);
+  if (longest == facts.waits.end() || longest->times <= 0 || tensors <= 0 || bytes <= 0) {
+    return true;
+  }
+  const double copied = longest->bytes / longest->times;
+  return copied <= kAlike * bytes && copied * kAlike >= bytes / tensors;
+}
 
 Judgement judge(const Facts& facts) {
   if (facts.source != Source::kTrace) {
     return Abstained{"a recorded trace"};
   }
-  if (!facts.figure("step.seconds")) {
-    return Abstained{"the script's records of a GPU (stoker doctor -- python ...)"};
+  if (!facts.figure("step.seconds") || !facts.figure("waits.steps")) {
+    return Abstained{"the lines of a script that copy to its GPU (stoker doctor -- python ...)"};
   }
   const WaitingCalls copies = waiting_calls(facts, {"to_gpu pageable"});
   if (copies.share < kMost) {
@@ -26,15 +40,18 @@ Judgement judge(const Facts& facts) {
   Finding finding;
   finding.claim = fmt::format("The host copies from pageable memory to the GPU {} of the time", percent(copies.share));
   finding.evidence = copies.lines;
-  if (copies.times > kPerStep) {
+  if (!are_batches(facts)) {
     finding.cure = "make these tensors on the GPU (device=...), once, or keep them as buffers of the model";
+  } else if (facts.figure("loader.pin").value_or(0) > 0) {
+    finding.cure = "pinned tensors: what the loader pinned was copied or changed before .to(device)";
   } else {
     finding.cure = "DataLoader(..., pin_memory=True), and .to(device, non_blocking=True)";
     finding.option = "pin_memory=True";
   }
   const double most = std::max(0.0, 1 - facts.share("compute").value_or(0));
   finding.gain = predict(
-      facts.periods, [&](const Period& each) { return std::min(copies.share, most / kReach.high) * each.seconds; }, kReach);
+      facts.periods, [&](const Period& each) { return std::min(copies.share, most / kReach.high) * each.seconds; },
+      kReach);
   return finding;
 }
 

@@ -55,18 +55,10 @@ inline Saving share_of_time(double share) {
   return [share](const Period& period) { return share * period.seconds; };
 }
 
-// Of computing on a device that becomes shorter by a share, and the host's part by a factor. Where that part is known
-// (burst.h), a step takes as long as the slower of both.
-inline Saving less_computing(const Facts& facts, double share, double host_factor = 1) {
-  const double step = facts.figure("step.seconds").value_or(0);
-  const double host = step > 0 ? facts.figure("host.seconds").value_or(0) / step : 0;
-  return [share, host, host_factor](const Period& period) {
-    const double device = period.part("compute") + period.part("copy") + period.part("overlap");
-    const double before = std::max(host * period.seconds, device);
-    const double after = std::max(host * host_factor * period.seconds, device - share * period.part("compute"));
-    return std::max(before - after, 0.0);
-  };
-}
+// Of computing on a device that becomes shorter by a share, and of the host's work that becomes shorter by another
+// (longer, if it is negative). Where the host's part of a step is known (burst.h), a step takes as long as the slower
+// of both. reach: of both shares.
+[[nodiscard]] Prediction predict_less_computing(const Facts& facts, double share, Reach reach, double of_host = 0);
 
 // The script's calls of some kinds that wait for the GPU or copy to it.
 struct WaitingCalls {

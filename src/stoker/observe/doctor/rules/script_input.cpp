@@ -283,6 +283,7 @@ Judgement judge_script_input(const Facts& facts) {
   }
   Finding& best = *std::ranges::max_element(causes, {}, [](const Finding& each) { return each.gain.speedup; });
   best.claim = fmt::format("The training waits for data {} of the time: {}", percent(loader.share), best.claim);
+  best.in_host = true;
   best.evidence = evidence_of(facts, loader);
   return std::move(best);
 }

@@ -24,11 +24,15 @@ Judgement judge(const Facts& facts) {
   const auto waiting = facts.figure("threads.main.waiting_cores");
   const double for_a_core = std::min(spent - computing, std::min(waiting.value_or(0), 1.0) * spent);
   const double own = (spent - std::max(for_a_core, 0.0)) / facts.seconds();
-  if (own < kMost) {
+  const double beside = facts.figure("tracker.thread_share").value_or(0);
+  if (own + beside < kMost) {
     return Healthy{};
   }
   Finding finding;
   finding.claim = fmt::format("Logging takes {} of the time", percent(*share));
+  if (beside >= kMost) {
+    finding.claim += fmt::format(", and a thread of the tracker has Python's lock for {} of it", percent(beside));
+  }
   finding.evidence = {
       part_words(facts, "logging"),
       fmt::format("of it computing: {} ({})", percent(spent > 0 ? computing / spent : 0), recorder(facts))};
@@ -40,11 +44,13 @@ Judgement judge(const Facts& facts) {
     finding.cure = "no histograms of weights";
     finding.option = "tensorboard=on";
   }
-  const double ratio = own / *share;
-  // A tracker's own thread takes Python's lock, and the training waits for it in other parts, too.
-  const Reach reach = facts.source == Source::kScript ? Reach{.low = 1.1, .high = 1.9} : Reach{.low = 0.7};
-  finding.gain = predict(
-      facts.periods, [ratio](const Period& each) { return ratio * each.part("logging"); }, reach);
+  const double ratio = *share > 0 ? own / *share : 0;
+  finding.in_host = true;
+  finding.gain = predict(facts.periods,
+                         [ratio, beside](const Period& each) {
+                           return std::min(ratio * each.part("logging") + beside * each.seconds, 0.95 * each.seconds);
+                         },
+                         {.low = 0.7});
   return finding;
 }
 

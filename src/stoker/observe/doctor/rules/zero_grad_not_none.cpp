@@ -22,6 +22,7 @@ Judgement judge(const Facts& facts) {
   finding.evidence = {part_words(facts, "zero_grad")};
   finding.cure = "zero_grad(set_to_none=True), the default: backward then writes gradients instead of adding to zeros";
   finding.option = "set_to_none=True";
+  finding.in_host = true;
   finding.gain = predict(facts.periods, part_of_time("zero_grad"), {.low = 0.9, .high = 2});
   return finding;
 }

@@ -1,236 +1,233 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records a few steps of a training on a GPU with PyTorch's own profiler, and then which lines wait for the GPU.
+"""Records a few steps of a training on a GPU with PyTorch's own profiler.
 
 Host time alone does not tell what a GPU does. The trace goes into the folder of records; `stoker doctor` reads it as any
-other trace. Its steps are left out of the periods, since the profiler slows them down. Nothing is recorded beside a
-profiler of the script.
+other trace. Its steps are left out of the periods, since the profiler slows them down. Nothing is recorded beside another
+profiler; if one of the script starts meanwhile, or an evaluation, a checkpoint or a fork interrupts the steps, ours ends.
 """
 
 import functools
-import linecache
 import os
 import sys
 import threading
 import time
 
-from . import record, stacks
+from . import record
 from .ledger import ledger
 from .steps import steps
+from .waits import Waits
 
 _FIRST = 24  # the step after which it begins: stacks.py, calls.py and numerics.py have mostly ended
-_STEPS, _MOST_SECONDS = 5, 3.0  # recorded, after one in which the profiler starts up; two at least
-_WAITING_STEPS = 3  # in which lines that wait are noted
-_READS = ("item", "cpu", "tolist", "__bool__", "__float__", "__int__", "__index__", "nonzero", "__repr__", "__format__")
+_STEPS = 5  # recorded, after one in which the profiler starts up
+_LONGEST_STEP, _MOST_SECONDS = 1.0, 10.0  # of a step, else nothing is recorded; of a burst, else it is thrown away
+_AFTER = 3  # steps in which lines that wait are noted, and the profiler leaves the driver
+_TRIES = 3
+_LEAVES = "TEARDOWN_CUPTI"
 
 
 def watch(torch):
     burst = Burst(torch)
     steps.on_step.append(burst.at_step)
+    steps.on_fetch.append(burst.look_at_clock)
+    ledger.on_pause = burst.interrupt
+    os.register_at_fork(before=burst.interrupt)
+    graphs = getattr(torch.cuda, "CUDAGraph", None)
+    if graphs is not None:
+        graphs.capture_begin = _noting(graphs.capture_begin, burst)
+
+
+def _noting(own, burst):
+    @functools.wraps(own)
+    def wrapper(*args, **kwargs):
+        burst.graphs = True
+        return own(*args, **kwargs)
+
+    return wrapper
 
 
 class Burst:
     def __init__(self, torch):
+        self.graphs = False  # the script captures CUDA graphs
         self._torch = torch
         self._profiler = self._mark = self._waits = None
         self._begun = 0.0
-        self._from = 0  # the first step that is recorded
-        self._process = 0
+        self._from = 0  # the first step that is marked
+        self._until = 0  # the last step of those after the burst; 0: it has not ended
+        self._first, self._tries = _FIRST, 0
+        self._process = os.getpid()
+        self._asked_to_end = self._set_variable = False
+        self._own = {}  # functions of torch.autograd.profiler
         self._done = False
 
     @record.careful
     def at_step(self, step):
-        if self._done or step < _FIRST or threading.get_ident() != ledger.owner:
+        if self._done or step < self._first or threading.get_ident() != ledger.owner:
             return
         try:
             self._done = not self._go_on(step)
         except Exception:
+            self._throw_away()
             self._done = True
             raise
         finally:
             if self._done and steps.paused:
                 steps.go_on()
 
+    @record.careful
+    def look_at_clock(self):
+        """At each batch: a training may go on without steps of the optimizer that we count."""
+        if self._profiler is not None and time.monotonic() - self._begun > _MOST_SECONDS:
+            self.interrupt()
+
+    @record.careful
+    def interrupt(self):
+        """Something else than steps begins. The burst starts again later."""
+        if self._profiler is None and self._waits is None or threading.get_ident() != ledger.owner:
+            return
+        if self._profiler is not None:
+            self._throw_away()
+            self._first = steps.count + 2
+            self._done = self._tries >= _TRIES
+            steps.go_on()
+
     def _go_on(self, step):
         """False if all is done."""
-        if self._profiler is not None:
-            self._mark_step(step)
-        elif self._waits is None:
-            if not _wanted(self._torch) or self._torch.autograd._profiler_enabled():
-                return False
-            self._begin(step)
-        elif step >= self._waits.until:
-            self._waits.end()
+        if self._asked_to_end:
+            self._throw_away()
             return False
-        return True
+        if self._profiler is not None:
+            return self._mark_step(step)
+        if self._until == 0:
+            return self._begin(step)
+        if self._waits is not None and not self._waits.ended(step):
+            return True
+        self._waits = None
+        if step < self._until:
+            return True
+        self._forget_variable()
+        return False
 
     def _begin(self, step):
+        if not _wanted(self._torch, self.graphs) or steps.usual_seconds() > _LONGEST_STEP:
+            return False
         steps.pause()
-        self._process = os.getpid()
-        gpu = _works_on_gpu(self._torch)
-        self._profiler = self._torch.autograd.profiler.profile(use_kineto=True, use_device="cuda" if gpu else None)
-        self._profiler._prepare_trace()
-        self._profiler._start_trace()
+        self._tries += 1
+        gpu = works_on_gpu(self._torch)
+        profiler = self._torch.autograd.profiler.profile(use_kineto=True, use_device="cuda" if gpu else None)
+        profiler._prepare_trace()
+        profiler._start_trace()
+        self._profiler, self._process = profiler, os.getpid()
         self._begun, self._from = time.monotonic(), step + 1
-        record.at_end(self._end)
+        self._give_way()
+        if self._tries == 1:
+            record.at_end(self._end)
+        return True
+
+    def _end(self):
+        """At the end of the process, which would crash with a profiler on. It does not wait for the GPU."""
+        if threading.get_ident() == ledger.owner and self._process == os.getpid():
+            self._throw_away(leave_driver=False)
+
+    def _give_way(self):
+        """Two profilers cannot run at once, so the script's own would raise an error."""
+        module = self._torch.autograd.profiler
+        self._own = {name: getattr(module, name) for name in ("_prepare_profiler", "_enable_profiler")}
+
+        def ending_ours(own):
+            @functools.wraps(own)
+            def wrapper(*args, **kwargs):
+                self._another_begins()
+                return own(*args, **kwargs)
+
+            return wrapper
+
+        for name, own in self._own.items():
+            setattr(module, name, ending_ours(own))
+
+    @record.careful
+    def _another_begins(self):
+        if threading.get_ident() == ledger.owner:
+            self._throw_away(leave_driver=False)
+            self._forget_variable()
+        self._asked_to_end = True
+
+    def _forget_variable(self):
+        """The script's own profilers find the environment as it was."""
+        if self._set_variable:
+            os.environ.pop(_LEAVES, None)
 
     def _mark_step(self, step):
         self._close_mark()
-        recorded = step - self._from
-        if recorded >= _STEPS or (recorded >= 2 and time.monotonic() - self._begun > _MOST_SECONDS):
-            self._end()
-            self._waits = Waits(self._torch, step + _WAITING_STEPS)
-        else:
+        if step - self._from < _STEPS:
             self._mark = self._torch.autograd.profiler.record_function(f"ProfilerStep#{step + 1}")
             self._mark.__enter__()
+            return True
+        self._keep(step)
+        self._until = step + _AFTER
+        self._waits = None if _compiles() else Waits(self._torch, self._until)
+        return True
 
     def _close_mark(self):
-        if self._mark is not None:
-            self._mark.__exit__(None, None, None)
-            self._mark = None
+        mark, self._mark = self._mark, None
+        if mark is not None:
+            mark.__exit__(None, None, None)
 
-    def _end(self):
-        if self._profiler is None or self._process != os.getpid():  # also at the end of a child that was forked meanwhile
-            return
-        self._profiler, torch = None, self._torch
-        self._close_mark()
-        gpu = _works_on_gpu(torch)
-        if gpu:
+    def _keep(self, step):
+        torch = self._torch
+        if works_on_gpu(torch):
             torch.cuda.synchronize()
-        stopped = time.monotonic()
-        _detach_from_driver()
-        results = torch.autograd.profiler._disable_profiler()
-        torch.autograd.profiler._run_on_profiler_stop()
+        seconds = time.monotonic() - self._begun
         name = f"burst-{os.getpid()}.json"
-        results.save(os.path.join(record.folder(), name))
-        memory = _memory(torch) if gpu else None
-        record.write("burst", trace=name, steps=steps.count - self._from, seconds=stopped - self._begun,
-                     saving_seconds=time.monotonic() - stopped, memory=memory)
+        self._stop().save(os.path.join(record.folder(), name))
+        capability = torch.cuda.get_device_capability() if works_on_gpu(torch) else (0, 0)
+        record.write("burst", trace=name, steps=step - self._from, seconds=seconds, capability=capability[0] + capability[1] / 10)
 
+    def _throw_away(self, leave_driver=True):
+        if self._profiler is not None:
+            self._stop(leave_driver)
 
-class Waits:
-    """The script's lines that read a value of the GPU, or copy to it so that the host waits; for some steps."""
-
-    def __init__(self, torch, until):
-        self.until = until
-        self._torch = torch
-        self._inside = False
-        self._rows = {}
-        self._own = {}
-        self._begun, self._from = time.perf_counter(), steps.count
-        for name in _READS:
-            self._replace(torch.Tensor, name, self._noted_read)
-        for name in ("to", "cuda"):
-            self._replace(torch.Tensor, name, self._noted_copy)
-        for owner in (torch.cuda, torch.cuda.Stream, torch.cuda.Event):
-            self._replace(owner, "synchronize", self._noted_call)
-        self._replace(torch.cuda, "empty_cache", self._noted_call)
-        record.at_end(self.end)
-
-    def _replace(self, owner, name, wrapped):
-        own = getattr(owner, name)
-        self._own[owner, name] = (name in vars(owner), own)
-        setattr(owner, name, wrapped(name, own))
-
-    def end(self):
-        if not self._own:
-            return
-        for (owner, name), (there, own) in self._own.items():
-            setattr(owner, name, own) if there else delattr(owner, name)
-        self._own = {}
-        rows = sorted(self._rows.values(), key=lambda each: -each["seconds"])
-        record.write("waits", steps=steps.count - self._from, seconds=time.perf_counter() - self._begun, rows=rows[:30])
-
-    def _noted_read(self, name, own):
-        @functools.wraps(own)
-        def wrapper(tensor, *args, **kwargs):
-            if not getattr(tensor, "is_cuda", False):
-                return own(tensor, *args, **kwargs)
-            return self._timed(name, lambda result: "read", own, tensor, *args, **kwargs)
-
-        return wrapper
-
-    def _noted_copy(self, name, own):
-        @functools.wraps(own)
-        def wrapper(tensor, *args, **kwargs):
-            return self._timed(name, lambda result: _copy_kind(tensor, result, args, kwargs), own, tensor, *args, **kwargs)
-
-        return wrapper
-
-    def _noted_call(self, name, own):
-        @functools.wraps(own)
-        def wrapper(*args, **kwargs):
-            return self._timed(name, lambda result: name, own, *args, **kwargs)
-
-        return wrapper
-
-    def _timed(self, name, kind_of, own, *args, **kwargs):
-        """A call inside of a noted call, as item() of print(tensor), counts with it."""
-        if self._inside or threading.get_ident() != ledger.owner:
-            return own(*args, **kwargs)
-        self._inside = True
-        start = time.perf_counter()
+    def _stop(self, leave_driver=True):
+        self._profiler = None
+        for name, own in self._own.items():
+            setattr(self._torch.autograd.profiler, name, own)
         try:
-            result = own(*args, **kwargs)
+            self._close_mark()
+            if leave_driver:
+                self._leave_driver()
         finally:
-            self._inside = False
-        self._note(name, kind_of(result), time.perf_counter() - start, result)
-        return result
+            results = self._torch.autograd.profiler._disable_profiler()
+            self._torch.autograd.profiler._run_on_profiler_stop()
+        return results
 
-    @record.careful
-    def _note(self, name, kind, seconds, result):
-        if not kind:
-            return
-        file, line, _, _ = stacks.site_of(sys._getframe(1))
-        row = self._rows.setdefault(
-            (name, kind, file, line),
-            {"call": name, "kind": kind, "where": stacks.where(file, line), "times": 0, "seconds": 0.0, "bytes": 0,
-             "text": linecache.getline(file, line).strip()[:200] if file else ""})
-        row["times"] += 1
-        row["seconds"] += seconds
-        if isinstance(result, self._torch.Tensor):
-            row["bytes"] += result.numel() * result.element_size()
+    def _leave_driver(self):
+        """Else each later launch of a kernel takes up to twice as long.
+
+        Kineto reads the variable when a recording ends (CuptiActivityApi.cpp). PyTorch says that CUDA graphs of
+        torch.compile do not outlive it (torch/profiler/profiler.py).
+        """
+        inductor = sys.modules.get("torch._inductor.config")
+        if _LEAVES not in os.environ and (inductor is None or not inductor.triton.cudagraphs):
+            os.environ[_LEAVES] = "1"
+            self._set_variable = True
 
 
-def _copy_kind(tensor, result, args, kwargs):
-    """ "to_gpu pageable blocking", "to_cpu"; empty if nothing was copied between host and GPU."""
-    if not hasattr(result, "is_cuda") or result.is_cuda == tensor.is_cuda:
-        return ""
-    if tensor.is_cuda:
-        return "to_cpu"
-    waits = not (kwargs.get("non_blocking") or any(each is True for each in args))
-    return f"to_gpu {'pinned' if tensor.is_pinned() else 'pageable'} {'blocking' if waits else 'async'}"
+def _compiles():
+    """Whether torch.compile is in use, which looks at modes of functions."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return dynamo is not None and bool(dynamo.counters["frames"])
 
 
-def _detach_from_driver():
-    """Has the profiler leave the CUDA driver when it ends, else each later launch of a kernel takes twice as long.
-
-    Kineto reads TEARDOWN_CUPTI when a recording ends (CuptiActivityApi.cpp). Not with CUDA graphs, which PyTorch says do
-    not outlive it (torch/profiler/profiler.py).
-    """
-    inductor = sys.modules.get("torch._inductor.config")
-    if inductor is None or not inductor.triton.cudagraphs:
-        os.environ.setdefault("TEARDOWN_CUPTI", "1")
+def _wanted(torch, graphs):
+    if torch.autograd._profiler_enabled() or graphs or "CUDA_INJECTION64_PATH" in os.environ:  # the last is Nsight's
+        return False
+    if works_on_gpu(torch):
+        return not torch.cuda.is_current_stream_capturing()
+    return os.environ.get("STOKER_DOCTOR_BURST") == "cpu"  # for our tests
 
 
-def _wanted(torch):
-    return _works_on_gpu(torch) or os.environ.get("STOKER_DOCTOR_BURST") == "cpu"  # which is for our tests
-
-
-def _works_on_gpu(torch):
+def works_on_gpu(torch):
     """Whether the weights that the first optimizer changes are on a GPU."""
     optimizer = steps.optimizer and steps.optimizer()
     if not torch.cuda.is_available() or not torch.cuda.is_initialized() or optimizer is None:
         return False
     return any(each.is_cuda for group in optimizer.param_groups for each in group["params"])
-
-
-def _memory(torch):
-    stats = torch.cuda.memory_stats()
-    return {
-        "allocated_peak": stats.get("allocated_bytes.all.peak", 0),
-        "reserved_peak": stats.get("reserved_bytes.all.peak", 0),
-        "total": torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory,
-        "retries": stats.get("num_alloc_retries", 0),
-        "device_allocations": stats.get("num_device_alloc", 0),
-        "device_frees": stats.get("num_device_free", 0),
-    }

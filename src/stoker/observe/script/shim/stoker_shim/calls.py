@@ -31,7 +31,7 @@ class Calls:
 
     @record.careful
     def begin(self):
-        if sys.getprofile() is None and not self._on:
+        if not self._on and not _another_profiles():
             self._profile = self._profile or (ThreadProfile() if sys.version_info >= (3, 12) else cProfile.Profile())
             self._profile.enable()
             self._on = True
@@ -49,6 +49,11 @@ class Calls:
             rows = _rows(self._profile.getstats())
             record.write("calls", part=part, seconds=seconds, rows=rows)
             self._profile = None
+
+
+def _another_profiles():
+    monitoring = getattr(sys, "monitoring", None)
+    return sys.getprofile() is not None or (monitoring is not None and monitoring.get_tool(monitoring.PROFILER_ID) is not None)
 
 
 class ThreadProfile:
@@ -79,7 +84,8 @@ class ThreadProfile:
         sys.setprofile(self._on_event)
 
     def disable(self):
-        sys.setprofile(None)
+        if sys.getprofile() == self._on_event:
+            sys.setprofile(None)
         while self._stack:
             self._leave()
 
@@ -87,17 +93,23 @@ class ThreadProfile:
         return list(self._entries.values())
 
     def _on_event(self, frame, event, argument):
-        if event == "call":
-            self._enter(frame.f_code)
-        elif event == "c_call":
-            self._enter(_builtin_name(argument))
-        elif self._stack:  # else a function returns that ran when we began
-            self._leave()
+        try:
+            if event == "call":
+                self._enter(id(frame.f_code), frame.f_code)
+            elif event == "c_call":
+                name = _builtin_name(argument)
+                self._enter(name, name)
+            elif self._stack:  # else a function returns that ran when we began
+                self._leave()
+        except Exception:  # of an odd object's attribute; it may not reach the script
+            self._stack = []
 
-    def _enter(self, code):
-        entry = self._entries.get(code)
+    def _enter(self, key, code):
+        entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[code] = types.SimpleNamespace(code=code, totaltime=0.0, inlinetime=0.0, calls=[], by_code={})
+            entry = types.SimpleNamespace(key=key, code=code, totaltime=0.0, inlinetime=0.0, calls=[], by_key={}, running=0)
+            self._entries[key] = entry
+        entry.running += 1
         self._stack.append([entry, time.perf_counter() - self._own, 0.0])
 
     def _leave(self):
@@ -105,14 +117,15 @@ class ThreadProfile:
         seconds = max(time.perf_counter() - self._own - start, 0.0)
         self._own += self._per_call
         entry.inlinetime += seconds - inside
-        if all(each[0] is not entry for each in self._stack):  # of calls of itself the outermost counts
+        entry.running -= 1
+        if entry.running == 0:  # of calls of itself the outermost counts
             entry.totaltime += seconds
         if self._stack:
             self._stack[-1][2] += seconds
             caller = self._stack[-1][0]
-            call = caller.by_code.get(entry.code)
+            call = caller.by_key.get(entry.key)
             if call is None:
-                call = caller.by_code[entry.code] = types.SimpleNamespace(code=entry.code, totaltime=0.0)
+                call = caller.by_key[entry.key] = types.SimpleNamespace(code=entry.code, totaltime=0.0)
                 caller.calls.append(call)
             call.totaltime += seconds
 

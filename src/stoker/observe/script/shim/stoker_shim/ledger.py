@@ -14,6 +14,7 @@ class Ledger:
     def __init__(self):
         self.owner = threading.main_thread().ident
         self.trains = False  # a step of an optimizer was seen: only then an evaluation is a pause
+        self.on_pause = lambda: None  # called when an evaluation or a checkpoint begins
         self.stage = ""  # "samples" or "collate" while this process loads; "waiting" in a worker that has nothing to do
         self.begin()
 
@@ -24,6 +25,7 @@ class Ledger:
 
     def begin(self):
         """Forgets the time so far."""
+        self.tracker_seconds = 0.0  # on a core, of a tracker's own thread
         self.parts = {}  # name: [seconds, seconds on a core, times entered]
         self._stack = [OTHER]
         self._now = time.perf_counter()
@@ -37,6 +39,8 @@ class Ledger:
 
     def enter(self, part):
         if threading.get_ident() == self.owner:
+            if part == "checkpoint":
+                self.on_pause()
             self._book()
             self._stack.append(EVALUATION if self._stack[0] == EVALUATION else part)
             self._spent()[2] += 1
@@ -52,8 +56,13 @@ class Ledger:
         parts, self.parts = self.parts, {}
         return parts
 
+    def take_tracker_seconds(self):
+        seconds, self.tracker_seconds = self.tracker_seconds, 0.0
+        return seconds
+
     def begin_evaluation(self):
         if self.trains and threading.get_ident() == self.owner and self._stack == [OTHER]:
+            self.on_pause()
             self._book()
             self._before_evaluation = list(self.parts.get(EVALUATION, (0.0, 0.0, 0)))
             self._stack[0] = EVALUATION

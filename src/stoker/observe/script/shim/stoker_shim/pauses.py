@@ -4,6 +4,7 @@
 import functools
 import gc
 import threading
+import time
 import weakref
 
 from . import imports, record, stacks
@@ -19,6 +20,8 @@ def watch(torch):
     imports.after("safetensors.torch", lambda module: _time(module, "save_file", "checkpoint"))
     imports.after("torch.utils.tensorboard.writer", lambda module: _time_writer(module.SummaryWriter))
     imports.after("tensorboardX.writer", lambda module: _time_writer(module.SummaryWriter))
+    for name in ("tensorboard.summary.writer.record_writer", "tensorboardX.record_writer"):
+        imports.after(name, lambda module: _time_thread(module.RecordWriter))
     imports.after("wandb.sdk.wandb_run", lambda module: _time(module.Run, "log", "logging"))
     imports.after("torch._dynamo.convert_frame", lambda module: _time_all(module, ("_compile",), "compile"))
     imports.after("mlflow.tracking.fluent", lambda module: _time_all(module, ("log_metric", "log_metrics"), "logging"))
@@ -50,6 +53,22 @@ def _time_all(owner, names, part):
 
 def _time_writer(writer):
     _time_all(writer, [name for name in dir(writer) if name.startswith("add_") or name == "flush"], "logging")
+
+
+def _time_thread(writer):
+    """A tracker's own thread checks and writes what was logged. While it computes, it has Python's lock."""
+    own = writer.write
+
+    @functools.wraps(own)
+    def wrapper(self, *args, **kwargs):
+        start = time.thread_time()
+        try:
+            return own(self, *args, **kwargs)
+        finally:
+            if threading.get_ident() != ledger.owner:
+                ledger.tracker_seconds += time.thread_time() - start
+
+    writer.write = wrapper
 
 
 def _collect(phase, info):

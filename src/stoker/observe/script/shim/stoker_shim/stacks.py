@@ -32,6 +32,7 @@ class Looks:
         self._target = threading.get_ident()
         self._counts = {}
         self._looks = 0
+        self._process = os.getpid()
         self._written = False
         record.at_end(self._write)  # of a short training
         self._thread = threading.Thread(target=self._run, name="stoker-looks", daemon=True)
@@ -42,6 +43,8 @@ class Looks:
         start = time.monotonic()
         while (self._looks < _LOOKS or not self._enough()) and time.monotonic() - start < _MOST_SECONDS:
             time.sleep(_EACH)
+            if steps.paused:
+                continue
             frame = sys._current_frames().get(self._target)
             if frame is None:
                 break
@@ -52,7 +55,7 @@ class Looks:
         self._write()
 
     def _write(self):
-        if self._written or self._looks == 0:
+        if self._written or self._looks == 0 or self._process != os.getpid():
             return
         self._written = True
         most = sorted(self._counts.items(), key=lambda each: -each[1])[:_KEPT]

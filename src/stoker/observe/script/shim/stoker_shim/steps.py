@@ -19,12 +19,13 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 class Steps:
     def __init__(self):
         self.on_step = []  # functions called with the number of the step that ended
+        self.on_fetch = []  # functions called at each batch
         self.own_seconds = 0.0  # that looks of ours took, on the thread that trains
-        self.paused = False  # what happens now is in no period: we slow the steps down
         self.begin()
 
     def begin(self):
         self.count = 0
+        self.paused = False  # what happens now is in no period: we slow the steps down
         self.optimizer = None
         self._inside = False
         self._written = 0
@@ -70,6 +71,8 @@ class Steps:
         """A batch came, of a loader whose workers were just started if it is given. Without an optimizer that is a step."""
         if threading.get_ident() != ledger.owner:
             return
+        for function in self.on_fetch:
+            function()
         if ledger.doing != EVALUATION and (self._fed is None or started is not None):
             self._fed, self._started = time.monotonic(), started
         if self.optimizer is None:
@@ -90,7 +93,8 @@ class Steps:
     def _ended(self):
         self.count += 1
         now = time.monotonic()
-        self._note_work(now)
+        if not self.paused:
+            self._note_work(now)
         if self._start is None:  # the first step: starting up is no training
             ledger.begin()
             self._start = self._first = now
@@ -113,6 +117,7 @@ class Steps:
             steps=self.count - self._written,
             seconds=now - self._start - ours,
             parts=parts,
+            tracker_seconds=ledger.take_tracker_seconds(),
             resident_bytes=_resident(),
         )
         self._start, self._written = now, self.count
@@ -124,6 +129,7 @@ class Steps:
 
     def go_on(self):
         ledger.take()
+        ledger.take_tracker_seconds()
         self._start, self._written = time.monotonic(), self.count
         self._pace[2] = self._fed = None
         self.paused = False
