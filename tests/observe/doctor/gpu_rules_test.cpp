@@ -67,8 +67,8 @@ TEST(NoTensorCore, TheSwitchIsThatOfTheProductsAndOfTheGpu) {
   const auto convolutions = finding_of(with(products, "kernels.plain_convolution_share", 0.3), "no_tensor_core");
   EXPECT_EQ(convolutions->option, "");
   EXPECT_THAT(convolutions->cure, HasSubstr("cudnn.allow_tf32"));
-  EXPECT_THAT(finding_of(with(products, "gpu.capability", 7.5), "no_tensor_core")->cure, HasSubstr("float16"));
-  EXPECT_FALSE(finding_of(with(products, "gpu.capability", 6.1), "no_tensor_core"));
+  EXPECT_THAT(finding_of(with(products, "device.compute_major", 7), "no_tensor_core")->cure, HasSubstr("float16"));
+  EXPECT_FALSE(finding_of(with(products, "device.compute_major", 6), "no_tensor_core"));
 }
 
 TEST(NoTensorCore, GainsNothingWhereTheHostIsTheLimit) {

@@ -33,6 +33,21 @@ TEST(ScriptInput, WithoutWorkersTheyAreTheCure) {
   EXPECT_NEAR(found->gain.speedup, 6, 2);  // the cores are busy for 0.4 s of 8
 }
 
+// Half of that work is the garbage collector's, which visits what the loader makes.
+TEST(ScriptInput, CollectionsWhileLoadingAreLoading) {
+  Facts facts = healthy_script();
+  load(facts, 0, 0.01, 0.35);
+  spend(facts, "fetch", 0.45);
+  spend(facts, "loader_gc", 0.45);
+  set(facts, "process.cpu_cores", 1);
+  set(facts, "machine.busy_cores", 1);
+  const auto found = finding_of(facts, "input_wait");
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->claim, HasSubstr("90 % of the time"));
+  EXPECT_GT(found->gain.speedup, 4);
+  EXPECT_FALSE(finding_of(facts, "gc_churn"));
+}
+
 // On many cores the hand-over of a batch remains, 1 ms of each step: 10 of 40 ms per period.
 TEST(ScriptInput, TheHandOverOfBatchesRemains) {
   Facts facts = healthy_script();

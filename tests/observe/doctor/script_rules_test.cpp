@@ -47,6 +47,39 @@ TEST(GcChurn, TellsACallFromCollectionsByThemselves) {
   EXPECT_FALSE(finding_of(facts, "gc_churn"));
 }
 
+// NumPy's threads spin after a histogram: the training, with two threads on two cores, waits for a core.
+TEST(TrackerCost, ItsThreadsHoldTheTrainingUp) {
+  Facts facts = healthy_script();
+  spend(facts, "logging", 0.03, 1);
+  set(facts, "loader.workers", 0);
+  set(facts, "switch.threads", 2);
+  set(facts, "machine.cores", 2);
+  set(facts, "process.cpu_cores", 1.9);
+  set(facts, "machine.busy_cores", 1.95);
+  set(facts, "threads.main.waiting_cores", 0.03);
+  EXPECT_NEAR(finding_of(facts, "tracker_cost")->gain.speedup, 1 / (1 - 1.05 * 0.03), 0.002);
+  set(facts, "threads.main.waiting_cores", 0.08);
+  const double held = 1 - 0.92 * 0.92;
+  EXPECT_NEAR(finding_of(facts, "tracker_cost")->gain.speedup, 1 / (1 - 1.05 * (0.03 + held * 0.97)), 0.01);
+  set(facts, "machine.busy_cores", 2.5);  // another program does
+  EXPECT_LT(finding_of(facts, "tracker_cost")->gain.speedup, 1.04);
+  set(facts, "machine.busy_cores", 2.2);
+  EXPECT_GT(finding_of(facts, "tracker_cost")->gain.speedup, 1.1);
+  set(facts, "loader.workers", 2);  // or workers do
+  EXPECT_LT(finding_of(facts, "tracker_cost")->gain.speedup, 1.04);
+}
+
+TEST(TrackerCost, AThreadWithPythonsLockCountsAsLogging) {
+  Facts facts = healthy_script();
+  spend(facts, "logging", 0.005, 1);
+  EXPECT_FALSE(finding_of(facts, "tracker_cost"));
+  set(facts, "tracker.thread_share", 0.1);
+  const auto found = finding_of(facts, "tracker_cost");
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->claim, HasSubstr("Python's lock for 10 %"));
+  EXPECT_NEAR(found->gain.speedup, 1 / (1 - 1.05 * 0.105), 0.002);
+}
+
 TEST(DebugApis, AnomalyDetectionCostsStacksAndChecks) {
   Facts facts = healthy_script();
   facts.words["switch.anomaly"] = "true";

@@ -238,7 +238,8 @@ TEST(ReadTrace, ReadsMemoryRecordsAndDevices) {
               R"({"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":1,"ts":120,"args":{"Device Type":1,"Device Id":0,"Bytes":1024,"Total Allocated":4096,"Total Reserved":8192}})")
           .raw(
               R"({"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":1,"ts":121,"args":{"Device Type":0,"Device Id":-1,"Bytes":-512}})")
-          .beside(R"("deviceProperties":[{"id":0,"name":"Tesla","numSms":80,"totalGlobalMem":34089730048}])")
+          .beside(
+              R"("deviceProperties":[{"id":0,"name":"Tesla","computeMajor":7,"numSms":80,"totalGlobalMem":34089730048}])")
           .text());
   ASSERT_EQ(trace.memory.size(), 2U);
   EXPECT_EQ(trace.memory[0].allocated, 4096);
@@ -247,6 +248,7 @@ TEST(ReadTrace, ReadsMemoryRecordsAndDevices) {
   EXPECT_EQ(trace.memory[1].bytes, -512);
   ASSERT_EQ(trace.devices.size(), 1U);
   EXPECT_EQ(trace.devices[0].name, "Tesla");
+  EXPECT_EQ(trace.devices[0].compute_major, 7);
 }
 
 }  // namespace

@@ -66,7 +66,6 @@ class Reader {
     } else if (kind == "burst") {
       process_.burst = text_at(record, "trace");
       process_.burst_steps = integer_at(record, "steps") + 1;  // the first one is not marked
-      process_.figures["gpu.capability"] = real_at(record, "capability").value_or(8);
     } else if (kind == "waits") {
       add_waits(record);
     } else {

@@ -88,6 +88,9 @@ void add_kinds(const TraceFacts& facts, Facts& into) {
       layout += is_layout_change(sum.name) ? time : 0;
     }
   }
+  if (!facts.trace.devices.empty() && facts.trace.devices.front().compute_major > 0) {
+    into.figures["device.compute_major"] = {static_cast<double>(facts.trace.devices.front().compute_major), "trace"};
+  }
   if (all > 0) {
     into.figures["kernels.plain_product_share"] = {plain / all, "trace"};
     into.figures["kernels.plain_convolution_share"] = {convolutions / all, "trace"};

@@ -15,10 +15,11 @@ namespace stoker::observe::doctor {
 // Parts: "compute", "communication", "copy" (each while the device did nothing else), "overlap"; idle time by the keys
 // of trace::doing_key(); "operators" without a device. Words: "idle.fetch.name", the call that most of that idle time
 // is charged to. Figures: "idle.fetch.times", pieces of it per step; "kernels.per_step", "kernels.median_seconds",
-// "copies.pageable_share", and of the time of kernels "kernels.plain_product_share" (fp32 without tensor cores),
-// "kernels.tf32_product_share" and "kernels.layout_share" (between NCHW and NHWC). "operators.attention_share":
-// attention in separate operators. "kernels.layout_count_share" and "operators.attention_count_share" are of the number
-// of kernels, "kernels.plain_convolution_share" is the convolutions' part of the products.
+// "copies.pageable_share", "device.compute_major" (of CUDA's compute capability), and of the time of kernels
+// "kernels.plain_product_share" (fp32 without tensor cores), "kernels.tf32_product_share" and "kernels.layout_share"
+// (between NCHW and NHWC). "operators.attention_share": attention in separate operators. "kernels.layout_count_share"
+// and "operators.attention_count_share" are of the number of kernels, "kernels.plain_convolution_share" is the
+// convolutions' part of the products.
 [[nodiscard]] Facts trace_facts(const trace::TraceFacts& trace);
 
 // The same of the busiest device's own time, from the begin of its first work to the end of its last, divided into

@@ -263,6 +263,7 @@ void EventParser::parse_rest(const std::string& text, Trace& trace) {
   for (const simdjson::dom::element each : devices) {
     DeviceFacts facts;
     number(each["id"], facts.id);
+    number(each["computeMajor"], facts.compute_major);
     std::string_view name;
     if (each["name"].get(name) == simdjson::SUCCESS) {
       facts.name = name;

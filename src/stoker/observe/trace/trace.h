@@ -68,6 +68,7 @@ struct MemorySample {
 struct DeviceFacts {
   int id = 0;
   std::string name;
+  int compute_major = 0;  // of CUDA's compute capability; 0: not told
 };
 
 // What of a file could not be used, and why. Zero everywhere for a whole trace.

@@ -23,7 +23,7 @@ Judgement judge(const Facts& facts) {
   if (!plain || !tf32) {
     return Abstained{"kernels of a device"};
   }
-  const double capability = facts.figure("gpu.capability").value_or(kTf32);  // a trace does not tell it
+  const double capability = facts.figure("device.compute_major").value_or(kTf32);
   if (capability < kFloat16) {
     return Healthy{};
   }

@@ -53,6 +53,13 @@ double needed(const Period& period) {
   return sums.cpu_seconds + sums.asleep_seconds;
 }
 
+// Waiting for data, with the garbage collector's runs in it: what a loader makes in the training process it also
+// visits.
+double waited(const Period& period) { return period.part("fetch") + period.part("loader_gc"); }
+double waited_share(const Facts& facts) {
+  return facts.share("fetch").value_or(0) + facts.share("loader_gc").value_or(0);
+}
+
 double computing_in(const Period& period, std::string_view part) {
   const auto found = period.parts.find(part);
   return found == period.parts.end() ? 0 : std::clamp(found->second.cpu_seconds, 0.0, found->second.seconds);
@@ -69,7 +76,7 @@ struct Change {
 // all are ready: half of it is taken for work.
 double slower_on(const Facts& facts, int threads) {
   const double now = facts.figure("switch.threads").value_or(1);
-  const double step = 1 - facts.share("fetch").value_or(0);
+  const double step = 1 - waited_share(facts);
   if (threads == 0 || threads >= now || step <= 0) {
     return 1;
   }
@@ -87,12 +94,12 @@ Saving fed_by(const Facts& facts, const Change& change) {
     // Of the waiting, what the training thread computes: it unpacks what workers sent, and goes on doing so.
     const double unpacking =
         has_workers ? computing_in(period, "fetch") : kHandOver * static_cast<double>(period.steps);
-    const double step = slower * (period.seconds - period.part("fetch"));
+    const double step = slower * (period.seconds - waited(period));
     const double loading = (1 - change.less) * needed(period);
     const double computing = used * period.seconds - change.less * needed(period);
-    const double left = change.workers == 0 ? step + std::min(period.part("fetch"), loading)
+    const double left = change.workers == 0 ? step + std::min(waited(period), loading)
                                             : std::max({step + unpacking, loading / change.workers, computing / cores});
-    return std::clamp(period.seconds - left, 0.0, period.part("fetch"));
+    return std::clamp(period.seconds - left, 0.0, waited(period));
   };
 }
 
@@ -180,7 +187,7 @@ Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int 
     }
   } else {
     finding.cure = "do less per sample, prepare the data once, or use more cores: more workers do not help on these";
-    finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.2, .high = 0.6});
+    finding.gain = predict(facts.periods, waited, {.low = 0.2, .high = 0.6});
   }
   return finding;
 }
@@ -188,7 +195,7 @@ Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int 
 // The loader's part in all periods.
 struct Loader {
   explicit Loader(const Facts& facts)
-      : share(facts.share("fetch").value_or(0)),
+      : share(waited_share(facts)),
         workers(static_cast<int>(facts.figure("loader.workers").value_or(0))),
         figures(loader_of(facts)),
         sums(core::sum_of(figures.stages)) {

@@ -7,6 +7,22 @@ namespace stoker::observe::doctor {
 namespace {
 
 constexpr double kMost = 0.02;
+// Of the time without a core, and cores of other programs: as in neighbour.cpp.
+constexpr double kWaiting = 0.05, kElsewhere = 0.5;
+// A case with histograms waited 29 % of the time for a core, since NumPy's threads spin after each of them, and its
+// step took 3.5 times as long (tests/doctor/cases/histograms.py, a CNN on 2 cores).
+constexpr Reach kReachOfScripts = {.low = 0.8, .high = 1.3};
+
+// What the threads of a script's tracker take from operators, which wait until all of their threads had a core.
+double held_up(const Facts& facts) {
+  const double waiting = facts.figure("threads.main.waiting_cores").value_or(0);
+  const bool alone = busy_elsewhere(facts).value_or(1) < kElsewhere && facts.figure("loader.workers").value_or(0) == 0;
+  if (facts.source != Source::kScript || waiting < kWaiting || !alone) {
+    return 0;
+  }
+  const double threads = std::min(facts.figure("switch.threads").value_or(1), cores_of(facts).value_or(1));
+  return 1 - std::pow(1 - std::min(waiting, 1.0), threads);
+}
 
 Judgement judge(const Facts& facts) {
   const auto share = facts.share("logging");
@@ -44,13 +60,19 @@ Judgement judge(const Facts& facts) {
     finding.cure = "no histograms of weights";
     finding.option = "tensorboard=on";
   }
+  const double held = held_up(facts);
+  if (held > 0) {
+    finding.evidence.push_back(
+        fmt::format("nothing else computes, and the training waits {} of the time for a core (monitor)",
+                    percent(facts.figure("threads.main.waiting_cores").value_or(0))));
+  }
   const double ratio = *share > 0 ? own / *share : 0;
   finding.in_host = true;
-  finding.gain = predict(facts.periods,
-                         [ratio, beside](const Period& each) {
-                           return std::min(ratio * each.part("logging") + beside * each.seconds, 0.95 * each.seconds);
-                         },
-                         {.low = 0.7});
+  const auto saved = [ratio, beside, held](const Period& each) {
+    const double logging = ratio * each.part("logging") + beside * each.seconds;
+    return std::min(logging + held * std::max(each.seconds - logging, 0.0), 0.95 * each.seconds);
+  };
+  finding.gain = predict(facts.periods, saved, facts.source == Source::kScript ? kReachOfScripts : Reach{.low = 0.7});
   return finding;
 }
 

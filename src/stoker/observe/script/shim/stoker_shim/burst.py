@@ -179,8 +179,7 @@ class Burst:
         seconds = time.monotonic() - self._begun
         name = f"burst-{os.getpid()}.json"
         self._stop().save(os.path.join(record.folder(), name))
-        capability = torch.cuda.get_device_capability() if works_on_gpu(torch) else (0, 0)
-        record.write("burst", trace=name, steps=step - self._from, seconds=seconds, capability=capability[0] + capability[1] / 10)
+        record.write("burst", trace=name, steps=step - self._from, seconds=seconds)
 
     def _throw_away(self, leave_driver=True):
         if self._profiler is not None:

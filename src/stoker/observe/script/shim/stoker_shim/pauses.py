@@ -73,7 +73,8 @@ def _time_thread(writer):
 
 def _collect(phase, info):
     if phase == "start":
-        ledger.enter("gc")
+        loading = ledger.doing == "fetch" or ledger.doing.startswith("loader.")
+        ledger.enter("loader_gc" if loading else "gc")
     else:
         ledger.leave()
 
