@@ -74,6 +74,20 @@ TEST(RunTail, ReadsWhatIsNew) {
   EXPECT_EQ(tail.look().step, 0);
 }
 
+// Threads are read more rarely where that costs much.
+TEST(RunTail, KeepsGroupsThatARecordLeavesOut) {
+  const TempFolder folder;
+  RunTail tail(folder.path());
+  const char* const later =
+      R"({"event":"monitor","version":1,"time":10,"step":3,"seconds":1,"figures":{"process.read_bytes_per_second":7}})"
+      "\n";
+  folder.write("metrics.jsonl", std::string(kStarted) + kMonitor + later);
+  const RunState& state = tail.look();
+  EXPECT_DOUBLE_EQ(state.monitor.at("threads.loader.cpu_cores"), 0.5);
+  EXPECT_DOUBLE_EQ(state.monitor.at("process.read_bytes_per_second"), 7);
+  EXPECT_FALSE(state.monitor.contains("process.asked_bytes_per_second"));
+}
+
 TEST(RunTail, OfALongLogOnlyTheEndIsRead) {
   const TempFolder folder;
   std::string text = kStarted;

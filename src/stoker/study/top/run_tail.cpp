@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
@@ -125,7 +126,13 @@ void RunTail::line(std::string_view words) {
       }
     }
   } else if (kind == "monitor" && event.contains("figures") && event["figures"].is_object()) {
-    state_.monitor.clear();
+    // A record leaves out groups of figures that were too costly to read that often: the last ones stay.
+    const auto group_of = [](std::string_view name) { return name.substr(0, name.find('.')); };
+    std::set<std::string, std::less<>> groups;
+    for (const auto& [name, value] : event["figures"].items()) {
+      groups.emplace(group_of(name));
+    }
+    std::erase_if(state_.monitor, [&](const auto& each) { return groups.contains(group_of(each.first)); });
     for (const auto& [name, value] : event["figures"].items()) {
       if (value.is_number()) {
         state_.monitor.emplace(name, value.get<double>());
