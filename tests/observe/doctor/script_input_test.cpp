@@ -170,6 +170,9 @@ TEST(ScriptInput, CollateAndManyTensorsHaveNames) {
   spend(pieces, "fetch", 0.5, 0.9);  // the training thread computes while it fetches: it unpacks
   set(pieces, "loader.tensors_per_batch", 90);
   EXPECT_THAT(finding_of(pieces, "input_wait")->claim, HasSubstr("90 tensors per batch"));
+  spend(pieces, "fetch", 0.5, 0.4);  // most of the time it waits for them
+  EXPECT_FALSE(finding_of(pieces, "input_wait"));
+  spend(pieces, "fetch", 0.5, 0.9);
   set(pieces, "loader.tensors_per_batch", 40);
   EXPECT_FALSE(finding_of(pieces, "input_wait")) << "no cause that would be known";
 }

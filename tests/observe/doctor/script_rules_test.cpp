@@ -101,7 +101,7 @@ TEST(DebugApis, ASwitchWithoutCostIsNoFinding) {
   facts.words["switch.anomaly"] = "true";
   spend(facts, "backward", 0.027);
   EXPECT_FALSE(finding_of(facts, "debug_apis_on"));
-  spend(facts, "backward", 0.06);
+  spend(facts, "backward", 0.05);
   EXPECT_TRUE(finding_of(facts, "debug_apis_on"));
   spend(facts, "backward", 0.4);
   EXPECT_NEAR(finding_of(facts, "debug_apis_on")->gain.speedup, 1 / (1 - 1.3 * 0.5 * 0.4), 0.005);
