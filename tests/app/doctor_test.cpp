@@ -46,6 +46,7 @@ TEST_F(DoctorTest, AppliesWhatItProposes) {
   const Finished applied = run_stoker({"doctor", "runs/a", "--apply", "--pairs", "3", "--json"}, folder_.path());
   ::unsetenv("XDG_STATE_HOME");
   ASSERT_EQ(applied.code, kDone) << applied.all();
+  EXPECT_THAT(applied.err, HasSubstr("short trainings of")) << "it says beforehand how long it takes";
   const Json told = Json::parse(applied.out);
   const Json& first = told.at("tried").at(0);
   EXPECT_THAT(first.at("option").get<std::string>(), StartsWith("save_every="));

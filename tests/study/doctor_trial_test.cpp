@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stoker/base/error.h"
+#include "stoker/study/doctor/apply_cures.h"
 #include "stoker/study/doctor/score.h"
 #include "stoker/study/doctor/trier.h"
 #include "support/temp_folder.h"
@@ -36,6 +37,18 @@ std::string names(const std::vector<Cure>& changes) {
 Cure named(const char* option) { return {.rule = "input_wait", .option = option, .where = ""}; }
 
 const auto kSilent = [](const std::string&) {};
+
+TEST(NextCommand, IsForAShell) {
+  const auto command = [](const char* run, const char* option) {
+    Trials trials;
+    trials.tried.push_back({.cure = named(option), .gain = {}, .kept = true, .trouble = ""});
+    trials.tried.push_back({.cure = named("ema=0"), .gain = {}, .kept = false, .trouble = ""});
+    return next_command({.run = run, .say = kSilent}, trials);
+  };
+  EXPECT_EQ(command("runs/a-1", "save_every=50"), "stoker resume runs/a-1 save_every=50\n");
+  EXPECT_EQ(command("runs/it's a b", "save_every=50"), "stoker resume 'runs/it'\\''s a b' save_every=50\n");
+  EXPECT_EQ(command("runs/$(a)", "batch=64"), "stoker train --config 'runs/$(a)/config.toml' batch=64\n");
+}
 
 TEST(Trier, KeepsWhatGainsBesideWhatItKept) {
   const std::map<std::string, double> speeds = {

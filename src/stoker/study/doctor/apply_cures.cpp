@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -118,6 +119,30 @@ std::int64_t steps_of(const Facts& facts, const std::vector<Cure>& all) {
   return std::max(static_cast<std::int64_t>(kSeconds * gain * speed), kFewest);
 }
 
+// A word of a command line for a shell.
+std::string for_shell(const std::string& text) {
+  constexpr std::string_view kPlain = "/._-+=:,@%";
+  const bool plain = !text.empty() && std::ranges::all_of(text, [&](unsigned char c) {
+    return std::isalnum(c) != 0 || kPlain.find(static_cast<char>(c)) != kPlain.npos;
+  });
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return plain ? text : quoted + "'";
+}
+
+std::string announcement(const ApplyOptions& options, const std::vector<Cure>& all, std::int64_t steps,
+                         const Facts& facts) {
+  const double seconds =
+      facts.steps() > 0 ? static_cast<double>(steps) * facts.seconds() / static_cast<double>(facts.steps()) : 0;
+  return all.empty()
+             ? ""
+             : fmt::format("trying {}, each in up to {} of {}, about {:.0f} s each at this speed; Ctrl-C ends them\n",
+                           counted(static_cast<std::int64_t>(all.size()), "change"),
+                           counted(2 * options.pairs, "short training"), counted(steps, "step"), seconds);
+}
+
 }  // namespace
 
 Trials apply_cures(const ApplyOptions& options) {
@@ -136,7 +161,9 @@ Trials apply_cures(const ApplyOptions& options) {
   options.say(printable(trials.examined.diagnosis.verdict) + "\n");
   HeldSignals signals;
   const std::vector<Cure> all = cures(trials.examined);
-  const ShortTraining training(signals, options.run, steps_of(facts, all));
+  const std::int64_t steps = steps_of(facts, all);
+  options.say(announcement(options, all, steps, facts));
+  const ShortTraining training(signals, options.run, steps);
   Trier trier(
       options.pairs, [&](const std::vector<Cure>& changes) { return training.speed(changes); }, options.say);
   try {
@@ -159,12 +186,12 @@ std::string next_command(const ApplyOptions& options, const Trials& trials) {
   }
   std::string text;
   if (!resumable.empty()) {
-    text += fmt::format("stoker resume {}{}\n", printable(options.run.native()), resumable);
+    text += fmt::format("stoker resume {}{}\n", printable(for_shell(options.run.native())), resumable);
   }
   if (!others.empty()) {
     text += resumable.empty() ? "" : "or, from the beginning, with all of them:\n";
-    text += fmt::format("stoker train --config {}{}{}\n", printable((options.run / "config.toml").native()), resumable,
-                        others);
+    text += fmt::format("stoker train --config {}{}{}\n", printable(for_shell((options.run / "config.toml").native())),
+                        resumable, others);
   }
   return text;
 }
