@@ -11,6 +11,7 @@
 #include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/shell_word.h"
 #include "stoker/base/thousands.h"
 #include "stoker/job/job.h"
 
@@ -54,19 +55,6 @@ std::string row(const Tuned& tuned, const Probe& probe, double best) {
   return fmt::format("{:>16} {:>11} {:>11.3g} ms {:>11}  {}{}\n", thousands(probe.samples), memory,
                      1e3 * probe.seconds_per_sample(), thousands(std::llround(rate(probe))), std::string(bar, '#'),
                      mark);
-}
-
-// A word of a shell's command line.
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=+@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) {
-    return text;
-  }
-  std::string quoted = "'";
-  for (const char each : text) {
-    quoted += each == '\'' ? std::string("'\\''") : std::string(1, each);
-  }
-  return quoted + "'";
 }
 
 // What a run needs besides batch and microbatch, so that it is the run that was searched for.

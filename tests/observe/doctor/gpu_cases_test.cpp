@@ -5,14 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <ostream>
-#include <set>
 
 #include "stoker/observe/doctor/examine.h"
 #include "stoker/observe/doctor/script_facts.h"
+#include "support/doctor_records.h"
 #include "support/temp_folder.h"
 
 namespace stoker::observe::doctor {
@@ -57,10 +56,7 @@ constexpr Case kCases[] = {
     {"slow_samples_8-cnn-small", "", "", 0},
 };
 
-std::filesystem::path records() {
-  const char* source = std::getenv("STOKER_SOURCE");
-  return std::filesystem::path(source == nullptr ? "." : source) / "tests" / "doctor" / "gpu_records";
-}
+std::filesystem::path records() { return testing::doctor_records("gpu_records"); }
 
 class GpuCase : public ::testing::TestWithParam<Case> {};
 
@@ -94,16 +90,7 @@ INSTANTIATE_TEST_SUITE_P(All, GpuCase, ::testing::ValuesIn(kCases), [](const aut
   return name;
 });
 
-TEST(GpuCases, HaveRecords) {
-  std::set<std::string> known, kept;
-  for (const Case& each : kCases) {
-    known.insert(each.name);
-  }
-  for (const auto& entry : std::filesystem::directory_iterator(records())) {
-    kept.insert(entry.path().filename());
-  }
-  EXPECT_EQ(known, kept);
-}
+TEST(GpuCases, HaveRecords) { EXPECT_EQ(testing::names_of(kCases), testing::names_in(records())); }
 
 // The profiler doubles the host's time. Of the facts, a step takes as long as without it.
 TEST(Burst, StepsAreAsLongAsWithoutTheProfiler) {

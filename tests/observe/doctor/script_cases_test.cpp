@@ -4,13 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <ostream>
-#include <set>
 
 #include "stoker/observe/doctor/examine.h"
 #include "stoker/observe/doctor/script_facts.h"
+#include "support/doctor_records.h"
 
 namespace stoker::observe::doctor {
 namespace {
@@ -55,10 +54,7 @@ constexpr Case kCases[] = {
     {"zero_grad", "zero_grad_not_none", "zero_grad.py:"},
 };
 
-std::filesystem::path records() {
-  const char* source = std::getenv("STOKER_SOURCE");
-  return std::filesystem::path(source == nullptr ? "." : source) / "tests" / "doctor" / "records";
-}
+std::filesystem::path records() { return testing::doctor_records("records"); }
 
 class ScriptCase : public ::testing::TestWithParam<Case> {
  protected:
@@ -92,16 +88,7 @@ TEST_P(ScriptCase, TheHealthyOneGetsNoAdvice) {
 INSTANTIATE_TEST_SUITE_P(All, ScriptCase, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return std::string(each.param.name); });
 
-TEST(ScriptCases, HaveRecords) {
-  std::set<std::string> known, kept;
-  for (const Case& each : kCases) {
-    known.insert(each.name);
-  }
-  for (const auto& entry : std::filesystem::directory_iterator(records())) {
-    kept.insert(entry.path().filename());
-  }
-  EXPECT_EQ(known, kept);
-}
+TEST(ScriptCases, HaveRecords) { EXPECT_EQ(testing::names_of(kCases), testing::names_in(records())); }
 
 }  // namespace
 }  // namespace stoker::observe::doctor

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "stoker/base/fmt.h"
+#include "stoker/base/shell_word.h"
 #include "stoker/io/report/curve_json.h"
 
 namespace stoker::io {
@@ -67,21 +68,8 @@ Json occurrences_json(const Occurrences& all) {
   return {{"count", all.count}, {"first", std::move(first)}};
 }
 
-// A path quoted for a shell.
-std::string shell_word(const std::string& path) {
-  const auto plain = [](unsigned char c) {
-    return std::isalnum(c) != 0 || c >= 0x80 ||
-           std::string_view("/._-+:@%,=").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (!path.empty() && path[0] != '-' && std::ranges::all_of(path, plain)) {
-    return path;
-  }
-  std::string result = path[0] == '-' ? "'./" : "'";
-  for (const char c : path) {
-    result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return result + '\'';
-}
+// A path that no program takes for an option.
+std::string path_word(const std::string& path) { return shell_word(path.starts_with('-') ? "./" + path : path); }
 
 // The value of the plan for a key; empty: none.
 std::string planned(const RunLog& log, std::string_view key) {
@@ -98,7 +86,7 @@ bool made_by_program(const std::string& task) {
 // What can be done next, each a command and what it gives; an empty command is only a remark.
 Json commands(const ReportedRun& run) {
   const RunLog& log = run.log;
-  const std::string path = shell_word(log.path);
+  const std::string path = path_word(log.path);
   const std::string task = log.checkpoints.empty() ? planned(log, "task") : log.checkpoints.front().task;
   const bool resumable = run.verdict.state != RunState::kFinished && run.verdict.state != RunState::kRunning;
   Json list = Json::array();
@@ -110,7 +98,7 @@ Json commands(const ReportedRun& run) {
     return list;
   }
   if (log.checkpoints.empty()) {
-    add("stoker train --config " + shell_word(log.path + "/config.toml"), "start again: there is no checkpoint");
+    add("stoker train --config " + path_word(log.path + "/config.toml"), "start again: there is no checkpoint");
     return list;
   }
   if (resumable) {

@@ -14,7 +14,6 @@ namespace {
 constexpr std::array<std::string_view, 4> kBusy = {"compute", "communication", "copy", "overlap"};
 // Idle time in which the host worked: these are what a profiler makes longer.
 constexpr std::array<std::string_view, 4> kHost = {"launching", "latency", "range", "unattributed"};
-constexpr std::array<std::string_view, 4> kPauses = {"evaluation", "checkpoint", "loader_start", "gc"};
 
 constexpr std::int64_t kMostSteps = 1000;
 constexpr std::int64_t kLongCall = 100'000;  // ns
@@ -42,7 +41,7 @@ double usual_step(const std::vector<ScriptPeriod>& periods) {
   std::vector<double> steps;
   for (std::size_t i = periods.size() > 1 ? 1 : 0; i < periods.size(); ++i) {
     const Period& period = periods[i].period;
-    steps.push_back((period.seconds - sum_of(period.parts, kPauses)) / static_cast<double>(period.steps));
+    steps.push_back((period.seconds - period.paused()) / static_cast<double>(period.steps));
   }
   if (steps.empty()) {
     return 0;
@@ -99,8 +98,7 @@ double blocked_seconds(const trace::TraceFacts& trace) {
 
 Facts burst_facts(const trace::TraceFacts& trace, double step_seconds, std::int64_t recorded_steps) {
   Facts facts;
-  if (trace.devices.empty() || trace.devices.front().time.whole.window.empty() || step_seconds <= 0 ||
-      recorded_steps < 1 || recorded_steps > kMostSteps) {
+  if (trace.devices.empty() || step_seconds <= 0 || recorded_steps < 1 || recorded_steps > kMostSteps) {
     return facts;
   }
   facts = device_facts(trace, recorded_steps);
@@ -109,13 +107,14 @@ Facts burst_facts(const trace::TraceFacts& trace, double step_seconds, std::int6
     return {};
   }
   const double device = std::min(means.busy, step_seconds);
-  const double blocked = blocked_seconds(trace);
   const double idle = step_seconds - device;
   const double waits = means.waits > 0 ? std::min(1.0, idle / means.waits) : 1;
   const double left = idle - waits * means.waits;
   const double host = means.host > 0 ? std::min(1.0, left / means.host) : 1;
   const double under_profiler =
       trace.steps.empty() ? facts.seconds() / static_cast<double>(recorded_steps) : 1e-9 * trace.mean_step();
+  // The driver's calls in which the host is blocked are among what the device waited for, where it waited.
+  const double working = under_profiler - std::max(blocked_seconds(trace), means.waits);
   scale(facts.periods, device / means.busy, host, waits);
   if (const double missing = step_seconds - device - waits * means.waits - host * means.host; missing > 0) {
     for (Period& period : facts.periods) {
@@ -125,8 +124,8 @@ Facts burst_facts(const trace::TraceFacts& trace, double step_seconds, std::int6
   }
   facts.figures["step.seconds"] = {step_seconds, "script"};
   facts.figures["device.seconds"] = {device, "trace"};
-  facts.figures["host.seconds"] = {
-      std::max(0.0, std::min(step_seconds, (under_profiler - blocked) / kSlowdown) - waits * means.waits), "trace"};
+  facts.figures["host.seconds"] = {std::max(0.0, std::min(step_seconds - waits * means.waits, working / kSlowdown)),
+                                   "trace"};
   return facts;
 }
 

@@ -35,8 +35,8 @@ void limit_by_gpu(const Facts& facts, Prediction& gain) {
   const double step = facts.burst->figure("step.seconds").value_or(0);
   const double device = facts.burst->figure("device.seconds").value_or(0);
   double in_steps = 1;
-  for (const char* pause : {"evaluation", "checkpoint", "loader_start"}) {
-    in_steps -= facts.share(pause).value_or(0);
+  for (const Period& period : facts.periods) {
+    in_steps -= period.paused() / facts.seconds();
   }
   if (step > 0 && device > 0) {
     const double most = 1 / (1 - std::max(in_steps * (1 - device / step), 0.0));

@@ -18,6 +18,8 @@ double Period::part(std::string_view name) const {
   return found == parts.end() ? 0 : found->second.seconds;
 }
 
+double Period::paused() const { return part("evaluation") + part("checkpoint") + part("loader_start"); }
+
 std::optional<double> Facts::figure(std::string_view name) const {
   const auto found = figures.find(name);
   return found == figures.end() ? std::nullopt : std::optional(found->second.value);

@@ -29,6 +29,7 @@ struct Period {
   std::optional<core::SourceFigures> loader;
 
   [[nodiscard]] double part(std::string_view name) const;  // seconds; 0 if the part did not occur
+  [[nodiscard]] double paused() const;                     // seconds in which no step is made
 };
 
 // A number as one of the records gives it, as a mean over the periods if it varies.

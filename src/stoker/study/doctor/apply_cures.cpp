@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -13,6 +12,7 @@
 #include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/shell_word.h"
 #include "stoker/job/run_socket.h"
 #include "stoker/job/saved_plan.h"
 #include "stoker/job/socket_lines.h"
@@ -119,19 +119,6 @@ std::int64_t steps_of(const Facts& facts, const std::vector<Cure>& all) {
   return std::max(static_cast<std::int64_t>(kSeconds * gain * speed), kFewest);
 }
 
-// A word of a command line for a shell.
-std::string for_shell(const std::string& text) {
-  constexpr std::string_view kPlain = "/._-+=:,@%";
-  const bool plain = !text.empty() && std::ranges::all_of(text, [&](unsigned char c) {
-    return std::isalnum(c) != 0 || kPlain.find(static_cast<char>(c)) != kPlain.npos;
-  });
-  std::string quoted = "'";
-  for (const char c : text) {
-    quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  }
-  return plain ? text : quoted + "'";
-}
-
 std::string announcement(const ApplyOptions& options, const std::vector<Cure>& all, std::int64_t steps,
                          const Facts& facts) {
   const double seconds =
@@ -186,11 +173,11 @@ std::string next_command(const ApplyOptions& options, const Trials& trials) {
   }
   std::string text;
   if (!resumable.empty()) {
-    text += fmt::format("stoker resume {}{}\n", printable(for_shell(options.run.native())), resumable);
+    text += fmt::format("stoker resume {}{}\n", printable(shell_word(options.run.native())), resumable);
   }
   if (!others.empty()) {
     text += resumable.empty() ? "" : "or, from the beginning, with all of them:\n";
-    text += fmt::format("stoker train --config {}{}{}\n", printable(for_shell((options.run / "config.toml").native())),
+    text += fmt::format("stoker train --config {}{}{}\n", printable(shell_word((options.run / "config.toml").native())),
                         resumable, others);
   }
   return text;

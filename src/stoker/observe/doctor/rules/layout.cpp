@@ -9,21 +9,18 @@ namespace {
 constexpr double kMost = 0.05;  // of the time of kernels
 
 Judgement judge(const Facts& facts) {
-  if (facts.source != Source::kTrace) {
-    return Abstained{"a recorded trace"};
+  if (auto other = without_device(facts, "kernels.layout_share")) {
+    return *other;
   }
-  const auto share = facts.figure("kernels.layout_share");
-  if (!share) {
-    return Abstained{"kernels of a device"};
-  }
-  if (*share < kMost) {
+  const double share = *facts.figure("kernels.layout_share");
+  if (share < kMost) {
     return Healthy{};
   }
-  const bool plain = facts.figure("kernels.plain_product_share").value_or(0) > *share;
+  const bool plain = facts.figure("kernels.plain_product_share").value_or(0) > share;
   Finding finding;
-  finding.claim = fmt::format("{} of the device's computing changes tensors between NCHW and NHWC", percent(*share));
+  finding.claim = fmt::format("{} of the device's computing changes tensors between NCHW and NHWC", percent(share));
   finding.evidence = {
-      fmt::format("nchwToNhwc and nhwcToNchw kernels: {} of the time of kernels (trace)", percent(*share))};
+      fmt::format("nchwToNhwc and nhwcToNchw kernels: {} of the time of kernels (trace)", percent(share))};
   if (plain) {  // its float32 convolutions without tensor cores want NCHW
     finding.cure = "the contiguous layout, or TF32 or bfloat16 with channels_last";
   } else {
@@ -34,7 +31,7 @@ Judgement judge(const Facts& facts) {
   // since batch norm is faster, too. Of the kernels 24 % were changes, and the host's time became 31 % shorter
   // (bench/results/doctor-gpu.txt).
   const double fewer = facts.figure("kernels.layout_count_share").value_or(0);
-  finding.gain = predict_less_computing(facts, *share, {.low = 0.8, .high = 2}, fewer);
+  finding.gain = predict_less_computing(facts, share, {.low = 0.8, .high = 2}, fewer);
   return finding;
 }
 

@@ -16,43 +16,41 @@ constexpr double kByTf32 = 0.8, kByAutocast = 0.6, kHostWithAutocast = -0.3;
 constexpr int kFloat16 = 7, kTf32 = 8;
 
 Judgement judge(const Facts& facts) {
-  if (facts.source != Source::kTrace) {
-    return Abstained{"a recorded trace"};
+  if (auto other = without_device(facts, "kernels.plain_product_share")) {
+    return *other;
   }
-  const auto plain = facts.figure("kernels.plain_product_share"), tf32 = facts.figure("kernels.tf32_product_share");
-  if (!plain || !tf32) {
-    return Abstained{"kernels of a device"};
-  }
+  const double plain = *facts.figure("kernels.plain_product_share");
+  const double tf32 = facts.figure("kernels.tf32_product_share").value_or(0);
   const double capability = facts.figure("device.compute_major").value_or(kTf32);
   if (capability < kFloat16) {
     return Healthy{};
   }
   Finding finding;
-  if (*plain >= kMostPlain) {
+  if (plain >= kMostPlain) {
     finding.claim = fmt::format(
         "{} of the device's computing is matrix products and convolutions in float32 without "
         "tensor cores",
-        percent(*plain));
-    const bool convolutions = 2 * facts.figure("kernels.plain_convolution_share").value_or(0) > *plain;
+        percent(plain));
+    const bool convolutions = 2 * facts.figure("kernels.plain_convolution_share").value_or(0) > plain;
     finding.cure = capability < kTf32 ? "autocast to float16 with a GradScaler (results differ a little)"
                    : convolutions     ? "torch.backends.cudnn.allow_tf32 = True (results differ a little), or autocast"
                                       : "TF32 (results differ a little), or autocast to bfloat16";
     finding.option = capability < kTf32 || convolutions ? "" : "torch.set_float32_matmul_precision('high')";
-    finding.gain = predict_less_computing(facts, kByTf32 * *plain, {.low = 0.7, .high = 1.3});
-  } else if (*tf32 >= kMostTf32) {
+    finding.gain = predict_less_computing(facts, kByTf32 * plain, {.low = 0.7, .high = 1.3});
+  } else if (tf32 >= kMostTf32) {
     finding.claim = fmt::format(
         "{} of the device's computing is matrix products and convolutions in TF32, and the "
         "rest moves float32",
-        percent(*tf32));
+        percent(tf32));
     finding.cure = "autocast to bfloat16 (results differ a little), which halves both";
     finding.option = "torch.autocast('cuda', torch.bfloat16)";
-    finding.gain = predict_less_computing(facts, kByAutocast * *tf32, {.low = 0.5, .high = 1.1}, kHostWithAutocast);
+    finding.gain = predict_less_computing(facts, kByAutocast * tf32, {.low = 0.5, .high = 1.1}, kHostWithAutocast);
   } else {
     return Healthy{};
   }
   finding.evidence = {fmt::format("float32 products without tensor cores: {}, with TF32: {} of the time of kernels "
                                   "(trace)",
-                                  percent(*plain), percent(*tf32)),
+                                  percent(plain), percent(tf32)),
                       part_words(facts, "compute")};
   return finding;
 }

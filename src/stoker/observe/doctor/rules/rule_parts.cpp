@@ -59,7 +59,6 @@ WaitingCalls waiting_calls(const Facts& facts, const std::vector<std::string_vie
       continue;
     }
     lines[call.where] += call.seconds;
-    found.times += call.times;
     if (found.lines.size() < kMostLines) {
       found.lines.push_back(fmt::format("{} ({}): {:.3g} times and {:.3g} ms per step{} (script)", call.where,
                                         call.text, call.times, 1e3 * call.seconds,

@@ -57,13 +57,12 @@ inline Saving share_of_time(double share) {
 
 // Of computing on a device that becomes shorter by a share, and of the host's work that becomes shorter by another
 // (longer, if it is negative). Where the host's part of a step is known (burst.h), a step takes as long as the slower
-// of both. reach: of both shares.
+// of both. reach: of what becomes shorter.
 [[nodiscard]] Prediction predict_less_computing(const Facts& facts, double share, Reach reach, double of_host = 0);
 
 // The script's calls of some kinds that wait for the GPU or copy to it.
 struct WaitingCalls {
   double share = 0;  // of the time: as measured, or as often as their lines were looked at, whichever is more
-  double times = 0;  // per step
   std::vector<std::string> lines;  // as evidence: at most three, the longest first
 };
 // Shares are of "step.seconds", which only a script's burst has.
@@ -83,6 +82,14 @@ struct WaitingCalls {
   }
   return facts.source == Source::kRun ? Judgement(Healthy{})
                                       : Judgement(Abstained{"the script's records (stoker doctor -- python ...)"});
+}
+
+// What a rule says that reads a figure of a device's work, if there is none.
+[[nodiscard]] inline std::optional<Judgement> without_device(const Facts& facts, std::string_view figure) {
+  if (facts.source != Source::kTrace) {
+    return Abstained{"a recorded trace"};
+  }
+  return facts.figure(figure) ? std::nullopt : std::optional<Judgement>(Abstained{"work of a device"});
 }
 
 // The same of a rule that compares ranks step by step.

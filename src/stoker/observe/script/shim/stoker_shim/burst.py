@@ -81,9 +81,11 @@ class Burst:
 
     @record.careful
     def interrupt(self):
-        """Something else than steps begins. The burst starts again later."""
-        if self._profiler is None and self._waits is None or threading.get_ident() != ledger.owner:
+        """Something else than steps begins, or a child that would go on with what we set. The burst starts again later."""
+        if threading.get_ident() != ledger.owner:
             return
+        if self._waits is not None and self._waits.end():
+            self._waits = None
         if self._profiler is not None:
             self._throw_away()
             self._first = steps.count + 2
@@ -99,11 +101,9 @@ class Burst:
             return self._mark_step(step)
         if self._until == 0:
             return self._begin(step)
-        if self._waits is not None and not self._waits.ended(step):
+        if step < self._until or (self._waits is not None and not self._waits.end()):
             return True
         self._waits = None
-        if step < self._until:
-            return True
         self._forget_variable()
         return False
 
@@ -112,7 +112,7 @@ class Burst:
             return False
         steps.pause()
         self._tries += 1
-        gpu = works_on_gpu(self._torch)
+        gpu = _works_on_gpu(self._torch)
         profiler = self._torch.autograd.profiler.profile(use_kineto=True, use_device="cuda" if gpu else None)
         profiler._prepare_trace()
         profiler._start_trace()
@@ -164,7 +164,7 @@ class Burst:
             return True
         self._keep(step)
         self._until = step + _AFTER
-        self._waits = None if _compiles() else Waits(self._torch, self._until)
+        self._waits = None if _compiles() else Waits(self._torch)
         return True
 
     def _close_mark(self):
@@ -174,7 +174,7 @@ class Burst:
 
     def _keep(self, step):
         torch = self._torch
-        if works_on_gpu(torch):
+        if _works_on_gpu(torch):
             torch.cuda.synchronize()
         seconds = time.monotonic() - self._begun
         name = f"burst-{os.getpid()}.json"
@@ -219,12 +219,12 @@ def _compiles():
 def _wanted(torch, graphs):
     if torch.autograd._profiler_enabled() or graphs or "CUDA_INJECTION64_PATH" in os.environ:  # the last is Nsight's
         return False
-    if works_on_gpu(torch):
+    if _works_on_gpu(torch):
         return not torch.cuda.is_current_stream_capturing()
     return os.environ.get("STOKER_DOCTOR_BURST") == "cpu"  # for our tests
 
 
-def works_on_gpu(torch):
+def _works_on_gpu(torch):
     """Whether the weights that the first optimizer changes are on a GPU."""
     optimizer = steps.optimizer and steps.optimizer()
     if not torch.cuda.is_available() or not torch.cuda.is_initialized() or optimizer is None:

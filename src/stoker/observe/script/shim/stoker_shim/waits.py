@@ -17,14 +17,13 @@ _READS = ("item", "cpu", "tolist", "__bool__", "__float__", "__int__", "__index_
 
 
 class Waits:
-    """Until a step, from now on.
+    """From now on, until end().
 
     Calls of torch are seen by a TorchFunctionMode, which leaves tensors and their methods as they are. Modes end in the
     reverse order in which they began, so ours neither begins within one of the script's nor ends before it.
     """
 
-    def __init__(self, torch, until):
-        self._until = until
+    def __init__(self, torch):
         self._torch = torch
         self._process = os.getpid()
         self._inside = False
@@ -50,10 +49,8 @@ class Waits:
         mode.__enter__()
         return mode
 
-    def ended(self, step):
-        """Whether it is over. Called after each step."""
-        if step < self._until:
-            return False
+    def end(self):
+        """False if it must wait: for a mode of the script that began later."""
         stack = [] if self._mode is None else self._torch.overrides._get_current_function_mode_stack()
         if stack and stack[-1] is not self._mode:
             return False
