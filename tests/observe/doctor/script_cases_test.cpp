@@ -26,6 +26,7 @@ void PrintTo(const Case& each, std::ostream* out) { *out << each.name; }
 
 constexpr Case kCases[] = {
     {"anomaly", "debug_apis_on", "Anomaly detection is on"},
+    {"double_precision", "double_precision", "float64"},
     {"epoch_restart", "epoch_restart", "workers"},
     {"eval_with_grad", "eval_with_grad", "eval_with_grad.py:"},
     {"few_workers", "input_wait", "(num_workers=0) in __getitem__ (few_workers.py:"},
@@ -51,6 +52,7 @@ constexpr Case kCases[] = {
     {"uneven_work", "uneven_work", "unequal work"},
     {"unfused_optimizer", "optimizer_unfused", "AdamW updates 130 tensors"},
     {"unread_result", "unread_result", "unread_result.py:"},
+    {"whole_file", "input_wait", "in __getitem__ (whole_file.py:"},
     {"zero_grad", "zero_grad_not_none", "zero_grad.py:"},
 };
 

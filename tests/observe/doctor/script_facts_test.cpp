@@ -94,12 +94,49 @@ TEST_F(ScriptFacts, WorkOfWorkersIsSpreadOverTheirTime) {
   EXPECT_DOUBLE_EQ(*facts.figure("loader.persistent"), 1);
 }
 
+// After step 10 a step holds 4 GB at most, and 1 GB stays; the allocator began anew 3 times in 30 steps.
+TEST_F(ScriptFacts, MemoryOfTheGpuIsWhatStaysAndWhatAStepTakes) {
+  const auto memory = [](int step, double allocated, double peak, int retries) {
+    return R"({"kind":"memory","step":)" + std::to_string(step) + R"(,"allocated":)" + std::to_string(allocated) +
+           R"(,"allocated_peak":)" + std::to_string(peak) + R"(,"reserved":5e9,"retries":)" +
+           std::to_string(retries) + R"(,"total":8e9})" + "\n";
+  };
+  folder_.write("7.jsonl", process(7, 1) + training_ + period(10, 100) + period(20, 101) + memory(10, 2e9, 3e9, 1) +
+                               memory(20, 1e9, 3.5e9, 2) + memory(40, 1.5e9, 4e9, 4));
+  const Facts facts = read();
+  EXPECT_DOUBLE_EQ(*facts.figure("memory.rest_bytes"), 1e9);
+  EXPECT_DOUBLE_EQ(*facts.figure("memory.peak_bytes"), 4e9);
+  EXPECT_DOUBLE_EQ(*facts.figure("memory.total_bytes"), 8e9);
+  EXPECT_DOUBLE_EQ(*facts.figure("memory.retries_per_step"), 0.1);
+}
+
+// A rank that did not train longest ran out of memory; and a script that made no step.
+TEST_F(ScriptFacts, MemoryRanOutInAnyProcess) {
+  const std::string ended = R"({"kind":"out_of_memory","what":"gpu","phase":"backward","where":"t.py:3","step":9,)"
+                            R"("requested":1e9,"free":null})"
+                            "\n";
+  folder_.write("8.jsonl", process(8, 7) + ended);
+  Facts facts = read();
+  EXPECT_EQ(facts.word("out_of_memory.where"), "t.py:3");
+  EXPECT_DOUBLE_EQ(*facts.figure("out_of_memory.requested"), 1e9);
+  EXPECT_FALSE(facts.figure("out_of_memory.free"));
+  EXPECT_EQ(facts.steps(), 20);
+  folder_.write("7.jsonl", process(7, 1));
+  folder_.write("8.jsonl", process(8, 7) + ended + R"({"kind":"loader","loader":1,"batch":12})" + "\n");
+  facts = read();
+  EXPECT_EQ(facts.steps(), 0);
+  EXPECT_DOUBLE_EQ(*facts.figure("loader.batch"), 12);
+}
+
 TEST_F(ScriptFacts, WorkersWithTheSameBatchesAreCounted) {
   const std::string same = R"(,"firsts":[5,6,7])";
   folder_.write("8.jsonl", process(8, 7) + loading(100, 0, 100, same));
   folder_.write("9.jsonl", process(9, 7) + loading(100, 1, 100, same));
   folder_.write("10.jsonl", process(10, 7) + loading(100, 1, 100, same));  // worker 1 of the next epoch
   EXPECT_DOUBLE_EQ(*read().figure("loader.workers_with_same_batches"), 2);
+  folder_.write("11.jsonl", process(11, 7) + loading(100, 2, 100, R"(,"firsts":[5,6,8])"));
+  EXPECT_DOUBLE_EQ(*read().figure("loader.workers_with_same_batches"), 1);  // the data repeats itself
+  folder_.write("11.jsonl", process(11, 7));
   folder_.write("9.jsonl", process(9, 7) + loading(100, 1, 100, R"(,"firsts":[5,6,8])"));
   folder_.write("10.jsonl", process(10, 7));
   EXPECT_DOUBLE_EQ(*read().figure("loader.workers_with_same_batches"), 1);

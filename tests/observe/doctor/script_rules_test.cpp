@@ -225,6 +225,21 @@ TEST(ScalerCollapse, TheFirstStepsMayBeSkipped) {
   EXPECT_FALSE(finding_of(facts, "scaler_collapse"));
 }
 
+TEST(DoublePrecision, CostsHalfOfTheComputing) {
+  Facts facts = healthy_script();
+  EXPECT_TRUE(abstains(facts, "double_precision"));
+  set(facts, "switch.optimizer.float64_share", 0.6);
+  set(facts, "switch.optimizer.elements", 1000);
+  spend(facts, "backward", 0.4);
+  spend(facts, "optimizer", 0.1);
+  const auto finding = finding_of(facts, "double_precision");
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(finding->evidence[0], HasSubstr("600 elements"));
+  EXPECT_NEAR(finding->gain.speedup, 1 / (1 - 0.5 * 0.7), 0.03);  // with a forward pass of half of the backward
+  set(facts, "switch.optimizer.float64_share", 0.4);
+  EXPECT_FALSE(finding_of(facts, "double_precision"));
+}
+
 TEST(SameBatch, OneWorkerMayReadAll) {
   Facts facts = healthy_script();
   set(facts, "loader.workers_with_same_batches", 2);

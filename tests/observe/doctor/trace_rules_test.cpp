@@ -106,6 +106,14 @@ TEST(LaunchBound, HasItsThresholds) {
   const auto finding = finding_of(launches(28), "launch_bound");  // idle 30 % of the time
   ASSERT_TRUE(finding);
   EXPECT_THAT(finding->claim, HasSubstr("28.0 us"));
+  Facts known = launches(28);
+  for (const auto& [name, value] : {std::pair("loader.batch", 32.0),
+                                    {"memory.rest_bytes", 2e9},
+                                    {"memory.peak_bytes", 10e9},
+                                    {"memory.total_bytes", 80e9}}) {
+    known.figures[name] = {value, "script"};
+  }
+  EXPECT_THAT(finding_of(known, "launch_bound")->evidence.back(), HasSubstr("about 280 rows"));
   EXPECT_FALSE(finding_of(launches(36), "launch_bound"));       // idle a tenth of it
   EXPECT_FALSE(finding_of(launches(75, 110), "launch_bound"));  // idle a third of it, but between long kernels
   Facts rare = launches(28);

@@ -62,6 +62,11 @@ std::string speedup_words(const Prediction& gain) {
 }
 
 std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
+  const auto first = diagnosis.found.begin();
+  if (first != diagnosis.found.end() && !first->finding.danger.empty()) {
+    const Finding& finding = first->finding;
+    return fmt::format("{}: {}. The cure: {}.", finding.claim, finding.danger, finding.cure);
+  }
   if (const std::string_view state = facts.word("script.state"); !state.empty()) {
     return fmt::format("No steps were found: {}.", state);
   }
@@ -71,7 +76,6 @@ std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
     }
     return fmt::format("Only {} steps are recorded: too few to tell.", facts.steps());
   }
-  const auto first = diagnosis.found.begin();
   if (first == diagnosis.found.end() || !first->worth_saying()) {
     const Facts& device = facts.burst == nullptr ? facts : *facts.burst;
     if (const double busy = busy_share(device); device.source == Source::kTrace && busy < kBusyDevice) {
@@ -85,9 +89,6 @@ std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
     return fmt::format("Healthy: nothing was found whose cure would gain {:.0f} % or more.", 100 * kWorthSaying);
   }
   const Finding& finding = first->finding;
-  if (!finding.danger.empty()) {
-    return fmt::format("{}: {}. The cure: {}.", finding.claim, finding.danger, finding.cure);
-  }
   return fmt::format("{}. {} would make it {}.", finding.claim,
                      finding.option.empty() ? "The cure (" + finding.cure + ")" : finding.option,
                      speedup_words(finding.gain));
@@ -97,8 +98,9 @@ std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
 
 Diagnosis examine(const Facts& facts) {
   Diagnosis diagnosis;
-  if (has_enough(facts)) {
-    for (const Rule& rule : rules()) {
+  const bool enough = has_enough(facts);
+  for (const Rule& rule : rules()) {
+    if (enough || !rule.needs_steps) {
       Judgement judgement = judge(rule, facts);
       if (auto* const finding = std::get_if<Finding>(&judgement)) {
         diagnosis.found.push_back({&rule, std::move(*finding)});

@@ -49,7 +49,11 @@ const std::vector<Rule>& rules() {
                                          kReduceEachPass,
                                          kStraggler,
                                          kUnevenWork,
-                                         kRanksDrift};
+                                         kRanksDrift,
+                                         kOomAdvice,
+                                         kThrottle,
+                                         kLinkDegraded,
+                                         kDoublePrecision};
   return kAll;
 }
 

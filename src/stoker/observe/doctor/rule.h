@@ -52,6 +52,7 @@ struct Rule {
   std::string_view source;    // of the threshold
   std::string_view disproof;  // what would prove a finding wrong
   Judgement (*judge)(const Facts&);
+  bool needs_steps = true;  // it reads how the time of steps was spent
 };
 
 // All, in the order in which people look for causes.

@@ -133,22 +133,24 @@ void add_growth(const ScriptProcess& trainer, Facts& facts) {
   facts.figures["process.resident_bytes_per_step"] = {xx > 0 ? xy / xx : 0, "script"};
 }
 
-// Workers of one loader whose first batches are the same, although a worker's batches differ.
+// Workers of one loader whose first batches are the same, although a worker's batches differ. 1 if only some are: then
+// the data holds the same samples more than once.
 void add_same_batches(const std::vector<ScriptProcess>& processes, int trainer, Facts& facts) {
-  std::map<std::vector<double>, std::vector<int>> workers;  // by their first batches
+  std::map<std::vector<double>, std::set<int>> workers;  // by their first batches
   for (const ScriptProcess& each : processes) {
     if (each.worker >= 0 && each.parent == trainer && each.first_batches.size() > 1 &&
         each.first_batches[0] != each.first_batches[1]) {
-      workers[each.first_batches].push_back(each.worker);
+      workers[each.first_batches].insert(each.worker);
     }
   }
-  int most = 0;
-  for (auto& [batches, numbers] : workers) {
-    std::ranges::sort(numbers);
-    most = std::max(most, static_cast<int>(std::unique(numbers.begin(), numbers.end()) - numbers.begin()));
-  }
   if (!workers.empty()) {
-    facts.figures["loader.workers_with_same_batches"] = {static_cast<double>(most), "script"};
+    std::set<int> all;
+    std::size_t most = 0;
+    for (const auto& [batches, numbers] : workers) {
+      all.insert(numbers.begin(), numbers.end());
+      most = std::max(most, numbers.size());
+    }
+    facts.figures["loader.workers_with_same_batches"] = {most == all.size() ? static_cast<double>(most) : 1, "script"};
   }
 }
 
@@ -218,6 +220,38 @@ void add_calls(const std::vector<const ScriptProcess*>& processes, Facts& facts)
   }
 }
 
+// What a process tells of itself.
+void add_words(const ScriptProcess& process, Facts& facts) {
+  facts.job = process.title();
+  facts.words.insert(process.words.begin(), process.words.end());
+  for (const auto& [name, value] : process.figures) {
+    facts.figures[name] = {value, "script"};
+  }
+}
+
+// Of the first process that ended since memory ran out: it need not be the one that trained longest.
+void add_out_of_memory(const std::vector<ScriptProcess>& processes, Facts& facts) {
+  constexpr std::string_view kPrefix = "out_of_memory.";
+  const auto ended = std::ranges::find_if(
+      processes, [](const ScriptProcess& each) { return each.words.contains("out_of_memory.what"); });
+  if (ended == processes.end()) {
+    return;
+  }
+  if (facts.periods.empty()) {  // before a step ended: its settings are what is known
+    add_words(*ended, facts);
+  }
+  for (const auto& [name, word] : ended->words) {
+    if (name.starts_with(kPrefix)) {
+      facts.words[name] = word;
+    }
+  }
+  for (const auto& [name, value] : ended->figures) {
+    if (name.starts_with(kPrefix)) {
+      facts.figures[name] = {value, "script"};
+    }
+  }
+}
+
 void read_monitor(const std::filesystem::path& path, Facts& facts) {
   std::ifstream file(path);
   MeanFigures figures(/*warm=*/true);
@@ -272,14 +306,11 @@ Facts script_facts(const std::vector<ScriptProcess>& processes) {
   }
   const ScriptProcess* trainer = trainer_of(processes);
   if (trainer == nullptr) {
+    add_out_of_memory(processes, facts);
     facts.words["script.state"] = state_without_steps(processes);
     return facts;
   }
-  facts.job = trainer->title();
-  facts.words.insert(trainer->words.begin(), trainer->words.end());
-  for (const auto& [name, value] : trainer->figures) {
-    facts.figures[name] = {value, "script"};
-  }
+  add_words(*trainer, facts);
   const std::size_t first = trainer->periods.size() > kWarmPeriods ? 1 : 0;
   for (std::size_t i = first; i < trainer->periods.size(); ++i) {
     facts.periods.push_back(trainer->periods[i].period);
@@ -302,6 +333,7 @@ Facts script_facts(const std::vector<ScriptProcess>& processes) {
     }
   }
   add_calls(taking_part, facts);
+  add_out_of_memory(processes, facts);
   return facts;
 }
 

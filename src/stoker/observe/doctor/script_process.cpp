@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <istream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "stoker/base/json_depth.h"
 #include "stoker/base/json_fields.h"
@@ -68,6 +69,8 @@ class Reader {
       process_.burst_steps = integer_at(record, "steps") + 1;  // the first one is not marked
     } else if (kind == "waits") {
       add_waits(record);
+    } else if (kind == "memory") {
+      add_memory(record);
     } else {
       add_words(kind, record);
     }
@@ -197,9 +200,27 @@ class Reader {
     }
   }
 
+  // Of the GPU, after a step.
+  void add_memory(const Json& record) {
+    const double step = real_at(record, "step").value_or(0), allocated = real_at(record, "allocated").value_or(0);
+    const double retries = real_at(record, "retries").value_or(0);
+    auto& figures = process_.figures;
+    if (!first_memory_) {
+      first_memory_ = {step, retries};
+      figures["memory.rest_bytes"] = allocated;
+    }
+    figures["memory.rest_bytes"] = std::min(figures["memory.rest_bytes"], allocated);
+    figures["memory.peak_bytes"] = real_at(record, "allocated_peak").value_or(0);
+    figures["memory.total_bytes"] = real_at(record, "total").value_or(0);
+    if (step > first_memory_->first) {
+      figures["memory.retries_per_step"] = (retries - first_memory_->second) / (step - first_memory_->first);
+    }
+  }
+
   void add_words(const std::string& kind, const Json& record) {
     if (kind == "process") {
       process_ = {};  // exec: another program goes on under the same number
+      first_memory_.reset();
       loaders_.clear();
       process_.pid = static_cast<int>(integer_at(record, "pid"));
       process_.parent = static_cast<int>(integer_at(record, "parent"));
@@ -221,7 +242,7 @@ class Reader {
     } else if (kind == "switches") {
       put_fields("switch", record);
     } else if (kind == "evaluation" || kind == "graphs" || kind == "scaler" || kind == "dropped_result" ||
-               kind == "zero_grad") {
+               kind == "zero_grad" || kind == "out_of_memory") {
       put_fields(kind, record);
     }
   }
@@ -263,6 +284,7 @@ class Reader {
 
   ScriptProcess process_;
   std::map<std::int64_t, Loader> loaders_;
+  std::optional<std::pair<double, double>> first_memory_;  // step, and how often the allocator had to try again
 };
 
 }  // namespace

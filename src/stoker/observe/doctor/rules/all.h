@@ -10,6 +10,7 @@ extern const Rule kInputWait, kCheckpointStall, kTrackerCost, kNeighbour, kOvers
     kMemPressure, kSpikes, kSyncPoint, kLaunchBound, kAllocChurn, kRecompiles, kUnoverlappedAllReduce, kSerialH2d,
     kNoTensorCore, kLayout, kPageableH2d, kAttentionUnfused, kEmaLoop, kEpochRestart, kGcChurn, kDebugApis,
     kOptimizerUnfused, kZeroGrad, kEvalWithGrad, kKeptHistory, kLeak, kHostLeak, kFp16WithoutScaler, kScalerCollapse,
-    kSameBatch, kUnreadResult, kHostCode, kReduceEachPass, kStraggler, kUnevenWork, kRanksDrift;
+    kSameBatch, kUnreadResult, kHostCode, kReduceEachPass, kStraggler, kUnevenWork, kRanksDrift, kOomAdvice, kThrottle,
+    kLinkDegraded, kDoublePrecision;
 
 }  // namespace stoker::observe::doctor

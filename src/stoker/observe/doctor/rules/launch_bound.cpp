@@ -34,6 +34,11 @@ Judgement judge(const Facts& facts) {
   finding.evidence = {part_words(facts, "launching")};
   finding.evidence.push_back(
       fmt::format("{:.0f} kernels per step (trace)", facts.figure("kernels.per_step").value_or(0)));
+  const double rows = facts.figure("loader.batch").value_or(0), fitting = fitting_rows(facts);
+  if (rows > 0 && fitting > 0) {
+    finding.evidence.push_back(
+        fmt::format("about {:.0f} rows would fill the GPU's memory; a batch has {:.0f} (script)", fitting, rows));
+  }
   finding.cure =
       "a larger batch, CUDA graphs or torch.compile, fused optimizers; more loader workers or a faster GPU do not help";
   finding.broad = true;

@@ -48,6 +48,27 @@ Prediction predict_less_computing(const Facts& facts, double share, Reach reach,
           std::max(with(reach.high, host_times(kLessHost)).high, likely)};
 }
 
+std::vector<std::string> gpus_with(const Facts& facts, std::string_view ending) {
+  std::vector<std::string> gpus;
+  for (const auto& entry : facts.figures) {
+    const std::string_view name = entry.first;
+    if (name.starts_with("gpu") && name.ends_with(ending) && name.find('.') + ending.size() == name.size()) {
+      gpus.emplace_back(name.substr(0, name.find('.')));
+    }
+  }
+  return gpus;
+}
+
+double fitting_rows(const Facts& facts) {
+  constexpr double kUsable = 0.9;  // of the memory: the rest is for CUDA itself, and for pieces that fit nothing
+  const auto rest = facts.figure("memory.rest_bytes"), peak = facts.figure("memory.peak_bytes");
+  const auto total = facts.figure("memory.total_bytes"), rows = facts.figure("loader.batch");
+  if (!rest || !peak || !total || !rows || *peak <= *rest) {
+    return 0;
+  }
+  return std::floor(*rows * std::max(kUsable * *total - *rest, 0.0) / (*peak - *rest));
+}
+
 WaitingCalls waiting_calls(const Facts& facts, const std::vector<std::string_view>& kinds) {
   constexpr std::size_t kMostLines = 3;
   const double step = facts.figure("step.seconds").value_or(0);

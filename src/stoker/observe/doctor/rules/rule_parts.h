@@ -40,6 +40,12 @@ inline std::optional<double> busy_elsewhere(const Facts& facts) {
   return busy && own ? std::optional(std::max(*busy - *own, 0.0)) : std::nullopt;
 }
 
+// "gpu0", "gpu1": those of which a figure with that ending is known.
+[[nodiscard]] std::vector<std::string> gpus_with(const Facts& facts, std::string_view ending);
+
+// Rows of a batch that would fill the GPU's memory, from what a step takes beyond what stays between steps. 0: unknown.
+[[nodiscard]] double fitting_rows(const Facts& facts);
+
 // The call that most idle time of a kind is charged to; "no call that has a name".
 inline std::string idle_name(const Facts& facts, std::string_view part) {
   const std::string_view name = facts.word(fmt::format("idle.{}.name", part));

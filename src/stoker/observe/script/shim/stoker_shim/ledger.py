@@ -37,6 +37,10 @@ class Ledger:
         """What the process does now: "backward", "loader.samples"."""
         return "loader." + self.stage if self.stage else self._stack[-1]
 
+    @property
+    def evaluates(self):
+        return self._stack[0] == EVALUATION
+
     def enter(self, part):
         if threading.get_ident() == self.owner:
             if part == "checkpoint":

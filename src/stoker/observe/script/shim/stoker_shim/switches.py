@@ -70,7 +70,7 @@ def _switches(torch):
         "gc": gc.isenabled(),
         "gc_threshold": gc.get_threshold(),
         "cuda": _value(lambda: torch.cuda.is_initialized() and torch.cuda.get_device_name()),
-        "optimizer": _optimizer(steps.optimizer and steps.optimizer()),
+        "optimizer": _optimizer(torch, steps.optimizer and steps.optimizer()),
         "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
     }
 
@@ -82,10 +82,12 @@ def _value(function):
         return None
 
 
-def _optimizer(optimizer):
+def _optimizer(torch, optimizer):
     if optimizer is None:
         return None
     tensors = [each for group in optimizer.param_groups for each in group["params"]]
+    elements = sum(each.numel() for each in tensors)
+    doubles = sum(each.numel() for each in tensors if each.dtype == torch.float64)
     filters = [each for each in tensors if each.dim() == 4 and each[0, 0].numel() > 1]
     return {
         "name": type(optimizer).__name__,
@@ -93,7 +95,8 @@ def _optimizer(optimizer):
         "fused": optimizer.defaults.get("fused"),
         "foreach": optimizer.defaults.get("foreach"),
         "tensors": len(tensors),
-        "elements": sum(each.numel() for each in tensors),
+        "elements": elements,
+        "float64_share": doubles / elements if elements else 0.0,
         "devices": sorted({str(each.device) for each in tensors}),
         "dtypes": sorted({str(each.dtype) for each in tensors}),
         "filters": len(filters),

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model computes in float64, which moves twice the bytes and takes twice the time or more.
+#include "stoker/observe/doctor/rules/all.h"
+#include "stoker/observe/doctor/rules/rule_parts.h"
+
+namespace stoker::observe::doctor {
+namespace {
+
+constexpr double kMost = 0.5;  // of the weights
+// Of the computing: float32 moves half of the bytes, and a vector unit takes twice as many numbers at once.
+constexpr double kSaved = 0.5;
+
+// The forward pass has about half of the backward's operations; what else is in `other` stays.
+double computing(const Period& period) {
+  const double backward = period.part("backward");
+  return backward + period.part("optimizer") + std::min(period.part("other"), backward / 2);
+}
+
+Judgement judge(const Facts& facts) {
+  if (auto other = without_script(facts)) {
+    return *other;
+  }
+  const auto doubles = facts.figure("switch.optimizer.float64_share");
+  if (!doubles) {
+    return Abstained{"the dtypes of the weights: no step of an optimizer was seen"};
+  }
+  if (*doubles < kMost) {
+    return Healthy{};
+  }
+  Finding finding;
+  finding.claim = fmt::format("The model computes in float64: {} of its weights do", percent(*doubles));
+  finding.evidence = {fmt::format("{:.0f} elements of torch.float64 (script)",
+                                  *doubles * facts.figure("switch.optimizer.elements").value_or(0))};
+  finding.cure = "float32: model.float(), and arrays of NumPy by .astype('float32') (results differ a little)";
+  finding.option = "model.float()";
+  // A GPU for games computes 32 to 64 times as slowly in float64: CUDA's programming guide, arithmetic instructions.
+  finding.gain = predict(
+      facts.periods, [](const Period& each) { return kSaved * computing(each); }, {.low = 0.8, .high = 1.2});
+  return finding;
+}
+
+}  // namespace
+
+const Rule kDoublePrecision = {
+    .id = "double_precision",
+    .level = Level::kScript,
+    .signal = "dtypes of the weights that the optimizer changes; time in backward and the optimizer",
+    .threshold = "half of the weights' elements",
+    .source = "a choice; tests/doctor/cases/double_precision.py",
+    .disproof = "the problem needs 53 bits: the loss in float32 stops falling earlier",
+    .judge = judge,
+};
+
+}  // namespace stoker::observe::doctor
