@@ -5,7 +5,7 @@ import numpy
 
 import parts
 
-TABLE = numpy.random.default_rng(0).standard_normal((400, 1000))
+TABLE = numpy.random.default_rng(0).standard_normal((1000 if parts.MODEL == "gpt" else 400, 1000))
 
 
 def rank(loss):

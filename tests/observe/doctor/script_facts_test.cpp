@@ -98,8 +98,8 @@ TEST_F(ScriptFacts, WorkOfWorkersIsSpreadOverTheirTime) {
 TEST_F(ScriptFacts, MemoryOfTheGpuIsWhatStaysAndWhatAStepTakes) {
   const auto memory = [](int step, double allocated, double peak, int retries) {
     return R"({"kind":"memory","step":)" + std::to_string(step) + R"(,"allocated":)" + std::to_string(allocated) +
-           R"(,"allocated_peak":)" + std::to_string(peak) + R"(,"reserved":5e9,"retries":)" +
-           std::to_string(retries) + R"(,"total":8e9})" + "\n";
+           R"(,"allocated_peak":)" + std::to_string(peak) + R"(,"reserved":5e9,"retries":)" + std::to_string(retries) +
+           R"(,"total":8e9})" + "\n";
   };
   folder_.write("7.jsonl", process(7, 1) + training_ + period(10, 100) + period(20, 101) + memory(10, 2e9, 3e9, 1) +
                                memory(20, 1e9, 3.5e9, 2) + memory(40, 1.5e9, 4e9, 4));

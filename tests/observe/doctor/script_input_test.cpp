@@ -158,6 +158,27 @@ TEST(ScriptInput, NamesTheLibraryThatTakesTheTime) {
   EXPECT_THAT(finding_of(facts, "input_wait")->claim, ::testing::Not(HasSubstr("row access")));
 }
 
+TEST(ScriptInput, NamesFilesThatAreReadForLittle) {
+  Facts facts = healthy_script();
+  set(facts, "machine.cores", 1);  // no worker would help
+  set(facts, "process.cpu_cores", 0.999);
+  set(facts, "machine.busy_cores", 1);
+  load(facts, 0, 0.5, 0.02);
+  spend(facts, "fetch", 0.5);
+  set(facts, "loader.batch", 64);
+  set(facts, "loader.bytes_per_batch", 64 * 18e3);
+  set(facts, "loader.read_bytes_per_sample", 180e3);
+  const auto finding = finding_of(facts, "input_wait");
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(finding->claim, HasSubstr("each sample reads 176 KiB of files to give 17.6 KiB"));
+  EXPECT_GT(finding->gain.speedup, 1.4);
+  set(facts, "loader.bytes_per_batch", 64 * 30e3);  // six times
+  EXPECT_THAT(finding_of(facts, "input_wait")->claim, ::testing::Not(HasSubstr("of files")));
+  set(facts, "loader.bytes_per_batch", 64 * 2e3);
+  set(facts, "loader.read_bytes_per_sample", 80e3);  // 40 times, of little
+  EXPECT_THAT(finding_of(facts, "input_wait")->claim, ::testing::Not(HasSubstr("of files")));
+}
+
 TEST(ScriptInput, CollateAndManyTensorsHaveNames) {
   Facts facts = healthy_script();
   set(facts, "machine.cores", 1);

@@ -293,15 +293,16 @@ TEST(ReduceEveryMicrobatch, OneSumPerStepIsEnough) {
 TEST(Ranks, OneSlowRankAndUnevenWorkAreTwoCauses) {
   Facts facts = healthy_script();
   set(facts, "ranks.seen", 4);
-  set(facts, "ranks.waiting_share", 0.08);
+  set(facts, "ranks.waiting_share", 0.16);  // of all four; the three others wait a third longer
   set(facts, "ranks.slowest", 2);
   set(facts, "ranks.slowest_share", 0.95);
-  EXPECT_THAT(finding_of(facts, "straggler")->claim, HasSubstr("Rank 2 is the slowest in 95 % of the steps"));
+  EXPECT_THAT(finding_of(facts, "straggler")->claim,
+              HasSubstr("Rank 2 is the slowest in 95 % of the steps: the others wait 21 % of the time"));
   EXPECT_FALSE(finding_of(facts, "uneven_work"));
   set(facts, "ranks.slowest_share", 0.5);
   EXPECT_FALSE(finding_of(facts, "straggler"));
-  EXPECT_THAT(finding_of(facts, "uneven_work")->claim, HasSubstr("8.0 % of the time"));
-  set(facts, "ranks.waiting_share", 0.03);
+  EXPECT_THAT(finding_of(facts, "uneven_work")->claim, HasSubstr("16 % of the time"));
+  set(facts, "ranks.waiting_share", 0.09);
   EXPECT_FALSE(finding_of(facts, "uneven_work"));
   set(facts, "ranks.slowest_share", 0.95);
   EXPECT_FALSE(finding_of(facts, "straggler"));

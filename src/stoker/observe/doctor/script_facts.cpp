@@ -89,6 +89,18 @@ void add_loading(const std::vector<Loading>& records, const ScriptProcess& train
   }
 }
 
+// What the processes that load read for a sample.
+void add_reading(const std::vector<const ScriptProcess*>& processes, Facts& facts) {
+  double bytes = 0, samples = 0;
+  for (const ScriptProcess* each : processes) {
+    bytes += each->loading.empty() ? 0 : each->loading.back().read_bytes;
+    samples += each->loading.empty() ? 0 : static_cast<double>(each->loading.back().samples);
+  }
+  if (bytes > 0 && samples > 0) {
+    facts.figures["loader.read_bytes_per_sample"] = {bytes / samples, "script"};
+  }
+}
+
 void add_worker(const ScriptProcess& process, Facts& facts) {
   if (process.worker < 0 || process.loading.empty()) {
     return;
@@ -333,6 +345,7 @@ Facts script_facts(const std::vector<ScriptProcess>& processes) {
     }
   }
   add_calls(taking_part, facts);
+  add_reading(taking_part, facts);
   add_out_of_memory(processes, facts);
   return facts;
 }

@@ -127,6 +127,7 @@ class Reader {
     }
     Loading loading{.at = real_at(record, "at").value_or(0),
                     .samples = integer_at(record, "samples"),
+                    .read_bytes = real_at(record, "read_bytes").value_or(0),
                     .private_bytes = real_at(record, "private_bytes").value_or(0),
                     .shared_bytes = real_at(record, "shared_bytes").value_or(0),
                     .stages = {}};

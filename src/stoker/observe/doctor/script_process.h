@@ -19,6 +19,7 @@ inline constexpr std::string_view kMonitorFile = "monitor.jsonl";
 struct Loading {
   double at = 0;  // seconds of the clock that all processes share
   std::int64_t samples = 0;
+  double read_bytes = 0;     // of files and pipes, from memory or not
   double private_bytes = 0;  // that no other process shares; 0: unknown
   double shared_bytes = 0;   // that it shares with its parent until one of them writes
   std::vector<core::StageFigures> stages;

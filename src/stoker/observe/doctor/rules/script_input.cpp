@@ -2,8 +2,10 @@
 #include "stoker/observe/doctor/rules/script_input.h"
 
 #include <array>
+#include <cmath>
 #include <map>
 
+#include "stoker/base/bytes_text.h"
 #include "stoker/base/counted.h"
 #include "stoker/observe/doctor/rules/rule_parts.h"
 #include "stoker/observe/feeding.h"
@@ -15,6 +17,8 @@ constexpr double kMostly = 0.5;      // of the loader's work
 constexpr double kMuch = 0.2;        // waiting that is worth a word even if only less work would help
 constexpr double kIdle = 0.5;        // of the workers' time at work: less, and they are not the limit
 constexpr double kBusy = 0.75;       // the same; more, and they may be
+constexpr double kAmplified = 8;     // bytes read for each that is delivered
+constexpr double kMuchRead = 100e3;  // bytes per sample: less is no time
 constexpr double kManyTensors = 50;  // per batch
 constexpr double kHandOver = 1e-3;   // seconds of the training thread per batch from a worker: measured 0.8 to 1.5 ms
 constexpr int kMostSleepers = 64;    // workers that wait for a disk or a network
@@ -67,13 +71,16 @@ double computing_in(const Period& period, std::string_view part) {
 
 // What a change of the loader leads to.
 struct Change {
-  int workers = 0;  // 0: the training process loads
-  int threads = 0;  // of the training's operators; 0: as many as now
-  double less = 0;  // of the loader's work
+  int workers = 0;      // 0: the training process loads
+  int threads = 0;      // of the training's operators; 0: as many as now
+  double less = 0;      // of the loader's work
+  bool asleep = false;  // the workers mostly wait for a disk or a network
 };
 
-// How much longer the rest of a step takes on fewer threads. The others' time on a core may be work, or spinning until
-// all are ready: half of it is taken for work.
+// Of what an operator's other threads spend on a core: they spin until all are ready. The rest is work.
+constexpr double kSpinning = 0.5;
+
+// How much longer the rest of a step takes on fewer threads.
 double slower_on(const Facts& facts, int threads) {
   const double now = facts.figure("switch.threads").value_or(1);
   const double step = 1 - waited_share(facts);
@@ -81,13 +88,14 @@ double slower_on(const Facts& facts, int threads) {
     return 1;
   }
   const double helping = facts.figure("threads.unnamed.cpu_cores").value_or(0) / step;
-  return 1 + 0.5 * std::min(helping, now - 1) * (1 - (threads - 1) / (now - 1));
+  return 1 + (1 - kSpinning) * std::min(helping, now - 1) * (1 - (threads - 1) / (now - 1));
 }
 
 // The step goes on while workers load, until one of both, or the cores, are the limit.
 Saving fed_by(const Facts& facts, const Change& change) {
   const double cores = std::max(cores_of(facts).value_or(1) - busy_elsewhere(facts).value_or(0), 1.0);
-  const double used = facts.figure("process.cpu_cores").value_or(1);
+  const double spinning = change.asleep ? kSpinning * facts.figure("threads.unnamed.cpu_cores").value_or(0) : 0;
+  const double used = facts.figure("process.cpu_cores").value_or(1) - spinning;
   const double slower = slower_on(facts, change.threads);
   const bool has_workers = facts.figure("loader.workers").value_or(0) > 0;
   return [=](const Period& period) {
@@ -161,13 +169,13 @@ int threads_beside(const Facts& facts, int workers, int cores, bool asleep) {
 Change best_change(const Facts& facts, int cores, bool asleep) {
   std::vector<double> speedups;
   for (int workers = 1; workers <= (asleep ? kMostSleepers : cores); ++workers) {
-    const Change change{.workers = workers, .threads = threads_beside(facts, workers, cores, asleep), .less = 0};
+    const Change change{.workers = workers, .threads = threads_beside(facts, workers, cores, asleep), .asleep = asleep};
     speedups.push_back(predict(facts.periods, fed_by(facts, change)).speedup);
   }
   const double best = std::ranges::max(speedups);
   const auto first = std::ranges::find_if(speedups, [&](double each) { return each > 0.97 * best; });
   const int workers = 1 + static_cast<int>(first - speedups.begin());
-  return {.workers = workers, .threads = threads_beside(facts, workers, cores, asleep), .less = 0};
+  return {.workers = workers, .threads = threads_beside(facts, workers, cores, asleep), .asleep = asleep};
 }
 
 Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int workers) {
@@ -177,7 +185,9 @@ Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int 
   Finding finding;
   finding.claim = fmt::format("{} {}{}", asleep ? "reading" : "samples are made", loaded_by(workers),
                               in_function(spent_in(facts).second));
-  finding.gain = predict(facts.periods, fed_by(facts, change), {.low = 0.8, .high = 1.15});
+  // Workers that sleep do so beside each other: nothing is in their way but the step itself.
+  finding.gain = predict(facts.periods, fed_by(facts, change),
+                         asleep ? Reach{.low = 0.95, .high = 1.02} : Reach{.low = 0.8, .high = 1.15});
   if (change.workers > workers && finding.gain.gain() >= kWorthSaying) {
     finding.cure = counted(change.workers, "worker");
     finding.option = fmt::format("num_workers={}", change.workers);
@@ -217,6 +227,21 @@ struct Loader {
   double busy = 1;       // share of the workers' time at work
 };
 
+// A whole file or chunk is read for a sample. What it takes to make the sample of it goes, too.
+std::optional<Finding> cause_of_reading(const Facts& facts, const Loader& loader) {
+  const auto read = facts.figure("loader.read_bytes_per_sample"), batch = facts.figure("loader.bytes_per_batch");
+  const auto rows = facts.figure("loader.batch");
+  if (!read || !batch || !rows || *rows < 1 || *read < kMuchRead || *read * *rows < kAmplified * *batch) {
+    return std::nullopt;
+  }
+  const double given = *batch / *rows;
+  return cheaper(facts, loader.workers, (1 - given / *read) * (1 - loader.collating),
+                 fmt::format("each sample reads {} of files to give {}{}", bytes_text(std::llround(*read)),
+                             bytes_text(std::llround(given)), in_function(spent_in(facts).second)),
+                 "read what a sample needs, and no more: map the file (numpy.load(..., mmap_mode='r')), chunks of one "
+                 "sample, or pictures that were made smaller once");
+}
+
 // Causes in the work of the loader.
 std::vector<Finding> causes_of_work(const Facts& facts, const Loader& loader) {
   std::vector<Finding> causes;
@@ -230,6 +255,9 @@ std::vector<Finding> causes_of_work(const Facts& facts, const Loader& loader) {
       causes.push_back(cheaper(facts, loader.workers, std::min(of_work, 1.0),
                                std::string(waste.detail) + in_function(function), waste.cure));
     }
+  }
+  if (std::optional<Finding> reading = cause_of_reading(facts, loader)) {
+    causes.push_back(std::move(*reading));
   }
   if (loader.collating > kMostly) {
     causes.push_back(cheaper(facts, loader.workers, 0.9 * loader.collating,

@@ -6,7 +6,7 @@
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kMost = 0.05;    // of the time
+constexpr double kMost = 0.1;     // of the time
 constexpr double kMostly = 0.75;  // of the steps: then it is one rank
 
 Judgement judge(const Facts& facts) {
@@ -23,7 +23,7 @@ Judgement judge(const Facts& facts) {
   finding.evidence = {fmt::format("{:.0f} ranks, and the slowest one changes ({})",
                                   facts.figure("ranks.seen").value_or(0), recorder(facts))};
   finding.cure = "batches of equal work: samples of like length together, or an equal number of tokens per rank";
-  finding.gain = predict(facts.periods, share_of_time(*waiting), {.low = 0.1, .high = 1.1});
+  finding.gain = predict(facts.periods, share_of_time(*waiting), {.low = 0.4, .high = 1.2});
   return finding;
 }
 
@@ -33,7 +33,7 @@ const Rule kUnevenWork = {
     .id = "uneven_work",
     .level = Level::kScript,
     .signal = "work of each rank per step, without waiting for others; of traces, waiting in collectives",
-    .threshold = "5 % of the time, and no rank is the slowest in three quarters of the steps",
+    .threshold = "10 % of the time, and no rank is the slowest in three quarters of the steps",
     .source = "Tencent-Hunyuan/UniRL#45: 28.4 to 15.3 s with balanced ranks",
     .disproof = "the waiting is as long with equal batches: then the network is the limit",
     .judge = judge,

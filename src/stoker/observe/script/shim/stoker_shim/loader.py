@@ -28,6 +28,7 @@ class Loading:
         self._calls, self._calls_seconds = None, 0.0
         self.idle = ""  # the ledger's stage between two batches
         self.firsts = []
+        self._read = _read_bytes()
         self._at = self._start = time.monotonic()
 
     @record.careful
@@ -80,6 +81,7 @@ class Loading:
             batches=self.batches,
             stages=self.stages,
             threads=self._threads,
+            read_bytes=_read_bytes() - self._read,
             **({} if self._worker is None else _memory()),
             firsts=self.firsts,
         )
@@ -115,6 +117,15 @@ def _waited():
         return 1e-9 * int(os.pread(file, 100, 0).split()[1])
     except (OSError, IndexError, ValueError):
         return 0.0
+
+
+def _read_bytes():
+    """That the process asked the kernel for: of files, in memory or not, and of pipes."""
+    try:
+        with open("/proc/self/io", "rb") as file:
+            return int(file.readline().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 _loading = None  # of this process

@@ -9,6 +9,7 @@ from .loader import digest
 from .steps import steps
 
 _AT = (20, 40)  # steps after which the state is noted; the parameters' digest after the second
+_TOGETHER = ("all_reduce", "reduce", "broadcast", "all_gather", "barrier")  # that a script may call by itself
 _MOST = 50  # steps whose work is noted per record
 
 
@@ -24,6 +25,8 @@ class _Ranks:
     def made(self, wrapper):
         if self._wrapper is None:
             self._torch.autograd.backward = _timed(self._torch.autograd.backward, self)
+            for name in _TOGETHER:
+                setattr(self._torch.distributed, name, _timed(getattr(self._torch.distributed, name), self))
             steps.on_step.append(self.at_step)
         self._wrapper = wrapper
 
@@ -32,8 +35,9 @@ class _Ranks:
             self._forwards += 1
             self._syncs += bool(wrapper.require_backward_grad_sync)
 
-    def backward(self, seconds, computing):
-        """A backward pass ends by waiting for the sums: the time in which its thread does not compute."""
+    def together(self, seconds, computing):
+        """A backward pass ends by waiting for the sums, a forward pass may begin with buffers of rank 0: what its thread
+        does not compute there, it waits."""
         self._waited += max(seconds - computing, 0.0)
 
     @record.careful
@@ -73,6 +77,7 @@ def watch(torch):
     ranks = _Ranks(torch)
     DistributedDataParallel.__init__ = _after(DistributedDataParallel.__init__, ranks.made)
     DistributedDataParallel.forward = _before(DistributedDataParallel.forward, ranks.forward)
+    DistributedDataParallel._sync_buffers = _timed(DistributedDataParallel._sync_buffers, ranks)
 
 
 def _after(own, note):
@@ -102,6 +107,6 @@ def _timed(own, ranks):
         try:
             return own(*args, **kwargs)
         finally:
-            ranks.backward(time.perf_counter() - start, time.thread_time() - computing)
+            ranks.together(time.perf_counter() - start, time.thread_time() - computing)
 
     return wrapper
