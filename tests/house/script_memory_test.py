@@ -9,14 +9,15 @@ HUGE = "torch.empty(10 ** 15)"
 
 
 class OutOfMemory(Watched):
-    def advice(self, text, training=True):
+    def advice(self, text, training=True, same_error=True):
         """The finding about memory, of a script that ends as it does without the doctor."""
         script = self.write(text, training=training)
         plain = self.run_plain("python3", script)
         watched, found = self.watch("python3", script)
         self.assertEqual((watched.returncode, watched.stdout), (plain.returncode, plain.stdout))
         last, wanted = (re.sub(r"\d+", "N", each.stderr.splitlines()[-1]) for each in (watched, plain))  # numbers of processes
-        self.assertEqual(last, wanted)
+        if same_error:
+            self.assertEqual(last, wanted)
         self.assertNotIn("memory.py", watched.stderr)
         advice = [each for each in found["findings"] if each["rule"] == "oom_advice"]
         self.assertLessEqual(len(advice), 1)
@@ -75,7 +76,7 @@ class OutOfMemory(Watched):
                 train(20)
                 for batch in torch.utils.data.DataLoader(Ends(), batch_size=4, num_workers=2):
                     time.sleep(0.01)
-            """)
+            """, same_error=False)  # torch itself has two: the worker was killed, or exited unexpectedly
             self.assertIn(f"{what}", found["claim"])
             self.assertIn("a loader's worker", found["claim"])
 

@@ -206,10 +206,10 @@ TEST(EpochRestart, SpeaksOfWorkersThatStartAnew) {
   const auto found = finding_of(facts, "epoch_restart");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->option, "persistent_workers=True");
-  EXPECT_NEAR(found->gain.speedup, 1 / (1 - 0.95 * 0.03), 0.005);
+  EXPECT_NEAR(found->gain.speedup, 1 / (1 - 1.15 * 0.03), 0.005);
   set(facts, "loader.seconds_per_start", 0.02);
   set(facts, "loader.longer_first_step", 0.05);
-  EXPECT_NEAR(finding_of(facts, "epoch_restart")->gain.speedup, 1 / (1 - 0.95 * 0.03 * 3.5), 0.005);
+  EXPECT_NEAR(finding_of(facts, "epoch_restart")->gain.speedup, 1 / (1 - 1.15 * 0.03 * 3.5), 0.005);
   spend(facts, "loader_start", 0.012);  // long epochs
   EXPECT_FALSE(finding_of(facts, "epoch_restart"));
   spend(facts, "loader_start", 0.3);

@@ -57,10 +57,10 @@ TEST(TrackerCost, ItsThreadsHoldTheTrainingUp) {
   set(facts, "process.cpu_cores", 1.9);
   set(facts, "machine.busy_cores", 1.95);
   set(facts, "threads.main.waiting_cores", 0.03);
-  EXPECT_NEAR(finding_of(facts, "tracker_cost")->gain.speedup, 1 / (1 - 1.05 * 0.03), 0.002);
+  EXPECT_NEAR(finding_of(facts, "tracker_cost")->gain.speedup, 1 / (1 - 1.175 * 0.03), 0.002);
   set(facts, "threads.main.waiting_cores", 0.08);
   const double held = 1 - 0.92 * 0.92;
-  EXPECT_NEAR(finding_of(facts, "tracker_cost")->gain.speedup, 1 / (1 - 1.05 * (0.03 + held * 0.97)), 0.01);
+  EXPECT_NEAR(finding_of(facts, "tracker_cost")->gain.speedup, 1 / (1 - 1.175 * (0.03 + held * 0.97)), 0.01);
   set(facts, "machine.busy_cores", 2.5);  // another program does
   EXPECT_LT(finding_of(facts, "tracker_cost")->gain.speedup, 1.04);
   set(facts, "machine.busy_cores", 2.2);
@@ -77,7 +77,7 @@ TEST(TrackerCost, AThreadWithPythonsLockCountsAsLogging) {
   const auto found = finding_of(facts, "tracker_cost");
   ASSERT_TRUE(found);
   EXPECT_THAT(found->claim, HasSubstr("Python's lock for 10 %"));
-  EXPECT_NEAR(found->gain.speedup, 1 / (1 - 1.05 * 0.105), 0.002);
+  EXPECT_NEAR(found->gain.speedup, 1 / (1 - 1.175 * 0.105), 0.002);
 }
 
 TEST(DebugApis, AnomalyDetectionCostsStacksAndChecks) {

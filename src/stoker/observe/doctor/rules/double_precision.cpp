@@ -34,8 +34,8 @@ Judgement judge(const Facts& facts) {
   finding.cure = "float32: model.float(), and arrays of NumPy by .astype('float32') (results differ a little)";
   finding.option = "model.float()";
   // A GPU for games computes 32 to 64 times as slowly in float64: CUDA's programming guide, arithmetic instructions.
-  finding.gain = predict(
-      facts.periods, [](const Period& each) { return kSaved * computing(each); }, {.low = 0.8, .high = 1.2});
+  finding.gain =
+      predict(facts.periods, [](const Period& each) { return kSaved * computing(each); }, {.low = 0.8, .high = 1.2});
   return finding;
 }
 

@@ -31,8 +31,7 @@ Judgement judge(const Facts& facts) {
     if (now <= 0 || most <= 0 || now > kMost * most) {
       continue;
     }
-    const double traffic =
-        std::max(value(".pcie_sent_bytes_per_second"), value(".pcie_received_bytes_per_second"));
+    const double traffic = std::max(value(".pcie_sent_bytes_per_second"), value(".pcie_received_bytes_per_second"));
     const double busy = std::min(traffic / now, 1.0);
     Finding finding;
     finding.claim = fmt::format("The PCIe link of {} carries {} of what it could, and is in use {} of the time", gpu,

@@ -27,9 +27,7 @@ Advice smaller_batch(const Facts& facts) {
 }
 
 Advice advice_for_gpu(const Facts& facts, std::string_view phase) {
-  const auto bytes = [&](const char* name) {
-    return facts.figure(fmt::format("out_of_memory.{}", name)).value_or(0);
-  };
+  const auto bytes = [&](const char* name) { return facts.figure(fmt::format("out_of_memory.{}", name)).value_or(0); };
   const double total = bytes("total"), unused = bytes("reserved") - bytes("allocated");
   const double others = total - bytes("free") - bytes("reserved");
   if (phase == "evaluation" && facts.word("evaluation.gradients") == "true") {
@@ -61,9 +59,10 @@ Advice advice_for(const Facts& facts, std::string_view what, std::string_view ph
     return {"a larger /dev/shm (docker run --shm-size=8g, or --ipc=host), or fewer workers", ""};
   }
   if (what == "worker") {
-    return {"fewer workers or a smaller prefetch_factor, and no large Python lists in the data set: each worker copies "
-            "their pages",
-            ""};
+    return {
+        "fewer workers or a smaller prefetch_factor, and no large Python lists in the data set: each worker copies "
+        "their pages",
+        ""};
   }
   if (phase == "fetch") {
     return {"a data set that reads each sample when it is asked for, instead of all at once", ""};
@@ -84,9 +83,10 @@ Judgement judge(const Facts& facts) {
     return Healthy{};
   }
   Finding finding;
-  finding.claim = fmt::format(
-      "{} ran out{} in {}", memory_name(what), at_place(facts, "out_of_memory.where"),
-      what == "worker" || what == "shared" ? "a loader's worker" : phase == "fetch" ? "the data set" : phase);
+  finding.claim = fmt::format("{} ran out{} in {}", memory_name(what), at_place(facts, "out_of_memory.where"),
+                              what == "worker" || what == "shared" ? "a loader's worker"
+                              : phase == "fetch"                   ? "the data set"
+                                                                   : phase);
   if (const std::string_view text = facts.word("out_of_memory.text"); !text.empty()) {
     finding.evidence.push_back(fmt::format("{}: {} (script)", facts.word("out_of_memory.where"), text));
   }

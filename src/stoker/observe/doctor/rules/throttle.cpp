@@ -8,7 +8,7 @@
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kMost = 0.1;    // of the time
+constexpr double kMost = 0.1;     // of the time
 constexpr double kSlower = 0.05;  // of the clock
 // A power cap is not among them: large GPUs reach it in healthy trainings.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kReasons = {
@@ -34,8 +34,7 @@ Judgement judge(const Facts& facts) {
         continue;
       }
       Finding finding;
-      finding.claim =
-          fmt::format("{} holds its clock down {} of the time, since {}", gpu, percent(share), words);
+      finding.claim = fmt::format("{} holds its clock down {} of the time, since {}", gpu, percent(share), words);
       finding.evidence = {fmt::format("{}: {} of the time; clock {:.0f} of {:.0f} MHz (monitor)", reason,
                                       percent(share), 1e-6 * *clock, 1e-6 * *limit)};
       finding.cure = "better cooling or power: air flow, dust, the fan's curve, power cables";

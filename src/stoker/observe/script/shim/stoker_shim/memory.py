@@ -54,7 +54,7 @@ def _noting(torch, own):
 
 @record.careful
 def _note_end(torch, error, trace):
-    text = str(error)
+    text = " ".join(_messages(error))
     endings = [name for name, pattern in _ENDINGS if pattern.search(text)]
     if not endings and not isinstance(error, MemoryError):
         return
@@ -74,6 +74,15 @@ def _note_end(torch, error, trace):
         requested=float(asked[1]) * 2 ** _UNITS[asked[2]] if asked else None,
         **(_of_gpu(torch, free=True) if gpu else {}),
     )
+
+
+def _messages(error):
+    """Of the error and of those that led to it."""
+    seen = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    return [str(each) for each in seen]
 
 
 def _phase(frames):
