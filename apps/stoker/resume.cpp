@@ -21,7 +21,8 @@ void add_resume(CLI::App& app, int& exit_code) {
     end_on_signal("stopped before the run continued; it can still be resumed", kStopped);
     job::check_given_once(words->assignments);
     job::start_process();
-    exit_code = run_job(job::Job::resume(words->path, words->assignments, say_unless(words->silent())), *words);
+    exit_code = run_job(job::Job::resume(words->path, words->assignments, say_unless(words->silent())), *words,
+                        /*is_new=*/false);
   });
 }
 

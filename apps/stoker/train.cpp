@@ -21,7 +21,7 @@ void add_train(CLI::App& app, int& exit_code) {
     end_on_signal("stopped before the first step; nothing was changed", /*code=*/130);
     const job::Request request = request_of(*words);
     job::start_process();
-    exit_code = run_job(job::Job::prepare(request, say_unless(words->silent())), *words);
+    exit_code = run_job(job::Job::prepare(request, say_unless(words->silent())), *words, /*is_new=*/true);
   });
 }
 

@@ -3,13 +3,17 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "commands.h"
+#include "stoker/base/clock.h"
+#include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/base/plain_nan.h"
 #include "stoker/job/options_text.h"
 #include "stoker/job/progress_sink.h"
+#include "stoker/study/doctor/apply_cures.h"
 
 namespace stoker::app {
 namespace {
@@ -26,6 +30,86 @@ std::string figures(const std::vector<core::MetricValue>& metrics) {
     text += fmt::format("{}{} {:.4g}", text.empty() ? "" : ", ", metric.name, plain_nan(metric.value));
   }
   return text;
+}
+
+// Ends a training for a look at its first steps, or since a signal came.
+class FirstLook final : public core::EventSink {
+ public:
+  FirstLook(const std::atomic<bool>& stop, std::atomic<bool>& pause) : stop_(stop), pause_(pause) {}
+
+  void on(const core::Event& event) override {
+    if (const auto* const step = std::get_if<core::StepFinished>(&event)) {
+      watch_ = watch_ ? watch_ : std::optional(Stopwatch());
+      if (watch_->seconds() >= kLookSeconds && step->step >= kLookSteps) {
+        pause_ = true;
+      }
+    }
+    flush();
+  }
+
+  void flush() override {
+    if (stop_) {
+      pause_ = true;
+    }
+  }
+
+ private:
+  // Three periods of the record, of which the first one does not count, and enough steps to see their spread.
+  static constexpr double kLookSeconds = 7;
+  static constexpr std::int64_t kLookSteps = 50;
+  const std::atomic<bool>& stop_;
+  std::atomic<bool>& pause_;
+  std::optional<Stopwatch> watch_;
+};
+
+struct Trained {
+  job::Outcome outcome;
+  std::filesystem::path run;
+};
+
+Trained train(job::Job& job, const TrainingWords& words, const std::atomic<bool>& stop,
+              std::unique_ptr<core::EventSink> another = nullptr) {
+  std::vector<std::unique_ptr<core::EventSink>> sinks;
+  sinks.push_back(job::progress_sink(words.quiet, words.json));
+  if (another) {
+    sinks.push_back(std::move(another));
+  }
+  job::Outcome outcome = job.train(std::move(sinks), stop);
+  return {std::move(outcome), job.run_path()};
+}
+
+// What gains in short trainings of the run, as changes to go on with; none if a signal ended them. They need the memory
+// of the run's job, so that has ended.
+std::optional<std::vector<std::string>> changes_for(const std::filesystem::path& run, const job::Say& tell,
+                                                    const std::atomic<bool>& stop) {
+  tell("the doctor looks at the first steps; then the training goes on");
+  const auto line = [&](const std::string& text) { tell(text.substr(0, text.find_last_not_of('\n') + 1)); };
+  try {
+    const study::Trials trials = study::apply_cures({.run = run, .resumable = true, .stop = &stop, .say = line});
+    if (!trials.tried.empty()) {
+      line(study::trials_text(trials.tried));
+    }
+    return trials.stopped ? std::nullopt : std::optional(study::kept_changes(trials));
+  } catch (const DataError& error) {  // nothing that it could read
+    tell(printable(error.what()));
+    return std::vector<std::string>();
+  }
+}
+
+Trained train_with_doctor(std::optional<job::Job> job, const TrainingWords& words, const std::atomic<bool>& stop) {
+  std::atomic<bool> pause{false};
+  Trained trained = train(*job, words, pause, std::make_unique<FirstLook>(stop, pause));
+  if (trained.outcome.end != train::LoopEnd::kStopped || stop) {
+    return trained;
+  }
+  job.reset();
+  const job::Say tell = say_unless(words.silent());
+  const std::optional<std::vector<std::string>> changes = changes_for(trained.run, tell, stop);
+  if (!changes || stop) {
+    return trained;
+  }
+  job::Job rest = job::Job::resume(trained.run, *changes, tell);
+  return train(rest, words, stop);
 }
 
 }  // namespace
@@ -64,7 +148,7 @@ job::Say say_unless(bool silent) {
   };
 }
 
-int run_job(job::Job job, const TrainingWords& words) {
+int run_job(job::Job job, const TrainingWords& words, bool is_new) {
   const std::atomic<bool>& stop = stop_on_signal();
   if (!words.silent()) {
     const std::vector<std::string> facts = job.facts();
@@ -72,16 +156,14 @@ int run_job(job::Job job, const TrainingWords& words) {
       say(printable(facts[i]));
     }
   }
-  std::vector<std::unique_ptr<core::EventSink>> sinks;
-  sinks.push_back(job::progress_sink(words.quiet, words.json));
-  const job::Outcome outcome = job.train(std::move(sinks), stop);
+  const auto [outcome, run] =
+      is_new && job.plan().apply == "doctor" ? train_with_doctor(std::move(job), words, stop) : train(job, words, stop);
   const bool stopped = outcome.end == train::LoopEnd::kStopped;
   if (words.json) {
     return stopped ? kStopped : kDone;
   }
   if (stopped) {
-    say(fmt::format("stopped at step {}; continue with: stoker resume {}", outcome.step,
-                    printable(job.run_path().native())));
+    say(fmt::format("stopped at step {}; continue with: stoker resume {}", outcome.step, printable(run.native())));
     return kStopped;
   }
   if (!outcome.best.empty()) {
@@ -90,8 +172,8 @@ int run_job(job::Job job, const TrainingWords& words) {
   if (!outcome.test.empty()) {
     say("on the test split: " + figures(outcome.test));
   }
-  say("run folder: " + printable(job.run_path().native()));
-  say("report: " + printable((job.run_path() / "report.html").native()));
+  say("run folder: " + printable(run.native()));
+  say("report: " + printable((run / "report.html").native()));
   return kDone;
 }
 

@@ -28,8 +28,9 @@ void add_silence(CLI::App& command, TrainingWords& words);
 // Prints each line at once, or nothing if silent.
 [[nodiscard]] job::Say say_unless(bool silent);
 
-// Trains and prints facts before, progress during and metrics after the training. Ctrl-C stops it. Returns the exit
+// Trains and prints facts before, progress during and metrics after the training. Ctrl-C stops it. Of a new run with
+// apply=doctor, what the doctor proposes after the first seconds is tried, and kept where it gains. Returns the exit
 // code.
-int run_job(job::Job job, const TrainingWords& words);
+int run_job(job::Job job, const TrainingWords& words, bool is_new);
 
 }  // namespace stoker::app

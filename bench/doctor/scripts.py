@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests" / "doctor" / "cases"
 RIGHT = dict(re.findall(r'^    \{"(\w+)", "(\w+)",', (ROOT / "tests/observe/doctor/script_cases_test.cpp").read_text(), re.M))
 # Faults that make the result wrong or the memory full: no speed is predicted.
-DANGERS = {"fp16_no_scaler", "gc_off", "host_leak", "kept_history", "ranks_drift", "same_batch", "scaler_collapse", "unread_result"}
+DANGERS = {"fp16_no_scaler", "gc_off", "host_leak", "kept_history", "kept_outputs", "ranks_drift", "same_batch", "scaler_collapse", "unread_result"}
 WORTH_SAYING = 1.02  # a fault whose cure gains less needs no word
 LONG = {"host_leak": 150}  # steps under the doctor: its workers copy pages for some seconds before it shows
 

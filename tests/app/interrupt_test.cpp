@@ -68,6 +68,31 @@ void expect_resumes(const fs::path& run, const TempFolder& folder) {
   EXPECT_EQ(metrics_of(run), metrics_of(folder / "runs/through")) << "stopped after step " << step;
 }
 
+// A checkpoint every few steps takes longer than these steps. The doctor finds that, tries rarer ones, and goes on so.
+TEST(Interrupt, WhatTheDoctorChangesLeavesTheBytes) {
+  const TempFolder folder;
+  StokerProcess training(Words{"train", trained_run().data(), "run=examined", "--json", "apply=doctor"} + kEndless,
+                         folder.path());
+  ASSERT_TRUE(training.wait_for("\"event\":\"run_started\"", 2)) << training.err();
+  training.signal(SIGINT);
+  const Finished stopped = training.finish();
+  EXPECT_EQ(stopped.code, kStopped) << stopped.err;
+  EXPECT_GT(std::stoi(number_after(read_text(folder / "runs/examined/plan.json"), "\"save_every\": \"")), 5);
+  expect_resumes(folder / "runs/examined", folder);
+}
+
+TEST(Interrupt, CtrlCEndsTheDoctorsTrials) {
+  const TempFolder folder;
+  StokerProcess training(Words{"train", trained_run().data(), "run=examined", "apply=doctor"} + kEndless,
+                         folder.path());
+  ASSERT_TRUE(training.wait_for("trying save_every=", 1)) << training.err();
+  training.signal(SIGINT);
+  const Finished stopped = training.finish();
+  EXPECT_EQ(stopped.code, kStopped) << stopped.err;
+  EXPECT_THAT(stopped.out, HasSubstr("continue with: stoker resume runs/examined"));
+  expect_resumes(folder / "runs/examined", folder);
+}
+
 TEST(Interrupt, CtrlCSavesAndResumeEndsWithTheSameBytes) {
   const TempFolder folder;
   StokerProcess training(Words{"train", trained_run().data(), "run=stopped", "--json"} + kEndless, folder.path());
@@ -375,9 +400,8 @@ TEST(Interrupt, WhatCannotGoOnIsRefused) {
   EXPECT_EQ(results[0].code, kDataError) << results[0].all();
   EXPECT_THAT(results[0].err, HasSubstr("now has 4 classes, but the run was started with 3"));
   EXPECT_EQ(results[1].code, kUsage);
-  EXPECT_THAT(
-      results[1].err,
-      HasSubstr("only epochs, steps, time, eval_every, save_every, early_stop, schedule_steps and threads may change, not lr"));
+  EXPECT_THAT(results[1].err, HasSubstr("only epochs, steps, time, eval_every, save_every, early_stop, schedule_steps "
+                                        "and threads may change, not lr"));
   EXPECT_EQ(results[2].code, kUsage) << results[2].all();
   EXPECT_EQ(results[3].code, kUsage);
   EXPECT_THAT(results[3].err, HasSubstr("data: is not a run folder"));

@@ -213,6 +213,10 @@ Rows speed_options() {
                      "CUDA: mark operators and phases for Nsight Systems"}},
       {&Plan::monitor, {"monitor", P, Flag{}, always("on", "takes at most 0.5 % of a core"),
                         "record once a second what the GPU, cores, memory and disks do, for the report"}},
+      {&Plan::apply, {"apply", P, Choice{{"none", "doctor"}},
+                      always("none", "doctor takes some short trainings of its own"),
+                      "doctor: after the first seconds, try what `stoker doctor` would change and a run may go on with, "
+                      "and go on with what gains"}},
       {&Plan::profile, {"profile", P, Text{"STEP, or STEP+N for N steps instead of 20", is_profile},
                         always("", "no steps are profiled; `stoker profile RUN` asks a run for a profile"),
                         "record 20 steps from this one on: operators by time, rates, memory, and a trace, in the folder "

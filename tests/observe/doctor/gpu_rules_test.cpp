@@ -51,6 +51,18 @@ Facts device_bound() { return steps_of(0.01, 0.002); }
 // The other way round.
 Facts host_bound() { return steps_of(0.002, 0.01); }
 
+TEST(ConvBiasBeforeNorm, CostsKernelsOfItsOwn) {
+  Facts facts = with(with(device_bound(), "layers.convolutions", 53), "layers.biased_before_norm", 20);
+  const auto finding = finding_of(facts, "conv_bias_before_norm");
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(finding->claim, HasSubstr("20 of 53 convolutions"));
+  EXPECT_NEAR(finding->gain.speedup, 1 / (1 - 0.12 * 20 / 53), 1e-3);
+  EXPECT_FALSE(finding_of(with(facts, "layers.biased_before_norm", 12), "conv_bias_before_norm"));
+  EXPECT_FALSE(finding_of(with(facts, "layers.biased_before_norm", 0), "conv_bias_before_norm"));
+  EXPECT_FALSE(finding_of(device_bound(), "conv_bias_before_norm"));  // no convolution
+  EXPECT_TRUE(abstains(Facts(), "conv_bias_before_norm"));
+}
+
 TEST(NoTensorCore, IsToldOfSgemmWhereTheDeviceIsTheLimit) {
   const auto finding = finding_of(with(device_bound(), "kernels.plain_product_share", 0.12), "no_tensor_core");
   ASSERT_TRUE(finding);

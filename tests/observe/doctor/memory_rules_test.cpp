@@ -55,6 +55,29 @@ TEST(OomAdvice, ABatchFitsByWhatAStepTakes) {
   EXPECT_EQ(finding_of(facts, "oom_advice")->option, "batch_size=32");
 }
 
+// A batch of the GPU would fit, but main memory ran out.
+TEST(OomAdvice, OfMainMemoryTheGpusFiguresTellNothing) {
+  Facts facts = out_of_memory("forward");
+  facts.words["out_of_memory.what"] = "host";
+  set(facts, "memory.total_bytes", 80 * kGiB);
+  set(facts, "memory.rest_bytes", 10 * kGiB);
+  set(facts, "memory.peak_bytes", 80 * kGiB);
+  EXPECT_EQ(finding_of(facts, "oom_advice")->option, "batch_size=32");
+  facts.words["out_of_memory.phase"] = "";  // a file is read as a whole, or a model is made
+  EXPECT_THAT(finding_of(facts, "oom_advice")->cure, HasSubstr("less at a time"));
+}
+
+TEST(OomAdvice, IsSaidBeforeOtherDangers) {
+  Facts facts = healthy_script();
+  for (const auto& [name, word] : out_of_memory("forward").words) {
+    facts.words[name] = word;
+  }
+  set(facts, "graphs.more_per_step", 1);
+  const Diagnosis diagnosis = examine(facts);
+  ASSERT_EQ(diagnosis.found.size(), 2u);
+  EXPECT_EQ(diagnosis.found[0].rule->id, "oom_advice");
+}
+
 TEST(OomAdvice, OneRowCannotBecomeLess) {
   Facts facts = out_of_memory("forward");
   set(facts, "loader.batch", 1);
@@ -65,9 +88,9 @@ TEST(OomAdvice, OtherProgramsHoldTheMemory) {
   Facts facts = out_of_memory("backward");
   set(facts, "out_of_memory.allocated", 66 * kGiB);
   set(facts, "out_of_memory.reserved", 67.5 * kGiB);
-  EXPECT_THAT(finding_of(facts, "oom_advice")->cure, AllOf(HasSubstr("stoker ps"), HasSubstr("12.0 GiB")));
-  set(facts, "out_of_memory.reserved", 75 * kGiB);  // 4.5 GiB elsewhere: CUDA's own
-  set(facts, "out_of_memory.allocated", 74 * kGiB);
+  EXPECT_THAT(finding_of(facts, "oom_advice")->cure, AllOf(HasSubstr("stoker ps"), HasSubstr("11.1 GiB")));
+  set(facts, "out_of_memory.reserved", 71 * kGiB);  // 8.5 GiB elsewhere, with CUDA's own
+  set(facts, "out_of_memory.allocated", 70 * kGiB);
   EXPECT_THAT(finding_of(facts, "oom_advice")->cure, HasSubstr("32 rows"));
 }
 
@@ -84,8 +107,67 @@ TEST(OomAdvice, AnEvaluationWithGraphs) {
   facts.words["evaluation.gradients"] = "true";
   EXPECT_EQ(finding_of(facts, "oom_advice")->option, "torch.inference_mode()");
   facts.words["evaluation.gradients"] = "false";
-  EXPECT_EQ(finding_of(facts, "oom_advice")->option, "batch_size=32");
+  EXPECT_THAT(finding_of(facts, "oom_advice")->cure, HasSubstr("a smaller batch in the evaluation"));
   EXPECT_EQ(finding_of(out_of_memory("optimizer"), "oom_advice")->option, "fused=True");
+}
+
+TEST(OomAdvice, AnEvaluationThatKeepsItsOutputs) {
+  Facts facts = out_of_memory("evaluation");
+  facts.words["evaluation.gradients"] = "false";
+  facts.words["kept_outputs.where"] = "train.py:40";
+  set(facts, "kept_outputs.batches", 90);
+  set(facts, "kept_outputs.gpu_bytes_per_batch", 0.1 * kGiB);
+  EXPECT_THAT(finding_of(facts, "oom_advice")->cure, AllOf(HasSubstr("9.00 GiB"), HasSubstr("train.py:40")));
+  set(facts, "kept_outputs.batches", 70);
+  EXPECT_THAT(finding_of(facts, "oom_advice")->cure, HasSubstr("a smaller batch in the evaluation"));
+}
+
+// 200 batches of an evaluation, each of which leaves one output.
+Facts keeping(double gpu_bytes, double host_bytes) {
+  Facts facts = healthy_script();
+  facts.words["kept_outputs.name"] = "outputs";
+  facts.words["kept_outputs.where"] = "train.py:40";
+  set(facts, "kept_outputs.batches", 200);
+  set(facts, "kept_outputs.tensors_per_batch", 1);
+  set(facts, "kept_outputs.gpu_bytes_per_batch", gpu_bytes);
+  set(facts, "kept_outputs.host_bytes_per_batch", host_bytes);
+  set(facts, "memory.total_bytes", 80e9);
+  set(facts, "machine.memory_bytes", 64e9);
+  return facts;
+}
+
+TEST(PredictionsKept, AFifthOfTheMemoryIsALot) {
+  const auto finding = finding_of(keeping(0.1e9, 0), "predictions_kept");
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(finding->claim, HasSubstr("in `outputs` at train.py:40: 25 % of the GPU's memory"));
+  EXPECT_THAT(finding->cure, HasSubstr("eval_accumulation_steps"));
+  EXPECT_FALSE(finding->danger.empty());
+  EXPECT_FALSE(finding_of(keeping(0.07e9, 0), "predictions_kept"));
+  EXPECT_FALSE(finding_of(healthy_script(), "predictions_kept"));
+}
+
+TEST(PredictionsKept, MainMemoryMayBeTheDataSets) {
+  Facts facts = keeping(0, 0.07e9);
+  EXPECT_THAT(finding_of(facts, "predictions_kept")->claim, HasSubstr("22 % of the memory"));
+  facts.words["kept_outputs.name"] = "";
+  EXPECT_FALSE(finding_of(facts, "predictions_kept"));
+  facts = keeping(0, 0.04e9);
+  EXPECT_FALSE(finding_of(facts, "predictions_kept"));
+  set(facts, "cgroup.memory_limit_bytes", 32e9);
+  EXPECT_TRUE(finding_of(facts, "predictions_kept"));
+}
+
+TEST(Fragmentation, OftenFullIsToldSometimesIsNot) {
+  Facts facts = healthy_script();
+  set(facts, "memory.retries_per_step", 0.15);
+  set(facts, "memory.peak_bytes", 60e9);
+  set(facts, "memory.total_bytes", 80e9);
+  const auto finding = finding_of(facts, "fragmentation");
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(finding->claim, HasSubstr("15 times in 100 steps"));
+  EXPECT_THAT(finding->evidence[0], HasSubstr("60.0 of 80.0 GB"));
+  set(facts, "memory.retries_per_step", 0.08);
+  EXPECT_FALSE(finding_of(facts, "fragmentation"));
 }
 
 TEST(OomAdvice, WorkersAndSharedMemory) {
@@ -93,14 +175,13 @@ TEST(OomAdvice, WorkersAndSharedMemory) {
   facts.words["out_of_memory.what"] = "shared";
   EXPECT_THAT(finding_of(facts, "oom_advice")->cure, HasSubstr("--shm-size"));
   facts.words["out_of_memory.what"] = "worker";
-  EXPECT_THAT(finding_of(facts, "oom_advice")->claim, HasSubstr("Main memory ran out"));
+  EXPECT_THAT(finding_of(facts, "oom_advice")->claim, HasSubstr("mostly since main memory ran out"));
   facts.words["out_of_memory.what"] = "host";
   EXPECT_THAT(finding_of(facts, "oom_advice")->cure, HasSubstr("each sample when it is asked for"));
 }
 
 Facts hot() {
   Facts facts = healthy_script();
-  set(facts, "gpu0.throttled_share", 0.15);
   set(facts, "gpu0.throttled.hardware_thermal_share", 0.15);
   set(facts, "gpu0.sm_clock_hz", 1.83e9);
   set(facts, "gpu0.sm_clock_limit_hz", 1.98e9);
@@ -113,6 +194,9 @@ TEST(Throttle, HeatCostsTheClockThatIsMissing) {
   ASSERT_TRUE(finding);
   EXPECT_THAT(finding->claim, AllOf(HasSubstr("gpu0"), HasSubstr("too hot")));
   EXPECT_NEAR(finding->gain.speedup, 1 / (1 - 0.65 * (1 - 1.83 / 1.98)), 1e-3);
+  Facts facts = hot();
+  set(facts, "gpu0.sm_clock_hz", 0.6e9);  // it is idle most of the time: heat is not the reason then
+  EXPECT_NEAR(finding_of(facts, "throttle")->gain.high, 1 / (1 - 0.15), 1e-3);
 }
 
 TEST(Throttle, IsSilentBelowItsThresholdsAndOfASetPowerCap) {
@@ -136,6 +220,7 @@ Facts narrow_link(double width) {
   set(facts, "gpu1.pcie_generation_max", 4);
   set(facts, "gpu1.pcie_width", width);
   set(facts, "gpu1.pcie_width_max", 16);
+  set(facts, "gpu1.pcie_sent_bytes_per_second", 0);
   set(facts, "gpu1.pcie_received_bytes_per_second", 5.25e9);
   return facts;
 }
@@ -153,6 +238,8 @@ TEST(LinkDegraded, AnUnusedLinkGainsNothingAndAGoodOneIsHealthy) {
   EXPECT_LT(finding_of(facts, "link_degraded")->gain.speedup, 1 + kWorthSaying);
   EXPECT_FALSE(finding_of(narrow_link(13), "link_degraded"));
   EXPECT_TRUE(abstains(healthy_script(), "link_degraded"));
+  facts.figures.erase("gpu1.pcie_sent_bytes_per_second");  // a GPU that does not count them
+  EXPECT_TRUE(abstains(facts, "link_degraded"));
 }
 
 // The clock of the link is lower in a part of the windows: generations are a mean.

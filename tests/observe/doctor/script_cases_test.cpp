@@ -26,6 +26,7 @@ void PrintTo(const Case& each, std::ostream* out) { *out << each.name; }
 
 constexpr Case kCases[] = {
     {"anomaly", "debug_apis_on", "Anomaly detection is on"},
+    {"bound_workers", "input_wait", "its 2 workers may use 1 of the"},
     {"double_precision", "double_precision", "float64"},
     {"epoch_restart", "epoch_restart", "workers"},
     {"eval_with_grad", "eval_with_grad", "eval_with_grad.py:"},
@@ -35,6 +36,7 @@ constexpr Case kCases[] = {
     {"gc_off", "leak", "Garbage collection is off"},
     {"histograms", "tracker_cost", "Logging"},
     {"host_leak", "host_leak", "copies"},
+    {"kept_outputs", "predictions_kept", "in `outputs` at kept_outputs.py:"},
     {"kept_history", "kept_history", "`total`"},
     {"list_collate", "input_wait", "collate makes the batch in slow (list_collate.py:"},
     {"many_checkpoints", "checkpoint_stall", "Checkpoints"},

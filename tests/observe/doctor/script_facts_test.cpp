@@ -62,7 +62,7 @@ TEST_F(ScriptFacts, AreOfTheProcessThatTrains) {
   const Facts facts = read();
   EXPECT_EQ(facts.source, Source::kScript);
   EXPECT_EQ(facts.job, "train.py, torch 2.11.0");
-  EXPECT_EQ(training_process(folder_.path()), 7);
+  EXPECT_EQ(training_process(folder_.path()).process, 7);
   ASSERT_EQ(facts.periods.size(), 2U);  // without the first
   EXPECT_EQ(facts.window(), "steps 11 to 30");
   EXPECT_DOUBLE_EQ(*facts.share("fetch"), 0.1);
@@ -186,7 +186,7 @@ TEST_F(ScriptFacts, WithoutStepsTheReasonIsSaid) {
   EXPECT_THAT(examine(read()).verdict, HasSubstr("did not import torch"));
   std::filesystem::remove(folder_ / "7.jsonl");
   EXPECT_THAT(examine(read()).verdict, HasSubstr("Python did not load"));
-  EXPECT_EQ(training_process(folder_.path()), 0);
+  EXPECT_EQ(training_process(folder_.path()).process, 0);
 }
 
 TEST_F(ScriptFacts, DamageIsToldAndLeftOut) {

@@ -228,7 +228,7 @@ TEST(ScalerCollapse, TheFirstStepsMayBeSkipped) {
 TEST(DoublePrecision, CostsHalfOfTheComputing) {
   Facts facts = healthy_script();
   EXPECT_TRUE(abstains(facts, "double_precision"));
-  set(facts, "switch.optimizer.float64_share", 0.6);
+  set(facts, "switch.optimizer.float64_elements", 600);
   set(facts, "switch.optimizer.elements", 1000);
   spend(facts, "backward", 0.4);
   spend(facts, "optimizer", 0.1);
@@ -236,8 +236,40 @@ TEST(DoublePrecision, CostsHalfOfTheComputing) {
   ASSERT_TRUE(finding);
   EXPECT_THAT(finding->evidence[0], HasSubstr("600 elements"));
   EXPECT_NEAR(finding->gain.speedup, 1 / (1 - 1.3 * 0.5 * 0.7), 0.05);  // with a forward pass of half of the backward
-  set(facts, "switch.optimizer.float64_share", 0.4);
+  facts.words["switch.optimizer.devices"] = R"(["cuda:0"])";            // of a GPU only its own work tells
+  EXPECT_TRUE(abstains(facts, "double_precision"));
+  set(facts, "switch.optimizer.float64_elements", 400);
   EXPECT_FALSE(finding_of(facts, "double_precision"));
+}
+
+TEST(DataParallel, CopiesTheModelInEachStep) {
+  Facts facts = healthy_script();
+  EXPECT_FALSE(finding_of(facts, "data_parallel"));
+  spend(facts, "data_parallel", 0.03);
+  const auto finding = finding_of(facts, "data_parallel");
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(finding->cure, HasSubstr("torchrun"));
+  EXPECT_NEAR(finding->gain.speedup, 1 / (1 - 1.1 * 0.03), 0.002);
+  spend(facts, "data_parallel", 0.015);
+  EXPECT_FALSE(finding_of(facts, "data_parallel"));
+}
+
+// Steps of 40 ms, of which 1.2 ms are a search that finds nothing.
+TEST(UnusedParameterSearch, CostsTimeWhereAllAreUsed) {
+  Facts facts = healthy_script();
+  set(facts, "ranks.step", 40);
+  set(facts, "ranks.searching", 40 * 0.0012);
+  EXPECT_FALSE(finding_of(facts, "unused_parameter_search"));  // it does not search
+  set(facts, "ranks.unused_bytes", 0);
+  const auto finding = finding_of(facts, "unused_parameter_search");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->option, "find_unused_parameters=False");
+  EXPECT_NEAR(finding->gain.speedup, 1 / (1 - 0.03), 0.002);
+  set(facts, "ranks.searching", 40 * 0.0006);
+  EXPECT_FALSE(finding_of(facts, "unused_parameter_search"));
+  set(facts, "ranks.searching", 40 * 0.0012);
+  set(facts, "ranks.unused_bytes", 80);
+  EXPECT_FALSE(finding_of(facts, "unused_parameter_search"));
 }
 
 TEST(SameBatch, OneWorkerMayReadAll) {
@@ -306,6 +338,15 @@ TEST(Ranks, OneSlowRankAndUnevenWorkAreTwoCauses) {
   EXPECT_FALSE(finding_of(facts, "uneven_work"));
   set(facts, "ranks.slowest_share", 0.95);
   EXPECT_FALSE(finding_of(facts, "straggler"));
+  facts.words["switch.optimizer.devices"] = R"(["cuda:0"])";  // with a GPU of its own nothing is in a rank's way
+  EXPECT_TRUE(finding_of(facts, "straggler"));
+  set(facts, "ranks.waiting_share", 0.045);
+  EXPECT_FALSE(finding_of(facts, "straggler"));
+  set(facts, "ranks.slowest_share", 0.5);
+  EXPECT_FALSE(finding_of(facts, "uneven_work"));
+  set(facts, "ranks.waiting_share", 0.09);
+  EXPECT_TRUE(finding_of(facts, "uneven_work"));
+  facts.words.erase("switch.optimizer.devices");
   facts.figures.erase("ranks.waiting_share");
   set(facts, "ranks.world", 4);
   EXPECT_TRUE(abstains(facts, "straggler"));
@@ -345,6 +386,10 @@ TEST(OversubscribedThreads, OfWorkersHaveTheirOwnCure) {
   const auto found = finding_of(facts, "oversubscribed_threads");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->option, "torch.set_num_threads(2)");
+  set(facts, "threads.workers.cpu_cores", 3.4);  // half of them sleep
+  set(facts, "threads.tracker.cpu_cores", 4);
+  EXPECT_FALSE(finding_of(facts, "oversubscribed_threads"));
+  set(facts, "threads.workers.cpu_cores", 7);
   set(facts, "threads.unnamed.cpu_cores", 0.15);
   EXPECT_TRUE(finding_of(facts, "oversubscribed_threads"));
   set(facts, "threads.unnamed.cpu_cores", 0.06);  // operators use one thread: the cores are full, and that is all

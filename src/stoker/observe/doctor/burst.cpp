@@ -146,9 +146,7 @@ std::shared_ptr<const Facts> read_burst(const std::filesystem::path& folder, con
     burst->waits = trainer.waits;
     burst->sites = trainer.sites;
     for (const auto& [name, value] : trainer.figures) {
-      if (name.starts_with("loader.") || name.starts_with("memory.") || name == "waits.steps") {
-        burst->figures[name] = {value, "script"};
-      }
+      burst->figures.try_emplace(name, Figure{value, "script"});
     }
     return burst;
   } catch (const Error& error) {

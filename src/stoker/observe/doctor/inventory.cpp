@@ -86,6 +86,10 @@ std::vector<Switch> of_script(const Facts& facts) {
     rows.flag("switch.cudnn_tf32", "TF32 in convolutions", "on");
   }
   add_convolutions(facts, gpu, rows);
+  if (const auto biased = facts.figure("layers.biased_before_norm")) {
+    rows.add("bias of convolutions before a norm", *biased > 0 ? "on" : "off", *biased > 0 ? "off" : "",
+             "conv_bias_before_norm");
+  }
   if (!facts.word("switch.optimizer.name").empty()) {
     const bool fused = facts.word("switch.optimizer.fused") == "true";
     const std::string_view name = facts.word("switch.optimizer.name");

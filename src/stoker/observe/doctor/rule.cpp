@@ -13,7 +13,8 @@ std::string_view level_name(Level level) {
 }
 
 const std::vector<Rule>& rules() {
-  static const std::vector<Rule> kAll = {kInputWait,
+  static const std::vector<Rule> kAll = {kOomAdvice,
+                                         kInputWait,
                                          kCheckpointStall,
                                          kTrackerCost,
                                          kSpikes,
@@ -50,10 +51,14 @@ const std::vector<Rule>& rules() {
                                          kStraggler,
                                          kUnevenWork,
                                          kRanksDrift,
-                                         kOomAdvice,
                                          kThrottle,
                                          kLinkDegraded,
-                                         kDoublePrecision};
+                                         kDoublePrecision,
+                                         kDataParallel,
+                                         kUnusedParameterSearch,
+                                         kPredictionsKept,
+                                         kFragmentation,
+                                         kConvBiasBeforeNorm};
   return kAll;
 }
 

@@ -101,6 +101,19 @@ void add_reading(const std::vector<const ScriptProcess*>& processes, Facts& fact
   }
 }
 
+// Cores on which workers may load, each counted once.
+void add_cores(const std::vector<ScriptProcess>& processes, int trainer, Facts& facts) {
+  std::set<double> cores;
+  for (const ScriptProcess& each : processes) {
+    if (each.worker >= 0 && each.parent == trainer) {
+      cores.insert(each.cores.begin(), each.cores.end());
+    }
+  }
+  if (!cores.empty()) {
+    facts.figures["loader.cores"] = {static_cast<double>(cores.size()), "script"};
+  }
+}
+
 void add_worker(const ScriptProcess& process, Facts& facts) {
   if (process.worker < 0 || process.loading.empty()) {
     return;
@@ -241,16 +254,18 @@ void add_words(const ScriptProcess& process, Facts& facts) {
   }
 }
 
-// Of the first process that ended since memory ran out: it need not be the one that trained longest.
-void add_out_of_memory(const std::vector<ScriptProcess>& processes, Facts& facts) {
-  constexpr std::string_view kPrefix = "out_of_memory.";
+// Of one process that ended since memory ran out: it need not be the one that trained longest.
+const ScriptProcess* out_of_memory(const std::vector<ScriptProcess>& processes) {
   const auto ended = std::ranges::find_if(
       processes, [](const ScriptProcess& each) { return each.words.contains("out_of_memory.what"); });
-  if (ended == processes.end()) {
+  return ended == processes.end() ? nullptr : &*ended;
+}
+
+void add_out_of_memory(const std::vector<ScriptProcess>& processes, Facts& facts) {
+  constexpr std::string_view kPrefix = "out_of_memory.";
+  const ScriptProcess* ended = out_of_memory(processes);
+  if (ended == nullptr) {
     return;
-  }
-  if (facts.periods.empty()) {  // before a step ended: its settings are what is known
-    add_words(*ended, facts);
   }
   for (const auto& [name, word] : ended->words) {
     if (name.starts_with(kPrefix)) {
@@ -285,10 +300,14 @@ bool is_script_record(const std::filesystem::path& folder) {
   return std::filesystem::exists(folder / kMonitorFile, error);
 }
 
-int training_process(const std::filesystem::path& folder) {
+Trainer training_process(const std::filesystem::path& folder) {
   const std::vector<ScriptProcess> processes = read_processes(folder);
   const ScriptProcess* trainer = trainer_of(processes);
-  return trainer == nullptr ? 0 : trainer->pid;
+  if (trainer == nullptr) {
+    return {};
+  }
+  const auto gpu = trainer->words.find("training.gpu_bus_id");
+  return {trainer->pid, gpu == trainer->words.end() ? "" : gpu->second};
 }
 
 Facts script_facts(const std::filesystem::path& folder) {
@@ -318,7 +337,9 @@ Facts script_facts(const std::vector<ScriptProcess>& processes) {
   }
   const ScriptProcess* trainer = trainer_of(processes);
   if (trainer == nullptr) {
-    add_out_of_memory(processes, facts);
+    if (const ScriptProcess* ended = out_of_memory(processes)) {
+      add_words(*ended, facts);  // before a step ended: its settings are what is known
+    }
     facts.words["script.state"] = state_without_steps(processes);
     return facts;
   }
@@ -334,6 +355,7 @@ Facts script_facts(const std::vector<ScriptProcess>& processes) {
   facts.figures["tracker.thread_share"] = {seconds > 0 ? trainer->tracker_seconds / seconds : 0, "script"};
   add_growth(*trainer, facts);
   add_same_batches(processes, trainer->pid, facts);
+  add_cores(processes, trainer->pid, facts);
   add_ranks(processes, *trainer, facts);
   std::vector<const ScriptProcess*> taking_part;
   for (const ScriptProcess& each : processes) {

@@ -19,7 +19,10 @@ namespace stoker::observe::doctor {
 // The same of records that were read already, without what is known of the machine.
 [[nodiscard]] Facts script_facts(const std::vector<ScriptProcess>& processes);
 
-// The process that trains; 0 if none has ended a step.
-[[nodiscard]] int training_process(const std::filesystem::path& folder);
+struct Trainer {
+  int process = 0;         // 0: none has ended a step
+  std::string gpu_bus_id;  // of the GPU that it uses; empty: none, or unknown
+};
+[[nodiscard]] Trainer training_process(const std::filesystem::path& folder);
 
 }  // namespace stoker::observe::doctor

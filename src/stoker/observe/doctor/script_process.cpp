@@ -146,6 +146,9 @@ class Reader {
     if (const auto firsts = record.find("firsts"); firsts != record.end() && firsts->is_array()) {
       process_.first_batches = reals(*firsts);
     }
+    if (const auto cores = record.find("cores"); cores != record.end() && cores->is_array()) {
+      process_.cores = reals(*cores);
+    }
   }
 
   void add_ranks(const Json& record) {
@@ -158,8 +161,10 @@ class Reader {
     for (const double seconds : work != record.end() && work->is_array() ? reals(*work) : std::vector<double>()) {
       ranks.work[step++] = seconds;
     }
-    for (const char* name : {"forwards", "syncs", "step", "world"}) {
-      process_.figures["ranks." + std::string(name)] = real_at(record, name).value_or(0);
+    for (const char* name : {"forwards", "syncs", "step", "world", "searching", "unused_bytes"}) {
+      if (const auto value = real_at(record, name)) {
+        process_.figures["ranks." + std::string(name)] = *value;
+      }
     }
   }
 
@@ -226,6 +231,12 @@ class Reader {
       process_.pid = static_cast<int>(integer_at(record, "pid"));
       process_.parent = static_cast<int>(integer_at(record, "parent"));
       process_.words["python.version"] = text_at(record, "python");
+      for (const auto& [field, name] :
+           {std::pair("cores", "process.start_cores"), {"memory", "machine.memory_bytes"}}) {
+        if (const auto value = real_at(record, field)) {
+          process_.figures[name] = *value;
+        }
+      }
       if (const auto words = record.find("argv"); words != record.end() && words->is_array()) {
         for (const Json& each : *words) {
           process_.arguments.push_back(text_of(each));
@@ -236,6 +247,7 @@ class Reader {
       process_.words["torch.version"] = text_at(record, "version");
     } else if (kind == "training") {
       process_.trains = true;
+      process_.words["training.gpu_bus_id"] = text_at(record, "gpu");
     } else if (kind == "trouble") {
       process_.trouble.push_back(text_at(record, "text"));
     } else if (kind == "autocast") {
@@ -243,7 +255,7 @@ class Reader {
     } else if (kind == "switches") {
       put_fields("switch", record);
     } else if (kind == "evaluation" || kind == "graphs" || kind == "scaler" || kind == "dropped_result" ||
-               kind == "zero_grad" || kind == "out_of_memory") {
+               kind == "zero_grad" || kind == "out_of_memory" || kind == "kept_outputs" || kind == "layers") {
       put_fields(kind, record);
     }
   }

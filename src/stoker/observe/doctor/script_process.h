@@ -47,6 +47,7 @@ struct ScriptProcess {
   int worker = -1;                    // of a DataLoader: its number; -1: it is none
   std::vector<double> first_batches;  // numbers of their content
   double threads = 0;                 // of its operators, while it loads
+  std::vector<double> cores;          // their numbers, on which it may load
   RankRecord ranks;
   std::vector<Site> sites;
   std::vector<CallShare> calls;                             // shares are seconds

@@ -23,7 +23,8 @@ namespace stoker::study {
 namespace {
 
 constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-constexpr double kGrace = 5;  // seconds between SIGINT, SIGTERM and SIGKILL
+constexpr double kGrace = 5;   // seconds between SIGINT, SIGTERM and SIGKILL
+constexpr double kLook = 0.5;  // seconds after which we look again: another thread may have received the signal
 
 timespec span_of(double seconds) {
   return {static_cast<time_t>(seconds), static_cast<long>(1e9 * (seconds - std::floor(seconds)))};
@@ -49,7 +50,7 @@ std::vector<pid_t> own_children() {
 
 }  // namespace
 
-HeldSignals::HeldSignals() {
+HeldSignals::HeldSignals(const std::atomic<bool>* stop) : stop_(stop) {
   ::sigemptyset(&ending_);
   for (const int each : kEnding) {
     ::sigaddset(&ending_, each);
@@ -72,6 +73,7 @@ void HeldSignals::wait(double seconds) {
 bool HeldSignals::came() {
   const timespec now{};
   came_ = ::sigtimedwait(&ending_, nullptr, &now) > 0 || came_;  // leaves SIGCHLD for wait()
+  came_ = came_ || (stop_ != nullptr && *stop_);
   return came_;
 }
 
@@ -136,7 +138,7 @@ std::optional<int> ApartChild::wait(double seconds) {
     if (left <= 0 || signals_.came()) {
       break;
     }
-    signals_.wait(left);
+    signals_.wait(std::min(left, kLook));
   }
   return code_;
 }

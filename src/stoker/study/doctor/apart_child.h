@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <optional>
@@ -19,12 +20,13 @@ class FolderLayer;
 // While it lives, a signal that would end this process waits here instead.
 class HeldSignals {
  public:
-  HeldSignals();
+  // stop: as good as one of them, where other threads may receive them. Null: none.
+  explicit HeldSignals(const std::atomic<bool>* stop = nullptr);
   ~HeldSignals();
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
 
-  // Whether SIGINT, SIGTERM, SIGHUP or SIGQUIT came.
+  // Whether SIGINT, SIGTERM, SIGHUP or SIGQUIT came, or stop is set.
   [[nodiscard]] bool came();
   // Waits for one of them, or for a child that changes, that many seconds.
   void wait(double seconds);
@@ -33,6 +35,7 @@ class HeldSignals {
 
  private:
   sigset_t before_{}, ending_{}, ours_{};
+  const std::atomic<bool>* stop_;
   bool came_ = false;
 };
 

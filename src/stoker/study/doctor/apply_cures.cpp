@@ -84,11 +84,12 @@ class ShortTraining {
                                       "--quiet",
                                       "run=" + folder.native(),
                                       "log=none",
+                                      "apply=none",
                                       "time=0",
                                       fmt::format("steps={}", steps_),
                                       fmt::format("eval_every={}", steps_)};
     std::set<std::string> set(kOfLength.begin(), kOfLength.end());
-    set.insert("log");
+    set.insert({"log", "apply"});
     for (auto change = changes.rbegin(); change != changes.rend(); ++change) {  // the last one has the say
       for (const std::string& word : words_of(change->option)) {
         if (set.insert(key_of(word)).second) {
@@ -109,6 +110,8 @@ class ShortTraining {
   train::Plan plan_;
   std::int64_t steps_;
 };
+
+bool goes_on(const std::string& word) { return job::may_change(key_of(word)) && !word.ends_with("=auto"); }
 
 std::int64_t steps_of(const Facts& facts, const std::vector<Cure>& all) {
   double gain = 1;
@@ -146,8 +149,11 @@ Trials apply_cures(const ApplyOptions& options) {
                       printable(options.run.native()));
   }
   options.say(printable(trials.examined.diagnosis.verdict) + "\n");
-  HeldSignals signals;
-  const std::vector<Cure> all = cures(trials.examined);
+  HeldSignals signals(options.stop);
+  std::vector<Cure> all = cures(trials.examined);
+  if (options.resumable) {
+    std::erase_if(all, [](const Cure& each) { return !std::ranges::all_of(words_of(each.option), goes_on); });
+  }
   const std::int64_t steps = steps_of(facts, all);
   options.say(announcement(options, all, steps, facts));
   const ShortTraining training(signals, options.run, steps);
@@ -163,12 +169,23 @@ Trials apply_cures(const ApplyOptions& options) {
   return trials;
 }
 
+std::vector<std::string> kept_changes(const Trials& trials) {
+  std::vector<std::string> changes;
+  for (const Tried& each : trials.tried) {
+    for (const std::string& word : each.kept ? words_of(each.cure.option) : std::vector<std::string>()) {
+      if (goes_on(word)) {
+        changes.push_back(word);
+      }
+    }
+  }
+  return changes;
+}
+
 std::string next_command(const ApplyOptions& options, const Trials& trials) {
   std::string resumable, others;
   for (const Tried& each : trials.tried) {
     for (const std::string& word : each.kept ? words_of(each.cure.option) : std::vector<std::string>()) {
-      const bool goes_on = job::may_change(key_of(word)) && !word.ends_with("=auto");
-      (goes_on ? resumable : others) += " " + word;
+      (goes_on(word) ? resumable : others) += " " + word;
     }
   }
   std::string text;

@@ -9,6 +9,7 @@
 #include "stoker/base/fmt.h"
 #include "stoker/device/cpu_quota.h"
 #include "stoker/device/kernel_file.h"
+#include "stoker/device/nvml.h"
 #include "stoker/io/event_json.h"
 #include "stoker/observe/doctor/script_facts.h"
 #include "stoker/observe/doctor/script_process.h"
@@ -36,9 +37,13 @@ void ScriptMonitor::find_trainer(double now) {
     return;
   }
   looked_ = now;
-  trainer_ = observe::doctor::training_process(records_);
+  const observe::doctor::Trainer trainer = observe::doctor::training_process(records_);
+  trainer_ = trainer.process;
   if (trainer_ != 0) {
-    sampler_.emplace(observe::MonitorOptions{.process = std::to_string(trainer_)}, now);
+    sampler_.emplace(observe::MonitorOptions{.process = std::to_string(trainer_),
+                                             .nvml = trainer.gpu_bus_id.empty() ? nullptr : &device::machine_nvml(),
+                                             .gpu_bus_id = trainer.gpu_bus_id},
+                     now);
   }
 }
 

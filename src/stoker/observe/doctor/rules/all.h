@@ -11,6 +11,7 @@ extern const Rule kInputWait, kCheckpointStall, kTrackerCost, kNeighbour, kOvers
     kNoTensorCore, kLayout, kPageableH2d, kAttentionUnfused, kEmaLoop, kEpochRestart, kGcChurn, kDebugApis,
     kOptimizerUnfused, kZeroGrad, kEvalWithGrad, kKeptHistory, kLeak, kHostLeak, kFp16WithoutScaler, kScalerCollapse,
     kSameBatch, kUnreadResult, kHostCode, kReduceEachPass, kStraggler, kUnevenWork, kRanksDrift, kOomAdvice, kThrottle,
-    kLinkDegraded, kDoublePrecision;
+    kLinkDegraded, kDoublePrecision, kDataParallel, kUnusedParameterSearch, kPredictionsKept, kFragmentation,
+    kConvBiasBeforeNorm;
 
 }  // namespace stoker::observe::doctor

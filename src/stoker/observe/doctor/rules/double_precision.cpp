@@ -20,23 +20,28 @@ Judgement judge(const Facts& facts) {
   if (auto other = without_script(facts)) {
     return *other;
   }
-  const auto doubles = facts.figure("switch.optimizer.float64_share");
-  if (!doubles) {
+  const auto doubles = facts.figure("switch.optimizer.float64_elements");
+  const auto all = facts.figure("switch.optimizer.elements");
+  if (!doubles || !all || *all <= 0) {
     return Abstained{"the dtypes of the weights: no step of an optimizer was seen"};
   }
-  if (*doubles < kMost) {
+  if (*doubles < kMost * *all) {
     return Healthy{};
   }
+  const bool gpu = facts.word("switch.optimizer.devices").find("cuda") != std::string::npos;
+  if (gpu && facts.burst == nullptr) {
+    return Abstained{"what the GPU computes in a step"};
+  }
   Finding finding;
-  finding.claim = fmt::format("The model computes in float64: {} of its weights do", percent(*doubles));
-  finding.evidence = {fmt::format("{:.0f} elements of torch.float64 (script)",
-                                  *doubles * facts.figure("switch.optimizer.elements").value_or(0))};
+  finding.claim = fmt::format("The model computes in float64: {} of its weights do", percent(*doubles / *all));
+  finding.evidence = {fmt::format("{:.0f} elements of torch.float64 (script)", *doubles)};
   finding.cure = "float32: model.float(), and arrays of NumPy by .astype('float32') (results differ a little)";
   finding.option = "model.float()";
-  // A perceptron saved 1.25 of that, a convolutional network 1.6 (bench/results/doctor-scripts.txt).
-  // A GPU for games computes 32 to 64 times as slowly in float64: CUDA's programming guide, arithmetic instructions.
-  finding.gain =
-      predict(facts.periods, [](const Period& each) { return kSaved * computing(each); }, {.low = 1, .high = 1.6});
+  // On a CPU a perceptron saved 1.25 of that, a convolutional network 1.6 (bench/results/doctor-scripts.txt).
+  constexpr Reach kReach = {.low = 1, .high = 1.6};
+  finding.gain = gpu ? predict_less_computing(*facts.burst, kSaved, kReach)
+                     : predict(
+                           facts.periods, [](const Period& each) { return kSaved * computing(each); }, kReach);
   return finding;
 }
 

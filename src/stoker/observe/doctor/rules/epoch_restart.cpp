@@ -27,7 +27,7 @@ Judgement judge(const Facts& facts) {
                              at_place(facts, "loader.where"));
   finding.option = "persistent_workers=True";
   // After a fork each page that the training writes is copied once, mostly in the optimizer. Joining the last
-  // workers takes time, too: three networks saved 1.05 to 1.3 of what is known of (bench/results/doctor-scripts.txt).
+  // workers takes time, too: three networks saved 1.2 to 1.4 of what is known of (bench/results/doctor-scripts.txt).
   const double start = facts.figure("loader.seconds_per_start").value_or(0);
   const double longer = facts.figure("loader.longer_first_step").value_or(0);
   if (longer > 0) {
@@ -38,7 +38,7 @@ Judgement judge(const Facts& facts) {
   finding.gain =
       predict(facts.periods,
               [more](const Period& each) { return std::min(more * each.part("loader_start"), 0.95 * each.seconds); },
-              {.low = 0.95, .high = 1.35});
+              {.low = 1, .high = 1.4});
   return finding;
 }
 

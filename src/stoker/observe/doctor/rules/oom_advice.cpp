@@ -7,7 +7,9 @@
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kOthers = 0.1;  // of the GPU's memory, in other programs' hands
+constexpr double kOthers = 0.1;    // of the GPU's memory, in other programs' hands
+constexpr double kContext = 1e9;   // bytes that CUDA's context and its libraries take at most
+constexpr double kMuchKept = 0.1;  // of the GPU's memory, in outputs of an evaluation
 
 std::string amount(double bytes) { return bytes_text(static_cast<std::int64_t>(std::clamp(bytes, 0.0, 1e18))); }
 
@@ -15,8 +17,15 @@ struct Advice {
   std::string cure, option;
 };
 
-Advice smaller_batch(const Facts& facts) {
-  const double rows = facts.figure("loader.batch").value_or(0), fitting = fitting_rows(facts);
+// fitting: rows that would fit; 0: unknown.
+Advice smaller_batch(const Facts& facts, std::string_view phase, double fitting) {
+  if (phase == "evaluation") {
+    return {"a smaller batch in the evaluation", ""};
+  }
+  if (phase.empty()) {
+    return {"load and make less at a time; the line tells what", ""};
+  }
+  const double rows = facts.figure("loader.batch").value_or(0);
   if (rows <= 1) {
     return {"checkpoint the activations (torch.utils.checkpoint), compute in bfloat16, or take a smaller model", ""};
   }
@@ -29,11 +38,18 @@ Advice smaller_batch(const Facts& facts) {
 Advice advice_for_gpu(const Facts& facts, std::string_view phase) {
   const auto bytes = [&](const char* name) { return facts.figure(fmt::format("out_of_memory.{}", name)).value_or(0); };
   const double total = bytes("total"), unused = bytes("reserved") - bytes("allocated");
-  const double others = total - bytes("free") - bytes("reserved");
+  const double others = total - bytes("free") - bytes("reserved") - kContext;
   if (phase == "evaluation" && facts.word("evaluation.gradients") == "true") {
     return {fmt::format("with torch.inference_mode(): around the evaluation{}: it records graphs that nobody uses",
                         at_place(facts, "evaluation.where")),
             "torch.inference_mode()"};
+  }
+  const double kept =
+      facts.figure("kept_outputs.batches").value_or(0) * facts.figure("kept_outputs.gpu_bytes_per_batch").value_or(0);
+  if (phase == "evaluation" && kept > kMuchKept * total) {
+    return {fmt::format("outputs.cpu(), or sums batch by batch: the evaluation keeps {} of outputs on the GPU{}",
+                        amount(kept), at_place(facts, "kept_outputs.where")),
+            ""};
   }
   if (total > 0 && others > kOthers * total) {
     return {fmt::format("end the other programs that hold {} of this GPU: `stoker ps` names them", amount(others)), ""};
@@ -48,7 +64,7 @@ Advice advice_for_gpu(const Facts& facts, std::string_view phase) {
     return {"an optimizer without temporary copies of all weights (fused=True, or foreach=False), or a smaller model",
             "fused=True"};
   }
-  return smaller_batch(facts);
+  return smaller_batch(facts, phase, fitting_rows(facts));
 }
 
 Advice advice_for(const Facts& facts, std::string_view what, std::string_view phase) {
@@ -67,11 +83,23 @@ Advice advice_for(const Facts& facts, std::string_view what, std::string_view ph
   if (phase == "fetch") {
     return {"a data set that reads each sample when it is asked for, instead of all at once", ""};
   }
-  return smaller_batch(facts);
+  return smaller_batch(facts, phase, 0);
 }
 
-std::string memory_name(std::string_view what) {
-  return what == "gpu" ? "The GPU's memory" : what == "shared" ? "Shared memory (/dev/shm)" : "Main memory";
+std::string claim_for(const Facts& facts, std::string_view what, std::string_view phase) {
+  if (what == "worker") {
+    return "The system killed a worker of the loader, mostly since main memory ran out";
+  }
+  if (what == "shared") {
+    return "Shared memory (/dev/shm) ran out in a worker of the loader";
+  }
+  return fmt::format("{} ran out{}{}", what == "gpu" ? "The GPU's memory" : "Main memory",
+                     at_place(facts, "out_of_memory.where"),
+                     phase.empty()           ? ""
+                     : phase == "fetch"      ? " in the data set"
+                     : phase == "optimizer"  ? " in the optimizer"
+                     : phase == "evaluation" ? " in the evaluation"
+                                             : fmt::format(" in {}", phase));
 }
 
 Judgement judge(const Facts& facts) {
@@ -83,11 +111,8 @@ Judgement judge(const Facts& facts) {
     return Healthy{};
   }
   Finding finding;
-  finding.claim = fmt::format("{} ran out{} in {}", memory_name(what), at_place(facts, "out_of_memory.where"),
-                              what == "worker" || what == "shared" ? "a loader's worker"
-                              : phase == "fetch"                   ? "the data set"
-                                                                   : phase);
-  if (const std::string_view text = facts.word("out_of_memory.text"); !text.empty()) {
+  finding.claim = claim_for(facts, what, phase);
+  if (const std::string_view text = facts.word("out_of_memory.text"); !text.empty() && what != "worker") {
     finding.evidence.push_back(fmt::format("{}: {} (script)", facts.word("out_of_memory.where"), text));
   }
   if (const auto asked = facts.figure("out_of_memory.requested")) {

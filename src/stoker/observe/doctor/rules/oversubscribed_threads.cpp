@@ -20,16 +20,24 @@ double runnable(const Facts& facts) {
   return sum;
 }
 
+// Workers that want a core: not those that wait for a disk or for the training.
+double busy_workers(const Facts& facts) {
+  const double workers = facts.figure("loader.workers").value_or(0);
+  const auto computing = facts.figure("threads.workers.cpu_cores");
+  return computing
+             ? std::min(std::round(*computing + facts.figure("threads.workers.waiting_cores").value_or(0)), workers)
+             : workers;
+}
+
 // Whether fewer threads would be possible. Workers with one thread each are not too many threads: then the cores are
 // what limits the training.
 bool can_have_fewer(const Facts& facts) {
   if (facts.source == Source::kRun) {
     return true;
   }
-  const double workers = facts.figure("loader.workers").value_or(0);
   const double each = facts.figure("loader.threads_per_worker").value_or(1);
   const auto threads = facts.figure("switch.threads");  // of a process unknown: threads that help tell
-  if (threads && cores_of(facts) && *threads + workers * each <= *cores_of(facts)) {
+  if (threads && cores_of(facts) && *threads + busy_workers(facts) * each <= *cores_of(facts)) {
     return false;  // others wait, too: a tracker's own thread
   }
   return (threads.value_or(2) > 1 && facts.figure("threads.unnamed.cpu_cores").value_or(0) > kFewCores) || each > 1;
@@ -42,15 +50,16 @@ void add_cure(const Facts& facts, double cores, Finding& finding) {
     return;
   }
   const double each = facts.figure("loader.threads_per_worker").value_or(1);
-  const auto workers = facts.figure("loader.workers").value_or(0);
   if (each > 1) {
-    finding.evidence.push_back(fmt::format("{:.0f} workers with {:.0f} threads each (script)", workers, each));
+    finding.evidence.push_back(fmt::format("{:.0f} workers with {:.0f} threads each (script)",
+                                           facts.figure("loader.workers").value_or(0), each));
     finding.cure = "one thread in each worker";
     finding.option = "worker_init_fn=lambda worker: torch.set_num_threads(1)";
     return;
   }
+  const double workers = busy_workers(facts);
   const int threads = std::max(static_cast<int>(cores - workers), 1);
-  finding.evidence.push_back(fmt::format("threads that help operators: {:.2f} cores; {:.0f} workers (monitor)",
+  finding.evidence.push_back(fmt::format("threads that help operators: {:.2f} cores; {:.0f} workers compute (monitor)",
                                          facts.figure("threads.unnamed.cpu_cores").value_or(0), workers));
   finding.cure = "fewer threads for the operators of the training";
   finding.option = fmt::format("torch.set_num_threads({})", threads);
@@ -93,7 +102,7 @@ const Rule kOversubscribedThreads = {
     .signal = "time that threads of the program wait for a core; cores that it may use; busy cores elsewhere",
     .threshold =
         "the main thread waits 5 % of the time, more threads are ready than cores, and less than half a core "
-        "is busy elsewhere; in a script, threads of operators and of workers are more than cores",
+        "is busy elsewhere; in a script, threads of operators and of workers that compute are more than cores",
     .source = "docs/design.md, promise 9: beside a busy core two threads were 4 to 19 times slower than one",
     .disproof = "fewer threads make no step faster: then another program or a quota takes the cores",
     .judge = judge,

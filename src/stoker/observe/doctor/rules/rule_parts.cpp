@@ -48,15 +48,10 @@ Prediction predict_less_computing(const Facts& facts, double share, Reach reach,
           std::max(with(reach.high, host_times(kLessHost)).high, likely)};
 }
 
-std::vector<std::string> gpus_with(const Facts& facts, std::string_view ending) {
-  std::vector<std::string> gpus;
-  for (const auto& entry : facts.figures) {
-    const std::string_view name = entry.first;
-    if (name.starts_with("gpu") && name.ends_with(ending) && name.find('.') + ending.size() == name.size()) {
-      gpus.emplace_back(name.substr(0, name.find('.')));
-    }
-  }
-  return gpus;
+std::string watched_gpu(const Facts& facts) {
+  const auto found = facts.figures.lower_bound("gpu");
+  const std::string_view name = found == facts.figures.end() ? std::string_view() : found->first;
+  return name.starts_with("gpu") ? std::string(name.substr(0, name.find('.'))) : "";
 }
 
 double fitting_rows(const Facts& facts) {

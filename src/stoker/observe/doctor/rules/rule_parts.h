@@ -40,8 +40,16 @@ inline std::optional<double> busy_elsewhere(const Facts& facts) {
   return busy && own ? std::optional(std::max(*busy - *own, 0.0)) : std::nullopt;
 }
 
-// "gpu0", "gpu1": those of which a figure with that ending is known.
-[[nodiscard]] std::vector<std::string> gpus_with(const Facts& facts, std::string_view ending);
+// "gpu0": the GPU that the monitor watched; empty: none.
+[[nodiscard]] std::string watched_gpu(const Facts& facts);
+
+// The same rank is the slowest in so many of the steps; if in less, their work is uneven.
+inline constexpr double kSameRank = 0.75;
+
+// Whether ranks compute on cores, which they take from each other, and not on devices of their own.
+[[nodiscard]] inline bool ranks_share_cores(const Facts& facts) {
+  return facts.source == Source::kScript && facts.word("switch.optimizer.devices").find("cuda") == std::string::npos;
+}
 
 // Rows of a batch that would fill the GPU's memory, from what a step takes beyond what stays between steps. 0: unknown.
 [[nodiscard]] double fitting_rows(const Facts& facts);

@@ -20,6 +20,7 @@ constexpr double kBusy = 0.75;       // the same; more, and they may be
 constexpr double kAmplified = 8;     // bytes read for each that is delivered
 constexpr double kMuchRead = 100e3;  // bytes per sample: less is no time
 constexpr double kManyTensors = 50;  // per batch
+constexpr double kBound = 2;         // workers may use at most half of the cores that they could fill
 constexpr double kHandOver = 1e-3;   // seconds of the training thread per batch from a worker: measured 0.8 to 1.5 ms
 constexpr int kMostSleepers = 64;    // workers that wait for a disk or a network
 
@@ -77,7 +78,8 @@ struct Change {
   bool asleep = false;  // the workers mostly wait for a disk or a network
 };
 
-// Of what an operator's other threads spend on a core: they spin until all are ready. The rest is work.
+// Half of what an operator's other threads spend on a core is spinning until all are ready; the rest is work. With more
+// workers that sleep the spinning goes (tests/doctor/cases/slow_storage.py); with workers that compute nobody looked.
 constexpr double kSpinning = 0.5;
 
 // How much longer the rest of a step takes on fewer threads.
@@ -242,11 +244,32 @@ std::optional<Finding> cause_of_reading(const Facts& facts, const Loader& loader
                  "sample, or pictures that were made smaller once");
 }
 
+// Workers inherit the core to which a library has bound the training thread, or bind themselves.
+std::optional<Finding> cause_of_binding(const Facts& facts, const Loader& loader) {
+  const auto own = facts.figure("loader.cores"), start = facts.figure("process.start_cores");
+  if (!own || !start || kBound * *own > std::min<double>(loader.workers, *start)) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.claim = fmt::format("its {} may use {:.0f} of the {:.0f} cores that the program started with",
+                              counted(loader.workers, "worker"), *own, *start);
+  finding.cure =
+      "the cores of the program's start for the workers (CORES), or no OMP_PROC_BIND, GOMP_CPU_AFFINITY or "
+      "KMP_AFFINITY: workers inherit the core to "
+      "which these bind the training thread";
+  finding.option = "worker_init_fn=lambda worker: os.sched_setaffinity(0, CORES)";
+  // Two cores may be threads of one: then both compute at less than twice its speed. Three networks saved half of it.
+  finding.gain = predict(facts.periods, fed_by(facts, {.workers = loader.workers}), {.low = 0.5, .high = 1.1});
+  return finding;
+}
+
 // Causes in the work of the loader.
 std::vector<Finding> causes_of_work(const Facts& facts, const Loader& loader) {
   std::vector<Finding> causes;
-  if (Finding more = more_workers(facts, loader.figures, loader.workers);
-      !more.option.empty() || (loader.share > kMuch && loader.busy > kBusy)) {
+  if (std::optional<Finding> bound = cause_of_binding(facts, loader)) {
+    causes.push_back(std::move(*bound));
+  } else if (Finding more = more_workers(facts, loader.figures, loader.workers);
+             !more.option.empty() || (loader.share > kMuch && loader.busy > kBusy)) {
     causes.push_back(std::move(more));
   }
   for (const Waste& waste : kWastes) {

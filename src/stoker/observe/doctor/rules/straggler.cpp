@@ -6,9 +6,8 @@
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kMost = 0.2;          // of the time of a rank that waits; its cores may be shared
-constexpr double kMostInTraces = 0.1;  // of a rank with a device of its own
-constexpr double kMostly = 0.75;       // of the steps
+constexpr double kMost = 0.1;          // of the time of a rank that waits
+constexpr double kMostOfShared = 0.2;  // of one whose cores are shared: such ranks wait without a cause, too
 
 Judgement judge(const Facts& facts) {
   if (auto other = without_ranks(facts)) {
@@ -19,7 +18,7 @@ Judgement judge(const Facts& facts) {
   const double ranks = std::max(facts.figure("ranks.seen").value_or(2), 2.0);
   const double others = std::min(*waiting * ranks / (ranks - 1), 0.9);
   const bool trace = facts.source == Source::kTrace;
-  if (others < (trace ? kMostInTraces : kMost) || *slowest < kMostly) {
+  if (others < (ranks_share_cores(facts) ? kMostOfShared : kMost) || *slowest < kSameRank) {
     return Healthy{};
   }
   Finding finding;
@@ -43,8 +42,8 @@ const Rule kStraggler = {
     .level = Level::kScript,
     .signal = "work of each rank per step, without waiting for others; of traces, waiting in collectives",
     .threshold =
-        "the others wait 20 % of the time, of a trace 10 %, and for the same rank in three quarters of the steps",
-    .source = "on two shared cores, ranks of healthy trainings waited up to 13 % for one of them (tests/doctor/cases)",
+        "the others wait 10 % of the time, on shared cores 20 %, and for the same rank in three quarters of the steps",
+    .source = "a choice: ranks that share cores wait for each other without a cause, too",
     .disproof = "the ranks change places with the order of their devices",
     .judge = judge,
 };

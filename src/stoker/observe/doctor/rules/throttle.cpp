@@ -18,31 +18,26 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kReasons 
      {"hardware_slowdown", "the hardware asks for it"}}};
 
 Judgement judge(const Facts& facts) {
-  const std::vector<std::string> gpus = gpus_with(facts, ".throttled_share");
-  if (gpus.empty()) {
-    return Abstained{"a GPU's clock (monitor; NVML)"};
+  const std::string gpu = watched_gpu(facts);
+  const auto clock = facts.figure(gpu + ".sm_clock_hz"), limit = facts.figure(gpu + ".sm_clock_limit_hz");
+  if (!clock || !limit || *limit <= 0) {
+    return Abstained{"a GPU's clock and its limit (monitor; NVML)"};
   }
-  for (const std::string& gpu : gpus) {
-    const auto clock = facts.figure(gpu + ".sm_clock_hz"), limit = facts.figure(gpu + ".sm_clock_limit_hz");
-    if (!clock || !limit || *limit <= 0) {
+  const double slower = 1 - *clock / *limit;
+  for (const auto& [reason, words] : kReasons) {
+    const double share = facts.figure(fmt::format("{}.throttled.{}_share", gpu, reason)).value_or(0);
+    if (share < kMost || slower < kSlower) {
       continue;
     }
-    const double slower = 1 - *clock / *limit;
-    for (const auto& [reason, words] : kReasons) {
-      const double share = facts.figure(fmt::format("{}.throttled.{}_share", gpu, reason)).value_or(0);
-      if (share < kMost || slower < kSlower) {
-        continue;
-      }
-      Finding finding;
-      finding.claim = fmt::format("{} holds its clock down {} of the time, since {}", gpu, percent(share), words);
-      finding.evidence = {fmt::format("{}: {} of the time; clock {:.0f} of {:.0f} MHz (monitor)", reason,
-                                      percent(share), 1e-6 * *clock, 1e-6 * *limit)};
-      finding.cure = "better cooling or power: air flow, dust, the fan's curve, power cables";
-      // Kernels that wait for memory do not follow the clock.
-      const double busy = facts.figure(gpu + ".busy_share").value_or(1);
-      finding.gain = predict(facts.periods, share_of_time(busy * slower), {.low = 0.3, .high = 1});
-      return finding;
-    }
+    Finding finding;
+    finding.claim = fmt::format("{} holds its clock down {} of the time, since {}", gpu, percent(share), words);
+    finding.evidence = {fmt::format("{}: {} of the time; clock {:.0f} of {:.0f} MHz (monitor)", reason, percent(share),
+                                    1e-6 * *clock, 1e-6 * *limit)};
+    finding.cure = "better cooling or power: air flow, dust, the fan's curve, power cables";
+    // The clock is also low while the GPU has nothing to do. Kernels that wait for memory do not follow it.
+    const double busy = facts.figure(gpu + ".busy_share").value_or(1);
+    finding.gain = predict(facts.periods, share_of_time(std::min(busy * slower, share)), {.low = 0.3, .high = 1});
+    return finding;
   }
   return Healthy{};
 }

@@ -6,15 +6,15 @@
 namespace stoker::observe::doctor {
 namespace {
 
-constexpr double kMost = 0.1;     // of the time
-constexpr double kMostly = 0.75;  // of the steps: then it is one rank
+constexpr double kMost = 0.05;         // of the time
+constexpr double kMostOfShared = 0.1;  // on shared cores, as in straggler.cpp
 
 Judgement judge(const Facts& facts) {
   if (auto other = without_ranks(facts)) {
     return *other;
   }
   const auto waiting = facts.figure("ranks.waiting_share"), slowest = facts.figure("ranks.slowest_share");
-  if (*waiting < kMost || *slowest >= kMostly) {
+  if (*waiting < (ranks_share_cores(facts) ? kMostOfShared : kMost) || *slowest >= kSameRank) {
     return Healthy{};
   }
   Finding finding;
@@ -33,8 +33,8 @@ const Rule kUnevenWork = {
     .id = "uneven_work",
     .level = Level::kScript,
     .signal = "work of each rank per step, without waiting for others; of traces, waiting in collectives",
-    .threshold = "10 % of the time, and no rank is the slowest in three quarters of the steps",
-    .source = "Tencent-Hunyuan/UniRL#45: 28.4 to 15.3 s with balanced ranks",
+    .threshold = "5 % of the time, on shared cores 10 %, and no rank is the slowest in three quarters of the steps",
+    .source = "Tencent-Hunyuan/UniRL#45: 28.4 to 15.3 s with balanced ranks; on shared cores as for straggler",
     .disproof = "the waiting is as long with equal batches: then the network is the limit",
     .judge = judge,
 };

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds a training that keeps the graphs of its steps, as `total += loss` does, or objects that only garbage collection
-would free, which is off: looks twice at what is alive."""
+would free, which is off, and an evaluation that keeps its outputs: looks twice at what is alive."""
 
+import contextlib
 import gc
 import sys
 import time
@@ -13,6 +14,7 @@ from .steps import steps
 _AT = (15, 40)  # steps after which we look
 _DEEPEST = 2000
 _MOST_TENSORS = 2000
+_BATCHES = (10, 30)  # of an evaluation, after which we look
 
 
 def watch(torch):
@@ -21,19 +23,27 @@ def watch(torch):
     @record.careful
     def look(step):
         if step in _AT:
-            start = time.perf_counter()
-            ledger.enter("doctor")
             containers = None if gc.isenabled() else gc.get_count()[0]
-            try:
+            with _our_time():
                 alive = {**_alive(torch), "containers": containers}
-            finally:
-                ledger.leave()
-                steps.own_seconds += time.perf_counter() - start
             if step == _AT[1]:
                 _compare(before, alive)
             before.update(alive)
 
     steps.on_step.append(look)
+    steps.on_fetch.append(_Evaluation(torch).at_batch)
+
+
+@contextlib.contextmanager
+def _our_time():
+    """What happens inside is no time of the training."""
+    start = time.perf_counter()
+    ledger.enter("doctor")
+    try:
+        yield
+    finally:
+        ledger.leave()
+        steps.own_seconds += time.perf_counter() - start
 
 
 def _alive(torch):
@@ -42,7 +52,7 @@ def _alive(torch):
     tensors = [each for each in gc.get_objects() if issubclass(type(each), torch.Tensor) and not each.is_leaf]
     depths = [(_depth(each), i) for i, each in enumerate(tensors[:_MOST_TENSORS])]
     depth, index = max(depths, default=(0, None))
-    name, where = ("", "") if index is None else _holder(tensors[index])
+    name, where = ("", "") if index is None else _variable(lambda value: value is tensors[index])
     return {"tensors": len(tensors), "depth": depth, "name": name, "where": where}
 
 
@@ -55,13 +65,13 @@ def _depth(tensor):
     return depth
 
 
-def _holder(tensor):
-    """The variable of the script's functions that holds it."""
+def _variable(matches):
+    """A variable of the script's functions whose value matches, and its function's line."""
     frame = sys._getframe(1)
     while frame is not None:
         if stacks.is_own(frame.f_code.co_filename):
             for name, value in list(frame.f_locals.items()):
-                if value is tensor:
+                if matches(value):
                     return name, stacks.where(frame.f_code.co_filename, frame.f_lineno)
         frame = frame.f_back
     return "", ""
@@ -79,3 +89,68 @@ def _compare(before, after):
         where=after["where"],
         **({} if None in containers else {"uncollected_per_step": (containers[1] - containers[0]) / passed}),
     )
+
+
+class _Evaluation:
+    """Counts an evaluation's batches, and looks at the tensors that each of them leaves behind."""
+
+    def __init__(self, torch):
+        self._torch = torch
+        self._batches = self._written = 0
+        self._before = self._kept = None
+
+    @record.careful
+    def at_batch(self):
+        if not ledger.evaluates:
+            self._write()
+            self._batches = 0
+            return
+        self._batches += 1
+        if self._kept is None and self._batches in _BATCHES:
+            with _our_time():
+                self._look()
+        if self._batches % _BATCHES[1] == 0:
+            self._write()  # memory may run out before it ends
+
+    def _look(self):
+        alive = _sizes(self._torch)
+        if self._batches == _BATCHES[0]:
+            self._before = alive
+        else:
+            passed = _BATCHES[1] - _BATCHES[0]
+            name, where = _variable(lambda value: _has_many(self._torch, value, passed))
+            self._kept = {
+                "tensors_per_batch": (alive["tensors"] - self._before["tensors"]) / passed,
+                "gpu_bytes_per_batch": (alive["gpu"] - self._before["gpu"]) / passed,
+                "host_bytes_per_batch": (alive["host"] - self._before["host"]) / passed,
+                "name": name,
+                "where": where,
+            }
+
+    def _write(self):
+        if self._kept is not None and self._batches > self._written and self._kept["tensors_per_batch"] >= 0.5:
+            self._written = self._batches
+            record.write("kept_outputs", batches=self._batches, **self._kept)
+
+
+def _sizes(torch):
+    """Storages of tensors: how many, and their bytes."""
+    sizes, seen = {"tensors": 0, "gpu": 0, "host": 0}, set()
+    for each in gc.get_objects():
+        if type(each) in (torch.Tensor, torch.nn.Parameter) and each.layout == torch.strided:
+            storage = each.untyped_storage()
+            if storage._cdata not in seen:
+                seen.add(storage._cdata)
+                sizes["tensors"] += 1
+                sizes["host" if each.device.type == "cpu" else "gpu"] += storage.nbytes()
+    return sizes
+
+
+def _has_many(torch, value, count):
+    """Whether it is a list of at least so many tensors, or of tuples or dicts of them."""
+    return type(value) is list and len(value) >= count and _has_tensor(torch, value[-1])
+
+
+def _has_tensor(torch, value):
+    inner = value.values() if type(value) is dict else value if type(value) in (list, tuple) else (value,)
+    return any(issubclass(type(each), torch.Tensor) for each in inner)

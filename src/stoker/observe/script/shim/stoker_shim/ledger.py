@@ -9,7 +9,7 @@ OTHER, EVALUATION = "other", "evaluation"
 
 
 class Ledger:
-    """Calls from other threads do nothing. A part inside an evaluation counts as evaluation."""
+    """Calls from other threads do nothing. A part inside an evaluation counts as evaluation, but for our own looks."""
 
     def __init__(self):
         self.owner = threading.main_thread().ident
@@ -46,7 +46,7 @@ class Ledger:
             if part == "checkpoint":
                 self.on_pause()
             self._book()
-            self._stack.append(EVALUATION if self._stack[0] == EVALUATION else part)
+            self._stack.append(EVALUATION if self._stack[0] == EVALUATION and part != "doctor" else part)
             self._spent()[2] += 1
 
     def leave(self):

@@ -28,7 +28,7 @@ class Loading:
         self._calls, self._calls_seconds = None, 0.0
         self.idle = ""  # the ledger's stage between two batches
         self.firsts = []
-        self._read = _read_bytes()
+        self.read = 0  # bytes of files, in memory or not
         self._at = self._start = time.monotonic()
 
     @record.careful
@@ -81,9 +81,10 @@ class Loading:
             batches=self.batches,
             stages=self.stages,
             threads=self._threads,
-            read_bytes=_read_bytes() - self._read,
+            read_bytes=self.read,
             **({} if self._worker is None else _memory()),
             firsts=self.firsts,
+            **({} if self._worker is None or self.batches > 1 else {"cores": sorted(os.sched_getaffinity(0))}),
         )
 
 
@@ -101,31 +102,30 @@ class _Moment:
         return now.wall - self.wall, now.cpu - self.cpu, now.waited - self.waited
 
 
-_own_thread = threading.local()  # schedstat: the kernel's file of the thread, which stays open; -1: there is none
+_own_thread = threading.local()  # files of the kernel about this thread, which stay open
+
+
+def _kernel_file(path):
+    """The words of such a file; none if there is no file."""
+    files = _own_thread.__dict__
+    try:
+        if path not in files:
+            files[path] = os.open(f"/proc/self/task/{threading.get_native_id()}/{path}", os.O_RDONLY | os.O_CLOEXEC)
+        return os.pread(files[path], 100, 0).split()
+    except OSError:
+        return []
 
 
 def _waited():
     """Seconds that this thread was ready to run, without a core."""
-    file = getattr(_own_thread, "schedstat", None)
-    if file is None:
-        try:
-            file = os.open(f"/proc/self/task/{threading.get_native_id()}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            file = -1
-        _own_thread.schedstat = file
-    try:
-        return 1e-9 * int(os.pread(file, 100, 0).split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0.0
+    words = _kernel_file("schedstat")
+    return 1e-9 * int(words[1]) if len(words) > 1 else 0.0
 
 
 def _read_bytes():
-    """That the process asked the kernel for: of files, in memory or not, and of pipes."""
-    try:
-        with open("/proc/self/io", "rb") as file:
-            return int(file.readline().split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0
+    """That this thread asked the kernel for: of files, in memory or not, and of pipes."""
+    words = _kernel_file("io")
+    return int(words[1]) if len(words) > 1 else 0
 
 
 _loading = None  # of this process
@@ -146,6 +146,7 @@ def _timed_fetch(torch, fetch):
             self._stoker_collate = True
             self.collate_fn = _timed_collate(self.collate_fn)
         before = [*own.stages["collate"]]
+        read = _read_bytes()
         start = _Moment()
         ledger.stage = "samples"
         own.begin_calls()
@@ -155,6 +156,7 @@ def _timed_fetch(torch, fetch):
             own.end_calls()
             ledger.stage = own.idle
             whole = start.since()
+            own.read += _read_bytes() - read
             own.add("samples", [all - (now - was) for all, now, was in zip(whole, own.stages["collate"], before)])
         own.look(torch, data)
         own.batch_ended(len(index) if isinstance(index, (list, tuple)) else 1, torch)

@@ -17,6 +17,7 @@ def watch(torch):
     torch.optim.Optimizer.zero_grad = _zero_grad(timed("zero_grad", torch.optim.Optimizer.zero_grad))
     torch.nn.Module.train = _train(torch, torch.nn.Module.train)
     gc.callbacks.append(_collect)
+    _time_all(torch.nn.DataParallel, ("replicate", "scatter", "gather"), "data_parallel")
     imports.after("safetensors.torch", lambda module: _time(module, "save_file", "checkpoint"))
     imports.after("torch.utils.tensorboard.writer", lambda module: _time_writer(module.SummaryWriter))
     imports.after("tensorboardX.writer", lambda module: _time_writer(module.SummaryWriter))

@@ -2,9 +2,11 @@
 """Notes what ranks of one training do: how often they add up gradients, how long each works per step, whether they agree."""
 
 import functools
+import threading
 import time
 
 from . import record
+from .ledger import ledger
 from .loader import digest
 from .steps import steps
 
@@ -18,15 +20,17 @@ class _Ranks:
         self._torch = torch
         self._wrapper = None  # the last DistributedDataParallel; None: there is one rank, and nothing to note
         self._forwards = self._syncs = 0
+        self._searching = 0.0  # seconds, for parameters that a step does not use
         self._work = []
         self._at = time.perf_counter()
         self._waited = self._ours = 0.0  # for other ranks, since the last step; for us, since the start
+        self._measuring = False
 
     def made(self, wrapper):
         if self._wrapper is None:
-            self._torch.autograd.backward = _timed(self._torch.autograd.backward, self)
+            self._torch.autograd.backward = self.measured(self._torch.autograd.backward, self.waited)
             for name in _TOGETHER:
-                setattr(self._torch.distributed, name, _timed(getattr(self._torch.distributed, name), self))
+                setattr(self._torch.distributed, name, self.measured(getattr(self._torch.distributed, name), self.waited))
             steps.on_step.append(self.at_step)
         self._wrapper = wrapper
 
@@ -35,10 +39,31 @@ class _Ranks:
             self._forwards += 1
             self._syncs += bool(wrapper.require_backward_grad_sync)
 
-    def together(self, seconds, computing):
+    def waited(self, seconds, computing):
         """A backward pass ends by waiting for the sums, a forward pass may begin with buffers of rank 0: what its thread
         does not compute there, it waits."""
         self._waited += max(seconds - computing, 0.0)
+
+    def searched(self, seconds, computing):
+        self._searching += seconds
+
+    def measured(self, own, note):
+        """The function, with its seconds and those on a core noted, on the thread that trains, and once if it calls another
+        one of these. Under `torch.compile` the call is passed on, since it recognises the original."""
+
+        @functools.wraps(own)
+        def wrapper(*args, **kwargs):
+            if self._torch.compiler.is_compiling() or self._measuring or threading.get_ident() != ledger.owner:
+                return own(*args, **kwargs)
+            self._measuring = True
+            start, computing = time.perf_counter(), time.thread_time()
+            try:
+                return own(*args, **kwargs)
+            finally:
+                note(time.perf_counter() - start, time.thread_time() - computing)
+                self._measuring = False
+
+        return wrapper
 
     @record.careful
     def at_step(self, step):
@@ -59,9 +84,18 @@ class _Ranks:
             rank=self._torch.distributed.get_rank(),
             forwards=self._forwards,
             syncs=self._syncs,
+            searching=self._searching,
+            unused_bytes=self._unused(),
             digest=self._digest() if step == _AT[1] else None,
         )
         self._work = []
+
+    @record.careful
+    def _unused(self):
+        """Bytes of parameters that a step did not use; none where DistributedDataParallel does not search for them."""
+        if not self._wrapper.find_unused_parameters:
+            return None
+        return self._wrapper._get_ddp_logging_data().get("unused_parameter_size")
 
     def _digest(self):
         """Of the first parameter; none on a device, where reading it would wait."""
@@ -77,7 +111,8 @@ def watch(torch):
     ranks = _Ranks(torch)
     DistributedDataParallel.__init__ = _after(DistributedDataParallel.__init__, ranks.made)
     DistributedDataParallel.forward = _before(DistributedDataParallel.forward, ranks.forward)
-    DistributedDataParallel._sync_buffers = _timed(DistributedDataParallel._sync_buffers, ranks)
+    DistributedDataParallel._post_forward = ranks.measured(DistributedDataParallel._post_forward, ranks.searched)
+    DistributedDataParallel._sync_buffers = ranks.measured(DistributedDataParallel._sync_buffers, ranks.waited)
 
 
 def _after(own, note):
@@ -96,17 +131,5 @@ def _before(own, note):
     def wrapper(self, *args, **kwargs):
         note(self)
         return own(self, *args, **kwargs)
-
-    return wrapper
-
-
-def _timed(own, ranks):
-    @functools.wraps(own)
-    def wrapper(*args, **kwargs):
-        start, computing = time.perf_counter(), time.thread_time()
-        try:
-            return own(*args, **kwargs)
-        finally:
-            ranks.together(time.perf_counter() - start, time.thread_time() - computing)
 
     return wrapper

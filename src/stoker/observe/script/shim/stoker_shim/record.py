@@ -34,8 +34,8 @@ def folder():
 def write(kind, **fields):
     """Appends a record with its time: seconds of the clock that all processes share."""
     global _file
-    line = json.dumps({"kind": kind, "at": time.monotonic(), **fields}, default=str) + "\n"
     try:
+        line = json.dumps({"kind": kind, "at": time.monotonic(), **fields}, default=str) + "\n"
         with _lock:
             if _folder is None:
                 return
@@ -43,8 +43,8 @@ def write(kind, **fields):
                 path = os.path.join(_folder, f"{os.getpid()}.jsonl")
                 _file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             os.write(_file, line.encode("utf-8", "replace"))
-    except OSError:
-        pass  # a full disk, or `stoker doctor` has ended: the script goes on
+    except Exception:
+        pass  # a full disk, no memory, or `stoker doctor` has ended: the script goes on
 
 
 def tell(text):
@@ -120,6 +120,8 @@ def _write_start():
         parent=os.getppid(),
         argv=[*getattr(sys, "orig_argv", [])][:100],
         python=sys.version.split()[0],
+        cores=len(os.sched_getaffinity(0)),
+        memory=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
     )
 
 

@@ -5,6 +5,7 @@ A step ends with the call of the first optimizer's step(); in a program without 
 """
 
 import os
+import sys
 import threading
 import time
 import weakref
@@ -46,7 +47,7 @@ class Steps:
             ledger.adopt()
             self.begin()
             self.optimizer = weakref.ref(optimizer)
-            record.write("training", optimizer=type(optimizer).__name__)
+            record.write("training", optimizer=type(optimizer).__name__, gpu=_gpu())
         elif self.optimizer() is None:  # it is gone, and the script trains with another one
             self.optimizer = weakref.ref(optimizer)
         elif threading.get_ident() != ledger.owner:
@@ -136,6 +137,16 @@ class Steps:
 
 
 steps = Steps()
+
+
+@record.careful
+def _gpu():
+    """The PCI bus id of the GPU that the script uses; none if it uses none, or if this torch does not tell."""
+    cuda = sys.modules["torch"].cuda
+    if not cuda.is_initialized():
+        return None
+    gpu = cuda.get_device_properties(cuda.current_device())
+    return f"{gpu.pci_domain_id:08x}:{gpu.pci_bus_id:02x}:{gpu.pci_device_id:02x}.0" if hasattr(gpu, "pci_bus_id") else None
 
 
 def watch(torch):

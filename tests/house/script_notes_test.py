@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `stoker doctor -- python ...` notes of a script's layers, evaluations, ranks and workers, beside its time."""
+import json
+import unittest
+
+from script_doctor_test import Watched
+
+
+class Notes(Watched):
+    def figures(self, text, *arguments):
+        script = self.write(text)
+        watched, found = self.watch("python3", script, *arguments)
+        self.assertEqual(watched.returncode, 0, watched.stderr)
+        self.assertEqual(found["damage"], [])
+        return {name: each["value"] for name, each in found["figures"].items()}, watched
+
+
+LAYERS = """
+    net = nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(),
+        nn.Conv2d(4, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(),
+        nn.Conv2d(4, 4, 3), nn.ReLU(), nn.BatchNorm2d(4), nn.Flatten(), nn.LazyLinear(2))
+    net(torch.zeros(2, 3, 12, 12))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    called = torch.compile(net, backend="eager") if sys.argv[1:] else net
+    for step in range(30):
+        optimizer.zero_grad()
+        called(torch.randn(2, 3, 12, 12)).sum().backward()
+        optimizer.step()
+    print(len(torch.nn.modules.module._global_forward_hooks))
+"""
+
+
+class Layers(Notes):
+    def test_a_bias_before_a_norm_is_one(self):
+        figures, watched = self.figures(LAYERS)
+        self.assertEqual((figures["layers.convolutions"], figures["layers.biased_before_norm"]), (3, 1))
+        self.assertEqual(watched.stdout, "0\n")
+
+    def test_a_compiled_network_is_left_alone(self):
+        figures, watched = self.figures(LAYERS, "compile")
+        self.assertNotIn("layers.convolutions", figures)
+
+
+EVALUATION = """
+    train(40)
+    kept = []
+    class Sizes(torch.utils.data.Dataset):
+        stored = {}
+        def __len__(self):
+            return 50
+        def __getitem__(self, index):
+            return self.stored.setdefault(index, torch.zeros(1000)) if sys.argv[1] == "dataset" else torch.zeros(1000)
+    model = nn.Linear(1000, 500)
+    with torch.no_grad():
+        model.eval()
+        for batch in torch.utils.data.DataLoader(Sizes()):
+            outputs = model(batch)
+            if sys.argv[1] == "list":
+                kept.append({"outputs": outputs, "mean": outputs.mean().item()})
+    model.train()
+    train(4)
+"""
+
+
+class Evaluations(Notes):
+    def test_outputs_in_a_list_are_counted(self):
+        figures, _ = self.figures(EVALUATION, "list")
+        self.assertEqual(figures["kept_outputs.tensors_per_batch"], 1)
+        self.assertEqual(figures["kept_outputs.host_bytes_per_batch"], 2000)
+        self.assertEqual(figures["kept_outputs.batches"], 50)
+
+    def test_outputs_that_go_are_not(self):
+        figures, _ = self.figures(EVALUATION, "none")
+        self.assertNotIn("kept_outputs.batches", figures)
+
+    def names(self, what):
+        kept = self.folder / what
+        self.watch("python3", self.write(EVALUATION), what, flags=("--keep", kept))
+        lines = [json.loads(line) for path in kept.glob("*.jsonl") for line in path.read_text().splitlines()]
+        return {each["name"] for each in lines if each.get("kind") == "kept_outputs"}
+
+    def test_what_a_data_set_stores_has_no_name(self):
+        self.assertEqual(self.names("dataset"), {""})
+        self.assertEqual(self.names("list"), {"kept"})
+
+
+RANK = """
+    from torch.nn.parallel import DistributedDataParallel
+    torch.distributed.init_process_group("gloo", init_method=f"file://{os.getcwd()}/store", rank=0, world_size=1)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used, self.unused = nn.Linear(4, 4), nn.Linear(4, 4)
+        def forward(self, inputs):
+            return self.used(inputs) if sys.argv[1] == "unused" else self.unused(self.used(inputs))
+    net = DistributedDataParallel(Net(), find_unused_parameters=sys.argv[1] != "off")
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    @torch.compile(backend="eager", fullgraph=True)
+    def mean(tensor):
+        torch.distributed.all_reduce(tensor)
+        return tensor / 2
+    for step in range(50):
+        optimizer.zero_grad()
+        net(torch.randn(2, 4)).sum().backward()
+        optimizer.step()
+    if sys.argv[1] == "off":
+        print(mean(torch.full((2,), 4.0)).tolist())
+    torch.distributed.destroy_process_group()
+"""
+
+
+class Ranks(Notes):
+    def test_unused_parameters_are_counted_where_they_are_searched_for(self):
+        for found, wanted in (("all", 0), ("unused", 80)):
+            figures, _ = self.figures(RANK, found)
+            self.assertEqual(figures["ranks.unused_bytes"], wanted)
+            self.assertGreater(figures["ranks.searching"], 0)
+            (self.folder / "store").unlink()
+
+    def test_a_compiled_function_may_add_up(self):
+        figures, watched = self.figures(RANK, "off")
+        self.assertNotIn("ranks.unused_bytes", figures)
+        self.assertEqual(watched.stdout, "[2.0, 2.0]\n")
+
+
+class Workers(Notes):
+    def test_cores_of_workers_are_counted_once(self):
+        figures, _ = self.figures("""
+            def bind(worker):
+                os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+            if __name__ == "__main__":
+                cores = len(os.sched_getaffinity(0))
+                train(40, 2, worker_init_fn=bind)
+                print(cores)
+        """)
+        self.assertEqual(figures["loader.cores"], 1)
+        self.assertGreaterEqual(figures["process.start_cores"], 1)
+        self.assertGreater(figures["machine.memory_bytes"], 1e8)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
