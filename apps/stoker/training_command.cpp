@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 
 #include "commands.h"
 #include "stoker/base/clock.h"
@@ -83,11 +84,16 @@ Trained train(job::Job& job, const TrainingWords& words, const std::atomic<bool>
 std::optional<std::vector<std::string>> changes_for(const std::filesystem::path& run, const job::Say& tell,
                                                     const std::atomic<bool>& stop) {
   tell("the doctor looks at the first steps; then the training goes on");
-  const auto line = [&](const std::string& text) { tell(text.substr(0, text.find_last_not_of('\n') + 1)); };
+  const auto lines = [&](const std::string& text) {
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) {
+      tell(line);
+    }
+  };
   try {
-    const study::Trials trials = study::apply_cures({.run = run, .resumable = true, .stop = &stop, .say = line});
+    const study::Trials trials = study::apply_cures({.run = run, .resumable = true, .stop = &stop, .say = lines});
     if (!trials.tried.empty()) {
-      line(study::trials_text(trials.tried));
+      lines(study::trials_text(trials.tried));
     }
     return trials.stopped ? std::nullopt : std::optional(study::kept_changes(trials));
   } catch (const DataError& error) {  // nothing that it could read

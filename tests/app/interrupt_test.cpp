@@ -77,7 +77,8 @@ TEST(Interrupt, WhatTheDoctorChangesLeavesTheBytes) {
   training.signal(SIGINT);
   const Finished stopped = training.finish();
   EXPECT_EQ(stopped.code, kStopped) << stopped.err;
-  EXPECT_GT(std::stoi(number_after(read_text(folder / "runs/examined/plan.json"), "\"save_every\": \"")), 5);
+  const auto plan = nlohmann::json::parse(read_text(folder / "runs/examined/plan.json")).at("plan");
+  EXPECT_GT(std::stoi(plan.at("save_every").at("value").get<std::string>()), 5);
   expect_resumes(folder / "runs/examined", folder);
 }
 

@@ -85,6 +85,25 @@ class Evaluations(Notes):
         self.assertEqual(self.names("list"), {"kept"})
 
 
+class History(Notes):
+    def test_a_list_of_losses_is_named(self):
+        script = self.write("""
+            net = nn.Linear(4, 4)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            losses = []
+            for step in range(50):
+                optimizer.zero_grad()
+                loss = net(torch.randn(2, 4)).sum()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss)
+        """)
+        _, found = self.watch("python3", script)
+        claims = [each["claim"] for each in found["findings"] if each["rule"] == "kept_history"]
+        self.assertEqual(len(claims), 1)
+        self.assertIn("`losses` holds it at train.py:", claims[0])
+
+
 RANK = """
     from torch.nn.parallel import DistributedDataParallel
     torch.distributed.init_process_group("gloo", init_method=f"file://{os.getcwd()}/store", rank=0, world_size=1)

@@ -94,6 +94,29 @@ TEST_F(ScriptFacts, WorkOfWorkersIsSpreadOverTheirTime) {
   EXPECT_DOUBLE_EQ(*facts.figure("loader.persistent"), 1);
 }
 
+// A rank that multiprocessing spawned has no name of its own.
+TEST_F(ScriptFacts, HaveTheNameOfTheProgramThatTheUserStarted) {
+  folder_.write("1.jsonl", R"({"kind":"process","pid":1,"parent":0,"argv":["python3","spawn.py"]})"
+                           "\n");
+  folder_.write("7.jsonl", R"({"kind":"process","pid":7,"parent":1,"argv":["python3","-c","from multiprocessing"]})"
+                           "\n" +
+                               training_ + period(10, 100) + period(20, 101));
+  EXPECT_EQ(read().job, "spawn.py");
+}
+
+TEST_F(ScriptFacts, TheGpuOfTheTrainingIsToldToTheMonitor) {
+  EXPECT_EQ(training_process(folder_.path()).gpu_bus_id, "");
+  folder_.write("7.jsonl", process(7, 1) + R"({"kind":"training","gpu":"00000000:3b:00.0"})" + "\n" + period(10, 100) +
+                               period(20, 101));
+  EXPECT_EQ(training_process(folder_.path()).gpu_bus_id, "00000000:3b:00.0");
+}
+
+TEST_F(ScriptFacts, CoresOfWorkersAreCountedOnce) {
+  folder_.write("8.jsonl", process(8, 7) + loading(100, 0, 100, R"(,"cores":[0,1])"));
+  folder_.write("9.jsonl", process(9, 7) + loading(100, 1, 100, R"(,"cores":[1])") + loading(101, 1, 200));
+  EXPECT_DOUBLE_EQ(*read().figure("loader.cores"), 2);
+}
+
 // After step 10 a step holds 4 GB at most, and 1 GB stays; the allocator began anew 3 times in 30 steps.
 TEST_F(ScriptFacts, MemoryOfTheGpuIsWhatStaysAndWhatAStepTakes) {
   const auto memory = [](int step, double allocated, double peak, int retries) {

@@ -142,7 +142,6 @@ std::shared_ptr<const Facts> read_burst(const std::filesystem::path& folder, con
       damage.emplace_back("the recorded steps hold no work of a GPU");
       return nullptr;
     }
-    burst->job = trainer.title();
     burst->waits = trainer.waits;
     burst->sites = trainer.sites;
     for (const auto& [name, value] : trainer.figures) {

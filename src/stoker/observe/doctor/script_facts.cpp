@@ -245,9 +245,21 @@ void add_calls(const std::vector<const ScriptProcess*>& processes, Facts& facts)
   }
 }
 
+// "train.py, torch 2.11.0". A process without a name has that of the one that started it.
+std::string title_of(const std::vector<ScriptProcess>& processes, const ScriptProcess& process) {
+  std::string name = process.name();
+  const auto parent = std::ranges::find(processes, process.parent, &ScriptProcess::pid);
+  if (name.empty() && parent != processes.end()) {
+    name = parent->name();
+  }
+  const auto version = process.words.find("torch.version");
+  return (name.empty() ? "a Python program" : name) +
+         (version == process.words.end() ? "" : ", torch " + version->second);
+}
+
 // What a process tells of itself.
-void add_words(const ScriptProcess& process, Facts& facts) {
-  facts.job = process.title();
+void add_words(const std::vector<ScriptProcess>& processes, const ScriptProcess& process, Facts& facts) {
+  facts.job = title_of(processes, process);
   facts.words.insert(process.words.begin(), process.words.end());
   for (const auto& [name, value] : process.figures) {
     facts.figures[name] = {value, "script"};
@@ -338,12 +350,12 @@ Facts script_facts(const std::vector<ScriptProcess>& processes) {
   const ScriptProcess* trainer = trainer_of(processes);
   if (trainer == nullptr) {
     if (const ScriptProcess* ended = out_of_memory(processes)) {
-      add_words(*ended, facts);  // before a step ended: its settings are what is known
+      add_words(processes, *ended, facts);  // before a step ended: its settings are what is known
     }
     facts.words["script.state"] = state_without_steps(processes);
     return facts;
   }
-  add_words(*trainer, facts);
+  add_words(processes, *trainer, facts);
   const std::size_t first = trainer->periods.size() > kWarmPeriods ? 1 : 0;
   for (std::size_t i = first; i < trainer->periods.size(); ++i) {
     facts.periods.push_back(trainer->periods[i].period);

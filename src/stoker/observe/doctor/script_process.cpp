@@ -307,14 +307,13 @@ int ScriptProcess::workers() const {
   return found == figures.end() ? 0 : static_cast<int>(std::clamp(found->second, 0.0, 65536.0));
 }
 
-std::string ScriptProcess::title() const {
+std::string ScriptProcess::name() const {
   const auto script = std::ranges::find_if(arguments, [](const std::string& each) { return each.ends_with(".py"); });
   std::string name = script == arguments.end() ? "" : std::filesystem::path(*script).filename().string();
   if (const auto module = std::ranges::find(arguments, "-m"); name.empty() && module != arguments.end()) {
     name = module + 1 == arguments.end() ? "" : *(module + 1);
   }
-  const auto version = words.find("torch.version");
-  return (name.empty() ? "a Python program" : name) + (version == words.end() ? "" : ", torch " + version->second);
+  return name;
 }
 
 ScriptProcess read_script_process(std::istream& file) {

@@ -61,8 +61,8 @@ struct ScriptProcess {
   std::vector<std::string> trouble;  // what the shim could not do
   std::int64_t bad_lines = 0;
 
-  [[nodiscard]] int workers() const;        // of the training's loader
-  [[nodiscard]] std::string title() const;  // "train.py, torch 2.11.0"
+  [[nodiscard]] int workers() const;       // of the training's loader
+  [[nodiscard]] std::string name() const;  // "train.py", or a module; empty: multiprocessing started it
 };
 
 // A last line that is being written is left out.

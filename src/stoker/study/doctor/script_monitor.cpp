@@ -44,10 +44,11 @@ void ScriptMonitor::find_trainer(double now) {
                                              .nvml = trainer.gpu_bus_id.empty() ? nullptr : &device::machine_nvml(),
                                              .gpu_bus_id = trainer.gpu_bus_id},
                      now);
+    others();  // from here on
   }
 }
 
-void ScriptMonitor::add_others(double seconds, std::vector<core::Figure>& figures) {
+ScriptMonitor::Times ScriptMonitor::others() {
   Times sum;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(records_, error)) {
@@ -62,13 +63,15 @@ void ScriptMonitor::add_others(double seconds, std::vector<core::Figure>& figure
       now.waited_seconds += times.waited_seconds.value_or(0);
     }
     Times& before = others_[pid];  // a process that is new since the last call started from 0
-    if (watched_) {
-      sum.cpu_seconds += std::max(now.cpu_seconds - before.cpu_seconds, 0.0);
-      sum.waited_seconds += std::max(now.waited_seconds - before.waited_seconds, 0.0);
-    }
+    sum.cpu_seconds += std::max(now.cpu_seconds - before.cpu_seconds, 0.0);
+    sum.waited_seconds += std::max(now.waited_seconds - before.waited_seconds, 0.0);
     before = now;
   }
-  watched_ = true;
+  return sum;
+}
+
+void ScriptMonitor::add_others(double seconds, std::vector<core::Figure>& figures) {
+  const Times sum = others();
   for (core::Figure& figure : figures) {
     if (figure.name == "process.cpu_cores") {
       figure.value += sum.cpu_seconds / seconds;

@@ -28,14 +28,14 @@ class ScriptMonitor {
   };
   void find_trainer(double now);
   // Of the script's other processes, since the last call.
+  Times others();
   void add_others(double seconds, std::vector<core::Figure>& figures);
 
   std::filesystem::path records_;
   int trainer_ = 0;
   double looked_ = 0;  // for the trainer
   std::optional<observe::Sampler> sampler_;
-  std::map<int, Times> others_;
-  bool watched_ = false;  // others_ holds the last call's times
+  std::map<int, Times> others_;  // at the last call
 };
 
 }  // namespace stoker::study

@@ -52,7 +52,7 @@ def _alive(torch):
     tensors = [each for each in gc.get_objects() if issubclass(type(each), torch.Tensor) and not each.is_leaf]
     depths = [(_depth(each), i) for i, each in enumerate(tensors[:_MOST_TENSORS])]
     depth, index = max(depths, default=(0, None))
-    name, where = ("", "") if index is None else _variable(lambda value: value is tensors[index])
+    name, where = ("", "") if index is None else _variable(lambda value: _holds(value, tensors[index]))
     return {"tensors": len(tensors), "depth": depth, "name": name, "where": where}
 
 
@@ -144,6 +144,11 @@ def _sizes(torch):
                 sizes["tensors"] += 1
                 sizes["host" if each.device.type == "cpu" else "gpu"] += storage.nbytes()
     return sizes
+
+
+def _holds(value, tensor):
+    """Whether it is the tensor, or a list with it among its last elements."""
+    return value is tensor or (type(value) is list and any(each is tensor for each in value[-_MOST_TENSORS:]))
 
 
 def _has_many(torch, value, count):
