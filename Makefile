@@ -75,6 +75,8 @@ bench-doctor: bootstrap ## Measure what the doctor says of planted faults, in ru
 	@$(call ninja,release,stoker)
 	@bench/record doctor-cures bench/doctor/cures.py $(STOKER) $${STOKER_DATA:-../shared/data}/imagenet-sample \
 	  $${STOKER_DATA:-../shared/data}/cifar10
+	@bench/record doctor-apply bench/doctor/apply.py $(STOKER) $${STOKER_DATA:-../shared/data}/imagenet-sample \
+	  $${STOKER_DATA:-../shared/data}/cifar10
 	@bench/record doctor-scripts bench/doctor/scripts.py $(STOKER)
 	@bench/record doctor-styles bench/doctor/styles.py $(STOKER)
 	@bench/record doctor-pairs bench/doctor/pairs.py $(STOKER)

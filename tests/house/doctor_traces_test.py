@@ -68,6 +68,20 @@ class Pairs(unittest.TestCase):
         self.assertNotIn("input_wait", gains(told))
 
 
+class Replays(unittest.TestCase):
+    def test_the_recorded_window_played_again_is_as_long(self):
+        """With nothing left out. Of the 49 traces four show no device, and two overlap as the model cannot."""
+        lengths = {}
+        for path in sorted(TRACES.rglob("*.json*")):
+            done = subprocess.run([STOKER, "doctor", path, "--json"], capture_output=True, text=True)
+            figure = json.loads(done.stdout)["figures"].get("replay.length_share") if done.returncode == 0 else None
+            if figure:
+                lengths[path.name] = figure["value"]
+        self.assertGreaterEqual(len(lengths), 40)
+        near = [name for name, length in lengths.items() if abs(length - 1) < 0.005]
+        self.assertGreaterEqual(len(near), len(lengths) - 2, lengths)
+
+
 class BatchSeries(unittest.TestCase):
     WALL = {2: 33.1, 8: 33.8, 16: 36.9, 32: 33.2, 128: 31.5}  # milliseconds, forward only, A100
 

@@ -66,10 +66,10 @@ struct Plan {
   bool anomaly = false;
   std::string tensorboard;  // off, on, histograms: event files in the run folder
   bool nvtx = false;
-  bool monitor = true;       // figures of the machine are recorded beside the run (observe/monitor)
-  std::string log = "none";  // other tools that get the figures (train/log_targets.h)
-  std::string apply;         // none, doctor: what its first steps show is tried, and kept where it gains
-  std::string profile;       // steps to profile, train::ProfileSteps as text; empty: none
+  bool monitor = true;         // figures of the machine are recorded beside the run (observe/monitor)
+  std::string log = "none";    // other tools that get the figures (train/log_targets.h)
+  std::string apply = "none";  // none, doctor: what its first steps show is tried, and kept where it gains
+  std::string profile;         // steps to profile, train::ProfileSteps as text; empty: none
 
   // Origin and reason of each value, by key.
   struct Note {

@@ -183,6 +183,17 @@ TEST(TrackerCost, IsNotBlamedForWaitingForACore) {
   EXPECT_FALSE(finding_of(facts, "tracker_cost"));
 }
 
+TEST(DebugApis, ARunSaysSoInItsPlan) {
+  Facts facts = healthy();
+  EXPECT_FALSE(finding_of(facts, "debug_apis_on"));
+  facts.words["plan.anomaly"] = "on";
+  const auto finding = finding_of(facts, "debug_apis_on");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->option, "anomaly=off");
+  EXPECT_GT(finding->gain.low, 5);
+  EXPECT_GT(finding->gain.high, 20);
+}
+
 Facts with_waiting(double waiting, double elsewhere) {
   Facts facts = healthy();
   set(facts, "machine.cores", 2);

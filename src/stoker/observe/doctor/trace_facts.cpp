@@ -7,6 +7,7 @@
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/observe/trace/facts/ranks.h"
+#include "stoker/observe/trace/facts/replay.h"
 
 namespace stoker::observe::doctor {
 namespace {
@@ -173,6 +174,18 @@ void add_kernels(const TraceFacts& facts, const DeviceTime& device, double steps
   into.figures["kernels.per_step"] = {static_cast<double>(lengths.size()) / steps, "trace"};
 }
 
+// What would be saved without a kind of waiting, as a share of the time.
+void add_replay(const TraceFacts& trace, Interval window, Facts& into) {
+  const Replay replay = observe::trace::replay(trace, window);
+  for (const Doing doing : {Doing::kFetch, Doing::kSync, Doing::kAllocation, Doing::kCompiling, Doing::kSaving}) {
+    if (const auto saved = replay.saved(doing)) {
+      into.figures[fmt::format("replay.{}.saved_share", doing_key(doing))] = {*saved, "trace"};
+    }
+  }
+  into.figures["replay.length_share"] = {
+      static_cast<double>(replay.again) / static_cast<double>(std::max<std::int64_t>(replay.recorded, 1)), "trace"};
+}
+
 // device: null if none worked; then idle is not read.
 Facts facts_in(const TraceFacts& trace, const std::vector<Interval>& windows, const DeviceFactsOfTrace* device,
                const IdleTime* idle) {
@@ -206,7 +219,12 @@ Facts facts_in(const TraceFacts& trace, const std::vector<Interval>& windows, co
 
 Facts trace_facts(const TraceFacts& trace) {
   const DeviceFactsOfTrace* device = trace.devices.empty() ? nullptr : &trace.devices.front();
-  return facts_in(trace, windows_of(trace), device, device == nullptr ? nullptr : &device->idle);
+  const std::vector<Interval> windows = windows_of(trace);
+  Facts facts = facts_in(trace, windows, device, device == nullptr ? nullptr : &device->idle);
+  if (device != nullptr) {
+    add_replay(trace, {windows.front().begin, windows.back().end}, facts);
+  }
+  return facts;
 }
 
 Facts device_facts(const TraceFacts& trace, std::int64_t steps) {

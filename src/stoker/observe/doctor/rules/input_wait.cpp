@@ -71,7 +71,7 @@ Judgement judge_trace(const Facts& facts) {
   finding.evidence = {part_words(facts, "fetch")};
   finding.cure = single ? "loader workers beside the training process (num_workers of 1 or more)"
                         : "more or faster loader workers (num_workers), or prepared data";
-  finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.6, .high = 1});
+  finding.gain = predict(facts.periods, replayed(facts, "fetch"), {.low = 0.6, .high = 1});
   return finding;
 }
 

@@ -106,7 +106,7 @@ Judgement judge_trace_part(const Facts& facts, const TracePart& trace_part) {
   }
   finding.evidence = {part_words(facts, trace_part.part)};
   finding.cure = trace_part.cure;
-  finding.gain = predict(facts.periods, part_of_time(trace_part.part), trace_part.reach);
+  finding.gain = predict(facts.periods, replayed(facts, trace_part.part), trace_part.reach);
   return finding;
 }
 

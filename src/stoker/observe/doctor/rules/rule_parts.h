@@ -64,6 +64,17 @@ inline Saving part_of_time(std::string_view part) {
   return [part](const Period& period) { return period.part(part); };
 }
 
+// The idle time of a kind of a trace, as far as a replay without its cause saves it: less if the next limit is near,
+// more if the host gets ahead of the device again.
+inline Saving replayed(const Facts& facts, std::string_view part) {
+  const auto saved = facts.figure(fmt::format("replay.{}.saved_share", part));
+  const double idle = facts.share(part).value_or(0);
+  const double factor = saved && idle > 0 ? *saved / idle : 1;
+  return [part, factor](const Period& period) {
+    return std::clamp(factor * period.part(part), 0.0, 0.99 * period.seconds);
+  };
+}
+
 // A saving that is the same share of each period.
 inline Saving share_of_time(double share) {
   return [share](const Period& period) { return share * period.seconds; };

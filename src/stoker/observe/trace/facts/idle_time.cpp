@@ -168,6 +168,17 @@ IdleTime idle_time(const Trace& trace, const Links& links, const HostWords& word
   return idle;
 }
 
+std::vector<IdlePiece> host_pieces(const Trace& trace, const Links& links, const HostWords& words,
+                                   const Intervals& window) {
+  IdleTime all;
+  GapWalk walk(trace, links, words, all);
+  walk.begin_gap();
+  for (const Interval& time : window) {
+    walk.walk(time, links.main_track());
+  }
+  return std::move(all.pieces);
+}
+
 IdleTime host_idle_time(const Trace& trace, const Links& links, const HostWords& words, const Intervals& window) {
   IdleTime idle;
   idle.window = length(window);

@@ -49,6 +49,9 @@ struct IdleTime {
 // that happened to block; to another thread's operators if the launching thread did nothing that was recorded.
 [[nodiscard]] IdleTime idle_time(const Trace& trace, const Links& links, const HostWords& words,
                                  const DeviceTime& device, const Intervals& window);
+// What the host did in all of the window, as seen from the main thread.
+[[nodiscard]] std::vector<IdlePiece> host_pieces(const Trace& trace, const Links& links, const HostWords& words,
+                                                 const Intervals& window);
 // Of a program without a device: time of the main thread outside operators.
 [[nodiscard]] IdleTime host_idle_time(const Trace& trace, const Links& links, const HostWords& words,
                                       const Intervals& window);
