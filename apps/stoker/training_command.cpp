@@ -96,7 +96,7 @@ std::optional<std::vector<std::string>> changes_for(const std::filesystem::path&
       lines(study::trials_text(trials.tried));
     }
     return trials.stopped ? std::nullopt : std::optional(study::kept_changes(trials));
-  } catch (const DataError& error) {  // nothing that it could read
+  } catch (const Error& error) {  // the training can go on as it was
     tell(printable(error.what()));
     return std::vector<std::string>();
   }

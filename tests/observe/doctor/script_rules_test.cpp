@@ -386,7 +386,8 @@ TEST(OversubscribedThreads, OfWorkersHaveTheirOwnCure) {
   const auto found = finding_of(facts, "oversubscribed_threads");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->option, "torch.set_num_threads(2)");
-  set(facts, "threads.workers.cpu_cores", 3.4);  // half of them sleep
+  set(facts, "threads.workers.cpu_cores", 4.9);  // some of them sleep, and wait for a core when they wake up
+  set(facts, "threads.workers.waiting_cores", 2);
   set(facts, "threads.tracker.cpu_cores", 4);
   EXPECT_FALSE(finding_of(facts, "oversubscribed_threads"));
   set(facts, "threads.workers.cpu_cores", 7);

@@ -28,8 +28,7 @@ Judgement judge(const Facts& facts) {
   if (*doubles < kMost * *all) {
     return Healthy{};
   }
-  const bool gpu = facts.word("switch.optimizer.devices").find("cuda") != std::string::npos;
-  if (gpu && facts.burst == nullptr) {
+  if (on_gpu(facts) && facts.burst == nullptr) {
     return Abstained{"what the GPU computes in a step"};
   }
   Finding finding;
@@ -39,9 +38,12 @@ Judgement judge(const Facts& facts) {
   finding.option = "model.float()";
   // On a CPU a perceptron saved 1.25 of that, a convolutional network 1.6 (bench/results/doctor-scripts.txt).
   constexpr Reach kReach = {.low = 1, .high = 1.6};
-  finding.gain = gpu ? predict_less_computing(*facts.burst, kSaved, kReach)
-                     : predict(
-                           facts.periods, [](const Period& each) { return kSaved * computing(each); }, kReach);
+  if (on_gpu(facts)) {
+    finding.gain = predict_less_computing(*facts.burst, kSaved, kReach);
+  } else {
+    finding.gain = predict(
+        facts.periods, [](const Period& each) { return kSaved * computing(each); }, kReach);
+  }
   return finding;
 }
 

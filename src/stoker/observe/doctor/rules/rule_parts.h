@@ -46,9 +46,14 @@ inline std::optional<double> busy_elsewhere(const Facts& facts) {
 // The same rank is the slowest in so many of the steps; if in less, their work is uneven.
 inline constexpr double kSameRank = 0.75;
 
+// Whether the weights of a script are on a GPU.
+[[nodiscard]] inline bool on_gpu(const Facts& facts) {
+  return facts.word("switch.optimizer.devices").find("cuda") != std::string_view::npos;
+}
+
 // Whether ranks compute on cores, which they take from each other, and not on devices of their own.
 [[nodiscard]] inline bool ranks_share_cores(const Facts& facts) {
-  return facts.source == Source::kScript && facts.word("switch.optimizer.devices").find("cuda") == std::string::npos;
+  return facts.source == Source::kScript && !on_gpu(facts);
 }
 
 // Rows of a batch that would fill the GPU's memory, from what a step takes beyond what stays between steps. 0: unknown.

@@ -117,9 +117,6 @@ class Player {
         end = std::max(end, trace.events[i].end);
       }
     }
-    for (const auto& [stream, number] : numbers_) {
-      end_of(number);
-    }
     streams_before_ = streams;
     for (const std::uint32_t call : calls_) {
       const Event& event = trace.events[call];
@@ -156,6 +153,8 @@ class Player {
                       .queue_delay = queued ? delay : std::min(delay, kQueue),
                       .queued = queued});
     ends_.push_back(event.end);
+    of_stream_.resize(numbers_.size());
+    of_stream_[works_.back().stream].push_back(works_.size() - 1);
     end = event.end;
     last_ = std::max(last_, event.end);
   }
@@ -167,9 +166,11 @@ class Player {
     }
     action.waits = true;
     action.doing = facts_.words.work(call).doing;
-    for (std::size_t i = works_.size(); i-- > 0 && works_.size() - i < kMostLooks;) {
-      if (ends_[i] <= event.end + kClock && (!action.waited_for || ends_[i] > ends_[*action.waited_for])) {
-        action.waited_for = i;
+    for (const std::vector<std::size_t>& stream : of_stream_) {  // ends of a stream's works are in order
+      const auto after =
+          std::ranges::upper_bound(stream, event.end + kClock, {}, [&](std::size_t work) { return ends_[work]; });
+      if (after != stream.begin() && (!action.waited_for || ends_[*(after - 1)] > ends_[*action.waited_for])) {
+        action.waited_for = *(after - 1);
       }
     }
   }
@@ -196,16 +197,16 @@ class Player {
     return left;
   }
 
-  static constexpr std::size_t kMostLooks = 20'000;  // works that may be outstanding
   const TraceFacts& facts_;
   Interval window_;
   std::vector<std::uint32_t> calls_;
   std::vector<Action> actions_;  // by time
   std::vector<Work> works_;
-  std::vector<std::int64_t> ends_;            // of works_, as recorded
-  std::vector<std::int64_t> streams_before_;  // ends of what was launched before the window
-  std::map<int, std::size_t> numbers_;        // of streams
-  std::vector<IdlePiece> pieces_;             // of the host's whole time
+  std::vector<std::int64_t> ends_;                   // of works_, as recorded
+  std::vector<std::vector<std::size_t>> of_stream_;  // of works_, as launched
+  std::vector<std::int64_t> streams_before_;         // ends of what was launched before the window
+  std::map<int, std::size_t> numbers_;               // of streams
+  std::vector<IdlePiece> pieces_;                    // of the host's whole time
   std::int64_t last_ = 0;
   std::int64_t latency_ = INT64_MAX;  // the least from a launch to its work
 };
