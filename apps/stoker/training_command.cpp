@@ -97,7 +97,7 @@ std::optional<std::vector<std::string>> changes_for(const std::filesystem::path&
     }
     return trials.stopped ? std::nullopt : std::optional(study::kept_changes(trials));
   } catch (const Error& error) {  // the training can go on as it was
-    tell(printable(error.what()));
+    std::fputs(fmt::format("stoker: apply=doctor tried nothing: {}\n", printable(error.what())).c_str(), stderr);
     return std::vector<std::string>();
   }
 }

@@ -8,14 +8,14 @@ PHOTOS: a folder of photographs in class folders. IMAGES: a set of small images.
 doctor would go on, and as a person who knows the fault would, in turns; speed is steps per second without the first period.
 A healthy training must not become slower.
 """
-import argparse
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
+
+from cures import Case, merged, parsed, train
 
 ENOUGH, SLOWER = 0.9, 0.98
 
@@ -37,29 +37,14 @@ def cases(photos, images):
     ]  # fmt: skip
 
 
-def merged(*texts):
-    """The last word has the say."""
-    return list({word.split("=")[0]: word for text in texts for word in text.split()}.values())
-
-
-def speed(stoker, data, options, run):
-    done = subprocess.run([stoker, "train", data, f"run={run}", *options], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"{options}: {done.stderr[-800:]}")
-    told = json.loads(subprocess.run([stoker, "doctor", run, "--json"], capture_output=True, text=True, check=True).stdout)
+def speed(stoker, name, data, options, run):
+    told = train(stoker, Case(name, None, data, options), options, run, busy=0)
     return told["steps"] / told["seconds"]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stoker", type=lambda path: str(pathlib.Path(path).resolve()))
-    parser.add_argument("photos")
-    parser.add_argument("images")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", default="")
-    arguments = parser.parse_args()
-    if not (pathlib.Path(arguments.photos).is_dir() and pathlib.Path(arguments.images).is_dir()):
-        print(f"no data in {arguments.photos} and {arguments.images}: skipped")
+    arguments = parsed(__doc__)
+    if arguments is None:
         return 77
     print(f"{'case':28} {'kept':34} {'of the sick speed: doctor':>26} {'by hand':>20} {'doctor of hand':>15}")
     shares, slower = [], 0
@@ -68,7 +53,7 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as folder:
             os.environ["XDG_STATE_HOME"] = folder  # for the score of predictions
-            speed(arguments.stoker, data, merged(common, sick), f"{folder}/first")
+            speed(arguments.stoker, name, data, merged(common, sick), f"{folder}/first")
             tried = subprocess.run([arguments.stoker, "doctor", f"{folder}/first", "--apply", "--json"], capture_output=True, text=True)
             told = json.loads(tried.stdout)["tried"] if tried.stdout else []
             kept = " ".join(each["option"] for each in told if each["kept"])
@@ -76,7 +61,7 @@ def main():
             for turn in range(arguments.repeats):
                 ways = {"sick": merged(common, sick), "doctor": merged(common, sick, kept), "hand": merged(common, sick, hand)}
                 order = list(ways) if turn % 2 == 0 else list(ways)[::-1]
-                speeds = {way: speed(arguments.stoker, data, ways[way], f"{folder}/{turn}-{way}") for way in order}
+                speeds = {way: speed(arguments.stoker, name, data, ways[way], f"{folder}/{turn}-{way}") for way in order}
                 doctor.append(speeds["doctor"] / speeds["sick"])
                 by_hand.append(speeds["hand"] / speeds["sick"])
         share = statistics.median(mine / theirs for mine, theirs in zip(doctor, by_hand))

@@ -53,10 +53,24 @@ def train(stoker, case, options, run, busy):
     return json.loads(told.stdout)
 
 
-def cured(case, option):
-    kept = {word.split("=")[0]: word for word in case.options.split()}
-    kept.update({word.split("=")[0]: word for word in (option or "").split()})
-    return " ".join(kept.values())
+def merged(*texts):
+    """Options of which the last one of a key has the say."""
+    return " ".join({word.split("=")[0]: word for text in texts for word in text.split()}.values())
+
+
+def parsed(doc):
+    """The arguments; None if the data is not there."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stoker", type=lambda path: str(pathlib.Path(path).resolve()))
+    parser.add_argument("photos")
+    parser.add_argument("images")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    if pathlib.Path(arguments.photos).is_dir() and pathlib.Path(arguments.images).is_dir():
+        return arguments
+    print(f"no data in {arguments.photos} and {arguments.images}: skipped")
+    return None
 
 
 def measure(stoker, case, repeats, folder):
@@ -67,7 +81,7 @@ def measure(stoker, case, repeats, folder):
         for side in ("sick", "cured") if turn % 2 == 0 else ("cured", "sick"):
             option = first["findings"][0]["option"] if first and first["findings"] else None
             sick = side == "sick"
-            told = train(stoker, case, case.options if sick else cured(case, option), f"{folder}/{turn}-{side}", case.busy if sick else 0)
+            told = train(stoker, case, case.options if sick else merged(case.options, option or ""), f"{folder}/{turn}-{side}", case.busy if sick else 0)
             speeds[side] = told["steps"] / told["seconds"]
             if sick:
                 first = first or told
@@ -78,20 +92,13 @@ def measure(stoker, case, repeats, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stoker", type=lambda path: str(pathlib.Path(path).resolve()))
-    parser.add_argument("photos")
-    parser.add_argument("images")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only")
-    arguments = parser.parse_args()
-    if not (pathlib.Path(arguments.photos).is_dir() and pathlib.Path(arguments.images).is_dir()):
-        print(f"no data in {arguments.photos} and {arguments.images}: skipped")
+    arguments = parsed(__doc__)
+    if arguments is None:
         return 77
     print(f"{'case':28} {'first finding':20} {'right':>5} {'predicted':>22} {'measured, median (range)':>26} {'error':>7} {'inside':>6}  after the cure")
     errors, inside, right, wanted = [], [], 0, 0
     for case in cases(arguments.photos, arguments.images):
-        if arguments.only and arguments.only not in case.name:
+        if arguments.only not in case.name:
             continue
         with tempfile.TemporaryDirectory() as folder:
             first, last, ratios = measure(arguments.stoker, case, arguments.repeats, folder)

@@ -70,7 +70,7 @@ class Pairs(unittest.TestCase):
 
 class Replays(unittest.TestCase):
     def test_the_recorded_window_played_again_is_as_long(self):
-        """With nothing left out. Of the 49 traces four show no device, and two overlap as the model cannot."""
+        """With nothing left out. Of 48 files four show no device, and two are off, by 3.7 and 20.6 %."""
         lengths = {}
         for path in sorted(TRACES.rglob("*.json*")):
             done = subprocess.run([STOKER, "doctor", path, "--json"], capture_output=True, text=True)

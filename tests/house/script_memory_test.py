@@ -107,7 +107,7 @@ class OutOfMemory(Watched):
 
     def test_without_memory_for_a_note_the_error_is_shown(self):
         script = self.write(f"""
-            import resource, torch
+            import torch
             class Full(RuntimeError):
                 def __str__(self):
                     raise MemoryError

@@ -164,7 +164,7 @@ TEST(Fragmentation, OftenFullIsToldSometimesIsNot) {
   set(facts, "memory.total_bytes", 80e9);
   const auto finding = finding_of(facts, "fragmentation");
   ASSERT_TRUE(finding);
-  EXPECT_THAT(finding->claim, HasSubstr("15 times in 100 steps"));
+  EXPECT_THAT(finding->claim, HasSubstr("fails 15 times in 100 steps"));
   EXPECT_THAT(finding->evidence[0], HasSubstr("60.0 of 80.0 GB"));
   set(facts, "memory.retries_per_step", 0.08);
   EXPECT_FALSE(finding_of(facts, "fragmentation"));

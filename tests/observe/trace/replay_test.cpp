@@ -86,7 +86,7 @@ TEST(Replay, WithoutWaitsTheHostIsTheLimit) {
 // The device is idle for 40 us of each fetch. Without the fetch it is the limit: no more than that can be gained.
 TEST(Replay, WithoutAFetchNoMoreThanTheIdleTimeIsSaved) {
   const Played played = play({.fetch = 200, .kernel = 50});
-  EXPECT_NEAR(played.again, kRounds * 240, 180);
+  EXPECT_NEAR(played.again, kRounds * 240 + 166, 5);  // the last round's kernels go on
   EXPECT_NEAR(played.without(Doing::kFetch), kRounds * 200, 20);
 }
 

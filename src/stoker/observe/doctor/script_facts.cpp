@@ -266,7 +266,7 @@ void add_words(const std::vector<ScriptProcess>& processes, const ScriptProcess&
   }
 }
 
-// Of one process that ended since memory ran out: it need not be the one that trained longest.
+// A process that ended since memory ran out; null: none. It need not be the one that trained longest.
 const ScriptProcess* out_of_memory(const std::vector<ScriptProcess>& processes) {
   const auto ended = std::ranges::find_if(
       processes, [](const ScriptProcess& each) { return each.words.contains("out_of_memory.what"); });

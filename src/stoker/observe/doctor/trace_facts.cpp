@@ -177,13 +177,12 @@ void add_kernels(const TraceFacts& facts, const DeviceTime& device, double steps
 // What would be saved without a kind of waiting, as a share of the time.
 void add_replay(const TraceFacts& trace, Interval window, Facts& into) {
   const Replay replay = observe::trace::replay(trace, window);
-  for (const Doing doing : {Doing::kFetch, Doing::kSync, Doing::kAllocation, Doing::kCompiling, Doing::kSaving}) {
+  for (const Doing doing : kReplayed) {
     if (const auto saved = replay.saved(doing)) {
       into.figures[fmt::format("replay.{}.saved_share", doing_key(doing))] = {*saved, "trace"};
     }
   }
-  into.figures["replay.length_share"] = {
-      static_cast<double>(replay.again) / static_cast<double>(std::max<std::int64_t>(replay.recorded, 1)), "trace"};
+  into.figures["replay.length_share"] = {replay.length_share(), "trace"};
 }
 
 // device: null if none worked; then idle is not read.

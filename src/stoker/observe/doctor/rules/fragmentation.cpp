@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU has no piece of memory that is large enough, so the allocator gives all back and begins anew.
+// The GPU has no free block that is large enough: cudaMalloc fails, and the allocator frees its cache and retries.
 #include "stoker/observe/doctor/rules/all.h"
 #include "stoker/observe/doctor/rules/rule_parts.h"
 
@@ -20,12 +20,11 @@ Judgement judge(const Facts& facts) {
   const double total = facts.figure("memory.total_bytes").value_or(0);
   Finding finding;
   finding.claim = fmt::format(
-      "The GPU's memory is full {:.0f} times in 100 steps: the allocator gives back what it had "
-      "cached, and begins anew",
+      "cudaMalloc fails {:.0f} times in 100 steps: each time the caching allocator frees its cache and retries",
       100 * retries);
   finding.evidence = {fmt::format("tensors took {:.1f} of {:.1f} GB at most (script)", 1e-9 * peak, 1e-9 * total)};
   finding.cure =
-      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, so that pieces can be joined; if it stays so, a smaller batch";
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, against fragmentation; if it goes on, a smaller batch";
   finding.option = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
   finding.danger = "each time the GPU stands still, and a batch that is a little larger ends the training";
   return finding;

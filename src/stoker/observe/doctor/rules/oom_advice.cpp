@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory ran out and ended the script: what was in it, and what to change first.
+#include <array>
+
 #include "stoker/base/bytes_text.h"
 #include "stoker/observe/doctor/rules/all.h"
 #include "stoker/observe/doctor/rules/rule_parts.h"
@@ -10,6 +12,13 @@ namespace {
 constexpr double kOthers = 0.1;    // of the GPU's memory, in other programs' hands
 constexpr double kContext = 1e9;   // bytes that CUDA's context and its libraries take at most
 constexpr double kMuchKept = 0.1;  // of the GPU's memory, in outputs of an evaluation
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kPhases = {
+    {{"fetch", " in the data set"},
+     {"forward", " in forward"},
+     {"backward", " in backward"},
+     {"optimizer", " in the optimizer"},
+     {"evaluation", " in the evaluation"}}};
 
 std::string amount(double bytes) { return bytes_text(static_cast<std::int64_t>(std::clamp(bytes, 0.0, 1e18))); }
 
@@ -93,13 +102,9 @@ std::string claim_for(const Facts& facts, std::string_view what, std::string_vie
   if (what == "shared") {
     return "Shared memory (/dev/shm) ran out in a worker of the loader";
   }
+  const auto known = std::ranges::find(kPhases, phase, [](const auto& each) { return each.first; });
   return fmt::format("{} ran out{}{}", what == "gpu" ? "The GPU's memory" : "Main memory",
-                     at_place(facts, "out_of_memory.where"),
-                     phase.empty()           ? ""
-                     : phase == "fetch"      ? " in the data set"
-                     : phase == "optimizer"  ? " in the optimizer"
-                     : phase == "evaluation" ? " in the evaluation"
-                                             : fmt::format(" in {}", phase));
+                     at_place(facts, "out_of_memory.where"), known == kPhases.end() ? "" : known->second);
 }
 
 Judgement judge(const Facts& facts) {

@@ -43,7 +43,7 @@ inline std::optional<double> busy_elsewhere(const Facts& facts) {
 // "gpu0": the GPU that the monitor watched; empty: none.
 [[nodiscard]] std::string watched_gpu(const Facts& facts);
 
-// The same rank is the slowest in so many of the steps; if in less, their work is uneven.
+// A rank that is the slowest in this share of the steps is a straggler; without one, the work of the ranks is uneven.
 inline constexpr double kSameRank = 0.75;
 
 // Whether the weights of a script are on a GPU.

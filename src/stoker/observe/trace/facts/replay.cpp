@@ -12,8 +12,6 @@ namespace {
 constexpr double kMostOff = 0.03;
 constexpr std::int64_t kClock = 1000;  // ns; host and device agree to about this
 constexpr std::int64_t kQueue = 1000;  // ns between two pieces of work of a stream, at most
-// Kinds of the host's time that a cure can take away as a whole.
-constexpr std::array kCurable = {Doing::kFetch, Doing::kSync, Doing::kAllocation, Doing::kCompiling, Doing::kSaving};
 
 // Work of the device, as it was launched and recorded.
 struct Work {
@@ -21,8 +19,7 @@ struct Work {
   std::int64_t length = 0;
   std::int64_t launch_delay = 0;  // from its launch, on a stream that has nothing to do
   std::int64_t queue_delay = 0;   // from the end of the work before it
-  bool queued =
-      false;  // after its launch it waited for its stream: its launch delay is the least of the others, at most
+  bool queued = false;            // its stream had something to do when it was launched
 };
 
 // A call that launches work, waits for it, or both; or work without a recorded launch.
@@ -85,10 +82,10 @@ class Player {
       if (!window_.holds(event.begin)) {
         continue;
       }
-      const bool unlaunched = event.on_device() && facts_.links.launch_of(i) == kNone;
-      if (event.kind == Kind::kRuntime && (may_wait(trace.name(event)) || !facts_.links.work_of(i).empty())) {
-        calls_.push_back(i);
-      } else if (unlaunched && is_of_device(event)) {
+      const bool call =
+          event.kind == Kind::kRuntime && (may_wait(trace.name(event)) || !facts_.links.work_of(i).empty());
+      const bool unlaunched = event.on_device() && facts_.links.launch_of(i) == kNone && is_of_device(event);
+      if (call || unlaunched) {
         calls_.push_back(i);
       }
     }
@@ -138,7 +135,7 @@ class Player {
       actions_.push_back(action);
     }
     streams_before_.resize(numbers_.size(), window_.begin);
-    for (Work& work : works_) {
+    for (Work& work : works_) {  // of queued work it is not known: the least of the others, at most
       work.launch_delay = work.queued ? std::min(work.launch_delay, latency_) : work.launch_delay;
     }
   }
@@ -213,9 +210,12 @@ class Player {
 
 }  // namespace
 
+double Replay::length_share() const {
+  return static_cast<double>(again) / static_cast<double>(std::max<std::int64_t>(recorded, 1));
+}
+
 std::optional<double> Replay::saved(Doing doing) const {
-  const auto off = static_cast<double>(again) / static_cast<double>(std::max<std::int64_t>(recorded, 1)) - 1;
-  if (std::abs(off) >= kMostOff || again <= 0) {
+  if (std::abs(length_share() - 1) >= kMostOff) {
     return std::nullopt;
   }
   return static_cast<double>(again - without[static_cast<std::size_t>(doing)]) / static_cast<double>(again);
@@ -230,7 +230,7 @@ Replay replay(const TraceFacts& facts, Interval window) {
   result.recorded = player.recorded();
   result.again = player.length(std::nullopt);
   result.without.fill(result.again);
-  for (const Doing each : kCurable) {
+  for (const Doing each : kReplayed) {
     if (facts.devices.front().idle.of(each) > 0) {
       result.without[static_cast<std::size_t>(each)] = player.length(each);
     }

@@ -16,11 +16,17 @@
 
 namespace stoker::observe::trace {
 
+// Kinds of the host's time that a cure can take away as a whole.
+inline constexpr std::array kReplayed = {Doing::kFetch, Doing::kSync, Doing::kAllocation, Doing::kCompiling,
+                                         Doing::kSaving};
+
 struct Replay {
   std::int64_t recorded = 0;  // ns from the begin of the window to the end of it, and of the work that it launched
   std::int64_t again = 0;     // the same of the replay with nothing left out; near to it, or the model does not fit
   std::array<std::int64_t, kDoings> without{};  // with all of a kind left out
 
+  // again / recorded: 1 if the model fits; 0 without a device.
+  [[nodiscard]] double length_share() const;
   // Of the time, what goes without that kind; none if the model is off by 3 % or more.
   [[nodiscard]] std::optional<double> saved(Doing doing) const;
 };

@@ -152,7 +152,7 @@ def _holds(value, tensor):
 
 
 def _has_many(torch, value, count):
-    """Whether it is a list of at least so many tensors, or of tuples or dicts of them."""
+    """Whether the value is a list with `count` elements or more, which are tensors, or tuples or dicts with tensors."""
     return type(value) is list and len(value) >= count and _has_tensor(torch, value[-1])
 
 

@@ -57,13 +57,14 @@ def _noting(torch, own):
     def hook(kind, error, trace):
         try:
             _note_end(torch, error, trace)
-        except BaseException:  # no memory for that either, or Ctrl-C
+        except BaseException:  # no memory to write its error down, or Ctrl-C: the script's own error is what counts
             pass
         own(kind, error, trace)
 
     return hook
 
 
+@record.careful
 def _note_end(torch, error, trace):
     text = " ".join(_messages(error))
     endings = [name for name, pattern in _ENDINGS if pattern.search(text)]

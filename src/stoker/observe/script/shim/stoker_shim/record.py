@@ -43,7 +43,7 @@ def write(kind, **fields):
                 path = os.path.join(_folder, f"{os.getpid()}.jsonl")
                 _file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             os.write(_file, line.encode("utf-8", "replace"))
-    except Exception:
+    except (OSError, MemoryError):
         pass  # a full disk, no memory, or `stoker doctor` has ended: the script goes on
 
 
