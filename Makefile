@@ -70,13 +70,13 @@ bench-memory: bootstrap ## Measure what saves memory, and what tune finds: bytes
 	@bench/record batch-norm bench/memory/batch_norm_bench.py $(STOKER)
 	@bench/record recompute-table bench/memory/recompute_table.py $(STOKER)
 
-bench-doctor: bootstrap ## Measure what the doctor says of planted faults, in runs and in Python scripts: 3 hours
+doctor_data = $(addprefix $${STOKER_DATA:-../shared/data}/,imagenet-sample cifar10 tinyshakespeare)
+bench-doctor: bootstrap ## Measure what the doctor says of planted faults, in runs and in Python scripts: 5 hours
 	@$(call configure,release)
 	@$(call ninja,release,stoker)
-	@bench/record doctor-cures bench/doctor/cures.py $(STOKER) $${STOKER_DATA:-../shared/data}/imagenet-sample \
-	  $${STOKER_DATA:-../shared/data}/cifar10
-	@bench/record doctor-apply bench/doctor/apply.py $(STOKER) $${STOKER_DATA:-../shared/data}/imagenet-sample \
-	  $${STOKER_DATA:-../shared/data}/cifar10
+	@bench/record doctor-cures bench/doctor/cures.py $(STOKER) $(doctor_data)
+	@bench/record doctor-apply bench/doctor/apply.py $(STOKER) $(doctor_data)
+	@bench/record doctor-run-pairs bench/doctor/run_pairs.py $(STOKER) $(doctor_data)
 	@bench/record doctor-scripts bench/doctor/scripts.py $(STOKER)
 	@bench/record doctor-styles bench/doctor/styles.py $(STOKER)
 	@bench/record doctor-pairs bench/doctor/pairs.py $(STOKER)

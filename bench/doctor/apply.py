@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`stoker doctor --apply RUN` beside a cure by hand: how much of that speed do the options give that it keeps?
 
-    bench/doctor/apply.py STOKER PHOTOS IMAGES [--repeats N] [--only NAME]
+    bench/doctor/apply.py STOKER PHOTOS IMAGES TEXT [--repeats N] [--only NAME]
 
-PHOTOS: a folder of photographs in class folders. IMAGES: a set of small images. Each case trains with a fault, then as the
+PHOTOS: a folder of photographs in class folders. IMAGES: a set of small images. TEXT: a text. Each case trains with a fault, then as the
 doctor would go on, and as a person who knows the fault would, in turns; speed is steps per second without the first period.
 A healthy training must not become slower.
 """
@@ -20,7 +20,7 @@ from cures import Case, merged, parsed, train
 ENOUGH, SLOWER = 0.9, 0.98
 
 
-def cases(photos, images):
+def cases(photos, images, text):
     """Name, data, options of all, those of the fault, and those of a cure by hand."""
     small = "model=mlp steps=1500 batch=64 precision=fp32"
     cnn = "model=cnn steps=200 batch=64 precision=fp32"
@@ -33,6 +33,9 @@ def cases(photos, images):
         ("anomaly detection", images, cnn + " threads=1 intra_op=1 steps=60", "anomaly=on", "anomaly=off"),
         ("eight threads", images, cnn, "threads=8 intra_op=8", "threads=1 intra_op=1"),
         ("weight histograms", images, small + " threads=1 intra_op=1 save_every=10", "tensorboard=histograms", "tensorboard=on save_every=500"),
+        ("computed again", images, cnn + " threads=1 intra_op=1", "recompute=all", "recompute=none"),
+        ("small passes", text, "model=gpt sample_tokens=0 batch=16 steps=150 precision=fp32 threads=1 intra_op=1", "microbatch=1",
+         "microbatch=16"),
         ("healthy", images, cnn, "threads=1 intra_op=1", ""),
     ]  # fmt: skip
 
@@ -48,7 +51,7 @@ def main():
         return 77
     print(f"{'case':28} {'kept':34} {'of the sick speed: doctor':>26} {'by hand':>20} {'doctor of hand':>15}")
     shares, slower = [], 0
-    for name, data, common, sick, hand in cases(arguments.photos, arguments.images):
+    for name, data, common, sick, hand in cases(arguments.photos, arguments.images, arguments.text):
         if arguments.only not in name:
             continue
         with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `stoker doctor` as a user runs it, on runs that were trained for it.
+#include <algorithm>
+
 #include "app/trained_run.h"
 
 namespace stoker::testing {
@@ -52,6 +54,11 @@ TEST_F(DoctorTest, AppliesWhatItProposes) {
   EXPECT_THAT(first.at("option").get<std::string>(), StartsWith("save_every="));
   EXPECT_TRUE(first.at("kept").get<bool>()) << applied.all();
   EXPECT_GT(first.at("measured").at("low").get<double>(), 1.02);
+  const auto chosen =
+      std::ranges::find_if(told.at("tried"), [](const Json& each) { return each.at("option") == "intra_op=auto"; });
+  ASSERT_NE(chosen, told.at("tried").end()) << "somebody set it, and no rule can tell: " << applied.all();
+  EXPECT_TRUE(chosen->at("rule").is_null());
+  EXPECT_GT(chosen->at("measured").at("median").get<double>(), 0);
   EXPECT_EQ(read_text(folder_ / "runs/a/metrics.jsonl"), before) << "the run is not touched";
 }
 

@@ -252,7 +252,8 @@ class Ending(Watched):
                     break
         return seen
 
-    def test_a_script_that_hangs_is_told_with_its_line(self):
+    def hanging_script(self):
+        """The script, and the line at which it stands."""
         script = self.write("""
             import threading
             model = nn.Linear(8, 2)
@@ -262,7 +263,10 @@ class Ending(Watched):
                 optimizer.step()
             threading.Event().wait()  # for nobody
         """)
-        line = (self.folder / script).read_text().splitlines().index("threading.Event().wait()  # for nobody") + 1
+        return script, (self.folder / script).read_text().splitlines().index("threading.Event().wait()  # for nobody") + 1
+
+    def test_a_script_that_hangs_is_told_with_its_line(self):
+        script, line = self.hanging_script()
         process = subprocess.Popen([STOKER, "doctor", "--", "python3", script], cwd=self.folder, stderr=subprocess.PIPE, text=True,
                                    stdout=subprocess.DEVNULL, env={**ENVIRONMENT, "STOKER_DOCTOR_STILL": "1"})
         end = threading.Timer(60, process.kill)
@@ -274,6 +278,20 @@ class Ending(Watched):
         _, rest = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 143)
         self.assertIn("note: no step for", rest)
+
+    def test_a_script_that_hangs_is_told_in_the_file_of_verdicts(self):
+        script, line = self.hanging_script()
+        out = self.folder / "verdict.txt"
+        process = subprocess.Popen([STOKER, "doctor", "--out", out, "--", "python3", script], cwd=self.folder, stderr=subprocess.PIPE,
+                                   text=True, stdout=subprocess.DEVNULL, env={**ENVIRONMENT, "STOKER_DOCTOR_STILL": "1"})
+        end = time.monotonic() + 60
+        while not out.exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        self.assertIn(f"the training is at {script}:{line} (threading.Event().wait()", out.read_text())
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=60)
+        self.assertEqual(rest, "")
+        self.assertIn("note: no step for", out.read_text())
 
     def test_a_script_that_another_process_outlives_ends(self):
         script = self.write("""

@@ -158,5 +158,27 @@ class Workers(Notes):
         self.assertGreater(figures["machine.memory_bytes"], 1e8)
 
 
+class Loaders(Notes):
+    def test_a_loader_with_its_own_way_to_begin_is_seen(self):
+        figures, _ = self.figures("""
+            class Endless(torch.utils.data.DataLoader):  # as some frameworks have it: workers live as long as the loader
+                iterator = None
+                def __iter__(self):
+                    self.iterator = self.iterator or self._get_iterator()
+                    for _ in range(len(self)):
+                        yield next(self.iterator)
+            if __name__ == "__main__":
+                data = torch.utils.data.TensorDataset(torch.randn(400, 8))
+                loader = Endless(data, batch_size=10, num_workers=2)
+                net = nn.Linear(8, 1)
+                optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+                for batch, in loader:
+                    optimizer.zero_grad()
+                    net(batch).sum().backward()
+                    optimizer.step()
+        """)
+        self.assertEqual((figures["loader.workers"], figures["loader.batch"]), (2, 10))
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

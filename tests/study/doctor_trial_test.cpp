@@ -150,6 +150,17 @@ TEST(Cures, SwitchesThatOnlyAMeasurementCanJudgeComeLast) {
   EXPECT_EQ(found[3].option, "pin_memory=True");
 }
 
+TEST(Cures, OfARunAreItsOptions) {
+  Examined examined = script_with("checkpoint_stall", "save_every=200", 1.5);  // no way in a script
+  EXPECT_THAT(cures(examined), IsEmpty());
+  examined.facts.source = Source::kRun;
+  examined.facts.words = {{"plan.batch", "64"}, {"plan.microbatch", "4"}, {"origin.plan.microbatch", "config"}};
+  const auto found = cures(examined);
+  EXPECT_EQ(names(found), "save_every=200;microbatch=64;");
+  EXPECT_FALSE(found[1].prediction);
+  EXPECT_TRUE(found[1].changes_results);
+}
+
 TEST(TrialsText, SaysWhatToChange) {
   Tried kept{.cure = {.rule = "input_wait",
                       .option = "num_workers=2",

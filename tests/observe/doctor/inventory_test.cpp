@@ -6,9 +6,12 @@
 
 #include <algorithm>
 
+#include "stoker/base/fmt.h"
+
 namespace stoker::observe::doctor {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 Facts script() {
@@ -67,8 +70,35 @@ TEST(Inventory, OfARunReadsThePlan) {
   EXPECT_EQ(find(rows, "anomaly")->wanted, "off");
   EXPECT_EQ(find(rows, "tf32")->wanted, "");
   EXPECT_EQ(find(rows, "deterministic")->wanted, "off");
+  EXPECT_EQ(find(rows, "deterministic")->option, "deterministic=off");
   facts.source = Source::kTrace;
   EXPECT_THAT(inventory(facts), IsEmpty());
+}
+
+// What a default or a timed trial chose needs no other trial.
+TEST(Inventory, OfARunTriesWhatSomebodySet) {
+  Facts facts;
+  facts.words = {{"plan.device", "cpu"},       {"plan.precision", "fp32"}, {"plan.layout", "channels_last"},
+                 {"plan.intra_op", "1"},       {"plan.batch", "64"},       {"plan.microbatch", "4"},
+                 {"plan.recompute", "every:2"}};
+  const auto options = [&](const char* origin) {
+    for (const char* key : {"precision", "layout", "intra_op", "microbatch", "recompute"}) {
+      facts.words[fmt::format("origin.plan.{}", key)] = origin;
+    }
+    std::vector<std::string> found;
+    for (const Switch& each : inventory(facts)) {
+      if (!each.option.empty()) {
+        found.push_back(each.option);
+      }
+    }
+    return found;
+  };
+  for (const char* origin : {"command line", "config"}) {
+    EXPECT_THAT(options(origin),
+                ElementsAre("recompute=none", "precision=bf16", "layout=contiguous", "intra_op=auto", "microbatch=64"));
+  }
+  EXPECT_THAT(options("measured"), IsEmpty());
+  EXPECT_THAT(options("default"), IsEmpty());
 }
 
 }  // namespace

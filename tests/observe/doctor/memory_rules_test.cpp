@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of memory that ran out, of a GPU's clock and of its link.
+// The rules of memory that ran out or is left unused, of a GPU's clock and of its link.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -249,6 +249,62 @@ TEST(LinkDegraded, GenerationsCountByTheirRate) {
   EXPECT_FALSE(finding_of(facts, "link_degraded"));
   set(facts, "gpu1.pcie_generation", 1);
   EXPECT_THAT(finding_of(facts, "link_degraded")->claim, HasSubstr("13 % of what it could"));
+}
+
+// A run that computes all segments again, in 3 of 24 GiB.
+Facts recomputing(const char* device) {
+  Facts facts;
+  facts.words = {{"plan.recompute", "all"}, {"origin.plan.recompute", "command line"}, {"plan.device", device}};
+  for (int i = 1; i <= 5; ++i) {
+    facts.periods.push_back({.last_step = 20 * i,
+                             .steps = 20,
+                             .seconds = 1,
+                             .parts = {{"forward", {0.25, -1}}, {"backward", {0.7, -1}}},
+                             .loader = {}});
+  }
+  set(facts, "process.resident_bytes", 3 * kGiB);
+  set(facts, "machine.available_bytes", 21 * kGiB);
+  return facts;
+}
+
+TEST(RecomputeUnneeded, SpeaksWhereMemoryWouldHoldAll) {
+  const auto finding = finding_of(recomputing("cpu"), "recompute_unneeded");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->option, "recompute=none");
+  EXPECT_THAT(finding->claim, HasSubstr("recompute=all"));
+  EXPECT_NEAR(finding->gain.speedup, 1 / (1 - 0.25), 1e-6);  // a forward pass less
+  Facts tight = recomputing("cpu");
+  set(tight, "process.resident_bytes", 6 * kGiB);
+  set(tight, "machine.available_bytes", 18 * kGiB);
+  EXPECT_FALSE(finding_of(tight, "recompute_unneeded"));
+  Facts limited = recomputing("cpu");  // the machine has more than the program may take
+  set(limited, "cgroup.memory_limit_bytes", 8 * kGiB);
+  EXPECT_FALSE(finding_of(limited, "recompute_unneeded"));
+}
+
+TEST(RecomputeUnneeded, KnowsWhatASearchChose) {
+  Facts searched = recomputing("cpu"), cured = recomputing("cpu"), unknown = recomputing("cpu");
+  searched.words["origin.plan.recompute"] = "measured";  // recompute=auto: a pass does not fit without
+  EXPECT_FALSE(finding_of(searched, "recompute_unneeded"));
+  cured.words["plan.recompute"] = "none";
+  EXPECT_FALSE(finding_of(cured, "recompute_unneeded"));
+  unknown.figures.clear();
+  EXPECT_TRUE(abstains(unknown, "recompute_unneeded"));
+}
+
+// The memory of a GPU counts for what is on it; what a part of the segments costs is less certain.
+TEST(RecomputeUnneeded, ReadsTheMemoryOfTheDevice) {
+  Facts facts = recomputing("cuda:0");
+  EXPECT_TRUE(abstains(facts, "recompute_unneeded"));
+  set(facts, "gpu0.memory_used_bytes", 10 * kGiB);
+  set(facts, "gpu0.memory_bytes", 80 * kGiB);
+  const auto all = finding_of(facts, "recompute_unneeded");
+  facts.words["plan.recompute"] = "layer1,attention";
+  const auto some = finding_of(facts, "recompute_unneeded");
+  ASSERT_TRUE(all && some);
+  EXPECT_LT(some->gain.low, all->gain.low);
+  set(facts, "gpu0.memory_used_bytes", 20 * kGiB);
+  EXPECT_FALSE(finding_of(facts, "recompute_unneeded"));
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves each threshold of the doctor's rules by a factor of two, up and down: some test must fail each time.
 
-    tests/observe/doctor/move_thresholds.py BUILD        BUILD: a configured build folder, for example build/release
+    tests/observe/doctor/move_thresholds.py BUILD [RULE...]
+
+BUILD: a configured build folder, for example build/release. RULE: names of files in rules/, for example straggler; else all.
 
 Changes the sources in place and puts them back, also after Ctrl-C. Ends with exit code 1 if a moved threshold goes unnoticed.
 """
@@ -22,10 +24,11 @@ def tests_pass(build):
 
 
 def main():
-    build, unnoticed, moved = sys.argv[1], [], 0
+    build, names, unnoticed, moved = sys.argv[1], sys.argv[2:], [], 0
+    paths = [RULES / f"{name}.cpp" for name in names] or sorted(RULES.glob("*.*"))
     if not tests_pass(build):
         sys.exit("the tests fail before anything was moved")
-    for path in sorted(RULES.glob("*.cpp")):
+    for path in paths:
         text = path.read_text()
         try:
             for found in THRESHOLD.finditer(text):

@@ -16,7 +16,7 @@ struct Switch {
   std::string value;             // "on"
   std::string wanted;            // "off"; empty: it is as it should be here, or only a measurement could tell
   std::string_view rule;         // whose finding tells its cost; empty: none does
-  std::string option{};          // in a script, what a trial could set: "pin_memory=True"; empty: nothing
+  std::string option{};          // what a trial could set: "pin_memory=True", "precision=bf16"; empty: nothing
   bool changes_results = false;  // by other rounding or random numbers, if it is set
 };
 

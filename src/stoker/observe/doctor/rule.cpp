@@ -58,7 +58,8 @@ const std::vector<Rule>& rules() {
                                          kUnusedParameterSearch,
                                          kPredictionsKept,
                                          kFragmentation,
-                                         kConvBiasBeforeNorm};
+                                         kConvBiasBeforeNorm,
+                                         kRecomputeUnneeded};
   return kAll;
 }
 

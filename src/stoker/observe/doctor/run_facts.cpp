@@ -228,6 +228,7 @@ void read_plan(const std::filesystem::path& path, Facts& facts) {
   }
   for (const auto& [key, row] : plan->items()) {
     facts.words["plan." + key] = text_at(row, "value");
+    facts.words["origin.plan." + key] = text_at(row, "origin");
   }
 }
 

@@ -116,7 +116,7 @@ bool goes_on(const std::string& word) { return job::may_change(key_of(word)) && 
 std::int64_t steps_of(const Facts& facts, const std::vector<Cure>& all) {
   double gain = 1;
   for (const Cure& each : all) {
-    gain = std::max(gain, std::min(each.prediction->high, kMostGain));
+    gain = std::max(gain, each.prediction ? std::min(each.prediction->high, kMostGain) : 1);
   }
   const double speed = facts.seconds() > 0 ? static_cast<double>(facts.steps()) / facts.seconds() : 0;
   return std::max(static_cast<std::int64_t>(kSeconds * gain * speed), kFewest);

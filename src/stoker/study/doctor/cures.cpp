@@ -66,10 +66,11 @@ std::vector<Cure> proposed(const Examined& examined) {
 
 std::vector<Cure> cures(const Examined& examined) {
   std::vector<Cure> result = proposed(examined);
-  if (examined.facts.source == Source::kRun) {
-    return result;
-  }
-  std::erase_if(result, [](const Cure& each) { return !can_be_tried(each.option); });
+  const bool script = examined.facts.source != Source::kRun;  // a run takes each of its options
+  const auto impossible = [&](const std::string& option) {
+    return option.empty() || (script && !can_be_tried(option));
+  };
+  std::erase_if(result, [&](const Cure& each) { return impossible(each.option); });
   // A switch whose rule could tell is on the list already, or its rule found nothing.
   const auto told = [&](std::string_view rule) {
     return !rule.empty() && std::ranges::none_of(examined.diagnosis.undecided,
@@ -77,7 +78,7 @@ std::vector<Cure> cures(const Examined& examined) {
   };
   for (const Switch& each : inventory(examined.facts)) {
     const bool listed = std::ranges::any_of(result, [&](const Cure& cure) { return cure.option == each.option; });
-    if (!listed && !told(each.rule) && can_be_tried(each.option)) {
+    if (!listed && !told(each.rule) && !impossible(each.option)) {
       result.push_back({.rule = {},
                         .option = each.option,
                         .where = place_of(each.option, examined.facts),

@@ -25,7 +25,7 @@ struct Cure {
 // Whether trial.py knows a way in a script.
 [[nodiscard]] bool can_be_tried(std::string_view option);
 
-// Findings whose option can be tried, most gain first; of a script then switches that no rule could judge.
+// Findings whose option can be tried, most gain first; then switches that no rule could judge.
 [[nodiscard]] std::vector<Cure> cures(const Examined& examined);
 
 // Those of findings, whether they can be tried or not.

@@ -75,8 +75,8 @@ class Speaker {
       if (file.extension() == ".txt" && file.filename().native().starts_with("tell-")) {
         const std::string text = printable(read_text(file));
         std::filesystem::remove(file);
-        if (options_.out.empty() && !options_.json) {
-          options_.say("stoker doctor: " + text + "\n");
+        if (!options_.json) {
+          say(text);
         }
       }
     }

@@ -60,7 +60,7 @@ Judgement judge_run(const Facts& facts) {
   finding.evidence = {part_words(facts, "forward"), part_words(facts, "backward")};
   finding.cure = "anomaly detection only while you look for a NaN";
   finding.option = "anomaly=off";
-  finding.gain = predict(facts.periods, computing, {.low = 0.8, .high = 0.95});
+  finding.gain = predict(facts.periods, computing, {.low = 0.75, .high = 0.98});
   return finding;
 }
 

@@ -29,7 +29,7 @@ Judgement judge(const Facts& facts) {
             : "gc.freeze() once the data set and the model exist, so that later runs do not visit their objects";
   finding.option = asked ? "" : "gc.freeze()";
   finding.in_host = true;
-  finding.gain = predict(facts.periods, part_of_time("gc"), {.low = 1, .high = 1.15});
+  finding.gain = predict(facts.periods, part_of_time("gc"), {.low = 1, .high = 1.1});
   return finding;
 }
 

@@ -85,7 +85,7 @@ Judgement judge(const Facts& facts) {
   }
   finding.cure = "torch's own operators, less often, or in a worker of the loader";
   finding.in_host = true;
-  finding.gain = predict(facts.periods, share_of_time(std::min(share, 0.95)), {.low = 0.9, .high = 1.9});
+  finding.gain = predict(facts.periods, share_of_time(std::min(share, 0.95)), {.low = 0.85, .high = 1.5});
   return finding;
 }
 

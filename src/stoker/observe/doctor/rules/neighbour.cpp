@@ -12,6 +12,10 @@ constexpr double kElsewhere = 0.5;  // cores: less is the system's own work
 constexpr double kMostWaiting = 0.95;
 // Chosen by bench/doctor/cures.py. More than all: cores share caches and memory, too.
 constexpr Reach kReach = {.low = 0.9, .high = 1.1};
+// Of the time in which several threads would have a core at once by chance. The one that has a core spins until its
+// turn is over, and then the other one gets its own: three networks with two threads were 10, 18 and 10 times as slow
+// beside two busy programs (bench/results/doctor-cures.txt), where chance says 4.
+constexpr double kAtOnce = 0.4;
 constexpr double kWaiting = 0.05;  // of the time, ready without a core
 
 // Share of the time in which all threads of an operator have a core: only then it makes progress, since they wait for
@@ -23,7 +27,7 @@ double running(const Facts& facts, double main_waiting) {
   for (int i = 1; others && i < threads; ++i) {
     share *= 1 - std::min(*others / (threads - 1), kMostWaiting);
   }
-  return share;
+  return others && threads > 1 ? kAtOnce * share : share;
 }
 
 Judgement judge(const Facts& facts) {

@@ -35,7 +35,7 @@ Judgement judge(const Facts& facts) {
             backward == period.parts.end() ? 0 : std::max(backward->second.seconds - backward->second.cpu_seconds, 0.0);
         return waiting * (1 - 1 / each);
       },
-      {.low = 1.0, .high = 1.7});
+      {.low = 0.9, .high = 1.6});
   return finding;
 }
 

@@ -34,6 +34,9 @@ inline std::optional<double> cores_of(const Facts& facts) {
   return limit && all ? std::min(*limit, *all) : limit ? limit : all;
 }
 
+// A quota of cores is used up in this share of its periods: then the kernel's stops count as waiting for a core, too.
+inline constexpr double kQuotaUsedUp = 0.05;
+
 // Of these, what other programs use; none without the monitor.
 inline std::optional<double> busy_elsewhere(const Facts& facts) {
   const auto busy = facts.figure("machine.busy_cores"), own = facts.figure("process.cpu_cores");

@@ -155,7 +155,7 @@ Finding cheaper(const Facts& facts, int workers, double share, const std::string
   Finding finding;
   finding.claim = detail;
   finding.cure = cure;
-  finding.gain = predict(facts.periods, fed_by(facts, {.workers = workers, .less = share}), {.low = 0.7, .high = 1.3});
+  finding.gain = predict(facts.periods, fed_by(facts, {.workers = workers, .less = share}), {.low = 0.8, .high = 1.2});
   return finding;
 }
 
@@ -189,7 +189,7 @@ Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int 
                               in_function(spent_in(facts).second));
   // Workers that sleep do so beside each other: nothing is in their way but the step itself.
   finding.gain = predict(facts.periods, fed_by(facts, change),
-                         asleep ? Reach{.low = 0.95, .high = 1.02} : Reach{.low = 0.8, .high = 1.15});
+                         asleep ? Reach{.low = 0.98, .high = 1.06} : Reach{.low = 0.8, .high = 1.15});
   if (change.workers > workers && finding.gain.gain() >= kWorthSaying) {
     finding.cure = counted(change.workers, "worker");
     finding.option = fmt::format("num_workers={}", change.workers);
@@ -297,7 +297,7 @@ std::optional<Finding> cause_of_hand_over(const Facts& facts, const Loader& load
   Finding finding;
   finding.claim = fmt::format("{:.0f} tensors per batch go from worker to training one by one", tensors);
   finding.cure = "fewer, larger tensors per batch: stack them in collate_fn";
-  finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 0.95, .high = 1.25});
+  finding.gain = predict(facts.periods, part_of_time("fetch"), {.low = 1, .high = 1.2});
   return finding;
 }
 

@@ -252,10 +252,12 @@ def _memory():
         return {}
 
 
-def _timed_iter(own):
+def _timed_start(own):
+    """Some loaders have an __iter__ of their own and call this one."""
+
     @functools.wraps(own)
     def wrapper(self):
-        starts = self.num_workers > 0 and not (self.persistent_workers and self._iterator is not None)
+        starts = self.num_workers > 0
         ledger.enter("loader_start" if starts else "fetch")
         start = time.monotonic()
         try:
@@ -317,7 +319,8 @@ def watch(torch):
     workers = dataloader._MultiProcessingDataLoaderIter
     workers._shutdown_workers = timed("loader_start", workers._shutdown_workers)  # the end of an epoch, then
     DataLoader.__init__ = _noted_init(DataLoader.__init__)
-    DataLoader.__iter__ = _timed_iter(DataLoader.__iter__)
+    DataLoader.__iter__ = timed("fetch", DataLoader.__iter__)
+    DataLoader._get_iterator = _timed_start(DataLoader._get_iterator)
     dataloader._BaseDataLoaderIter.__next__ = _timed_next(torch, dataloader._BaseDataLoaderIter.__next__)
     os.register_at_fork(after_in_child=_in_child)
 
@@ -345,7 +348,7 @@ def watch_steps(torch):
         return wrapper
 
     DataLoader.__init__ = _noted_init(DataLoader.__init__)
-    DataLoader.__iter__ = note_start(DataLoader.__iter__)
+    DataLoader._get_iterator = note_start(DataLoader._get_iterator)
     dataloader._BaseDataLoaderIter.__next__ = note_batch(dataloader._BaseDataLoaderIter.__next__)
 
 
