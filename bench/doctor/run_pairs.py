@@ -37,7 +37,7 @@ def main():
             named, gains = None, {fault: [] for fault in pair}
             for turn in range(arguments.repeats):
                 whole = run(pair, f"{turn}")
-                named = named or [each["rule"] for each in whole["findings"]]
+                named = [each["rule"] for each in whole["findings"]] if named is None else named
                 for fault in pair:
                     cured = run([each for each in pair if each != fault], f"{turn}-{fault}")
                     gains[fault].append(cured["steps"] / cured["seconds"] * whole["seconds"] / whole["steps"])

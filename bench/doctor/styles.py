@@ -61,7 +61,7 @@ def main():
                 plain = run(style, fault)
                 told = pathlib.Path(folder) / "told.json"
                 watched = run(style, fault, arguments.stoker, "doctor", "--json", "--out", told, "--")
-                same = plain.returncode == watched.returncode and last_line(plain) == last_line(watched)
+                same = plain.returncode == watched.returncode == 0 and last_line(plain) == last_line(watched)
                 runs, equal = runs + 1, equal + same
                 findings = json.loads(told.read_text())["findings"]
                 named = findings[0]["rule"] if findings else "nothing"

@@ -284,11 +284,12 @@ class Ending(Watched):
         out = self.folder / "verdict.txt"
         process = subprocess.Popen([STOKER, "doctor", "--out", out, "--", "python3", script], cwd=self.folder, stderr=subprocess.PIPE,
                                    text=True, stdout=subprocess.DEVNULL, env={**ENVIRONMENT, "STOKER_DOCTOR_STILL": "1"})
-        end = time.monotonic() + 60
-        while not out.exists() and time.monotonic() < end:
+        end, told = time.monotonic() + 60, ""
+        while "no step for" not in told and time.monotonic() < end:
             time.sleep(0.1)
-        self.assertIn(f"the training is at {script}:{line} (threading.Event().wait()", out.read_text())
+            told = out.read_text() if out.exists() else ""
         process.send_signal(signal.SIGTERM)
+        self.assertIn(f"the training is at {script}:{line} (threading.Event().wait()", told)
         _, rest = process.communicate(timeout=60)
         self.assertEqual(rest, "")
         self.assertIn("note: no step for", out.read_text())

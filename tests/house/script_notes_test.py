@@ -179,6 +179,25 @@ class Loaders(Notes):
         """)
         self.assertEqual((figures["loader.workers"], figures["loader.batch"]), (2, 10))
 
+    def test_workers_that_persist_start_once(self):
+        script = self.write("""
+            if __name__ == "__main__":
+                data = torch.utils.data.TensorDataset(torch.randn(200, 8))
+                loader = torch.utils.data.DataLoader(data, batch_size=10, num_workers=2, persistent_workers=sys.argv[1] == "on")
+                net = nn.Linear(8, 1)
+                optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+                for epoch in range(2):
+                    for batch, in loader:
+                        optimizer.zero_grad()
+                        net(batch).sum().backward()
+                        optimizer.step()
+        """)
+        for persistent, starts in (("on", 1), ("off", 2)):
+            kept = self.folder / persistent
+            self.watch("python3", script, persistent, flags=("--keep", kept))
+            lines = [json.loads(line) for path in kept.glob("*.jsonl") for line in path.read_text().splitlines()]
+            self.assertEqual(sum(each.get("kind") == "loader_start" for each in lines), starts)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

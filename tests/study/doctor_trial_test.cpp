@@ -50,6 +50,17 @@ TEST(NextCommand, IsForAShell) {
   EXPECT_EQ(command("runs/$(a)", "batch=64"), "stoker train --config 'runs/$(a)/config.toml' batch=64\n");
 }
 
+TEST(NextCommand, NamesEachOptionOnce) {
+  Trials trials;
+  for (const char* option : {"threads=auto intra_op=auto", "save_every=50", "threads=3"}) {
+    trials.tried.push_back({.cure = named(option), .gain = {}, .kept = true, .trouble = ""});
+  }
+  EXPECT_EQ(next_command({.run = "a", .say = kSilent}, trials),
+            "stoker resume a save_every=50 threads=3\nor, from the beginning, with all of them:\n"
+            "stoker train --config a/config.toml save_every=50 threads=3 intra_op=auto\n");
+  EXPECT_THAT(kept_changes(trials), ElementsAre("save_every=50", "threads=3"));
+}
+
 TEST(Trier, KeepsWhatGainsBesideWhatItKept) {
   const std::map<std::string, double> speeds = {
       {"", 10}, {"a;", 10.8}, {"a;b;", 10.7}, {"a;c;", 10.9}, {"a;d;", 22}};  // d gains much, and needs three pairs
@@ -159,6 +170,16 @@ TEST(Cures, OfARunAreItsOptions) {
   EXPECT_EQ(names(found), "save_every=200;microbatch=64;");
   EXPECT_FALSE(found[1].prediction);
   EXPECT_TRUE(found[1].changes_results);
+}
+
+// A finding that sets an option leaves no other trial of it.
+TEST(Cures, TryAnOptionOnce) {
+  Examined examined = script_with("oversubscribed_threads", "threads=auto intra_op=auto", 1.5);
+  examined.facts.source = Source::kRun;
+  examined.facts.words = {{"plan.intra_op", "8"}, {"origin.plan.intra_op", "config"}};
+  const auto found = cures(examined);
+  EXPECT_EQ(names(found), "threads=auto intra_op=auto;");
+  EXPECT_TRUE(found[0].changes_results);
 }
 
 TEST(TrialsText, SaysWhatToChange) {

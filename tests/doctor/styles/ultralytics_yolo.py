@@ -38,6 +38,8 @@ class Slow(faults.Slow):
     """With all that Ultralytics asks a data set for."""
 
     def __getattr__(self, name):
+        if name == "inner":  # not there yet, in a copy
+            raise AttributeError(name)
         return getattr(self.inner, name)
 
 

@@ -11,8 +11,10 @@
 namespace stoker::observe::doctor {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 Facts script() {
   Facts facts;
@@ -70,7 +72,15 @@ TEST(Inventory, OfARunReadsThePlan) {
   EXPECT_EQ(find(rows, "anomaly")->wanted, "off");
   EXPECT_EQ(find(rows, "tf32")->wanted, "");
   EXPECT_EQ(find(rows, "deterministic")->wanted, "off");
-  EXPECT_EQ(find(rows, "deterministic")->option, "deterministic=off");
+  EXPECT_EQ(find(rows, "deterministic")->option, "");  // somebody may want the same bits
+  facts.words = {
+      {"plan.device", "cuda:0"}, {"plan.tf32", "off"}, {"plan.cudnn_benchmark", "off"}, {"plan.deterministic", "off"}};
+  EXPECT_EQ(find(inventory(facts), "tf32")->option, "");
+  facts.words["origin.plan.tf32"] = facts.words["origin.plan.cudnn_benchmark"] = "config";
+  EXPECT_EQ(find(inventory(facts), "tf32")->option, "tf32=on");
+  EXPECT_EQ(find(inventory(facts), "cudnn_benchmark")->option, "cudnn_benchmark=on");
+  facts.words["plan.deterministic"] = "on";
+  EXPECT_EQ(find(inventory(facts), "cudnn_benchmark")->option, "");
   facts.source = Source::kTrace;
   EXPECT_THAT(inventory(facts), IsEmpty());
 }
@@ -97,6 +107,12 @@ TEST(Inventory, OfARunTriesWhatSomebodySet) {
     EXPECT_THAT(options(origin),
                 ElementsAre("recompute=none", "precision=bf16", "layout=contiguous", "intra_op=auto", "microbatch=64"));
   }
+  facts.words["plan.precision"] = "fp16";
+  EXPECT_THAT(options("config"), Contains("precision=bf16"));
+  facts.words["plan.precision"] = "bf16";
+  EXPECT_THAT(options("config"), Contains("precision=fp32"));
+  facts.words["plan.half_weights"] = "on";  // which fp32 contradicts
+  EXPECT_THAT(options("config"), Not(Contains("precision=fp32")));
   EXPECT_THAT(options("measured"), IsEmpty());
   EXPECT_THAT(options("default"), IsEmpty());
 }

@@ -25,7 +25,7 @@ def tests_pass(build):
 
 def main():
     build, names, unnoticed, moved = sys.argv[1], sys.argv[2:], [], 0
-    paths = [RULES / f"{name}.cpp" for name in names] or sorted(RULES.glob("*.*"))
+    paths = [path for path in sorted(RULES.glob("*.*")) if not names or path.stem in names]
     if not tests_pass(build):
         sys.exit("the tests fail before anything was moved")
     for path in paths:

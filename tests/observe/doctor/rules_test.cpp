@@ -223,6 +223,14 @@ TEST(Neighbour, HoldsAllThreadsOfAnOperatorUp) {
   EXPECT_NEAR(finding->gain.speedup, 10, 1e-9);
 }
 
+// Without waiting threads there are none that take turns.
+TEST(Neighbour, AHelperThatWaitsForNothingCostsNothing) {
+  Facts facts = with_waiting(0.08, 0.8);
+  facts.words["plan.intra_op"] = "2";
+  set(facts, "threads.unnamed.waiting_cores", 0.001);
+  EXPECT_NEAR(finding_of(facts, "neighbour")->gain.speedup, 1 / (1 - 0.08), 0.005);
+}
+
 TEST(Neighbour, PromisesNoMoreThanTwentyTimes) {
   const auto finding = finding_of(with_waiting(0.99, 0.8), "neighbour");
   ASSERT_TRUE(finding);
@@ -262,6 +270,7 @@ TEST(OversubscribedThreads, HasItsThresholds) {
 TEST(CpuQuota, HasItsThreshold) {
   Facts sick = healthy(), small = healthy();
   for (Facts* facts : {&sick, &small}) {
+    facts->words["plan.intra_op"] = "4";
     set(*facts, "cgroup.cpu_limit_cores", 2);
     set(*facts, "cgroup.throttled_cores", 1.1);
   }
@@ -289,8 +298,19 @@ TEST(CpuQuota, TakesThePlaceOfTooManyThreads) {
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->option, "threads=auto intra_op=1");
   EXPECT_NEAR(finding->gain.speedup, 1 / (1 - 0.65 * 0.4), 1e-9);
-  facts.words["plan.intra_op"] = "1";  // fewer threads than one there are not
-  EXPECT_LT(finding_of(facts, "cpu_quota")->gain.low, finding->gain.low);
+  for (const double limit : {1.0, 0.5}) {  // fewer threads than one there are not
+    facts.words["plan.intra_op"] = "1";
+    set(facts, "cgroup.cpu_limit_cores", limit);
+    EXPECT_EQ(finding_of(facts, "cpu_quota")->option, "") << limit;
+    EXPECT_LT(finding_of(facts, "cpu_quota")->gain.low, finding->gain.low) << limit;
+  }
+}
+
+TEST(CpuQuota, TakesThePlaceOfANeighbour) {
+  Facts facts = with_waiting(0.4, 0.8);
+  EXPECT_TRUE(finding_of(facts, "neighbour"));
+  set(facts, "cgroup.throttled_share", 0.08);
+  EXPECT_FALSE(finding_of(facts, "neighbour"));
 }
 
 TEST(MemPressure, HasItsThreshold) {

@@ -379,6 +379,9 @@ TEST(OversubscribedThreads, OfWorkersHaveTheirOwnCure) {
   set(facts, "loader.threads_per_worker", 4);
   EXPECT_EQ(finding_of(facts, "oversubscribed_threads")->option,
             "worker_init_fn=lambda worker: torch.set_num_threads(1)");
+  set(facts, "cgroup.throttled_share", 0.5);  // the quota's cure would leave the workers as they are
+  EXPECT_TRUE(finding_of(facts, "oversubscribed_threads"));
+  facts.figures.erase("cgroup.throttled_share");
   set(facts, "loader.threads_per_worker", 1);
   EXPECT_FALSE(finding_of(facts, "oversubscribed_threads"))
       << "4 threads and 4 workers fit on 8 cores: others wait, too";

@@ -68,4 +68,9 @@ std::string Facts::window() const {
                      thousands(periods.back().last_step));
 }
 
+bool set_by_hand(const Facts& facts, std::string_view option) {
+  const std::string_view origin = facts.word(fmt::format("origin.plan.{}", option));
+  return origin == "command line" || origin == "config";
+}
+
 }  // namespace stoker::observe::doctor

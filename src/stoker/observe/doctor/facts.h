@@ -98,4 +98,7 @@ struct Facts {
   [[nodiscard]] std::string window() const;  // "steps 12 to 450"; without steps "10 s"
 };
 
+// Whether somebody set an option of a run: a default or a timed trial did not choose it.
+[[nodiscard]] bool set_by_hand(const Facts& facts, std::string_view option);
+
 }  // namespace stoker::observe::doctor

@@ -115,32 +115,29 @@ std::vector<Switch> of_script(const Facts& facts) {
   return rows.take();
 }
 
-// Whether somebody set an option of a run. What a default or a timed trial chose needs no other trial.
-bool by_hand(const Facts& facts, std::string_view option) {
-  const std::string_view origin = facts.word(fmt::format("origin.plan.{}", option));
-  return origin == "command line" || origin == "config";
-}
-
 // Options of a run that only a measurement can judge.
 void add_choices(const Facts& facts, Rows& rows) {
   const std::string_view precision = facts.word("plan.precision"), layout = facts.word("plan.layout");
   if (!precision.empty()) {
     rows.add("precision", std::string(precision), "");
-    rows.try_with(precision == "fp32" ? "precision=bf16" : "precision=fp32", by_hand(facts, "precision"), true);
+    // From fp16 to bf16 as well; where weights are half, fp32 is no choice.
+    const bool whole = precision == "bf16";
+    rows.try_with(whole ? "precision=fp32" : "precision=bf16",
+                  set_by_hand(facts, "precision") && !(whole && facts.word("plan.half_weights") == "on"), true);
   }
   if (!layout.empty()) {
     const bool last = layout == "channels_last";
     rows.add("layout", std::string(layout), "");
-    rows.try_with(last ? "layout=contiguous" : "layout=channels_last", by_hand(facts, "layout"), true);
+    rows.try_with(last ? "layout=contiguous" : "layout=channels_last", set_by_hand(facts, "layout"), true);
   }
   if (const std::string_view threads = facts.word("plan.intra_op"); !threads.empty()) {
     rows.add("intra_op", std::string(threads), "");
-    rows.try_with("intra_op=auto", by_hand(facts, "intra_op"), true);
+    rows.try_with("intra_op=auto", set_by_hand(facts, "intra_op"), true);
   }
   const std::string_view batch = facts.word("plan.batch"), pass = facts.word("plan.microbatch");
   if (!batch.empty() && !pass.empty() && batch != pass) {
     rows.add("microbatch", std::string(pass), "");
-    rows.try_with(fmt::format("microbatch={}", batch), by_hand(facts, "microbatch"), true);
+    rows.try_with(fmt::format("microbatch={}", batch), set_by_hand(facts, "microbatch"), true);
   }
 }
 
@@ -149,17 +146,19 @@ std::vector<Switch> of_run(const Facts& facts) {
   const bool gpu = facts.word("plan.device").starts_with("cuda");
   rows.flag("plan.anomaly", "anomaly", "off", "debug_apis_on");
   rows.flag("plan.deterministic", "deterministic", gpu ? "off" : "");
-  rows.try_with("deterministic=off", gpu && facts.word("plan.deterministic") == "on", true);
   if (const std::string_view set = facts.word("plan.recompute"); !set.empty()) {
     rows.add("recompute", std::string(set), "", "recompute_unneeded");
-    rows.try_with("recompute=none", set != "none" && by_hand(facts, "recompute"));
+    rows.try_with("recompute=none", set != "none" && set_by_hand(facts, "recompute"));
   }
   add_choices(facts, rows);
   if (gpu) {
     rows.flag("plan.cudnn_benchmark", "cudnn_benchmark", "on");
-    rows.try_with("cudnn_benchmark=on", facts.word("plan.cudnn_benchmark") == "off", true);
+    rows.try_with("cudnn_benchmark=on",
+                  facts.word("plan.cudnn_benchmark") == "off" && set_by_hand(facts, "cudnn_benchmark") &&
+                      facts.word("plan.deterministic") != "on",  // which leaves it no choice
+                  true);
     rows.flag("plan.tf32", "tf32", "on");
-    rows.try_with("tf32=on", facts.word("plan.tf32") == "off", true);
+    rows.try_with("tf32=on", facts.word("plan.tf32") == "off" && set_by_hand(facts, "tf32"), true);
     rows.flag("plan.nvtx", "nvtx", "off");
   }
   return rows.take();

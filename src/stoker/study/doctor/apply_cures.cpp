@@ -29,6 +29,7 @@ namespace {
 
 constexpr double kSeconds = 2;        // of a short training with the cure, if it gains what is predicted
 constexpr double kMostGain = 5;       // that is counted on
+constexpr double kUnknownGain = 2;    // of what nothing predicts
 constexpr std::int64_t kFewest = 20;  // steps of it
 constexpr double kLimit = 600;        // seconds until it is given up
 constexpr std::array<std::string_view, 7> kOfLength = {"epochs", "steps",      "time",          "eval_every",
@@ -113,10 +114,22 @@ class ShortTraining {
 
 bool goes_on(const std::string& word) { return job::may_change(key_of(word)) && !word.ends_with("=auto"); }
 
+// Each option once: of two values the last one, which was measured beside all others.
+std::vector<std::string> kept_words(const Trials& trials) {
+  std::vector<std::string> kept;
+  for (const Tried& each : trials.tried) {
+    for (const std::string& word : each.kept ? words_of(each.cure.option) : std::vector<std::string>()) {
+      std::erase_if(kept, [&](const std::string& before) { return key_of(before) == key_of(word); });
+      kept.push_back(word);
+    }
+  }
+  return kept;
+}
+
 std::int64_t steps_of(const Facts& facts, const std::vector<Cure>& all) {
   double gain = 1;
   for (const Cure& each : all) {
-    gain = std::max(gain, each.prediction ? std::min(each.prediction->high, kMostGain) : 1);
+    gain = std::max(gain, each.prediction ? std::min(each.prediction->high, kMostGain) : kUnknownGain);
   }
   const double speed = facts.seconds() > 0 ? static_cast<double>(facts.steps()) / facts.seconds() : 0;
   return std::max(static_cast<std::int64_t>(kSeconds * gain * speed), kFewest);
@@ -170,23 +183,15 @@ Trials apply_cures(const ApplyOptions& options) {
 }
 
 std::vector<std::string> kept_changes(const Trials& trials) {
-  std::vector<std::string> changes;
-  for (const Tried& each : trials.tried) {
-    for (const std::string& word : each.kept ? words_of(each.cure.option) : std::vector<std::string>()) {
-      if (goes_on(word)) {
-        changes.push_back(word);
-      }
-    }
-  }
+  std::vector<std::string> changes = kept_words(trials);
+  std::erase_if(changes, [](const std::string& word) { return !goes_on(word); });
   return changes;
 }
 
 std::string next_command(const ApplyOptions& options, const Trials& trials) {
   std::string resumable, others;
-  for (const Tried& each : trials.tried) {
-    for (const std::string& word : each.kept ? words_of(each.cure.option) : std::vector<std::string>()) {
-      (goes_on(word) ? resumable : others) += " " + word;
-    }
+  for (const std::string& word : kept_words(trials)) {
+    (goes_on(word) ? resumable : others) += " " + word;
   }
   std::string text;
   if (!resumable.empty()) {

@@ -32,6 +32,22 @@ constexpr std::array<std::string_view, 4> kOfLoader = {"num_workers", "persisten
 
 std::string_view name_of(std::string_view option) { return option.substr(0, option.find_first_of("=(")); }
 
+// "threads=auto intra_op=auto": both names.
+std::vector<std::string_view> names_of(std::string_view option) {
+  std::vector<std::string_view> names;
+  while (!option.empty()) {
+    const std::string_view word = option.substr(0, option.find(' '));
+    names.push_back(name_of(word));
+    option.remove_prefix(std::min(word.size() + 1, option.size()));
+  }
+  return names;
+}
+
+bool share_a_name(std::string_view some, std::string_view others) {
+  const std::vector<std::string_view> names = names_of(others);
+  return std::ranges::any_of(names_of(some), [&](auto each) { return std::ranges::count(names, each) > 0; });
+}
+
 // Of an option that belongs to no call, the whole main script: "train.py:0".
 std::string place_of(std::string_view option, const Facts& facts) {
   const std::string_view name = name_of(option);
@@ -52,13 +68,14 @@ std::vector<Cure> proposed(const Examined& examined) {
   for (const Found& each : diagnosis.found) {
     const std::string& option = each.finding.option;
     if (each.worth_saying() && !option.empty()) {
-      const auto same = std::ranges::find(switches, option, &Switch::option);
-      result.push_back({.rule = std::string(each.rule->id),
-                        .option = option,
-                        .where = place_of(option, facts),
-                        .prediction = each.finding.gain,
-                        .changes_results = (same != switches.end() && same->changes_results) ||
-                                           name_of(option) == "num_workers"});  // workers have seeds of their own
+      const bool changes = std::ranges::any_of(
+          switches, [&](const Switch& one) { return one.changes_results && share_a_name(one.option, option); });
+      result.push_back(
+          {.rule = std::string(each.rule->id),
+           .option = option,
+           .where = place_of(option, facts),
+           .prediction = each.finding.gain,
+           .changes_results = changes || name_of(option) == "num_workers"});  // workers have seeds of their own
     }
   }
   return result;
@@ -77,7 +94,8 @@ std::vector<Cure> cures(const Examined& examined) {
                                                  [&](const Undecided& each) { return each.rule->id == rule; });
   };
   for (const Switch& each : inventory(examined.facts)) {
-    const bool listed = std::ranges::any_of(result, [&](const Cure& cure) { return cure.option == each.option; });
+    const bool listed =
+        std::ranges::any_of(result, [&](const Cure& cure) { return share_a_name(cure.option, each.option); });
     if (!listed && !told(each.rule) && !impossible(each.option)) {
       result.push_back({.rule = {},
                         .option = each.option,

@@ -84,6 +84,7 @@ class Speaker {
 
   void last(int code) {
     const Examined examined = study::examine_path(records_);
+    so_far_.clear();
     say(options_.json ? diagnosis_json(examined) : ending(code) + diagnosis_text(examined));
     options_.at_end(examined);
   }
@@ -107,12 +108,14 @@ class Speaker {
     if (options_.out.empty()) {
       options_.say((options_.json ? "" : "stoker doctor: ") + text);
     } else {
-      write_file_atomically(options_.out, text);
+      so_far_ = options_.json ? text : so_far_ + text;  // the file holds one JSON, or all texts
+      write_file_atomically(options_.out, so_far_);
     }
   }
 
   const WatchScriptOptions& options_;
   std::filesystem::path records_;
+  std::string so_far_;  // what the file of verdicts holds
   std::set<std::string> troubles_;
 };
 

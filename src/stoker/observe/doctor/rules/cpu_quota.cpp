@@ -13,9 +13,9 @@ namespace {
 // (bench/results/doctor-cures.txt): the rest of the waiting is the quota's.
 constexpr Reach kWithFewerThreads = {.low = 0.4, .high = 0.9};
 
-double threads_of_operators(const Facts& facts) {
+int threads_of_operators(const Facts& facts) {
   const std::string plan(facts.word("plan.intra_op"));
-  return plan.empty() ? facts.figure("switch.threads").value_or(1) : std::atof(plan.c_str());
+  return plan.empty() ? static_cast<int>(facts.figure("switch.threads").value_or(1)) : std::atoi(plan.c_str());
 }
 
 Judgement judge(const Facts& facts) {
@@ -24,7 +24,7 @@ Judgement judge(const Facts& facts) {
     return facts.figure("machine.busy_cores") ? Judgement(Healthy{})  // the monitor ran, and there is no quota
                                               : Abstained{"periods in which the quota was used up (monitor)"};
   }
-  if (*throttled < kQuotaUsedUp) {
+  if (!quota_is_used_up(facts)) {
     return Healthy{};
   }
   const double stopped = facts.figure("cgroup.throttled_cores").value_or(0);
@@ -35,19 +35,21 @@ Judgement judge(const Facts& facts) {
   finding.evidence = {
       fmt::format("quota used up in {} of the periods (monitor)", percent(*throttled)),
       fmt::format("threads stopped for {:.2f} s per second; {:.2f} cores used (monitor)", stopped, used)};
-  const auto limit = facts.figure("cgroup.cpu_limit_cores");
+  finding.cure = "a larger quota";
+  finding.in_host = true;
+  const auto limit = facts.figure("cgroup.cpu_limit_cores"), waiting = facts.figure("threads.main.waiting_cores");
   if (limit) {
     finding.evidence.push_back(fmt::format("quota: {:.3g} cores (monitor)", *limit));
-    finding.option = fmt::format(
-        fmt::runtime(facts.source == Source::kRun ? "threads=auto intra_op={}" : "torch.set_num_threads({})"),
-        std::max(static_cast<int>(*limit), 1));
   }
-  finding.cure = "as many threads as the quota has cores, or a larger quota";
-  finding.in_host = true;
-  const auto waiting = facts.figure("threads.main.waiting_cores");
-  if (limit && waiting && threads_of_operators(facts) > *limit) {
-    finding.gain = predict(facts.periods, share_of_time(std::min(*waiting, 0.95)), kWithFewerThreads);
-    return finding;
+  if (const int threads = std::max(static_cast<int>(limit.value_or(1)), 1);
+      limit && threads_of_operators(facts) > threads) {
+    finding.cure = "as many threads as the quota has cores, or a larger quota";
+    finding.option = fmt::format(
+        fmt::runtime(facts.source == Source::kRun ? "threads=auto intra_op={}" : "torch.set_num_threads({})"), threads);
+    if (waiting) {
+      finding.gain = predict(facts.periods, share_of_time(std::min(*waiting, 0.95)), kWithFewerThreads);
+      return finding;
+    }
   }
   const double lost = stopped + used > 0 ? stopped / (stopped + used) : 0;
   finding.gain = predict(facts.periods, share_of_time(std::min(lost, *throttled)), {.low = 0.1, .high = 1});

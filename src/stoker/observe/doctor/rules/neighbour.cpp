@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Other programs use the cores: the training thread is ready to run and gets no core.
+#include <cmath>
 #include <cstdlib>
 
 #include "stoker/observe/doctor/rules/all.h"
@@ -12,9 +13,9 @@ constexpr double kElsewhere = 0.5;  // cores: less is the system's own work
 constexpr double kMostWaiting = 0.95;
 // Chosen by bench/doctor/cures.py. More than all: cores share caches and memory, too.
 constexpr Reach kReach = {.low = 0.9, .high = 1.1};
-// Of the time in which several threads would have a core at once by chance. The one that has a core spins until its
-// turn is over, and then the other one gets its own: three networks with two threads were 10, 18 and 10 times as slow
-// beside two busy programs (bench/results/doctor-cures.txt), where chance says 4.
+// Of the time in which several threads would have a core at once by chance, if each waits half of the time. The one
+// that has a core spins until its turn is over, and then the other one gets its own: three networks with two threads
+// were 10, 18 and 10 times as slow beside two busy programs (bench/results/doctor-cures.txt), where chance says 4.
 constexpr double kAtOnce = 0.4;
 constexpr double kWaiting = 0.05;  // of the time, ready without a core
 
@@ -23,11 +24,13 @@ constexpr double kWaiting = 0.05;  // of the time, ready without a core
 double running(const Facts& facts, double main_waiting) {
   const auto others = facts.figure("threads.unnamed.waiting_cores");  // OpenMP's
   const int threads = std::atoi(std::string(facts.word("plan.intra_op")).c_str());
-  double share = 1 - std::min(main_waiting, kMostWaiting);
-  for (int i = 1; others && i < threads; ++i) {
-    share *= 1 - std::min(*others / (threads - 1), kMostWaiting);
+  const double alone = 1 - std::min(main_waiting, kMostWaiting);
+  if (!others || threads < 2) {
+    return alone;
   }
-  return others && threads > 1 ? kAtOnce * share : share;
+  const double waiting = std::min(*others / (threads - 1), kMostWaiting);  // of each of them
+  const double in_turns = std::min(2 * std::min(main_waiting, waiting), 1.0);
+  return alone * std::pow(1 - waiting, threads - 1) * (1 - (1 - kAtOnce) * in_turns);
 }
 
 Judgement judge(const Facts& facts) {
@@ -35,7 +38,7 @@ Judgement judge(const Facts& facts) {
   if (!waiting || !others) {
     return Abstained{"waiting for a core, and busy cores of the machine (monitor)"};
   }
-  if (*others < kElsewhere || *waiting < kWaiting) {
+  if (*others < kElsewhere || *waiting < kWaiting || quota_is_used_up(facts)) {
     return Healthy{};
   }
   Finding finding;

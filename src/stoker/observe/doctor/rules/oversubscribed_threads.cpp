@@ -73,7 +73,7 @@ Judgement judge(const Facts& facts) {
     return Abstained{"waiting for a core, by thread (monitor)"};
   }
   const double ready = runnable(facts);
-  if (facts.figure("cgroup.throttled_share").value_or(0) >= kQuotaUsedUp) {
+  if (quota_is_used_up(facts) && facts.figure("loader.threads_per_worker").value_or(1) <= 1) {
     return Healthy{};  // cpu_quota tells
   }
   if (*others >= kElsewhere || *waiting < kWaiting || ready < *cores || !can_have_fewer(facts)) {
@@ -106,7 +106,8 @@ const Rule kOversubscribedThreads = {
     .signal = "time that threads of the program wait for a core; cores that it may use; busy cores elsewhere",
     .threshold =
         "the main thread waits 5 % of the time, more threads are ready than cores, and less than half a core "
-        "is busy elsewhere; in a script, threads of operators and of workers that compute are more than cores",
+        "is busy elsewhere; operators have more than one thread, and no quota is used up; in a script, threads of "
+        "operators and of workers that compute are more than cores",
     .source = "docs/design.md, promise 9: beside a busy core two threads were 4 to 19 times slower than one",
     .disproof = "fewer threads make no step faster: then another program or a quota takes the cores",
     .judge = judge,

@@ -36,6 +36,9 @@ inline std::optional<double> cores_of(const Facts& facts) {
 
 // A quota of cores is used up in this share of its periods: then the kernel's stops count as waiting for a core, too.
 inline constexpr double kQuotaUsedUp = 0.05;
+[[nodiscard]] inline bool quota_is_used_up(const Facts& facts) {
+  return facts.figure("cgroup.throttled_share").value_or(0) >= kQuotaUsedUp;
+}
 
 // Of these, what other programs use; none without the monitor.
 inline std::optional<double> busy_elsewhere(const Facts& facts) {

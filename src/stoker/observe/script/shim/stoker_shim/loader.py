@@ -270,6 +270,23 @@ def _timed_start(own):
     return wrapper
 
 
+def _timed_iter(own):
+    """Persistent workers begin an epoch without a start; and some loaders have a _get_iterator of their own."""
+
+    @functools.wraps(own)
+    def wrapper(self):
+        ledger.enter("fetch")
+        try:
+            result = own(self)
+        finally:
+            ledger.leave()
+        if not hasattr(result, "_stoker_loader"):
+            _note_loader(self, result, None)
+        return result
+
+    return wrapper
+
+
 _seen = {}  # settings of loaders
 ahead = 0  # batches that workers may make before they are asked for, while a trial watches
 
@@ -319,7 +336,7 @@ def watch(torch):
     workers = dataloader._MultiProcessingDataLoaderIter
     workers._shutdown_workers = timed("loader_start", workers._shutdown_workers)  # the end of an epoch, then
     DataLoader.__init__ = _noted_init(DataLoader.__init__)
-    DataLoader.__iter__ = timed("fetch", DataLoader.__iter__)
+    DataLoader.__iter__ = _timed_iter(DataLoader.__iter__)
     DataLoader._get_iterator = _timed_start(DataLoader._get_iterator)
     dataloader._BaseDataLoaderIter.__next__ = _timed_next(torch, dataloader._BaseDataLoaderIter.__next__)
     os.register_at_fork(after_in_child=_in_child)
