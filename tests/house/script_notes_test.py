@@ -199,5 +199,55 @@ class Loaders(Notes):
             self.assertEqual(sum(each.get("kind") == "loader_start" for each in lines), starts)
 
 
+class Results(Notes):
+    def test_a_dropped_result_is_found_where_the_step_comes_by(self):
+        (self.folder / "helper.py").write_text("""
+def move(things, device):
+    things["net"].to(device)
+    return things
+def never(tensor):
+    tensor.cpu()
+""")
+        script = self.write("""
+            import helper
+            net = nn.Linear(4, 4)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for step in range(30):
+                optimizer.zero_grad()
+                net(torch.randn(2, 4)).sum().backward()
+                optimizer.step()
+                if sys.argv[1] == "tensor":
+                    batch = torch.randn(2)
+                    batch.half()
+                helper.move({"net": net}, "cpu")
+        """)
+        for what, wanted in (("tensor", ["batch.half()"]), ("module", [])):
+            _, found = self.watch("python3", script, what)
+            evidence = [line for each in found["findings"] if each["rule"] == "unread_result" for line in [each["claim"], *each["evidence"]]]
+            self.assertEqual(bool(evidence), bool(wanted), evidence)
+            self.assertTrue(all(any(text in line for line in evidence) for text in wanted), evidence)
+
+    def test_a_dropped_result_in_another_file_is_found(self):
+        (self.folder / "helper.py").write_text("def move(tensor, device):\n    tensor.to(device)\n    return tensor\n")
+        script = self.write("""
+            import helper
+            net = nn.Linear(4, 4)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            def main():
+                for step in range(30):
+                    batch = helper.move(torch.randn(2, 4), "cpu")
+                    optimizer.zero_grad()
+                    net(batch).sum().backward()
+                    optimizer.step()
+            main()
+            print(sys.gettrace())
+        """)
+        watched, found = self.watch("python3", script)
+        claims = [each["claim"] for each in found["findings"] if each["rule"] == "unread_result"]
+        self.assertEqual(len(claims), 1, found["verdict"])
+        self.assertIn("helper.py:2", claims[0])
+        self.assertEqual(watched.stdout, "None\n")
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

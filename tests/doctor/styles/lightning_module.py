@@ -44,6 +44,7 @@ if __name__ == "__main__":
     module = LitAutoEncoder()
     trainer = L.Trainer(max_steps=faults.STEPS, accelerator="cpu", logger=False, enable_checkpointing=False,
                         enable_progress_bar=False, enable_model_summary=False,
+                        detect_anomaly=faults.FAULT == "anomaly",  # Lightning sets it itself
                         default_root_dir=os.environ.get("CASE_OUT", "/tmp"))  # fmt: skip
     trainer.fit(module, loader)
     faults.say(module)

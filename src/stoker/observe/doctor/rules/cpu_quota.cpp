@@ -9,8 +9,8 @@ namespace stoker::observe::doctor {
 namespace {
 
 // Of the time that the training thread waits for a core if operators have more threads than the quota has cores. With
-// two threads and a quota of one core a perceptron saved 0.8 of it, a convolutional network 0.4
-// (bench/results/doctor-cures.txt): the rest of the waiting is the quota's.
+// two threads and a quota of one core three networks saved 0.8, 0.4 and 0.5 of it (bench/results/doctor-cures.txt): the
+// rest of the waiting is the quota's.
 constexpr Reach kWithFewerThreads = {.low = 0.4, .high = 0.9};
 
 int threads_of_operators(const Facts& facts) {

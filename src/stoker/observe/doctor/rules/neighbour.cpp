@@ -15,7 +15,7 @@ constexpr double kMostWaiting = 0.95;
 constexpr Reach kReach = {.low = 0.9, .high = 1.1};
 // Of the time in which several threads would have a core at once by chance, if each waits half of the time. The one
 // that has a core spins until its turn is over, and then the other one gets its own: three networks with two threads
-// were 10, 18 and 10 times as slow beside two busy programs (bench/results/doctor-cures.txt), where chance says 4.
+// were 24, 25 and 5 times as slow beside two busy programs (bench/results/doctor-cures.txt), where chance says 4.
 constexpr double kAtOnce = 0.4;
 constexpr double kWaiting = 0.05;  // of the time, ready without a core
 

@@ -27,7 +27,7 @@ Judgement judge(const Facts& facts) {
 const Rule kUnreadResult = {
     .id = "unread_result",
     .level = Level::kScript,
-    .signal = "calls of .to() and others, in the functions of the loop, whose result nobody takes, on tensors",
+    .signal = "calls of .to() and others, in all that a step runs of the script, whose result nobody takes, on tensors",
     .threshold = "one such call",
     .source = "a call without effect is never meant",
     .disproof = "the name holds a module there",

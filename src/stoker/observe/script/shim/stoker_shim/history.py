@@ -14,6 +14,7 @@ from .steps import steps
 _AT = (15, 40)  # steps after which we look
 _DEEPEST = 2000
 _MOST_TENSORS = 2000
+_SOME = 3  # of those that are as deep: the oldest and the newest ones
 _BATCHES = (10, 30)  # of an evaluation, after which we look
 
 
@@ -50,10 +51,21 @@ def _alive(torch):
     """Tensors with a graph: how many, and the depth of the deepest graph; the variable that holds it."""
     # By type(): isinstance() asks proxies for their __class__, and some answer with a warning.
     tensors = [each for each in gc.get_objects() if issubclass(type(each), torch.Tensor) and not each.is_leaf]
-    depths = [(_depth(each), i) for i, each in enumerate(tensors[:_MOST_TENSORS])]
-    depth, index = max(depths, default=(0, None))
-    name, where = ("", "") if index is None else _variable(lambda value: _holds(value, tensors[index]))
+    depths = [_depth(each) for each in tensors[:_MOST_TENSORS]]
+    depth = max(depths, default=0)
+    deepest = [each for each, own in zip(tensors, depths) if own == depth]
+    name, where = _holder(torch, deepest[:_SOME] + deepest[-_SOME:])
     return {"tensors": len(tensors), "depth": depth, "name": name, "where": where}
+
+
+def _holder(torch, tensors):
+    """The variable that holds one of them: a list first, since the loss of this step is in a variable of its own, too."""
+
+    def matches(value):
+        return any(_holds(value, each) for each in tensors)
+
+    name, where = _variable(lambda value: not issubclass(type(value), torch.Tensor) and matches(value))
+    return (name, where) if name else _variable(matches)
 
 
 def _depth(tensor):

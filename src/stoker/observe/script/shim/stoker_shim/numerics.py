@@ -5,6 +5,7 @@ import ast
 import functools
 import linecache
 import math
+import re
 import sys
 import time
 
@@ -13,6 +14,7 @@ from .steps import steps
 
 _CALLS = (20, 50, 100, 200, 500, 1000)  # of GradScaler.step(): then we look at the scale, which may wait for the device
 _COPIES = ("to", "cuda", "cpu", "float", "half", "double", "bfloat16")
+_ALONE = re.compile(rf"^\s*[\w.\[\]'\"]+\.({'|'.join(_COPIES)})\(", re.MULTILINE)  # most files have none, and are not parsed
 _TRACED_SECONDS = 10.0  # at most, if the loop ends meanwhile
 _SMALLEST = 2.0**-149  # of a float32: a scale that was halved more often is 0
 _AT = 2  # the step after which calls without a taken result are looked for
@@ -67,37 +69,40 @@ def _note_autocast(torch, autocast):
 
 @record.careful
 def _watch_calls(torch):
-    """Looks for calls such as `x.to(device)` whose result nobody takes, in the functions that led to the step.
+    """Looks for calls such as `x.to(device)` whose result nobody takes, in all that a step runs of the script.
 
-    A module moves in place. A tensor does not: the call returns a copy. If the source has such a call, one step of that
-    function is traced line by line, to see whether it runs, and on what.
+    A module moves in place. A tensor does not: the call returns a copy. If a file of the script has such a call, the
+    functions of that file are traced line by line for one step, to see whether it runs, and on what.
     """
-    frame = sys._getframe(1)
-    while frame is not None and sys.gettrace() is None:
-        code = frame.f_code
-        if stacks.is_own(code.co_filename):
-            calls = {line: (value, name) for line, value, name in _dropped_calls(code)}
-            if calls:
-                _trace_step(torch, frame, calls)
-                return
+    chain, frame = [], sys._getframe(1)
+    while frame is not None:
+        chain.append(frame)
         frame = frame.f_back
+    names = {each.f_code.co_filename for each in chain}
+    names.update(getattr(each, "__file__", None) or "" for each in list(sys.modules.values()))
+    files = {name: calls for name in names if stacks.is_own(name) and (calls := _dropped_calls(name))}
+    if files and sys.gettrace() is None:
+        _trace_step(torch, [each for each in chain if each.f_code.co_filename in files], files)
 
 
-def _trace_step(torch, frame, calls):
+def _trace_step(torch, chain, files):
     until, end = steps.count + 1, time.monotonic() + _TRACED_SECONDS
 
     def on_line(frame, event, argument):
-        if steps.count > until or event == "return" or time.monotonic() > end:
-            frame.f_trace = None
+        if steps.count > until or (event == "return" and frame in chain) or time.monotonic() > end:
             sys.settrace(None)
+            for each in chain:
+                each.f_trace = None
             return None
+        calls = files[frame.f_code.co_filename]
         if event == "line" and frame.f_lineno in calls:
             value, name = calls.pop(frame.f_lineno)
             _note_dropped(torch, frame, value, name)
         return on_line
 
-    sys.settrace(lambda *call: None)  # other functions are not traced
-    frame.f_trace = on_line
+    sys.settrace(lambda frame, event, argument: on_line if frame.f_code.co_filename in files else None)
+    for each in chain:
+        each.f_trace = on_line
 
 
 @record.careful
@@ -108,28 +113,16 @@ def _note_dropped(torch, frame, value, name):
         record.write("dropped_result", name=name, where=stacks.where(file, line), text=text)
 
 
-def _dropped_calls(code):
-    """Line, object and method of the calls that stand alone in a function's source."""
-    tree = ast.parse("".join(linecache.getlines(code.co_filename)))
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    body = [each for each in ast.walk(tree) if isinstance(each, functions) and _first_line(each) == code.co_firstlineno]
-    nodes = _nodes(body[0] if body else tree, functions)
-    for each in nodes:
-        call = each.value if isinstance(each, ast.Expr) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _COPIES:
-            yield call.lineno, call.func.value, call.func.attr
-
-
-def _first_line(function):
-    return min([function.lineno] + [each.lineno for each in function.decorator_list])
-
-
-def _nodes(root, functions):
-    """All below it, but not inside of other functions."""
-    for each in ast.iter_child_nodes(root):
-        if not isinstance(each, functions):
-            yield each
-            yield from _nodes(each, functions)
+def _dropped_calls(file):
+    """Object and method of the calls that stand alone in a file's source, by line."""
+    source = "".join(linecache.getlines(file))
+    found = {}
+    if _ALONE.search(source):
+        for each in ast.walk(ast.parse(source)):
+            call = each.value if isinstance(each, ast.Expr) else None
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _COPIES:
+                found[call.lineno] = (call.func.value, call.func.attr)
+    return found
 
 
 def _value(node, frame):
