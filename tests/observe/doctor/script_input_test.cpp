@@ -126,7 +126,18 @@ TEST(ScriptInput, ThreadsOfOperatorsMakeRoomForWorkers) {
   set(facts, "switch.threads", 2);
   load(facts, 0, 0.33, 0.01);
   spend(facts, "fetch", 0.85);
-  EXPECT_THAT(finding_of(facts, "input_wait")->option, HasSubstr("torch.set_num_threads(1)"));
+  const auto idle = finding_of(facts, "input_wait");
+  ASSERT_TRUE(idle);
+  EXPECT_THAT(idle->option, HasSubstr("torch.set_num_threads(1)"));
+  // A thread that helps for a part of the step: half of its time is work, which one thread must do, too.
+  load(facts, 0, 0.12, 0.01);
+  spend(facts, "fetch", 0.3);
+  set(facts, "threads.unnamed.cpu_cores", 0.0);
+  const double alone = finding_of(facts, "input_wait")->gain.speedup;
+  set(facts, "threads.unnamed.cpu_cores", 0.2);
+  const double helped = finding_of(facts, "input_wait")->gain.speedup;
+  EXPECT_NEAR(alone, 1.37, 0.02);
+  EXPECT_NEAR(helped, 1.21, 0.02);
 }
 
 TEST(ScriptInput, WorkersThatSleepMayBeMoreThanCores) {

@@ -238,6 +238,7 @@ TEST(DoublePrecision, CostsHalfOfTheComputing) {
   EXPECT_NEAR(finding->gain.speedup, 1 / (1 - 1.3 * 0.5 * 0.7), 0.05);  // with a forward pass of half of the backward
   facts.words["switch.optimizer.devices"] = R"(["cuda:0"])";            // of a GPU only its own work tells
   EXPECT_TRUE(abstains(facts, "double_precision"));
+  facts.words.erase("switch.optimizer.devices");
   set(facts, "switch.optimizer.float64_elements", 400);
   EXPECT_FALSE(finding_of(facts, "double_precision"));
 }
