@@ -4,9 +4,9 @@
 
     bench/doctor/apply.py STOKER PHOTOS IMAGES TEXT [--repeats N] [--only NAME]
 
-PHOTOS: a folder of photographs in class folders. IMAGES: a set of small images. TEXT: a text. Each case trains with a fault, then as the
-doctor would go on, and as a person who knows the fault would, in turns; speed is steps per second without the first period.
-A healthy training must not become slower.
+PHOTOS: a folder of photographs in class folders. IMAGES: a set of small images. TEXT: a text. Each case trains with a
+fault, then as the doctor would go on, and as a person who knows the fault would, in turns; speed is steps per second
+without the first period. A healthy training must not become slower.
 """
 import json
 import os

@@ -4,8 +4,9 @@
 
     bench/doctor/cures.py STOKER PHOTOS IMAGES TEXT [--repeats N] [--only NAME]
 
-PHOTOS: a folder of photographs in class folders. IMAGES: a set of small images. TEXT: a text. Each case trains with the fault and with
-the option that the doctor gave, in turns (where it found nothing, without the fault); speed is steps per second without the first period, as the doctor counts it.
+PHOTOS: a folder of photographs in class folders. IMAGES: a set of small images. TEXT: a text. Each case trains with the
+fault and with the option that the doctor gave, in turns (where it found nothing, without the fault); speed is steps per
+second without the first period, as the doctor counts it.
 """
 import argparse
 import contextlib
@@ -25,7 +26,7 @@ CONTROL_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")
 class Case:
     def __init__(self, name, rule, data, options, without="", busy=0, quota=None):
         self.name, self.rule, self.data, self.options = name, rule, data, options
-        self.without = without  # the fault
+        self.without = without  # options without the fault
         self.busy = busy  # programs that compute beside the training; the cure is their end
         self.quota = quota  # cores that a control group lends it; the cure is the doctor's option in the same group
 

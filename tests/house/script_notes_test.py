@@ -219,13 +219,29 @@ def never(tensor):
                 if sys.argv[1] == "tensor":
                     batch = torch.randn(2)
                     batch.half()
-                helper.move({"net": net}, "cpu")
+                if sys.argv[1] == "module":
+                    helper.move({"net": net}, "cpu")
+            print(sys.gettrace())
         """)
-        for what, wanted in (("tensor", ["batch.half()"]), ("module", [])):
-            _, found = self.watch("python3", script, what)
-            evidence = [line for each in found["findings"] if each["rule"] == "unread_result" for line in [each["claim"], *each["evidence"]]]
-            self.assertEqual(bool(evidence), bool(wanted), evidence)
-            self.assertTrue(all(any(text in line for line in evidence) for text in wanted), evidence)
+        for what, wanted in (("tensor", ["batch.half() (script)"]), ("module", []), ("neither", [])):
+            watched, found = self.watch("python3", script, what)
+            self.assertEqual([line for each in found["findings"] if each["rule"] == "unread_result" for line in each["evidence"]], wanted)
+            self.assertEqual(watched.stdout, "None\n")  # the trace has ended, also where no such function runs
+
+    def test_the_trace_ends_where_no_such_function_runs(self):
+        (self.folder / "helper.py").write_text("def build(net):\n    net.to('cpu')\n    return net\n")
+        watched, found = self.watch("python3", self.write("""
+            import helper
+            net = helper.build(nn.Linear(4, 4))
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for step in range(30):
+                optimizer.zero_grad()
+                net(torch.randn(2, 4)).sum().backward()
+                optimizer.step()
+            print(sys.gettrace())
+        """))
+        self.assertEqual(watched.stdout, "None\n")
+        self.assertEqual(found["damage"], [])
 
     def test_a_dropped_result_in_another_file_is_found(self):
         (self.folder / "helper.py").write_text("def move(tensor, device):\n    tensor.to(device)\n    return tensor\n")

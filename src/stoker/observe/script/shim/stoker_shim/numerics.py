@@ -88,11 +88,19 @@ def _watch_calls(torch):
 def _trace_step(torch, chain, files):
     until, end = steps.count + 1, time.monotonic() + _TRACED_SECONDS
 
+    def on_call(frame, event, argument):
+        return on_line if frame.f_code.co_filename in files else None
+
+    def stop():
+        if sys.gettrace() is on_call:
+            sys.settrace(None)
+        for each in chain:
+            each.f_trace = None
+        chain.clear()
+
     def on_line(frame, event, argument):
         if steps.count > until or (event == "return" and frame in chain) or time.monotonic() > end:
-            sys.settrace(None)
-            for each in chain:
-                each.f_trace = None
+            stop()
             return None
         calls = files[frame.f_code.co_filename]
         if event == "line" and frame.f_lineno in calls:
@@ -100,7 +108,8 @@ def _trace_step(torch, chain, files):
             _note_dropped(torch, frame, value, name)
         return on_line
 
-    sys.settrace(lambda frame, event, argument: on_line if frame.f_code.co_filename in files else None)
+    steps.on_step.append(lambda step: stop() if step == until + 1 else None)  # if none of their functions runs again
+    sys.settrace(on_call)
     for each in chain:
         each.f_trace = on_line
 
