@@ -42,6 +42,38 @@ class Layers(Notes):
         self.assertNotIn("layers.convolutions", figures)
 
 
+FREED = """
+    import resource, time
+    own = lambda: resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters())
+    kept, faults = [], []
+    for step in range(120):
+        before = own()
+        tensor = torch.ones(10_000_000)  # 38 MiB: more than glibc ever keeps by itself
+        if sys.argv[1:]:
+            kept.append(torch.ones(1_000_000))
+        del tensor
+        faults.append(own() - before)
+        time.sleep(0.02)
+        model(torch.ones(1, 1)).sum().backward()
+        optimizer.step()
+    print(sorted(faults)[len(faults) // 2])
+"""
+
+
+class PageFaults(Notes):
+    def test_are_those_of_the_training(self):
+        figures, watched = self.figures(FREED)
+        self.assertAlmostEqual(figures["process.page_faults_per_step"] / int(watched.stdout), 1, delta=0.1)
+        self.assertGreater(figures["process.page_fault_share"], 0)
+
+    def test_without_the_pages_by_which_the_process_grows(self):
+        figures, watched = self.figures(FREED, "grow")
+        grown = 4_000_000 / 4096
+        self.assertLess(figures["process.page_faults_per_step"], int(watched.stdout) - 0.4 * grown)
+
+
 EVALUATION = """
     train(40)
     kept = []

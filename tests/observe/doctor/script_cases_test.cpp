@@ -43,6 +43,7 @@ constexpr Case kCases[] = {
     {"many_tensors", "input_wait", "514 tensors per batch"},
     {"micro_reduce", "reduce_every_microbatch", "4.0 times per step"},
     {"numpy_in_loop", "host_code", "numpy in rank (numpy_in_loop.py:"},
+    {"page_faults", "page_faults", "page faults per step"},
     {"pandas_rows", "input_wait", "pandas in __getitem__ (pandas_rows.py:"},
     {"profiler_on", "debug_apis_on", "profiler"},
     {"ranks_drift", "ranks_drift_apart", "differ"},

@@ -26,11 +26,11 @@ std::string process(int pid, int parent) {
 }
 
 // A period of one second that ends with a step; a tenth of it goes to fetch.
-std::string period(int last_step, double begin, double resident = 1e9) {
+std::string period(int last_step, double begin, double resident = 1e9, const std::string& more = "") {
   return R"({"kind":"period","begin":)" + std::to_string(begin) + R"(,"last_step":)" + std::to_string(last_step) +
          R"(,"steps":10,"seconds":1,"parts":{"fetch":[0.1,0.02],"backward":[0.5,0.4],"other":[0.4,0.4]},)"
          R"("resident_bytes":)" +
-         std::to_string(resident) + "}\n";
+         std::to_string(resident) + more + "}\n";
 }
 
 // Sums of a worker's work at a time.
@@ -194,6 +194,29 @@ TEST_F(ScriptFacts, GrowthIsASlopeOverSteps) {
   }
   folder_.write("7.jsonl", lines);
   EXPECT_NEAR(*read().figure("process.resident_bytes_per_step"), 2e6, 1);
+}
+
+TEST_F(ScriptFacts, PageFaultsAreThoseOfTheMiddlePeriodWithoutGrowth) {
+  const auto with = [&](double faults, double system_seconds, double growth) {
+    std::string lines = process(7, 1) + training_;
+    for (int i = 1; i <= 8; ++i) {
+      const bool once = i == 5;  // a fork
+      lines += period(10 * i, 100 + i, 1e9 + growth * i,
+                      R"(,"page_faults":)" + std::to_string(once ? 1e6 : faults) + R"(,"system_seconds":)" +
+                          std::to_string(once ? 0.9 : system_seconds));
+    }
+    folder_.write("7.jsonl", lines);
+    return read();
+  };
+  const Facts facts = with(100'000, 0.15, 0);
+  EXPECT_NEAR(*facts.figure("process.page_faults_per_step"), 10'000, 1e-6);
+  EXPECT_NEAR(*facts.figure("process.page_fault_share"), 0.15, 1e-9);
+  EXPECT_NEAR(*with(10'000, 0.15, 0).figure("process.page_fault_share"), 0.02, 1e-9) << "the rest is other work";
+  const Facts half = with(100'000, 0.15, 50'000 * 4096.0);
+  EXPECT_NEAR(*half.figure("process.page_faults_per_step"), 5'000, 1e-3);
+  EXPECT_NEAR(*half.figure("process.page_fault_share"), 0.075, 1e-6);
+  folder_.write("7.jsonl", process(7, 1) + training_ + period(10, 101) + period(20, 102));
+  EXPECT_FALSE(read().figure("process.page_fault_share")) << "nobody counted";
 }
 
 TEST_F(ScriptFacts, StepsOfAnOptimizerReplaceBatches) {

@@ -59,7 +59,8 @@ const std::vector<Rule>& rules() {
                                          kPredictionsKept,
                                          kFragmentation,
                                          kConvBiasBeforeNorm,
-                                         kRecomputeUnneeded};
+                                         kRecomputeUnneeded,
+                                         kPageFaults};
   return kAll;
 }
 

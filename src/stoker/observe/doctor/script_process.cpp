@@ -116,8 +116,11 @@ class Reader {
         }
       }
     }
-    process_.periods.push_back(
-        {real_at(record, "begin").value_or(0), real_at(record, "resident_bytes").value_or(0), std::move(period)});
+    process_.periods.push_back({.begin = real_at(record, "begin").value_or(0),
+                                .resident_bytes = real_at(record, "resident_bytes").value_or(0),
+                                .page_faults = std::max(real_at(record, "page_faults").value_or(-1), -1.0),
+                                .system_seconds = std::max(real_at(record, "system_seconds").value_or(0), 0.0),
+                                .period = std::move(period)});
   }
 
   void add_loading(const Json& record) {

@@ -26,8 +26,9 @@ struct Loading {
 };
 
 struct ScriptPeriod {
-  double begin = 0;           // seconds of the same clock
-  double resident_bytes = 0;  // at its end; 0: unknown
+  double begin = 0;                             // seconds of the same clock
+  double resident_bytes = 0;                    // at its end; 0: unknown
+  double page_faults = -1, system_seconds = 0;  // of the thread that trains, without reading a disk; -1: unknown
   Period period;
 };
 

@@ -13,7 +13,7 @@ using namespace observe::doctor;
 namespace {
 
 // The names in front of "=" or "(". The house test of scripts tries each of them.
-constexpr std::array<std::string_view, 13> kWays = {"num_workers",
+constexpr std::array<std::string_view, 15> kWays = {"num_workers",
                                                     "persistent_workers",
                                                     "pin_memory",
                                                     "worker_init_fn",
@@ -25,7 +25,9 @@ constexpr std::array<std::string_view, 13> kWays = {"num_workers",
                                                     "torch.autograd.set_detect_anomaly",
                                                     "memory_format",
                                                     "torch.set_float32_matmul_precision",
-                                                    "torch.backends.cudnn.benchmark"};
+                                                    "torch.backends.cudnn.benchmark",
+                                                    "MALLOC_TRIM_THRESHOLD_",
+                                                    "MALLOC_MMAP_MAX_"};
 // Arguments of a DataLoader.
 constexpr std::array<std::string_view, 4> kOfLoader = {"num_workers", "persistent_workers", "pin_memory",
                                                        "worker_init_fn"};

@@ -12,6 +12,6 @@ extern const Rule kInputWait, kCheckpointStall, kTrackerCost, kNeighbour, kOvers
     kOptimizerUnfused, kZeroGrad, kEvalWithGrad, kKeptHistory, kLeak, kHostLeak, kFp16WithoutScaler, kScalerCollapse,
     kSameBatch, kUnreadResult, kHostCode, kReduceEachPass, kStraggler, kUnevenWork, kRanksDrift, kOomAdvice, kThrottle,
     kLinkDegraded, kDoublePrecision, kDataParallel, kUnusedParameterSearch, kPredictionsKept, kFragmentation,
-    kConvBiasBeforeNorm, kRecomputeUnneeded;
+    kConvBiasBeforeNorm, kRecomputeUnneeded, kPageFaults;
 
 }  // namespace stoker::observe::doctor

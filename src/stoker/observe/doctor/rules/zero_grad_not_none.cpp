@@ -7,6 +7,9 @@ namespace stoker::observe::doctor {
 namespace {
 
 constexpr double kMost = 0.02;  // of the time
+// Backward then writes what it now adds to zeros. On a CPU the freed memory may come back page by page (page_faults):
+// with a table of 20 MB, set_to_none=True was 0.84 times as fast, and 1.18 times where freed memory was kept.
+constexpr Reach kReach = {.low = 0.9, .high = 2}, kReachOnCpu = {.low = 0, .high = 2};
 
 Judgement judge(const Facts& facts) {
   if (auto other = without_script(facts)) {
@@ -23,7 +26,7 @@ Judgement judge(const Facts& facts) {
   finding.cure = "zero_grad(set_to_none=True), the default: backward then writes gradients instead of adding to zeros";
   finding.option = "set_to_none=True";
   finding.in_host = true;
-  finding.gain = predict(facts.periods, part_of_time("zero_grad"), {.low = 0.9, .high = 2});
+  finding.gain = predict(facts.periods, part_of_time("zero_grad"), on_gpu(facts) ? kReach : kReachOnCpu);
   return finding;
 }
 

@@ -135,6 +135,8 @@ def _change(script, line, option):
         if not found:
             raise LookupError("no call of set_detect_anomaly or detect_anomaly was found")
         return script.replace_node(found[0], option)
+    if name.startswith("MALLOC_"):
+        raise LookupError("it belongs into the environment of the program")
     if name not in _CALLS:
         raise LookupError("this change has no single place in a script")
     calls, place = _CALLS[name]

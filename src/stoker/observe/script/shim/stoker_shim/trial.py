@@ -7,6 +7,7 @@ everything is recorded besides. The result is measured.json in the folder for re
 """
 
 import ast
+import ctypes
 import functools
 import gc
 import inspect
@@ -210,6 +211,15 @@ def _cudnn_benchmark(torch, name, value, where):
     torch.backends.cudnn.benchmark = value
 
 
+def _mallopt(torch, name, value, where):
+    """As the C library does at the start of a program with this in its environment."""
+    parameter, largest = _MALLOPT[name], 2**31 - 1
+    if not ctypes.CDLL(None).mallopt(parameter, value if value <= largest else -1):  # -1: without a limit
+        raise OSError("the C library refused it")
+
+
+_MALLOPT = {"MALLOC_TRIM_THRESHOLD_": -1, "MALLOC_MMAP_MAX_": -4}  # M_TRIM_THRESHOLD, M_MMAP_MAX of malloc.h
+
 _WAYS = {
     "num_workers": _loader_argument,
     "persistent_workers": _loader_argument,
@@ -224,4 +234,6 @@ _WAYS = {
     "memory_format": _channels_last,
     "torch.set_float32_matmul_precision": _matmul_precision,
     "torch.backends.cudnn.benchmark": _cudnn_benchmark,
+    "MALLOC_TRIM_THRESHOLD_": _mallopt,
+    "MALLOC_MMAP_MAX_": _mallopt,
 }

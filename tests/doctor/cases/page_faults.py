@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sick: a large gradient is freed in each step, and its memory comes back page by page. Cured: the C library keeps it (parts.py).
+Healthy: nothing is kept either, but only small tensors are freed."""
+
+import torch
+from torch import nn
+
+import parts
+
+
+class Wide(nn.Module):
+    """The network, and a table of 39 MiB of which each step uses little: glibc maps blocks over 32 MiB anew each time."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.table = parts.make_model(), nn.Parameter(torch.zeros(40_000, 256))
+
+    def forward(self, inputs):
+        return self.inner(inputs) + self.table[0].sum()
+
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers = [each for _ in range(60) for each in (nn.Linear(128, 128), nn.ReLU())]
+        self.layers = nn.Sequential(*layers, nn.Linear(128, 10))
+
+    def forward(self, inputs):
+        return self.layers(inputs.flatten(1)[:, :128])
+
+
+if __name__ == "__main__":
+    if parts.HEALTHY and parts.MODEL == "gpt":
+        parts.MODEL = "mlp"
+    model = Small() if parts.HEALTHY else Wide()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, fused=True)
+    parts.train(model, parts.make_loader(parts.Samples()), optimizer)
