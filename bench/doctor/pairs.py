@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from scripts import environment
+from scripts import environment  # it keeps freed memory
 
 HERE = pathlib.Path(__file__).resolve().parent
 RULES = {"anomaly": "debug_apis_on", "checkpoint": "checkpoint_stall", "gc": "gc_churn", "histograms": "tracker_cost",
@@ -36,7 +36,7 @@ def main():
     print(f"{'faults':24} {'model':5} {'first':22} {'second':22} {'cure of the first':>18} {'of the second':>14}  right")
     right = both = wanted = 0
     with tempfile.TemporaryDirectory() as folder:
-        own = {**environment(), "CASE_OUT": f"{folder}/out"}
+        own = environment(f"{folder}/out")
 
         def run(faults, model, prefix=(), steps=arguments.steps):
             done = subprocess.run([*prefix, "python3", HERE / "two_faults.py", ",".join(faults) or "none", model, str(steps)],

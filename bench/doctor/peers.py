@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 
-from scripts import CASES, LONG, RIGHT, ROOT, environment
+from scripts import CASES, LONG, RIGHT, ROOT, environment, of_case
 
 # What covers the cause in train-doctor's words; a case that is not here has no rule there.
 LOADER = {"dataloader_bound", "cpu_bound_preprocessing"}
@@ -37,17 +37,16 @@ class Tools:
     def __init__(self, stoker, model, folder):
         packages = subprocess.run([ROOT / "tools" / "python_packages", ROOT / "bench/doctor/requirements.txt"],
                                   capture_output=True, text=True, check=True).stdout.strip()
-        own = environment()
         self.stoker, self.model, self.folder = stoker, model, pathlib.Path(folder)
-        self.environment = {**own, "PYTHONPATH": f"{own['PYTHONPATH']}:{packages}", "CASE_OUT": f"{folder}/out"}
+        self.environment = environment(f"{folder}/out", ROOT / "bench/doctor/requirements.txt")
         self.bin = pathlib.Path(packages) / "bin"
         for each in CASES.glob("*.py"):
             shutil.copy(each, self.folder)
 
-    def run(self, *command):
+    def run(self, case, variant, *command):
         """Output and seconds."""
         start = time.monotonic()
-        done = subprocess.run(command, capture_output=True, text=True, env=self.environment, cwd=self.folder, timeout=300)
+        done = subprocess.run(command, capture_output=True, text=True, env=of_case(self.environment, case, variant), cwd=self.folder, timeout=300)
         return done.stdout, time.monotonic() - start
 
     def script(self, case, variant):
@@ -56,14 +55,14 @@ class Tools:
     def stoker_says(self, case, variant):
         told = self.folder / "told.json"
         told.unlink(missing_ok=True)
-        _, seconds = self.run(self.stoker, "doctor", "--json", "--out", told, "--", "python3", *self.script(case, variant))
+        _, seconds = self.run(case, variant, self.stoker, "doctor", "--json", "--out", told, "--", "python3", *self.script(case, variant))
         found = json.loads(told.read_text())["findings"]
         first = found[0]["rule"] if found else "-"
         loud = [each["rule"] for each in found if each["critical"]]
         return first, loud, seconds
 
     def train_doctor_says(self, case, variant):
-        out, seconds = self.run("python3", self.bin / "train-doctor", "profile", "--json", "--", "python3", *self.script(case, variant))
+        out, seconds = self.run(case, variant, "python3", self.bin / "train-doctor", "profile", "--json", "--", "python3", *self.script(case, variant))
         try:
             found = json.loads(out)["findings"]
         except (ValueError, KeyError):
@@ -73,7 +72,7 @@ class Tools:
     def traceml_says(self, case, variant):
         shutil.rmtree(self.folder / "logs", ignore_errors=True)
         script, *words = self.script(case, variant)
-        out, seconds = self.run("python3", self.bin / "traceml", "run", script, "--run-name", "it", "--args", *words)
+        out, seconds = self.run(case, variant, "python3", self.bin / "traceml", "run", script, "--run-name", "it", "--args", *words)
         verdict = re.search(r"Verdict: *([^|\n]*?) *\|?\n", out)
         verdict = verdict[1].strip() if verdict else "failed"
         return verdict, [] if "INSUFFICIENT" in verdict or "failed" in verdict else [verdict], seconds

@@ -20,6 +20,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests" / "doctor" / "cases"
+sys.path.insert(0, str(CASES.parent))
+from case_environment import environment, of_case  # noqa: E402
+
 RIGHT = dict(re.findall(r'^    \{"(\w+)", "(\w+)",', (ROOT / "tests/observe/doctor/script_cases_test.cpp").read_text(), re.M))
 # Faults that make the result wrong or the memory full: no speed is predicted.
 DANGERS = {"fp16_no_scaler", "gc_off", "host_leak", "kept_history", "kept_outputs", "ranks_drift", "same_batch", "scaler_collapse", "unread_result"}
@@ -27,21 +30,15 @@ WORTH_SAYING = 1.02  # a fault whose cure gains less needs no word
 LONG = {"host_leak": 150}  # steps under the doctor: its workers copy pages for some seconds before it shows
 
 
-def environment():
-    packages = subprocess.run([ROOT / "tools" / "python_packages"], capture_output=True, text=True, check=True).stdout.strip()
-    torch = subprocess.run([ROOT / "tools" / "find_torch"], capture_output=True, text=True, check=True).stdout.strip()
-    return {**os.environ, "PYTHONPATH": f"{packages}:{pathlib.Path(torch).parent}"}
-
-
 class Bench:
     def __init__(self, stoker, steps, folder):
         self.stoker, self.steps, self.folder = stoker, steps, folder
-        self.environment = {**environment(), "CASE_OUT": f"{folder}/out"}
+        self.environment = environment(f"{folder}/out")
 
     def run(self, case, variant, model, prefix=()):
         steps = LONG.get(case, 60) if prefix else self.steps
         done = subprocess.run([*prefix, "python3", CASES / f"{case}.py", variant, model, str(steps)], capture_output=True, text=True,
-                              env=self.environment, cwd=self.folder)
+                              env=of_case(self.environment, case, variant), cwd=self.folder)
         if done.returncode != 0:
             raise RuntimeError(f"{case} {variant} {model}: {done.stderr[-800:]}")
         return float(re.search(r"speed ([\d.]+)", done.stderr)[1])

@@ -33,10 +33,6 @@ def last_line(done):
     return done.stdout.splitlines()[-1:]
 
 
-# One fault at a time: without it, most of these networks have page faults, too (the rule page_faults).
-KEEP_FREED_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 34), "MALLOC_MMAP_MAX_": "0"}
-
-
 def environment(out):
     torch = pathlib.Path(output(ROOT / "tools" / "find_torch")).parent
     packages = output(ROOT / "tools" / "python_packages"), output(ROOT / "tools" / "python_packages", ROOT / "bench/doctor/requirements.txt")

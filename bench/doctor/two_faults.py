@@ -14,7 +14,7 @@ sys.argv[1] = "sick"  # what the shared parts read
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "doctor" / "cases"))
 
 import numpy  # noqa: E402
-import parts  # noqa: E402  it keeps freed memory, too
+import parts  # noqa: E402
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.utils.tensorboard import SummaryWriter  # noqa: E402

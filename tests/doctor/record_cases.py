@@ -14,16 +14,12 @@ import subprocess
 import sys
 import tempfile
 
+from case_environment import environment, of_case
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 VARIANTS = ("sick", "cured", "healthy")
 STEPS = {"host_leak": 150}  # workers copy pages for some seconds before it shows
-
-
-def environment(out):
-    packages = subprocess.run([ROOT / "tools" / "python_packages"], capture_output=True, text=True, check=True).stdout.strip()
-    torch = subprocess.run([ROOT / "tools" / "find_torch"], capture_output=True, text=True, check=True).stdout.strip()
-    return {**os.environ, "PYTHONPATH": f"{packages}:{pathlib.Path(torch).parent}", "CASE_OUT": out}
 
 
 def plain(value):
@@ -39,7 +35,7 @@ def record(build, case, variant, folder):
     with tempfile.TemporaryDirectory() as out:
         kept = pathlib.Path(out) / "records"
         done = subprocess.run([f"{build}/apps/stoker/stoker", "doctor", "--out", f"{out}/found.txt", "--keep", kept, "--", "python3",
-                               f"{case}.py", variant, "mlp", str(STEPS.get(case, 60))], cwd=HERE / "cases", env=environment(out),
+                               f"{case}.py", variant, "mlp", str(STEPS.get(case, 60))], cwd=HERE / "cases", env=of_case(environment(out), case, variant),
                               capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"{case} {variant}: {done.stderr}")

@@ -311,10 +311,10 @@ class Changes(Scripts):
                 faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
                 model(torch.ones(1, 1)).sum().backward()
                 optimizer.step()
-            print("state", int(faults > 5000))
+            print("state", int(faults > 15))
         """)
         self.assertEqual(self.state(), 1)
-        self.assertEqual(self.state("MALLOC_TRIM_THRESHOLD_=17179869184, MALLOC_MMAP_MAX_=0"), 0)
+        self.assertEqual(self.state("MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_MMAP_MAX_=0"), 0)
 
     def test_compiled_for_all_shapes(self):
         self.write("""
@@ -396,9 +396,9 @@ class Patch(Scripts):
     def test_what_has_no_place_is_named(self):
         before = "import torch\nDataLoader(x for x in d)\nDataLoader(*them)\n"
         text, said = self.patched(before, ("gc.freeze()", 0), ("num_workers=2", 2), ("num_workers=3", 3), ("fused=True", 1),
-                                  ("MALLOC_MMAP_MAX_=0", 0))
+                                  ("MALLOC_TRIM_THRESHOLD_=1 MALLOC_MMAP_MAX_=0", 0))
         self.assertEqual(text, before)
-        self.assertEqual(said.count("not in the patch"), 5)
+        self.assertEqual(said.count("not in the patch"), 6)
         self.assertIn("MALLOC_MMAP_MAX_=0: it belongs into the environment", said)
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks, samples and a loop that the cases share. Each takes 10 to 60 ms per step on two cores."""
 
-import ctypes
 import os
 import sys
 import time
@@ -17,9 +16,6 @@ SICK, CURED, HEALTHY = VARIANT == "sick", VARIANT == "cured", VARIANT == "health
 BATCH = 32 if MODEL == "gpt" else 64
 
 torch.manual_seed(0)
-if CURED or not sys.argv[0].endswith("page_faults.py"):  # as with MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_MAX_=0
-    for parameter, value in ((-1, -1), (-4, 0)):  # M_TRIM_THRESHOLD, M_MMAP_MAX
-        ctypes.CDLL(None).mallopt(parameter, value)
 
 
 class Gpt(nn.Module):

@@ -205,6 +205,14 @@ TEST(DebugApis, ARunSaysSoInItsPlan) {
   EXPECT_NEAR(gain(250, 32.9, 62, 0.6).speedup, 4.5, 0.9);
   EXPECT_NEAR(gain(525.5, 13.9, 82.2, 1).speedup, 7.6, 0.5);
   EXPECT_LT(gain(52, 0.1, 100, 1).speedup, 1.02) << "a few large operators: their stacks cost nothing";
+  for (const auto& [name, value] :
+       {std::pair("plan.recompute", "all"), {"plan.optimizer_in_backward", "on"}, {"plan.device", "cuda:0"}}) {
+    facts.words[name] = value;
+    EXPECT_GT(gain(525.5, 13.9, 607, 1).speedup, 5) << "the backward pass holds more than itself: " << name;
+    facts.words.erase(name);
+  }
+  facts.words["plan.recompute"] = "none";
+  EXPECT_NEAR(gain(525.5, 13.9, 82.2, 1).speedup, 7.6, 0.5);
 }
 
 Facts with_waiting(double waiting, double elsewhere) {

@@ -196,27 +196,60 @@ TEST_F(ScriptFacts, GrowthIsASlopeOverSteps) {
   EXPECT_NEAR(*read().figure("process.resident_bytes_per_step"), 2e6, 1);
 }
 
-TEST_F(ScriptFacts, PageFaultsAreThoseOfTheMiddlePeriodWithoutGrowth) {
-  const auto with = [&](double faults, double system_seconds, double growth) {
-    std::string lines = process(7, 1) + training_;
-    for (int i = 1; i <= 8; ++i) {
-      const bool once = i == 5;  // a fork
-      lines += period(10 * i, 100 + i, 1e9 + growth * i,
-                      R"(,"page_faults":)" + std::to_string(once ? 1e6 : faults) + R"(,"system_seconds":)" +
-                          std::to_string(once ? 0.9 : system_seconds));
-    }
-    folder_.write("7.jsonl", lines);
+// Eight periods of a second and ten steps, of which the fifth is unlike the others.
+std::string faulting(double faults, double system_seconds, double growth = 0, const std::string& fifth = "") {
+  std::string lines = R"({"kind":"page_fault","seconds":2e-6,"bytes":4096})"
+                      "\n";
+  for (int i = 1; i <= 8; ++i) {
+    const std::string fields =
+        R"(,"page_faults":)" + std::to_string(faults) + R"(,"system_seconds":)" + std::to_string(system_seconds);
+    lines += period(10 * i, 100 + i, 1e9 + growth * i, i == 5 && !fifth.empty() ? fifth : fields);
+  }
+  return lines;
+}
+
+TEST_F(ScriptFacts, PageFaultsAreThoseOfTheMiddlePeriod) {
+  const auto with = [&](const std::string& lines) {
+    folder_.write("7.jsonl", process(7, 1) + training_ + lines);
     return read();
   };
-  const Facts facts = with(100'000, 0.15, 0);
+  const Facts facts = with(faulting(100'000, 0.15, 0, R"(,"page_faults":1000000,"system_seconds":0.9)"));
   EXPECT_NEAR(*facts.figure("process.page_faults_per_step"), 10'000, 1e-6);
   EXPECT_NEAR(*facts.figure("process.page_fault_share"), 0.15, 1e-9);
-  EXPECT_NEAR(*with(10'000, 0.15, 0).figure("process.page_fault_share"), 0.02, 1e-9) << "the rest is other work";
-  const Facts half = with(100'000, 0.15, 50'000 * 4096.0);
-  EXPECT_NEAR(*half.figure("process.page_faults_per_step"), 5'000, 1e-3);
+  EXPECT_NEAR(*with(faulting(10'000, 0.15)).figure("process.page_fault_share"), 0.02, 1e-9) << "the rest is other work";
+  const Facts half = with(faulting(100'000, 0.15, 50'000 * 4096.0));
+  EXPECT_NEAR(*half.figure("process.page_faults_per_step"), 5'000, 1e-3) << "the process grows";
   EXPECT_NEAR(*half.figure("process.page_fault_share"), 0.075, 1e-6);
-  folder_.write("7.jsonl", process(7, 1) + training_ + period(10, 101) + period(20, 102));
-  EXPECT_FALSE(read().figure("process.page_fault_share")) << "nobody counted";
+}
+
+TEST_F(ScriptFacts, PageFaultsOfBatchesAreTheWorkers) {
+  folder_.write("7.jsonl", process(7, 1) + training_ + faulting(100'000, 0.2) +
+                               R"({"kind":"loader","loader":1,"workers":2})"
+                               "\n"
+                               R"({"kind":"batch","loader":1,"tensors":2,"bytes":20480000})"
+                               "\n");
+  EXPECT_NEAR(*read().figure("process.page_faults_per_step"), 5'000, 1e-6);
+}
+
+TEST_F(ScriptFacts, NobodyCountedPageFaults) {
+  const auto known = [&](const std::string& lines) {
+    folder_.write("7.jsonl", process(7, 1) + training_ + lines);
+    return read().figure("process.page_fault_share").has_value();
+  };
+  std::string none, null,
+      forks = R"({"kind":"page_fault","seconds":2e-6,"bytes":4096})"
+              "\n";
+  for (int i = 1; i <= 8; ++i) {
+    none += period(10 * i, 100 + i);
+    null += period(10 * i, 100 + i, 1e9, R"(,"page_faults":null,"system_seconds":null)");
+    forks +=
+        period(10 * i, 100 + i, 1e9, R"(,"page_faults":9000,"system_seconds":0.2,"forks":)" + std::to_string(i % 2));
+  }
+  EXPECT_TRUE(known(faulting(9000, 0.2)));
+  EXPECT_FALSE(known(none));
+  EXPECT_FALSE(known(null));
+  EXPECT_FALSE(known(forks)) << "a fork in each second period: the one after it copies pages";
+  EXPECT_FALSE(known(faulting(9000, 0.2).substr(faulting(9000, 0.2).find('\n') + 1))) << "nobody knows what one costs";
 }
 
 TEST_F(ScriptFacts, StepsOfAnOptimizerReplaceBatches) {

@@ -142,52 +142,50 @@ TEST(ZeroGrad, MayGainNothingOnACpu) {
   Facts facts = healthy_script();
   facts.words["zero_grad.where"] = "train.py:20";
   spend(facts, "zero_grad", 0.1);
+  const auto worth_saying = [&] { return examine(facts).found.at(0).worth_saying(); };
   EXPECT_DOUBLE_EQ(finding_of(facts, "zero_grad_not_none")->gain.low, 1);
+  EXPECT_FALSE(worth_saying());
   facts.words["switch.optimizer.devices"] = "cuda:0";
   EXPECT_GT(finding_of(facts, "zero_grad_not_none")->gain.low, 1.09);
+  facts.words.erase("switch.optimizer.devices");
+  facts.words["switch.environment.LD_PRELOAD"] = "/usr/lib/libjemalloc.so.2";
+  EXPECT_TRUE(worth_saying());
+}
+
+Facts with_page_faults(double share) {
+  Facts facts = healthy_script();
+  set(facts, "process.page_faults_per_step", 8500);
+  set(facts, "process.page_fault_share", share);
+  set(facts, "page_fault.bytes", 4096);
+  return facts;
 }
 
 TEST(PageFaults, SpeakOfMemoryThatComesBackInEachStep) {
-  Facts facts = healthy_script();
-  EXPECT_TRUE(abstains(facts, "page_faults"));
-  set(facts, "process.page_faults_per_step", 8500);
-  set(facts, "process.page_fault_share", 0.03);
-  const auto found = finding_of(facts, "page_faults");
+  EXPECT_TRUE(abstains(healthy_script(), "page_faults"));
+  const auto found = finding_of(with_page_faults(0.03), "page_faults");
   ASSERT_TRUE(found);
   EXPECT_THAT(found->claim, HasSubstr("3.0 % of the time, in 8500 page faults per step"));
+  EXPECT_THAT(found->evidence.at(0), HasSubstr("33.2 MiB per step"));
   EXPECT_NEAR(found->gain.speedup, 1 / (1 - 1.25 * 0.03), 0.002);
-  set(facts, "process.page_fault_share", 0.012);
-  EXPECT_FALSE(finding_of(facts, "page_faults"));
-  set(facts, "process.page_fault_share", 0.9);
-  EXPECT_LT(finding_of(facts, "page_faults")->gain.speedup, 4) << "the rest of the step remains";
+  EXPECT_FALSE(finding_of(with_page_faults(0.012), "page_faults"));
+  EXPECT_LT(finding_of(with_page_faults(0.9), "page_faults")->gain.speedup, 4) << "the rest of the step remains";
 }
 
-TEST(PageFaults, AreSilentWhereTheEnvironmentAlreadySaysIt) {
-  Facts facts = healthy_script();
-  set(facts, "process.page_faults_per_step", 8500);
-  set(facts, "process.page_fault_share", 0.3);
-  for (const auto& [name, value] : {std::pair("MALLOC_TRIM_THRESHOLD_", "1"),
-                                    {"LD_PRELOAD", "/usr/lib/libjemalloc.so.2"},
-                                    {"GLIBC_TUNABLES", "glibc.malloc.trim_threshold=1"}}) {
-    Facts set_up = facts;
-    set_up.words["switch.environment." + std::string(name)] = value;
-    EXPECT_FALSE(finding_of(set_up, "page_faults")) << name;
-  }
-  facts.words["switch.environment.LD_PRELOAD"] = "/usr/lib/libother.so";
-  EXPECT_TRUE(finding_of(facts, "page_faults"));
-}
-
-// A loader that starts its workers anew forks the process, and what the training then writes is copied page by page.
-TEST(PageFaults, OfForksAreNotTheAllocators) {
-  Facts facts = healthy_script();
-  set(facts, "process.page_faults_per_step", 8500);
-  set(facts, "process.page_fault_share", 0.3);
-  set(facts, "loader.starts", 3);
-  EXPECT_TRUE(finding_of(facts, "page_faults"));
-  set(facts, "loader.starts", 8);  // in ten periods
-  EXPECT_FALSE(finding_of(facts, "page_faults"));
-  set(facts, "loader.workers", 0);
-  EXPECT_TRUE(finding_of(facts, "page_faults"));
+TEST(PageFaults, AreSilentWhereFreedMemoryIsKept) {
+  const auto with = [](std::initializer_list<std::pair<const char*, const char*>> variables) {
+    Facts facts = with_page_faults(0.3);
+    for (const auto& [name, value] : variables) {
+      facts.words["switch.environment." + std::string(name)] = value;
+    }
+    return finding_of(facts, "page_faults").has_value();
+  };
+  EXPECT_FALSE(with({{"MALLOC_TRIM_THRESHOLD_", "17179869184"}, {"MALLOC_MMAP_MAX_", "0"}}));
+  EXPECT_FALSE(with({{"LD_PRELOAD", "/usr/lib/libjemalloc.so.2"}}));
+  EXPECT_FALSE(with({{"GLIBC_TUNABLES", "glibc.malloc.trim_threshold=17179869184:glibc.malloc.mmap_max=0"}}));
+  EXPECT_TRUE(with({{"MALLOC_TRIM_THRESHOLD_", "17179869184"}})) << "more blocks are mapped anew";
+  EXPECT_TRUE(with({{"MALLOC_TRIM_THRESHOLD_", "65536"}, {"MALLOC_MMAP_MAX_", "0"}}));
+  EXPECT_TRUE(with({{"GLIBC_TUNABLES", "glibc.malloc.tcache_count=0"}}));
+  EXPECT_TRUE(with({{"LD_PRELOAD", "/usr/lib/libother.so"}}));
 }
 
 TEST(EvalWithGrad, SpeaksOfEvaluationsThatRecordGraphs) {

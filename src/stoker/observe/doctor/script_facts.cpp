@@ -23,9 +23,6 @@ using Json = nlohmann::json;
 constexpr std::size_t kWarmPeriods = 2;
 constexpr std::int64_t kWarmSteps = 3;
 constexpr std::size_t kFewPoints = 4;  // of a line
-constexpr double kPage = 4096;
-// Seconds, at most, in which the kernel finds and clears a page: 1.9 us on a virtual 2-core AMD EPYC.
-constexpr double kPageFault = 2e-6;
 
 // The records of a folder, one file per process. The machine's are in monitor.jsonl.
 std::vector<ScriptProcess> read_processes(const std::filesystem::path& folder) {
@@ -161,18 +158,25 @@ void add_growth(const ScriptProcess& trainer, Facts& facts) {
   facts.figures["process.resident_bytes_per_step"] = {xx > 0 ? xy / xx : 0, "script"};
 }
 
-// Page faults of the thread that trains, and the share of its time that they take, in the middle period. Pages by which
-// the process grows are left out, and so are a few periods with other reasons, such as a fork.
+// Page faults of the thread that trains, and the share of its time that they take, in the middle period. Memory by
+// which the process grows is left out, batches that workers give to it, and periods after a fork, which copies what is
+// written.
 void add_page_faults(const ScriptProcess& trainer, std::size_t first, Facts& facts) {
+  const auto known = [&](std::string_view name) {
+    const auto found = trainer.figures.find(name);
+    return found == trainer.figures.end() ? 0 : std::max(found->second, 0.0);
+  };
+  const double cost = known("page_fault.seconds"), bytes = known("page_fault.bytes");
+  const double shared = trainer.workers() > 0 ? known("loader.bytes_per_batch") : 0;
   std::vector<std::pair<double, double>> periods;  // share of the time, faults per step
-  for (std::size_t i = std::max<std::size_t>(first, 1); i < trainer.periods.size(); ++i) {
-    const ScriptPeriod& each = trainer.periods[i];
-    if (each.page_faults >= 0) {
-      const double grown = std::max(each.resident_bytes - trainer.periods[i - 1].resident_bytes, 0.0) / kPage;
-      const double faults = std::max(each.page_faults - grown, 0.0);
+  for (std::size_t i = std::max<std::size_t>(first, 1); i < trainer.periods.size() && bytes > 0; ++i) {
+    const ScriptPeriod &before = trainer.periods[i - 1], &each = trainer.periods[i];
+    if (each.page_faults >= 0 && before.forks == 0 && each.forks == 0) {
+      const auto steps = static_cast<double>(each.period.steps);
+      const double other = std::max(each.resident_bytes - before.resident_bytes, 0.0) + steps * shared;
+      const double faults = std::max(each.page_faults - other / bytes, 0.0);
       const double in_kernel = each.system_seconds * faults / std::max(each.page_faults, 1.0);
-      periods.emplace_back(std::min(in_kernel, kPageFault * faults) / each.period.seconds,
-                           faults / static_cast<double>(each.period.steps));
+      periods.emplace_back(std::min(in_kernel, cost * faults) / each.period.seconds, faults / steps);
     }
   }
   if (periods.size() >= kFewPoints) {

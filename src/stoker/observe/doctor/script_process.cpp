@@ -120,6 +120,7 @@ class Reader {
                                 .resident_bytes = real_at(record, "resident_bytes").value_or(0),
                                 .page_faults = std::max(real_at(record, "page_faults").value_or(-1), -1.0),
                                 .system_seconds = std::max(real_at(record, "system_seconds").value_or(0), 0.0),
+                                .forks = real_at(record, "forks").value_or(0),
                                 .period = std::move(period)});
   }
 
@@ -258,7 +259,8 @@ class Reader {
     } else if (kind == "switches") {
       put_fields("switch", record);
     } else if (kind == "evaluation" || kind == "graphs" || kind == "scaler" || kind == "dropped_result" ||
-               kind == "zero_grad" || kind == "out_of_memory" || kind == "kept_outputs" || kind == "layers") {
+               kind == "zero_grad" || kind == "out_of_memory" || kind == "kept_outputs" || kind == "page_fault" ||
+               kind == "layers") {
       put_fields(kind, record);
     }
   }

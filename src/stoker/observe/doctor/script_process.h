@@ -26,9 +26,11 @@ struct Loading {
 };
 
 struct ScriptPeriod {
-  double begin = 0;                             // seconds of the same clock
-  double resident_bytes = 0;                    // at its end; 0: unknown
-  double page_faults = -1, system_seconds = 0;  // of the thread that trains, without reading a disk; -1: unknown
+  double begin = 0;           // seconds of the same clock
+  double resident_bytes = 0;  // at its end; 0: unknown
+  double page_faults = -1;    // of the thread that trains, without reading a disk; -1: unknown
+  double system_seconds = 0;  // of the same thread in the kernel
+  double forks = 0;
   Period period;
 };
 

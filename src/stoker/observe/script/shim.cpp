@@ -19,17 +19,28 @@ constexpr std::string_view kPath = "PYTHONPATH=", kRecords = "STOKER_DOCTOR_RECO
 
 void write_shim(const std::filesystem::path& folder) {
   using namespace shim_files;
-  const std::array<std::pair<const char*, std::string_view>, 20> files = {{
-      {"sitecustomize.py", kSitecustomize},   {"stoker_shim/__init__.py", kInit},
-      {"stoker_shim/burst.py", kBurst},       {"stoker_shim/calls.py", kCalls},
-      {"stoker_shim/history.py", kHistory},   {"stoker_shim/imports.py", kImports},
-      {"stoker_shim/ledger.py", kLedger},     {"stoker_shim/loader.py", kLoader},
-      {"stoker_shim/memory.py", kMemory},     {"stoker_shim/numerics.py", kNumerics},
-      {"stoker_shim/pauses.py", kPauses},     {"stoker_shim/ranks.py", kRanks},
-      {"stoker_shim/record.py", kRecord},     {"stoker_shim/stacks.py", kStacks},
-      {"stoker_shim/steps.py", kSteps},       {"stoker_shim/stillness.py", kStillness},
-      {"stoker_shim/switches.py", kSwitches}, {"stoker_shim/trial.py", kTrial},
-      {"stoker_shim/waits.py", kWaits},       {"write_patch.py", kWritePatch},
+  const std::array<std::pair<const char*, std::string_view>, 21> files = {{
+      {"sitecustomize.py", kSitecustomize},
+      {"stoker_shim/__init__.py", kInit},
+      {"stoker_shim/burst.py", kBurst},
+      {"stoker_shim/calls.py", kCalls},
+      {"stoker_shim/history.py", kHistory},
+      {"stoker_shim/imports.py", kImports},
+      {"stoker_shim/ledger.py", kLedger},
+      {"stoker_shim/loader.py", kLoader},
+      {"stoker_shim/memory.py", kMemory},
+      {"stoker_shim/numerics.py", kNumerics},
+      {"stoker_shim/page_faults.py", kPageFaults},
+      {"stoker_shim/pauses.py", kPauses},
+      {"stoker_shim/ranks.py", kRanks},
+      {"stoker_shim/record.py", kRecord},
+      {"stoker_shim/stacks.py", kStacks},
+      {"stoker_shim/steps.py", kSteps},
+      {"stoker_shim/stillness.py", kStillness},
+      {"stoker_shim/switches.py", kSwitches},
+      {"stoker_shim/trial.py", kTrial},
+      {"stoker_shim/waits.py", kWaits},
+      {"write_patch.py", kWritePatch},
   }};
   std::error_code error;
   std::filesystem::create_directories(folder / "stoker_shim", error);

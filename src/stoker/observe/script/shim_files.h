@@ -7,6 +7,7 @@
 namespace stoker::observe::script::shim_files {
 
 extern const std::string_view kSitecustomize, kInit, kBurst, kCalls, kHistory, kImports, kLedger, kLoader, kMemory,
-    kNumerics, kPauses, kRanks, kRecord, kStacks, kSteps, kStillness, kSwitches, kTrial, kWaits, kWritePatch;
+    kNumerics, kPageFaults, kPauses, kRanks, kRecord, kStacks, kSteps, kStillness, kSwitches, kTrial, kWaits,
+    kWritePatch;
 
 }  // namespace stoker::observe::script::shim_files

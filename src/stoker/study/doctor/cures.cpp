@@ -63,13 +63,17 @@ std::string place_of(std::string_view option, const Facts& facts) {
 
 bool can_be_tried(std::string_view option) { return std::ranges::count(kWays, name_of(option)) > 0; }
 
-std::vector<Cure> proposed(const Examined& examined) {
+namespace {
+
+// Of findings that a test lets pass.
+template <typename Test>
+std::vector<Cure> cures_of(const Examined& examined, const Test& passes) {
   const auto& [facts, diagnosis] = examined;
   std::vector<Cure> result;
   const std::vector<Switch> switches = inventory(facts);
   for (const Found& each : diagnosis.found) {
     const std::string& option = each.finding.option;
-    if (each.worth_saying() && !option.empty()) {
+    if (passes(each) && !option.empty()) {
       const bool changes = std::ranges::any_of(
           switches, [&](const Switch& one) { return one.changes_results && share_a_name(one.option, option); });
       result.push_back(
@@ -83,8 +87,16 @@ std::vector<Cure> proposed(const Examined& examined) {
   return result;
 }
 
+}  // namespace
+
+std::vector<Cure> proposed(const Examined& examined) {
+  return cures_of(examined, [](const Found& each) { return each.worth_saying(); });
+}
+
 std::vector<Cure> cures(const Examined& examined) {
-  std::vector<Cure> result = proposed(examined);
+  // Also what likely gains, but is not certain to.
+  std::vector<Cure> result = cures_of(
+      examined, [](const Found& each) { return each.worth_saying() || each.finding.gain.gain() >= kWorthSaying; });
   const bool script = examined.facts.source != Source::kRun;  // a run takes each of its options
   const auto impossible = [&](const std::string& option) {
     return option.empty() || (script && !can_be_tried(option));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/observe/doctor/rules/rule_parts.h"
 
+#include <cstdlib>
 #include <map>
 
 namespace stoker::observe::doctor {
@@ -23,6 +24,20 @@ double looks_share(const Facts& facts, std::string_view where) {
 constexpr double kMostOfLine = 5;  // times the call
 
 }  // namespace
+
+bool keeps_freed_memory(const Facts& facts) {
+  const auto variable = [&](std::string_view name) {
+    return std::string(facts.word(fmt::format("switch.environment.{}", name)));
+  };
+  const std::string trim = variable("MALLOC_TRIM_THRESHOLD_"), most_maps = variable("MALLOC_MMAP_MAX_");
+  const std::string tunables = variable("GLIBC_TUNABLES");
+  // The first alone has blocks over 128 KiB mapped anew each time (mallopt(3)).
+  constexpr double kLarge = 1 << 30;
+  return (std::atof(trim.c_str()) >= kLarge && most_maps == "0") ||
+         (tunables.find("malloc.trim_threshold") != std::string::npos &&
+          tunables.find("malloc.mmap_max=0") != std::string::npos) ||
+         variable("LD_PRELOAD").find("malloc") != std::string::npos;  // jemalloc, tcmalloc, mimalloc
+}
 
 Prediction predict_less_computing(const Facts& facts, double share, Reach reach, double of_host) {
   // Where the device is the limit, the host's part is known from a recording that took 1.4 to 2.3 times as long,

@@ -52,6 +52,9 @@ inline std::optional<double> busy_elsewhere(const Facts& facts) {
 // A rank that is the slowest in this share of the steps is a straggler; without one, the work of the ranks is uneven.
 inline constexpr double kSameRank = 0.75;
 
+// Whether the C library of a script keeps freed memory, since its environment says so (page_faults.cpp).
+[[nodiscard]] bool keeps_freed_memory(const Facts& facts);
+
 // Whether the weights of a script are on a GPU.
 [[nodiscard]] inline bool on_gpu(const Facts& facts) {
   return facts.word("switch.optimizer.devices").find("cuda") != std::string_view::npos;

@@ -26,7 +26,8 @@ Judgement judge(const Facts& facts) {
   finding.cure = "zero_grad(set_to_none=True), the default: backward then writes gradients instead of adding to zeros";
   finding.option = "set_to_none=True";
   finding.in_host = true;
-  finding.gain = predict(facts.periods, part_of_time("zero_grad"), on_gpu(facts) ? kReach : kReachOnCpu);
+  finding.gain = predict(facts.periods, part_of_time("zero_grad"),
+                         on_gpu(facts) || keeps_freed_memory(facts) ? kReach : kReachOnCpu);
   return finding;
 }
 

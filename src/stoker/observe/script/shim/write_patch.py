@@ -135,8 +135,6 @@ def _change(script, line, option):
         if not found:
             raise LookupError("no call of set_detect_anomaly or detect_anomaly was found")
         return script.replace_node(found[0], option)
-    if name.startswith("MALLOC_"):
-        raise LookupError("it belongs into the environment of the program")
     if name not in _CALLS:
         raise LookupError("this change has no single place in a script")
     calls, place = _CALLS[name]
@@ -153,10 +151,12 @@ def _places_first(option):
 
 def main(changes):
     scripts, missing = {}, []
-    single = [{**each, "option": one} for each in changes for one in re.split(r", (?=[\w.]+[=(])", each["option"])]
+    single = [{**each, "option": one} for each in changes for one in re.split(r", (?=[\w.]+[=(])| (?=MALLOC_)", each["option"])]
     for change in sorted(single, key=_places_first):
         path, _, line = change["where"].rpartition(":")
         try:
+            if change["option"].startswith("MALLOC_"):
+                raise LookupError("it belongs into the environment of the program")
             if not path:
                 raise LookupError("its place in the script is not known")
             if os.path.relpath(path).startswith(os.pardir):

@@ -16,11 +16,11 @@ def start():
 
 
 def _watch(torch):
-    from . import burst, calls, history, loader, memory, numerics, pauses, ranks, stacks, steps, stillness, switches, trial
+    from . import burst, calls, history, loader, memory, numerics, page_faults, pauses, ranks, stacks, steps, stillness, switches, trial
 
     record.write("torch", version=torch.__version__)
     trying = trial.wanted()
-    watches = [part.watch for part in (steps, loader, pauses, switches, stacks, calls, numerics, history, ranks, memory, stillness, burst)]
+    watches = [part.watch for part in (steps, loader, pauses, switches, stacks, calls, numerics, history, ranks, memory, page_faults, stillness, burst)]
     if trying is not None and not trying["watch"]:
         watches = [steps.watch, loader.watch_steps]
     for function in watches:

@@ -5,7 +5,6 @@ A step ends with the call of the first optimizer's step(); in a program without 
 """
 
 import os
-import resource
 import sys
 import threading
 import time
@@ -13,6 +12,7 @@ import weakref
 
 from . import record
 from .ledger import EVALUATION, ledger
+from .page_faults import measure, page_faults
 
 _EACH, _EARLY, _EARLY_FOR = 1.0, 0.25, 10.0  # seconds of a period; at the start they are shorter, for so long
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -32,7 +32,6 @@ class Steps:
         self._inside = False
         self._written = 0
         self._start = None  # of the period; None: no step ended yet
-        self._used = None  # page faults and seconds in the kernel of the thread that trains, at the start of the period
         self._fed = None  # when the first batch of the step came; None: not yet
         self._usual = [0.0, 0]  # seconds from there to the end of a step, and steps
         self._started = None  # the loader whose workers started for this step
@@ -99,9 +98,10 @@ class Steps:
         if not self.paused:
             self._note_work(now)
         if self._start is None:  # the first step: starting up is no training
+            measure()
             ledger.begin()
-            self._start = self._first = now
-            self._used = _used()
+            page_faults.begin()
+            self._start = self._first = now = time.monotonic()
             self._written = self.count
         elif not self.paused and now - self._start >= (_EARLY if now - self._first < _EARLY_FOR else _EACH):
             self.write(now)
@@ -112,9 +112,6 @@ class Steps:
         if self._start is None or self.paused or self.count == self._written:
             return
         now = now or time.monotonic()
-        used, before = _used(), self._used
-        self._used = used
-        faults, system_seconds = (now_used - was for now_used, was in zip(used, before)) if used and before else (None, None)
         parts = ledger.take()
         ours = parts.pop("doctor", (0.0, 0.0))[0]  # what we did meanwhile is no time of the training
         record.write(
@@ -126,8 +123,7 @@ class Steps:
             parts=parts,
             tracker_seconds=ledger.take_tracker_seconds(),
             resident_bytes=_resident(),
-            page_faults=faults,
-            system_seconds=system_seconds,
+            **page_faults.take(),
         )
         self._start, self._written = now, self.count
 
@@ -139,8 +135,8 @@ class Steps:
     def go_on(self):
         ledger.take()
         ledger.take_tracker_seconds()
+        page_faults.begin()
         self._start, self._written = time.monotonic(), self.count
-        self._used = _used()
         self._pace[2] = self._fed = None
         self.paused = False
 
@@ -172,14 +168,6 @@ def _in_child():
     ledger.trains = False
     ledger.begin()
     steps.begin()
-
-
-def _used():
-    """Page faults without a disk and seconds in the kernel, of the thread that trains; none if another one asks."""
-    if threading.get_ident() != ledger.owner:
-        return None
-    usage = resource.getrusage(resource.RUSAGE_THREAD)
-    return usage.ru_minflt, usage.ru_stime
 
 
 def _resident():

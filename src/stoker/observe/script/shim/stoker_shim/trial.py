@@ -23,7 +23,7 @@ from .steps import steps
 _WARM_STEPS, _WARM_SECONDS = 10, 20.0  # at the start, unmeasured: caches fill, libraries choose their ways
 _FEWEST = 3  # steps of a measurement that runs out of time
 _SHORT = 10  # steps of one whose script ends before
-_BETWEEN = re.compile(r", (?=[\w.]+[=(])")  # two options
+_BETWEEN = re.compile(r", (?=[\w.]+[=(])| (?=MALLOC_)")  # two options
 
 _refused = []  # changes that could not be made, with the reason
 
