@@ -266,14 +266,33 @@ class Changes(Scripts):
                 wanted = {re.match(r"[\w.]+", option)[0]: value for option, value in changed.items()}
                 self.assertEqual(self.state(*changed), {**self.AS_IT_IS, **wanted})
 
-    def test_a_short_script_is_measured_as_far_as_it_goes(self):
-        self.write(self.SEEN)  # 41 steps; 15 warm up, since five batches may be made ahead
+    def measured_steps(self):
         records = pathlib.Path(tempfile.mkdtemp(dir=self.temporary))
         trial = {"changes": [], "steps": 60, "seconds": 60, "watch": False}
         environment = {**self.environment, "PYTHONPATH": f"{SHIM}:{ENVIRONMENT['PYTHONPATH']}", "STOKER_DOCTOR_RECORDS": str(records),
                        "STOKER_DOCTOR_TRIAL": json.dumps(trial)}
         subprocess.run(["python3", "train.py"], cwd=self.folder, env=environment, capture_output=True, check=True, timeout=120)
-        self.assertEqual(json.loads((records / "measured.json").read_text())["steps"], 26)
+        return json.loads((records / "measured.json").read_text())["steps"]
+
+    def test_a_short_script_is_measured_as_far_as_it_goes(self):
+        self.write(self.SEEN)  # 41 steps; 15 warm up, since five batches may be made ahead
+        self.assertEqual(self.measured_steps(), 26)
+
+    def test_a_loader_with_its_own_way_to_begin_is_seen(self):
+        self.write("""
+            class Endless(torch.utils.data.DataLoader):
+                iterator = None
+                def __iter__(self):
+                    self.iterator = self.iterator or self._get_iterator()
+                    while True:
+                        yield next(self.iterator)
+            model = nn.Linear(1, 1)
+            optimizer = torch.optim.SGD(model.parameters())
+            for step, batch in zip(range(41), Endless(range(1000), 2, num_workers=2, prefetch_factor=5)):
+                model(torch.ones(1, 1)).sum().backward()
+                optimizer.step()
+        """)
+        self.assertEqual(self.measured_steps(), 21)  # ten warm up, and ten batches may be made ahead
 
     def test_two_at_once(self):
         self.write(self.SEEN)

@@ -126,9 +126,21 @@ TEST(Cures, AreFindingsThatCanBeTried) {
   ASSERT_EQ(workers.size(), 1U);
   EXPECT_EQ(workers[0].where, "data.py:28");
   EXPECT_DOUBLE_EQ(workers[0].prediction->speedup, 1.5);
-  EXPECT_EQ(cures(script_with("gc_churn", "gc.freeze()", 1.5))[0].where, "train.py:0");
+  EXPECT_TRUE(workers[0].changes_results);
+  const auto frozen = cures(script_with("gc_churn", "gc.freeze()", 1.5));
+  EXPECT_EQ(frozen[0].where, "train.py:0");
+  EXPECT_FALSE(frozen[0].changes_results);
   EXPECT_THAT(cures(script_with("eval_with_grad", "torch.inference_mode()", 1.5)), IsEmpty()) << "no way from outside";
   EXPECT_THAT(cures(script_with("gc_churn", "gc.freeze()", 1.001)), IsEmpty()) << "not worth a word";
+  EXPECT_TRUE(cures(script_with("oversubscribed_threads", "torch.set_num_threads(1)", 1.5))[0].changes_results);
+}
+
+// What likely gains is measured, but only what surely gains is advice.
+TEST(Cures, TryMoreThanIsProposed) {
+  Examined examined = script_with("zero_grad_not_none", "set_to_none=True", 1.1);
+  examined.diagnosis.found[0].finding.gain.low = 1;
+  EXPECT_THAT(proposed(examined), IsEmpty());
+  EXPECT_EQ(cures(examined).size(), 1U);
 }
 
 TEST(Cures, SwitchesThatOnlyAMeasurementCanJudgeComeLast) {
@@ -159,6 +171,12 @@ TEST(Cures, SwitchesThatOnlyAMeasurementCanJudgeComeLast) {
   found = cures(examined);
   ASSERT_EQ(found.size(), 4U);
   EXPECT_EQ(found[3].option, "pin_memory=True");
+}
+
+TEST(Cures, ThreadsOfOperatorsChangeSumsAlsoIfADefaultChoseThem) {
+  Examined examined = script_with("oversubscribed_threads", "threads=auto intra_op=auto", 1.5);
+  examined.facts.source = Source::kRun;
+  EXPECT_TRUE(cures(examined)[0].changes_results);
 }
 
 TEST(Cures, OfARunAreItsOptions) {

@@ -32,6 +32,9 @@ constexpr std::array<std::string_view, 15> kWays = {"num_workers",
 constexpr std::array<std::string_view, 4> kOfLoader = {"num_workers", "persistent_workers", "pin_memory",
                                                        "worker_init_fn"};
 
+// Other sums in operators, and workers' own seeds.
+constexpr std::array<std::string_view, 3> kChangeResults = {"num_workers", "torch.set_num_threads", "intra_op"};
+
 std::string_view name_of(std::string_view option) { return option.substr(0, option.find_first_of("=(")); }
 
 // "threads=auto intra_op=auto": both names.
@@ -76,12 +79,13 @@ std::vector<Cure> cures_of(const Examined& examined, const Test& passes) {
     if (passes(each) && !option.empty()) {
       const bool changes = std::ranges::any_of(
           switches, [&](const Switch& one) { return one.changes_results && share_a_name(one.option, option); });
-      result.push_back(
-          {.rule = std::string(each.rule->id),
-           .option = option,
-           .where = place_of(option, facts),
-           .prediction = each.finding.gain,
-           .changes_results = changes || name_of(option) == "num_workers"});  // workers have seeds of their own
+      const bool always =
+          std::ranges::any_of(names_of(option), [](auto name) { return std::ranges::count(kChangeResults, name) > 0; });
+      result.push_back({.rule = std::string(each.rule->id),
+                        .option = option,
+                        .where = place_of(option, facts),
+                        .prediction = each.finding.gain,
+                        .changes_results = changes || always});
     }
   }
   return result;
