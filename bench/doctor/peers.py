@@ -10,7 +10,6 @@ below; a false alarm is anything that it says of the healthy twin with a share o
 """
 import argparse
 import json
-import os
 import pathlib
 import re
 import shutil

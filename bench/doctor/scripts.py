@@ -10,7 +10,6 @@ of the scripts without the doctor, sick and cured in turns.
 """
 import argparse
 import json
-import os
 import pathlib
 import re
 import statistics

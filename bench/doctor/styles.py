@@ -9,7 +9,6 @@ The scripts are tests/doctor/styles/. Lightning and transformers come from bench
 """
 import argparse
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -18,25 +17,18 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STYLES = ROOT / "tests" / "doctor" / "styles"
+sys.path.insert(0, str(STYLES.parent))
+from case_environment import environment  # noqa: E402
+
 RULES = dict(re.findall(r'^    "(\w+)": "(\w+)",', (STYLES / "faults.py").read_text(), re.M))
 # Where a fault cannot be planted: Lightning and Trainer hand the loss over without its graph.
 IMPOSSIBLE = {("lightning_module", "kept_losses"), ("hf_trainer", "kept_losses"), ("hf_trainer", "dropped_to"),
               ("lightning_module", "dropped_to")}
 
 
-def output(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
 def last_line(done):
     """The digest of all that was trained: transformers prints its run time before."""
     return done.stdout.splitlines()[-1:]
-
-
-def environment(out):
-    torch = pathlib.Path(output(ROOT / "tools" / "find_torch")).parent
-    packages = output(ROOT / "tools" / "python_packages"), output(ROOT / "tools" / "python_packages", ROOT / "bench/doctor/requirements.txt")
-    return {**os.environ, "PYTHONPATH": f"{packages[1]}:{packages[0]}:{torch}", "CASE_OUT": out, "HF_HUB_OFFLINE": "1", **KEEP_FREED_MEMORY}
 
 
 def main():
@@ -46,7 +38,7 @@ def main():
     arguments = parser.parse_args()
     right = wanted = equal = runs = alarms = healthy = 0
     with tempfile.TemporaryDirectory() as folder:
-        variables = environment(folder)
+        variables = {**environment(folder, ROOT / "bench/doctor/requirements.txt"), "HF_HUB_OFFLINE": "1"}
 
         def run(style, fault, *prefix):
             return subprocess.run([*prefix, "python3", STYLES / f"{style}.py", fault], capture_output=True, text=True, cwd=folder, env=variables)

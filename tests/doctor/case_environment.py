@@ -9,11 +9,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 KEEP_FREED_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 34), "MALLOC_MMAP_MAX_": "0"}
 
 
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def environment(out, *requirements):
     """With Python's packages and torch on the path. out: the folder that the case may fill."""
-    first = lambda *command: subprocess.run([ROOT / "tools" / command[0], *command[1:]], capture_output=True, text=True, check=True).stdout.strip()
-    paths = [first("python_packages"), *(first("python_packages", each) for each in requirements), str(pathlib.Path(first("find_torch")).parent)]
-    return {**os.environ, **KEEP_FREED_MEMORY, "PYTHONPATH": ":".join(paths), "CASE_OUT": str(out)}
+    packages = [output(ROOT / "tools" / "python_packages", *each) for each in (*((file,) for file in requirements), ())]
+    torch = pathlib.Path(output(ROOT / "tools" / "find_torch")).parent
+    return {**os.environ, **KEEP_FREED_MEMORY, "PYTHONPATH": ":".join([*packages, str(torch)]), "CASE_OUT": str(out)}
 
 
 def of_case(variables, case, variant):

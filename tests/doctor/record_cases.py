@@ -7,7 +7,6 @@
 Run it on a quiet machine after a change of the shim or of a case. Takes 8 minutes. Paths of this machine are taken out.
 """
 import json
-import os
 import pathlib
 import shutil
 import subprocess

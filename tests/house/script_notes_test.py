@@ -49,6 +49,7 @@ class Layers(Notes):
 
 FREED = """
     import resource, time
+    torch.set_num_threads(1)  # else other threads have some of the faults
     own = lambda: resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
     model = nn.Linear(1, 1)
     optimizer = torch.optim.SGD(model.parameters())

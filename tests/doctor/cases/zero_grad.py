@@ -2,26 +2,14 @@
 """Sick: gradients of large tensors are set to zero. Cured: to None. Healthy: to zero, but of small tensors."""
 
 import torch
-from torch import nn
 
 import parts
-
-
-class Wide(nn.Module):
-    """The network, and a large table of which each step uses little."""
-
-    def __init__(self):
-        super().__init__()
-        self.inner, self.table = parts.make_model(), nn.Parameter(torch.zeros(20_000, 256))
-
-    def forward(self, inputs):
-        return self.inner(inputs) + self.table[0].sum()
 
 
 if __name__ == "__main__":
     if parts.HEALTHY and parts.MODEL == "mlp":
         parts.MODEL = "cnn"  # the other one is large
-    model = parts.make_model() if parts.HEALTHY else Wide()
+    model = parts.make_model() if parts.HEALTHY else parts.Wide(20_000)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
     for inputs, targets in parts.batches(parts.make_loader(parts.Samples())):
         optimizer.zero_grad(set_to_none=parts.CURED)

@@ -165,7 +165,7 @@ TEST(PageFaults, SpeakOfMemoryThatComesBackInEachStep) {
   const auto found = finding_of(with_page_faults(0.03), "page_faults");
   ASSERT_TRUE(found);
   EXPECT_THAT(found->claim, HasSubstr("3.0 % of the time, in 8500 page faults per step"));
-  EXPECT_THAT(found->evidence.at(0), HasSubstr("33.2 MiB per step"));
+  EXPECT_THAT(found->evidence.at(0), HasSubstr("33.2 MiB of new pages per step"));
   EXPECT_NEAR(found->gain.speedup, 1 / (1 - 1.25 * 0.03), 0.002);
   EXPECT_FALSE(finding_of(with_page_faults(0.012), "page_faults"));
   EXPECT_LT(finding_of(with_page_faults(0.9), "page_faults")->gain.speedup, 4) << "the rest of the step remains";

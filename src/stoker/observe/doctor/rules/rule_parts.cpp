@@ -31,7 +31,7 @@ bool keeps_freed_memory(const Facts& facts) {
   };
   const std::string trim = variable("MALLOC_TRIM_THRESHOLD_"), most_maps = variable("MALLOC_MMAP_MAX_");
   const std::string tunables = variable("GLIBC_TUNABLES");
-  // The first alone has blocks over 128 KiB mapped anew each time (mallopt(3)).
+  // The first alone has each block over 128 KiB mapped again (mallopt(3)).
   constexpr double kLarge = 1 << 30;
   return (std::atof(trim.c_str()) >= kLarge && most_maps == "0") ||
          (tunables.find("malloc.trim_threshold") != std::string::npos &&
