@@ -56,6 +56,27 @@ class ScriptFacts : public ::testing::Test {
   TempFolder folder_;
 };
 
+// A worker that copies bytes per second in each of its first seconds, and none then; four records per second.
+std::string copies(double bytes, double seconds, double life) {
+  std::string records;
+  for (double age = 0; age < life; age += 0.25) {
+    const double copied = bytes * std::min(age, seconds);
+    records += loading(
+        10 + age, 0, static_cast<int>(100 * age),
+        R"(,"private_bytes":)" + std::to_string(1e6 + copied) + R"(,"shared_bytes":)" + std::to_string(5e8 - copied));
+  }
+  return records;
+}
+
+TEST_F(ScriptFacts, MemoryThatWorkersCopyAtTheirStartIsNoLeak) {
+  folder_.write("8.jsonl", process(8, 7) + copies(1e7, 100, 6));
+  EXPECT_NEAR(*read().figure("loader.copied_bytes_per_second"), 1e7, 1);
+  folder_.write("8.jsonl", process(8, 7) + copies(1e7, 3, 8));
+  EXPECT_EQ(read().figure("loader.copied_bytes_per_second"), 0);
+  folder_.write("8.jsonl", process(8, 7) + copies(1e7, 2, 2.5));  // too short a life to tell
+  EXPECT_FALSE(read().figure("loader.copied_bytes_per_second"));
+}
+
 TEST_F(ScriptFacts, AreOfTheProcessThatTrains) {
   folder_.write("8.jsonl", process(8, 7));
   folder_.write("9.jsonl", process(9, 1) + period(900, 100));  // batches without an optimizer: an evaluation beside it

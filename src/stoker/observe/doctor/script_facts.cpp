@@ -23,6 +23,9 @@ using Json = nlohmann::json;
 constexpr std::size_t kWarmPeriods = 2;
 constexpr std::int64_t kWarmSteps = 3;
 constexpr std::size_t kFewPoints = 4;  // of a line
+// Seconds in which a worker fills its own memory, and its first garbage collections write to all objects that it
+// shares: 75 MB in one second, and 0.04 MB per second then (tests/doctor/cases/many_tensors.py, a GPT).
+constexpr double kSettled = 2;
 
 // The records of a folder, one file per process. The machine's are in monitor.jsonl.
 std::vector<ScriptProcess> read_processes(const std::filesystem::path& folder) {
@@ -119,10 +122,11 @@ void add_worker(const ScriptProcess& process, Facts& facts) {
     return;
   }
   facts.figures["loader.threads_per_worker"] = {process.threads, "script"};
-  std::vector<double> rates;  // from the middle of its life: at its start a worker fills its own memory
+  std::vector<double> rates;  // from the middle of its life
   for (std::size_t i = process.loading.size() / 2 + 1; i < process.loading.size(); ++i) {
     const Loading &before = process.loading[i - 1], &now = process.loading[i];
-    if (now.at > before.at && before.private_bytes > 0) {
+    const bool settled = before.at - process.loading.front().at >= kSettled;
+    if (settled && now.at > before.at && before.private_bytes > 0) {
       const double copied = std::min(now.private_bytes - before.private_bytes, before.shared_bytes - now.shared_bytes);
       rates.push_back(std::max(copied, 0.0) / (now.at - before.at));
     }

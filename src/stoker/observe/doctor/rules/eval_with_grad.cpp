@@ -10,6 +10,9 @@ constexpr double kMost = 0.02;  // of the time
 // Of an evaluation: what recording a graph costs, without the memory that it takes. bench/results/tips.txt
 // (no-grad-evaluation): 1.03 to 1.11 times as fast without, 1.24 for the smallest network.
 constexpr double kRecording = 0.06;
+// The graph's memory comes back page by page, unless it is kept: then three networks gained nothing that shows
+// (bench/results/doctor-scripts.txt).
+constexpr Reach kKept = {.low = 0, .high = 1}, kReach = {.low = 0, .high = 3};
 
 Judgement judge(const Facts& facts) {
   if (auto other = without_script(facts)) {
@@ -29,8 +32,9 @@ Judgement judge(const Facts& facts) {
   finding.evidence = {part_words(facts, "evaluation"), "gradients are on in evaluation (script)"};
   finding.cure = "with torch.inference_mode(): around the evaluation; it needs far less memory, too";
   finding.option = "torch.inference_mode()";
-  finding.gain = predict(facts.periods, [](const Period& each) { return kRecording * each.part("evaluation"); },
-                         {.low = 0, .high = 3});
+  finding.gain = predict(
+      facts.periods, [](const Period& each) { return kRecording * each.part("evaluation"); },
+      !on_gpu(facts) && keeps_freed_memory(facts) ? kKept : kReach);
   return finding;
 }
 

@@ -81,24 +81,27 @@ struct Change {
 // Half of what an operator's other threads spend on a core is spinning until all are ready; the rest is work. With more
 // workers that sleep the spinning goes (tests/doctor/cases/slow_storage.py); with workers that compute nobody looked.
 constexpr double kSpinning = 0.5;
+// With workers that compute, three networks on one thread instead of two spun 0.2 to 0.8 of it
+// (bench/results/doctor-scripts.txt, few_workers): a GPT became slower by the cure of a perceptron.
+constexpr double kLeastSpinning = 0.2, kMostSpinning = 0.8;
 
 // How much longer the rest of a step takes on fewer threads.
-double slower_on(const Facts& facts, int threads) {
+double slower_on(const Facts& facts, int threads, double spinning) {
   const double now = facts.figure("switch.threads").value_or(1);
   const double step = 1 - waited_share(facts);
   if (threads == 0 || threads >= now || step <= 0) {
     return 1;
   }
   const double helping = facts.figure("threads.unnamed.cpu_cores").value_or(0) / step;
-  return 1 + (1 - kSpinning) * std::min(helping, now - 1) * (1 - (threads - 1) / (now - 1));
+  return 1 + (1 - spinning) * std::min(helping, now - 1) * (1 - (threads - 1) / (now - 1));
 }
 
 // The step goes on while workers load, until one of both, or the cores, are the limit.
-Saving fed_by(const Facts& facts, const Change& change) {
+Saving fed_by(const Facts& facts, const Change& change, double spun = kSpinning) {
   const double cores = std::max(cores_of(facts).value_or(1) - busy_elsewhere(facts).value_or(0), 1.0);
   const double spinning = change.asleep ? kSpinning * facts.figure("threads.unnamed.cpu_cores").value_or(0) : 0;
   const double used = facts.figure("process.cpu_cores").value_or(1) - spinning;
-  const double slower = slower_on(facts, change.threads);
+  const double slower = slower_on(facts, change.threads, spun);
   const bool has_workers = facts.figure("loader.workers").value_or(0) > 0;
   return [=](const Period& period) {
     // Of the waiting, what the training thread computes: it unpacks what workers sent, and goes on doing so.
@@ -188,8 +191,12 @@ Finding more_workers(const Facts& facts, const core::SourceFigures& loader, int 
   finding.claim = fmt::format("{} {}{}", asleep ? "reading" : "samples are made", loaded_by(workers),
                               in_function(spent_in(facts).second));
   // Workers that sleep do so beside each other: nothing is in their way but the step itself.
-  finding.gain = predict(facts.periods, fed_by(facts, change),
-                         asleep ? Reach{.low = 0.98, .high = 1.06} : Reach{.low = 0.8, .high = 1.15});
+  const Reach reach = asleep ? Reach{.low = 0.98, .high = 1.06} : Reach{.low = 0.8, .high = 1.15};
+  finding.gain = predict(facts.periods, fed_by(facts, change), reach);
+  if (change.threads > 0) {
+    finding.gain.low = predict(facts.periods, fed_by(facts, change, kLeastSpinning), reach).low;
+    finding.gain.high = predict(facts.periods, fed_by(facts, change, kMostSpinning), reach).high;
+  }
   if (change.workers > workers && finding.gain.gain() >= kWorthSaying) {
     finding.cure = counted(change.workers, "worker");
     finding.option = fmt::format("num_workers={}", change.workers);
