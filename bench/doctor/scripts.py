@@ -3,7 +3,7 @@
 """Plain Python scripts with a planted fault: does `stoker doctor -- python ...` name it first, and is the gain that it
 predicts the gain of the cure? And does it keep silent of the cured and the healthy twin?
 
-    bench/doctor/scripts.py STOKER [--models mlp,cnn] [--repeats N] [--steps N] [--only CASE]
+    bench/doctor/scripts.py STOKER [--models mlp,cnn,gpt] [--repeats N] [--steps N] [--only CASE]
 
 The cases are tests/doctor/cases/; what is right for each is in tests/observe/doctor/script_cases_test.cpp. Speeds are those
 of the scripts without the doctor, sick and cured in turns.
@@ -65,7 +65,7 @@ def alarms(told):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stoker", type=lambda path: str(pathlib.Path(path).resolve()))
-    parser.add_argument("--models", default="mlp,cnn")
+    parser.add_argument("--models", default="mlp,cnn,gpt")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--steps", type=int, default=30, help="of a run whose speed is measured, after the first ten")
     parser.add_argument("--only")
