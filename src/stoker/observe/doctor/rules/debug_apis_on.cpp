@@ -15,8 +15,8 @@ constexpr double kCheckingOnGpu = 0.75;
 // Seconds that a launch takes longer if the host waits for its kernel, beside the kernel itself: a GPT with 835 kernels
 // per step took 12 us more on an H200, a perceptron with 80 took 2 (bench/results/doctor-gpu.txt).
 constexpr double kRoundTrip = 7e-6;
-// Of both, in scripts. A check makes tensors: where freed memory is kept, three networks saved 0.75 to 1.05 of it
-// (bench/results/doctor-scripts.txt).
+// Of stacks and checks in scripts. A check makes tensors: where freed memory is kept, three networks saved 0.75 to 1.05
+// of it (bench/results/doctor-scripts.txt).
 constexpr Reach kKept = {.low = 0.7, .high = 1.15}, kFreed = {.low = 0.95, .high = 1.65};
 constexpr double kUnsure = 0.25;  // of the time that a run's forward, loss and backward take without stacks
 

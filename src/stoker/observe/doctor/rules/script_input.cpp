@@ -79,11 +79,12 @@ struct Change {
 };
 
 // Half of what an operator's other threads spend on a core is spinning until all are ready; the rest is work. With more
-// workers that sleep the spinning goes (tests/doctor/cases/slow_storage.py); with workers that compute nobody looked.
+// workers that sleep the spinning goes (tests/doctor/cases/slow_storage.py).
 constexpr double kSpinning = 0.5;
-// With workers that compute, three networks on one thread instead of two spun 0.2 to 0.8 of it
-// (bench/results/doctor-scripts.txt, few_workers): a GPT became slower by the cure of a perceptron.
-constexpr double kLeastSpinning = 0.2, kMostSpinning = 0.8;
+// It may be less: with a core for a worker, the rest of a GPT's step took 1.77 times as long on one thread, so 0.23
+// was spinning (bench/results/doctor-scripts.txt, few_workers). How much more it may be is a choice.
+constexpr double kLeastSpinning = 0.2;
+constexpr double kMostSpinning = 0.8;
 
 // How much longer the rest of a step takes on fewer threads.
 double slower_on(const Facts& facts, int threads, double spinning) {
