@@ -36,8 +36,17 @@ void write_patch(const std::string& file, std::span<const study::Cure> changes, 
     tell(patch.substr(begin, end - begin) + "\n");
     begin = end + 1;
   }
-  if (patch.find("@@") == std::string::npos) {
-    tell(fmt::format("{}: no change, since none has a place in the script\n", printable(file)));
+  tell(patch.find("@@") == std::string::npos
+           ? fmt::format("{}: no change, since none has a place in the script\n", printable(file))
+           : fmt::format("{}: the changes, for `git apply`\n", printable(file)));
+}
+
+// Findings whose cure is no single change of a call.
+void tell_rest(const study::Examined& examined) {
+  for (const observe::doctor::Found& each : examined.diagnosis.found) {
+    if (each.worth_saying() && each.finding.option.empty()) {
+      tell(fmt::format("not in the patch: {}: {}\n", each.rule->id, each.finding.cure));
+    }
   }
 }
 
@@ -72,7 +81,8 @@ int apply_to_run(const Words& words) {
   const study::ApplyOptions options{.run = words.path, .pairs = words.pairs, .say = tell};
   const study::Trials trials = study::apply_cures(options);
   const std::string next = study::next_command(options, trials);
-  return print(words, trials, next.empty() ? "" : "\nGo on with:\n" + next);
+  return print(words, trials,
+               next.empty() ? "" : "\nGo on with (a run that has ended needs more epochs=, too):\n" + next);
 }
 
 int try_script(const Words& words, const std::vector<std::string>& command) {
@@ -117,6 +127,7 @@ int run_script(const Words& words, const std::vector<std::string>& command) {
   return study::watch_script({command, words.out, words.keep, words.json, tell, [&](const study::Examined& examined) {
                                 if (!words.patch.empty()) {
                                   write_patch(words.patch, study::proposed(examined), examined);
+                                  tell_rest(examined);
                                 }
                               }});
 }
@@ -130,12 +141,13 @@ void add_try(CLI::App& command, Words& words) {
                 "with a run: measure what its findings propose, in short trainings like it, and say how to go on")
       ->excludes(tries);
   command.add_flag("--yes", words.yes, "with --try: do not ask")->needs(tries);
-  command.add_option("--steps", words.steps, "with --try: steps of a run that are measured; default 60")
+  command.add_option("--steps", words.steps, "with --try: steps of a run that are measured, 5 to 100000; default 60")
       ->needs(tries)
       ->check(in_range(5, 100'000))
       ->type_name("N");
   command
-      .add_option("--pairs", words.pairs, "with --try and --apply: runs with and without a change, in turns; default 5")
+      .add_option("--pairs", words.pairs,
+                  "with --try and --apply: runs with and without a change, in turns, 3 to 100; default 5")
       ->check(in_range(3, 100))
       ->type_name("N");
   command
@@ -152,7 +164,7 @@ void add_options(CLI::App& command, Words& words) {
   command
       .add_option("--pid", words.pid, "watch this running process from outside; with py-spy installed it tells more")
       ->type_name("PID");
-  command.add_option("--seconds", words.seconds, "with --pid: how long to watch; default 10")
+  command.add_option("--seconds", words.seconds, "with --pid: how long to watch, 4 to 3600; default 10")
       ->check(in_range(4.0, 3600.0))
       ->type_name("SECONDS");
   command
@@ -190,12 +202,20 @@ int run_words(const Words& words) {
     fmt::print("The tips (docs/tips.md)\n\n{}\nThe rules (docs/doctor.md)\n\n{}{}", study::tips_text(),
                study::rules_text(), study::score_text());
   } else if (words.pid != 0) {
-    fmt::print(stderr, "watching process {} for {:.0f} s\n", words.pid, words.seconds);
+    if (std::error_code error; std::filesystem::exists(fmt::format("/proc/{}", words.pid), error)) {
+      fmt::print(stderr, "watching process {} for {:.0f} s\n", words.pid, words.seconds);
+    }
     print(study::examine_process(words.pid, words.seconds), words.json);
+  } else if (words.try_cures && !words.path.empty()) {
+    fail<ConfigError>("stoker.doctor",
+                      "--try is for a script: stoker doctor --try -- python train.py; of a run, --apply tries changes");
   } else if (words.path.empty() || words.try_cures) {
     fail<ConfigError>("stoker.doctor",
                       "give the folder of a run, a trace, --pid, or a command after two dashes: "
                       "stoker doctor runs/NAME, stoker doctor -- python train.py");
+  } else if (words.path.ends_with(".py")) {
+    fail<ConfigError>("stoker.doctor", "{}: is a script; run it: stoker doctor -- python {}", printable(words.path),
+                      printable(words.path));
   } else {
     const study::Examined examined = study::examine_path(words.path);
     if (!words.html.empty()) {

@@ -76,6 +76,9 @@ const CLI::App& parsed_command(const CLI::App& app) {
 
 // Helps people who write `--batch-size 64` instead of batch=64.
 void hint_at_option(const CLI::App& command, std::span<char*> words) {
+  if (command.get_name() == "doctor") {
+    fmt::print(stderr, "stoker: a command follows two dashes: stoker doctor -- python train.py\n");
+  }
   if (command.get_option_no_throw(kOptions) == nullptr) {
     return;
   }

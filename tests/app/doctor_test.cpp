@@ -65,7 +65,7 @@ TEST_F(DoctorTest, AppliesWhatItProposes) {
 TEST_F(DoctorTest, OfWhatIsNoRunIsAClearError) {
   const Finished missing = run_stoker({"doctor", "runs/missing"}, folder_.path());
   EXPECT_EQ(missing.code, kDataError);
-  EXPECT_THAT(missing.err, AllOf(HasSubstr("runs/missing"), HasSubstr("not a run folder")));
+  EXPECT_THAT(missing.err, AllOf(HasSubstr("runs/missing"), HasSubstr("does not exist")));
   const Finished nothing = run_stoker({"doctor"}, folder_.path());
   EXPECT_EQ(nothing.code, kUsage);
   EXPECT_THAT(nothing.err, HasSubstr("stoker doctor runs/NAME"));

@@ -140,7 +140,10 @@ class History(Notes):
         _, found = self.watch("python3", script)
         claims = [each["claim"] for each in found["findings"] if each["rule"] == "kept_history"]
         self.assertEqual(len(claims), 1)
-        self.assertIn("`losses` holds it at train.py:", claims[0])
+        line = next(number for number, text in enumerate((self.folder / script).read_text().splitlines(), 1) if "append" in text)
+        self.assertIn(f"`losses` holds it at train.py:{line}", claims[0])
+        cure = next(each["cure"] for each in found["findings"] if each["rule"] == "kept_history")
+        self.assertIn("losses.append(loss.detach())", cure)
 
 
 RANK = """

@@ -93,7 +93,7 @@ class Try(Scripts):
         (self.folder / "old" / "best.pt").write_text("kept")
         code, out, err = self.run_try("--yes", "--json", "--patch", "cure.patch")
         self.assertEqual(code, 0, err)
-        self.assertIn("Predictions so far: 1", err)
+        self.assertIn("predictions here so far: 1 prediction;", err)
         tried = json.loads(out)["tried"][0]
         self.assertRegex(tried["option"], r"^num_workers=\d+$")
         self.assertRegex(tried["where"], r"^train\.py:\d+$")
@@ -193,10 +193,13 @@ class Try(Scripts):
         self.assertEqual(self.scratch(), [])
 
     def test_bad_words(self):
-        for words, said in ((("--yes", "--", "python3"), "--try"), (("--try", "runs"), "two dashes"), (("--try",), "two dashes"),
+        for words, said in ((("--yes", "--", "python3"), "--try"), (("--try", "runs"), "--try is for a script"), (("--try",), "two dashes"),
                             (("--try", "--pairs", "1", "--", "python3"), "pairs"), (("--apply", "--", "python3"), "--apply is for a run"),
                             (("--html", "x.html", "--", "python3"), "--html is for a PATH"), (("--patch", "x", "runs"), "--patch is for a script"),
-                            (("--try", "--yes", "--keep", "x", "--", "python3"), "--keep is for")):
+                            (("--try", "--yes", "--keep", "x", "--", "python3"), "--keep is for"),
+                            (("train.py",), "stoker doctor -- python train.py"), (("python3", "train.py"), "stoker doctor -- python train.py"),
+                            (("--", "./train.py"), "`python` before the script")):
+            self.write("pass")
             done = subprocess.run([STOKER, "doctor", *words], capture_output=True, text=True, cwd=self.folder)
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(said, done.stderr)

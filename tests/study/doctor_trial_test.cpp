@@ -239,7 +239,8 @@ TEST(Score, CountsWhatWasPredictedAndMeasured) {
   keep_score(all);
   std::ofstream(folder.path() / "stoker/predictions.jsonl", std::ios::app) << "{half a line\n{\"likely\":\"x\"}\n";
   EXPECT_EQ(score_text(),
-            "Predictions so far: 3; the measured gain was inside the interval 2 times; error: median 10.0 %\n");
+            "Score of all predictions here so far: 3 predictions; the measured gain was inside the interval in 2; "
+            "error: median 10.0 %\n");
   ::unsetenv("XDG_STATE_HOME");
 }
 

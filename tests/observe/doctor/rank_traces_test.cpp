@@ -59,6 +59,7 @@ TEST(RankTraces, WhatIsMissingIsSaid) {
   two.push_back(rank(0, 300, 300));
   two.push_back(rank(1, 900, 900));
   EXPECT_THAT(ranks_trace_facts(two).damage, ::testing::Contains(HasSubstr("1 rank of the training")));
+  EXPECT_THAT(ranks_trace_facts(two).damage, ::testing::Contains(HasSubstr("2 traces are taken for the ranks")));
   EXPECT_TRUE(abstains(trace_facts(*two[0]), "straggler")) << "one rank tells nothing of the others";
 }
 

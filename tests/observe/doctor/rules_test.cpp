@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "stoker/observe/doctor/examine.h"
+#include "stoker/observe/doctor/inventory.h"
 #include "support/doctor_rules.h"
 
 namespace stoker::observe::doctor {
@@ -245,6 +246,17 @@ TEST(Neighbour, HoldsAllThreadsOfAnOperatorUp) {
   const auto finding = finding_of(facts, "neighbour");
   ASSERT_TRUE(finding);
   EXPECT_NEAR(finding->gain.speedup, 10, 1e-9);
+  EXPECT_THAT(finding->cure, HasSubstr("one thread (intra_op=1"));
+  facts.source = Source::kScript;
+  facts.words.erase("plan.intra_op");
+  EXPECT_NEAR(finding_of(facts, "neighbour")->gain.speedup, 2, 1e-9);
+  set(facts, "switch.threads", 2);
+  EXPECT_NEAR(finding_of(facts, "neighbour")->gain.speedup, 10, 1e-9);
+  EXPECT_THAT(finding_of(facts, "neighbour")->cure, HasSubstr("one thread (torch.set_num_threads(1))"));
+  const auto tried = [&] { return std::ranges::count(inventory(facts), "torch.set_num_threads(1)", &Switch::option); };
+  EXPECT_EQ(tried(), 1);
+  set(facts, "switch.threads", 1);
+  EXPECT_EQ(tried(), 0);
 }
 
 // Without waiting threads there are none that take turns.

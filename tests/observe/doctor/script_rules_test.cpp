@@ -228,7 +228,9 @@ TEST(KeptHistory, SpeaksOfGraphsThatStay) {
   set(facts, "graphs.deeper_per_step", 0.3);  // one in a few steps: a window
   EXPECT_FALSE(finding_of(facts, "kept_history"));
   set(facts, "graphs.more_per_step", 0.9);
-  EXPECT_TRUE(finding_of(facts, "kept_history"));
+  EXPECT_THAT(finding_of(facts, "kept_history")->cure, HasSubstr("total += loss.detach()"));
+  facts.words["graphs.holder"] = "list";
+  EXPECT_THAT(finding_of(facts, "kept_history")->cure, HasSubstr("total.append(loss.detach())"));
   facts.figures.erase("graphs.more_per_step");
   EXPECT_TRUE(abstains(facts, "kept_history"));
 }

@@ -79,6 +79,9 @@ std::string verdict_of(const Facts& facts, const Diagnosis& diagnosis) {
   if (first == diagnosis.found.end() || !first->worth_saying()) {
     const Facts& device = facts.burst == nullptr ? facts : *facts.burst;
     if (const double busy = busy_share(device); device.source == Source::kTrace && busy < kBusyDevice) {
+      if (busy == 0) {
+        return "The trace has no work of a device: of operators on a processor no rule knows a cause yet.";
+      }
       return fmt::format(
           "No cause was found whose cure would gain {:.0f} % or more, but the device worked {:.0f} % of the time.",
           100 * kWorthSaying, 100 * busy);

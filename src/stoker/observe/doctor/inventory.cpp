@@ -2,6 +2,7 @@
 #include "stoker/observe/doctor/inventory.h"
 
 #include "stoker/base/fmt.h"
+#include "stoker/observe/doctor/rules/rule_parts.h"
 
 namespace stoker::observe::doctor {
 namespace {
@@ -39,6 +40,8 @@ class Rows {
   const Facts& facts_;
   std::vector<Switch> rows_;
 };
+
+constexpr double kElsewhere = 0.5;  // cores that other programs use: as rules/neighbour.cpp
 
 // Variables that change how fast a training is; all of them are for looking for faults.
 constexpr const char* kDebugVariables[] = {"CUDA_LAUNCH_BLOCKING",           "NCCL_BLOCKING_WAIT",
@@ -109,6 +112,11 @@ std::vector<Switch> of_script(const Facts& facts) {
   if (const auto pin = facts.figure("loader.pin"); pin && gpu) {
     rows.add("pin_memory", *pin > 0 ? "on" : "off", *pin > 0 ? "" : "on", "serial_h2d");
     rows.try_with("pin_memory=True", *pin == 0);
+  }
+  if (const auto others = busy_elsewhere(facts), threads = facts.figure("switch.threads");
+      others && *others >= kElsewhere && threads.value_or(1) > 1) {
+    rows.add("threads of operators, beside other programs", fmt::format("{:.0f}", *threads), "");
+    rows.try_with("torch.set_num_threads(1)", true, true);  // several wait for each other whenever one gets no core
   }
   rows.flag("switch.gc", "garbage collection", "on", "gc_churn");
   add_environment(facts, rows);

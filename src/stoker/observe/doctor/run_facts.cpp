@@ -238,9 +238,12 @@ Facts run_facts(const std::filesystem::path& folder) {
   Facts facts;
   std::error_code error;
   if (!std::filesystem::exists(folder / "plan.json", error)) {
-    fail<DataError>("observe.doctor",
-                    "{}: is not a run folder (it has no plan.json); give a folder made by `stoker train`",
-                    printable(folder.native()));
+    fail<DataError>(
+        "observe.doctor",
+        "{}: {}; give a folder made by `stoker train`, such as runs/NAME, a trace, or a folder of "
+        "traces or of records (--keep)",
+        printable(folder.native()),
+        std::filesystem::exists(folder, error) ? "is not a run folder (it has no plan.json)" : "does not exist");
   }
   read_plan(folder / "plan.json", facts);
   if (std::filesystem::is_regular_file(folder / "metrics.jsonl", error)) {

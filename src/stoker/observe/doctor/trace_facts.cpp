@@ -244,6 +244,10 @@ Facts ranks_trace_facts(const std::vector<std::unique_ptr<TraceFacts>>& ranks) {
   const auto row = found.straggler >= 0 ? static_cast<std::size_t>(found.straggler)
                                         : static_cast<std::size_t>(longest - found.rows.begin());
   Facts facts = trace_facts(*ranks[row]);
+  const auto& own = *ranks[row];
+  facts.damage.push_back(fmt::format("{} traces are taken for the ranks of one training; {} is examined{}",
+                                     ranks.size(), printable(own.trace.file),
+                                     found.straggler >= 0 ? ", the slowest" : ", with the longest steps"));
   const auto set = [&](const char* name, double value) { facts.figures[name] = {value, "trace"}; };
   set("ranks.row", static_cast<double>(row));
   set("ranks.seen", static_cast<double>(ranks.size()));

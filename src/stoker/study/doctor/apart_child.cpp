@@ -99,7 +99,8 @@ ApartChild::ApartChild(HeldSignals& signals, const std::vector<std::string>& com
   }
   ::close(pipe[0]);
   if (error != 0) {
-    fail<ConfigError>("stoker.doctor", "{}: cannot be started: {}", printable(command[0]), std::strerror(error));
+    fail<ConfigError>("stoker.doctor", "{}: cannot be started: {}{}", printable(command[0]), std::strerror(error),
+                      command[0].ends_with(".py") ? "; write `python` before the script" : "");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
@@ -85,11 +86,12 @@ std::string score_text() {
       inside += number(json, "low") <= measured && measured <= number(json, "high") ? 1 : 0;
     }
   }
-  return errors.empty() ? ""
-                        : fmt::format(
-                              "Predictions so far: {}; the measured gain was inside the interval {} times; "
-                              "error: median {:.1f} %\n",
-                              errors.size(), inside, median_of(errors));
+  return errors.empty()
+             ? ""
+             : fmt::format(
+                   "Score of all predictions here so far: {}; the measured gain was inside the "
+                   "interval in {}; error: median {:.1f} %\n",
+                   counted(static_cast<std::int64_t>(errors.size()), "prediction"), inside, median_of(errors));
 }
 
 }  // namespace stoker::study

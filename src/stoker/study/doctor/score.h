@@ -13,7 +13,8 @@ namespace stoker::study {
 // Appends the trials that had a prediction and were measured. IoError if the file cannot be written.
 void keep_score(std::span<const Tried> tried);
 
-// "Predictions so far: 14; the measured gain was inside the interval 11 times; error: median 6.1 %"; empty without any.
+// "Score of all predictions here so far: 14 predictions; the measured gain was inside the interval in 11; error: median
+// 6.1 %"; empty without any.
 // Lines that cannot be read are skipped.
 [[nodiscard]] std::string score_text();
 

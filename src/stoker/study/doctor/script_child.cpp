@@ -65,7 +65,8 @@ ScriptChild::ScriptChild(const std::vector<std::string>& command, const std::vec
   if (error != 0) {
     take_terminal(::getpgrp());
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    fail<ConfigError>("stoker.doctor", "{}: cannot be started: {}", printable(command[0]), std::strerror(error));
+    fail<ConfigError>("stoker.doctor", "{}: cannot be started: {}{}", printable(command[0]), std::strerror(error),
+                      command[0].ends_with(".py") ? "; write `python` before the script" : "");
   }
 }
 

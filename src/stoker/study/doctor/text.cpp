@@ -13,6 +13,8 @@ using namespace observe::doctor;
 
 namespace {
 
+constexpr std::size_t kMostNames = 3;  // of rules that lack the same record; --json lists all
+
 std::string gain_text(const Prediction& gain) {
   return fmt::format("{:.2f}x ({:.2f} to {:.2f})", gain.speedup, gain.low, gain.high);
 }
@@ -75,14 +77,16 @@ std::string diagnosis_text(const Examined& examined) {
     text += fmt::format("\nbelow {:.0f} %:{}\n", 100 * kWorthSaying, small);
   }
   text += switches_text(examined);
-  std::map<std::string, std::string> by_missing;  // rules
+  std::map<std::string, std::vector<std::string_view>> by_missing;  // rules
   for (const Undecided& each : diagnosis.undecided) {
-    std::string& names = by_missing[each.missing];
-    names += (names.empty() ? "" : ", ") + std::string(each.rule->id);
+    by_missing[each.missing].push_back(each.rule->id);
   }
   std::string unknown;
   for (const auto& [missing, names] : by_missing) {
-    unknown += fmt::format("\n  {}: {}", names, missing);
+    const std::size_t told = names.size() <= kMostNames + 1 ? names.size() : kMostNames;
+    const std::string rest = told < names.size() ? fmt::format(" and {} more rules", names.size() - told) : "";
+    unknown += fmt::format("\n  {}{}: {}", fmt::join(names.begin(), names.begin() + static_cast<long>(told), ", "),
+                           rest, missing);
   }
   return unknown.empty() ? text : text + fmt::format("\nnot told, for lack of:{}\n", unknown);
 }

@@ -24,12 +24,19 @@ Judgement judge(const Facts& facts) {
   finding.claim =
       fmt::format("Each step's graph stays alive{}{}", name.empty() ? "" : fmt::format(": `{}` holds it", name),
                   name.empty() ? "" : at_place(facts, "graphs.where"));
-  finding.evidence = {
-      fmt::format("per step {:.1f} more graphs, and the deepest is {:.1f} nodes deeper (script)", *more, *deeper)};
+  finding.evidence = {*deeper < kMost
+                          ? fmt::format("per step {:.1f} more graphs (script)", *more)
+                          : fmt::format("per step the deepest graph is {:.1f} nodes deeper (script)", *deeper)};
   if (const auto growth = facts.figure("process.resident_bytes_per_step")) {
     finding.evidence.push_back(fmt::format("memory: {:+.2f} MB per step (script)", 1e-6 * *growth));
   }
-  finding.cure = "add up numbers, not tensors with a graph: total += loss.detach(), or loss.item() where it is printed";
+  finding.cure = facts.word("graphs.holder") == "list"
+                     ? fmt::format(
+                           "keep numbers, not tensors with a graph: {}.append(loss.detach()), or loss.item() "
+                           "where it is printed",
+                           name)
+                     : "add up numbers, not tensors with a graph: total += loss.detach(), or loss.item() where it is "
+                       "printed";
   finding.danger = "memory grows with every step";
   return finding;
 }

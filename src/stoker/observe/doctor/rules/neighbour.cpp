@@ -19,11 +19,17 @@ constexpr Reach kReach = {.low = 0.9, .high = 1.1};
 constexpr double kAtOnce = 0.4;
 constexpr double kWaiting = 0.05;  // of the time, ready without a core
 
+// Threads that share the work of an operator.
+int operator_threads(const Facts& facts) {
+  return facts.source == Source::kRun ? std::atoi(std::string(facts.word("plan.intra_op")).c_str())
+                                      : static_cast<int>(facts.figure("switch.threads").value_or(1));
+}
+
 // Share of the time in which all threads of an operator have a core: only then it makes progress, since they wait for
 // each other at its end.
 double running(const Facts& facts, double main_waiting) {
   const auto others = facts.figure("threads.unnamed.waiting_cores");  // OpenMP's
-  const int threads = std::atoi(std::string(facts.word("plan.intra_op")).c_str());
+  const int threads = operator_threads(facts);
   const double alone = 1 - std::min(main_waiting, kMostWaiting);
   if (!others || threads < 2) {
     return alone;
@@ -48,6 +54,10 @@ Judgement judge(const Facts& facts) {
                       fmt::format("cores: {:.2f} busy in all, {:.2f} by this program (monitor)",
                                   *facts.figure("machine.busy_cores"), *facts.figure("process.cpu_cores"))};
   finding.cure = "end the other programs (`stoker top` shows them), or give the training cores of its own";
+  if (operator_threads(facts) > 1) {
+    finding.cure += fmt::format(", or else compute with one thread ({}): several wait for each other",
+                                facts.source == Source::kRun ? "intra_op=1 in a new run" : "torch.set_num_threads(1)");
+  }
   finding.in_host = true;
   finding.gain = predict(facts.periods, share_of_time(1 - running(facts, *waiting)), kReach);
   return finding;

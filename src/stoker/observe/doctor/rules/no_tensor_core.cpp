@@ -32,9 +32,12 @@ Judgement judge(const Facts& facts) {
         "tensor cores",
         percent(plain));
     const bool convolutions = 2 * facts.figure("kernels.plain_convolution_share").value_or(0) > plain;
-    finding.cure = capability < kTf32 ? "autocast to float16 with a GradScaler (results differ a little)"
-                   : convolutions     ? "torch.backends.cudnn.allow_tf32 = True (results differ a little), or autocast"
-                                      : "TF32 (results differ a little), or autocast to bfloat16";
+    const char* const where = facts.figure("device.compute_major") ? "" : ", on Ampere GPUs and later";
+    finding.cure =
+        capability < kTf32 ? "autocast to float16 with a GradScaler (results differ a little)"
+        : convolutions
+            ? fmt::format("torch.backends.cudnn.allow_tf32 = True (results differ a little{}), or autocast", where)
+            : fmt::format("TF32 (results differ a little{}), or autocast to bfloat16", where);
     finding.option = capability < kTf32 || convolutions ? "" : "torch.set_float32_matmul_precision('high')";
     finding.gain = predict_less_computing(facts, kByTf32 * plain, {.low = 0.7, .high = 1.3});
   } else if (tf32 >= kMostTf32) {

@@ -2,8 +2,10 @@
 """Finds a training that keeps the graphs of its steps, as `total += loss` does, or objects that only garbage collection
 would free, which is off, and an evaluation that keeps its outputs: looks twice at what is alive."""
 
+import ast
 import contextlib
 import gc
+import linecache
 import sys
 import time
 
@@ -54,8 +56,8 @@ def _alive(torch):
     depths = [_depth(each) for each in tensors[:_MOST_TENSORS]]
     depth = max(depths, default=0)
     deepest = [each for each, own in zip(tensors, depths) if own == depth]
-    name, where = _holder(torch, deepest[:_SOME] + deepest[-_SOME:])
-    return {"tensors": len(tensors), "depth": depth, "name": name, "where": where}
+    name, where, kind = _holder(torch, deepest[:_SOME] + deepest[-_SOME:])
+    return {"tensors": len(tensors), "depth": depth, "name": name, "where": where, "holder": kind}
 
 
 def _holder(torch, tensors):
@@ -65,7 +67,7 @@ def _holder(torch, tensors):
         return any(_holds(value, each) for each in tensors)
 
     name, where = _variable(lambda value: not issubclass(type(value), torch.Tensor) and matches(value))
-    return (name, where) if name else _variable(matches)
+    return (name, where, "list") if name else (*_variable(matches), "tensor")
 
 
 def _depth(tensor):
@@ -78,15 +80,43 @@ def _depth(tensor):
 
 
 def _variable(matches):
-    """A variable of the script's functions whose value matches, and its function's line."""
+    """A variable of the script's functions whose value matches, and the line that adds to it, else its function's."""
     frame = sys._getframe(1)
     while frame is not None:
         if stacks.is_own(frame.f_code.co_filename):
             for name, value in list(frame.f_locals.items()):
                 if matches(value):
-                    return name, stacks.where(frame.f_code.co_filename, frame.f_lineno)
+                    return name, stacks.where(frame.f_code.co_filename, _adding_line(frame, name))
         frame = frame.f_back
     return "", ""
+
+
+def _adding_line(frame, name):
+    """The line of the frame's code that adds to the variable; of several, the nearest to the line that runs."""
+    here = frame.f_lineno
+    try:
+        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return here
+    if frame.f_code.co_name != "<module>":
+        first = frame.f_code.co_firstlineno
+        tree = next((each for each in ast.walk(tree) if getattr(each, "name", "") == frame.f_code.co_name
+                     and first in (each.lineno, *(line.lineno for line in each.decorator_list))), tree)
+    lines = [each.lineno for each in ast.walk(tree) if _adds(each, name)]
+    return min(lines, key=lambda line: abs(line - here), default=here)
+
+
+def _adds(node, name):
+    """name.append(x), name += x, name = name + x."""
+
+    def is_it(each):
+        return isinstance(each, ast.Name) and each.id == name
+
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in ("append", "extend", "insert") and is_it(node.func.value)
+    if isinstance(node, ast.AugAssign):
+        return is_it(node.target)
+    return isinstance(node, ast.Assign) and any(map(is_it, node.targets)) and any(map(is_it, ast.walk(node.value)))
 
 
 def _compare(before, after):
@@ -99,6 +129,7 @@ def _compare(before, after):
         more_per_step=(after["tensors"] - before.get("tensors", 0)) / passed,
         name=after["name"],
         where=after["where"],
+        holder=after["holder"],
         **({} if None in containers else {"uncollected_per_step": (containers[1] - containers[0]) / passed}),
     )
 
