@@ -51,7 +51,7 @@ CLI::Validator in_range(Number low, Number high) {
 // Throws IoError if the file cannot be written, before minutes are spent on its content.
 void check_target(const char* where, const std::string& file);
 
-// Set by the first SIGINT or SIGTERM, which prints text. The second signal ends the process at once.
+// Set by the first SIGINT or SIGTERM, which prints text unless it is empty. The second signal ends the process at once.
 const std::atomic<bool>& stop_on_signal(const char* text = "stopping and saving; press again to stop at once");
 // For the time before stop_on_signal(), when there is nothing to save: a signal prints text and exits with code.
 void end_on_signal(const char* text, int code);

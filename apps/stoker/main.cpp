@@ -186,6 +186,8 @@ int main(int argc, char** argv) {
     return fail_with(kDeviceError, error.what());
   } catch (const IoError& error) {
     return fail_with(kIoError, error.what());
+  } catch (const RankError& error) {
+    return fail_with(kStopped, error.what());
   } catch (const std::exception& error) {
     return fail_with(kFailed, error.what());
   }

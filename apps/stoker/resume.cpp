@@ -4,6 +4,7 @@
 
 #include "commands.h"
 #include "stoker/job/process.h"
+#include "stoker/job/ranks.h"
 #include "training_command.h"
 
 namespace stoker::app {
@@ -14,15 +15,18 @@ void add_resume(CLI::App& app, int& exit_code) {
   command->add_option("RUN", words->path, "run folder")->required();
   command->add_option(kOptions, words->assignments,
                       "options to change: epochs=, steps=, time=, eval_every=, save_every=, early_stop=, "
-                      "schedule_steps=, threads=");
+                      "schedule_steps=, threads=, ranks=");
   add_silence(*command, *words);
   command->callback([words, &exit_code] {
     survive_closed_pipes();
     end_on_signal("stopped before the run continued; it can still be resumed", kStopped);
     job::check_given_once(words->assignments);
     job::start_process();
-    exit_code = run_job(job::Job::resume(words->path, words->assignments, say_unless(words->silent())), *words,
-                        /*is_new=*/false);
+    const job::Ranks ranks(words->path, words->assignments);
+    words->other_rank = !ranks.first();
+    exit_code = run_job(
+        job::Job::resume(words->path, words->assignments, say_unless(words->silent()), ranks.communicator()), *words,
+        /*is_new=*/false);
   });
 }
 

@@ -29,7 +29,7 @@ void on_signal(int) {
 }
 
 void handle(const char* text) {
-  std::snprintf(stop_text, sizeof stop_text, "\nstoker: %s\n", text);
+  std::snprintf(stop_text, sizeof stop_text, "%s%s%s", *text == 0 ? "" : "\nstoker: ", text, *text == 0 ? "" : "\n");
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;  // reads and writes inside libraries continue

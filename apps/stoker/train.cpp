@@ -4,6 +4,7 @@
 
 #include "commands.h"
 #include "stoker/job/process.h"
+#include "stoker/job/ranks.h"
 #include "training_command.h"
 
 namespace stoker::app {
@@ -19,8 +20,10 @@ void add_train(CLI::App& app, int& exit_code) {
   command->callback([words, &exit_code] {
     survive_closed_pipes();
     end_on_signal("stopped before the first step; nothing was changed", /*code=*/130);
-    const job::Request request = request_of(*words);
+    job::Request request = request_of(*words);
     job::start_process();
+    const job::Ranks ranks(request);
+    words->other_rank = !ranks.first();
     exit_code = run_job(job::Job::prepare(request, say_unless(words->silent())), *words, /*is_new=*/true);
   });
 }

@@ -71,7 +71,9 @@ struct Trained {
 Trained train(job::Job& job, const TrainingWords& words, const std::atomic<bool>& stop,
               std::unique_ptr<core::EventSink> another = nullptr) {
   std::vector<std::unique_ptr<core::EventSink>> sinks;
-  sinks.push_back(job::progress_sink(words.quiet, words.json));
+  if (!words.other_rank) {
+    sinks.push_back(job::progress_sink(words.quiet, words.json));
+  }
   if (another) {
     sinks.push_back(std::move(another));
   }
@@ -155,7 +157,7 @@ job::Say say_unless(bool silent) {
 }
 
 int run_job(job::Job job, const TrainingWords& words, bool is_new) {
-  const std::atomic<bool>& stop = stop_on_signal();
+  const std::atomic<bool>& stop = words.other_rank ? stop_on_signal("") : stop_on_signal();
   if (!words.silent()) {
     const std::vector<std::string> facts = job.facts();
     for (std::size_t i = 1; i < facts.size(); ++i) {  // the first was printed as soon as it was known
@@ -165,7 +167,7 @@ int run_job(job::Job job, const TrainingWords& words, bool is_new) {
   const auto [outcome, run] =
       is_new && job.plan().apply == "doctor" ? train_with_doctor(std::move(job), words, stop) : train(job, words, stop);
   const bool stopped = outcome.end == train::LoopEnd::kStopped;
-  if (words.json) {
+  if (words.json || words.other_rank) {
     return stopped ? kStopped : kDone;
   }
   if (stopped) {

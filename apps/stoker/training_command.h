@@ -16,7 +16,8 @@ struct TrainingWords {
   std::vector<std::string> assignments;
   std::string config;
   bool quiet = false, json = false;
-  [[nodiscard]] bool silent() const { return quiet || json; }
+  bool other_rank = false;  // rank 0 speaks to people
+  [[nodiscard]] bool silent() const { return quiet || json || other_rank; }
 };
 
 void add_options(CLI::App& command, TrainingWords& words);

@@ -61,6 +61,7 @@
 #include "stoker/job/predict.h"
 #include "stoker/job/process.h"
 #include "stoker/job/progress_sink.h"
+#include "stoker/job/ranks.h"
 #include "stoker/job/request.h"
 #include "stoker/job/run_folder.h"
 #include "stoker/memory/batch_split.h"

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "stoker/base/error.h"
 #include "stoker/optim/optimizer.h"
 #include "stoker/precision/grad_scaler.h"
 #include "stoker/train/evaluate.h"
@@ -123,6 +124,75 @@ TEST(Ranks, ARankWithoutSamplesJoinsInTheSameDtype) {
     EXPECT_EQ(model.parameters()[0].tensor.grad().scalar_type(), at::kFloat) << ranks.rank();
     EXPECT_GT(model.parameters()[0].tensor.grad().abs().max().item<float>(), 0);
   });
+}
+
+// Runs out of memory on one rank, in its first passes with more than `most` samples.
+class Hungry final : public ToyTrainable {
+ public:
+  Hungry(bool here, std::int64_t most) : here_(here), most_(most) {}
+  [[nodiscard]] core::TensorList forward_segment(int segment, core::TensorList values) override {
+    passes.push_back(values[0].size(0));
+    if (here_ && values[0].size(0) > most_) {
+      fail<OutOfMemory>("test", "no memory left");
+    }
+    return ToyTrainable::forward_segment(segment, std::move(values));
+  }
+  std::vector<std::int64_t> passes;
+
+ private:
+  bool here_;
+  std::int64_t most_;
+};
+
+// All ranks compute the same batch again, in the passes of the rank that ran out of memory.
+TEST(Ranks, ARankThatRunsOutOfMemoryShrinksThePassesOfAll) {
+  core::SingleRank alone;
+  const auto train_one = [](core::Communicator& ranks, Hungry& model) {
+    const auto optimizer = optim::make_optimizer({.name = "sgd"}, model.parameters());
+    precision::GradScaler scaler({.scaling = false}, at::kCPU);
+    Step step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks}, {});
+    Recovery recovery({.microbatch = {.asked = 13}});
+    for (std::int64_t number = 0; number < 2; ++number) {
+      recovery.begin_step(number + 1);
+      step.compute(part_of(global_batch(0), ranks.rank(), ranks.size()), number, recovery);
+      step.commit(0.1);
+    }
+    Weights weights;
+    for (const core::Parameter& each : model.parameters()) {
+      weights.push_back(each.tensor.detach().clone());
+    }
+    return std::pair(weights, recovery.schedule());
+  };
+  Hungry whole(false, 0);
+  const Weights expected = train_one(alone, whole).first;
+  std::vector<Weights> found(2);
+  LockstepRanks(2).run([&](core::Communicator& ranks) {
+    Hungry model(ranks.rank() == 1, 2);  // parts of 6 and 7 samples, halved twice
+    const auto [weights, schedule] = train_one(ranks, model);
+    found[static_cast<std::size_t>(ranks.rank())] = weights;
+    EXPECT_EQ(memory::schedule_text(schedule), "1:2") << ranks.rank();
+    EXPECT_EQ(model.passes.back(), 2) << ranks.rank();
+  });
+  EXPECT_LE(distance(found[0], expected), 1e-12);
+  EXPECT_EQ(distance(found[0], found[1]), 0);
+}
+
+// torch would end the process, or wait for ever.
+TEST(Ranks, ThatTakeDifferentStepsGetAnError) {
+  std::vector<std::string> said(2);
+  LockstepRanks(2).run([&](core::Communicator& ranks) {
+    ToyTrainable model;
+    const auto optimizer = optim::make_optimizer({.name = "sgd"}, model.parameters());
+    precision::GradScaler scaler({.scaling = false}, at::kCPU);
+    Step step({.model = model, .optimizer = *optimizer, .scaler = scaler, .ranks = ranks}, {});
+    try {
+      step.compute(part_of(global_batch(0), ranks.rank(), 2), 4 + ranks.rank(), 0);
+    } catch (const Error& error) {
+      said[static_cast<std::size_t>(ranks.rank())] = error.what();
+    }
+  });
+  EXPECT_THAT(said[0], ::testing::HasSubstr("rank 0 begins step 5, but rank 1 begins step 6"));
+  EXPECT_THAT(said[1], ::testing::HasSubstr("rank 1 begins step 6, but rank 0 begins step 5"));
 }
 
 TEST(Ranks, TotalsAreThoseOfAllRanksOrNone) {

@@ -48,6 +48,11 @@ class IoError : public Error {
  public:
   using Error::Error;
 };
+// Another rank failed, is gone, or does not answer: the run goes on from its last checkpoint. Exit code 75.
+class RankError : public Error {
+ public:
+  using Error::Error;
+};
 
 // fail<DataError>("data.tar", "{}: header checksum is wrong", path) formats and throws.
 template <typename E, typename... Args>

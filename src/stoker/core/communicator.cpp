@@ -5,10 +5,13 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <array>
 #include <exception>
+#include <memory>
+#include <string>
+#include <utility>
 
-#include "stoker/base/error.h"
+#include "stoker/base/error_kind.h"
+#include "stoker/base/fmt.h"
 
 namespace stoker::core {
 
@@ -23,6 +26,56 @@ void any_rank(Communicator& ranks, std::span<bool> flags) {
                  [](std::int32_t flag) { return flag != 0; });
 }
 
+namespace {
+
+// The text of one rank.
+std::string text_of(Communicator& ranks, int from, std::string text) {
+  if (ranks.size() == 1) {
+    return text;
+  }
+  at::Tensor size = at::zeros({1}, at::kLong);
+  *size.mutable_data_ptr<std::int64_t>() = static_cast<std::int64_t>(text.size());
+  ranks.broadcast(size, from);
+  text.resize(static_cast<std::size_t>(*size.const_data_ptr<std::int64_t>()));
+  at::Tensor bytes = at::empty({static_cast<std::int64_t>(text.size())}, at::kByte);
+  std::ranges::copy(text, bytes.mutable_data_ptr<std::uint8_t>());
+  ranks.broadcast(bytes, from);
+  std::copy_n(bytes.const_data_ptr<std::uint8_t>(), text.size(), text.begin());
+  return text;
+}
+
+// Throws if a rank has an error: its own one there, elsewhere one of the same kind with its message.
+void fail_together(Communicator& ranks, const std::exception_ptr& error) {
+  const auto storage = std::make_unique<bool[]>(static_cast<std::size_t>(ranks.size()));  // all false
+  const std::span<bool> failed(storage.get(), static_cast<std::size_t>(ranks.size()));
+  failed[static_cast<std::size_t>(ranks.rank())] = error != nullptr;
+  any_rank(ranks, failed);
+  const auto first = std::ranges::find(failed, true);
+  if (first == failed.end()) {
+    return;
+  }
+  std::string kind, reason;
+  if (error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& own) {
+      kind = error_kind(own);
+      reason = own.what();
+    } catch (...) {
+      reason = "an unknown error";
+    }
+  }
+  const int from = static_cast<int>(first - failed.begin());
+  kind = text_of(ranks, from, std::move(kind));
+  reason = text_of(ranks, from, std::move(reason));
+  if (error) {
+    std::rethrow_exception(error);
+  }
+  throw_error_of(kind, "core.ranks", fmt::format("rank {} failed: {}", from, reason));
+}
+
+}  // namespace
+
 void together(Communicator& ranks, const std::function<void()>& work) {
   std::exception_ptr error;
   try {
@@ -30,29 +83,9 @@ void together(Communicator& ranks, const std::function<void()>& work) {
   } catch (...) {
     error = std::current_exception();
   }
-  std::array failed{error != nullptr};
-  any_rank(ranks, failed);
-  if (error) {
-    std::rethrow_exception(error);
-  }
-  if (failed[0]) {
-    fail<Error>("core.ranks", "another rank failed; its own error says why");
-  }
+  fail_together(ranks, error);
 }
 
-std::string text_of_first_rank(Communicator& ranks, std::string text) {
-  if (ranks.size() == 1) {
-    return text;
-  }
-  at::Tensor size = at::zeros({1}, at::kLong);
-  *size.mutable_data_ptr<std::int64_t>() = static_cast<std::int64_t>(text.size());
-  ranks.broadcast(size, 0);
-  text.resize(static_cast<std::size_t>(*size.const_data_ptr<std::int64_t>()));
-  at::Tensor bytes = at::empty({static_cast<std::int64_t>(text.size())}, at::kByte);
-  std::ranges::copy(text, bytes.mutable_data_ptr<std::uint8_t>());
-  ranks.broadcast(bytes, 0);
-  std::copy_n(bytes.const_data_ptr<std::uint8_t>(), text.size(), text.begin());
-  return text;
-}
+std::string text_of_first_rank(Communicator& ranks, std::string text) { return text_of(ranks, 0, std::move(text)); }
 
 }  // namespace stoker::core

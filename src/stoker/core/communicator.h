@@ -5,7 +5,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <exception>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +19,9 @@ class Communicator {
   virtual ~Communicator() = default;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
+  // The same among the ranks of this machine, which share its cores and devices.
+  [[nodiscard]] virtual int rank_here() const { return rank(); }
+  [[nodiscard]] virtual int size_here() const { return size(); }
   // Replaces tensor by its sum over ranks.
   virtual void all_reduce_sum(at::Tensor& tensor) = 0;
   // Replaces tensor by its largest value over ranks, element by element.
@@ -25,8 +30,27 @@ class Communicator {
   virtual void broadcast(at::Tensor& tensor, int from) = 0;
   // Each rank's tensor, by rank.
   [[nodiscard]] virtual std::vector<at::Tensor> all_gather(const at::Tensor& tensor) = 0;
+  // As all_gather() of a tensor on the host, whose size all ranks know: sizes are not compared.
+  [[nodiscard]] virtual std::vector<at::Tensor> exchange(const at::Tensor& tensor) { return all_gather(tensor); }
   // Returns after every rank has called it.
   virtual void barrier() = 0;
+
+  // A collective that goes on beside other work.
+  class Pending {
+   public:
+    virtual ~Pending() = default;
+    // Returns when it is done; once.
+    virtual void wait() = 0;
+  };
+  // Starts to replace tensor, a contiguous one, by its sum over ranks. Nobody may touch tensor before wait(). Sizes are
+  // not compared: for exchanges whose sizes all ranks know. May be called on a thread of backward; null: done already.
+  [[nodiscard]] virtual std::unique_ptr<Pending> start_sum(at::Tensor& tensor) {
+    all_reduce_sum(tensor);
+    return nullptr;
+  }
+  // An error ends this rank before the others: they throw it, too, in the first collective that this rank misses. Not a
+  // collective call.
+  virtual void leave(const std::exception& error) { (void)error; }
 };
 
 class SingleRank final : public Communicator {
@@ -42,8 +66,8 @@ class SingleRank final : public Communicator {
 
 // Sets each flag that is set on any rank. A collective call.
 void any_rank(Communicator& ranks, std::span<bool> flags);
-// Does work on each rank. If it fails on one, it fails on all: with its own error there, elsewhere with Error. work
-// makes no collective call; together() is one.
+// Does work on each rank. If it fails on one, it fails on all: with its own error there, elsewhere with one of the
+// same type that tells its message. work makes no collective call; together() is one.
 void together(Communicator& ranks, const std::function<void()>& work);
 // The text of rank 0. A collective call.
 [[nodiscard]] std::string text_of_first_rank(Communicator& ranks, std::string text);

@@ -24,9 +24,10 @@ enum class Phase : std::uint8_t {
   kAverage,     // of kUpdate: EMA
   kLogging,     // of kOther: events, and the watches of a run
   kDeviceWait,  // of kOther: the host waits until the device has finished earlier steps
+  kExchange,    // of kOther: waiting for other ranks, and sums that nothing hides
 };
 inline constexpr std::size_t kMemoryPhases = 7;
-inline constexpr std::size_t kPhases = 13;
+inline constexpr std::size_t kPhases = 14;
 
 [[nodiscard]] constexpr std::size_t index_of(Phase phase) { return static_cast<std::size_t>(phase); }
 
@@ -38,7 +39,8 @@ inline constexpr std::size_t kPhases = 13;
     case Phase::kClip:
     case Phase::kAverage: return Phase::kUpdate;
     case Phase::kLogging:
-    case Phase::kDeviceWait: return Phase::kOther;
+    case Phase::kDeviceWait:
+    case Phase::kExchange: return Phase::kOther;
     default: return phase;
   }
 }
@@ -53,15 +55,15 @@ inline constexpr std::size_t kPhases = 13;
 // "unscale and clip", for reports of time.
 [[nodiscard]] constexpr std::string_view time_name(Phase phase) {
   constexpr std::array<std::string_view, kPhases> kNames = {
-      "other", "fetch", "forward",          "backward", "optimizer", "evaluation", "checkpoint",
-      "copy",  "loss",  "unscale and clip", "EMA",      "logging",   "device wait"};
+      "other", "fetch", "forward",          "backward", "optimizer", "evaluation",  "checkpoint",
+      "copy",  "loss",  "unscale and clip", "EMA",      "logging",   "device wait", "communication"};
   return kNames[index_of(phase)];
 }
 
 // In the order in which a step goes through them.
 inline constexpr std::array<Phase, kPhases> kPhaseOrder = {
-    Phase::kInput,      Phase::kCopy,       Phase::kForward, Phase::kLoss,    Phase::kBackward,
-    Phase::kClip,       Phase::kUpdate,     Phase::kAverage, Phase::kLogging, Phase::kDeviceWait,
-    Phase::kCheckpoint, Phase::kEvaluation, Phase::kOther};
+    Phase::kInput,      Phase::kCopy,       Phase::kForward,    Phase::kLoss,    Phase::kBackward,
+    Phase::kExchange,   Phase::kClip,       Phase::kUpdate,     Phase::kAverage, Phase::kLogging,
+    Phase::kDeviceWait, Phase::kCheckpoint, Phase::kEvaluation, Phase::kOther};
 
 }  // namespace stoker::core

@@ -151,7 +151,9 @@ std::optional<std::vector<core::MetricValue>> evaluate_best(const fs::path& run,
                                 .metrics = metrics,
                                 .seconds = watch.seconds()});
   }
-  write_exhibits(exhibits, run, progress.step, events);
+  if (setup.ranks->rank() == 0) {
+    write_exhibits(exhibits, run, progress.step, events);
+  }
   return metrics;
 }
 

@@ -22,7 +22,7 @@ void write_exhibits(const std::vector<tasks::Exhibit>& exhibits, const std::file
 // Metrics of the best checkpoint on the test split, also as an Evaluated event; no metrics without a test split.
 // Tables, the confusion matrix and the task's exhibits of that split (of the validation split if there is no test
 // split) are written as in write_exhibits(). Returns empty and writes nothing if give_up became true in between. With
-// several ranks, metrics and tables are of all ranks' samples, the task's exhibits of this rank's.
+// several ranks, metrics and tables are of all ranks' samples, the task's exhibits of rank 0's, which writes them.
 // The checkpoint's weights replace those of setup.model: training is over.
 [[nodiscard]] std::optional<std::vector<core::MetricValue>> evaluate_best(const std::filesystem::path& run,
                                                                           Setup& setup, const train::Progress& progress,

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <optional>
+#include <utility>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
@@ -28,8 +29,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kWhere = "job";
 
 // Creates the folder of a new run. The plan is written each time, since a resume may change it.
-const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request, const train::Plan& plan,
-                          const tasks::ReadyTask& task) {
+void write_run(std::optional<RunFolder>& run, const Request& request, const train::Plan& plan,
+               const tasks::ReadyTask& task) {
   if (!run) {
     run = RunFolder::create(request.run.empty() ? default_run_name(request.data, plan.model) : request.run);
     write_file_atomically(run->config(), request_to_toml(request));
@@ -40,6 +41,29 @@ const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request,
     }
   }
   write_file_atomically(run->plan(), train::plan_to_json(plan));
+}
+
+// Rank 0 writes the run; the others see the same folder.
+const RunFolder& open_run(std::optional<RunFolder>& run, const Request& request, const Setup& setup) {
+  core::Communicator& ranks = *setup.ranks;
+  core::together(ranks, [&] {
+    if (ranks.rank() == 0) {
+      write_run(run, request, setup.plan, *setup.task);
+    }
+  });
+  const std::string path = core::text_of_first_rank(ranks, ranks.rank() == 0 ? fs::absolute(run->path()).native() : "");
+  core::together(ranks, [&] {
+    if (ranks.rank() > 0) {
+      if (!RunFolder::is_run(path)) {
+        fail<ConfigError>(
+            kWhere,
+            "{}: rank {} does not see the run folder that rank 0 made; set run=PATH to a folder of a file "
+            "system that all nodes share",
+            printable(path), ranks.rank());
+      }
+      run = RunFolder::open(path);
+    }
+  });
   return *run;
 }
 
@@ -79,6 +103,18 @@ void together(const Request& request, const std::function<void()>& work) {
   core::together(request.ranks ? *request.ranks : alone, work);
 }
 
+// An error that ends this rank reaches the others.
+void with_all_ranks(std::shared_ptr<core::Communicator> ranks, const std::function<void()>& work) {
+  try {
+    with_typed_errors(work);
+  } catch (const std::exception& error) {
+    if (ranks) {
+      ranks->leave(error);
+    }
+    throw;
+  }
+}
+
 }  // namespace
 
 Job::Job(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -88,7 +124,7 @@ Job::~Job() = default;
 Job Job::prepare(Request request, const Say& say) {
   device::install_host_allocator();
   std::unique_ptr<State> state;
-  with_typed_errors([&] {
+  with_all_ranks(request.ranks, [&] {
     state = std::make_unique<State>();
     state->request = with_whole_paths(std::move(request));
     state->prepare(say);
@@ -100,15 +136,17 @@ Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, c
                 std::shared_ptr<core::Communicator> ranks) {
   device::install_host_allocator();
   std::unique_ptr<State> state;
-  with_typed_errors([&] {
+  with_all_ranks(ranks, [&] {
     state = std::make_unique<State>();
-    state->resume(path, changes, say, std::move(ranks));
+    state->resume(path, changes, say, ranks);
   });
   return Job(std::move(state));
 }
 
 Outcome Job::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop) {
-  return typed([&] { return state_->train(std::move(sinks), stop); });
+  std::optional<Outcome> outcome;
+  with_all_ranks(state_->setup.ranks, [&] { outcome = state_->train(std::move(sinks), stop); });
+  return *std::move(outcome);
 }
 
 void Job::State::prepare(const Say& say) {
@@ -146,13 +184,14 @@ void Job::State::resume(const fs::path& path, const std::vector<std::string>& ch
 // The plan of the run as it was, and with changes.
 train::Plan Job::State::read_run(const fs::path& path, const std::vector<std::string>& changes, train::Plan& before) {
   run = RunFolder::open(path);
-  const std::shared_ptr<core::Communicator> ranks = request.ranks;
+  const auto [ranks, reason] = std::pair(request.ranks, request.ranks_reason);
   try {
     request = make_request(run->config(), {});
   } catch (const ConfigError& error) {  // a task or a model that is unknown here
     fail<ConfigError>(kWhere, "{}; if another program made this run, resume it with that program", error.what());
   }
   request.ranks = ranks;
+  request.ranks_reason = reason;
   before = read_plan(run->plan());
   check_log_targets(before.log);
   train::Plan plan = before;
@@ -204,7 +243,7 @@ void Job::State::take_up() {
 
 Outcome Job::State::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop) {
   setup.set_switches();  // another job may have changed them
-  const RunFolder& folder = open_run(run, request, setup.plan, *setup.task);
+  const RunFolder& folder = open_run(run, request, setup);
   take_up();
   return Run(setup, folder, std::exchange(resumed, std::nullopt), std::move(sinks), stop).train(remark);
 }

@@ -92,10 +92,11 @@ train::Facts gather_facts(const Request& request, const tasks::TaskKind& kind, c
   train::Facts facts;
   facts.train_samples = data.size(tasks::Split::kTrain);
   facts.val_samples = data.size(tasks::Split::kVal);
-  facts.cores = device::cpu_quota().cores;
+  facts.cores = own_cores(request.ranks ? request.ranks->size_here() : 1);
   facts.device = choice.device.is_cuda() ? choice.device.str() : "cpu";
   facts.device_reason = choice.reason;
   facts.ranks = request.ranks ? request.ranks->size() : 1;
+  facts.ranks_reason = request.ranks_reason;
   facts.task = kind.name();
   facts.task_options = kind.info().options;
   facts.recipe = data.recipe(asked);
@@ -108,13 +109,25 @@ train::Facts gather_facts(const Request& request, const tasks::TaskKind& kind, c
 
 }  // namespace
 
+int own_cores(int ranks_here) { return std::max(1, device::cpu_quota().cores / ranks_here); }
+
+device::DeviceChoice choose_own_device(const Request& request, const train::Plan* saved) {
+  const device::DeviceChoice choice =
+      device::choose_device(saved != nullptr ? saved->device : request.options.text_or("device", "auto"));
+  if (request.ranks && request.ranks->size() > 1 && choice.device.is_cuda()) {
+    fail<ConfigError>(kWhere,
+                      "several ranks train on CPUs only so far, but the device is {}; set device=cpu, or ranks=1",
+                      choice.device.str());
+  }
+  return choice;
+}
+
 OpenedData open_data(const Request& request, const train::Plan* saved, const Say& say) {
   if (request.data.empty()) {
     fail<ConfigError>(kWhere, "no data: give a folder, a table or a text, `stoker train DATA`");
   }
   refuse_runs(request.data);
-  const device::DeviceChoice choice =
-      device::choose_device(saved != nullptr ? saved->device : request.options.text_or("device", "auto"));
+  const device::DeviceChoice choice = choose_own_device(request, saved);
   std::string reason = "asked for";
   const tasks::TaskKind& kind = choose_kind(request, saved, reason);
   OpenedData opened;

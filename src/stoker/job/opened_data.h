@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "stoker/device/placement.h"
 #include "stoker/job/request.h"
 #include "stoker/tasks/task.h"
 #include "stoker/train/resolve.h"
@@ -20,6 +21,11 @@ struct OpenedData {
   train::Facts facts;
   train::Plan plan;
 };
+
+// The cores for each of ranks_here ranks that share this machine.
+[[nodiscard]] int own_cores(int ranks_here);
+// The device of this rank. saved: as below. ConfigError for several ranks on GPUs, which nothing carries yet.
+[[nodiscard]] device::DeviceChoice choose_own_device(const Request& request, const train::Plan* saved);
 
 // saved: the plan to repeat; null: resolve one. ConfigError, DataError.
 [[nodiscard]] OpenedData open_data(const Request& request, const train::Plan* saved, const Say& say);

@@ -21,6 +21,7 @@ struct Request {
   std::filesystem::path plan_file;  // plan.json of another run to repeat; empty: none
   train::Options options = train::Options(tasks::all_task_options());
   std::shared_ptr<core::Communicator> ranks;  // of the processes that train together; null: only this one
+  std::string ranks_reason;                   // who started them
 };
 
 // Receives messages about what was found, and the progress of long work. Any thread.

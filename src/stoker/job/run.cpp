@@ -31,11 +31,15 @@ namespace stoker::job {
 namespace {
 
 void add_sinks(io::EventBus& bus, std::vector<std::unique_ptr<core::EventSink>> sinks, const RunFolder& run,
-               const train::Plan& plan) {
-  add_log_sinks(bus, run, plan);
+               const Setup& setup) {
+  const train::Plan& plan = setup.plan;
+  const bool first = setup.ranks->rank() == 0;  // other programs get one record of a run
+  if (first) {
+    add_log_sinks(bus, run, plan);
+  }
   bus.add(std::make_unique<io::MetricsCsv>(run.path()), /*awaited=*/true);
   bus.add(std::make_unique<io::MetricsJsonl>(run.path()), /*awaited=*/true);
-  if (plan.tensorboard != "off") {
+  if (plan.tensorboard != "off" && first) {
     bus.add(std::make_unique<io::TensorBoardLog>(run.path()));
   }
   if (plan.device == "cpu") {
@@ -83,6 +87,7 @@ Run::Run(Setup& setup, const RunFolder& folder, std::optional<io::Checkpoint> re
          std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop)
     : setup_(setup),
       folder_(folder),
+      own_(folder.of_rank(setup.ranks->rank())),
       stop_(stop),
       session_(setup, &bus_),
       last_step_(begin(std::move(resumed))),
@@ -90,7 +95,7 @@ Run::Run(Setup& setup, const RunFolder& folder, std::optional<io::Checkpoint> re
       ring_(setup.device, session_.step().scalar_names().size()),
       memory_bytes_(device::throttled_memory(setup.device)),
       seconds_before_(session_.progress().seconds) {
-  add_sinks(bus_, std::move(sinks), folder, setup.plan);
+  add_sinks(bus_, std::move(sinks), own_, setup);
   if (setup.task->size(tasks::Split::kVal) > 0) {
     validation_ = std::make_unique<SplitEvaluation>(setup, session_, tasks::Split::kVal);
   }
@@ -100,20 +105,20 @@ Run::Run(Setup& setup, const RunFolder& folder, std::optional<io::Checkpoint> re
 std::int64_t Run::begin(std::optional<io::Checkpoint> resumed) {
   if (resumed) {
     session_.load(*resumed);
-    io::cut_metrics(folder_.path(), session_.progress().step, session_.progress().evaluated_step);
+    io::cut_metrics(own_.path(), session_.progress().step, session_.progress().evaluated_step);
   }
-  record_machine(folder_.path(), setup_.device, session_.progress().step);
+  record_machine(own_.path(), setup_.device, session_.progress().step);
   return train::total_steps(setup_.plan, setup_.task->size(tasks::Split::kTrain));
 }
 
 Outcome Run::train(const std::string& remark) {
   announce(remark);
   checkpoints_.emplace(folder_, setup_, session_, bus_);
-  listener_.emplace(setup_, folder_, bus_, session_.progress().step);
-  memory_.emplace(setup_, session_, folder_.path(), bus_);
+  listener_.emplace(setup_, own_, bus_, session_.progress().step);
+  memory_.emplace(setup_, session_, own_.path(), bus_);
   watch_machine();
-  profile_.emplace(setup_, folder_.path() / "profile", bus_, orders_);
-  if (setup_.ranks->rank() == 0) {
+  profile_.emplace(setup_, own_.path() / "profile", bus_, orders_);
+  if (first()) {
     socket_.emplace(folder_.path(), orders_);
   }
   Outcome outcome;
@@ -244,6 +249,7 @@ Outcome Run::train_and_test() {
 
 // An interruption leaves the run where it can be resumed.
 void Run::test_best(Outcome& outcome) {
+  setup_.ranks->barrier();  // rank 0 has written the checkpoint
   auto metrics = evaluate_best(folder_.path(), setup_, session_.progress(), bus_, [this] { return gives_up(); });
   if (metrics) {
     outcome.test = std::move(*metrics);
@@ -265,6 +271,9 @@ void Run::test_best(Outcome& outcome) {
 void Run::write_report() {
   try {
     bus_.flush();
+    if (!first()) {
+      return;
+    }
     io::write_report(folder_.path());
   } catch (const Error& error) {
     bus_.emit(core::Finding{fmt::format("report.html could not be written: {}", error.what())});
@@ -303,16 +312,31 @@ std::vector<core::MetricValue> Run::evaluate() {
 }
 
 void Run::show() {
+  if (!first()) {
+    return;
+  }
   session_.recovery().between_steps("the making of samples to show", [this] {
     write_exhibits(session_.samples(), folder_.path(), session_.progress().step, bus_);
   });
 }
 
 void Run::save(const char* kind) {
+  if (!first()) {
+    if (kind == std::string_view("best")) {
+      session_.mark_best();
+    }
+    return;
+  }
   RECORD_USER_SCOPE("checkpoint");
   memory_->disturbed();
   session_.recovery().between_steps(fmt::format("the save of checkpoint \"{}\"", kind),
                                     [&] { checkpoints_->save(kind); });
+}
+
+void Run::rescue() {
+  if (first()) {
+    checkpoints_->rescue();
+  }
 }
 
 bool Run::gives_up() const {

@@ -34,7 +34,8 @@ namespace stoker::job {
 
 class Run final : private train::LoopOwner {
  public:
-  // resumed: the checkpoint to continue from; none: a fresh run. sinks: besides the folder's own logs.
+  // resumed: the checkpoint to continue from; none: a fresh run. sinks: besides the folder's own logs. With several
+  // ranks, rank 0 writes the run; the others keep only their own logs, in ranks/N of the folder.
   Run(Setup& setup, const RunFolder& folder, std::optional<io::Checkpoint> resumed,
       std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop);
 
@@ -54,7 +55,7 @@ class Run final : private train::LoopOwner {
     anatomy_->step_done(book, step, std::exchange(apart_, 0), "profile");
   }
   void save(const char* kind) override;
-  void rescue() override { checkpoints_->rescue(); }
+  void rescue() override;
   std::string sample_name(std::int64_t index) const override { return setup_.task->sample_name(index); }
   std::int64_t memory_bytes() override { return memory_bytes_(); }
   bool stop_requested() const override { return stop_; }
@@ -71,8 +72,11 @@ class Run final : private train::LoopOwner {
   // Metrics are not needed any more: the run was stopped, or its time is up.
   [[nodiscard]] bool gives_up() const;
 
+  [[nodiscard]] bool first() const { return setup_.ranks->rank() == 0; }
+
   Setup& setup_;
   const RunFolder& folder_;
+  const RunFolder own_;  // of this rank
   const std::atomic<bool>& stop_;
   Session session_;
   std::int64_t last_step_;

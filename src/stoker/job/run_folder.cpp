@@ -60,6 +60,15 @@ RunFolder RunFolder::open(const fs::path& path) {
   return RunFolder(path);
 }
 
+RunFolder RunFolder::of_rank(int rank) const {
+  if (rank == 0) {
+    return *this;
+  }
+  const fs::path path = path_ / "ranks" / std::to_string(rank);
+  make_folder(path);
+  return RunFolder(path);
+}
+
 bool RunFolder::is_run(const fs::path& path) {
   const RunFolder run(path);
   std::error_code error;

@@ -22,6 +22,10 @@ class RunFolder {
   // Names of the runs in a folder, in order; empty if it is not a folder.
   [[nodiscard]] static std::vector<std::string> runs_in(const std::filesystem::path& folder);
 
+  // The folder in which one rank keeps its own logs: the run's for rank 0, else ranks/N in it, which is made if it is
+  // missing. IoError if it cannot be.
+  [[nodiscard]] RunFolder of_rank(int rank) const;
+
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path config() const { return path_ / "config.toml"; }
   [[nodiscard]] std::filesystem::path plan() const { return path_ / "plan.json"; }

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view kWhere = "job";
 // How long a run is, how often it evaluates and saves; and how many threads load, which changes no bit of a sample.
-constexpr std::array<std::string_view, 8> kChangeable = {"epochs",     "steps",      "time",           "eval_every",
-                                                         "save_every", "early_stop", "schedule_steps", "threads"};
+constexpr std::array<std::string_view, 9> kChangeable = {
+    "epochs", "steps", "time", "eval_every", "save_every", "early_stop", "schedule_steps", "threads", "ranks"};
 
 }  // namespace
 

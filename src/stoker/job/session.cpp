@@ -135,7 +135,7 @@ io::Checkpoint Session::checkpoint(const std::string& kind) {
     }
   }
   if (kind == "best") {
-    best_ = newest_;
+    mark_best();
   } else {
     if (ema_) {  // else the averages are the weights above
       result.state = model_state(*setup_.model);

@@ -46,6 +46,8 @@ class Session {
   // Of the newest evaluation since the start or the resume; empty before the first one.
   [[nodiscard]] const std::vector<core::MetricValue>& newest_metrics() const { return newest_; }
   // Metrics of checkpoint "best", if one was saved since the start or the resume.
+  // The newest metrics are those of the best checkpoint; checkpoint("best") does so, too.
+  void mark_best() { best_ = newest_; }
   [[nodiscard]] const std::vector<core::MetricValue>& best_metrics() const { return best_; }
 
  private:

@@ -11,7 +11,6 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/device/backend.h"
-#include "stoker/device/cpu_quota.h"
 #include "stoker/device/gpu_holders.h"
 #include "stoker/device/placement.h"
 #include "stoker/device/prefetcher.h"
@@ -41,7 +40,7 @@ tasks::BatchRequest batch_request(const Setup& setup) {
   } else if (const auto note = setup.plan.notes.find("threads"); note != setup.plan.notes.end()) {
     const core::Origin origin = note->second.origin;
     const bool asked = origin == core::Origin::kConfig || origin == core::Origin::kCommandLine;
-    const int left = device::cpu_quota().cores - static_cast<int>(setup.plan.intra_op);
+    const int left = own_cores(setup.ranks->size_here()) - static_cast<int>(setup.plan.intra_op);
     request.cores = asked ? 0 : std::max(request.threads, left);
   }
   request.pinned = setup.device.is_cuda();
@@ -144,6 +143,20 @@ void check_profile(const Setup& setup) {
   }
 }
 
+// A repeated plan may be of other ranks, and is of rank 0's device.
+void put_own_ranks(Setup& setup, const Request& request) {
+  const int ranks = request.ranks ? request.ranks->size() : 1;
+  if (setup.plan.ranks != ranks) {
+    train::decide(setup.plan, "ranks", std::to_string(ranks), core::Origin::kDefault,
+                  ranks == 1                     ? "one process"
+                  : request.ranks_reason.empty() ? "as many as continue the run"
+                                                 : request.ranks_reason);
+  }
+  if (ranks > 1) {
+    setup.plan.device = setup.device.str();
+  }
+}
+
 Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& say) {
   if (saved == nullptr) {
     check_search(request.options);
@@ -154,6 +167,9 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
   setup.device = opened.device;
   setup.task = settle(opened);
   setup.plan = std::move(opened.plan);
+  if (saved != nullptr) {
+    put_own_ranks(setup, request);
+  }
   setup.couples_samples = train::couples_samples(setup.plan, facts);
   if (request.ranks) {
     setup.ranks = request.ranks;
@@ -179,8 +195,7 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
 
 // Rank 0's plan on this rank's device.
 train::Plan on_own_device(train::Plan plan, const Request& request) {
-  const train::Options::Given* asked = request.options.find("device");
-  const device::DeviceChoice own = device::choose_device(asked != nullptr ? asked->value : "auto");
+  const device::DeviceChoice own = choose_own_device(request, nullptr);
   const c10::Device first(plan.device);
   if (own.device.type() != first.type()) {
     fail<ConfigError>(kWhere, "rank 0 trains on {}, but this rank on {}; set device= to the same kind for all ranks",

@@ -106,6 +106,14 @@ bool Microbatch::shrink(std::int64_t samples, bool from_next_step) {
   return true;
 }
 
+void Microbatch::follow(std::int64_t samples) {
+  if (samples != samples_) {
+    samples_ = samples;
+    growing_ = false;
+    note(step_);
+  }
+}
+
 bool Microbatch::waits(std::int64_t steps) const {
   const bool smaller = samples_ > 0 && (options_.asked == 0 || samples_ < options_.asked);
   return !smaller || !options_.repeat.empty() || clean_ + steps < patience_;

@@ -47,6 +47,10 @@ class Microbatch final : public core::Stateful {
   // Halves the passes over a batch of this size, from this step or the next one on; false if the model accepts no
   // smaller ones.
   [[nodiscard]] bool shrink(std::int64_t samples, bool from_next_step = false);
+  // Samples of a pass at most; 0: the whole batch.
+  [[nodiscard]] std::int64_t samples() const { return samples_; }
+  // As another rank has it, from this step on.
+  void follow(std::int64_t samples);
   // After a step that was taken.
   void step_done() { ++clean_; }
   // Whether the next step may be the first of enough since a change, and whether it is smaller than asked.

@@ -19,7 +19,8 @@ struct LogTargets {
 // What log= accepts, for help and errors.
 inline constexpr std::string_view kLogTargetsExpected =
     "none, or a list such as mlflow:http://HOST:5000,wandb,prometheus:9400 (mlflow alone: the server of "
-    "MLFLOW_TRACKING_URI; no password in an address: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, which go "
+    "MLFLOW_TRACKING_URI; no password in an address: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, which "
+    "go "
     "to the server of MLFLOW_TRACKING_URI only)";
 
 // Empty: the text is not such a list.

@@ -53,7 +53,7 @@ class Loop {
     while (!end && progress.step < last_step_) {
       const bool stepped = take_batch();
       const bool to_evaluate = due(plan_.eval_every, stepped), to_save = due(plan_.save_every, stepped);
-      end = milestones_.after_step(to_evaluate, to_save);
+      end = milestones_.after_step(stepped, to_evaluate, to_save);
       parts_.feed.step_done(progress.step);
       parts_.owner.booked(parts_.feed.book(), progress.step);
       if (!stepped || to_evaluate || to_save) {

@@ -46,11 +46,15 @@ Milestones::Milestones(const LoopParts& parts, const Plan& plan, std::int64_t la
       skips_(skips),
       seconds_before_(parts.progress.seconds),
       began_(parts.feed.now()),
-      saved_step_(parts.progress.step) {}
+      saved_step_(parts.progress.step) {
+  parts.step.set_wishes([this] { return own_ends(); });
+}
+
+Milestones::~Milestones() { parts_.step.set_wishes({}); }
 
 std::optional<LoopEnd> Milestones::begin() {
   if (parts_.owner.validates() && owes_evaluation(parts_.progress, plan_, last_step_)) {
-    return after_step(/*to_evaluate=*/true, /*to_save=*/true);
+    return after_step(/*stepped=*/false, /*to_evaluate=*/true, /*to_save=*/true);
   }
   if (!parts_.owner.validates() &&
       parts_.progress.step >= last_step_) {  // no steps are left, and it ended with a loss that is not finite
@@ -59,9 +63,10 @@ std::optional<LoopEnd> Milestones::begin() {
   return ends().late ? std::optional(LoopEnd::kTimeUp) : std::nullopt;
 }
 
-std::optional<LoopEnd> Milestones::after_step(bool to_evaluate, bool to_save) {
+std::optional<LoopEnd> Milestones::after_step(bool stepped, bool to_evaluate, bool to_save) {
   const bool finished = parts_.progress.step >= last_step_;
-  Ends now = ends();
+  const bool told = stepped && parts_.ranks.size() > 1;  // a step of several ranks carries what each one wishes
+  EndWishes now = told ? parts_.step.agreed() : ends();
   AfterEvaluation verdict = AfterEvaluation::kGoOn;
   if (to_evaluate || finished || now.late) {
     skips_.finish();
@@ -162,15 +167,17 @@ bool Milestones::time_up() {
   return plan_.time > 0 && parts_.progress.seconds >= plan_.time;
 }
 
-Milestones::Ends Milestones::ends() {
-  std::array flags{time_up(), parts_.owner.stop_requested()};
+EndWishes Milestones::ends() {
+  const EndWishes own = own_ends();
+  std::array flags{own.late, own.stopped};
   core::any_rank(parts_.ranks, flags);
   return {.late = flags[0], .stopped = flags[1]};
 }
 
 void Milestones::rescue(const std::exception& error) {
   const bool device_failed = device::is_device_fault(error) && !memory::is_out_of_memory(error);
-  if (!whole_step_ || device_failed || parts_.progress.step <= saved_step_) {
+  const bool lost = dynamic_cast<const RankError*>(&error) != nullptr;  // the others may be a step ahead
+  if (lost || !whole_step_ || device_failed || parts_.progress.step <= saved_step_) {
     return;
   }
   try {

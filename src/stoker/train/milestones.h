@@ -16,11 +16,15 @@ class Milestones {
  public:
   Milestones(const LoopParts& parts, const Plan& plan, std::int64_t last_step, SkipWatch& skips);
 
+  ~Milestones();
+  Milestones(const Milestones&) = delete;
+  Milestones& operator=(const Milestones&) = delete;
+
   // Before the first step: repeats an interrupted evaluation. Returns an end if the time is up already.
   [[nodiscard]] std::optional<LoopEnd> begin();
-  // After a step or the end of an epoch; returns the end of the run if it is reached. Error if a run ends with a loss
-  // that is not finite, before it is saved.
-  [[nodiscard]] std::optional<LoopEnd> after_step(bool to_evaluate, bool to_save);
+  // After a step or, without one, the end of an epoch; returns the end of the run if it is reached. Error if a run ends
+  // with a loss that is not finite, before it is saved.
+  [[nodiscard]] std::optional<LoopEnd> after_step(bool stepped, bool to_evaluate, bool to_save);
 
   // From here on parameters belong to no step: nothing is saved any more.
   void give_up_state() { whole_step_ = false; }
@@ -36,10 +40,8 @@ class Milestones {
   void save(const char* kind);
   [[nodiscard]] bool time_up();
   // Whether the run's time is up and whether it must stop. If one rank says so, all ranks end after the same step.
-  struct Ends {
-    bool late = false, stopped = false;
-  };
-  [[nodiscard]] Ends ends();
+  [[nodiscard]] EndWishes ends();
+  [[nodiscard]] EndWishes own_ends() { return {.late = time_up(), .stopped = parts_.owner.stop_requested()}; }
   void require_finite_loss();
 
   const LoopParts& parts_;

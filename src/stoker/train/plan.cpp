@@ -18,15 +18,16 @@ namespace {
 constexpr std::string_view kWhere = "train.plan";
 constexpr int kFormat = 2;
 // Added since the format: a plan without them ran with their defaults.
-constexpr std::array<std::string_view, 9> kNewer = {"microbatch_schedule",
-                                                    "memory_limit",
-                                                    "recompute",
-                                                    "freeze_norm",
-                                                    "optimizer_in_backward",
-                                                    "monitor",
-                                                    "log",
-                                                    "profile",
-                                                    "apply"};
+constexpr std::array<std::string_view, 10> kNewer = {"microbatch_schedule",
+                                                     "memory_limit",
+                                                     "recompute",
+                                                     "freeze_norm",
+                                                     "optimizer_in_backward",
+                                                     "monitor",
+                                                     "log",
+                                                     "profile",
+                                                     "apply",
+                                                     "ranks"};
 
 core::Origin origin_from_name(const std::string& name) {
   using core::Origin;

@@ -139,6 +139,10 @@ Rows evaluation_options() {
 
 Rows device_options() {
   return {
+      {&Plan::ranks, {"ranks", P, Whole{1, 1 << 16}, always("1", "one process"),
+                      "processes on this machine that train together, each on its part of each batch; torchrun, Slurm "
+                      "and MPI start them by themselves (docs/parallel.md)",
+                      {"world_size", "nproc_per_node", "num_processes"}}},
       {&Plan::device, {"device", P, Text{"cpu, cuda or cuda:N", valid_device},
                        depends("cuda if there is one, else cpu"),
                        "where to train", {"gpu", "gpus", "accelerator"}}},

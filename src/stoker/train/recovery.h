@@ -46,6 +46,8 @@ class Recovery final : public memory::BatchSplit, public core::Stateful {
   [[nodiscard]] std::optional<core::Batch> next(core::BatchSource& source) override;
 
   [[nodiscard]] std::int64_t passes(std::int64_t samples) const override { return microbatch_.passes(samples); }
+  [[nodiscard]] std::int64_t limit() const override { return microbatch_.samples(); }
+  void limit_to(std::int64_t samples) override { microbatch_.follow(samples); }
   // Releases memory and halves the passes. OutOfMemory with what to do if they are as small as the model accepts.
   void ran_out(const std::exception& error, std::int64_t samples, bool after_passes) override;
 

@@ -35,6 +35,24 @@ void put_given(Plan& plan, const Options& options) {
   }
 }
 
+// A starter decides how many there are.
+void put_ranks(Plan& plan, const Options& options, const Facts& facts) {
+  if (options.find("ranks") == nullptr && facts.ranks > 1) {
+    decide(plan, "ranks", std::to_string(facts.ranks), Origin::kDefault, facts.ranks_reason);
+  }
+}
+
+void check_ranks(const Plan& plan) {
+  if (plan.ranks > plan.batch) {
+    fail<ConfigError>(kWhere, "a batch of {} is too small for {} ranks; set batch={} or more", plan.batch, plan.ranks,
+                      plan.ranks);
+  }
+  if (plan.ranks > 1 && plan.apply == "doctor") {
+    fail<ConfigError>(kWhere, "apply=doctor tries its changes in one process, but there are {} ranks; remove it",
+                      plan.ranks);
+  }
+}
+
 void choose_batch(Plan& plan, const Options& options, const Facts& facts) {
   if (plan.batch > facts.train_samples) {
     if (options.find("batch") != nullptr) {
@@ -62,7 +80,7 @@ std::int64_t smallest_part(std::int64_t samples, std::int64_t microbatch) {
 }
 
 // What an optimizer inside backward cannot work with, and the remedy; empty: nothing.
-std::string excluded_in_backward(const Plan& plan, const Options& options, const Facts& facts) {
+std::string excluded_in_backward(const Plan& plan, const Options& options) {
   for (const char* key : {"batch", "microbatch", "recompute"}) {
     if (options.is_auto(key)) {
       return fmt::format("{0}=auto, whose search counts all gradients; remove {0}=auto", key);
@@ -84,17 +102,17 @@ std::string excluded_in_backward(const Plan& plan, const Options& options, const
   if (options.find("skip_limit") != nullptr && plan.skip_limit > 0) {
     return fmt::format("skip_limit={}, as no step can be skipped; remove skip_limit", plan.skip_limit);
   }
-  if (facts.ranks > 1) {
-    return fmt::format("{} ranks, which sum all gradients; train on one rank", facts.ranks);
+  if (plan.ranks > 1) {
+    return fmt::format("ranks={}, which sum all gradients; train on one rank", plan.ranks);
   }
   return plan.device == "cpu" ? "" : fmt::format("device={}; set device=cpu", plan.device);
 }
 
-void check_optimizer_in_backward(Plan& plan, const Options& options, const Facts& facts) {
+void check_optimizer_in_backward(Plan& plan, const Options& options) {
   if (!plan.optimizer_in_backward) {
     return;
   }
-  if (const std::string other = excluded_in_backward(plan, options, facts); !other.empty()) {
+  if (const std::string other = excluded_in_backward(plan, options); !other.empty()) {
     fail<ConfigError>(kWhere, "optimizer_in_backward=on does not work with {}, or set optimizer_in_backward=off",
                       other);
   }
@@ -168,9 +186,11 @@ Plan resolve(const Options& options, const Facts& facts) {
     decide(plan, row.key, row.value, row.origin, row.reason);
   }
   put_given(plan, options);
+  put_ranks(plan, options, facts);
   choose_batch(plan, options, facts);
+  check_ranks(plan);
   choose_tail(plan, options, facts);
-  check_optimizer_in_backward(plan, options, facts);
+  check_optimizer_in_backward(plan, options);
   if (plan.freeze > 0 && plan.weights.empty()) {
     fail<ConfigError>(kWhere, "freeze={} would freeze random weights; set weights=FILE too", plan.freeze);
   }

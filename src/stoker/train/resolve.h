@@ -23,6 +23,7 @@ struct Facts {
   std::string device = "cpu";  // the best available one
   std::string device_reason;
   int ranks = 1;
+  std::string ranks_reason;                // empty: they are the value of ranks=
   bool couples_samples = true;             // the model has batch norm: it cannot train on one sample
   std::vector<core::Option> task_options;  // options of the kind of task
   std::vector<core::PlanRow> recipe;       // the task's defaults that depend on model or data

@@ -18,7 +18,6 @@
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
 #include "stoker/train/pass_seed.h"
-#include "stoker/train/rank_sums.h"
 
 namespace stoker::train {
 namespace {
@@ -54,6 +53,9 @@ Step::Step(StepParts parts, StepOptions options)
     check_in_backward(options_.clip, parts_.scaler.scaling(), parts_.ranks.size(), device_);
     updates_ = std::make_unique<BackwardUpdates>(parts_.model.parameters(), parts_.optimizer, parts_.scaler);
   }
+  if (parts_.ranks.size() > 1) {
+    exchange_ = std::make_unique<RankExchange>(parts_.ranks, parts_.model);
+  }
   norm_ = parts_.model.norm_buffers();
   for (const at::Tensor& buffer : norm_) {
     saved_norm_.push_back(buffer.clone());
@@ -85,7 +87,7 @@ void Step::compute(const core::Batch& batch, std::int64_t number, memory::BatchS
   }
   save_norm_buffers();
   try {
-    compute_whole(batch, number, updates_ ? whole : split);
+    exchange_ ? compute_with_ranks(batch, number, split) : compute_whole(batch, number, updates_ ? whole : split);
     computed_ = true;
   } catch (...) {
     drop();
@@ -96,20 +98,41 @@ void Step::compute(const core::Batch& batch, std::int64_t number, memory::BatchS
   }
 }
 
-// Between the two exchanges with other ranks, each rank tries again on its own.
 void Step::compute_whole(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split) {
   const std::int64_t size = batch.size();
   core::Normalisers normalisers;
   memory::until_it_fits(split, size, [&] { normalisers = parts_.model.normalisers(batch); });
-  parts_.ranks.all_reduce_sum(normalisers);
   memory::until_it_fits(
       split, size,
-      [&] {
-        accumulate_gradients(batch, number, normalisers, std::max<std::int64_t>(1, split.passes(size)));
-        fill_in_for_ranks(parts_.ranks, parts_.model.parameters(), loss_parts_, terms_);
-      },
+      [&] { accumulate_gradients(batch, number, normalisers, std::max<std::int64_t>(1, split.passes(size))); },
       [&] { drop(); });
-  sum_over_ranks(parts_.ranks, parts_.model.parameters(), loss_parts_, norm_);
+  memory::until_it_fits(
+      split, size, [&] { look_at_gradients(); }, [&] { parts_.scaler.clear(); }, /*after_passes=*/true);
+}
+
+// A rank that runs out of memory joins the sums with zeros; then all compute the same batch again, in passes that are
+// as small as those of the rank with the smallest ones.
+void Step::compute_with_ranks(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split) {
+  const std::int64_t size = batch.size();
+  for (bool whole = false; !whole;) {
+    core::Normalisers normalisers;
+    memory::until_it_fits(split, size, [&] { normalisers = parts_.model.normalisers(batch); });
+    split.limit_to(exchange_->begin(number, split.limit(), normalisers));
+    bool here = false;  // it failed on this rank
+    try {
+      accumulate_gradients(batch, number, normalisers, std::max<std::int64_t>(1, split.passes(size)));
+    } catch (const std::exception& error) {
+      memory::rethrow_unless_out_of_memory(error);
+      drop();
+      here = true;
+      split.ran_out(error, size, false);
+    }
+    agreed_ = own_wishes_ ? own_wishes_() : EndWishes{};
+    whole = exchange_->finish(here, loss_parts_, agreed_);
+    if (!whole) {
+      drop();
+    }
+  }
   memory::until_it_fits(
       split, size, [&] { look_at_gradients(); }, [&] { parts_.scaler.clear(); }, /*after_passes=*/true);
 }
@@ -120,13 +143,16 @@ void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, c
   seed_pass(device_, options_.seed, number, batch.first_row(), kNoSegment);
   drop_gradients();  // another Trainable that shares modules may have left some
   loss_parts_ = at::Tensor();
+  if (size == 0 && exchange_) {  // a rank may have no samples of a last, smaller batch
+    return;
+  }
   if (passes == 1) {
-    if (size > 0 || parts_.ranks.size() == 1) {  // a rank may have no samples of a last, smaller batch
-      forward_backward(batch, number, normalisers);
-    }
+    last_pass_ = true;
+    forward_backward(batch, number, normalisers);
     return;
   }
   for (std::int64_t pass = 0; pass < passes; ++pass) {  // balanced: sizes differ by at most one
+    last_pass_ = pass + 1 == passes;
     forward_backward(batch.slice(pass * size / passes, (pass + 1) * size / passes), number, normalisers);
   }
 }
@@ -179,6 +205,9 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
   core::DivideTerms divide;
   if (core::takes_kernels(normalisers)) {
     divide = [this](const core::LossWork& work) { device::backend_for(device_).divide_terms(work, device_); };
+  }
+  if (exchange_ && last_pass_) {
+    exchange_->last_pass();
   }
   const at::Tensor scale = parts_.scaler.scaling() ? parts_.scaler.current_scale() : at::Tensor();
   const core::NormalisedLoss loss = core::normalise(terms, normalisers, scale, divide);

@@ -12,8 +12,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stoker/core/batch.h"
@@ -26,6 +28,7 @@
 #include "stoker/optim/optimizer.h"
 #include "stoker/precision/grad_scaler.h"
 #include "stoker/train/backward_updates.h"
+#include "stoker/train/rank_exchange.h"
 #include "stoker/train/verdict.h"
 
 namespace stoker::train {
@@ -68,6 +71,9 @@ class Step final : public core::Stateful {
   // The same, split by `split`, which is also asked what to do when memory runs out; all work on the batch has been
   // dropped then, and its tensors are free. The result is the same to the bit as without the failure.
   void compute(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
+  // With several ranks: own() is asked in each compute() for what this rank wishes; agreed(): what a rank wished then.
+  void set_wishes(std::function<EndWishes()> own) { own_wishes_ = std::move(own); }
+  [[nodiscard]] const EndWishes& agreed() const { return agreed_; }
   // Only for optimizer_in_backward, else without effect: the learning rate of the next compute(), and of its commit().
   void set_lr(double lr);
   // Takes the step with this learning rate, and drops the gradients. Allocates no tensor, unless the gradients were
@@ -76,8 +82,8 @@ class Step final : public core::Stateful {
   // Sets gradients to none, and the norm buffers to what they were before the last compute(), also after a commit().
   void drop();
 
-  // Whether parameters have taken a step with optimizer_in_backward that no commit() has ended: the weights belong to no
-  // step. After a failure this stays until a checkpoint is loaded.
+  // Whether parameters have taken a step with optimizer_in_backward that no commit() has ended: the weights belong to
+  // no step. After a failure this stays until a checkpoint is loaded.
   [[nodiscard]] bool torn() const { return updates_ && updates_->begun(); }
 
   // The values that commit() reports: float32, 1-dim, on the device, one value per name. "loss" comes first; "skipped"
@@ -96,6 +102,7 @@ class Step final : public core::Stateful {
   };
   Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options);
   void compute_whole(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
+  void compute_with_ranks(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
   // The parts of compute() and commit() that a CUDA graph can hold if no segment draws random numbers: no number comes
   // from the host, and they read only a batch at a fixed address besides the step's own tensors.
   void accumulate_gradients(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
@@ -117,12 +124,16 @@ class Step final : public core::Stateful {
   std::size_t terms_;  // of the loss
   Verdict verdict_;
   std::unique_ptr<BackwardUpdates> updates_;   // null: the optimizer works in commit()
+  std::unique_ptr<RankExchange> exchange_;     // null: there is one rank
   std::vector<at::Tensor> norm_, saved_norm_;  // norm buffers, and their values before compute()
   std::int64_t largest_pass_ = 0;              // samples
   at::Tensor loss_parts_;                      // float64 [terms]
   bool draws_;                                 // a segment draws random numbers
-  bool computed_ = false;                      // commit() may follow
-  std::uint64_t looked_at_ = 0;                // fingerprint of the gradients
+  std::function<EndWishes()> own_wishes_;
+  EndWishes agreed_;
+  bool last_pass_ = false;       // over the batch
+  bool computed_ = false;        // commit() may follow
+  std::uint64_t looked_at_ = 0;  // fingerprint of the gradients
 };
 
 }  // namespace stoker::train

@@ -65,8 +65,7 @@ void Verdict::look(const at::Tensor& loss_parts, const std::vector<at::Tensor>& 
     seen_.norms = optim::gradient_norms(grads);
   }
   const at::Tensor& norms = seen_.norms;
-  seen_.by_operators =
-      !core::takes_kernels(skipped_) || (norms.defined() && norms.scalar_type() != at::kFloat);
+  seen_.by_operators = !core::takes_kernels(skipped_) || (norms.defined() && norms.scalar_type() != at::kFloat);
   if (seen_.by_operators) {
     look_by_operators(scaler);
   }

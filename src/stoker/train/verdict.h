@@ -47,9 +47,9 @@ class Verdict {
  private:
   // What look() found, for decide().
   struct Seen {
-    at::Tensor parts;          // the loss
-    at::Tensor norm;           // on the host: of all gradients together
-    at::Tensor norms;          // elsewhere: of each gradient
+    at::Tensor parts;  // the loss
+    at::Tensor norm;   // on the host: of all gradients together
+    at::Tensor norms;  // elsewhere: of each gradient
     bool by_operators = false;
     at::Tensor loss, divisor;  // by operators; also norm, then of the true gradients
     at::Tensor single_parts;   // by operators: parts as float32
@@ -62,8 +62,8 @@ class Verdict {
   VerdictOptions options_;
   std::vector<std::string> names_;
   at::Tensor scalars_, skip_, skipped_;
-  at::Tensor divisor_;    // float32 0-dim
-  at::Tensor divisor64_;  // on a CPU: the same for float64 gradients
+  at::Tensor divisor_;     // float32 0-dim
+  at::Tensor divisor64_;   // on a CPU: the same for float64 gradients
   at::Tensor zero_, one_;  // float32 [1]: operators would allocate memory for a number
   Seen seen_;
 };

@@ -11,7 +11,7 @@ const Anatomy = (() => {
   };
   // Hue and saturation; the lightness depends on the theme.
   const TONES = {fetch: [28, 90], copy: [46, 80], forward: [221, 75], loss: [200, 70], backward: [248, 55], "unscale and clip": [174, 55],
-    optimizer: [142, 55], EMA: [96, 45], logging: [300, 25], "device wait": [0, 70], checkpoint: [325, 65], evaluation: [280, 55], other: [220, 8]};
+    optimizer: [142, 55], EMA: [96, 45], logging: [300, 25], "device wait": [0, 70], communication: [190, 60], checkpoint: [325, 65], evaluation: [280, 55], other: [220, 8]};
   const color = (name) => { const [hue, strength] = Object.hasOwn(TONES, name) ? TONES[name] : [60, 30]; return `hsl(${hue} ${strength}% var(--tone))`; };
   const swatch = (name) => el("span", {className: "swatch", style: `background:${color(name)}`});
   const ms = (seconds) => seconds === null ? "–" : Number((1e3 * seconds).toPrecision(3)).toLocaleString("en-US") + " ms";

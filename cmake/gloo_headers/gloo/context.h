@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stand-in for Gloo's file, which the wheel of torch lacks: the members that we and torch's header call. They live in
+// libtorch_cpu. Nothing here makes or copies a Context, so its true size does not matter.
+#pragma once
+
+#include <chrono>
+
+namespace gloo {
+
+class Context {
+ public:
+  std::chrono::milliseconds getTimeout() const;
+  void setTimeout(std::chrono::milliseconds timeout);
+  void closeConnections();  // each operation that waits for a peer then throws IoException
+};
+
+}  // namespace gloo

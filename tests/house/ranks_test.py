@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several processes train one run: those that `ranks=N` starts, and those of PyTorch's own torchrun. Compared with one
+process that cuts its batch into as many microbatches; a rank that dies, a stop, ports, and wrong use."""
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from packages import PACKAGES
+from own_cache import OUTSIDE
+from safetensors.numpy import load_file
+
+STOKER = str(pathlib.Path(os.environ["STOKER_BIN"], "stoker"))
+FIND_TORCH = pathlib.Path(__file__).resolve().parents[2] / "tools" / "find_torch"
+TORCH = subprocess.run([FIND_TORCH], capture_output=True, text=True, env=OUTSIDE)
+OPTIONS = ("target=y", "batch=64", "precision=fp32", "intra_op=1", "threads=0", "ema=0", "monitor=off")
+STARTER = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in STARTER and not name.startswith("STOKER_RANK")}
+
+
+class Ranks(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="stoker-test-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        numbers = random.Random(7)
+        rows = [[numbers.gauss(0, 1) for _ in range(4)] for _ in range(3000)]
+        lines = [",".join(f"{x:.6f}" for x in row) + f",{'a' if row[0] + row[1] * row[2] > 0 else 'b'}" for row in rows]
+        (self.folder / "t.csv").write_text("p,q,r,s,y\n" + "\n".join(lines) + "\n")
+
+    def words(self, run, *more):
+        keys = [word.split("=")[0] for word in more]
+        return [STOKER, "train", "t.csv", *(word for word in OPTIONS if word.split("=")[0] not in keys), f"run=./{run}", *more]
+
+    def run_words(self, words, code=0, **options):
+        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=180,
+                              **{"env": ENVIRONMENT, **options})
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def start(self, words):
+        child = subprocess.Popen(words, cwd=self.folder, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(lambda: (child.kill(), child.communicate()))
+        return child
+
+    def weights(self, run):
+        return load_file(self.folder / run / "checkpoints/last/weights.safetensors")
+
+    def last_bytes(self, run):
+        return [(self.folder / run / "checkpoints/last" / name).read_bytes() for name in ("weights.safetensors", "state.safetensors")]
+
+    def others(self, child):
+        """The processes that it started."""
+        return [int(pid) for pid in pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()]
+
+    def wait_for_steps(self, run, steps, rank=0):
+        log = self.folder / run / ("" if rank == 0 else f"ranks/{rank}") / "metrics.jsonl"
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if log.exists() and log.read_text().count('"event":"step"') >= steps:
+                return
+            time.sleep(0.02)
+        self.fail(f"{log}: no {steps} steps")
+
+
+class Result(Ranks):
+    def test_is_that_of_one_process_with_as_many_microbatches(self):
+        for ranks, tail in ((2, "keep"), (3, "keep")):
+            self.run_words(self.words(f"alone{ranks}", "steps=60", f"microbatch={-(-64 // ranks)}"))
+            self.run_words(self.words(f"many{ranks}", "steps=60", f"ranks={ranks}"))
+            alone, many = self.weights(f"alone{ranks}"), self.weights(f"many{ranks}")
+            self.assertEqual(alone.keys(), many.keys())
+            for name in alone:
+                if "running" not in name and "batches" not in name:
+                    scale = abs(alone[name]).max() or 1
+                    self.assertLess(abs(alone[name] - many[name]).max() / scale, 1e-4, name)
+
+    def test_repeats_to_the_bit_also_under_torchrun(self):
+        self.run_words(self.words("one", "steps=60", "ranks=2"))
+        self.run_words(self.words("two", "steps=60", "ranks=2"))
+        self.assertEqual(self.last_bytes("one"), self.last_bytes("two"))
+        if TORCH.returncode != 0:
+            self.skipTest("PyTorch is not installed: no torchrun")
+        path = os.pathsep.join([PACKAGES, str(pathlib.Path(TORCH.stdout.strip()).parent)])
+        self.run_words([sys.executable, "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2", "--standalone",
+                        *self.words("three", "steps=60")], env={**ENVIRONMENT, "PYTHONPATH": path})
+        self.assertEqual(self.last_bytes("one"), self.last_bytes("three"))
+        plan = json.loads((self.folder / "three/plan.json").read_text())["plan"]["ranks"]
+        self.assertEqual((plan["value"], plan["reason"]), ("2", "started by torchrun"))
+
+    def test_goes_on_with_other_ranks(self):
+        self.run_words(self.words("whole", "steps=60"))
+        self.run_words(self.words("part", "steps=20", "ranks=2"))
+        self.run_words([STOKER, "resume", "part", "steps=40", "ranks=1"])
+        self.run_words([STOKER, "resume", "part", "steps=60", "ranks=3"])
+        plan = json.loads((self.folder / "part/plan.json").read_text())["plan"]["ranks"]
+        self.assertEqual(plan["value"], "3")
+        whole, part = self.weights("whole"), self.weights("part")
+        self.assertEqual({name: value.shape for name, value in whole.items()}, {name: value.shape for name, value in part.items()})
+        for each in (self.folder / "part", self.folder / "whole"):
+            steps = [json.loads(line) for line in (each / "metrics.jsonl").read_text().splitlines() if '"event":"step"' in line]
+            self.assertEqual(steps[-1]["step"], 60)
+
+    def test_every_rank_keeps_its_log(self):
+        self.run_words(self.words("run", "epochs=1", "ranks=2"))
+        logs = [(self.folder / "run" / each / "metrics.jsonl").read_text() for each in ("", "ranks/1")]
+        steps = [[line for line in log.splitlines() if '"event":"step"' in line] for log in logs]
+        self.assertGreater(len(steps[0]), 0)
+        self.assertEqual(len(steps[0]), len(steps[1]))
+        self.assertIn("communication", logs[1])
+        self.assertFalse((self.folder / "run/ranks/1/checkpoints").exists())
+
+
+class Trouble(Ranks):
+    def test_a_rank_that_is_killed_ends_all_and_the_run_goes_on(self):
+        self.run_words(self.words("whole", "steps=1500", "save_every=50", "ranks=2"))
+        child = self.start(self.words("part", "steps=1500", "save_every=50", "ranks=2", "--quiet"))
+        self.wait_for_steps("part", 200)
+        (other,) = self.others(child)
+        os.kill(other, signal.SIGKILL)
+        killed = time.monotonic()
+        _, err = child.communicate(timeout=60)
+        self.assertLess(time.monotonic() - killed, 30)
+        self.assertEqual(child.returncode, 75, err)
+        self.assertIn("lost", err)
+        self.run_words([STOKER, "resume", "part", "--quiet"])
+        self.assertEqual(self.last_bytes("part"), self.last_bytes("whole"))
+
+    def test_ranks_end_with_the_program_that_started_them(self):
+        child = self.start(self.words("run", "steps=100000", "ranks=3", "--quiet"))
+        self.wait_for_steps("run", 50)
+        others = self.others(child)
+        self.assertEqual(len(others), 2)
+        child.kill()
+        end = time.monotonic() + 30
+        while any(self.lives(pid) for pid in others) and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual([pid for pid in others if self.lives(pid)], [])
+
+    def lives(self, pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        except OSError:
+            return False
+
+    def test_a_stop_of_one_rank_stops_all_after_the_same_step(self):
+        self.run_words(self.words("whole", "steps=1500", "ranks=2"))
+        child = self.start(self.words("part", "steps=1500", "ranks=2", "--quiet"))
+        self.wait_for_steps("part", 200)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 75, err)
+        self.run_words([STOKER, "resume", "part", "--quiet"])
+        self.assertEqual(self.last_bytes("part"), self.last_bytes("whole"))
+
+    def test_nothing_listens_beyond_loopback(self):
+        child = self.start(self.words("run", "steps=100000", "ranks=2", "--quiet"))
+        self.wait_for_steps("run", 50)
+        heard = [address for pid in (child.pid, *self.others(child)) for address in listening(pid)]
+        self.assertGreater(len(heard), 0)
+        self.assertEqual([each for each in heard if not each.startswith("127.")], [])
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+
+
+def listening(pid):
+    """Addresses on which a process listens, by /proc."""
+    sockets = {os.readlink(each) for each in pathlib.Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()}
+    found = []
+    for name, family, size in (("tcp", socket.AF_INET, 4), ("tcp6", socket.AF_INET6, 16)):
+        for line in pathlib.Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
+            _, local, _, state, *rest = line.split()
+            if state == "0A" and f"socket:[{rest[5]}]" in sockets:
+                words = bytes.fromhex(local.split(":")[0])
+                raw = b"".join(struct.pack(">I", *struct.unpack("<I", words[i:i + 4])) for i in range(0, size, 4))
+                found.append(socket.inet_ntop(family, raw))
+    return found
+
+
+class WrongUse(Ranks):
+    def test_has_a_clear_error(self):
+        self.assertIn("too small for 4 ranks", self.run_words(self.words("a", "ranks=4", "batch=2"), code=2).stderr)
+        self.assertIn("remove it", self.run_words(self.words("a", "ranks=2", "apply=doctor"), code=2).stderr)
+        self.assertIn("ranks", self.run_words(self.words("a", "ranks=0"), code=2).stderr)
+        half = {**ENVIRONMENT, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+        self.assertIn("RANK is not set", self.run_words(self.words("a"), code=2, env=half).stderr)
+        other = {**half, "RANK": "0", "WORLD_SIZE": "3"}
+        self.assertIn("ranks=2, but", self.run_words(self.words("a", "ranks=2"), code=2, env=other).stderr)
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            busy = {**half, "RANK": "0", "MASTER_PORT": str(taken.getsockname()[1])}
+            self.assertIn("MASTER_PORT", self.run_words(self.words("a"), code=2, env=busy).stderr)
+
+    def test_an_error_of_the_data_is_one_of_all(self):
+        words = self.words("a", "ranks=2")
+        words[2] = "missing.csv"
+        done = self.run_words(words, code=65)
+        self.assertIn("missing.csv", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients in buckets, against a plain sum of what each rank alone computes.
+#include "stoker/parallel/gradient_buckets.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/zeros_like.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <string>
+#include <vector>
+
+#include "stoker/base/error.h"
+#include "support/lockstep_ranks.h"
+
+namespace stoker::parallel {
+namespace {
+
+using testing::LockstepRanks;
+using Gradients = std::vector<at::Tensor>;
+
+// Parameters of two dtypes and two layouts; "unused" gets no gradient, "odd" only on odd ranks.
+std::vector<core::Parameter> parameters() {
+  std::vector<core::Parameter> result;
+  const auto add = [&](const char* name, at::IntArrayRef shape, at::ScalarType dtype, bool last = false) {
+    std::int64_t values = 1;
+    for (const std::int64_t extent : shape) {
+      values *= extent;
+    }
+    at::Tensor tensor = at::arange(values, at::kDouble).mul(0.3).cos().reshape(shape).to(dtype);
+    tensor = last ? tensor.contiguous(at::MemoryFormat::ChannelsLast) : tensor;
+    result.push_back({name, tensor.set_requires_grad(true), core::Role::kLinear});
+  };
+  add("filters", {4, 3, 2, 2}, at::kDouble, true);
+  add("weight", {7, 5}, at::kDouble);
+  add("single", {6}, at::kFloat);
+  add("unused", {3}, at::kDouble);
+  add("odd", {2, 2}, at::kDouble);
+  result.push_back({"frozen", at::arange(3, at::kDouble), core::Role::kBias});
+  return result;
+}
+
+at::Tensor loss(const std::vector<core::Parameter>& of, int rank, int pass) {
+  const double factor = 1 + rank + 10 * pass;
+  at::Tensor sum = (of[0].tensor * of[0].tensor).sum() * factor + of[1].tensor.sin().sum() * factor +
+                   of[2].tensor.to(at::kDouble).pow(3).sum() * factor;
+  return rank % 2 == 1 ? sum + of[4].tensor.sum() * factor : sum;
+}
+
+Gradients gradients(const std::vector<core::Parameter>& of) {
+  Gradients result;
+  for (const core::Parameter& each : of) {
+    if (each.tensor.requires_grad()) {
+      const at::Tensor& gradient = each.tensor.grad();
+      result.push_back(gradient.defined() ? gradient.clone() : at::zeros_like(each.tensor));
+    }
+  }
+  return result;
+}
+
+Gradients expected(int ranks, int passes) {
+  std::vector<core::Parameter> own = parameters();
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (int pass = 0; pass < passes; ++pass) {
+      torch::autograd::backward({loss(own, rank, pass)}, {});
+    }
+  }
+  return gradients(own);
+}
+
+void expect_close(const Gradients& found, const Gradients& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_LT((found[i] - wanted[i]).abs().max().item<double>(), 1e-5) << i;
+    EXPECT_EQ(found[i].strides(), wanted[i].strides()) << i;
+  }
+}
+
+TEST(GradientBuckets, SumWhatEachRankComputes) {
+  for (const std::int64_t bytes : {std::int64_t{1} << 20, std::int64_t{64}, std::int64_t{1}}) {  // few and many buckets
+    for (const int passes : {1, 3}) {
+      LockstepRanks(3).run([&](core::Communicator& ranks) {
+        const std::vector<core::Parameter> own = parameters();
+        GradientBuckets buckets(ranks, own, {.first = bytes, .others = bytes});
+        EXPECT_EQ(buckets.size(), bytes == 1 ? 5 : bytes == 64 ? 4 : 3);
+        for (int step = 0; step < 2; ++step) {  // the second one finds the buckets as the first one left them
+          for (int pass = 0; pass < passes; ++pass) {
+            if (pass + 1 == passes) {
+              buckets.begin();
+            }
+            torch::autograd::backward({loss(own, ranks.rank(), pass)}, {});
+          }
+          buckets.start_rest();
+          buckets.wait();
+          expect_close(gradients(own), expected(3, passes));
+          for (const core::Parameter& each : own) {
+            each.tensor.mutable_grad() = at::Tensor();
+          }
+        }
+      });
+    }
+  }
+}
+
+// One rank has no samples, another one failed in its pass after some gradients: it joins with zeros for the rest.
+TEST(GradientBuckets, ARankWithoutGradientsJoins) {
+  LockstepRanks(3).run([&](core::Communicator& ranks) {
+    const std::vector<core::Parameter> own = parameters();
+    GradientBuckets buckets(ranks, own, {.first = 1, .others = 1});
+    if (ranks.rank() < 2) {
+      buckets.begin();
+      torch::autograd::backward({loss(own, ranks.rank(), 0)}, {});
+    }
+    buckets.start_rest();
+    buckets.wait();
+    expect_close(gradients(own), expected(2, 1));
+  });
+}
+
+// Two backward passes where one was expected: the second would change what is being summed.
+TEST(GradientBuckets, AGradientThatComesAgainIsAnError) {
+  core::SingleRank ranks;
+  const std::vector<core::Parameter> own = parameters();
+  GradientBuckets buckets(ranks, own, {.first = 1, .others = 1});
+  buckets.begin();
+  torch::autograd::backward({own[4].tensor.sum()}, {});  // the last parameter, so its bucket starts
+  EXPECT_THROW(torch::autograd::backward({own[4].tensor.sum()}, {}), Error);
+}
+
+TEST(GradientBuckets, OtherModelsHaveOtherHashes) {
+  core::SingleRank ranks;
+  const std::vector<core::Parameter> own = parameters();
+  std::vector<core::Parameter> fewer(own.begin(), own.end() - 2);
+  std::uint64_t hash = 0;
+  { hash = GradientBuckets(ranks, own).hash(); }
+  EXPECT_NE(GradientBuckets(ranks, fewer).hash(), hash);
+  EXPECT_EQ(GradientBuckets(ranks, own).hash(), hash);
+}
+
+TEST(GradientBuckets, RefusesAParameterThatHasAHook) {
+  core::SingleRank ranks;
+  const std::vector<core::Parameter> own = parameters();
+  const GradientBuckets first(ranks, own);
+  EXPECT_THROW(GradientBuckets(ranks, own), ConfigError);
+}
+
+}  // namespace
+}  // namespace stoker::parallel

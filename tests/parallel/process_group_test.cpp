@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks as threads of one process, each with a process group of its own, over Gloo on the loopback interface.
+#include "stoker/parallel/process_group.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "stoker/base/error.h"
+#include "support/temp_folder.h"
+
+namespace stoker::parallel {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::TempFolder;
+
+// What each rank ended with; empty: no error.
+std::vector<std::string> run(int ranks, const std::function<void(core::Communicator&)>& work,
+                             const GroupOptions& options = {}) {
+  const TempFolder folder;
+  std::vector<std::string> errors(static_cast<std::size_t>(ranks));
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      Place place;
+      place.rank = place.local_rank = rank;
+      place.ranks = place.local_ranks = ranks;
+      place.meeting.file = (folder / "meeting").native();
+      std::shared_ptr<core::Communicator> group;
+      try {
+        group = join(place, options);
+        work(*group);
+      } catch (const std::exception& error) {
+        errors[static_cast<std::size_t>(rank)] = error.what();
+        if (group) {
+          group->leave(error);
+        }
+      }
+    });
+  }
+  threads.clear();
+  return errors;
+}
+
+const std::vector<std::string> kFine3{"", "", ""};
+
+TEST(ProcessGroup, ItsCollectivesDoWhatTheirNamesSay) {
+  const auto errors = run(3, [](core::Communicator& ranks) {
+    const int rank = ranks.rank();
+    at::Tensor sum = at::full({2, 3}, rank + 1.0, at::kDouble);
+    ranks.all_reduce_sum(sum);
+    EXPECT_TRUE(at::equal(sum, at::full({2, 3}, 6.0, at::kDouble)));
+    at::Tensor most = at::full({1}, rank * 10, at::kLong);
+    ranks.all_reduce_max(most);
+    EXPECT_EQ(most.item<std::int64_t>(), 20);
+    at::Tensor text = at::full({4}, rank, at::kByte);
+    ranks.broadcast(text, 2);
+    EXPECT_TRUE(at::equal(text, at::full({4}, 2, at::kByte)));
+    const std::vector<at::Tensor> all = ranks.all_gather(at::full({2}, rank, at::kInt));
+    ASSERT_EQ(all.size(), 3);
+    for (int other = 0; other < 3; ++other) {
+      EXPECT_TRUE(at::equal(all[static_cast<std::size_t>(other)], at::full({2}, other, at::kInt)));
+    }
+    at::Tensor nothing = at::zeros({0});
+    ranks.all_reduce_sum(nothing);
+    ranks.barrier();
+  });
+  EXPECT_EQ(errors, kFine3);
+}
+
+// Values of any layout, at their places.
+TEST(ProcessGroup, SumsTensorsThatAreNotContiguous) {
+  const auto errors = run(3, [](core::Communicator& ranks) {
+    at::Tensor turned = at::arange(6, at::kFloat).reshape({2, 3}).t();
+    if (ranks.rank() == 1) {
+      turned = turned.contiguous();  // another layout of the same values
+    }
+    ranks.all_reduce_sum(turned);
+    EXPECT_TRUE(at::equal(turned, 3 * at::arange(6, at::kFloat).reshape({2, 3}).t()));
+  });
+  EXPECT_EQ(errors, kFine3);
+}
+
+// Sums that go on at the same time; equal bits when they are repeated.
+TEST(ProcessGroup, StartsSumsBesideOtherWork) {
+  const auto errors = run(3, [](core::Communicator& ranks) {
+    std::vector<at::Tensor> before;
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      std::vector<at::Tensor> parts;
+      std::vector<std::unique_ptr<core::Communicator::Pending>> pending;
+      for (const int size : {1, 1000, 300'000}) {
+        parts.push_back(at::arange(size, at::kFloat) * 0.37 + ranks.rank() * 0.11);
+      }
+      for (at::Tensor& part : parts) {
+        pending.push_back(ranks.start_sum(part));
+      }
+      for (const auto& each : pending) {
+        each->wait();
+      }
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        const at::Tensor expected = at::arange(parts[i].numel(), at::kFloat) * (3 * 0.37) + 3 * 0.11;
+        EXPECT_LT((parts[i] - expected).abs().max().item<double>(), 0.1);
+        if (repeat > 0) {
+          EXPECT_TRUE(at::equal(parts[i], before[i]));
+        }
+      }
+      before = parts;
+    }
+  });
+  EXPECT_EQ(errors, kFine3);
+}
+
+// torch itself ends the process here.
+TEST(ProcessGroup, RanksThatExchangeDifferentThingsGetAnError) {
+  const auto errors = run(2, [](core::Communicator& ranks) {
+    at::Tensor values = at::zeros({ranks.rank() == 0 ? 3 : 4});
+    ranks.all_reduce_sum(values);
+  });
+  EXPECT_THAT(errors[0], AllOf(HasSubstr("a sum of 3 values of type Float"), HasSubstr("a sum of 4 values")));
+  EXPECT_THAT(errors[1], HasSubstr("rank 0 exchanges a sum of 3 values"));
+}
+
+TEST(ProcessGroup, AnErrorOfOneRankIsOneOfAll) {
+  for (const bool overlapped : {false, true}) {
+    const auto errors = run(3, [&](core::Communicator& ranks) {
+      at::Tensor values = at::zeros({3});
+      ranks.all_reduce_sum(values);
+      if (ranks.rank() == 1) {
+        fail<DataError>("here", "a bad sample");
+      }
+      if (overlapped) {
+        const auto first = ranks.start_sum(values);
+        first->wait();
+      } else {
+        ranks.all_reduce_sum(values);
+      }
+    });
+    EXPECT_EQ(errors[1], "[here] a bad sample");
+    EXPECT_THAT(errors[0], HasSubstr("rank 1 failed: [here] a bad sample"));
+    EXPECT_THAT(errors[2], HasSubstr("rank 1 failed: [here] a bad sample"));
+  }
+}
+
+// Its own error is thrown with its type, so that all ranks exit with the same code.
+TEST(ProcessGroup, TheErrorKeepsItsType) {
+  std::mutex mutex;
+  int typed = 0;
+  (void)run(2, [&](core::Communicator& ranks) {
+    try {
+      if (ranks.rank() == 1) {
+        fail<IoError>("here", "disk full");
+      }
+      ranks.barrier();
+    } catch (const IoError&) {
+      const std::lock_guard lock(mutex);
+      ++typed;
+      throw;
+    }
+  });
+  EXPECT_EQ(typed, 2);
+}
+
+// What all ranks took part in is done before the error.
+TEST(ProcessGroup, CollectivesBeforeTheErrorComplete) {
+  std::vector<double> sums(2);
+  (void)run(2, [&](core::Communicator& ranks) {
+    for (int i = 0; i < 50; ++i) {
+      at::Tensor one = at::full({1}, 1.0, at::kDouble);
+      if (ranks.rank() == 1 && i == 40) {
+        fail<Error>("here", "the end");
+      }
+      ranks.all_reduce_sum(one);
+      sums[static_cast<std::size_t>(ranks.rank())] += one.item<double>();
+    }
+  });
+  EXPECT_EQ(sums, (std::vector<double>{80, 80}));
+}
+
+TEST(ProcessGroup, ARankThatDoesNotComeIsAnError) {
+  const TempFolder folder;
+  Place place;
+  place.ranks = place.local_ranks = 2;
+  place.meeting.file = (folder / "meeting").native();
+  GroupOptions options;
+  options.start = std::chrono::milliseconds(300);
+  try {
+    (void)join(place, options);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 0 of 2 waited 0 s for rank 1"));
+  }
+}
+
+TEST(ProcessGroup, NamesAMeetingPointThatCannotBe) {
+  Place place;
+  place.ranks = 2;
+  place.meeting.host = "no-such-host.invalid";
+  place.meeting.port = 1;
+  GroupOptions options;
+  options.start = std::chrono::milliseconds(300);
+  try {
+    (void)join(place, options);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("no-such-host.invalid:1"), HasSubstr("MASTER_ADDR")));
+  }
+}
+
+}  // namespace
+}  // namespace stoker::parallel
