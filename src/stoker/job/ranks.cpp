@@ -34,8 +34,8 @@ struct Ranks::State {
 
 Ranks::Ranks(Request& request) : state_(std::make_unique<State>()) {
   const train::Options::Given* const given = request.options.find("ranks");
-  join(given != nullptr ? std::stoll(given->value) : 0,
-       request.plan_file.empty() ? 1 : read_plan(request.plan_file).ranks);
+  const bool repeats = !request.plan_file.empty() && request.options.all().empty();  // else the job refuses it
+  join(given != nullptr ? std::stoll(given->value) : 0, repeats ? read_plan(request.plan_file).ranks : 1);
   request.ranks = state_->communicator;
   request.ranks_reason = state_->reason;
 }
