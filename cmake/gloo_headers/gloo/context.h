@@ -11,7 +11,7 @@ class Context {
  public:
   std::chrono::milliseconds getTimeout() const;
   void setTimeout(std::chrono::milliseconds timeout);
-  void closeConnections();  // each operation that waits for a peer then throws IoException
+  void closeConnections();  // operations of peers that wait for this end then throw; those of this end wait on
 };
 
 }  // namespace gloo

@@ -19,8 +19,7 @@ class Communicator {
   virtual ~Communicator() = default;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  // The same among the ranks of this machine, which share its cores and devices.
-  [[nodiscard]] virtual int rank_here() const { return rank(); }
+  // Ranks of this machine, which share its cores.
   [[nodiscard]] virtual int size_here() const { return size(); }
   // Replaces tensor by its sum over ranks.
   virtual void all_reduce_sum(at::Tensor& tensor) = 0;

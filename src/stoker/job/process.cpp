@@ -4,10 +4,10 @@
 #include <c10/util/Exception.h>
 
 #include <cstdlib>
-#include <string>
 
 #include "stoker/base/error.h"
 #include "stoker/base/version.h"
+#include "stoker/core/first_line.h"
 #include "stoker/device/cuda_library.h"
 #include "stoker/device/device_fault.h"
 #include "stoker/device/freed_memory.h"
@@ -16,15 +16,6 @@
 #include "stoker/memory/out_of_memory.h"
 
 namespace stoker::job {
-namespace {
-
-std::string first_line(const std::exception& error) {
-  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
-}
-
-}  // namespace
 
 void start_process() {
   ::setenv("KINETO_LOG_LEVEL", "5", /*overwrite=*/0);  // else torch's profiler warns on each machine without a GPU
@@ -46,14 +37,14 @@ void with_typed_errors(const std::function<void()>& work) {
   } catch (const std::exception& error) {
     if (memory::is_out_of_memory(error)) {
       fail<OutOfMemory>("memory", "out of memory; set microbatch= lower, or image_size= or context= ({})",
-                        first_line(error));
+                        core::first_line(error));
     }
     if (device::is_device_fault(error)) {
       fail<DeviceError>("device", "the device failed ({}); check `nvidia-smi` and `dmesg`, or set device=cpu",
-                        first_line(error));
+                        core::first_line(error));
     }
     if (dynamic_cast<const c10::Error*>(&error) != nullptr) {
-      fail<Error>("torch", "{}", first_line(error));
+      fail<Error>("torch", "{}", core::first_line(error));
     }
     throw;
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "stoker/base/error.h"
+#include "stoker/core/first_line.h"
 
 namespace stoker::memory {
 namespace {
@@ -43,9 +44,7 @@ bool is_out_of_memory(const std::exception& error) {
 }
 
 std::string out_of_memory_reason(const std::exception& error) {
-  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
-  const std::string line = text.substr(0, text.find('\n'));
+  const std::string line = core::first_line(error);
   constexpr std::string_view kPlace = "[memory] ";
   return line.starts_with(kPlace) ? line.substr(kPlace.size()) : line;
 }

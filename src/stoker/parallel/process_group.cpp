@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "stoker/base/error.h"
+#include "stoker/core/first_line.h"
 #include "stoker/parallel/lifeline.h"
 #include "stoker/parallel/local_address.h"
 #include "stoker/parallel/store.h"
@@ -22,12 +23,6 @@ namespace {
 
 constexpr std::string_view kWhere = "parallel.ranks";
 constexpr auto kStoreIsGone = std::chrono::seconds(2);  // without an answer
-
-std::string first_line(const std::exception& error) {
-  const auto* const of_torch = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
-}
 
 class Gloo final : public c10d::ProcessGroupGloo {
  public:
@@ -92,7 +87,6 @@ class ProcessGroup final : public core::Communicator {
 
   [[nodiscard]] int rank() const override { return place_.rank; }
   [[nodiscard]] int size() const override { return place_.ranks; }
-  [[nodiscard]] int rank_here() const override { return place_.local_rank; }
   [[nodiscard]] int size_here() const override { return place_.local_ranks; }
 
   void all_reduce_sum(at::Tensor& tensor) override { reduce(tensor, c10d::ReduceOp::SUM, Operation::kSum); }
@@ -237,7 +231,7 @@ class ProcessGroup final : public core::Communicator {
     if (const auto gone = lifeline_.reason()) {
       throw_departure(*gone);
     }
-    fail<RankError>(kWhere, "rank {} lost the others: {}", rank(), first_line(error));
+    fail<RankError>(kWhere, "rank {} lost the others: {}", rank(), core::first_line(error));
   }
 
   const Place place_;
@@ -255,7 +249,8 @@ std::shared_ptr<core::Communicator> join(const Place& place, const GroupOptions&
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    fail<ConfigError>(kWhere, "rank {} of {} cannot meet the others: {}", place.rank, place.ranks, first_line(error));
+    fail<ConfigError>(kWhere, "rank {} of {} cannot meet the others: {}", place.rank, place.ranks,
+                      core::first_line(error));
   }
 }
 

@@ -12,18 +12,13 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/core/first_line.h"
 
 namespace stoker::parallel {
 namespace {
 
 constexpr std::string_view kWhere = "parallel.store";
 using Torch = c10::intrusive_ptr<c10d::Store>;
-
-std::string first_line(const std::exception& error) {
-  const auto* const of_torch = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
-}
 
 // Whoever made the folder removes the file: torch's store would do so when the first ranks end, and calls of the others
 // would wait for it.
@@ -54,10 +49,10 @@ Torch open(const Place& place, std::chrono::milliseconds timeout) {
   } catch (const std::exception& error) {
     if (!meeting.file.empty()) {
       fail<ConfigError>(kWhere, "{}: the ranks cannot meet in this file: {}", printable(meeting.file),
-                        first_line(error));
+                        core::first_line(error));
     }
     fail<ConfigError>(kWhere, "{}:{}: the store of the ranks {}: {}; check MASTER_ADDR and MASTER_PORT", meeting.host,
-                      meeting.port, meeting.serves ? "cannot be opened" : "does not answer", first_line(error));
+                      meeting.port, meeting.serves ? "cannot be opened" : "does not answer", core::first_line(error));
   }
 }
 
@@ -74,7 +69,7 @@ struct Store::Handle {
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
-      fail<RankError>(kWhere, "the store of the ranks cannot be reached: {}", first_line(error));
+      fail<RankError>(kWhere, "the store of the ranks cannot be reached: {}", core::first_line(error));
     }
   }
 };
