@@ -35,6 +35,7 @@ void handle(const char* text) {
   action.sa_flags = SA_RESTART;  // reads and writes inside libraries continue
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGUSR1, &action, nullptr);  // batch systems send it ahead of the end of a job's time
 }
 
 }  // namespace
