@@ -131,7 +131,8 @@ TEST(Place, UnderMpi) {
   const Place found = place(mpi).value();
   EXPECT_EQ(found.rank, 1);
   EXPECT_TRUE(found.one_node());
-  EXPECT_THAT(found.meeting.file, HasSubstr("prterun-7"));
+  EXPECT_EQ(place(with(mpi, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}})).value().meeting.file,
+            found.meeting.file);
   const Variables two_nodes = with(mpi, {{"OMPI_COMM_WORLD_LOCAL_RANK", "0"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}});
   EXPECT_THAT(refusal(two_nodes), HasSubstr("MASTER_ADDR"));
   EXPECT_EQ(place(with(two_nodes, {{"MASTER_ADDR", "a"}, {"MASTER_PORT", "5"}})).value().meeting.host, "a");
@@ -139,6 +140,23 @@ TEST(Place, UnderMpi) {
       place({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "2"}}).value();
   EXPECT_EQ(hydra.starter, "MPICH");
   EXPECT_TRUE(hydra.one_node());
+}
+
+// mpirun in a job of Slurm 22.05, tried with Open MPI 4.1 and MPICH 4.0: the servers of mpirun are tasks of Slurm.
+TEST(Place, UnderMpiInAJobOfSlurm) {
+  const Variables server = with(kSlurm, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}});
+  const Place open = place(with(server, {{"OMPI_COMM_WORLD_RANK", "1"},
+                                         {"OMPI_COMM_WORLD_SIZE", "2"},
+                                         {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}))
+                         .value();
+  EXPECT_EQ(open.ranks, 2);
+  EXPECT_EQ(open.starter, "Open MPI");
+  const Variables pmi{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}};
+  const Place hydra = place(with(with(server, pmi), {{"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}})).value();
+  EXPECT_EQ(hydra.ranks, 2);
+  EXPECT_EQ(hydra.starter, "MPICH");
+  EXPECT_EQ(place(with(kSlurm, pmi)).value().starter, "Slurm");  // srun --mpi=pmi2
 }
 
 TEST(Place, NamesTheVariableThatIsWrong) {

@@ -80,7 +80,8 @@ MeetingPoint master(const Variables& from, int rank) {
   return meeting;
 }
 
-// A file in a folder of this user alone, for ranks of one node.
+// A file in a folder of this user alone, for ranks of one node. It stays, so no later run may have its name: names of
+// jobs come again, in containers and where Slurm lost its state.
 std::string file_for(const std::string& name) {
   const char* const folder = std::getenv("XDG_RUNTIME_DIR");
   const std::filesystem::path base = folder != nullptr && *folder != '\0' ? std::filesystem::path(folder)
@@ -129,6 +130,33 @@ Place of_torchrun(const Environment& environment) {
   return place;
 }
 
+std::string content_of(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Names the process that started the ranks of this node: its number, and when it began. Ranks may run in shells of
+// their own, so it is the first one above that has no variable of a rank, or does not show its variables.
+std::string starter_number(const std::string& variable) {
+  constexpr int kParent = 2, kBegan = 20;  // fields after the name (man proc_pid_stat: fields 4 and 22)
+  constexpr int kMostParents = 64;
+  std::string process = std::to_string(::getppid()), began;
+  for (int i = 0; i < kMostParents; ++i) {
+    const std::string folder = "/proc/" + process, text = content_of(folder + "/stat");
+    std::istringstream line(text.substr(std::min(text.rfind(')') + 1, text.size())));
+    const std::vector<std::string> fields{std::istream_iterator<std::string>(line), {}};
+    if (fields.size() < kBegan) {  // beyond the own container
+      break;
+    }
+    began = fields[kBegan - 1];
+    if (('\0' + content_of(folder + "/environ")).find('\0' + variable + '=') == std::string::npos) {
+      break;
+    }
+    process = fields[kParent - 1];
+  }
+  return fmt::format("{}-{}", process, began);
+}
+
 // `srun` inside a job. A batch script itself has SLURM_NTASKS, too, but is one process.
 Place of_slurm(const Environment& environment) {
   constexpr int kFirstPort = 20'000, kPorts = 10'000;  // below the ports that Linux gives away, 32768 and more
@@ -145,7 +173,7 @@ Place of_slurm(const Environment& environment) {
   place.start_id = "Slurm " + step;
   place.meeting.prefix = fmt::format("{}.{}", step, place.restarts);
   if (nodes == 1) {
-    place.meeting.file = file_for("slurm-" + place.meeting.prefix);
+    place.meeting.file = file_for(fmt::format("slurm-{}-{}", place.meeting.prefix, starter_number("SLURM_PROCID")));
     return place;
   }
   if (environment("MASTER_ADDR") != nullptr) {
@@ -160,15 +188,14 @@ Place of_slurm(const Environment& environment) {
 }
 
 Place of_mpi(const Environment& environment, std::string name, const char* rank, const char* ranks,
-             const char* local_rank, const char* local_ranks, const char* job) {
+             const char* local_rank, const char* local_ranks) {
   const Variables from(environment, "mpirun");
   Place place = ranked(from, std::move(name), rank, ranks);
   put_on_node(place, from, local_rank, local_ranks);
   if (environment("MASTER_ADDR") != nullptr) {
     place.meeting = master(from, place.rank);
   } else if (place.one_node()) {
-    place.meeting.file =
-        file_for(fmt::format("mpi-{}", job != nullptr && from.has(job) ? from.text(job) : starter_number()));
+    place.meeting.file = file_for("mpi-" + starter_number(rank));
   } else {
     fail<ConfigError>(kWhere,
                       "{} ranks on several nodes need a place to meet; give mpirun the variables MASTER_ADDR, "
@@ -192,15 +219,18 @@ std::optional<Place> place_of(const Environment& environment) {
       environment("RANK") != nullptr || (size != nullptr && size != std::string_view("1"))) {
     return of_torchrun(environment);
   }
-  if (environment("SLURM_STEP_NUM_TASKS") != nullptr && environment("SLURM_PROCID") != nullptr) {
-    return of_slurm(environment);
-  }
+  // In a job of Slurm, mpirun starts its servers by srun, whose variables the ranks have, too.
   if (environment("OMPI_COMM_WORLD_SIZE") != nullptr) {
     return of_mpi(environment, "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-                  "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE");
+                  "OMPI_COMM_WORLD_LOCAL_SIZE");
   }
-  if (environment("PMI_SIZE") != nullptr) {
-    return of_mpi(environment, "MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr);
+  const bool slurm = environment("SLURM_STEP_NUM_TASKS") != nullptr && environment("SLURM_PROCID") != nullptr;
+  const bool hydra = environment("MPI_LOCALRANKID") != nullptr;  // srun --mpi=pmi2 sets the PMI_ ones alone
+  if (environment("PMI_SIZE") != nullptr && (hydra || !slurm)) {
+    return of_mpi(environment, "MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
+  }
+  if (slurm) {
+    return of_slurm(environment);
   }
   return std::nullopt;
 }
