@@ -27,12 +27,16 @@ Lifeline::Lifeline(std::unique_ptr<Store> store, int rank, int ranks)
                          [this](const std::stop_token& stop) { watch(stop); });
 }
 
-void Lifeline::begin(std::int64_t number) {
+void Lifeline::check(std::int64_t number) const {
   if (someone_left_) {
     if (const auto gone = departure(); gone && gone->collectives <= number) {
       throw_departure(*gone);
     }
   }
+}
+
+void Lifeline::begin(std::int64_t number) {
+  check(number);
   newest_ = number;
   ++running_;
 }

@@ -21,8 +21,9 @@ class Lifeline {
   // Looks into the store four times a second.
   Lifeline(std::unique_ptr<Store> store, int rank, int ranks);
 
-  // This rank starts its collective number `number`, counted from 0. Throws the error of a rank that left before that
-  // one.
+  // Throws the error of a rank that left before collective number `number`, counted from 0.
+  void check(std::int64_t number) const;
+  // The same, and this rank starts that collective.
   void begin(std::int64_t number);
   // One collective is done, or has failed.
   void end() { --running_; }

@@ -2,20 +2,24 @@
 #include "stoker/parallel/process_group.h"
 
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
 
 #include <array>
 #include <atomic>
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <utility>
 #include <vector>
 
 #include "stoker/base/error.h"
 #include "stoker/core/first_line.h"
+#include "stoker/parallel/group_members.h"
 #include "stoker/parallel/lifeline.h"
 #include "stoker/parallel/local_address.h"
+#include "stoker/parallel/messages.h"
 #include "stoker/parallel/store.h"
 
 namespace stoker::parallel {
@@ -77,13 +81,35 @@ c10::intrusive_ptr<Gloo> meet(const Place& place, Store& store, const GroupOptio
   return group;
 }
 
+// Some of the ranks, which know each other by the store of all.
+c10::intrusive_ptr<Gloo> meet_part(const Place& place, Store& store, const GroupOptions& options,
+                                   const std::string& prefix, const GroupMembers& members) {
+  const auto settings = c10d::ProcessGroupGloo::Options::create(options.start);
+  settings->devices.push_back(device_of(place));
+  auto own =
+      c10::make_intrusive<c10d::PrefixStore>(prefix, c10::intrusive_ptr<c10d::Store>::reclaim_copy(store.get_torch()));
+  auto group = c10::make_intrusive<Gloo>(own, members.own, static_cast<int>(members.ranks.size()), settings);
+  group->setTimeout(options.timeout);
+  return group;
+}
+
+// All ranks, or some of them. What some exchange has no number: it comes before the next collective of all.
 class ProcessGroup final : public core::Communicator {
  public:
   ProcessGroup(const Place& place, const GroupOptions& options)
       : place_(place),
-        store_(place, options.start),
-        gloo_(meet(place, store_, options)),
-        lifeline_(store_.clone(kStoreIsGone), place.rank, place.ranks) {}
+        options_(options),
+        store_(std::make_unique<Store>(place, options.start)),
+        gloo_(meet(place, *store_, options)),
+        messages_(*gloo_, place.ranks),
+        lifeline_(std::make_unique<Lifeline>(store_->clone(kStoreIsGone), place.rank, place.ranks)) {}
+  ProcessGroup(ProcessGroup& whole, const GroupMembers& members, const std::string& prefix)
+      : place_(place_in(whole.place_, members)),
+        options_(whole.options_),
+        members_(members.ranks),
+        whole_(&whole),
+        gloo_(meet_part(whole.place_, *whole.store_, options_, prefix, members)),
+        messages_(*gloo_, place_.ranks) {}
 
   [[nodiscard]] int rank() const override { return place_.rank; }
   [[nodiscard]] int size() const override { return place_.ranks; }
@@ -116,9 +142,32 @@ class ProcessGroup final : public core::Communicator {
     return std::make_unique<Sum>(*this, tensor);
   }
 
+  [[nodiscard]] std::unique_ptr<Pending> start_send(const at::Tensor& tensor, int to) override {
+    return message([&] { return messages_.start_send(tensor, to); });
+  }
+  [[nodiscard]] std::unique_ptr<Pending> start_receive(at::Tensor& tensor, int from) override {
+    return message([&] { return messages_.start_receive(tensor, from); });
+  }
+
+  [[nodiscard]] std::unique_ptr<Communicator> split(int group) override {
+    if (whole_ != this) {
+      fail<Error>(kWhere, "a part of the ranks cannot be split again; split all ranks");
+    }
+    GroupMembers members = members_of(all_gather(at::full({1}, group, at::kLong)), rank());
+    const std::string prefix = fmt::format("part/{}/{}", parts_.size(), group);
+    auto part = members.ranks.size() == 1 ? nullptr : std::make_unique<ProcessGroup>(*this, members, prefix);
+    parts_.push_back(part ? part->gloo_ : nullptr);
+    return part ? std::unique_ptr<Communicator>(std::move(part)) : std::make_unique<core::SingleRank>();
+  }
+
   void leave(const std::exception& error) override {
-    lifeline_.leave(departure_of(rank(), next_, error));
-    gloo_->close();
+    whole_->lifeline_->leave(departure_of(whole_->rank(), whole_->next_, error));
+    whole_->gloo_->close();
+    for (const auto& part : whole_->parts_) {
+      if (part) {
+        part->close();
+      }
+    }
   }
 
  private:
@@ -187,8 +236,9 @@ class ProcessGroup final : public core::Communicator {
     for (std::size_t other = 0; other < all.size(); ++other) {
       const auto* const theirs = all[other].const_data_ptr<std::int64_t>();
       if (!std::equal(fields, fields + kFields, theirs)) {
-        fail<Error>(kWhere, "ranks do not take the same steps: rank {} exchanges {}, but rank {} exchanges {}", rank(),
-                    words(fields), other, words(theirs));
+        fail<Error>(kWhere, "ranks do not take the same steps: rank {} exchanges {}, but rank {} exchanges {}",
+                    whole_->rank(), words(fields), members_.empty() ? static_cast<int>(other) : members_[other],
+                    words(theirs));
       }
     }
   }
@@ -201,12 +251,12 @@ class ProcessGroup final : public core::Communicator {
 
   template <typename Start>
   Work begin(const Start& start) {
-    lifeline_.begin(next_);
-    ++next_;
+    whole_->lifeline_->begin(whole_->next_);
+    whole_->next_ += whole_ == this ? 1 : 0;
     try {
       return start();
     } catch (const std::exception& error) {
-      lifeline_.end();
+      whole_->lifeline_->end();
       explain(error);
     }
   }
@@ -215,10 +265,21 @@ class ProcessGroup final : public core::Communicator {
     try {
       work->wait();
     } catch (const std::exception& error) {
-      lifeline_.end();
+      whole_->lifeline_->end();
       explain(error);
     }
-    lifeline_.end();
+    whole_->lifeline_->end();
+  }
+
+  // A message is not a collective that all take part in: who leaves need not wait for it.
+  template <typename Start>
+  std::unique_ptr<Pending> message(const Start& start) {
+    whole_->lifeline_->check(whole_->next_);
+    try {
+      return std::make_unique<Message>(start(), [this](const std::exception& error) { explain(error); });
+    } catch (const std::exception& error) {
+      explain(error);
+    }
   }
 
   template <typename Start>
@@ -228,17 +289,22 @@ class ProcessGroup final : public core::Communicator {
 
   // A collective failed: since another rank left and closed its connections, or since a rank is gone or hangs.
   [[noreturn]] void explain(const std::exception& error) {
-    if (const auto gone = lifeline_.reason()) {
+    if (const auto gone = whole_->lifeline_->reason()) {
       throw_departure(*gone);
     }
-    fail<RankError>(kWhere, "rank {} lost the others: {}", rank(), core::first_line(error));
+    fail<RankError>(kWhere, "rank {} lost the others: {}", whole_->rank(), core::first_line(error));
   }
 
   const Place place_;
-  Store store_;
+  const GroupOptions options_;
+  const std::vector<int> members_;    // ranks of a part; empty: all
+  ProcessGroup* const whole_ = this;  // all ranks
+  std::unique_ptr<Store> store_;      // of all ranks, as the next ones
   c10::intrusive_ptr<Gloo> gloo_;
-  std::atomic<std::int64_t> next_{0};  // number of the next collective
-  Lifeline lifeline_;                  // the last: its thread uses the others
+  Messages messages_;
+  std::vector<c10::intrusive_ptr<Gloo>> parts_;  // that this rank is in; null: alone
+  std::atomic<std::int64_t> next_{0};            // number of the next collective
+  std::unique_ptr<Lifeline> lifeline_;           // the last: its thread uses the others
 };
 
 }  // namespace
