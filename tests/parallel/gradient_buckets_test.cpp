@@ -79,6 +79,14 @@ void expect_close(const Gradients& found, const Gradients& wanted) {
   }
 }
 
+void wait(GradientBuckets& buckets, core::Communicator& ranks) {
+  at::Tensor messages;
+  if (const auto pending = ranks.start_exchange(buckets.message(), messages)) {
+    pending->wait();
+  }
+  buckets.wait(messages);
+}
+
 TEST(GradientBuckets, SumWhatEachRankComputes) {
   for (const std::int64_t bytes : {std::int64_t{1} << 20, std::int64_t{64}, std::int64_t{1}}) {  // few and many buckets
     for (const int passes : {1, 3}) {
@@ -94,7 +102,7 @@ TEST(GradientBuckets, SumWhatEachRankComputes) {
             torch::autograd::backward({loss(own, ranks.rank(), pass)}, {});
           }
           buckets.start_rest();
-          buckets.wait();
+          wait(buckets, ranks);
           expect_close(gradients(own), expected(3, passes));
           for (const core::Parameter& each : own) {
             each.tensor.mutable_grad() = at::Tensor();
@@ -115,7 +123,7 @@ TEST(GradientBuckets, ARankWithoutGradientsJoins) {
       torch::autograd::backward({loss(own, ranks.rank(), 0)}, {});
     }
     buckets.start_rest();
-    buckets.wait();
+    wait(buckets, ranks);
     expect_close(gradients(own), expected(2, 1));
   });
 }

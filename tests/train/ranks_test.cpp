@@ -191,8 +191,8 @@ TEST(Ranks, ThatTakeDifferentStepsGetAnError) {
       said[static_cast<std::size_t>(ranks.rank())] = error.what();
     }
   });
-  EXPECT_THAT(said[0], ::testing::HasSubstr("rank 0 begins step 5, but rank 1 begins step 6"));
-  EXPECT_THAT(said[1], ::testing::HasSubstr("rank 1 begins step 6, but rank 0 begins step 5"));
+  EXPECT_THAT(said[0], ::testing::HasSubstr("rank 0 takes step 5, but rank 1 takes step 6"));
+  EXPECT_THAT(said[1], ::testing::HasSubstr("rank 1 takes step 6, but rank 0 takes step 5"));
 }
 
 TEST(Ranks, TotalsAreThoseOfAllRanksOrNone) {

@@ -2,6 +2,7 @@
 #include "stoker/core/communicator.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -49,6 +50,12 @@ void any_rank(Communicator& ranks, std::span<bool> flags) {
   ranks.all_reduce_max(all);
   std::transform(all.const_data_ptr<std::int32_t>(), all.const_data_ptr<std::int32_t>() + flags.size(), flags.begin(),
                  [](std::int32_t flag) { return flag != 0; });
+}
+
+std::unique_ptr<Communicator::Pending> Communicator::start_exchange(const at::Tensor& tensor, at::Tensor& all) {
+  const at::Tensor rows = at::stack(exchange(tensor.flatten()));
+  all.defined() ? all.copy_(rows) : (all = rows);
+  return nullptr;
 }
 
 namespace {

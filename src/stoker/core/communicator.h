@@ -48,12 +48,9 @@ class Communicator {
     all_reduce_sum(tensor);
     return nullptr;
   }
-  // Starts exchange(); all: one tensor per rank, complete after wait().
-  [[nodiscard]] virtual std::unique_ptr<Pending> start_exchange(const at::Tensor& tensor,
-                                                                std::vector<at::Tensor>& all) {
-    all = exchange(tensor);
-    return nullptr;
-  }
+  // Starts exchange() of a contiguous tensor; all: a row per rank, [ranks, numel], complete after wait(). It is made if
+  // it is undefined, else written.
+  [[nodiscard]] virtual std::unique_ptr<Pending> start_exchange(const at::Tensor& tensor, at::Tensor& all);
   // Messages between two ranks, in the order of the calls: the one that goes to a rank is the one that it starts to
   // receive in its turn. Both know size and dtype, which are not compared. tensor: a contiguous one, that nobody
   // touches before wait(). Two ranks that wait until they have sent each other something may wait for ever: start both

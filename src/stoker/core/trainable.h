@@ -80,6 +80,8 @@ class Trainable {
   // Called once for the whole global batch, before it is split; depends only on the targets. By default the number of
   // samples: the loss is a mean over them.
   [[nodiscard]] virtual Normalisers normalisers(const Batch& batch) const;
+  // Whether each of them is the number of samples, so that ranks know those of the global batch without a message.
+  [[nodiscard]] virtual bool counts_samples() const { return false; }
   [[nodiscard]] virtual LossTerms loss(const TensorList& outputs, const Batch& batch) const = 0;
 
   // Metrics as tensors that add up over batches and ranks (sums, counts, confusion matrices) ...

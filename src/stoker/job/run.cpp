@@ -329,8 +329,12 @@ void Run::show() {
 }
 
 void Run::save(const char* kind) {
+  const bool best = kind == std::string_view("best");
+  if (!best) {
+    session_.collect();
+  }
   if (!first()) {
-    if (kind == std::string_view("best")) {
+    if (best) {
       session_.mark_best();
     }
     return;
@@ -339,10 +343,14 @@ void Run::save(const char* kind) {
   memory_->disturbed();
   session_.recovery().between_steps(fmt::format("the save of checkpoint \"{}\"", kind),
                                     [&] { checkpoints_->save(kind); });
+  session_.drop_collected();
 }
 
 void Run::rescue() {
-  if (first()) {
+  if (first() && session_.sharded()) {
+    bus_.emit(core::Finding{fmt::format("step {} is not saved: other ranks hold parts of the optimizer's state",
+                                        session_.progress().step)});
+  } else if (first()) {
     checkpoints_->rescue();
   }
 }

@@ -11,6 +11,7 @@
 #include "stoker/device/backend.h"
 #include "stoker/job/memory_advice.h"
 #include "stoker/models/network.h"
+#include "stoker/optim/sharded.h"
 #include "stoker/train/evaluate.h"
 
 namespace stoker::job {
@@ -61,7 +62,11 @@ Session::Session(Setup& setup, core::EventEmitter* events)
     nvtx_.emplace();
   }
   tasks::Model& model = *setup.model;
-  optimizer_ = optim::make_optimizer(optimizer_options(plan), model.parameters());
+  if (sharded()) {
+    optimizer_ = std::make_unique<optim::ShardedOptimizer>(optimizer_options(plan), model.parameters(), *setup.ranks);
+  } else {
+    optimizer_ = optim::make_optimizer(optimizer_options(plan), model.parameters());
+  }
   scaler_ = std::make_unique<precision::GradScaler>(precision::GradScalerOptions{.scaling = plan.precision == "fp16"},
                                                     setup.device);
   if (plan.ema > 0) {
@@ -121,6 +126,14 @@ void Session::own_storages(memory::StepRecording& recording) const {
   }
 }
 
+bool Session::sharded() const { return setup_.plan.shard == "optimizer" && setup_.ranks->size() > 1; }
+
+void Session::collect() {
+  if (sharded()) {
+    collected_ = optimizer_->whole_state();
+  }
+}
+
 io::Checkpoint Session::checkpoint(const std::string& kind) {
   io::Checkpoint result;
   {
@@ -140,7 +153,11 @@ io::Checkpoint Session::checkpoint(const std::string& kind) {
     if (ema_) {  // else the averages are the weights above
       result.state = model_state(*setup_.model);
     }
-    optimizer_->save_state(result.state);
+    if (sharded()) {
+      result.state.tensors.insert(collected_.tensors.begin(), collected_.tensors.end());
+    } else {
+      optimizer_->save_state(result.state);
+    }
     scaler_->save_state(result.state);
     step_->save_state(result.state);
     recovery_.save_state(result.state);

@@ -35,6 +35,11 @@ class Session {
   // Tells a recording of a step whose storages these are. After compute and before commit.
   void own_storages(memory::StepRecording& recording) const;
 
+  // Whether ranks hold parts of the optimizer's state.
+  [[nodiscard]] bool sharded() const;
+  // Brings them to rank 0, for checkpoint("last") until drop_collected(). A collective call.
+  void collect();
+  void drop_collected() { collected_ = {}; }
   // "last" has everything that resuming needs; "best" has only weights.
   [[nodiscard]] io::Checkpoint checkpoint(const std::string& kind);
   void load(const io::Checkpoint& checkpoint);
@@ -61,6 +66,7 @@ class Session {
   train::Recovery recovery_, evaluation_recovery_;
   EvaluationMemory evaluation_memory_;
   std::vector<core::MetricValue> newest_, best_;
+  core::State collected_;  // of the optimizer, from all ranks
 };
 
 // The optimizer's part of a plan.

@@ -35,6 +35,12 @@ constexpr std::string_view kWholeStepsOnly = "this optimizer only takes whole st
 void Optimizer::count_step() { fail<ConfigError>("optim.optimizer", "{}", kWholeStepsOnly); }
 void Optimizer::update(const at::Tensor&) { fail<ConfigError>("optim.optimizer", "{}", kWholeStepsOnly); }
 
+core::State Optimizer::whole_state() {
+  core::State state;
+  save_state(state);
+  return state;
+}
+
 const std::vector<std::string>& known_optimizers() {
   static const std::vector<std::string> names{"adamw", "adam", "sgd"};
   return names;

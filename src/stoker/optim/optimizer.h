@@ -52,6 +52,8 @@ class Optimizer : public core::Stateful {
   // cannot do it.
   virtual void count_step();
   virtual void update(const at::Tensor& parameter);
+  // The state of all ranks on rank 0, elsewhere nothing; without ranks that of save_state(). A collective call.
+  [[nodiscard]] virtual core::State whole_state();
   // Bytes of state on the device: moments and master weights.
   [[nodiscard]] virtual std::int64_t state_bytes() const = 0;
 };

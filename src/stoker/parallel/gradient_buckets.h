@@ -26,7 +26,9 @@ class GradientBuckets {
  public:
   // Of the parameters that require a gradient, the last one first. ConfigError if one has a hook after its gradient.
   // Parameters and ranks outlive it.
-  GradientBuckets(core::Communicator& ranks, const std::vector<core::Parameter>& parameters, BucketSizes sizes = {});
+  // header: bytes of the message that the ranks exchange at the end of each step.
+  GradientBuckets(core::Communicator& ranks, const std::vector<core::Parameter>& parameters, BucketSizes sizes = {},
+                  std::int64_t header = 0);
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
@@ -36,8 +38,11 @@ class GradientBuckets {
   // After the passes, also if they failed, or if this rank had none: starts the sums that are left, with zeros for
   // gradients that are missing. empty: with zeros for all that has not been started.
   void start_rest(bool empty = false);
-  // Then: returns when gradients are sums over ranks.
-  void wait();
+  // Then: the message of this rank, uint8 1-dim; its first `header` bytes are the caller's. If the last bucket is
+  // small, it rides in it: one collective less, which a small step would wait for.
+  [[nodiscard]] const at::Tensor& message() const { return message_; }
+  // Then: returns when gradients are sums over ranks. messages: of all ranks, a row each.
+  void wait(const at::Tensor& messages);
 
   // Of shapes and dtypes: equal on ranks that can sum.
   [[nodiscard]] std::uint64_t hash() const { return hash_; }
@@ -68,8 +73,12 @@ class GradientBuckets {
   void start_full_ones();
   void start(Bucket& bucket);
   void drop_sums() noexcept;
+  [[nodiscard]] bool rides(const Bucket& bucket) const { return rides_ && &bucket == &buckets_.back(); }
 
   core::Communicator& ranks_;
+  const std::int64_t header_;
+  at::Tensor message_;  // uint8
+  bool rides_ = false;  // the last bucket lies in the message
   std::vector<Slot> slots_;
   std::vector<Bucket> buckets_;
   std::size_t hooked_ = 0;

@@ -5,6 +5,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/Flags.h>
 
 #include <algorithm>
 #include <array>
@@ -24,10 +25,13 @@
 #include "stoker/parallel/messages.h"
 #include "stoker/parallel/store.h"
 
+C10_DECLARE_int(caffe2_log_level);
+
 namespace stoker::parallel {
 namespace {
 
 constexpr std::string_view kWhere = "parallel.ranks";
+constexpr int kLogNothing = 4;                          // above torch's "fatal"
 constexpr auto kStoreIsGone = std::chrono::seconds(2);  // without an answer
 
 class Gloo final : public c10d::ProcessGroupGloo {
@@ -187,14 +191,15 @@ class ProcessGroup final : public core::Communicator {
     return sum;
   }
 
-  [[nodiscard]] std::unique_ptr<Pending> start_exchange(const at::Tensor& tensor,
-                                                        std::vector<at::Tensor>& all) override {
+  [[nodiscard]] std::unique_ptr<Pending> start_exchange(const at::Tensor& tensor, at::Tensor& all) override {
     check_contiguous(tensor);
+    if (!all.defined()) {
+      all = at::empty({size(), tensor.numel()}, tensor.options());
+    }
     auto gathering = std::make_unique<Running>(*this);
-    gathering->tensors = {tensor};
-    gathering->gathered = {all = room_for_all(tensor, size())};
+    gathering->tensors = {tensor.view({-1}), all.view({-1})};
     gathering->start("gathering", bytes_of(tensor),
-                     [&] { return gloo_->allgather(gathering->gathered, gathering->tensors); });
+                     [&] { return gloo_->_allgather_base(gathering->tensors[1], gathering->tensors[0]); });
     return gathering;
   }
 
@@ -254,7 +259,6 @@ class ProcessGroup final : public core::Communicator {
     void wait() override { group_.finish(std::exchange(work_, {})); }
 
     std::vector<at::Tensor> tensors;  // Gloo's threads use them
-    std::vector<std::vector<at::Tensor>> gathered;
 
    private:
     ProcessGroup& group_;
@@ -372,6 +376,13 @@ class ProcessGroup final : public core::Communicator {
 }  // namespace
 
 std::shared_ptr<core::Communicator> join(const Place& place, const GroupOptions& options) {
+  // torch's own record of collectives costs time in each of them, is not written by Gloo, and has a race where the
+  // groups of several threads begin (in the tests).
+  static const int no_record = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+  static_cast<void>(no_record);
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) {  // it logs what it throws, with addresses of its code
+    FLAGS_caffe2_log_level = kLogNothing;
+  }
   try {
     return std::make_shared<ProcessGroup>(place, options);
   } catch (const Error&) {

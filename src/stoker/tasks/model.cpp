@@ -87,6 +87,7 @@ class AnyModel final : public Model {
   [[nodiscard]] core::Normalisers normalisers(const core::Batch& batch) const override {
     return inner_->normalisers(batch);
   }
+  [[nodiscard]] bool counts_samples() const override { return inner_->counts_samples(); }
   [[nodiscard]] core::LossTerms loss(const core::TensorList& outputs, const core::Batch& batch) const override {
     return inner_->loss(outputs, batch);
   }

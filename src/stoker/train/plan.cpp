@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kWhere = "train.plan";
 constexpr int kFormat = 2;
 // Added since the format: a plan without them ran with their defaults.
-constexpr std::array<std::string_view, 11> kNewer = {"microbatch_schedule",
+constexpr std::array<std::string_view, 12> kNewer = {"microbatch_schedule",
                                                      "memory_limit",
                                                      "recompute",
                                                      "freeze_norm",
@@ -28,7 +28,8 @@ constexpr std::array<std::string_view, 11> kNewer = {"microbatch_schedule",
                                                      "profile",
                                                      "apply",
                                                      "ranks",
-                                                     "rank_timeout"};
+                                                     "rank_timeout",
+                                                     "shard"};
 
 core::Origin origin_from_name(const std::string& name) {
   using core::Origin;

@@ -147,6 +147,10 @@ Rows device_options() {
                              always("600", "longer than a save or an evaluation on one rank"),
                              "with several ranks: how long they wait for one of them before the run ends, to be resumed",
                              {"timeout", "ddp_timeout", "nccl_timeout"}}},
+      {&Plan::shard, {"shard", P, Choice{{"none", "optimizer"}}, always("none", "each rank holds all state"),
+                      "with several ranks: optimizer divides the optimizer's state and its update among them (ZeRO 1), "
+                      "for less memory and one more exchange per step",
+                      {"zero", "zero_stage", "fsdp", "sharded"}}},
       {&Plan::device, {"device", P, Text{"cpu, cuda or cuda:N", valid_device},
                        depends("cuda if there is one, else cpu"),
                        "where to train", {"gpu", "gpus", "accelerator"}}},

@@ -2,7 +2,9 @@
 #include "stoker/train/rank_exchange.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -15,107 +17,184 @@ namespace stoker::train {
 namespace {
 
 constexpr std::string_view kWhere = "train.ranks";
-enum Flag : std::int64_t { kFailed, kLate, kStopped, kFlags };  // after the losses; how many ranks
-enum Field : std::int64_t { kNumber, kHash, kLimit, kFields };  // of a rank's message; then its normalisers
+// The header of a message, float64: then the losses, then the counts.
+enum Field : std::int64_t { kNumber, kLimit, kFailed, kLate, kStopped, kFields };
 
 at::Device device_of(const core::Trainable& model) { return model.parameters().front().tensor.device(); }
 
-// Exact in a double.
-std::uint64_t short_hash(std::uint64_t hash) { return hash >> 12; }
+const double* header_of(const at::Tensor& messages, int rank) {
+  return reinterpret_cast<const double*>(messages.const_data_ptr<std::uint8_t>() + rank * messages.size(1));
+}
 
 }  // namespace
 
 RankExchange::RankExchange(core::Communicator& ranks, const core::Trainable& model)
-    : ranks_(ranks),
-      gradients_(ranks, model.parameters()),
-      norm_(model.norm_buffers()),
+    : ranks_(ranks.split(0)),
       terms_(model.loss_names().size()),
-      hash_(gradients_.hash()),
-      device_(device_of(model)) {
+      counts_samples_(model.counts_samples()),
+      device_(device_of(model)),
+      gradients_(*ranks_, model.parameters(), {}, header_bytes(model)) {
+  check_same_model();
+}
+
+RankExchange::~RankExchange() = default;
+
+std::int64_t RankExchange::header_bytes(const core::Trainable& model) {
+  auto values = kFields + static_cast<std::int64_t>(terms_);
+  for (const at::Tensor& buffer : model.norm_buffers()) {
+    if (buffer.is_floating_point()) {
+      statistics_.push_back({buffer, at::empty_like(buffer, buffer.options(), at::MemoryFormat::Contiguous), nullptr});
+    } else {
+      counts_.push_back(buffer);
+      values += buffer.numel();
+    }
+  }
+  return values * static_cast<std::int64_t>(sizeof(double));
+}
+
+// Once, so that no later exchange can have different sizes: torch would end the process.
+void RankExchange::check_same_model() {
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 divided by the golden ratio
-  for (const at::Tensor& each : norm_) {
-    hash_ = (hash_ ^ static_cast<std::uint64_t>(each.numel())) * kOdd;
+  std::uint64_t hash = (gradients_.hash() ^ terms_) * kOdd + (counts_samples_ ? 1 : 0);
+  for (const Statistic& each : statistics_) {
+    hash = (hash ^ static_cast<std::uint64_t>(each.sum.numel())) * kOdd;
   }
-  hash_ = short_hash((hash_ ^ terms_) * kOdd);
-}
-
-std::int64_t RankExchange::begin(std::int64_t number, std::int64_t limit, core::Normalisers& normalisers) {
-  const core::PhaseScope phase(core::Phase::kExchange);
-  const at::NoGradGuard no_grad;
-  const bool here = normalisers.is_cpu();  // elsewhere the host would have to wait for them
-  const auto extra = here ? normalisers.numel() : 0;
-  const at::Tensor mine = at::empty({kFields + extra}, at::kDouble);
-  auto* const fields = mine.mutable_data_ptr<double>();
-  fields[kNumber] = static_cast<double>(number);
-  fields[kHash] = static_cast<double>(hash_);
-  fields[kLimit] = limit > 0 ? static_cast<double>(limit) : std::numeric_limits<double>::infinity();
-  if (here) {
-    std::copy_n(normalisers.const_data_ptr<double>(), extra, fields + kFields);
+  for (const at::Tensor& each : counts_) {
+    hash = (hash ^ static_cast<std::uint64_t>(each.numel())) * kOdd;
   }
-  const std::vector<at::Tensor> all = ranks_.exchange(mine);
-  double least = fields[kLimit];
-  at::Tensor sum = at::zeros({extra}, at::kDouble);
+  const std::vector<at::Tensor> all = ranks_->exchange(at::full({1}, static_cast<std::int64_t>(hash), at::kLong));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    const auto* const theirs = all[rank].const_data_ptr<double>();
-    if (theirs[kNumber] != fields[kNumber] || theirs[kHash] != fields[kHash]) {
+    if (static_cast<std::uint64_t>(*all[rank].const_data_ptr<std::int64_t>()) != hash) {
       fail<Error>(kWhere,
-                  "rank {} begins step {:.0f}{}, but rank {} begins step {:.0f}; all ranks need the same data, "
-                  "plan and version of Stoker",
-                  ranks_.rank(), fields[kNumber] + 1, theirs[kHash] != fields[kHash] ? " of another model" : "", rank,
-                  theirs[kNumber] + 1);
-    }
-    least = std::min(least, theirs[kLimit]);
-    for (std::int64_t i = 0; i < extra; ++i) {
-      sum.mutable_data_ptr<double>()[i] += theirs[kFields + i];
+                  "rank {} has another model than rank {}; all ranks need the same data, plan and version of Stoker",
+                  rank, ranks_->rank());
     }
   }
-  if (here) {
-    normalisers = sum;
-  } else {
-    ranks_.all_reduce_sum(normalisers);
-  }
-  return least == std::numeric_limits<double>::infinity() ? 0 : static_cast<std::int64_t>(least);
 }
 
-bool RankExchange::finish(bool failed, at::Tensor& loss_parts, EndWishes& wishes) {
+void RankExchange::normalise(core::Normalisers& normalisers, std::int64_t samples) {
+  const at::NoGradGuard no_grad;
+  if (counts_samples_) {
+    normalisers.fill_(static_cast<double>(samples));
+    return;
+  }
+  const core::PhaseScope phase(core::Phase::kExchange);
+  if (!normalisers.is_cpu()) {  // the host would have to wait for them
+    const auto sum = ranks_->start_sum(normalisers);
+    if (sum) {
+      sum->wait();
+    }
+    return;
+  }
+  const std::vector<at::Tensor> all = ranks_->exchange(normalisers);
+  normalisers.zero_();
+  for (const at::Tensor& each : all) {
+    normalisers.add_(each);
+  }
+}
+
+void RankExchange::start_statistics() {
+  const at::NoGradGuard no_grad;
+  for (Statistic& each : statistics_) {
+    each.sum.copy_(each.own);
+    each.pending = ranks_->start_sum(each.sum);
+  }
+  begun_ = true;
+}
+
+void RankExchange::last_pass() {
+  start_statistics();
+  gradients_.begin();
+}
+
+void RankExchange::write_header(const RankReport& report, const at::Tensor& loss_parts, const EndWishes& wishes) {
+  auto* const fields = reinterpret_cast<double*>(gradients_.message().mutable_data_ptr<std::uint8_t>());
+  fields[kNumber] = static_cast<double>(report.number);
+  fields[kLimit] = report.limit > 0 ? static_cast<double>(report.limit) : std::numeric_limits<double>::infinity();
+  fields[kFailed] = report.failed ? 1 : 0;
+  fields[kLate] = wishes.late ? 1 : 0;
+  fields[kStopped] = wishes.stopped ? 1 : 0;
+  double* next = std::fill_n(fields + kFields, terms_, 0.0) - terms_;
+  if (!report.failed && loss_parts.defined()) {
+    const at::Tensor here = loss_parts.cpu();
+    std::copy_n(here.const_data_ptr<double>(), terms_, next);
+  }
+  next += terms_;
+  for (const at::Tensor& each : counts_) {
+    const at::Tensor here = each.cpu().to(at::kDouble).contiguous();
+    next = std::copy_n(here.const_data_ptr<double>(), here.numel(), next);
+  }
+}
+
+bool RankExchange::finish(const RankReport& report, at::Tensor& loss_parts, EndWishes& wishes) {
   const core::PhaseScope phase(core::Phase::kExchange);
   const at::NoGradGuard no_grad;
-  const auto terms = static_cast<std::int64_t>(terms_);
-  const at::Tensor own = at::zeros({terms + kFlags}, at::kDouble);
-  auto* const flags = own.mutable_data_ptr<double>() + terms;
-  flags[kFailed] = failed ? 1 : 0;
-  flags[kLate] = wishes.late ? 1 : 0;
-  flags[kStopped] = wishes.stopped ? 1 : 0;
-  at::Tensor sums = own.to(device_);
-  if (!failed && loss_parts.defined()) {
-    sums.narrow(0, 0, terms).copy_(loss_parts);
+  if (!begun_) {
+    start_statistics();
   }
-  gradients_.start_rest(failed);
-  const auto pending = ranks_.start_sum(sums);
-  gradients_.wait();
+  begun_ = false;
+  gradients_.start_rest(report.failed);
+  write_header(report, loss_parts, wishes);
+  const auto pending = ranks_->start_exchange(gradients_.message(), messages_);
+  for (const Statistic& each : statistics_) {
+    if (each.pending) {
+      each.pending->wait();
+    }
+  }
   if (pending) {
     pending->wait();
   }
-  const at::Tensor here = sums.cpu();
-  const auto* const found = here.const_data_ptr<double>() + terms;
-  wishes = {.late = found[kLate] != 0, .stopped = found[kStopped] != 0};
-  if (found[kFailed] != 0) {
-    return false;
+  gradients_.wait(messages_);
+  at::Tensor losses;
+  const bool whole = read_headers(messages_, report.number, losses, wishes);
+  if (whole) {
+    loss_parts = losses.to(device_);
+    average_statistics(messages_);
   }
-  loss_parts = sums.narrow(0, 0, terms);
-  average_statistics();
-  return true;
+  return whole;
+}
+
+// Whether no rank failed.
+bool RankExchange::read_headers(const at::Tensor& messages, std::int64_t number, at::Tensor& losses,
+                                EndWishes& wishes) {
+  losses = at::zeros({static_cast<std::int64_t>(terms_)}, at::kDouble);
+  auto* const sums = losses.mutable_data_ptr<double>();
+  double least = std::numeric_limits<double>::infinity();
+  bool failed = false;
+  for (int rank = 0; rank < ranks_->size(); ++rank) {
+    const double* const theirs = header_of(messages, rank);
+    if (static_cast<std::int64_t>(theirs[kNumber]) != number) {
+      fail<Error>(kWhere, "rank {} takes step {}, but rank {} takes step {}; all ranks must take the same steps",
+                  ranks_->rank(), number + 1, rank, static_cast<std::int64_t>(theirs[kNumber]) + 1);
+    }
+    least = std::min(least, theirs[kLimit]);
+    failed = failed || theirs[kFailed] != 0;
+    wishes.late = wishes.late || theirs[kLate] != 0;
+    wishes.stopped = wishes.stopped || theirs[kStopped] != 0;
+    for (std::size_t term = 0; term < terms_; ++term) {
+      sums[term] += theirs[kFields + static_cast<std::int64_t>(term)];
+    }
+  }
+  limit_ = least == std::numeric_limits<double>::infinity() ? 0 : static_cast<std::int64_t>(least);
+  return !failed;
 }
 
 // Each rank has seen other samples, but all must evaluate the same model.
-void RankExchange::average_statistics() {
-  for (at::Tensor& buffer : norm_) {
-    if (!buffer.is_floating_point()) {  // a count
-      ranks_.all_reduce_max(buffer);
-      continue;
+void RankExchange::average_statistics(const at::Tensor& messages) {
+  for (Statistic& each : statistics_) {
+    each.own.copy_(each.sum.div_(ranks_->size()));
+  }
+  std::int64_t place = kFields + static_cast<std::int64_t>(terms_);
+  for (at::Tensor& count : counts_) {
+    std::vector<double> most(static_cast<std::size_t>(count.numel()), 0);
+    for (int rank = 0; rank < ranks_->size(); ++rank) {
+      const double* const theirs = header_of(messages, rank) + place;
+      for (std::size_t i = 0; i < most.size(); ++i) {
+        most[i] = std::max(most[i], theirs[i]);
+      }
     }
-    ranks_.all_reduce_sum(buffer);
-    buffer.div_(ranks_.size());
+    place += count.numel();
+    count.copy_(at::from_blob(most.data(), count.sizes(), at::kDouble));
   }
 }
 

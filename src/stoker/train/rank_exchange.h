@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a run exchange in each step, always in this order: before the passes, that all take the same step,
-// and the normalisers; with backward, the gradients; after the passes, losses, whether one ran out of memory, and
-// running statistics. Used by train::Step with several ranks; one thread.
+// What the ranks of a run exchange in each step, always in this order, over connections of their own: with backward,
+// running statistics and gradients; after the passes a message with losses, wishes, and whether one ran out of memory.
+// Used by train::Step with several ranks; one thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "stoker/core/communicator.h"
@@ -22,32 +24,60 @@ struct EndWishes {
   bool stopped = false;  // a signal came
 };
 
+// What a rank tells of its passes over a batch.
+struct RankReport {
+  std::int64_t number = 0;  // of the step
+  std::int64_t limit = 0;   // samples of a pass at most; 0: all
+  bool failed = false;      // they ran out of memory here
+};
+
 class RankExchange {
  public:
-  // ranks and model outlive it.
+  // A collective call. ranks and model outlive it. Error if ranks have other models.
   RankExchange(core::Communicator& ranks, const core::Trainable& model);
+  ~RankExchange();
+  RankExchange(const RankExchange&) = delete;
+  RankExchange& operator=(const RankExchange&) = delete;
 
-  // Before the passes over this rank's part of batch number `number`, and before each new try. normalisers become sums
-  // over ranks. limit: samples of a pass at most on this rank, 0: all; returns the smallest of all ranks. Error if
-  // ranks take different steps, or have other models: then nothing was summed.
-  [[nodiscard]] std::int64_t begin(std::int64_t number, std::int64_t limit, core::Normalisers& normalisers);
+  // Before the passes over this rank's part of a batch of `samples` over all ranks, and before each new try:
+  // normalisers become sums over ranks.
+  void normalise(core::Normalisers& normalisers, std::int64_t samples);
+  // Whether all ranks have said that their passes have this many samples. If not, the rank takes part without passes,
+  // as if they had failed, and then takes those of limit().
+  [[nodiscard]] bool agreed(std::int64_t limit) const { return limit_ == limit; }
   // Before the last backward pass: its gradients are summed beside it.
-  void last_pass() { gradients_.begin(); }
-  // After the passes; failed: they ran out of memory here. Gradients and loss_parts become sums over ranks, running
-  // statistics their means, counts among them the largest, and a wish of one rank one of all. False if a rank failed:
-  // then all drop the step, and no statistic has changed. loss_parts: float64 [terms]; undefined if this rank had no
-  // samples.
-  [[nodiscard]] bool finish(bool failed, at::Tensor& loss_parts, EndWishes& wishes);
+  void last_pass();
+  // After the passes. Gradients and loss_parts become sums over ranks, running statistics their means, counts among
+  // them the largest, and a wish of one rank one of all. False if a rank failed: then all drop the step, and no
+  // statistic has changed. loss_parts: float64 [terms]; undefined if this rank had no samples. Error if ranks take
+  // different steps.
+  [[nodiscard]] bool finish(const RankReport& report, at::Tensor& loss_parts, EndWishes& wishes);
+  // The smallest limit of all ranks, as of the last finish().
+  [[nodiscard]] std::int64_t limit() const { return limit_.value_or(0); }
 
  private:
-  void average_statistics();
+  struct Statistic {
+    at::Tensor own, sum;  // sum: contiguous
+    std::unique_ptr<core::Communicator::Pending> pending;
+  };
+  [[nodiscard]] std::int64_t header_bytes(const core::Trainable& model);
+  void check_same_model();
+  void start_statistics();
+  void write_header(const RankReport& report, const at::Tensor& loss_parts, const EndWishes& wishes);
+  [[nodiscard]] bool read_headers(const at::Tensor& messages, std::int64_t number, at::Tensor& losses,
+                                  EndWishes& wishes);
+  void average_statistics(const at::Tensor& messages);
 
-  core::Communicator& ranks_;
+  std::unique_ptr<core::Communicator> ranks_;  // the same ranks, over connections of their own
+  const std::size_t terms_;                    // of the loss
+  const bool counts_samples_;
+  const at::Device device_;
+  std::vector<Statistic> statistics_;
+  std::vector<at::Tensor> counts_;  // among the running statistics
   parallel::GradientBuckets gradients_;
-  std::vector<at::Tensor> norm_;  // running statistics of the model
-  std::size_t terms_;
-  std::uint64_t hash_;  // of what a step exchanges
-  at::Device device_;
+  at::Tensor messages_;  // of all ranks, a row each
+  bool begun_ = false;   // the exchange of this step
+  std::optional<std::int64_t> limit_;
 };
 
 }  // namespace stoker::train

@@ -110,30 +110,41 @@ void Step::compute_whole(const core::Batch& batch, std::int64_t number, memory::
 }
 
 // A rank that runs out of memory joins the sums with zeros; then all compute the same batch again, in passes that are
-// as small as those of the rank with the smallest ones.
+// as small as those of the rank with the smallest ones. A rank whose passes changed since the last step joins so, too.
 void Step::compute_with_ranks(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split) {
   const std::int64_t size = batch.size();
   for (bool whole = false; !whole;) {
     core::Normalisers normalisers;
     memory::until_it_fits(split, size, [&] { normalisers = parts_.model.normalisers(batch); });
-    split.limit_to(exchange_->begin(number, split.limit(), normalisers));
-    bool here = false;  // it failed on this rank
-    try {
-      accumulate_gradients(batch, number, normalisers, std::max<std::int64_t>(1, split.passes(size)));
-    } catch (const std::exception& error) {
-      memory::rethrow_unless_out_of_memory(error);
-      drop();
-      here = true;
-      split.ran_out(error, size, false);
+    exchange_->normalise(normalisers, batch.global_size());
+    bool failed = !exchange_->agreed(split.limit());
+    if (!failed) {
+      failed = !compute_part(batch, number, normalisers, split);
     }
     agreed_ = own_wishes_ ? own_wishes_() : EndWishes{};
-    whole = exchange_->finish(here, loss_parts_, agreed_);
+    whole = exchange_->finish({number, split.limit(), failed}, loss_parts_, agreed_);
+    split.limit_to(exchange_->limit());
     if (!whole) {
       drop();
     }
   }
   memory::until_it_fits(
       split, size, [&] { look_at_gradients(); }, [&] { parts_.scaler.clear(); }, /*after_passes=*/true);
+}
+
+// Whether memory sufficed.
+bool Step::compute_part(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
+                        memory::BatchSplit& split) {
+  const std::int64_t size = batch.size();
+  try {
+    accumulate_gradients(batch, number, normalisers, std::max<std::int64_t>(1, split.passes(size)));
+    return true;
+  } catch (const std::exception& error) {
+    memory::rethrow_unless_out_of_memory(error);
+    drop();
+    split.ran_out(error, size, false);
+    return false;
+  }
 }
 
 void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,

@@ -103,6 +103,8 @@ class Step final : public core::Stateful {
   Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options);
   void compute_whole(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
   void compute_with_ranks(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
+  [[nodiscard]] bool compute_part(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
+                                  memory::BatchSplit& split);
   // The parts of compute() and commit() that a CUDA graph can hold if no segment draws random numbers: no number comes
   // from the host, and they read only a batch at a fixed address besides the step's own tensors.
   void accumulate_gradients(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,

@@ -46,6 +46,7 @@ class ImageClassifier : public NetworkTrainable {
   // One term, "cross_entropy", on "target" int64 [B].
   [[nodiscard]] std::vector<std::string> loss_names() const override { return {"cross_entropy"}; }
   [[nodiscard]] core::Normalisers normalisers(const core::Batch& batch) const override;
+  [[nodiscard]] bool counts_samples() const override { return !options_.class_weights.defined(); }
   [[nodiscard]] core::LossTerms loss(const core::TensorList& outputs, const core::Batch& batch) const override;
 
   [[nodiscard]] std::vector<core::NamedTensor> evaluate(const core::TensorList& outputs,

@@ -38,6 +38,7 @@ class TableModel final : public NetworkTrainable {
   // "cross_entropy" on "target" int64 [B], or "squared_error" on the standardised "target" float32 [B].
   [[nodiscard]] std::vector<std::string> loss_names() const override;
   [[nodiscard]] core::Normalisers normalisers(const core::Batch& batch) const override;
+  [[nodiscard]] bool counts_samples() const override { return !options_.class_weights.defined(); }
   [[nodiscard]] core::LossTerms loss(const core::TensorList& outputs, const core::Batch& batch) const override;
 
   // Classes: accuracy, auc (of two classes), top5, loss, macro_f1. A number: rmse and mae in the target's unit, r2.
