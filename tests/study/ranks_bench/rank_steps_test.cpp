@@ -128,7 +128,8 @@ RanksBench made_bench() {
   bench.batch = 10;
   bench.cores = 2;
   bench.course = bench.sleeping = {.seconds = 0.1, .calls = {{Call::Kind::kSum, 0.1, 1e6}}};
-  bench.measured = {{.ranks = 1, .step_s = 0.1, .sleeping_s = 0.1}, {.ranks = 2, .step_s = 0.2, .sleeping_s = 0.1}};
+  bench.measured = {{.ranks = 1, .step_s = 0.1, .sleeping_s = 0.1, .sums = {}},
+                    {.ranks = 2, .step_s = 0.2, .sleeping_s = 0.1, .sums = {}}};
   bench.link = Link{.latency_s = 1e-3, .bytes_per_s = 1e8};
   bench.link_ranks = 2;
   return bench;
