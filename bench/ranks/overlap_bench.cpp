@@ -14,6 +14,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -168,9 +169,12 @@ int run(int count, char** words) {
                                                : std::make_unique<Layers>(asked);
   parallel::GradientBuckets buckets(ranks, work->parameters());
   for (std::int64_t turn = -1; turn < asked.values["steps"]; ++turn) {  // the first turn does not count
-    const Taken beside = take(*work, ranks, buckets, Way::kBeside);
-    const Taken after = take(*work, ranks, buckets, Way::kAfter);
-    const Taken none = take(*work, ranks, buckets, Way::kNone);
+    std::array<Taken, 3> taken;
+    for (int i = 0; i < 3; ++i) {
+      const int way = turn % 2 == 0 ? i : 2 - i;
+      taken[static_cast<std::size_t>(way)] = take(*work, ranks, buckets, static_cast<Way>(way));
+    }
+    const auto& [beside, after, none] = taken;
     if (turn >= 0 && place.rank == 0) {
       fmt::print("{{\"beside\":{},\"after\":{},\"none\":{},\"window\":{}}}\n", beside.seconds, after.seconds,
                  none.seconds, none.window);
