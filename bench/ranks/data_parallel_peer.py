@@ -11,7 +11,9 @@ DistributedDataParallel (reads RANK and the like). NETWORK: cnn, or lm, a small 
 BATCH: samples over all devices. One thread per operator. Requests:
     {"steps": N}     milliseconds per step, mean
     {"bytes": true}  per device: bytes of tensors by kind that are needed at the same time as backward begins: outputs are
-                     counted once, since their gradient comes when they are gone
+                     counted once, since their gradient comes when they are gone. "off": how far the gradients of
+                     the first step are from those of the network alone on the same samples, relative to the largest
+                     value of each tensor (ranks sum those of other samples, and batch norm sees fewer of them)
 """
 import copy
 import json
@@ -202,9 +204,13 @@ def main():
             answer = {"mean": 1e3 * statistics.fmean(after - before for before, after in zip(ends, ends[1:]))}
         else:
             counted = []
-            way.step(inputs, targets)  # makes the optimizer's state
+            plain = copy.deepcopy(network)
+            loss(plain(inputs), targets).backward()
+            way.step(inputs, targets)  # makes the optimizer's state: the momentum of a first step is its gradient
+            off = max(((own["momentum_buffer"] - each.grad).abs().max() / each.grad.abs().max()).item()
+                      for own, each in zip(way.optimizer.state.values(), plain.parameters()))
             way.step(inputs, targets, counted)
-            answer = {"devices": counted}
+            answer = {"devices": counted, "off": off}
         print(json.dumps(answer), flush=True)
     if ranks:
         dist.destroy_process_group()

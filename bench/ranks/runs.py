@@ -36,9 +36,18 @@ class Run:
             raise RuntimeError(f"{self.folder}: {steps[-1][0]} steps, but {len(steps)} of them in metrics.jsonl")
         return [seconds for _, seconds in steps[after:]]
 
+    def whole(self):
+        """The anatomy of the whole run."""
+        return [event for event in self.events if event["event"] == "anatomy" and event.get("whole")][-1]
+
+    def cpu_seconds(self):
+        """CPU seconds of the training thread per step, without checkpoints and evaluations, over the whole run."""
+        whole = self.whole()
+        return sum(phase["cpu_seconds"] for phase in whole["phases"] if phase["name"] not in ("checkpoint", "evaluation")) / whole["steps"]
+
     def phases(self):
         """{phase: seconds per step, over the whole run}."""
-        whole = [event for event in self.events if event["event"] == "anatomy" and event.get("whole")][-1]
+        whole = self.whole()
         return {phase["name"]: phase["seconds"] / whole["steps"] for phase in whole["phases"]}
 
     def weights(self):
