@@ -10,7 +10,7 @@ namespace {
 
 using Kind = Call::Kind;
 
-const Link kLink{.latency_s = 1e-3, .bytes_per_s = 1e6};
+const Link kLink{.latency_s = 1e-3, .bytes_per_s = 1e6, .exchange_latency_s = 0};
 
 double ring(const Course& course, int ranks) { return forecast(course, kLink, Pattern::kRing, ranks).seconds; }
 double sum_s(double bytes, int ranks = 2) { return sum_cost(kLink, Pattern::kRing, ranks, bytes).seconds(); }

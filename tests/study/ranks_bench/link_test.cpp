@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Property;
 
-const Link kSlow{.latency_s = 1e-3, .bytes_per_s = 1e6};
+const Link kSlow{.latency_s = 1e-3, .bytes_per_s = 1e6, .exchange_latency_s = 0};
 
 double sum_seconds(Pattern pattern, int ranks, double bytes) {
   return sum_cost(kSlow, pattern, ranks, bytes).seconds();
@@ -36,6 +36,12 @@ TEST(Link, SumsCostWhatTheFormulasSay) {
   EXPECT_DOUBLE_EQ(sum_seconds(Pattern::kTree, 5, 1e6), 6 * (1e-3 + 1));  // a tree of 5 has as many levels as one of 8
   EXPECT_DOUBLE_EQ(gather_cost(kSlow, Pattern::kRing, 4, 1e6).seconds(), 3 * (1e-3 + 1));
   EXPECT_DOUBLE_EQ(gather_cost(kSlow, Pattern::kTree, 4, 1e6).seconds(), 2 * 1e-3 + 3);
+}
+
+TEST(Link, AGatheringHasALatencyOfItsOwn) {
+  const Link link{.latency_s = 1e-3, .bytes_per_s = 1e6, .exchange_latency_s = 2e-3};
+  EXPECT_DOUBLE_EQ(gather_cost(link, Pattern::kRing, 4, 0).seconds(), 3 * 2e-3);
+  EXPECT_DOUBLE_EQ(sum_cost(link, Pattern::kRing, 4, 0).seconds(), 6 * 1e-3);
 }
 
 TEST(Link, MoreBytesAndMoreRanksCostMore) {
@@ -63,7 +69,7 @@ std::vector<TimedSum> sums_of(const Link& link, int ranks, double off = 0) {
 }
 
 TEST(FitLink, FindsTheLinkThatMadeTheTimes) {
-  const Link made{.latency_s = 83e-6, .bytes_per_s = 1.7e9};
+  const Link made{.latency_s = 83e-6, .bytes_per_s = 1.7e9, .exchange_latency_s = 0};
   for (const int ranks : {2, 3, 8}) {
     const Link found = fit_link(sums_of(made, ranks), ranks);
     EXPECT_NEAR(found.latency_s, made.latency_s, 1e-9 * made.latency_s) << ranks;
@@ -73,7 +79,7 @@ TEST(FitLink, FindsTheLinkThatMadeTheTimes) {
 
 // If large sums outweighed small ones, an error of theirs would be many latencies.
 TEST(FitLink, ErrorsOfLargeSumsLeaveTheLatencyAlone) {
-  const Link made{.latency_s = 50e-6, .bytes_per_s = 1e9};
+  const Link made{.latency_s = 50e-6, .bytes_per_s = 1e9, .exchange_latency_s = 0};
   const Link found = fit_link(sums_of(made, 2, 0.1), 2);
   EXPECT_NEAR(found.latency_s, made.latency_s, 0.1 * made.latency_s);
   EXPECT_NEAR(found.bytes_per_s, made.bytes_per_s, 0.15 * made.bytes_per_s);

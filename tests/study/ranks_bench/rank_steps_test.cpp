@@ -113,6 +113,12 @@ TEST(TimeSums, AStopOfTheFirstRankEndsAllAtTheSamePlace) {
   EXPECT_EQ(found[1], found[0]);
 }
 
+TEST(TimeExchange, GivesTheSameKindOfTimeOnAllRanks) {
+  const auto found = on_two_ranks([](core::Communicator& ranks) { return time_exchange(ranks, kShort); });
+  EXPECT_GT(found[0], 0);
+  EXPECT_GT(found[1], 0);
+}
+
 TEST(TimeSteps, TakesTheSameStepsOnAllRanks) {
   const auto found = on_two_ranks([](core::Communicator& ranks) {
     StepCase made = awake_case();
@@ -128,9 +134,9 @@ RanksBench made_bench() {
   bench.batch = 10;
   bench.cores = 2;
   bench.course = bench.sleeping = {.seconds = 0.1, .calls = {{Call::Kind::kSum, 0.1, 1e6}}};
-  bench.measured = {{.ranks = 1, .step_s = 0.1, .sleeping_s = 0.1, .sums = {}},
-                    {.ranks = 2, .step_s = 0.2, .sleeping_s = 0.1, .sums = {}}};
-  bench.link = Link{.latency_s = 1e-3, .bytes_per_s = 1e8};
+  bench.measured = {{.ranks = 1, .step_s = 0.1, .sleeping_s = 0.1, .exchange_s = 0, .sums = {}},
+                    {.ranks = 2, .step_s = 0.2, .sleeping_s = 0.1, .exchange_s = 0, .sums = {}}};
+  bench.link = Link{.latency_s = 1e-3, .bytes_per_s = 1e8, .exchange_latency_s = 0};
   bench.link_ranks = 2;
   return bench;
 }
@@ -145,7 +151,7 @@ TEST(RanksBench, ForecastsFrom8To1024Ranks) {
 TEST(RanksBench, ForecastsForTheNetworkThatIsAskedFor) {
   RanksBench bench = made_bench();
   const double here = forecasts(bench).front().seconds;
-  bench.asked = Link{.latency_s = 1e-3, .bytes_per_s = 1e7};
+  bench.asked = Link{.latency_s = 1e-3, .bytes_per_s = 1e7, .exchange_latency_s = 0};
   EXPECT_GT(forecasts(bench).front().seconds, here);
 }
 

@@ -59,8 +59,9 @@ Cost gather_cost(const Link& link, Pattern pattern, int ranks, double bytes) {
   if (ranks <= 1) {
     return {};
   }
-  const double others = ranks - 1;
-  return cost(link, pattern == Pattern::kRing ? others : levels(ranks), others * bytes);
+  const double others = ranks - 1, messages = pattern == Pattern::kRing ? others : levels(ranks);
+  const double latency = link.exchange_latency_s > 0 ? link.exchange_latency_s : link.latency_s;
+  return {messages * latency, others * bytes / link.bytes_per_s};
 }
 
 Link fit_link(std::span<const TimedSum> sums, int ranks) {

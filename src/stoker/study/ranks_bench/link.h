@@ -9,8 +9,9 @@
 namespace stoker::study {
 
 struct Link {
-  double latency_s = 0;    // of a message; alpha
-  double bytes_per_s = 0;  // 1 / beta
+  double latency_s = 0;           // of a message of a sum; alpha
+  double bytes_per_s = 0;         // 1 / beta
+  double exchange_latency_s = 0;  // of a message of a gathering, of which c10d makes fewer in a row; 0: latency_s
 };
 
 // How ranks sum. Gloo makes rings; a tree has fewer messages in a row, and each is larger.

@@ -91,6 +91,14 @@ std::vector<TimedSum> time_sums(core::Communicator& ranks, const Effort& effort)
   return sums;
 }
 
+double time_exchange(core::Communicator& ranks, const Effort& effort) {
+  constexpr std::int64_t kNumbers = 4;  // of a step with one term: train/rank_exchange.cpp
+  effort.say(fmt::format("{} ranks: exchanges of a few numbers", ranks.size()));
+  const at::Tensor numbers = at::zeros({kNumbers}, at::kDouble);
+  const std::vector<double> seconds = timed(ranks, effort, [&] { (void)ranks.exchange(numbers); });
+  return seconds.empty() ? 0 : median_of(seconds);
+}
+
 double time_steps(core::Communicator& ranks, StepCase& made, const Effort& effort) {
   Stepper stepper(made, ranks);
   const std::vector<double> seconds = timed(ranks, effort, [&] { stepper.take(); });

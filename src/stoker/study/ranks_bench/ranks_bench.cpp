@@ -44,6 +44,7 @@ MeasuredRanks measure(core::Communicator& ranks, const RanksBenchOptions& option
   result.ranks = ranks.size();
   if (ranks.size() > 1) {
     result.sums = time_sums(ranks, effort);
+    result.exchange_s = time_exchange(ranks, effort);
   }
   StepCase model = model_case(options), sleeping = sleeping_case();
   effort.say(fmt::format("{} ranks: steps of {}", ranks.size(), options.model));
@@ -87,6 +88,7 @@ void measure_alone(RanksBench& bench, const RanksBenchOptions& options, const Ef
 void add(RanksBench& bench, MeasuredRanks measured) {
   if (!bench.link && measured.sums.size() == std::size(kSumBytes)) {
     bench.link = fit_link(measured.sums, measured.ranks);
+    bench.link->exchange_latency_s = measured.exchange_s / (measured.ranks - 1);
     bench.link_ranks = measured.ranks;
   }
   if (measured.step_s > 0 && measured.sleeping_s > 0) {  // otherwise it was stopped
@@ -142,7 +144,9 @@ RanksBench bench_ranks(const RanksBenchOptions& options) {
   bench.stopped = options.stop();
   if (bench.link && (options.latency_s > 0 || options.bytes_per_s > 0)) {
     bench.asked = *bench.link;
-    bench.asked->latency_s = options.latency_s > 0 ? options.latency_s : bench.asked->latency_s;
+    if (options.latency_s > 0) {
+      bench.asked->latency_s = bench.asked->exchange_latency_s = options.latency_s;
+    }
     bench.asked->bytes_per_s = options.bytes_per_s > 0 ? options.bytes_per_s : bench.asked->bytes_per_s;
   }
   return bench;

@@ -31,6 +31,7 @@ struct MeasuredRanks {
   int ranks = 1;
   double step_s = 0;           // of the model
   double sleeping_s = 0;       // of the model whose compute sleeps
+  double exchange_s = 0;       // of a few numbers; 0 for one rank
   std::vector<TimedSum> sums;  // none for one rank
 };
 

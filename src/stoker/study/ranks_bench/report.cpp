@@ -41,7 +41,8 @@ std::string bytes_text(double bytes) {
 }
 
 std::string link_text(const Link& link) {
-  return fmt::format("latency {:.1f} us, bandwidth {}", 1e6 * link.latency_s,
+  return fmt::format("latency {:.1f} us ({:.1f} in the exchange before a step), bandwidth {}", 1e6 * link.latency_s,
+                     1e6 * link.exchange_latency_s,
                      std::isfinite(link.bytes_per_s) ? fmt::format("{:.3g} MB/s", 1e-6 * link.bytes_per_s)
                                                      : std::string("not limited"));
 }
@@ -83,8 +84,8 @@ std::string check_text(const RanksBench& bench) {
       "\nCheck with compute that sleeps, so that ranks do not share cores (forecast from 1 rank and the sums above):\n";
   for (const MeasuredRanks& each : bench.measured) {
     const double told = forecast(bench.sleeping, *bench.link, Pattern::kRing, each.ranks).seconds;
-    text += fmt::format("{:>6} ranks: forecast {:.2f} ms, measured {:.2f} ms ({:+.1f} %)\n", each.ranks, 1e3 * told,
-                        1e3 * each.sleeping_s, 100 * (told / each.sleeping_s - 1));
+    text += fmt::format("{:>8}: forecast {:.2f} ms, measured {:.2f} ms ({:+.1f} %)\n", counted(each.ranks, "rank"),
+                        1e3 * told, 1e3 * each.sleeping_s, 100 * (told / each.sleeping_s - 1));
   }
   return text;
 }
@@ -113,6 +114,7 @@ Json to_json(const Forecast& each) {
 
 Json to_json(const Link& link) {
   return {{"latency_seconds", link.latency_s},
+          {"exchange_latency_seconds", link.exchange_latency_s},
           {"bytes_per_second", std::isfinite(link.bytes_per_s) ? Json(link.bytes_per_s) : Json(nullptr)}};
 }
 
@@ -125,6 +127,7 @@ Json to_json(const RanksBench& bench, const MeasuredRanks& each) {
                  {"step_seconds", each.step_s},
                  {"samples_per_second", rate(bench, each.ranks, each.step_s)},
                  {"sleeping_step_seconds", each.sleeping_s},
+                 {"exchange_seconds", each.exchange_s},
                  {"sums", sums}};
   if (bench.link) {
     result["forecast"] = to_json(forecast(bench.course, *bench.link, Pattern::kRing, each.ranks));
