@@ -16,7 +16,7 @@ RELEASE := build/release
 STOKER := $(RELEASE)/apps/stoker/stoker
 DEMO_DATA := build/demo-data/fashion
 
-.PHONY: help bootstrap build demo install test test-cpus test-long goldens bench bench-peers bench-data bench-learning bench-memory bench-observe bench-doctor dev asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
+.PHONY: help bootstrap build demo install test test-cpus test-long goldens bench bench-peers bench-data bench-learning bench-memory bench-observe bench-doctor bench-ranks dev asan tsan fuzz tidy format docs bundle gpu-pack bundle-test clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -91,6 +91,12 @@ bench-observe: bootstrap ## Measure what observing a run costs, and traces besid
 	@bench/record profile $(RELEASE)/bench/profile_bench 7
 	@PYTHONPATH=$$(tools/python_packages bench/observe/requirements.txt) bench/record trace \
 	  python3 bench/observe/trace_peers.py $(STOKER) $${STOKER_DATA:-../shared/data}/traces
+
+bench-ranks: bootstrap ## Measure several processes: beside Python's, overlap, scaling: 30 minutes; QUICK=1: a check that it runs
+	@$(call configure,release)
+	@$(call ninja,release,stoker relay overlap_bench)
+	@tools/demo_data $(DEMO_DATA)
+	@bench/ranks/run $(RELEASE) $(DEMO_DATA) $(if $(QUICK),--quick)
 
 bench-learning: bootstrap ## Compare final results with Python PyTorch's: 20 minutes; QUICK=1: a check that it runs
 	@$(call configure,release)

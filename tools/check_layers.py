@@ -35,7 +35,7 @@ FLOORS = {  # room -> floor -> floors of the same room that it may include besid
              "load": ["decode", "folder", "order", "table"]},
     "tasks": {"": ["image", "table", "text", "metrics"], "metrics": [""], "image": ["", "metrics"],
               "table": ["", "metrics"], "text": ["", "metrics"]},
-    "study": {"": [], "tips": [""], "inspect": [""], "data_bench": [""], "ps": [""], "top": ["", "ps"], "trace": [""], "doctor": ["", "trace"]},
+    "study": {"": [], "tips": [""], "inspect": [""], "data_bench": [""], "ranks_bench": ["", "tips"], "ps": [""], "top": ["", "ps"], "trace": [""], "doctor": ["", "trace"]},
 }
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
 TORCH_FREE_ROOMS = ["base"]  # other torch-free parts are libraries without torch's include folder: the compiler checks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stoker bench: measures this machine: tips for faster training, and how fast it loads data.
+// stoker bench: measures this machine: tips for faster training, how fast it loads data, and what more ranks bring.
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -10,6 +10,7 @@
 #include "stoker/base/file.h"
 #include "stoker/job/process.h"
 #include "stoker/study/data_bench/data_bench.h"
+#include "stoker/study/ranks_bench/ranks_bench.h"
 #include "stoker/study/tips/report.h"
 #include "training_command.h"
 
@@ -142,6 +143,63 @@ void add_data(CLI::App& bench, int& exit_code) {
   command->callback([words, &exit_code] { exit_code = run_data(*words); });
 }
 
+struct RanksWords {
+  study::RanksBenchOptions options;
+  double latency_us = 0, megabytes_per_s = 0;
+  std::string json;
+};
+
+int run_ranks(RanksWords& words) {
+  if (!words.json.empty()) {
+    check_target("stoker.bench", words.json);
+  }
+  words.options.latency_s = 1e-6 * words.latency_us;
+  words.options.bytes_per_s = 1e6 * words.megabytes_per_s;
+  job::start_process();
+  const bool first = study::is_first_rank();
+  const std::atomic<bool>& stop =
+      stop_on_signal(first ? "stopping after this measurement; press again to stop at once" : "");
+  StatusLine line;
+  words.options.say = [&line](const std::string& text) { line.show(text); };
+  words.options.stop = [&stop] { return stop.load(); };
+  const study::RanksBench bench = study::bench_ranks(words.options);
+  line.hide();
+  if (!first) {
+    return kDone;
+  }
+  fmt::print("{}", study::ranks_bench_text(bench));
+  std::fflush(stdout);
+  if (!words.json.empty()) {
+    write_file_atomically(words.json, study::ranks_bench_json(bench));
+  }
+  return bench.stopped ? kStopped : kDone;
+}
+
+void add_ranks(CLI::App& bench, int& exit_code) {
+  const auto words = std::make_shared<RanksWords>();
+  study::RanksBenchOptions& options = words->options;
+  CLI::App* command = bench.add_subcommand(
+      "ranks", "Measure what more processes bring, and what messages between them cost; forecast up to 1,024");
+  command->add_option("--model", options.model,
+                      "a model of `stoker bench tips`: cnn (the default), mlp, resnet50, ...");
+  command->add_option("--batch", options.batch, "samples of each rank; default: the model's own")
+      ->check(in_range<std::int64_t>(1, 1'048'576));
+  command->add_option("--ranks", options.ranks, "the most ranks to measure; default: one per core, at least 4")
+      ->check(in_range(2, 1024));
+  command->add_option("--intra-op", options.intra_op, "threads per operator of each rank; default 1")
+      ->check(in_range(1, 1024));
+  command->add_option("--seconds", options.seconds, "time per measurement; there are about 11 for each number of ranks")
+      ->check(in_range(0.01, 3600.0));
+  command
+      ->add_option("--latency", words->latency_us, "forecast for a network whose messages take this many microseconds")
+      ->check(in_range(0.01, 1e7));
+  command
+      ->add_option("--bandwidth", words->megabytes_per_s, "forecast for a network with this many megabytes per second")
+      ->check(in_range(0.001, 1e7));
+  command->add_option("--json", words->json, "also write the result to this file as JSON")->type_name("FILE");
+  command->callback([words, &exit_code] { exit_code = run_ranks(*words); });
+}
+
 // The list that `stoker bench` without a subcommand prints.
 void list(CLI::App& bench) {
   for (const CLI::App* each : bench.get_subcommands([](const CLI::App*) { return true; })) {
@@ -155,6 +213,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("bench", "Measure what makes training faster on this machine");
   add_tips(*command, exit_code);
   add_data(*command, exit_code);
+  add_ranks(*command, exit_code);
   command->callback([command, &exit_code] {
     if (command->get_subcommands().empty()) {
       list(*command);
