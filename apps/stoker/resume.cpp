@@ -15,7 +15,7 @@ void add_resume(CLI::App& app, int& exit_code) {
   command->add_option("RUN", words->path, "run folder")->required();
   command->add_option(kOptions, words->assignments,
                       "options to change: epochs=, steps=, time=, eval_every=, save_every=, early_stop=, "
-                      "schedule_steps=, threads=, ranks=");
+                      "schedule_steps=, threads=, ranks=, rank_timeout=");
   add_silence(*command, *words);
   command->callback([words, &exit_code] {
     survive_closed_pipes();
@@ -23,7 +23,7 @@ void add_resume(CLI::App& app, int& exit_code) {
     job::check_given_once(words->assignments);
     job::start_process();
     const job::Ranks ranks(words->path, words->assignments);
-    words->other_rank = !ranks.first();
+    take_part(*words, ranks);
     exit_code = run_job(
         job::Job::resume(words->path, words->assignments, say_unless(words->silent()), ranks.communicator()), *words,
         /*is_new=*/false);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals for long commands. The first Ctrl-C asks for a clean stop, the second ends the process at once.
+// Signals for long commands. The first Ctrl-C asks for a clean stop, the second ends the process at once. SIGUSR1, by
+// which Slurm warns before the end of a job, asks for a stop, too.
 #include <unistd.h>
 
 #include <csignal>
@@ -18,8 +19,11 @@ char stop_text[128] = "";           // one line; set before the handler
 static_assert(std::atomic<bool>::is_always_lock_free &&
               std::atomic<int>::is_always_lock_free);  // safe to use in a signal handler
 
-void on_signal(int) {
+void on_signal(int number) {
   if (stop_asked.exchange(true)) {
+    if (number == SIGUSR1) {  // Slurm's warning, which may come again
+      return;
+    }
     _exit(130);
   }
   [[maybe_unused]] const auto written = write(STDERR_FILENO, stop_text, std::strlen(stop_text));
@@ -35,7 +39,7 @@ void handle(const char* text) {
   action.sa_flags = SA_RESTART;  // reads and writes inside libraries continue
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGUSR1, &action, nullptr);  // batch systems send it ahead of the end of a job's time
+  sigaction(SIGUSR1, &action, nullptr);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stoker train: trains on images, a table or a text and writes a run folder.
 #include <memory>
+#include <utility>
 
 #include "commands.h"
 #include "stoker/job/process.h"
@@ -23,8 +24,10 @@ void add_train(CLI::App& app, int& exit_code) {
     job::Request request = request_of(*words);
     job::start_process();
     const job::Ranks ranks(request);
-    words->other_rank = !ranks.first();
-    exit_code = run_job(job::Job::prepare(request, say_unless(words->silent())), *words, /*is_new=*/true);
+    take_part(*words, ranks);
+    job::Job job = job::Job::prepare_or_resume(request, say_unless(words->silent()));
+    const bool is_new = job.run_path().empty();
+    exit_code = run_job(std::move(job), *words, is_new);
   });
 }
 

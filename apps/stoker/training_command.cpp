@@ -156,6 +156,11 @@ job::Say say_unless(bool silent) {
   };
 }
 
+void take_part(TrainingWords& words, const job::Ranks& ranks) {
+  words.other_rank = !ranks.first();
+  words.stopped = ranks.started_again() ? kDone : kStopped;
+}
+
 int run_job(job::Job job, const TrainingWords& words, bool is_new) {
   const std::atomic<bool>& stop = words.other_rank ? stop_on_signal("") : stop_on_signal();
   if (!words.silent()) {
@@ -168,11 +173,11 @@ int run_job(job::Job job, const TrainingWords& words, bool is_new) {
       is_new && job.plan().apply == "doctor" ? train_with_doctor(std::move(job), words, stop) : train(job, words, stop);
   const bool stopped = outcome.end == train::LoopEnd::kStopped;
   if (words.json || words.other_rank) {
-    return stopped ? kStopped : kDone;
+    return stopped ? words.stopped : kDone;
   }
   if (stopped) {
     say(fmt::format("stopped at step {}; continue with: stoker resume {}", outcome.step, printable(run.native())));
-    return kStopped;
+    return words.stopped;
   }
   if (!outcome.best.empty()) {
     say("best on validation: " + figures(outcome.best));

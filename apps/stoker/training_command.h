@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "commands.h"
 #include "stoker/job/job.h"
+#include "stoker/job/ranks.h"
 
 namespace stoker::app {
 
@@ -17,6 +19,7 @@ struct TrainingWords {
   std::string config;
   bool quiet = false, json = false;
   bool other_rank = false;  // rank 0 speaks to people
+  int stopped = kStopped;   // the exit code after a requested stop
   [[nodiscard]] bool silent() const { return quiet || json || other_rank; }
 };
 
@@ -28,6 +31,10 @@ void add_silence(CLI::App& command, TrainingWords& words);
 
 // Prints each line at once, or nothing if silent.
 [[nodiscard]] job::Say say_unless(bool silent);
+
+// This process's part: which rank speaks, and how a stop ends. A starter that starts all ranks again unless they exit
+// with code 0 must not do so after a stop.
+void take_part(TrainingWords& words, const job::Ranks& ranks);
 
 // Trains and prints facts before, progress during and metrics after the training. Ctrl-C stops it. Of a new run with
 // apply=doctor, what the doctor proposes after the first seconds is tried, and kept where it gains. Returns the exit

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import socket
 import struct
@@ -46,8 +47,8 @@ class Ranks(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
-    def start(self, words):
-        child = subprocess.Popen(words, cwd=self.folder, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def start(self, words, env=ENVIRONMENT):
+        child = subprocess.Popen(words, cwd=self.folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(lambda: (child.kill(), child.communicate()))
         return child
 
@@ -179,6 +180,89 @@ def listening(pid):
                 raw = b"".join(struct.pack(">I", *struct.unpack("<I", words[i:i + 4])) for i in range(0, size, 4))
                 found.append(socket.inet_ntop(family, raw))
     return found
+
+
+    def test_a_rank_that_hangs_is_named(self):
+        self.run_words(self.words("whole", "steps=1500", "save_every=50", "ranks=2"))
+        child = self.start(self.words("part", "steps=1500", "save_every=50", "ranks=2", "rank_timeout=2s", "--quiet"))
+        self.wait_for_steps("part", 200)
+        (other,) = self.others(child)
+        os.kill(other, signal.SIGSTOP)
+        _, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 75, err)
+        self.assertRegex(err, rf"rank 1 \(.*process {other}\) is stopped by a signal")
+        record = (self.folder / "part/flight/rank-0.txt").read_text()
+        self.assertRegex(record, r"failed +(sum|gathering) of \d+ bytes")
+        self.run_words([STOKER, "resume", "part", "--quiet"])
+        self.assertEqual(self.last_bytes("part"), self.last_bytes("whole"))
+
+
+class Restarts(Ranks):
+    """torchrun starts all ranks again when one of them fails."""
+    LIVES = int(os.environ.get("STOKER_KILLS", "10"))
+
+    def setUp(self):
+        super().setUp()
+        if TORCH.returncode != 0:
+            self.skipTest("PyTorch is not installed: no torchrun")
+        self.environment = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join([PACKAGES, str(pathlib.Path(TORCH.stdout.strip()).parent)])}
+
+    def torchrun(self, words, restarts=0):
+        return [sys.executable, "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2", "--standalone",
+                f"--max-restarts={restarts}", *words]
+
+    def ranks_of(self, agent):
+        return [pid for pid in self.others(agent) if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(STOKER)]
+
+    def test_end_in_the_same_bytes(self):
+        for named in (True, False):
+            with self.subTest(named=named):
+                self.run_words(self.words("whole", "steps=3000", "save_every=40", "ranks=2"))
+                words = [word for word in self.words("part", "steps=3000", "save_every=40", "--quiet")
+                         if named or not word.startswith("run=")]
+                agent = self.start(self.torchrun(words, 3 * self.LIVES), self.environment)
+                killed = self.kill_at_random(agent)
+                out, err = agent.communicate(timeout=300)
+                self.assertEqual(agent.returncode, 0, out + err)
+                self.assertGreater(killed, 0)
+                runs = [path.parent for path in self.folder.rglob("plan.json") if path.parent.name != "whole"]
+                self.assertEqual(len(runs), 1, "each start goes on with the run of the first one")
+                self.assertEqual(self.last_bytes(runs[0]), self.last_bytes("whole"))
+                shutil.rmtree(self.folder / "whole")
+                shutil.rmtree(runs[0])
+
+    def kill_at_random(self, agent):
+        """Kills ranks of the agent, until it ends, at most LIVES times."""
+        numbers, killed = random.Random(11), 0
+        while killed < self.LIVES and agent.poll() is None:
+            time.sleep(numbers.uniform(0, 3))
+            try:
+                ranks = self.ranks_of(agent)
+                if ranks:
+                    os.kill(numbers.choice(ranks), signal.SIGKILL)
+                    killed += 1
+            except OSError:  # it ended meanwhile
+                pass
+        return killed
+
+    def test_a_stop_is_no_failure(self):
+        agent = self.start(self.torchrun(self.words("part", "steps=100000", "--quiet"), 3), self.environment)
+        self.wait_for_steps("part", 50)
+        os.kill(self.ranks_of(agent)[1], signal.SIGTERM)
+        out, err = agent.communicate(timeout=60)
+        self.assertEqual(agent.returncode, 0, out + err)
+        events = [json.loads(line) for line in (self.folder / "part/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([each["outcome"] for each in events if each["event"] == "run_finished"], ["stopped"])
+        self.assertEqual(sum(each["event"] == "run_started" for each in events), 1)
+        self.assertTrue((self.folder / "part/checkpoints/last").exists())
+
+    def test_another_command_is_refused(self):
+        first = {**ENVIRONMENT, "RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+        self.run_words(self.words("run", "steps=20"), env=first)
+        self.assertIn("batch=32", self.run_words(self.words("run", "steps=20", "batch=32"), env=first, code=2).stderr)
+        self.run_words(self.words("run", "steps=30"), env=first)  # it may be longer
+        events = [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([each["step"] for each in events if each["event"] == "run_finished"][-1], 30)
 
 
 class WrongUse(Ranks):

@@ -80,7 +80,7 @@ TEST(Place, UnderTorchrun) {
   EXPECT_EQ(found.local_ranks, 2);
   EXPECT_FALSE(found.one_node());
   EXPECT_EQ(found.starter, "torchrun");
-  EXPECT_EQ(found.run_id, "job7");
+  EXPECT_EQ(found.start_id, "torchrun job7");
   EXPECT_EQ(found.restarts, 2);
   EXPECT_EQ(found.meeting.host, "node0");
   EXPECT_EQ(found.meeting.port, 29500);
@@ -96,7 +96,7 @@ TEST(Place, ByVariablesAlone) {
   const Place found = place(pod).value();
   EXPECT_TRUE(found.meeting.serves);
   EXPECT_FALSE(found.one_node());
-  EXPECT_EQ(found.run_id, "");
+  EXPECT_EQ(found.start_id, "");
   EXPECT_FALSE(place(with(pod, {{"RANK", "1"}})).value().meeting.serves);
 }
 
@@ -107,7 +107,7 @@ TEST(Place, UnderSlurm) {
   EXPECT_EQ(found.local_rank, 1);
   EXPECT_EQ(found.local_ranks, 2);
   EXPECT_EQ(found.meeting.host, "n08");
-  EXPECT_EQ(found.run_id, "slurm-41");
+  EXPECT_EQ(found.start_id, "Slurm 41.0");
   EXPECT_FALSE(found.meeting.serves);
   const Place other =
       place(with(kSlurm, {{"SLURM_PROCID", "2"}, {"SLURM_NODEID", "1"}, {"SLURM_LOCALID", "0"}})).value();
@@ -115,7 +115,7 @@ TEST(Place, UnderSlurm) {
   EXPECT_EQ(other.meeting.port, found.meeting.port);
   EXPECT_EQ(other.meeting.prefix, found.meeting.prefix);
   const Place again = place(with(kSlurm, {{"SLURM_RESTART_COUNT", "1"}})).value();
-  EXPECT_EQ(again.run_id, found.run_id);
+  EXPECT_EQ(again.start_id, found.start_id);
   EXPECT_NE(again.meeting.prefix, found.meeting.prefix);  // what the first start left in the store is not read
   const Place one = place(with(kSlurm, {{"SLURM_STEP_NUM_NODES", "1"}, {"SLURM_STEP_TASKS_PER_NODE", "3"}})).value();
   EXPECT_TRUE(one.one_node());

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
@@ -50,6 +51,11 @@ class Communicator {
   // An error ends this rank before the others: they throw it, too, in the first collective that this rank misses. Not a
   // collective call.
   virtual void leave(const std::exception& error) { (void)error; }
+  // Where each rank writes its last collectives if it loses the others. Not a collective call.
+  virtual void keep_record_in(const std::filesystem::path& folder) { (void)folder; }
+  // Why the ranks should end soon: the failure of one could not be told to the others any more. Empty: nothing is
+  // wrong. Not a collective call.
+  [[nodiscard]] virtual std::string trouble() const { return ""; }
 };
 
 class SingleRank final : public Communicator {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "stoker/base/error.h"
@@ -10,6 +11,7 @@
 #include "stoker/device/backend.h"
 #include "stoker/device/host_allocator.h"
 #include "stoker/io/checkpoint/store.h"
+#include "stoker/job/continued_run.h"
 #include "stoker/job/loaded_model.h"
 #include "stoker/job/log_sinks.h"
 #include "stoker/job/process.h"
@@ -32,7 +34,9 @@ constexpr std::string_view kWhere = "job";
 void write_run(std::optional<RunFolder>& run, const Request& request, const train::Plan& plan,
                const tasks::ReadyTask& task) {
   if (!run) {
-    run = RunFolder::create(request.run.empty() ? default_run_name(request.data, plan.model) : request.run);
+    run = RunFolder::create(request.run.empty() ? default_run_name(request.data, plan.model) : request.run, "runs",
+                            request.start.repeats);
+    record_start(*run, request);
     write_file_atomically(run->config(), request_to_toml(request));
     for (const auto& [name, text] : task.records()) {
       std::error_code ignored;  // the write reports errors
@@ -87,9 +91,10 @@ struct Job::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   void prepare(const Say& say);
-  void resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say,
-              std::shared_ptr<core::Communicator> ranks);
-  train::Plan read_run(const fs::path& path, const std::vector<std::string>& changes, train::Plan& before);
+  // request: of its ranks. may_begin: a run without a checkpoint is no error.
+  void resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say, bool may_begin);
+  train::Plan read_run(const fs::path& path, const std::vector<std::string>& changes, train::Plan& before,
+                       bool may_begin);
   void check_resumed(const fs::path& path, const train::Plan& before, const Say& say);
   Outcome train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop);
   void take_up();
@@ -115,6 +120,35 @@ void with_all_ranks(std::shared_ptr<core::Communicator> ranks, const std::functi
   }
 }
 
+// Rank 0 looks for it.
+std::optional<ContinuedRun> agreed_run(const Request& request) {
+  std::optional<ContinuedRun> found;
+  if (!request.ranks) {
+    return run_to_continue(request);
+  }
+  core::Communicator& ranks = *request.ranks;
+  std::string text;
+  core::together(ranks, [&] {
+    if (found = ranks.rank() == 0 ? run_to_continue(request) : std::nullopt; found) {
+      text = fs::absolute(found->run).native();
+      for (const std::string& change : found->changes) {
+        text += '\0' + change;
+      }
+    }
+  });
+  text = core::text_of_first_rank(ranks, std::move(text));
+  if (ranks.rank() > 0 && !text.empty()) {
+    std::istringstream words(text);
+    std::string word;
+    std::getline(words, word, '\0');
+    found.emplace().run = word;
+    while (std::getline(words, word, '\0')) {
+      found->changes.push_back(word);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 Job::Job(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -138,7 +172,26 @@ Job Job::resume(const fs::path& path, const std::vector<std::string>& changes, c
   std::unique_ptr<State> state;
   with_all_ranks(ranks, [&] {
     state = std::make_unique<State>();
-    state->resume(path, changes, say, ranks);
+    state->request.ranks = ranks;
+    state->resume(path, changes, say, /*may_begin=*/false);
+  });
+  return Job(std::move(state));
+}
+
+Job Job::prepare_or_resume(Request request, const Say& say) {
+  std::optional<ContinuedRun> found;
+  const std::shared_ptr<core::Communicator> ranks = request.ranks;
+  with_all_ranks(ranks, [&] { found = agreed_run(request); });
+  if (!found) {
+    return prepare(std::move(request), say);
+  }
+  device::install_host_allocator();
+  say(fmt::format("the run {} goes on", printable(found->run.native())));
+  std::unique_ptr<State> state;
+  with_all_ranks(ranks, [&] {
+    state = std::make_unique<State>();
+    state->request = std::move(request);
+    state->resume(found->run, found->changes, say, /*may_begin=*/true);
   });
   return Job(std::move(state));
 }
@@ -170,11 +223,13 @@ void Job::State::prepare(const Say& say) {
   setup = set_up(request, plan ? &*plan : nullptr, say);
 }
 
-void Job::State::resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say,
-                        std::shared_ptr<core::Communicator> ranks) {
-  request.ranks = std::move(ranks);
+void Job::State::resume(const fs::path& path, const std::vector<std::string>& changes, const Say& say, bool may_begin) {
   train::Plan before, plan;
-  together(request, [&] { plan = read_run(path, changes, before); });
+  together(request, [&] { plan = read_run(path, changes, before, may_begin); });
+  if (!resumed) {
+    setup = set_up(request, &plan, say);
+    return;
+  }
   const std::string weights = std::exchange(plan.weights, "");  // the checkpoint has the result
   setup = set_up(request, &plan, say);
   setup.plan.weights = weights;
@@ -182,23 +237,27 @@ void Job::State::resume(const fs::path& path, const std::vector<std::string>& ch
 }
 
 // The plan of the run as it was, and with changes.
-train::Plan Job::State::read_run(const fs::path& path, const std::vector<std::string>& changes, train::Plan& before) {
+train::Plan Job::State::read_run(const fs::path& path, const std::vector<std::string>& changes, train::Plan& before,
+                                 bool may_begin) {
   run = RunFolder::open(path);
-  const auto [ranks, reason] = std::pair(request.ranks, request.ranks_reason);
+  const Request started = request;
   try {
     request = make_request(run->config(), {});
   } catch (const ConfigError& error) {  // a task or a model that is unknown here
     fail<ConfigError>(kWhere, "{}; if another program made this run, resume it with that program", error.what());
   }
-  request.ranks = ranks;
-  request.ranks_reason = reason;
+  request.ranks = started.ranks;
+  request.ranks_reason = started.ranks_reason;
+  request.start = started.start;
   before = read_plan(run->plan());
   check_log_targets(before.log);
   train::Plan plan = before;
   for (const std::string& change : changes) {
     change_plan(plan, change);
   }
-  resumed = load_last(*run);
+  if (!may_begin || io::CheckpointStore(run->checkpoints()).has("last")) {
+    resumed = load_last(*run);
+  }
   return plan;
 }
 
@@ -244,6 +303,7 @@ void Job::State::take_up() {
 Outcome Job::State::train(std::vector<std::unique_ptr<core::EventSink>> sinks, const std::atomic<bool>& stop) {
   setup.set_switches();  // another job may have changed them
   const RunFolder& folder = open_run(run, request, setup);
+  setup.ranks->keep_record_in(folder.path() / "flight");
   take_up();
   return Run(setup, folder, std::exchange(resumed, std::nullopt), std::move(sinks), stop).train(remark);
 }

@@ -15,6 +15,7 @@ namespace stoker::job {
 namespace {
 
 constexpr std::string_view kWhere = "job.ranks";
+constexpr double kLeastTimeout = 1;  // seconds
 
 void check_number(const parallel::Place& place, std::int64_t asked) {
   if (asked != 0 && asked != place.ranks) {
@@ -29,15 +30,21 @@ struct Ranks::State {
   std::optional<parallel::Siblings> siblings;
   std::shared_ptr<core::Communicator> communicator;  // gone before the siblings are waited for
   bool first = true;
+  bool started_again = false;
   std::string reason;  // who started them
+  Start start;
 };
 
 Ranks::Ranks(Request& request) : state_(std::make_unique<State>()) {
   const train::Options::Given* const given = request.options.find("ranks");
+  const train::Options::Given* const timeout = request.options.find("rank_timeout");
   const bool repeats = !request.plan_file.empty() && request.options.all().empty();  // else the job refuses it
-  join(given != nullptr ? std::stoll(given->value) : 0, repeats ? read_plan(request.plan_file).ranks : 1);
+  const train::Plan plan = repeats ? read_plan(request.plan_file) : train::Plan();
+  join(given != nullptr ? std::stoll(given->value) : 0, plan.ranks,
+       timeout != nullptr ? std::stod(timeout->value) : plan.rank_timeout);
   request.ranks = state_->communicator;
   request.ranks_reason = state_->reason;
+  request.start = state_->start;
 }
 
 Ranks::Ranks(const std::filesystem::path& run, const std::vector<std::string>& changes)
@@ -47,15 +54,20 @@ Ranks::Ranks(const std::filesystem::path& run, const std::vector<std::string>& c
     change_plan(plan, change);
   }
   const bool asked = std::ranges::any_of(changes, [](const std::string& each) { return each.starts_with("ranks="); });
-  join(asked ? plan.ranks : 0, plan.ranks);
+  join(asked ? plan.ranks : 0, plan.ranks, plan.rank_timeout);
 }
 
-// asked: the value of ranks=; 0: not set. planned: without it, if no starter made ranks.
-void Ranks::join(std::int64_t asked, std::int64_t planned) {
+// asked: the value of ranks=; 0: not set. planned: without it, if no starter made ranks. timeout: seconds.
+void Ranks::join(std::int64_t asked, std::int64_t planned, double timeout) {
+  if (timeout < kLeastTimeout) {
+    fail<ConfigError>(kWhere, "rank_timeout must be at least {} s, got {}", kLeastTimeout, timeout);
+  }
   std::optional<parallel::Place> place = parallel::place_of(parallel::process_environment());
   if (place) {
     parallel::end_with_starter();
     check_number(*place, asked);
+    state_->start = {place->starter != "ranks=", place->restarts > 0, place->start_id};
+    state_->started_again = place->restarts_all;
   } else if (const std::int64_t ranks = asked != 0 ? asked : planned; ranks > 1) {
     place = state_->siblings.emplace(static_cast<int>(ranks)).place();
   }
@@ -65,6 +77,7 @@ void Ranks::join(std::int64_t asked, std::int64_t planned) {
   state_->first = place->rank == 0;
   state_->reason = place->starter == "ranks=" ? "asked for" : fmt::format("started by {}", place->starter);
   parallel::GroupOptions options;
+  options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
   if (state_->siblings) {
     options.while_waiting = [siblings = &*state_->siblings] { siblings->check(); };
   }
@@ -75,5 +88,6 @@ Ranks::~Ranks() = default;
 
 const std::shared_ptr<core::Communicator>& Ranks::communicator() const { return state_->communicator; }
 bool Ranks::first() const { return state_->first; }
+bool Ranks::started_again() const { return state_->started_again; }
 
 }  // namespace stoker::job

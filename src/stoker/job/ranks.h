@@ -30,9 +30,11 @@ class Ranks {
   [[nodiscard]] const std::shared_ptr<core::Communicator>& communicator() const;
   // Whether this process is the one that speaks to people and writes the run.
   [[nodiscard]] bool first() const;
+  // Whether their starter starts all of them again unless they exit with code 0, as torchrun does.
+  [[nodiscard]] bool started_again() const;
 
  private:
-  void join(std::int64_t asked, std::int64_t planned);
+  void join(std::int64_t asked, std::int64_t planned, double timeout);
 
   struct State;
   std::unique_ptr<State> state_;

@@ -15,6 +15,13 @@
 
 namespace stoker::job {
 
+// Of the starter of this process: torchrun, Slurm, MPI. The default: none.
+struct Start {
+  bool repeats = false;   // it gives the same command again after a failure
+  bool repeated = false;  // it has done so
+  std::string id;         // the same each time; empty: it has none
+};
+
 struct Request {
   std::filesystem::path data;       // folder or tar file
   std::string run;                  // name (a folder under runs/) or path; empty: named after model and data
@@ -22,6 +29,7 @@ struct Request {
   train::Options options = train::Options(tasks::all_task_options());
   std::shared_ptr<core::Communicator> ranks;  // of the processes that train together; null: only this one
   std::string ranks_reason;                   // who started them
+  Start start;                                // with `repeats`, Job::prepare_or_resume goes on with the run that exists
 };
 
 // Receives messages about what was found, and the progress of long work. Any thread.

@@ -105,8 +105,8 @@ Run::Run(Setup& setup, const RunFolder& folder, std::optional<io::Checkpoint> re
 std::int64_t Run::begin(std::optional<io::Checkpoint> resumed) {
   if (resumed) {
     session_.load(*resumed);
-    io::cut_metrics(own_.path(), session_.progress().step, session_.progress().evaluated_step);
   }
+  io::cut_metrics(own_.path(), session_.progress().step, session_.progress().evaluated_step);
   record_machine(own_.path(), setup_.device, session_.progress().step);
   return train::total_steps(setup_.plan, setup_.task->size(tasks::Split::kTrain));
 }
@@ -280,7 +280,15 @@ void Run::write_report() {
   }
 }
 
+// A rank that fails later could not tell the others: better to end in order now.
+void Run::watch_ranks() {
+  if (std::string trouble = setup_.ranks->trouble(); !trouble.empty() && !std::exchange(ranks_in_trouble_, true)) {
+    bus_.emit(core::Finding{fmt::format("{}; all ranks save and stop after this step", trouble)});
+  }
+}
+
 double Run::begin_step(std::int64_t step) {
+  watch_ranks();
   listener_->at_step(step);
   if (monitor_) {
     monitor_->at_step(step - 1);

@@ -58,11 +58,12 @@ class Run final : private train::LoopOwner {
   void rescue() override;
   std::string sample_name(std::int64_t index) const override { return setup_.task->sample_name(index); }
   std::int64_t memory_bytes() override { return memory_bytes_(); }
-  bool stop_requested() const override { return stop_; }
+  bool stop_requested() const override { return stop_ || ranks_in_trouble_; }
 
   std::int64_t begin(std::optional<io::Checkpoint> resumed);
   void announce(const std::string& remark);
   void watch_machine();
+  void watch_ranks();
   void end_watch();
   Outcome train_and_test();
   [[nodiscard]] train::LoopEnd train_steps();
@@ -78,6 +79,7 @@ class Run final : private train::LoopOwner {
   const RunFolder& folder_;
   const RunFolder own_;  // of this rank
   const std::atomic<bool>& stop_;
+  bool ranks_in_trouble_ = false;
   Session session_;
   std::int64_t last_step_;
   optim::ScheduleOptions schedule_;

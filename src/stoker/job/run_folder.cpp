@@ -2,6 +2,7 @@
 #include "stoker/job/run_folder.h"
 
 #include <algorithm>
+#include <array>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
@@ -26,25 +27,47 @@ bool make_folder(const fs::path& path) {
   return made;
 }
 
+// Whether it holds nothing but what a run writes before its plan.
+bool is_unfinished(const fs::path& path) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    const std::string name = entry.path().filename().native();
+    if (!std::ranges::any_of(std::array{"config.toml", "plan.json.tmp-", "artifacts", "started_by"},
+                             [&](const char* ours) { return name.starts_with(ours); })) {
+      return false;
+    }
+  }
+  return !error;
+}
+
 }  // namespace
 
-RunFolder RunFolder::create(const std::string& name_or_path, const fs::path& runs) {
+fs::path RunFolder::path_of(const std::string& name_or_path, const fs::path& runs) {
   if (name_or_path.find('/') != std::string::npos) {
-    const fs::path path(name_or_path);
-    std::error_code error;
-    if (!make_folder(path) && !fs::is_empty(path, error)) {
+    return name_or_path;
+  }
+  if (name_or_path.empty() || name_or_path == "." || name_or_path == "..") {
+    fail<ConfigError>(kWhere, "run must be a name or a path, got \"{}\"", name_or_path);
+  }
+  return runs / name_or_path;
+}
+
+RunFolder RunFolder::create(const std::string& name_or_path, const fs::path& runs, bool take_unfinished) {
+  const fs::path path = path_of(name_or_path, runs);
+  if (make_folder(path) || (take_unfinished && is_unfinished(path))) {
+    return RunFolder(path);
+  }
+  if (name_or_path.find('/') != std::string::npos) {
+    if (std::error_code error; !fs::is_empty(path, error)) {
       fail<ConfigError>(kWhere, "{}: is in use; give another run=, or `stoker resume {}`", printable(path.native()),
                         printable(path.native()));
     }
     return RunFolder(path);
   }
-  if (name_or_path.empty() || name_or_path == "." || name_or_path == "..") {
-    fail<ConfigError>(kWhere, "run must be a name or a path, got \"{}\"", name_or_path);
-  }
-  for (int number = 1;; ++number) {
-    const fs::path path = runs / (number == 1 ? name_or_path : fmt::format("{}-{}", name_or_path, number));
-    if (make_folder(path)) {
-      return RunFolder(path);
+  for (int number = 2;; ++number) {
+    const fs::path other = runs / fmt::format("{}-{}", name_or_path, number);
+    if (make_folder(other)) {
+      return RunFolder(other);
     }
   }
 }

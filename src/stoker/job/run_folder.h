@@ -13,7 +13,12 @@ class RunFolder {
  public:
   // A new folder. A name becomes runs/<name>, or runs/<name>-2, -3, ... if that exists; a path (with a '/') is used
   // unchanged and must be missing or empty. IoError if it cannot be created, ConfigError if the path is in use.
-  static RunFolder create(const std::string& name_or_path, const std::filesystem::path& runs = "runs");
+  // take_unfinished: a folder in which a run ended before its plan was written is used, too.
+  static RunFolder create(const std::string& name_or_path, const std::filesystem::path& runs = "runs",
+                          bool take_unfinished = false);
+  // runs/<name>, or the path itself. ConfigError for a name that is none.
+  [[nodiscard]] static std::filesystem::path path_of(const std::string& name_or_path,
+                                                     const std::filesystem::path& runs = "runs");
   // An existing one; ConfigError if the folder is not a run.
   static RunFolder open(const std::filesystem::path& path);
 

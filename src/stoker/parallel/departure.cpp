@@ -32,6 +32,10 @@ Departure departure_from(const std::string& text) {
 }
 
 void throw_departure(const Departure& departure) {
+  if (departure.kind == "rank") {  // its message names the rank that is gone
+    const std::size_t end = departure.reason.find("] ");
+    throw_error_of(departure.kind, kWhere, departure.reason.substr(end == std::string::npos ? 0 : end + 2));
+  }
   throw_error_of(departure.kind, kWhere, fmt::format("rank {} failed: {}", departure.rank, departure.reason));
 }
 

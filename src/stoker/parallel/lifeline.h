@@ -1,53 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells all ranks that one of them leaves before the end, by the store, while their main threads compute or wait for
-// each other. Used by ProcessGroup. Every member may be called from any thread.
+// The word of ranks that fail: by the store, beside the main threads, which compute or wait for each other. A rank that
+// leaves tells the others; when a collective fails without a word, the ranks that live tell where they stand, and the
+// error names the others. Keeps the record of the last collectives, and writes it then. Used by ProcessGroup. Every
+// member may be called from any thread.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <thread>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "stoker/parallel/departure.h"
+#include "stoker/parallel/member.h"
 #include "stoker/parallel/store.h"
 
 namespace stoker::parallel {
 
+struct LifelineOptions {
+  int rank = 0;
+  std::vector<Member> members;        // by rank
+  std::chrono::milliseconds timeout;  // if others left, and this rank did not notice for so long, its process ends
+};
+
 class Lifeline {
  public:
-  // Looks into the store four times a second.
-  Lifeline(std::unique_ptr<Store> store, int rank, int ranks);
+  // Looks into the store four times a second. The thread that makes it is the one whose stack is recorded if it hangs.
+  Lifeline(std::unique_ptr<Store> store, LifelineOptions options);
+  // Does not wait for a store that does not answer.
+  ~Lifeline();
+  Lifeline(const Lifeline&) = delete;
+  Lifeline& operator=(const Lifeline&) = delete;
 
-  // This rank starts its collective number `number`, counted from 0. Throws the error of a rank that left before that
-  // one.
-  void begin(std::int64_t number);
-  // One collective is done, or has failed.
-  void end() { --running_; }
+  // A collective begins; operation: a literal. Returns its number, counted from 0. Throws the error of a rank that left
+  // before that one.
+  std::int64_t begin(std::string_view operation, std::int64_t bytes);
+  // It is done, or has failed.
+  void end(std::int64_t number, bool failed = false);
   // This rank leaves. Returns when its connections may be closed: the others have completed all that it took part in,
   // or two seconds are over. What they have begun since then ends by that closing.
-  void leave(const Departure& departure);
-  // After a collective failed: why, if a rank says so within a second.
-  [[nodiscard]] std::optional<Departure> reason() const;
+  void leave(const std::exception& error);
+  // A collective failed. Throws the error of a rank that left; else a RankError that names the ranks that are gone or
+  // hang. Within four seconds.
+  [[noreturn]] void explain(const std::string& what);
+  // The folder for the record of the last collectives; empty: none is written.
+  void keep_record_in(const std::filesystem::path& folder);
+  // Nobody can hear of a failure any more; empty: the store answers.
+  [[nodiscard]] std::string trouble() const;
 
  private:
-  void watch(const std::stop_token& stop);
-  void look();
-  [[nodiscard]] std::optional<Departure> departure() const;
-
-  const int rank_, ranks_;
-  std::mutex store_mutex_;
-  std::unique_ptr<Store> store_;
-  mutable std::mutex mutex_;
-  std::optional<Departure> departure_;
-  std::atomic<bool> someone_left_{false};
-  std::atomic<std::int64_t> newest_{-1};  // number of the collective that was started last
-  std::atomic<int> running_{0};           // collectives that were started and are not done
-  std::atomic<bool> left_{false};         // this rank
-  bool heard_ = false, stuck_ = false;    // by the thread: it has said so; a collective was stuck at its last look
-  std::jthread thread_;
+  class Watch;
+  std::shared_ptr<Watch> watch_;  // shared with its thread, which may be blocked in the store for ever
 };
 
 }  // namespace stoker::parallel

@@ -90,6 +90,19 @@ std::string file_for(const std::string& name) {
   return (base / name).native();
 }
 
+// The same for all processes that one program started, and for no others: its number, and when it began.
+std::string starter_number() {
+  constexpr int kBegan = 20;  // fields after the name (man proc_pid_stat, field 22)
+  std::ifstream file(fmt::format("/proc/{}/stat", ::getppid()));
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
+  std::string began;
+  for (int i = 0; i < kBegan; ++i) {
+    fields >> began;
+  }
+  return fmt::format("{}-{}", ::getppid(), began);
+}
+
 Place of_stoker(const Environment& environment) {
   const Variables from(environment, "stoker");
   Place place = ranked(from, "ranks=", "STOKER_RANK", "STOKER_RANKS");
@@ -107,10 +120,12 @@ Place of_torchrun(const Environment& environment) {
   place.restarts = from.number_or("TORCHELASTIC_RESTART_COUNT", 0, 0, std::numeric_limits<int>::max());
   place.meeting = master(from, place.rank);
   if (elastic) {
-    place.run_id = from.text("TORCHELASTIC_RUN_ID");
+    const std::string id = from.text("TORCHELASTIC_RUN_ID");
+    place.start_id = fmt::format("torchrun {}", id == "none" ? starter_number() : id);  // that of all who give none
+    place.restarts_all = true;
     const char* const agent = environment("TORCHELASTIC_USE_AGENT_STORE");
     place.meeting.serves = place.meeting.serves && (agent == nullptr || std::string_view(agent) != "True");
-    place.meeting.prefix = fmt::format("{}/{}", place.run_id, place.restarts);
+    place.meeting.prefix = fmt::format("{}/{}", id, place.restarts);
   }
   return place;
 }
@@ -154,8 +169,9 @@ Place of_slurm(const Environment& environment) {
   place.local_rank = from.number("SLURM_LOCALID", 0, place.local_ranks - 1);
   place.restarts = from.number_or("SLURM_RESTART_COUNT", 0, 0, std::numeric_limits<int>::max());
   const std::string job = from.text("SLURM_JOB_ID");
-  place.run_id = "slurm-" + job;
-  place.meeting.prefix = fmt::format("{}.{}.{}", job, from.text("SLURM_STEP_ID"), place.restarts);
+  const std::string step = fmt::format("{}.{}", job, from.text("SLURM_STEP_ID"));
+  place.start_id = "Slurm " + step;
+  place.meeting.prefix = fmt::format("{}.{}", step, place.restarts);
   if (nodes == 1) {
     place.meeting.file = file_for(fmt::format("slurm-{}-{}", place.meeting.prefix, starter_number("SLURM_PROCID")));
     return place;

@@ -22,8 +22,9 @@ struct Place {
   int rank = 0, ranks = 1;              // of the run
   int local_rank = 0, local_ranks = 1;  // of this node
   std::string starter;                  // "torchrun", "Slurm", "Open MPI", "MPICH", "ranks="
-  std::string run_id;                   // the starter's name of this run, the same after a restart; empty: it has none
+  std::string start_id;                 // the same after a restart, unlike that of other starts; empty: it has none
   int restarts = 0;                     // of the run, so far
+  bool restarts_all = false;            // the starter starts all ranks again unless they exit with code 0
   MeetingPoint meeting;
 
   [[nodiscard]] bool one_node() const { return local_ranks == ranks; }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/parallel/process_group.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -83,7 +85,7 @@ class ProcessGroup final : public core::Communicator {
       : place_(place),
         store_(place, options.start),
         gloo_(meet(place, store_, options)),
-        lifeline_(store_.clone(kStoreIsGone), place.rank, place.ranks) {}
+        lifeline_(store_.clone(kStoreIsGone), {place.rank, all_members(), options.timeout}) {}
 
   [[nodiscard]] int rank() const override { return place_.rank; }
   [[nodiscard]] int size() const override { return place_.ranks; }
@@ -97,19 +99,21 @@ class ProcessGroup final : public core::Communicator {
     std::vector<at::Tensor> tensors{tensor.contiguous()};
     c10d::BroadcastOptions options;
     options.rootRank = from;
-    run([&] { return gloo_->broadcast(tensors, options); });
+    run("broadcast", bytes_of(tensor), [&] { return gloo_->broadcast(tensors, options); });
     put_back(tensor, tensors[0]);
   }
 
   [[nodiscard]] std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override {
     check_same(Operation::kGather, tensor);
-    return gather(tensor);
+    return gather("gathering", tensor);
   }
 
-  [[nodiscard]] std::vector<at::Tensor> exchange(const at::Tensor& tensor) override { return gather(tensor); }
+  [[nodiscard]] std::vector<at::Tensor> exchange(const at::Tensor& tensor) override {
+    return gather("gathering", tensor);
+  }
 
   void barrier() override {
-    run([&] { return gloo_->barrier(); });
+    run("barrier", -1, [&] { return gloo_->barrier(); });
   }
 
   [[nodiscard]] std::unique_ptr<Pending> start_sum(at::Tensor& tensor) override {
@@ -117,13 +121,18 @@ class ProcessGroup final : public core::Communicator {
   }
 
   void leave(const std::exception& error) override {
-    lifeline_.leave(departure_of(rank(), next_, error));
+    lifeline_.leave(error);
     gloo_->close();
   }
+  void keep_record_in(const std::filesystem::path& folder) override { lifeline_.keep_record_in(folder); }
+  [[nodiscard]] std::string trouble() const override { return lifeline_.trouble(); }
 
  private:
   enum class Operation : std::int64_t { kSum, kMax, kBroadcast, kGather };
-  using Work = c10::intrusive_ptr<c10d::Work>;
+  struct Work {
+    std::int64_t number = 0;
+    c10::intrusive_ptr<c10d::Work> torch;  // null: has been waited for
+  };
 
   // A sum that Gloo's threads make.
   class Sum final : public Pending {
@@ -132,17 +141,17 @@ class ProcessGroup final : public core::Communicator {
       if (!tensor.is_contiguous()) {
         fail<Error>(kWhere, "start_sum() takes contiguous tensors; give a flat buffer");
       }
-      work_ = group_.begin([&] { return group_.gloo_->allreduce(tensors_); });
+      work_ = group_.begin("sum", bytes_of(tensor), [&] { return group_.gloo_->allreduce(tensors_); });
     }
     ~Sum() override {
-      if (work_) {
+      if (work_.torch) {
         try {
           wait();
         } catch (const std::exception&) {  // whoever drops it knows of an error already
         }
       }
     }
-    void wait() override { group_.finish(std::exchange(work_, nullptr)); }
+    void wait() override { group_.finish(std::exchange(work_, {})); }
 
    private:
     ProcessGroup& group_;
@@ -155,7 +164,8 @@ class ProcessGroup final : public core::Communicator {
     std::vector<at::Tensor> tensors{tensor.contiguous()};
     c10d::AllreduceOptions options;
     options.reduceOp = operation;
-    run([&] { return gloo_->allreduce(tensors, options); });
+    run(operation == c10d::ReduceOp::SUM ? "sum" : "maximum", bytes_of(tensor),
+        [&] { return gloo_->allreduce(tensors, options); });
     put_back(tensor, tensors[0]);
   }
 
@@ -165,13 +175,33 @@ class ProcessGroup final : public core::Communicator {
     }
   }
 
-  std::vector<at::Tensor> gather(const at::Tensor& tensor) {
+  static std::int64_t bytes_of(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor.nbytes()); }
+
+  // Of all ranks, before there is a lifeline.
+  std::vector<Member> all_members() {
+    constexpr std::size_t kBytes = 256;
+    const std::string text = to_text(this_process(), kBytes);
+    std::vector<at::Tensor> mine{at::zeros({kBytes}, at::kByte)};
+    std::ranges::copy(text, mine[0].mutable_data_ptr<std::uint8_t>());
+    std::vector<std::vector<at::Tensor>> all(1);
+    for (int other = 0; other < size(); ++other) {
+      all[0].push_back(at::empty_like(mine[0]));
+    }
+    gloo_->allgather(all, mine)->wait();
+    std::vector<Member> members;
+    for (const at::Tensor& each : all[0]) {
+      members.push_back(member_from(reinterpret_cast<const char*>(each.const_data_ptr<std::uint8_t>())));
+    }
+    return members;
+  }
+
+  std::vector<at::Tensor> gather(std::string_view name, const at::Tensor& tensor) {
     std::vector<at::Tensor> inputs{tensor.contiguous()};
     std::vector<std::vector<at::Tensor>> outputs(1);
     for (int other = 0; other < size(); ++other) {
       outputs[0].push_back(at::empty_like(inputs[0]));
     }
-    run([&] { return gloo_->allgather(outputs, inputs); });
+    run(name, bytes_of(tensor), [&] { return gloo_->allgather(outputs, inputs); });
     return outputs[0];
   }
 
@@ -183,7 +213,7 @@ class ProcessGroup final : public core::Communicator {
     fields[0] = static_cast<std::int64_t>(operation);
     fields[1] = static_cast<std::int64_t>(tensor.scalar_type());
     fields[2] = tensor.numel();
-    const std::vector<at::Tensor> all = gather(mine);
+    const std::vector<at::Tensor> all = gather("comparison", mine);
     for (std::size_t other = 0; other < all.size(); ++other) {
       const auto* const theirs = all[other].const_data_ptr<std::int64_t>();
       if (!std::equal(fields, fields + kFields, theirs)) {
@@ -200,45 +230,35 @@ class ProcessGroup final : public core::Communicator {
   }
 
   template <typename Start>
-  Work begin(const Start& start) {
-    lifeline_.begin(next_);
-    ++next_;
+  Work begin(std::string_view name, std::int64_t bytes, const Start& start) {
+    const std::int64_t number = lifeline_.begin(name, bytes);
     try {
-      return start();
+      return {number, start()};
     } catch (const std::exception& error) {
-      lifeline_.end();
-      explain(error);
+      lifeline_.end(number, /*failed=*/true);
+      lifeline_.explain(core::first_line(error));
     }
   }
 
   void finish(const Work& work) {
     try {
-      work->wait();
+      work.torch->wait();
     } catch (const std::exception& error) {
-      lifeline_.end();
-      explain(error);
+      lifeline_.end(work.number, /*failed=*/true);
+      lifeline_.explain(core::first_line(error));
     }
-    lifeline_.end();
+    lifeline_.end(work.number);
   }
 
   template <typename Start>
-  void run(const Start& start) {
-    finish(begin(start));
-  }
-
-  // A collective failed: since another rank left and closed its connections, or since a rank is gone or hangs.
-  [[noreturn]] void explain(const std::exception& error) {
-    if (const auto gone = lifeline_.reason()) {
-      throw_departure(*gone);
-    }
-    fail<RankError>(kWhere, "rank {} lost the others: {}", rank(), core::first_line(error));
+  void run(std::string_view name, std::int64_t bytes, const Start& start) {
+    finish(begin(name, bytes, start));
   }
 
   const Place place_;
   Store store_;
   c10::intrusive_ptr<Gloo> gloo_;
-  std::atomic<std::int64_t> next_{0};  // number of the next collective
-  Lifeline lifeline_;                  // the last: its thread uses the others
+  Lifeline lifeline_;  // the last: it hears of the others
 };
 
 }  // namespace

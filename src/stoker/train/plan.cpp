@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kWhere = "train.plan";
 constexpr int kFormat = 2;
 // Added since the format: a plan without them ran with their defaults.
-constexpr std::array<std::string_view, 10> kNewer = {"microbatch_schedule",
+constexpr std::array<std::string_view, 11> kNewer = {"microbatch_schedule",
                                                      "memory_limit",
                                                      "recompute",
                                                      "freeze_norm",
@@ -27,7 +27,8 @@ constexpr std::array<std::string_view, 10> kNewer = {"microbatch_schedule",
                                                      "log",
                                                      "profile",
                                                      "apply",
-                                                     "ranks"};
+                                                     "ranks",
+                                                     "rank_timeout"};
 
 core::Origin origin_from_name(const std::string& name) {
   using core::Origin;

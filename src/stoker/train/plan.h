@@ -49,7 +49,8 @@ struct Plan {
   core::TaskValues own;  // behaviour that only the task knows
 
   // performance: the speed of training
-  std::int64_t ranks = 1;  // processes that train together, each on its part of each batch
+  std::int64_t ranks = 1;     // processes that train together, each on its part of each batch
+  double rank_timeout = 600;  // seconds that a rank waits for another one
   std::string device;
   std::string precision;            // "fp32", "bf16", "fp16"
   bool half_weights = false;        // weights in precision's half type, norms in fp32; the optimizer keeps fp32 masters

@@ -143,6 +143,10 @@ Rows device_options() {
                       "processes on this machine that train together, each on its part of each batch; torchrun, Slurm "
                       "and MPI start them by themselves (docs/parallel.md)",
                       {"world_size", "nproc_per_node", "num_processes"}}},
+      {&Plan::rank_timeout, {"rank_timeout", P, Duration{86400.0 * 7},
+                             always("600", "longer than a save or an evaluation on one rank"),
+                             "with several ranks: how long they wait for one of them before the run ends, to be resumed",
+                             {"timeout", "ddp_timeout", "nccl_timeout"}}},
       {&Plan::device, {"device", P, Text{"cpu, cuda or cuda:N", valid_device},
                        depends("cuda if there is one, else cpu"),
                        "where to train", {"gpu", "gpus", "accelerator"}}},
