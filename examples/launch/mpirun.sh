@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Trains runs/NAME with 2 ranks of this machine under mpirun (Open MPI or MPICH):
-#   mpirun.sh NAME DATA [OPTION=VALUE...]
-# Ranks on several nodes meet at rank 0's node. Open MPI: mpirun -n 4 --hostfile FILE -x MASTER_ADDR=HOST
-# -x MASTER_PORT=29500 ...; MPICH: mpirun -n 4 -f FILE -genv MASTER_ADDR HOST -genv MASTER_PORT 29500 ...
+# Trains with 2 ranks of this machine under mpirun (Open MPI or MPICH):
+#   mpirun.sh DATA run=NAME [OPTION=VALUE...]
+# mpirun starts nothing again; give the same command, which goes on with the run. Ranks of several nodes meet at rank
+# 0's. Open MPI: mpirun -n 4 --hostfile FILE -x MASTER_ADDR=HOST -x MASTER_PORT=29500 stoker train ...
+# MPICH: mpirun -n 4 -f FILE -genv MASTER_ADDR HOST -genv MASTER_PORT 29500 stoker train ...
 set -eu
-launch=$(dirname "$0")
-exec mpirun -n "${RANKS:-2}" "$launch/train_or_resume" "$@"
+exec mpirun -n "${RANKS:-2}" stoker train "$@"

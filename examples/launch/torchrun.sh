@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Trains runs/NAME with 2 ranks per node under torchrun, which starts them again if one fails:
-#   torchrun.sh NAME DATA [OPTION=VALUE...]
-# On several nodes start it on each of them: NODES=2 HEAD=HOST torchrun.sh NAME DATA. HOST is the first node's name.
+# Trains with 2 ranks per node under torchrun:
+#   torchrun.sh DATA run=NAME [OPTION=VALUE...]
+# If a rank fails, torchrun starts all of them again, and they go on with the run. On several nodes start this on each
+# of them, in folders that hold the same files: NODES=2 HEAD=HOST torchrun.sh ...; HOST is the name of one of them.
 set -eu
-launch=$(dirname "$0")
-exec torchrun --no-python --nnodes="${NODES:-1}" --nproc-per-node="${RANKS:-2}" --max-restarts=3 \
-  --rdzv-backend=c10d --rdzv-endpoint="${HEAD:-localhost}:${PORT:-29500}" --rdzv-id="$1" "$launch/train_or_resume" "$@"
+exec torchrun --no-python --nnodes="${NODES:-1}" --nproc-per-node="${RANKS:-2}" --max-restarts="${RESTARTS:-3}" \
+  --rdzv-backend=c10d --rdzv-endpoint="${HEAD:-localhost}:${PORT:-29500}" stoker train "$@"

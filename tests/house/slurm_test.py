@@ -9,7 +9,7 @@ import signal
 import time
 import unittest
 
-from starters import LAUNCH, STOKER, Starters
+from starters import COMMANDS, LAUNCH, STOKER, Starters
 from local_slurm import LocalSlurm, why_not
 
 
@@ -24,14 +24,14 @@ class Slurm(Starters):
 
     def setUp(self):
         super().setUp()
-        self.environment.update(SLURM_CONF=self.slurm.environment["SLURM_CONF"], STOKER_LAUNCH=str(LAUNCH))
+        self.environment.update(SLURM_CONF=self.slurm.environment["SLURM_CONF"])
 
     def submit(self, *words):
         done = self.run_line(" ".join(["sbatch", "--parsable", "--output=job.log", *words]))
         return done.stdout.strip()
 
     def job_line(self, *more):
-        return [str(LAUNCH / "slurm.sbatch"), "part", "t.csv", *self.options(*more), "--quiet"]
+        return [str(LAUNCH / "slurm.sbatch"), "t.csv", "run=part", *self.options(*more), "--quiet"]
 
     def state(self, job):
         text = self.slurm.words("scontrol", "show", "job", job)
@@ -76,10 +76,13 @@ class Srun(Slurm):
 class Sbatch(Slurm):
     def test_trains(self):
         self.expect("steps=60")
-        job = self.submit(*self.job_line("steps=60"))
-        state, log = self.wait_for_end(job)
+        (self.folder / "examples").symlink_to(LAUNCH.parent)
+        line = COMMANDS["sbatch"].replace("DATA", " ".join(["t.csv", *self.options("steps=60")]))
+        job = self.run_line(line).stdout.split()[-1]
+        state, _ = self.wait_for_end(job)
+        log = (self.folder / f"slurm-{job}.out").read_text()
         self.assertEqual((state["JobState"], state["Restarts"]), ("COMPLETED", "0"), log)
-        self.assert_expected("runs/part")
+        self.assert_expected("runs/first")
 
     def test_goes_on_after_a_signal(self):
         self.expect("steps=1500", "save_every=100000")

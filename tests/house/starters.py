@@ -12,13 +12,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAUNCH = ROOT / "examples" / "launch"
 COMMANDS = {  # each of them has the page; in brackets: who runs it
     "ranks": "stoker train DATA ranks=2",  # launch_test
-    "torchrun": "torchrun --no-python --nproc-per-node=2 stoker train DATA",  # launch_test
+    "torchrun": "torchrun --no-python --nproc-per-node=2 stoker train DATA run=first",  # launch_test
     "torchrun nodes": "torchrun --no-python --nnodes=2 --nproc-per-node=2 --rdzv-backend=c10d --rdzv-endpoint=HOST:29500 "
                       "stoker train DATA",  # two_nodes_test
     "variables": "RANK=N WORLD_SIZE=2 MASTER_ADDR=HOST MASTER_PORT=29500 stoker train DATA",  # two_nodes_test
     "srun": "srun -n 2 stoker train DATA",  # slurm_test
     "srun nodes": "srun -N 2 -n 2 stoker train DATA",  # slurm_test
-    "sbatch": "sbatch examples/launch/slurm.sbatch NAME DATA",  # slurm_test
+    "sbatch": "sbatch examples/launch/slurm.sbatch DATA run=first",  # slurm_test
     "mpirun": "mpirun -n 2 stoker train DATA",  # mpi_test
 }
 
@@ -40,7 +40,6 @@ class Starters(Ranks):
         self.programs = self.folder / "bin"
         self.programs.mkdir()
         (self.programs / "stoker").symlink_to(STOKER)
-        (self.programs / "train_or_resume").symlink_to(LAUNCH / "train_or_resume")
         self.environment = {**ENVIRONMENT, "PATH": f"{self.programs}:{ENVIRONMENT['PATH']}:/usr/sbin:/sbin"}
 
     def add_torchrun(self):
