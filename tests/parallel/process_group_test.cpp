@@ -123,6 +123,94 @@ TEST(ProcessGroup, StartsSumsBesideOtherWork) {
   EXPECT_EQ(errors, kFine3);
 }
 
+// Two ranks send to each other at the same time; messages of one rank come in their order.
+TEST(ProcessGroup, SendsMessagesBothWays) {
+  const auto errors = run(3, [](core::Communicator& ranks) {
+    const int next = (ranks.rank() + 1) % 3, before = (ranks.rank() + 2) % 3;
+    std::vector<std::unique_ptr<core::Communicator::Pending>> sent;
+    for (int i = 0; i < 20; ++i) {
+      sent.push_back(ranks.start_send(at::full({1 + i * 1000}, ranks.rank() * 100 + i, at::kFloat), next));
+      sent.push_back(ranks.start_send(at::full({2}, ranks.rank() * 100 + 50 + i, at::kLong), before));
+    }
+    at::Tensor sum = at::full({1}, 1.0);
+    ranks.all_reduce_sum(sum);  // between them
+    for (int i = 0; i < 20; ++i) {
+      at::Tensor forward = at::zeros({1 + i * 1000}), back = at::zeros({2}, at::kLong);
+      ranks.receive(back, next);
+      ranks.receive(forward, before);
+      EXPECT_TRUE(at::equal(forward, at::full({1 + i * 1000}, before * 100 + i, at::kFloat)));
+      EXPECT_TRUE(at::equal(back, at::full({2}, next * 100 + 50 + i, at::kLong)));
+    }
+    for (const auto& each : sent) {
+      each->wait();
+    }
+    EXPECT_EQ(sum.item<double>(), 3);
+  });
+  EXPECT_EQ(errors, kFine3);
+}
+
+TEST(ProcessGroup, PartsOfItExchangeOnTheirOwn) {
+  const auto errors = run(4, [](core::Communicator& ranks) {
+    const int rank = ranks.rank();
+    const auto pair = ranks.split(rank % 2), half = ranks.split(rank / 2), alone = ranks.split(rank);
+    EXPECT_EQ(pair->rank(), rank / 2);
+    EXPECT_EQ(half->rank(), rank % 2);
+    EXPECT_EQ(pair->size(), 2);
+    EXPECT_EQ(alone->size(), 1);
+    for (int i = 0; i < 3 + rank % 2; ++i) {  // one part has more to say than the other
+      at::Tensor sum = at::full({5}, rank, at::kDouble);
+      const auto pending = pair->start_sum(sum);
+      pending->wait();
+      EXPECT_EQ(sum[4].item<double>(), rank % 2 == 0 ? 2 : 4);
+    }
+    at::Tensor got = at::zeros({1}, at::kLong);
+    const auto sent = half->start_send(at::full({1}, rank, at::kLong), 1 - half->rank());
+    half->receive(got, 1 - half->rank());
+    sent->wait();
+    EXPECT_EQ(got.item<std::int64_t>(), rank ^ 1);
+    at::Tensor all = at::full({1}, 1.0);
+    ranks.all_reduce_sum(all);
+    EXPECT_EQ(all.item<double>(), 4);
+  });
+  EXPECT_EQ(errors, (std::vector<std::string>(4)));
+}
+
+TEST(ProcessGroup, RanksOfAPartThatExchangeDifferentThingsGetAnError) {
+  const auto errors = run(4, [](core::Communicator& ranks) {
+    const auto pair = ranks.split(ranks.rank() % 2);
+    at::Tensor values = at::zeros({ranks.rank() == 3 ? 3 : 4});
+    pair->all_reduce_sum(values);
+    ranks.barrier();
+  });
+  EXPECT_THAT(errors[1],
+              HasSubstr("rank 1 exchanges a sum of 4 values of type Float, but rank 3 exchanges a sum of 3"));
+}
+
+// Nobody waits for a message, or a part, that will not come. Sends that nobody takes hold nobody up.
+TEST(ProcessGroup, AnErrorEndsThoseThatWaitForMessages) {
+  for (const bool in_a_part : {false, true}) {
+    const auto errors = run(3, [&](core::Communicator& ranks) {
+      const auto part = in_a_part ? ranks.split(0) : nullptr;
+      core::Communicator& group = part ? *part : ranks;
+      at::Tensor values = at::zeros({1'000'000});
+      const auto sent = group.start_send(values, (ranks.rank() + 1) % 3);  // nobody receives it
+      if (ranks.rank() == 2) {
+        fail<DataError>("here", "a bad sample");
+      }
+      if (ranks.rank() == 1) {
+        group.receive(values, 2);
+      } else if (in_a_part) {
+        group.all_reduce_sum(values);
+      } else {
+        group.receive(values, 1);  // which waits for rank 2
+      }
+    });
+    EXPECT_EQ(errors[2], "[here] a bad sample");
+    EXPECT_THAT(errors[0], HasSubstr("rank 2 failed: [here] a bad sample"));
+    EXPECT_THAT(errors[1], HasSubstr("rank 2 failed: [here] a bad sample"));
+  }
+}
+
 // torch itself ends the process here.
 TEST(ProcessGroup, RanksThatExchangeDifferentThingsGetAnError) {
   const auto errors = run(2, [](core::Communicator& ranks) {

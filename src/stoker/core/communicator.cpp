@@ -10,10 +10,35 @@
 #include <string>
 #include <utility>
 
+#include "stoker/base/error.h"
 #include "stoker/base/error_kind.h"
 #include "stoker/base/fmt.h"
 
 namespace stoker::core {
+
+std::unique_ptr<Communicator::Pending> Communicator::start_send(const at::Tensor&, int to) {
+  fail<Error>("core.ranks", "rank {} cannot send to rank {}: this group has no messages", rank(), to);
+}
+
+std::unique_ptr<Communicator::Pending> Communicator::start_receive(at::Tensor&, int from) {
+  fail<Error>("core.ranks", "rank {} cannot receive from rank {}: this group has no messages", rank(), from);
+}
+
+void Communicator::send(const at::Tensor& tensor, int to) {
+  if (const auto pending = start_send(tensor, to)) {
+    pending->wait();
+  }
+}
+
+void Communicator::receive(at::Tensor& tensor, int from) {
+  if (const auto pending = start_receive(tensor, from)) {
+    pending->wait();
+  }
+}
+
+std::unique_ptr<Communicator> Communicator::split(int) {
+  fail<Error>("core.ranks", "rank {} cannot join a part of this group: it has none", rank());
+}
 
 void any_rank(Communicator& ranks, std::span<bool> flags) {
   if (ranks.size() == 1) {

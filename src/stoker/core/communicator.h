@@ -48,6 +48,26 @@ class Communicator {
     all_reduce_sum(tensor);
     return nullptr;
   }
+  // Starts exchange(); all: one tensor per rank, complete after wait().
+  [[nodiscard]] virtual std::unique_ptr<Pending> start_exchange(const at::Tensor& tensor,
+                                                                std::vector<at::Tensor>& all) {
+    all = exchange(tensor);
+    return nullptr;
+  }
+  // Messages between two ranks, in the order of the calls: the one that goes to a rank is the one that it starts to
+  // receive in its turn. Both know size and dtype, which are not compared. tensor: a contiguous one, that nobody
+  // touches before wait(). Two ranks that wait until they have sent each other something may wait for ever: start both
+  // first. Errors of other ranks are thrown by each of these calls. What is returned may be dropped without wait();
+  // null: done already.
+  [[nodiscard]] virtual std::unique_ptr<Pending> start_send(const at::Tensor& tensor, int to);
+  [[nodiscard]] virtual std::unique_ptr<Pending> start_receive(at::Tensor& tensor, int from);
+  void send(const at::Tensor& tensor, int to);
+  void receive(at::Tensor& tensor, int from);
+
+  // The ranks that give the same number, as ranks of their own in the same order. They take part in the collectives of
+  // all ranks as before; leave() of either ends both. A collective call; this object outlives the result.
+  [[nodiscard]] virtual std::unique_ptr<Communicator> split(int group);
+
   // An error ends this rank before the others: they throw it, too, in the first collective that this rank misses. Not a
   // collective call.
   virtual void leave(const std::exception& error) { (void)error; }
@@ -67,6 +87,7 @@ class SingleRank final : public Communicator {
   void broadcast(at::Tensor&, int) override {}
   [[nodiscard]] std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override { return {tensor}; }
   void barrier() override {}
+  [[nodiscard]] std::unique_ptr<Communicator> split(int) override { return std::make_unique<SingleRank>(); }
 };
 
 // Sets each flag that is set on any rank. A collective call.

@@ -96,15 +96,19 @@ Forward RecomputePlan::framed(const core::Trainable& model, int segment, std::st
 
 core::TensorList RecomputePlan::forward(core::Trainable& model, core::TensorList inputs,
                                         const std::function<void(int segment)>& before) const {
-  if (empty() || !at::GradMode::is_enabled()) {
-    return model.forward(std::move(inputs), before);
-  }
-  for (int segment = 0; segment < model.segments(); ++segment) {
+  return forward_segments(model, {0, model.segments()}, std::move(inputs), before);
+}
+
+core::TensorList RecomputePlan::forward_segments(core::Trainable& model, SegmentRange range, core::TensorList inputs,
+                                                 const std::function<void(int segment)>& before) const {
+  const bool plain = empty() || !at::GradMode::is_enabled();
+  for (int segment = range.first; segment < range.last; ++segment) {
     if (before && model.draws(segment)) {
       before(segment);
     }
-    const Forward& recomputed = segments_[static_cast<std::size_t>(segment)];
-    inputs = recomputed ? recomputed(std::move(inputs)) : model.forward_segment(segment, std::move(inputs));
+    const Forward* const recomputed = plain ? nullptr : &segments_[static_cast<std::size_t>(segment)];
+    inputs = recomputed != nullptr && *recomputed ? (*recomputed)(std::move(inputs))
+                                                  : model.forward_segment(segment, std::move(inputs));
   }
   return inputs;
 }

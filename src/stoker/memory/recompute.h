@@ -17,6 +17,10 @@
 
 namespace stoker::memory {
 
+struct SegmentRange {
+  int first = 0, last = 0;  // first ... last - 1
+};
+
 class RecomputePlan {
  public:
   // Nothing is recomputed.
@@ -35,6 +39,9 @@ class RecomputePlan {
   // saved tensor was changed in place, or if a segment saves other tensors than before; and every error of the model.
   [[nodiscard]] core::TensorList forward(core::Trainable& model, core::TensorList inputs,
                                          const std::function<void(int segment)>& before = {}) const;
+  // The same for some of the segments, as one rank of a pipeline has them.
+  [[nodiscard]] core::TensorList forward_segments(core::Trainable& model, SegmentRange range, core::TensorList inputs,
+                                                  const std::function<void(int segment)>& before = {}) const;
 
  private:
   using Forward = std::function<core::TensorList(core::TensorList)>;

@@ -7,23 +7,29 @@
 
 namespace stoker::parallel {
 
-std::int64_t FlightRecord::begin(std::string_view operation, std::int64_t bytes) {
+std::int64_t FlightRecord::begin(std::string_view operation, std::int64_t bytes, bool counts) {
   const std::lock_guard lock(mutex_);
-  const std::int64_t number = next_++;
+  const std::int64_t place = begun_++;
+  next_ += counts ? 1 : 0;
   ++running_;
   changed_ = clock_();
-  entries_[static_cast<std::size_t>(number) % kKept] = {.operation = operation, .bytes = bytes, .began = changed_};
-  return number;
+  Entry& entry = entries_[static_cast<std::size_t>(place) % kKept];
+  entry = {};
+  entry.operation = operation;
+  entry.bytes = bytes;
+  entry.number = counts ? next_ - 1 : -1;
+  entry.began = changed_;
+  return place;
 }
 
-void FlightRecord::end(std::int64_t number, bool failed) {
+void FlightRecord::end(std::int64_t place, bool failed) {
   const std::lock_guard lock(mutex_);
   --running_;
   changed_ = clock_();
-  if (next_ - number > static_cast<std::int64_t>(kKept)) {  // no longer kept
+  if (begun_ - place > static_cast<std::int64_t>(kKept)) {  // no longer kept
     return;
   }
-  Entry& entry = entries_[static_cast<std::size_t>(number) % kKept];
+  Entry& entry = entries_[static_cast<std::size_t>(place) % kKept];
   entry.seconds = changed_ - entry.began;
   entry.state = failed ? State::kFailed : State::kDone;
 }
@@ -36,8 +42,8 @@ std::int64_t FlightRecord::next() const {
 Standing FlightRecord::standing() const {
   const std::lock_guard lock(mutex_);
   Standing standing{.newest = next_ - 1, .waits = running_ > 0, .seconds = clock_() - changed_};
-  if (next_ > 0) {
-    standing.operation = words(entries_[static_cast<std::size_t>(next_ - 1) % kKept]);
+  if (begun_ > 0) {
+    standing.operation = words(entries_[static_cast<std::size_t>(begun_ - 1) % kKept]);
   }
   return standing;
 }
@@ -51,9 +57,10 @@ std::string FlightRecord::text() const {
   const double now = clock_();
   std::string text =
       fmt::format("{:>8}  {:>13}  {:>12}  {:<6}  what\n", "number", "began s ago", "took seconds", "state");
-  for (std::int64_t number = std::max<std::int64_t>(0, next_ - static_cast<std::int64_t>(kKept)); number < next_;
-       ++number) {
-    const Entry& entry = entries_[static_cast<std::size_t>(number) % kKept];
+  for (std::int64_t place = std::max<std::int64_t>(0, begun_ - static_cast<std::int64_t>(kKept)); place < begun_;
+       ++place) {
+    const Entry& entry = entries_[static_cast<std::size_t>(place) % kKept];
+    const std::string number = entry.number < 0 ? "" : std::to_string(entry.number);
     const bool runs = entry.state == State::kRuns;
     const char* const state = runs ? "runs" : entry.state == State::kFailed ? "failed" : "done";
     text += fmt::format("{:>8}  {:>13.6f}  {:>12.6f}  {:<6}  {}\n", number, now - entry.began,

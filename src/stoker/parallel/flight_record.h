@@ -30,12 +30,13 @@ class FlightRecord {
 
   explicit FlightRecord(std::function<double()> clock = now_s) : clock_(std::move(clock)) {}
 
-  // A collective begins; operation: a literal, "sum". Returns its number.
-  std::int64_t begin(std::string_view operation, std::int64_t bytes);
+  // A collective begins; operation: a literal, "sum". counts: all ranks take part, so it has a number. Returns its
+  // place for end().
+  std::int64_t begin(std::string_view operation, std::int64_t bytes, bool counts = true);
   // It is done, or has failed.
-  void end(std::int64_t number, bool failed = false);
+  void end(std::int64_t place, bool failed = false);
 
-  // Of the next collective.
+  // The number of the next collective of all ranks.
   [[nodiscard]] std::int64_t next() const;
   [[nodiscard]] Standing standing() const;
   // A line per collective, the oldest first.
@@ -45,7 +46,7 @@ class FlightRecord {
   enum class State { kRuns, kDone, kFailed };
   struct Entry {
     std::string_view operation;
-    std::int64_t bytes = 0;
+    std::int64_t bytes = 0, number = -1;
     double began = 0, seconds = 0;  // by clock_
     State state = State::kRuns;
   };
@@ -54,8 +55,9 @@ class FlightRecord {
   const std::function<double()> clock_;  // seconds
   mutable std::mutex mutex_;
   std::array<Entry, kKept> entries_;
-  std::int64_t next_ = 0, running_ = 0;
-  double changed_ = 0;  // when one began or ended
+  std::int64_t begun_ = 0, running_ = 0;
+  std::int64_t next_ = 0;  // of all ranks
+  double changed_ = 0;     // when one began or ended
 };
 
 }  // namespace stoker::parallel

@@ -53,8 +53,12 @@ class Lifeline::Watch {
   void run();
   void stop();
 
-  std::int64_t begin(std::string_view operation, std::int64_t bytes);
-  void end(std::int64_t number, bool failed) { record_.end(number, failed); }
+  void check();
+  std::int64_t begin(std::string_view operation, std::int64_t bytes, bool counts) {
+    check();
+    return record_.begin(operation, bytes, counts);
+  }
+  void end(std::int64_t place, bool failed) { record_.end(place, failed); }
   void leave(const std::exception& error);
   [[noreturn]] void explain(const std::string& what);
   void keep_record_in(const std::filesystem::path& folder) {
@@ -132,15 +136,12 @@ void Lifeline::Watch::stop() {
   changed_.wait_for(lock, kStuck, [&] { return ended_; });
 }
 
-std::int64_t Lifeline::Watch::begin(std::string_view operation, std::int64_t bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (departure_ && departure_->collectives <= record_.next()) {
-      noticed_ = true;
-      throw_departure(*departure_);
-    }
+void Lifeline::Watch::check() {
+  const std::lock_guard lock(mutex_);
+  if (departure_ && departure_->collectives <= record_.next()) {
+    noticed_ = true;
+    throw_departure(*departure_);
   }
-  return record_.begin(operation, bytes);
 }
 
 void Lifeline::Watch::leave(const std::exception& error) {
@@ -340,8 +341,11 @@ Lifeline::Lifeline(std::unique_ptr<Store> store, LifelineOptions options)
 
 Lifeline::~Lifeline() { watch_->stop(); }
 
-std::int64_t Lifeline::begin(std::string_view operation, std::int64_t bytes) { return watch_->begin(operation, bytes); }
-void Lifeline::end(std::int64_t number, bool failed) { watch_->end(number, failed); }
+void Lifeline::check() { watch_->check(); }
+std::int64_t Lifeline::begin(std::string_view operation, std::int64_t bytes, bool counts) {
+  return watch_->begin(operation, bytes, counts);
+}
+void Lifeline::end(std::int64_t place, bool failed) { watch_->end(place, failed); }
 void Lifeline::leave(const std::exception& error) { watch_->leave(error); }
 void Lifeline::explain(const std::string& what) { watch_->explain(what); }
 void Lifeline::keep_record_in(const std::filesystem::path& folder) { watch_->keep_record_in(folder); }

@@ -34,11 +34,12 @@ class Lifeline {
   Lifeline(const Lifeline&) = delete;
   Lifeline& operator=(const Lifeline&) = delete;
 
-  // A collective begins; operation: a literal. Returns its number, counted from 0. Throws the error of a rank that left
-  // before that one.
-  std::int64_t begin(std::string_view operation, std::int64_t bytes);
+  // Throws the error of a rank that left before the next collective of all ranks.
+  void check();
+  // The same, and a collective begins; operation: a literal; counts: all ranks take part. Returns its place for end().
+  std::int64_t begin(std::string_view operation, std::int64_t bytes, bool counts);
   // It is done, or has failed.
-  void end(std::int64_t number, bool failed = false);
+  void end(std::int64_t place, bool failed = false);
   // This rank leaves. Returns when its connections may be closed: the others have completed all that it took part in,
   // or two seconds are over. What they have begun since then ends by that closing.
   void leave(const std::exception& error);

@@ -3,6 +3,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -10,14 +11,17 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <utility>
 #include <vector>
 
 #include "stoker/base/error.h"
 #include "stoker/core/first_line.h"
+#include "stoker/parallel/group_members.h"
 #include "stoker/parallel/lifeline.h"
 #include "stoker/parallel/local_address.h"
+#include "stoker/parallel/messages.h"
 #include "stoker/parallel/store.h"
 
 namespace stoker::parallel {
@@ -79,13 +83,72 @@ c10::intrusive_ptr<Gloo> meet(const Place& place, Store& store, const GroupOptio
   return group;
 }
 
+// Some of the ranks, which know each other by the store of all.
+c10::intrusive_ptr<Gloo> meet_part(const Place& place, Store& store, const GroupOptions& options,
+                                   const std::string& prefix, const GroupMembers& members) {
+  const auto settings = c10d::ProcessGroupGloo::Options::create(options.start);
+  settings->devices.push_back(device_of(place));
+  auto own =
+      c10::make_intrusive<c10d::PrefixStore>(prefix, c10::intrusive_ptr<c10d::Store>::reclaim_copy(store.get_torch()));
+  auto group = c10::make_intrusive<Gloo>(own, members.own, static_cast<int>(members.ranks.size()), settings);
+  group->setTimeout(options.timeout);
+  return group;
+}
+
+// A short collective takes less time than it takes to wake a thread that sleeps. Others may run meanwhile.
+void wait_without_sleep(c10d::Work& work) {
+  constexpr auto kLongest = std::chrono::microseconds(200);
+  const auto until = std::chrono::steady_clock::now() + kLongest;
+  while (!work.isCompleted() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+  }
+}
+
+std::int64_t bytes_of(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor.nbytes()); }
+
+std::vector<at::Tensor> room_for_all(const at::Tensor& tensor, int ranks) {
+  std::vector<at::Tensor> room;
+  for (int rank = 0; rank < ranks; ++rank) {
+    room.push_back(at::empty_like(tensor, tensor.options(), at::MemoryFormat::Contiguous));
+  }
+  return room;
+}
+
+// The processes of all ranks, by rank.
+std::vector<Member> processes_of(Gloo& gloo, int ranks) {
+  constexpr std::size_t kBytes = 256;
+  const std::string text = to_text(this_process(), kBytes - 1);
+  std::vector<at::Tensor> mine{at::zeros({kBytes}, at::kByte)};
+  std::ranges::copy(text, mine[0].mutable_data_ptr<std::uint8_t>());
+  std::vector<std::vector<at::Tensor>> all{room_for_all(mine[0], ranks)};
+  gloo.allgather(all, mine)->wait();
+  std::vector<Member> members;
+  for (const at::Tensor& each : all[0]) {
+    members.push_back(member_from(reinterpret_cast<const char*>(each.const_data_ptr<std::uint8_t>())));
+  }
+  return members;
+}
+
+// All ranks, or some of them.
 class ProcessGroup final : public core::Communicator {
  public:
   ProcessGroup(const Place& place, const GroupOptions& options)
       : place_(place),
-        store_(place, options.start),
-        gloo_(meet(place, store_, options)),
-        lifeline_(store_.clone(kStoreIsGone), {place.rank, all_members(), options.timeout}) {}
+        options_(options),
+        store_(std::make_unique<Store>(place, options.start)),
+        gloo_(meet(place, *store_, options)),
+        messages_(*gloo_, place.ranks),
+        lifeline_(std::make_unique<Lifeline>(
+            store_->clone(kStoreIsGone),
+            LifelineOptions{place.rank, processes_of(*gloo_, place.ranks), options.timeout})) {}
+  ProcessGroup(ProcessGroup& whole, const GroupMembers& members, const std::string& prefix)
+      : place_(place_in(whole.place_, members)),
+        options_(whole.options_),
+        members_(members.ranks),
+        whole_(&whole),
+        counts_(place_.ranks == whole.place_.ranks),
+        gloo_(meet_part(whole.place_, *whole.store_, options_, prefix, members)),
+        messages_(*gloo_, place_.ranks) {}
 
   [[nodiscard]] int rank() const override { return place_.rank; }
   [[nodiscard]] int size() const override { return place_.ranks; }
@@ -105,7 +168,7 @@ class ProcessGroup final : public core::Communicator {
 
   [[nodiscard]] std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override {
     check_same(Operation::kGather, tensor);
-    return gather("gathering", tensor);
+    return exchange(tensor);
   }
 
   [[nodiscard]] std::vector<at::Tensor> exchange(const at::Tensor& tensor) override {
@@ -117,33 +180,66 @@ class ProcessGroup final : public core::Communicator {
   }
 
   [[nodiscard]] std::unique_ptr<Pending> start_sum(at::Tensor& tensor) override {
-    return std::make_unique<Sum>(*this, tensor);
+    check_contiguous(tensor);
+    auto sum = std::make_unique<Running>(*this);
+    sum->tensors = {tensor};
+    sum->start("sum", bytes_of(tensor), [&] { return gloo_->allreduce(sum->tensors); });
+    return sum;
+  }
+
+  [[nodiscard]] std::unique_ptr<Pending> start_exchange(const at::Tensor& tensor,
+                                                        std::vector<at::Tensor>& all) override {
+    check_contiguous(tensor);
+    auto gathering = std::make_unique<Running>(*this);
+    gathering->tensors = {tensor};
+    gathering->gathered = {all = room_for_all(tensor, size())};
+    gathering->start("gathering", bytes_of(tensor),
+                     [&] { return gloo_->allgather(gathering->gathered, gathering->tensors); });
+    return gathering;
+  }
+
+  [[nodiscard]] std::unique_ptr<Pending> start_send(const at::Tensor& tensor, int to) override {
+    return message([&] { return messages_.start_send(tensor, to); });
+  }
+  [[nodiscard]] std::unique_ptr<Pending> start_receive(at::Tensor& tensor, int from) override {
+    return message([&] { return messages_.start_receive(tensor, from); });
+  }
+
+  [[nodiscard]] std::unique_ptr<Communicator> split(int group) override {
+    if (whole_ != this) {
+      fail<Error>(kWhere, "a part of the ranks cannot be split again; split all ranks");
+    }
+    const GroupMembers members = members_of(all_gather(at::full({1}, group, at::kLong)), rank());
+    const std::string prefix = fmt::format("part/{}/{}", parts_.size(), group);
+    auto part = members.ranks.size() == 1 ? nullptr : std::make_unique<ProcessGroup>(*this, members, prefix);
+    parts_.push_back(part ? part->gloo_ : nullptr);
+    return part ? std::unique_ptr<Communicator>(std::move(part)) : std::make_unique<core::SingleRank>();
   }
 
   void leave(const std::exception& error) override {
-    lifeline_.leave(error);
-    gloo_->close();
+    lifeline().leave(error);
+    whole_->gloo_->close();
+    for (const auto& part : whole_->parts_) {
+      if (part) {
+        part->close();
+      }
+    }
   }
-  void keep_record_in(const std::filesystem::path& folder) override { lifeline_.keep_record_in(folder); }
-  [[nodiscard]] std::string trouble() const override { return lifeline_.trouble(); }
+  void keep_record_in(const std::filesystem::path& folder) override { lifeline().keep_record_in(folder); }
+  [[nodiscard]] std::string trouble() const override { return whole_->lifeline_->trouble(); }
 
  private:
   enum class Operation : std::int64_t { kSum, kMax, kBroadcast, kGather };
   struct Work {
-    std::int64_t number = 0;
-    c10::intrusive_ptr<c10d::Work> torch;  // null: has been waited for
+    std::int64_t place = 0;  // in the record
+    c10::intrusive_ptr<c10d::Work> torch;
   };
 
-  // A sum that Gloo's threads make.
-  class Sum final : public Pending {
+  // A collective that Gloo's threads make.
+  class Running final : public Pending {
    public:
-    Sum(ProcessGroup& group, at::Tensor& tensor) : group_(group), tensors_{tensor} {
-      if (!tensor.is_contiguous()) {
-        fail<Error>(kWhere, "start_sum() takes contiguous tensors; give a flat buffer");
-      }
-      work_ = group_.begin("sum", bytes_of(tensor), [&] { return group_.gloo_->allreduce(tensors_); });
-    }
-    ~Sum() override {
+    explicit Running(ProcessGroup& group) : group_(group) {}
+    ~Running() override {
       if (work_.torch) {
         try {
           wait();
@@ -151,13 +247,27 @@ class ProcessGroup final : public core::Communicator {
         }
       }
     }
+    template <typename Start>
+    void start(std::string_view name, std::int64_t bytes, const Start& begin) {
+      work_ = group_.begin(name, bytes, begin);
+    }
     void wait() override { group_.finish(std::exchange(work_, {})); }
+
+    std::vector<at::Tensor> tensors;  // Gloo's threads use them
+    std::vector<std::vector<at::Tensor>> gathered;
 
    private:
     ProcessGroup& group_;
-    std::vector<at::Tensor> tensors_;
     Work work_;
   };
+
+  [[nodiscard]] Lifeline& lifeline() { return *whole_->lifeline_; }
+
+  static void check_contiguous(const at::Tensor& tensor) {
+    if (!tensor.is_contiguous()) {
+      fail<Error>(kWhere, "collectives beside other work take contiguous tensors; give a flat buffer");
+    }
+  }
 
   void reduce(at::Tensor& tensor, c10d::ReduceOp::RedOpType operation, Operation name) {
     check_same(name, tensor);
@@ -175,32 +285,9 @@ class ProcessGroup final : public core::Communicator {
     }
   }
 
-  static std::int64_t bytes_of(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor.nbytes()); }
-
-  // Of all ranks, before there is a lifeline.
-  std::vector<Member> all_members() {
-    constexpr std::size_t kBytes = 256;
-    const std::string text = to_text(this_process(), kBytes);
-    std::vector<at::Tensor> mine{at::zeros({kBytes}, at::kByte)};
-    std::ranges::copy(text, mine[0].mutable_data_ptr<std::uint8_t>());
-    std::vector<std::vector<at::Tensor>> all(1);
-    for (int other = 0; other < size(); ++other) {
-      all[0].push_back(at::empty_like(mine[0]));
-    }
-    gloo_->allgather(all, mine)->wait();
-    std::vector<Member> members;
-    for (const at::Tensor& each : all[0]) {
-      members.push_back(member_from(reinterpret_cast<const char*>(each.const_data_ptr<std::uint8_t>())));
-    }
-    return members;
-  }
-
   std::vector<at::Tensor> gather(std::string_view name, const at::Tensor& tensor) {
     std::vector<at::Tensor> inputs{tensor.contiguous()};
-    std::vector<std::vector<at::Tensor>> outputs(1);
-    for (int other = 0; other < size(); ++other) {
-      outputs[0].push_back(at::empty_like(inputs[0]));
-    }
+    std::vector<std::vector<at::Tensor>> outputs{room_for_all(inputs[0], size())};
     run(name, bytes_of(tensor), [&] { return gloo_->allgather(outputs, inputs); });
     return outputs[0];
   }
@@ -217,8 +304,9 @@ class ProcessGroup final : public core::Communicator {
     for (std::size_t other = 0; other < all.size(); ++other) {
       const auto* const theirs = all[other].const_data_ptr<std::int64_t>();
       if (!std::equal(fields, fields + kFields, theirs)) {
-        fail<Error>(kWhere, "ranks do not take the same steps: rank {} exchanges {}, but rank {} exchanges {}", rank(),
-                    words(fields), other, words(theirs));
+        fail<Error>(kWhere, "ranks do not take the same steps: rank {} exchanges {}, but rank {} exchanges {}",
+                    whole_->rank(), words(fields), members_.empty() ? static_cast<int>(other) : members_[other],
+                    words(theirs));
       }
     }
   }
@@ -231,23 +319,37 @@ class ProcessGroup final : public core::Communicator {
 
   template <typename Start>
   Work begin(std::string_view name, std::int64_t bytes, const Start& start) {
-    const std::int64_t number = lifeline_.begin(name, bytes);
+    const std::int64_t place = lifeline().begin(name, bytes, counts_);
     try {
-      return {number, start()};
+      return {place, start()};
     } catch (const std::exception& error) {
-      lifeline_.end(number, /*failed=*/true);
-      lifeline_.explain(core::first_line(error));
+      lifeline().end(place, /*failed=*/true);
+      lifeline().explain(core::first_line(error));
     }
   }
 
   void finish(const Work& work) {
     try {
+      wait_without_sleep(*work.torch);
       work.torch->wait();
     } catch (const std::exception& error) {
-      lifeline_.end(work.number, /*failed=*/true);
-      lifeline_.explain(core::first_line(error));
+      lifeline().end(work.place, /*failed=*/true);
+      lifeline().explain(core::first_line(error));
     }
-    lifeline_.end(work.number);
+    lifeline().end(work.place);
+  }
+
+  // A message is not a collective that all take part in: who leaves need not wait for it.
+  template <typename Start>
+  std::unique_ptr<Pending> message(const Start& start) {
+    lifeline().check();
+    const auto explain = [this](const std::exception& error) { lifeline().explain(core::first_line(error)); };
+    try {
+      return std::make_unique<Message>(start(), explain);
+    } catch (const std::exception& error) {
+      explain(error);
+      throw;  // not reached
+    }
   }
 
   template <typename Start>
@@ -256,9 +358,15 @@ class ProcessGroup final : public core::Communicator {
   }
 
   const Place place_;
-  Store store_;
+  const GroupOptions options_;
+  const std::vector<int> members_;    // ranks of a part; empty: all
+  ProcessGroup* const whole_ = this;  // all ranks
+  const bool counts_ = true;          // all ranks take part
+  std::unique_ptr<Store> store_;      // of all ranks, as the next ones
   c10::intrusive_ptr<Gloo> gloo_;
-  Lifeline lifeline_;  // the last: it hears of the others
+  Messages messages_;
+  std::vector<c10::intrusive_ptr<Gloo>> parts_;  // that this rank is in; null: alone
+  std::unique_ptr<Lifeline> lifeline_;           // the last: it hears of the others
 };
 
 }  // namespace

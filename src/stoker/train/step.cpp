@@ -10,13 +10,12 @@
 #include <utility>
 
 #include "stoker/base/error.h"
-#include "stoker/core/fused_loss.h"
 #include "stoker/core/host_value.h"
 #include "stoker/core/phase.h"
-#include "stoker/device/backend.h"
 #include "stoker/optim/clip.h"
 #include "stoker/precision/autocast.h"
 #include "stoker/precision/policy.h"
+#include "stoker/train/pass_loss.h"
 #include "stoker/train/pass_seed.h"
 
 namespace stoker::train {
@@ -194,23 +193,15 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
       seed_pass(device_, options_.seed, number, part.first_row(), static_cast<std::uint32_t>(segment));
     });
     const core::PhaseScope loss(core::Phase::kLoss);
-    terms = parts_.model.loss(outputs, part);
-  }
-  if (terms.size() != terms_) {  // the verdict reports one value per name
-    fail<ConfigError>("train.step", "loss() has {} terms but loss_names() has {} names; return one name per term",
-                      terms.size(), terms_);
+    terms = loss_of_pass(parts_.model, outputs, part, terms_);
   }
   RECORD_USER_SCOPE("step.backward");
   const core::PhaseScope phase(core::Phase::kBackward);
-  core::DivideTerms divide;
-  if (core::takes_kernels(normalisers)) {
-    divide = [this](const core::LossWork& work) { device::backend_for(device_).divide_terms(work, device_); };
-  }
   if (exchange_ && last_pass_) {
     exchange_->last_pass();
   }
   const at::Tensor scale = parts_.scaler.scaling() ? parts_.scaler.current_scale() : at::Tensor();
-  const core::NormalisedLoss loss = core::normalise(terms, normalisers, scale, divide);
+  const core::NormalisedLoss loss = normalise_pass(terms, normalisers, scale, device_);
   if (updates_) {
     BackwardUpdates::check_loss(loss.parts);
     updates_->during([&] { torch::autograd::backward(loss.sums, loss.gradients); });

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which a stage of a pipeline computes its microbatches: "one forward, one backward" (1F1B, of PipeDream,
+// arXiv:1806.03377, with one optimizer step for all microbatches). Called by train::PipelinePasses. Without torch; no
+// state.
+#pragma once
+
+#include <vector>
+
+namespace stoker::parallel {
+
+struct PipelineTurn {
+  bool backward = false;
+  int microbatch = 0;
+  bool operator==(const PipelineTurn&) const = default;
+};
+
+// All turns of stage `stage` of `stages`. Forward passes first, until the last stage has one; then a forward and a
+// backward pass in turns; then the backward passes that are left. Both go in the order of microbatches, so gradients
+// are added in the order of a plain accumulation, and at most `stages - stage` microbatches wait for their backward.
+// A stage must not wait until a message that it sent has arrived: its neighbour may be sending one, too.
+[[nodiscard]] std::vector<PipelineTurn> one_forward_one_backward(int stage, int stages, int microbatches);
+
+// The share of a step in which a stage waits, if all stages take the same time and messages take none.
+[[nodiscard]] double ideal_bubble(int stages, int microbatches);
+
+}  // namespace stoker::parallel
