@@ -6,9 +6,11 @@ import pathlib
 import re
 import shutil
 import signal
+import sys
 import time
 import unittest
 
+from packages import SKIPPED
 from starters import COMMANDS, LAUNCH, STOKER, Starters
 from local_slurm import LocalSlurm, why_not
 
@@ -16,9 +18,6 @@ from local_slurm import LocalSlurm, why_not
 class Slurm(Starters):
     @classmethod
     def setUpClass(cls):
-        if why_not():
-            print(f"SKIPPED: {why_not()}", flush=True)
-            raise unittest.SkipTest(why_not())
         cls.slurm = LocalSlurm()
         cls.addClassCleanup(cls.slurm.stop)
 
@@ -121,4 +120,7 @@ class Sbatch(Slurm):
 
 
 if __name__ == "__main__":
+    if reason := why_not():
+        print(f"SKIPPED: {reason}")
+        sys.exit(SKIPPED)
     unittest.main()

@@ -4,9 +4,11 @@ their variables, and by torchrun; a cut cable, a rank that hangs, an agent of to
 import os
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
+from packages import SKIPPED
 from starters import LAUNCH, STOKER, Starters
 from two_nodes import NODES, TwoNodes, why_not
 
@@ -15,12 +17,6 @@ LONG = ("steps=3000", "save_every=50")
 
 
 class Nodes(Starters):
-    @classmethod
-    def setUpClass(cls):
-        if reason := why_not():
-            print(f"SKIPPED: {reason}", flush=True)
-            raise unittest.SkipTest(reason)
-
     def setUp(self):
         super().setUp()
         self.nodes, self.children = TwoNodes(), []
@@ -169,4 +165,7 @@ class StartedByTorchrun(Nodes):
 
 
 if __name__ == "__main__":
+    if reason := why_not():
+        print(f"SKIPPED: {reason}")
+        sys.exit(SKIPPED)
     unittest.main()
