@@ -79,6 +79,9 @@ function(stoker_house_tests)
     if(name MATCHES "^script_")  # they start several processes that compute, and judge what keeps them waiting
       set_tests_properties(house.${name} PROPERTIES RUN_SERIAL ON)
     endif()
+    if(name MATCHES "^(slurm|mpi|two_nodes)_test$")  # minutes; they start daemons, or make network namespaces
+      set_tests_properties(house.${name} PROPERTIES LABELS long RUN_SERIAL ON TIMEOUT 1800)
+    endif()
   endforeach()
   # A change of the sources can leave an error without its place, which the long test would find late.
   add_test(NAME golden.planted_places COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/golden/plant_errors.py --list)

@@ -167,21 +167,6 @@ class Trouble(Ranks):
         child.send_signal(signal.SIGINT)
         child.communicate(timeout=60)
 
-
-def listening(pid):
-    """Addresses on which a process listens, by /proc."""
-    sockets = {os.readlink(each) for each in pathlib.Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()}
-    found = []
-    for name, family, size in (("tcp", socket.AF_INET, 4), ("tcp6", socket.AF_INET6, 16)):
-        for line in pathlib.Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
-            _, local, _, state, *rest = line.split()
-            if state == "0A" and f"socket:[{rest[5]}]" in sockets:
-                words = bytes.fromhex(local.split(":")[0])
-                raw = b"".join(struct.pack(">I", *struct.unpack("<I", words[i:i + 4])) for i in range(0, size, 4))
-                found.append(socket.inet_ntop(family, raw))
-    return found
-
-
     def test_a_rank_that_hangs_is_named(self):
         self.run_words(self.words("whole", "steps=1500", "save_every=50", "ranks=2"))
         child = self.start(self.words("part", "steps=1500", "save_every=50", "ranks=2", "rank_timeout=2s", "--quiet"))
@@ -195,6 +180,20 @@ def listening(pid):
         self.assertRegex(record, r"failed +(sum|gathering) of \d+ bytes")
         self.run_words([STOKER, "resume", "part", "--quiet"])
         self.assertEqual(self.last_bytes("part"), self.last_bytes("whole"))
+
+
+def listening(pid):
+    """Addresses on which a process listens, by /proc."""
+    sockets = {os.readlink(each) for each in pathlib.Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()}
+    found = []
+    for name, family, size in (("tcp", socket.AF_INET, 4), ("tcp6", socket.AF_INET6, 16)):
+        for line in pathlib.Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
+            _, local, _, state, *rest = line.split()
+            if state == "0A" and f"socket:[{rest[5]}]" in sockets:
+                words = bytes.fromhex(local.split(":")[0])
+                raw = b"".join(struct.pack(">I", *struct.unpack("<I", words[i:i + 4])) for i in range(0, size, 4))
+                found.append(socket.inet_ntop(family, raw))
+    return found
 
 
 class Restarts(Ranks):

@@ -93,6 +93,7 @@ class Lifeline::Watch {
   bool asked_ = false, leaving_ = false;  // by the main thread
   bool noticed_ = false;                  // the main thread knows that the ranks end
   bool counted_ = false, all_heard_ = false;
+  bool silent_ = false;  // the thread waits for a store that does not answer: nobody else waits for the thread
   std::optional<Departure> own_, departure_;  // of this rank; the first of the others
   std::vector<std::optional<Standing>> answers_;
   std::string trouble_;
@@ -133,7 +134,9 @@ void Lifeline::Watch::stop() {
   Lock lock(mutex_);
   stopped_ = true;
   changed_.notify_all();
-  changed_.wait_for(lock, kStuck, [&] { return ended_; });
+  if (!silent_) {
+    changed_.wait_for(lock, kStuck, [&] { return ended_; });
+  }
 }
 
 void Lifeline::Watch::check() {
@@ -152,14 +155,16 @@ void Lifeline::Watch::leave(const std::exception& error) {
   noticed_ = true;
   own_ = departure_of(options_.rank, record_.next(), error);
   changed_.notify_all();
-  changed_.wait_for(lock, kAcknowledged, [&] { return all_heard_ || ended_; });
+  if (!silent_) {
+    changed_.wait_for(lock, kAcknowledged, [&] { return all_heard_ || ended_; });
+  }
 }
 
 void Lifeline::Watch::explain(const std::string& what) {
   Lock lock(mutex_);
   asked_ = noticed_ = true;
   changed_.notify_all();
-  changed_.wait_for(lock, kStuck, [&] { return departure_ || counted_ || ended_; });
+  silent_ = !changed_.wait_for(lock, kStuck, [&] { return departure_ || counted_ || ended_; });
   if (departure_) {
     const Departure first = *departure_;
     lock.unlock();
@@ -187,7 +192,10 @@ std::string Lifeline::Watch::missing() const {
     }
   }
   return known ? who_is_missing(options_.members, alive, look)
-               : "the store of the ranks does not answer: its process, its machine or the network to it is gone";
+               : fmt::format(
+                     "the store of the ranks ({}) does not answer: its process, its machine or the network to "
+                     "it is gone",
+                     options_.store);
 }
 
 void Lifeline::Watch::look() {

@@ -22,6 +22,7 @@ namespace stoker::parallel {
 struct LifelineOptions {
   int rank = 0;
   std::vector<Member> members;        // by rank
+  std::string store;                  // where it is, for people
   std::chrono::milliseconds timeout;  // if others left, and this rank did not notice for so long, its process ends
 };
 

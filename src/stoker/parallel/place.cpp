@@ -90,46 +90,6 @@ std::string file_for(const std::string& name) {
   return (base / name).native();
 }
 
-// The same for all processes that one program started, and for no others: its number, and when it began.
-std::string starter_number() {
-  constexpr int kBegan = 20;  // fields after the name (man proc_pid_stat, field 22)
-  std::ifstream file(fmt::format("/proc/{}/stat", ::getppid()));
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
-  std::string began;
-  for (int i = 0; i < kBegan; ++i) {
-    fields >> began;
-  }
-  return fmt::format("{}-{}", ::getppid(), began);
-}
-
-Place of_stoker(const Environment& environment) {
-  const Variables from(environment, "stoker");
-  Place place = ranked(from, "ranks=", "STOKER_RANK", "STOKER_RANKS");
-  place.local_rank = place.rank;
-  place.local_ranks = place.ranks;
-  place.meeting.file = from.text("STOKER_MEETING_FILE");
-  return place;
-}
-
-Place of_torchrun(const Environment& environment) {
-  const bool elastic = environment("TORCHELASTIC_RUN_ID") != nullptr;
-  const Variables from(environment, elastic ? "torchrun" : "the starter");
-  Place place = ranked(from, elastic ? "torchrun" : "RANK and WORLD_SIZE", "RANK", "WORLD_SIZE");
-  put_on_node(place, from, "LOCAL_RANK", "LOCAL_WORLD_SIZE");
-  place.restarts = from.number_or("TORCHELASTIC_RESTART_COUNT", 0, 0, std::numeric_limits<int>::max());
-  place.meeting = master(from, place.rank);
-  if (elastic) {
-    const std::string id = from.text("TORCHELASTIC_RUN_ID");
-    place.start_id = fmt::format("torchrun {}", id == "none" ? starter_number() : id);  // that of all who give none
-    place.restarts_all = true;
-    const char* const agent = environment("TORCHELASTIC_USE_AGENT_STORE");
-    place.meeting.serves = place.meeting.serves && (agent == nullptr || std::string_view(agent) != "True");
-    place.meeting.prefix = fmt::format("{}/{}", id, place.restarts);
-  }
-  return place;
-}
-
 std::string content_of(const std::string& name) {
   std::ifstream file(name, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -155,6 +115,34 @@ std::string starter_number(const std::string& variable) {
     process = fields[kParent - 1];
   }
   return fmt::format("{}-{}", process, began);
+}
+
+Place of_stoker(const Environment& environment) {
+  const Variables from(environment, "stoker");
+  Place place = ranked(from, "ranks=", "STOKER_RANK", "STOKER_RANKS");
+  place.local_rank = place.rank;
+  place.local_ranks = place.ranks;
+  place.meeting.file = from.text("STOKER_MEETING_FILE");
+  return place;
+}
+
+Place of_torchrun(const Environment& environment) {
+  const bool elastic = environment("TORCHELASTIC_RUN_ID") != nullptr;
+  const Variables from(environment, elastic ? "torchrun" : "the starter");
+  Place place = ranked(from, elastic ? "torchrun" : "RANK and WORLD_SIZE", "RANK", "WORLD_SIZE");
+  put_on_node(place, from, "LOCAL_RANK", "LOCAL_WORLD_SIZE");
+  place.restarts = from.number_or("TORCHELASTIC_RESTART_COUNT", 0, 0, std::numeric_limits<int>::max());
+  place.meeting = master(from, place.rank);
+  if (elastic) {
+    const std::string id = from.text("TORCHELASTIC_RUN_ID");
+    place.start_id = fmt::format(
+        "torchrun {}", id == "none" ? starter_number("TORCHELASTIC_RUN_ID") : id);  // that of all who give none
+    place.restarts_all = true;
+    const char* const agent = environment("TORCHELASTIC_USE_AGENT_STORE");
+    place.meeting.serves = place.meeting.serves && (agent == nullptr || std::string_view(agent) != "True");
+    place.meeting.prefix = fmt::format("{}/{}", id, place.restarts);
+  }
+  return place;
 }
 
 // `srun` inside a job. A batch script itself has SLURM_NTASKS, too, but is one process.

@@ -77,6 +77,10 @@ void wait_for_all(const Place& place, Store& store, const GroupOptions& options)
   }
 }
 
+std::string name_of(const MeetingPoint& meeting) {
+  return meeting.file.empty() ? fmt::format("{}:{}", meeting.host, meeting.port) : meeting.file;
+}
+
 c10::intrusive_ptr<Gloo> meet(const Place& place, Store& store, const GroupOptions& options) {
   wait_for_all(place, store, options);
   const auto settings = c10d::ProcessGroupGloo::Options::create(options.start);
@@ -144,7 +148,7 @@ class ProcessGroup final : public core::Communicator {
         messages_(*gloo_, place.ranks),
         lifeline_(std::make_unique<Lifeline>(
             store_->clone(kStoreIsGone),
-            LifelineOptions{place.rank, processes_of(*gloo_, place.ranks), options.timeout})) {}
+            LifelineOptions{place.rank, processes_of(*gloo_, place.ranks), name_of(place.meeting), options.timeout})) {}
   ProcessGroup(ProcessGroup& whole, const GroupMembers& members, const std::string& prefix)
       : place_(place_in(whole.place_, members)),
         options_(whole.options_),
