@@ -64,6 +64,9 @@ class Ranks(unittest.TestCase):
     def last_bytes(self, run):
         return [(self.folder / run / "checkpoints/last" / name).read_bytes() for name in ("weights.safetensors", "state.safetensors")]
 
+    def assert_same_bytes(self, one, other):
+        self.assertTrue(one == other, "the checkpoints differ")  # assertEqual would compare line by line, for minutes
+
     def others(self, child):
         """The processes that it started."""
         return [int(pid) for pid in pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()]
@@ -88,13 +91,13 @@ class Result(Ranks):
     def test_repeats_to_the_bit_also_under_torchrun(self):
         self.run_words(self.words("one", "steps=60", "ranks=2"))
         self.run_words(self.words("two", "steps=60", "ranks=2"))
-        self.assertEqual(self.last_bytes("one"), self.last_bytes("two"))
+        self.assert_same_bytes(self.last_bytes("one"), self.last_bytes("two"))
         if TORCH.returncode != 0:
             self.skipTest("PyTorch is not installed: no torchrun")
         path = os.pathsep.join([PACKAGES, str(pathlib.Path(TORCH.stdout.strip()).parent)])
         self.run_words([sys.executable, "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2", "--standalone",
                         *self.words("three", "steps=60")], env={**ENVIRONMENT, "PYTHONPATH": path})
-        self.assertEqual(self.last_bytes("one"), self.last_bytes("three"))
+        self.assert_same_bytes(self.last_bytes("one"), self.last_bytes("three"))
         plan = json.loads((self.folder / "three/plan.json").read_text())["plan"]["ranks"]
         self.assertEqual((plan["value"], plan["reason"]), ("2", "started by torchrun"))
 
@@ -107,13 +110,13 @@ class Result(Ranks):
         self.assert_close("alone", "part")
 
     def test_a_sharded_optimizer_gives_the_same_files(self):
-        self.run_words(self.words("whole", "steps=60", "ranks=3"))
+        self.run_words(self.words("whole", "steps=60", "schedule_steps=60", "ranks=3"))
         self.run_words(self.words("part", "steps=30", "schedule_steps=60", "ranks=3", "shard=optimizer"))
         self.run_words([STOKER, "resume", "part", "steps=60"])
-        self.assertEqual(self.last_bytes("part"), self.last_bytes("whole"))
+        self.assert_same_bytes(self.last_bytes("part"), self.last_bytes("whole"))
         for run in ("whole", "part"):
             self.run_words([STOKER, "resume", run, "steps=90", "ranks=2"])
-        self.assertEqual(self.last_bytes("part"), self.last_bytes("whole"))
+        self.assert_same_bytes(self.last_bytes("part"), self.last_bytes("whole"))
 
     def test_every_rank_keeps_its_log(self):
         self.run_words(self.words("run", "epochs=1", "ranks=2"))
@@ -138,7 +141,7 @@ class Trouble(Ranks):
         self.assertEqual(child.returncode, 75, err)
         self.assertIn("lost", err)
         self.run_words([STOKER, "resume", "part", "--quiet"])
-        self.assertEqual(self.last_bytes("part"), self.last_bytes("whole"))
+        self.assert_same_bytes(self.last_bytes("part"), self.last_bytes("whole"))
 
     def test_ranks_end_with_the_program_that_started_them(self):
         child = self.start(self.words("run", "steps=100000", "ranks=3", "--quiet"))
@@ -165,7 +168,7 @@ class Trouble(Ranks):
         _, err = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 75, err)
         self.run_words([STOKER, "resume", "part", "--quiet"])
-        self.assertEqual(self.last_bytes("part"), self.last_bytes("whole"))
+        self.assert_same_bytes(self.last_bytes("part"), self.last_bytes("whole"))
 
     def test_nothing_listens_beyond_loopback(self):
         child = self.start(self.words("run", "steps=100000", "ranks=2", "--quiet"))
@@ -188,7 +191,7 @@ class Trouble(Ranks):
         record = (self.folder / "part/flight/rank-0.txt").read_text()
         self.assertRegex(record, r"failed +(sum|gathering) of \d+ bytes")
         self.run_words([STOKER, "resume", "part", "--quiet"])
-        self.assertEqual(self.last_bytes("part"), self.last_bytes("whole"))
+        self.assert_same_bytes(self.last_bytes("part"), self.last_bytes("whole"))
 
 
 def listening(pid):
@@ -235,7 +238,7 @@ class Restarts(Ranks):
                 self.assertGreater(killed, 0)
                 runs = [path.parent for path in self.folder.rglob("plan.json") if path.parent.name != "whole"]
                 self.assertEqual(len(runs), 1, "each start goes on with the run of the first one")
-                self.assertEqual(self.last_bytes(runs[0]), self.last_bytes("whole"))
+                self.assert_same_bytes(self.last_bytes(runs[0]), self.last_bytes("whole"))
                 shutil.rmtree(self.folder / "whole")
                 shutil.rmtree(runs[0])
 
