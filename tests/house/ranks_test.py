@@ -106,6 +106,15 @@ class Result(Ranks):
         self.assertEqual(json.loads((self.folder / "part/plan.json").read_text())["plan"]["ranks"]["value"], "3")
         self.assert_close("alone", "part")
 
+    def test_a_sharded_optimizer_gives_the_same_files(self):
+        self.run_words(self.words("whole", "steps=60", "ranks=3"))
+        self.run_words(self.words("part", "steps=30", "schedule_steps=60", "ranks=3", "shard=optimizer"))
+        self.run_words([STOKER, "resume", "part", "steps=60"])
+        self.assertEqual(self.last_bytes("part"), self.last_bytes("whole"))
+        for run in ("whole", "part"):
+            self.run_words([STOKER, "resume", run, "steps=90", "ranks=2"])
+        self.assertEqual(self.last_bytes("part"), self.last_bytes("whole"))
+
     def test_every_rank_keeps_its_log(self):
         self.run_words(self.words("run", "epochs=1", "ranks=2"))
         logs = [(self.folder / "run" / each / "metrics.jsonl").read_text() for each in ("", "ranks/1")]

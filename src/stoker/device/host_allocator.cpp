@@ -86,10 +86,13 @@ class Ages {
   std::mutex mutex_;
 };
 
+thread_local int t_beyond_caps = 0;  // scopes
+
 class HostAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
-    if (AllocationListener* const told = listener.load(std::memory_order_acquire)) {
+    if (AllocationListener* const told = listener.load(std::memory_order_acquire);
+        told != nullptr && t_beyond_caps == 0) {
       told->before(bytes);
     }
     if (bytes == 0) {
@@ -167,7 +170,7 @@ class HostAllocator final : public c10::Allocator {
   // OutOfMemory.
   void* take(std::size_t bytes, std::int64_t held) {
     const auto size = static_cast<std::int64_t>(bytes);
-    const std::int64_t most = cap.load(std::memory_order_relaxed);
+    const std::int64_t most = t_beyond_caps > 0 ? -1 : cap.load(std::memory_order_relaxed);
     if (most >= 0 && held + size > most) {
       refuse(size, held, fmt::format(" of the {} that they may hold", bytes_text(most)));
     }
@@ -175,7 +178,7 @@ class HostAllocator final : public c10::Allocator {
     if (block != nullptr) {
       return block;
     }
-    if (reserved() > checked_.load(std::memory_order_relaxed)) {
+    if (t_beyond_caps == 0 && reserved() > checked_.load(std::memory_order_relaxed)) {
       ask_system(size, held);
     }
     block = take_new(bytes);
@@ -290,6 +293,9 @@ void reset_host_peak() {
 std::int64_t host_allocated_in_heap() { return host_allocated() - host().in_pages.load(std::memory_order_relaxed); }
 std::int64_t host_reserved() { return host().reserved(); }
 void release_host_memory() { host().release_free(); }
+
+BeyondCaps::BeyondCaps() { ++t_beyond_caps; }
+BeyondCaps::~BeyondCaps() { --t_beyond_caps; }
 
 std::int64_t set_host_cap(std::int64_t bytes) { return host().cap.exchange(bytes); }
 std::int64_t host_cap() { return host().cap.load(); }

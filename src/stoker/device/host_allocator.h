@@ -45,6 +45,16 @@ void release_host_memory();
 std::int64_t set_host_cap(std::int64_t bytes);
 [[nodiscard]] std::int64_t host_cap();
 
+// For a scope of this thread: small tensors that must not fail are taken beyond every cap. For what ranks exchange: one
+// that fails there leaves the others waiting.
+class BeyondCaps {
+ public:
+  BeyondCaps();
+  ~BeyondCaps();
+  BeyondCaps(const BeyondCaps&) = delete;
+  BeyondCaps& operator=(const BeyondCaps&) = delete;
+};
+
 // The age of tensors counts in steps. Called by the loop before each step.
 void begin_host_step();
 inline constexpr std::int64_t kHostAges = 256;

@@ -27,6 +27,7 @@ void check_number(const parallel::Place& place, std::int64_t asked) {
 }  // namespace
 
 struct Ranks::State {
+  core::SingleRank alone;
   std::optional<parallel::Siblings> siblings;
   std::shared_ptr<core::Communicator> communicator;  // gone before the siblings are waited for
   bool first = true;
@@ -55,6 +56,12 @@ Ranks::Ranks(const std::filesystem::path& run, const std::vector<std::string>& c
   }
   const bool asked = std::ranges::any_of(changes, [](const std::string& each) { return each.starts_with("ranks="); });
   join(asked ? plan.ranks : 0, plan.ranks, plan.rank_timeout);
+}
+
+Ranks::Ranks(int ranks) : state_(std::make_unique<State>()) { join(0, ranks, train::Plan().rank_timeout); }
+
+core::Communicator& Ranks::all() const {
+  return state_->communicator ? *state_->communicator : static_cast<core::Communicator&>(state_->alone);
 }
 
 // asked: the value of ranks=; 0: not set. planned: without it, if no starter made ranks. timeout: seconds.

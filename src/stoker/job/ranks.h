@@ -22,12 +22,17 @@ class Ranks {
   explicit Ranks(Request& request);
   // The same for a run to resume, with changes as of Job::resume.
   Ranks(const std::filesystem::path& run, const std::vector<std::string>& changes);
+  // For a program with a loop of its own: joins the ranks that a starter made, or starts copies of the program, so many
+  // in all.
+  explicit Ranks(int ranks);
   ~Ranks();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
   // For Request::ranks; null: this process trains alone.
   [[nodiscard]] const std::shared_ptr<core::Communicator>& communicator() const;
+  // The same as an object, of one rank if this process trains alone.
+  [[nodiscard]] core::Communicator& all() const;
   // Whether this process is the one that speaks to people and writes the run.
   [[nodiscard]] bool first() const;
   // Whether their starter starts all of them again unless they exit with code 0, as torchrun does.

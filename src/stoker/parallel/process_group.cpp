@@ -19,6 +19,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/core/first_line.h"
+#include "stoker/device/host_allocator.h"
 #include "stoker/parallel/group_members.h"
 #include "stoker/parallel/lifeline.h"
 #include "stoker/parallel/local_address.h"
@@ -314,6 +315,7 @@ class ProcessGroup final : public core::Communicator {
   template <typename Start>
   Work begin(std::string_view name, std::int64_t bytes, const Start& start) {
     const std::int64_t place = lifeline().begin(name, bytes, counts_);
+    const device::BeyondCaps beyond;  // torch has counted the collective before it fails
     try {
       return {place, start()};
     } catch (const std::exception& error) {

@@ -34,6 +34,10 @@ RankExchange::RankExchange(core::Communicator& ranks, const core::Trainable& mod
       counts_samples_(model.counts_samples()),
       device_(device_of(model)),
       gradients_(*ranks_, model.parameters(), {}, header_bytes(model)) {
+  // Here, so that finish() needs no memory on a CPU: a rank that runs out of it there would leave the others waiting.
+  messages_ = at::zeros({ranks_->size(), gradients_.message().numel()}, at::kByte);
+  losses_ = at::zeros({static_cast<std::int64_t>(terms_)}, at::kDouble);
+  normalisers_ = at::zeros({ranks_->size(), static_cast<std::int64_t>(terms_)}, at::kDouble);
   check_same_model();
 }
 
@@ -86,10 +90,12 @@ void RankExchange::normalise(core::Normalisers& normalisers, std::int64_t sample
     }
     return;
   }
-  const std::vector<at::Tensor> all = ranks_->exchange(normalisers);
+  if (const auto pending = ranks_->start_exchange(normalisers, normalisers_)) {
+    pending->wait();
+  }
   normalisers.zero_();
-  for (const at::Tensor& each : all) {
-    normalisers.add_(each);
+  for (int rank = 0; rank < ranks_->size(); ++rank) {
+    normalisers.add_(normalisers_[rank]);
   }
 }
 
@@ -121,8 +127,8 @@ void RankExchange::write_header(const RankReport& report, const at::Tensor& loss
   }
   next += terms_;
   for (const at::Tensor& each : counts_) {
-    const at::Tensor here = each.cpu().to(at::kDouble).contiguous();
-    next = std::copy_n(here.const_data_ptr<double>(), here.numel(), next);
+    at::from_blob(next, each.sizes(), at::kDouble).copy_(each);
+    next += each.numel();
   }
 }
 
@@ -145,20 +151,18 @@ bool RankExchange::finish(const RankReport& report, at::Tensor& loss_parts, EndW
     pending->wait();
   }
   gradients_.wait(messages_);
-  at::Tensor losses;
-  const bool whole = read_headers(messages_, report.number, losses, wishes);
+  const bool whole = read_headers(messages_, report.number, wishes);
   if (whole) {
-    loss_parts = losses.to(device_);
+    loss_parts = losses_.to(device_);
     average_statistics(messages_);
   }
   return whole;
 }
 
 // Whether no rank failed.
-bool RankExchange::read_headers(const at::Tensor& messages, std::int64_t number, at::Tensor& losses,
-                                EndWishes& wishes) {
-  losses = at::zeros({static_cast<std::int64_t>(terms_)}, at::kDouble);
-  auto* const sums = losses.mutable_data_ptr<double>();
+bool RankExchange::read_headers(const at::Tensor& messages, std::int64_t number, EndWishes& wishes) {
+  auto* const sums = losses_.mutable_data_ptr<double>();
+  std::fill_n(sums, terms_, 0.0);
   double least = std::numeric_limits<double>::infinity();
   bool failed = false;
   for (int rank = 0; rank < ranks_->size(); ++rank) {

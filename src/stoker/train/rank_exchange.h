@@ -64,8 +64,7 @@ class RankExchange {
   void check_same_model();
   void start_statistics();
   void write_header(const RankReport& report, const at::Tensor& loss_parts, const EndWishes& wishes);
-  [[nodiscard]] bool read_headers(const at::Tensor& messages, std::int64_t number, at::Tensor& losses,
-                                  EndWishes& wishes);
+  [[nodiscard]] bool read_headers(const at::Tensor& messages, std::int64_t number, EndWishes& wishes);
   void average_statistics(const at::Tensor& messages);
 
   std::unique_ptr<core::Communicator> ranks_;  // the same ranks, over connections of their own
@@ -75,8 +74,10 @@ class RankExchange {
   std::vector<Statistic> statistics_;
   std::vector<at::Tensor> counts_;  // among the running statistics
   parallel::GradientBuckets gradients_;
-  at::Tensor messages_;  // of all ranks, a row each
-  bool begun_ = false;   // the exchange of this step
+  at::Tensor messages_;     // of all ranks, a row each
+  at::Tensor losses_;       // float64 [terms], of all ranks
+  at::Tensor normalisers_;  // float64 [ranks, terms]
+  bool begun_ = false;      // the exchange of this step
   std::optional<std::int64_t> limit_;
 };
 

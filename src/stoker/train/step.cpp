@@ -61,15 +61,20 @@ Step::Step(StepParts parts, StepOptions options)
   }
 }
 
-Step::Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options)
+Step::Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options,
+           core::Communicator* ranks)
     : Step(model,
            std::make_unique<OwnParts>(
                core::SingleRank(), optim::make_optimizer(optimizer, model.parameters()),
                precision::GradScaler({.scaling = options.autocast == at::kHalf}, device_of(model.parameters()))),
-           options) {}
+           options, ranks) {}
 
-Step::Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options)
-    : Step({.model = model, .optimizer = *own->optimizer, .scaler = own->scaler, .ranks = own->ranks}, options) {
+Step::Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options, core::Communicator* ranks)
+    : Step({.model = model,
+            .optimizer = *own->optimizer,
+            .scaler = own->scaler,
+            .ranks = ranks != nullptr ? *ranks : own->alone},
+           options) {
   own_ = std::move(own);
 }
 

@@ -58,9 +58,10 @@ class Step final : public core::Stateful {
   // ConfigError if nothing requires a gradient, if options.recompute does not fit the model, or for
   // optimizer_in_backward with clipping, a scaler, several ranks or on a GPU.
   Step(StepParts parts, StepOptions options);
-  // The same with its own parts, on one rank and without averages: for loops by hand. Gradients are scaled if autocast
-  // is kHalf. Optimizer and scaler are saved and loaded with the step. The model outlives it.
-  Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options = {});
+  // The same with its own parts and without averages: for loops by hand. Gradients are scaled if autocast is kHalf.
+  // Optimizer and scaler are saved and loaded with the step. ranks: null: one. Model and ranks outlive it.
+  Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options = {},
+       core::Communicator* ranks = nullptr);
 
   // Leaves the gradients of the whole global batch in the parameters, summed over ranks, and looks at them. batch: this
   // rank's part. number: index of the step in the run, from 0. microbatch: samples per forward pass, balanced over the
@@ -96,11 +97,11 @@ class Step final : public core::Stateful {
 
  private:
   struct OwnParts {
-    core::SingleRank ranks;
+    core::SingleRank alone;
     std::unique_ptr<optim::Optimizer> optimizer;
     precision::GradScaler scaler;
   };
-  Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options);
+  Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options, core::Communicator* ranks);
   void compute_whole(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
   void compute_with_ranks(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
   [[nodiscard]] bool compute_part(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
