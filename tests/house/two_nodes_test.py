@@ -9,7 +9,7 @@ import time
 import unittest
 
 from packages import SKIPPED
-from starters import LAUNCH, STOKER, Starters
+from starters import STOKER, Starters
 from two_nodes import NODES, TwoNodes, why_not
 
 TIMEOUT = 5  # seconds, of a collective
@@ -67,6 +67,14 @@ class StartedByVariables(Nodes):
         self.expect("steps=60")
         self.finish(self.start_ranks("part", "steps=60"))
         self.assert_expected("part")
+
+    def test_a_run_folder_that_one_node_does_not_see(self):
+        (self.folder / "runs").mkdir()
+        line = self.line_of("variables", "runs/part", "steps=60", HOST=NODES[0])
+        children = [self.start_on(0, line.replace("RANK=N", "RANK=0")),
+                    self.start_on(1, "mount -t tmpfs none runs && " + line.replace("RANK=N", "RANK=1"))]
+        for text in self.finish(children, code=2):
+            self.assertIn("rank 1 does not see the run folder", text)
 
     def test_a_cut_cable_ends_both_and_the_run_goes_on(self):
         self.expect(*LONG)

@@ -301,7 +301,8 @@ TEST(ProcessGroup, NamesAMeetingPointThatCannotBe) {
   place.ranks = 2;
   place.meeting.host = "no-such-host.invalid";
   place.meeting.port = 1;
-  EXPECT_THAT(refusal(place), AllOf(HasSubstr("no-such-host.invalid:1"), HasSubstr("MASTER_ADDR")));
+  EXPECT_THAT(refusal(place),
+              AllOf(HasSubstr("no-such-host.invalid: the host of rank 0 is unknown"), HasSubstr("MASTER_ADDR")));
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include "stoker/parallel/group_members.h"
 #include "stoker/parallel/lifeline.h"
 #include "stoker/parallel/local_address.h"
+#include "stoker/parallel/meeting.h"
 #include "stoker/parallel/messages.h"
 #include "stoker/parallel/store.h"
 
@@ -57,35 +58,20 @@ std::shared_ptr<gloo::transport::Device> device_of(const Place& place) {
   return Gloo::createDeviceForHostname(local_address(place.meeting.host));
 }
 
-// Gloo itself does not say who is missing.
-void wait_for_all(const Place& place, Store& store, const GroupOptions& options) {
-  constexpr auto kPause = std::chrono::milliseconds(10);
-  const auto key = [](int rank) { return fmt::format("here/{}", rank); };
-  store.set(key(place.rank), "1");
-  const auto until = std::chrono::steady_clock::now() + options.start;
-  for (int other = 0; other < place.ranks; ++other) {
-    while (!store.get(key(other))) {
-      if (options.while_waiting) {
-        options.while_waiting();
-      }
-      if (std::chrono::steady_clock::now() > until) {
-        fail<ConfigError>(kWhere, "rank {} of {} waited {} s for rank {}, which did not come; start all ranks",
-                          place.rank, place.ranks,
-                          std::chrono::duration_cast<std::chrono::seconds>(options.start).count(), other);
-      }
-      std::this_thread::sleep_for(kPause);
-    }
-  }
-}
-
 std::string name_of(const MeetingPoint& meeting) {
   return meeting.file.empty() ? fmt::format("{}:{}", meeting.host, meeting.port) : meeting.file;
 }
 
 c10::intrusive_ptr<Gloo> meet(const Place& place, Store& store, const GroupOptions& options) {
-  wait_for_all(place, store, options);
   const auto settings = c10d::ProcessGroupGloo::Options::create(options.start);
-  settings->devices.push_back(device_of(place));
+  try {
+    settings->devices.push_back(device_of(place));
+  } catch (const std::exception& error) {
+    refuse(store, fmt::format("rank {} of {} has no network to the others: {}; look at GLOO_SOCKET_IFNAME and "
+                              "MASTER_ADDR",
+                              place.rank, place.ranks, core::first_line(error)));
+  }
+  wait_for_all(place, store, options);
   auto group = c10::make_intrusive<Gloo>(c10::intrusive_ptr<c10d::Store>::reclaim_copy(store.get_torch()), place.rank,
                                          place.ranks, settings);
   group->setTimeout(options.timeout);

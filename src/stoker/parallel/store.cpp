@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/parallel/store.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <thread>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -13,6 +15,7 @@
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/core/first_line.h"
+#include "stoker/parallel/local_address.h"
 
 namespace stoker::parallel {
 namespace {
@@ -31,7 +34,25 @@ Torch open_file(const MeetingPoint& meeting) {
   return c10::make_intrusive<c10d::FileStore>(meeting.file, kNobodyRemovesIt);
 }
 
+// torch would ask for an unknown name until the timeout. A name may come late: Kubernetes gives it with the pod.
+void wait_for_name(const std::string& host, std::chrono::milliseconds timeout) {
+  constexpr auto kPatience = std::chrono::milliseconds(30'000), kPause = std::chrono::milliseconds(500);
+  const auto until = std::chrono::steady_clock::now() + std::min(kPatience, timeout);
+  for (;;) {
+    try {
+      static_cast<void>(local_address(host));
+      return;
+    } catch (const ConfigError&) {
+      if (std::chrono::steady_clock::now() > until) {
+        throw;
+      }
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
 Torch open_server(const MeetingPoint& meeting, std::chrono::milliseconds timeout) {
+  wait_for_name(meeting.host, timeout);
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(meeting.port);
   options.isServer = meeting.serves;
@@ -46,6 +67,8 @@ Torch open(const Place& place, std::chrono::milliseconds timeout) {
     const Torch store = meeting.file.empty() ? open_server(meeting, timeout) : open_file(meeting);
     store->setTimeout(timeout);
     return c10::make_intrusive<c10d::PrefixStore>("stoker/" + meeting.prefix, store);
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& error) {
     if (!meeting.file.empty()) {
       fail<ConfigError>(kWhere, "{}: the ranks cannot meet in this file: {}", printable(meeting.file),
@@ -81,6 +104,10 @@ Store::~Store() = default;
 
 void Store::set(const std::string& key, const std::string& value) {
   handle_->typed([&] { handle_->torch->set(key, value); });
+}
+
+std::int64_t Store::add(const std::string& key, std::int64_t amount) {
+  return handle_->typed([&] { return handle_->torch->add(key, amount); });
 }
 
 std::optional<std::string> Store::get(const std::string& key) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,8 @@ class Store {
 
   // RankError if the store cannot be reached any more.
   void set(const std::string& key, const std::string& value);
+  // Adds to a number, 0 at first, and returns it.
+  std::int64_t add(const std::string& key, std::int64_t amount);
   // Empty: nobody has set the key.
   [[nodiscard]] std::optional<std::string> get(const std::string& key);
   // Sleeps until the key is set. RankError after timeout.
