@@ -119,6 +119,9 @@ class Watched final : public core::Communicator {
     first_start_s = first_start_s.value_or(now_s());
     return sends ? inner_.start_sum(tensor) : nullptr;
   }
+  [[nodiscard]] std::unique_ptr<Pending> start_exchange(const at::Tensor& tensor, at::Tensor& all) override {
+    return inner_.start_exchange(tensor, all);
+  }
 
  private:
   core::Communicator& inner_;
@@ -146,7 +149,11 @@ Taken take(Work& work, Watched& ranks, parallel::GradientBuckets& buckets, Way w
   loss.backward();
   const double end = now_s();
   buckets.start_rest();
-  buckets.wait();
+  at::Tensor messages;
+  if (const auto message = ranks.start_exchange(buckets.message(), messages)) {
+    message->wait();
+  }
+  buckets.wait(messages);
   return {now_s() - began, ranks.first_start_s ? std::max(0.0, end - *ranks.first_start_s) : 0};
 }
 

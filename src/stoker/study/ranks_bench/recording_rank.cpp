@@ -69,4 +69,25 @@ std::unique_ptr<core::Communicator::Pending> RecordingRank::start_sum(at::Tensor
   return std::make_unique<Sum>(*this, started_++);
 }
 
+class RecordingRank::Again final : public core::Communicator {
+ public:
+  explicit Again(RecordingRank& all) : all_(all) {}
+  [[nodiscard]] int rank() const override { return all_.rank(); }
+  [[nodiscard]] int size() const override { return all_.size(); }
+  void all_reduce_sum(at::Tensor& tensor) override { all_.all_reduce_sum(tensor); }
+  void all_reduce_max(at::Tensor& tensor) override { all_.all_reduce_max(tensor); }
+  void broadcast(at::Tensor& tensor, int from) override { all_.broadcast(tensor, from); }
+  [[nodiscard]] std::vector<at::Tensor> all_gather(const at::Tensor& tensor) override {
+    return all_.all_gather(tensor);
+  }
+  [[nodiscard]] std::vector<at::Tensor> exchange(const at::Tensor& tensor) override { return all_.exchange(tensor); }
+  void barrier() override { all_.barrier(); }
+  [[nodiscard]] std::unique_ptr<Pending> start_sum(at::Tensor& tensor) override { return all_.start_sum(tensor); }
+
+ private:
+  RecordingRank& all_;
+};
+
+std::unique_ptr<core::Communicator> RecordingRank::split(int) { return std::make_unique<Again>(*this); }
+
 }  // namespace stoker::study

@@ -29,9 +29,12 @@ class RecordingRank final : public core::Communicator {
   [[nodiscard]] std::vector<at::Tensor> exchange(const at::Tensor& tensor) override;
   void barrier() override {}
   [[nodiscard]] std::unique_ptr<Pending> start_sum(at::Tensor& tensor) override;
+  // The same ranks, whose collectives are recorded here.
+  [[nodiscard]] std::unique_ptr<Communicator> split(int group) override;
 
  private:
   class Sum;
+  class Again;
   void add(Call::Kind kind, double bytes, std::size_t sum = 0);
   // The comparison of sizes before a collective that is not part of each step's plan.
   void add_check();
