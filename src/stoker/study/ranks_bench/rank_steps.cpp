@@ -92,7 +92,7 @@ std::vector<TimedSum> time_sums(core::Communicator& ranks, const Effort& effort)
 }
 
 double time_exchange(core::Communicator& ranks, const Effort& effort) {
-  constexpr std::int64_t kNumbers = 4;  // of a step with one term: train/rank_exchange.cpp
+  constexpr std::int64_t kNumbers = 8;  // of a step with one term: train/rank_exchange.cpp
   effort.say(fmt::format("{} ranks: exchanges of a few numbers", ranks.size()));
   const at::Tensor numbers = at::zeros({kNumbers}, at::kDouble);
   const std::vector<double> seconds = timed(ranks, effort, [&] { (void)ranks.exchange(numbers); });

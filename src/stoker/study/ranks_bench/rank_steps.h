@@ -30,7 +30,7 @@ struct Effort {
 // The median time of a sum of each size. Fewer than kSumBytes if it was stopped.
 [[nodiscard]] std::vector<TimedSum> time_sums(core::Communicator& ranks, const Effort& effort);
 
-// The median time of an exchange of a few numbers, as it comes before each step. 0 if it was stopped.
+// The median time of an exchange of a few numbers, as it ends each step. 0 if it was stopped.
 [[nodiscard]] double time_exchange(core::Communicator& ranks, const Effort& effort);
 
 // A model with what a step of it needs. Gradients are summed as in a run.

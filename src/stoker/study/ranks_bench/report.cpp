@@ -41,7 +41,7 @@ std::string bytes_text(double bytes) {
 }
 
 std::string link_text(const Link& link) {
-  return fmt::format("latency {:.1f} us ({:.1f} in the exchange before a step), bandwidth {}", 1e6 * link.latency_s,
+  return fmt::format("latency {:.1f} us ({:.1f} in the message of a step), bandwidth {}", 1e6 * link.latency_s,
                      1e6 * link.exchange_latency_s,
                      std::isfinite(link.bytes_per_s) ? fmt::format("{:.3g} MB/s", 1e-6 * link.bytes_per_s)
                                                      : std::string("not limited"));
