@@ -226,15 +226,17 @@ class Restarts(Ranks):
         return [pid for pid in self.others(agent) if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(STOKER)]
 
     def test_end_in_the_same_bytes(self):
+        steps = f"steps={max(3000, 600 * self.LIVES)}"  # enough for the kills
         for named in (True, False):
             with self.subTest(named=named):
-                self.run_words(self.words("whole", "steps=3000", "save_every=40", "ranks=2"))
-                words = [word for word in self.words("part", "steps=3000", "save_every=40", "--quiet")
+                self.run_words(self.words("whole", steps, "save_every=40", "ranks=2"))
+                words = [word for word in self.words("part", steps, "save_every=40", "--quiet")
                          if named or not word.startswith("run=")]
                 agent = self.start(self.torchrun(words, 3 * self.LIVES), self.environment)
                 killed = self.kill_at_random(agent)
                 out, err = agent.communicate(timeout=300)
                 self.assertEqual(agent.returncode, 0, out + err)
+                print(f"{killed} kills", file=sys.stderr)
                 self.assertGreater(killed, 0)
                 runs = [path.parent for path in self.folder.rglob("plan.json") if path.parent.name != "whole"]
                 self.assertEqual(len(runs), 1, "each start goes on with the run of the first one")
