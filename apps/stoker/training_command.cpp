@@ -172,12 +172,13 @@ int run_job(job::Job job, const TrainingWords& words, bool is_new) {
   const auto [outcome, run] =
       is_new && job.plan().apply == "doctor" ? train_with_doctor(std::move(job), words, stop) : train(job, words, stop);
   const bool stopped = outcome.end == train::LoopEnd::kStopped;
+  const int stopped_code = outcome.ranks_in_trouble ? kStopped : words.stopped;
   if (words.json || words.other_rank) {
-    return stopped ? words.stopped : kDone;
+    return stopped ? stopped_code : kDone;
   }
   if (stopped) {
     say(fmt::format("stopped at step {}; continue with: stoker resume {}", outcome.step, printable(run.native())));
-    return words.stopped;
+    return stopped_code;
   }
   if (!outcome.best.empty()) {
     say("best on validation: " + figures(outcome.best));

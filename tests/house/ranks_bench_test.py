@@ -12,13 +12,7 @@ import time
 import unittest
 
 from packages import PACKAGES
-from own_cache import OUTSIDE
-
-STOKER = str(pathlib.Path(os.environ["STOKER_BIN"], "stoker"))
-FIND_TORCH = pathlib.Path(__file__).resolve().parents[2] / "tools" / "find_torch"
-TORCH = subprocess.run([FIND_TORCH], capture_output=True, text=True, env=OUTSIDE)
-STARTER = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in STARTER and not name.startswith("STOKER_RANK")}
+from ranks_test import ENVIRONMENT, STOKER, TORCH
 
 
 class RanksBench(unittest.TestCase):

@@ -75,4 +75,4 @@ class Starters(Ranks):
         self.run_words(self.words("expected", *more, f"ranks={ranks}"))
 
     def assert_expected(self, run):
-        self.assertEqual(self.last_bytes(run), self.last_bytes("expected"))
+        self.assert_same_bytes(self.last_bytes(run), self.last_bytes("expected"))

@@ -57,6 +57,15 @@ class WrongRanks(Ranks):
             files[lacks] = "nothing.csv"
             self.assert_end([self.start_rank(rank, 2, data=files[rank]) for rank in (0, 1)], 65, "nothing.csv")
 
+    def test_other_options(self):
+        self.assert_end([self.start_rank(0, 2), self.start_rank(1, 2, "lr=0.5")], 2, "rank 1 failed", "lr=0.5")
+
+    def test_other_rows(self):
+        rows = (self.folder / "t.csv").read_text().splitlines(keepends=True)
+        (self.folder / "fewer.csv").write_text("".join(rows[:-100]))
+        self.assert_end([self.start_rank(rank, 2, data=("t.csv", "fewer.csv")[rank]) for rank in (0, 1)], 2,
+                        "rank 1 failed", "the data is")
+
     def test_a_port_that_is_in_use(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", self.port))

@@ -122,6 +122,27 @@ TEST_P(Sharded, GivesTheWeightsOfTheWholeOne) {
   }
 }
 
+// Some ranks then have no part; the whole state is complete.
+TEST_P(Sharded, TakesModelsWithFewerElementsThanRanks) {
+  const auto tiny = [&] {
+    return std::vector<core::Parameter>{
+        {"w", values({1, 2}, 1, GetParam().type).set_requires_grad(true), core::Role::kLinear}};
+  };
+  const std::vector<core::Parameter> expected = tiny();
+  const auto whole = make_optimizer(options(), expected);
+  train(*whole, expected, 0, 5);
+  LockstepRanks(3).run([&](core::Communicator& communicator) {
+    const std::vector<core::Parameter> own = tiny();
+    ShardedOptimizer sharded(options(), own, communicator);
+    train(sharded, own, 0, 5);
+    expect_equal(own, expected);
+    const core::State state = sharded.whole_state();
+    if (communicator.rank() == 0) {
+      expect_equal(state, whole->whole_state());
+    }
+  });
+}
+
 // A checkpoint is the same whatever the number of ranks.
 TEST_P(Sharded, GoesOnFromTheStateOfTheWholeOne) {
   const std::vector<core::Parameter> expected = parameters(GetParam().type);

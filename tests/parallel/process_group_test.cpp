@@ -14,10 +14,10 @@
 #include <functional>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "stoker/base/error.h"
+#include "support/gloo_ranks.h"
 #include "support/temp_folder.h"
 
 namespace stoker::parallel {
@@ -25,40 +25,13 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::run_over_gloo;
 using testing::TempFolder;
-
-// What each rank ended with; empty: no error.
-std::vector<std::string> run(int ranks, const std::function<void(core::Communicator&)>& work,
-                             const GroupOptions& options = {}) {
-  const TempFolder folder;
-  std::vector<std::string> errors(static_cast<std::size_t>(ranks));
-  std::vector<std::jthread> threads;
-  for (int rank = 0; rank < ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-      Place place;
-      place.rank = place.local_rank = rank;
-      place.ranks = place.local_ranks = ranks;
-      place.meeting.file = (folder / "meeting").native();
-      std::shared_ptr<core::Communicator> group;
-      try {
-        group = join(place, options);
-        work(*group);
-      } catch (const std::exception& error) {
-        errors[static_cast<std::size_t>(rank)] = error.what();
-        if (group) {
-          group->leave(error);
-        }
-      }
-    });
-  }
-  threads.clear();
-  return errors;
-}
 
 const std::vector<std::string> kFine3{"", "", ""};
 
 TEST(ProcessGroup, ItsCollectivesDoWhatTheirNamesSay) {
-  const auto errors = run(3, [](core::Communicator& ranks) {
+  const auto errors = run_over_gloo(3, [](core::Communicator& ranks) {
     const int rank = ranks.rank();
     at::Tensor sum = at::full({2, 3}, rank + 1.0, at::kDouble);
     ranks.all_reduce_sum(sum);
@@ -83,7 +56,7 @@ TEST(ProcessGroup, ItsCollectivesDoWhatTheirNamesSay) {
 
 // Values of any layout, at their places.
 TEST(ProcessGroup, SumsTensorsThatAreNotContiguous) {
-  const auto errors = run(3, [](core::Communicator& ranks) {
+  const auto errors = run_over_gloo(3, [](core::Communicator& ranks) {
     at::Tensor turned = at::arange(6, at::kFloat).reshape({2, 3}).t();
     if (ranks.rank() == 1) {
       turned = turned.contiguous();  // another layout of the same values
@@ -96,7 +69,7 @@ TEST(ProcessGroup, SumsTensorsThatAreNotContiguous) {
 
 // Sums that go on at the same time; equal bits when they are repeated.
 TEST(ProcessGroup, StartsSumsBesideOtherWork) {
-  const auto errors = run(3, [](core::Communicator& ranks) {
+  const auto errors = run_over_gloo(3, [](core::Communicator& ranks) {
     std::vector<at::Tensor> before;
     for (int repeat = 0; repeat < 3; ++repeat) {
       std::vector<at::Tensor> parts;
@@ -125,7 +98,7 @@ TEST(ProcessGroup, StartsSumsBesideOtherWork) {
 
 // Two ranks send to each other at the same time; messages of one rank come in their order.
 TEST(ProcessGroup, SendsMessagesBothWays) {
-  const auto errors = run(3, [](core::Communicator& ranks) {
+  const auto errors = run_over_gloo(3, [](core::Communicator& ranks) {
     const int next = (ranks.rank() + 1) % 3, before = (ranks.rank() + 2) % 3;
     std::vector<std::unique_ptr<core::Communicator::Pending>> sent;
     for (int i = 0; i < 20; ++i) {
@@ -150,7 +123,7 @@ TEST(ProcessGroup, SendsMessagesBothWays) {
 }
 
 TEST(ProcessGroup, PartsOfItExchangeOnTheirOwn) {
-  const auto errors = run(4, [](core::Communicator& ranks) {
+  const auto errors = run_over_gloo(4, [](core::Communicator& ranks) {
     const int rank = ranks.rank();
     const auto pair = ranks.split(rank % 2), half = ranks.split(rank / 2), alone = ranks.split(rank);
     EXPECT_EQ(pair->rank(), rank / 2);
@@ -176,7 +149,7 @@ TEST(ProcessGroup, PartsOfItExchangeOnTheirOwn) {
 }
 
 TEST(ProcessGroup, RanksOfAPartThatExchangeDifferentThingsGetAnError) {
-  const auto errors = run(4, [](core::Communicator& ranks) {
+  const auto errors = run_over_gloo(4, [](core::Communicator& ranks) {
     const auto pair = ranks.split(ranks.rank() % 2);
     at::Tensor values = at::zeros({ranks.rank() == 3 ? 3 : 4});
     pair->all_reduce_sum(values);
@@ -189,7 +162,7 @@ TEST(ProcessGroup, RanksOfAPartThatExchangeDifferentThingsGetAnError) {
 // Nobody waits for a message, or a part, that will not come. Sends that nobody takes hold nobody up.
 TEST(ProcessGroup, AnErrorEndsThoseThatWaitForMessages) {
   for (const bool in_a_part : {false, true}) {
-    const auto errors = run(3, [&](core::Communicator& ranks) {
+    const auto errors = run_over_gloo(3, [&](core::Communicator& ranks) {
       const auto part = in_a_part ? ranks.split(0) : nullptr;
       core::Communicator& group = part ? *part : ranks;
       at::Tensor values = at::zeros({1'000'000});
@@ -213,7 +186,7 @@ TEST(ProcessGroup, AnErrorEndsThoseThatWaitForMessages) {
 
 // torch itself ends the process here.
 TEST(ProcessGroup, RanksThatExchangeDifferentThingsGetAnError) {
-  const auto errors = run(2, [](core::Communicator& ranks) {
+  const auto errors = run_over_gloo(2, [](core::Communicator& ranks) {
     at::Tensor values = at::zeros({ranks.rank() == 0 ? 3 : 4});
     ranks.all_reduce_sum(values);
   });
@@ -223,7 +196,7 @@ TEST(ProcessGroup, RanksThatExchangeDifferentThingsGetAnError) {
 
 TEST(ProcessGroup, AnErrorOfOneRankIsOneOfAll) {
   for (const bool overlapped : {false, true}) {
-    const auto errors = run(3, [&](core::Communicator& ranks) {
+    const auto errors = run_over_gloo(3, [&](core::Communicator& ranks) {
       at::Tensor values = at::zeros({3});
       ranks.all_reduce_sum(values);
       if (ranks.rank() == 1) {
@@ -246,7 +219,7 @@ TEST(ProcessGroup, AnErrorOfOneRankIsOneOfAll) {
 TEST(ProcessGroup, TheErrorKeepsItsType) {
   std::mutex mutex;
   int typed = 0;
-  (void)run(2, [&](core::Communicator& ranks) {
+  (void)run_over_gloo(2, [&](core::Communicator& ranks) {
     try {
       if (ranks.rank() == 1) {
         fail<IoError>("here", "disk full");
@@ -264,7 +237,7 @@ TEST(ProcessGroup, TheErrorKeepsItsType) {
 // What all ranks took part in is done before the error.
 TEST(ProcessGroup, CollectivesBeforeTheErrorComplete) {
   std::vector<double> sums(2);
-  (void)run(2, [&](core::Communicator& ranks) {
+  (void)run_over_gloo(2, [&](core::Communicator& ranks) {
     for (int i = 0; i < 50; ++i) {
       at::Tensor one = at::full({1}, 1.0, at::kDouble);
       if (ranks.rank() == 1 && i == 40) {

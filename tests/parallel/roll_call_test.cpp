@@ -43,6 +43,16 @@ TEST(RollCall, NamesTheRankThatAllWaitFor) {
   EXPECT_THAT(said, Not(HasSubstr("rank 0")));
 }
 
+TEST(RollCall, TellsRanksThatWaitInDifferentCollectives) {
+  Standing other = at(5, true);
+  other.operation = "maximum of 4 bytes";
+  EXPECT_THAT(who_is_missing(kMembers, {at(5, true), at(5, true), other}, nothing),
+              AllOf(HasSubstr("rank 0 (node1, process 11) waits in a sum of 50 bytes"),
+                    HasSubstr("rank 2 (node2, process 13) in a maximum of 4 bytes")));
+  EXPECT_THAT(who_is_missing(kMembers, {at(5, true), at(5, true), at(5, true)}, nothing),
+              HasSubstr("a connection between them is gone"));
+}
+
 TEST(RollCall, NamesFewOfMany) {
   const std::vector<Member> many(20, Member{"node", 1, "a"});
   const std::string said = who_is_missing(many, std::vector<std::optional<Standing>>(20), nothing);

@@ -9,21 +9,20 @@
 #include <atomic>
 #include <map>
 #include <random>
-#include <thread>
 
 #include "stoker/base/error.h"
-#include "stoker/parallel/process_group.h"
 #include "stoker/train/step.h"
 #include "support/fault_allocator.h"
+#include "support/gloo_ranks.h"
 #include "support/lockstep_ranks.h"
 #include "support/pipeline_chain.h"
-#include "support/temp_folder.h"
 
 namespace stoker::train {
 namespace {
 
 using stoker::testing::LockstepRanks;
 using stoker::testing::PipelineChain;
+using stoker::testing::run_over_gloo;
 using stoker::testing::toy_batch;
 using ::testing::HasSubstr;
 using Gradients = std::map<std::string, at::Tensor>;
@@ -291,40 +290,13 @@ TEST(PipelinePasses, AStageMustBeAPartOfTheChain) {
   });
 }
 
-// Ranks as threads with messages over Gloo. They share the process's generator: without dropout.
-std::vector<std::string> over_gloo(int ranks, const std::function<void(core::Communicator&)>& work) {
-  const stoker::testing::TempFolder folder;
-  std::vector<std::string> errors(static_cast<std::size_t>(ranks));
-  std::vector<std::jthread> threads;
-  for (int rank = 0; rank < ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-      parallel::Place place;
-      place.rank = place.local_rank = rank;
-      place.ranks = place.local_ranks = ranks;
-      place.meeting.file = (folder / "meeting").native();
-      std::shared_ptr<core::Communicator> group;
-      try {
-        group = parallel::join(place);
-        work(*group);
-      } catch (const std::exception& error) {
-        errors[static_cast<std::size_t>(rank)] = error.what();
-        if (group) {
-          group->leave(error);
-        }
-      }
-    });
-  }
-  threads.clear();
-  return errors;
-}
-
 TEST(PipelinePasses, GiveTheGradientsOfTheChainOverGloo) {
   const std::vector<Case> cases = all_cases();
   const std::vector<Gradients> expected = expected_of(cases, false);
   std::mt19937 draw(4);
   for (const int stages : {2, 3, 4}) {
     const Cut cut = random_cut(draw, stages);
-    const auto errors = over_gloo(
+    const auto errors = run_over_gloo(
         stages, [&](core::Communicator& ranks) { expect_gradients_of_chain(ranks, cut, cases, false, expected); });
     EXPECT_THAT(errors, ::testing::Each("")) << stages;
   }
@@ -334,7 +306,7 @@ TEST(PipelinePasses, GiveTheGradientsOfTheChainOverGloo) {
 TEST(PipelinePasses, RunInPartsOfAGroup) {
   const std::vector<Case> cases{{13, 4}, {8, 8}};
   const std::vector<Gradients> expected = expected_of(cases, false);
-  const auto errors = over_gloo(4, [&](core::Communicator& ranks) {
+  const auto errors = run_over_gloo(4, [&](core::Communicator& ranks) {
     const auto stages = ranks.split(ranks.rank() / 2);
     expect_gradients_of_chain(*stages, {0, 2 + ranks.rank() / 2, 6}, cases, false, expected);
   });
@@ -343,7 +315,7 @@ TEST(PipelinePasses, RunInPartsOfAGroup) {
 
 TEST(PipelinePasses, AnErrorOfOneStageEndsAll) {
   for (const int bad : {0, 1, 2}) {
-    const auto errors = over_gloo(3, [&](core::Communicator& ranks) {
+    const auto errors = run_over_gloo(3, [&](core::Communicator& ranks) {
       PipelineChain model(false);
       int passes = 0;
       model.on_forward = [&](int segment) {
@@ -365,7 +337,7 @@ TEST(PipelinePasses, AnErrorOfOneStageEndsAll) {
 
 // Another shape for the same batch would be a message of another size, at which torch ends the process.
 TEST(PipelinePasses, ShapesThatDependOnValuesAreRefused) {
-  const auto errors = over_gloo(2, [&](core::Communicator& ranks) {
+  const auto errors = run_over_gloo(2, [&](core::Communicator& ranks) {
     class Growing final : public PipelineChain {
      public:
       Growing() : PipelineChain(false) {}

@@ -5,22 +5,21 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/isnan.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "stoker/optim/ema.h"
 #include "stoker/optim/optimizer.h"
-#include "stoker/parallel/process_group.h"
 #include "stoker/precision/grad_scaler.h"
 #include "stoker/train/recovery.h"
 #include "stoker/train/step.h"
 #include "support/fault_allocator.h"
+#include "support/gloo_ranks.h"
 #include "support/lockstep_ranks.h"
-#include "support/temp_folder.h"
 #include "support/toy_trainable.h"
 
 namespace stoker::train {
@@ -28,7 +27,7 @@ namespace {
 
 using stoker::testing::FaultAllocator;
 using stoker::testing::LockstepRanks;
-using stoker::testing::TempFolder;
+using stoker::testing::run_over_gloo;
 using stoker::testing::toy_batch;
 using stoker::testing::ToyTrainable;
 using Weights = std::vector<at::Tensor>;
@@ -221,38 +220,18 @@ TEST_P(RankMatrix, GoesOnWithOtherRanks) {
   EXPECT_LE(distance(one.weights(), last), 1e-10);
 }
 
-// Ranks as threads over Gloo.
-void run_real_ranks(int size, const std::function<void(core::Communicator&)>& work) {
-  const TempFolder folder;
-  std::vector<std::jthread> threads;
-  for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&, rank] {
-      parallel::Place place;
-      place.rank = place.local_rank = rank;
-      place.ranks = place.local_ranks = size;
-      place.meeting.file = (folder / "meeting").native();
-      const auto group = parallel::join(place);
-      try {
-        work(*group);
-      } catch (const std::exception& error) {
-        group->leave(error);
-        ADD_FAILURE() << rank << ": " << error.what();
-      }
-    });
-  }
-}
-
 TEST(RealRanks, RepeatTheirBytes) {
   for (const int size : {2, 3}) {
     std::vector<Weights> found;
     for (int repeat = 0; repeat < 2; ++repeat) {
-      run_real_ranks(size, [&](core::Communicator& ranks) {
+      const auto errors = run_over_gloo(size, [&](core::Communicator& ranks) {
         Training training(ranks, kCases[5], at::kFloat);
         training.train(0, kSteps);
         if (ranks.rank() == 0) {
           found.push_back(training.weights());
         }
       });
+      EXPECT_THAT(errors, ::testing::Each(""));
     }
     ASSERT_EQ(found.size(), 2);
     EXPECT_EQ(distance(found[0], found[1]), 0);
@@ -269,7 +248,7 @@ TEST(RealRanks, SurviveMemoryThatRunsOutAnywhere) {
   std::vector<Weights> found(2);
   std::int64_t planted = 0;
   std::optional<FaultAllocator> faults;  // of rank 1's thread; Gloo's threads call it until they end
-  run_real_ranks(2, [&](core::Communicator& ranks) {
+  const auto errors = run_over_gloo(2, [&](core::Communicator& ranks) {
     Training training(ranks, plain, at::kDouble);
     const bool fails = ranks.rank() == 1;
     std::mt19937 random(5);  // NOLINT: the same places in each run
@@ -295,7 +274,7 @@ TEST(RealRanks, SurviveMemoryThatRunsOutAnywhere) {
     }
     found[static_cast<std::size_t>(ranks.rank())] = training.weights();
   });
-  ASSERT_FALSE(found[0].empty() || found[1].empty());
+  ASSERT_THAT(errors, ::testing::Each(""));
   EXPECT_GT(planted, kFailures / 2) << "of the allocations that should fail";
   EXPECT_EQ(distance(found[0], found[1]), 0);
   EXPECT_LE(distance(one.weights(), found[0]), 1e-10);

@@ -29,6 +29,7 @@ struct Outcome {
   double seconds = 0;                   // training time over all sessions of the run
   std::vector<core::MetricValue> best;  // of the best checkpoint on the validation split; empty: none
   std::vector<core::MetricValue> test;  // of the best checkpoint on the test split; empty: none
+  bool ranks_in_trouble = false;        // stopped since a failure of one rank could not be told to the others any more
   std::string undone;                   // what a signal interrupted and a resume starts with; empty: nothing
 };
 

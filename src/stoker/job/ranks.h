@@ -22,8 +22,8 @@ class Ranks {
   explicit Ranks(Request& request);
   // The same for a run to resume, with changes as of Job::resume.
   Ranks(const std::filesystem::path& run, const std::vector<std::string>& changes);
-  // For a program with a loop of its own: joins the ranks that a starter made, or starts copies of the program, so many
-  // in all.
+  // For a program with a loop of its own: joins the ranks that a starter made, or else starts copies of the program.
+  // ranks: how many there are then, this process included.
   explicit Ranks(int ranks);
   ~Ranks();
   Ranks(const Ranks&) = delete;

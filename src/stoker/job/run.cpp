@@ -242,6 +242,7 @@ Outcome Run::train_and_test() {
   } else if (validates() && train::owes_evaluation(progress, setup_.plan, last_step_)) {
     outcome.undone = fmt::format("the validation after step {}", progress.step);
   }
+  outcome.ranks_in_trouble = ranks_in_trouble_;
   outcome.step = progress.step;
   outcome.seconds = progress.seconds;
   return outcome;

@@ -205,6 +205,29 @@ train::Plan on_own_device(train::Plan plan, const Request& request) {
   return plan;
 }
 
+// All ranks throw if one of them differs from rank 0. what: a sentence about `mine`.
+void check_same(core::Communicator& ranks, const std::string& what, const std::string& mine) {
+  const std::string first = core::text_of_first_rank(ranks, mine);
+  core::together(ranks, [&] {
+    if (mine != first) {
+      fail<ConfigError>(kWhere, "{} {} here, but {} on rank 0; give all ranks the same command and data", what,
+                        mine.empty() ? "none" : printable(mine), first.empty() ? "none" : printable(first));
+    }
+  });
+}
+
+// What a rank was asked for, but for its device: rank 0's plan runs on all of them, so it would be ignored.
+std::string options_text(const train::Options& options) {
+  std::string text;
+  for (const auto& [key, given] : options.all()) {
+    text += key == "device" ? "" : fmt::format("{}={} ", key, given.value);
+  }
+  for (const std::string& key : options.autos()) {
+    text += key + "=auto ";
+  }
+  return text;
+}
+
 }  // namespace
 
 Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
@@ -212,6 +235,7 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
     return set_up_alone(request, saved, say);
   }
   core::Communicator& ranks = *request.ranks;
+  check_same(ranks, "the options are", options_text(request.options));
   std::optional<Setup> setup;
   std::string text;
   if (saved == nullptr) {  // rank 0 measures while the others wait
@@ -230,6 +254,7 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
     const train::Plan plan = saved != nullptr ? *saved : on_own_device(train::plan_from_json(text), request);
     setup = set_up_alone(request, &plan, say);
   });
+  check_same(ranks, "the data is", describe_data(*setup->task));
   return *std::move(setup);
 }
 

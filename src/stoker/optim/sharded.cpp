@@ -47,20 +47,22 @@ ShardedOptimizer::ShardedOptimizer(const OptimizerOptions& options, const std::v
   make_messages();
 }
 
-// The r-th of as many equal ranges of all elements as there are ranks.
+// The r-th of as many equal ranges of all elements as there are ranks. Borders are rounded up, so that rank 0, which
+// saves the step counter, has some.
 std::vector<ShardedOptimizer::Piece> ShardedOptimizer::pieces_of(int rank) const {
   std::int64_t total = 0;
   for (const core::Parameter& each : parameters_) {
     total += each.tensor.numel();
   }
-  const std::int64_t low = rank * total / ranks_->size(), high = (rank + 1) * total / ranks_->size();
+  const auto end_of = [&](int ranks) { return (ranks * total + ranks_->size() - 1) / ranks_->size(); };
+  const std::int64_t low = end_of(rank), high = end_of(rank + 1);
   std::vector<Piece> pieces;
   std::int64_t before = 0;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const std::int64_t size = parameters_[i].tensor.numel();
     const auto border = [&](std::int64_t at) {
       const std::int64_t inside = std::clamp<std::int64_t>(at - before, 0, size);
-      return inside == size ? size : inside / kElements * kElements;
+      return std::min(size, (inside + kElements - 1) / kElements * kElements);
     };
     if (const Piece piece{i, border(low), border(high)}; piece.begin < piece.end) {
       pieces.push_back(piece);
@@ -140,7 +142,7 @@ void ShardedOptimizer::adopt_gradients() {
   }
 }
 
-// For values of its state: as it lies in memory.
+// Uninitialised, with the layout of the parameter and the dtype of its state.
 at::Tensor ShardedOptimizer::empty_like(const core::Parameter& parameter, std::optional<at::Device> device) const {
   return at::empty_like(parameter.tensor, parameter.tensor.options()
                                               .device(device.value_or(parameter.tensor.device()))

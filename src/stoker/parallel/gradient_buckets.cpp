@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view kWhere = "parallel.gradient_buckets";
 constexpr std::int64_t kAligned = 64;  // bytes
-// Bytes of all ranks' last buckets up to which it rides in the message: a gathering moves as much as a sum between two
-// ranks, and more between many, but its latency is half of that.
+// Bytes of all ranks' last buckets up to which it rides in the message. A gathering moves as much as a sum between two
+// ranks and more between many, but with fewer messages in a row. The size is a choice.
 constexpr std::int64_t kGathered = std::int64_t{256} << 10;
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }

@@ -25,8 +25,7 @@ struct BucketSizes {
 class GradientBuckets {
  public:
   // Of the parameters that require a gradient, the last one first. ConfigError if one has a hook after its gradient.
-  // Parameters and ranks outlive it.
-  // header: bytes of the message that the ranks exchange at the end of each step.
+  // Parameters and ranks outlive it. header: bytes of the message that the ranks exchange at the end of each step.
   GradientBuckets(core::Communicator& ranks, const std::vector<core::Parameter>& parameters, BucketSizes sizes = {},
                   std::int64_t header = 0);
   ~GradientBuckets();

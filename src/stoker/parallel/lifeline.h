@@ -28,7 +28,7 @@ struct LifelineOptions {
 
 class Lifeline {
  public:
-  // Looks into the store four times a second. The thread that makes it is the one whose stack is recorded if it hangs.
+  // Looks into the store four times a second. The thread that makes it outlives it: its stack is recorded if it hangs.
   Lifeline(std::unique_ptr<Store> store, LifelineOptions options);
   // Does not wait for a store that does not answer.
   ~Lifeline();
@@ -45,7 +45,7 @@ class Lifeline {
   // or two seconds are over. What they have begun since then ends by that closing.
   void leave(const std::exception& error);
   // A collective failed. Throws the error of a rank that left; else a RankError that names the ranks that are gone or
-  // hang. Within four seconds.
+  // hang. Within four seconds, also if the store does not answer.
   [[noreturn]] void explain(const std::string& what);
   // The folder for the record of the last collectives; empty: none is written.
   void keep_record_in(const std::filesystem::path& folder);

@@ -9,11 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <vector>
 
 #include "stoker/base/fmt.h"
+#include "stoker/parallel/process_stat.h"
 
 namespace stoker::parallel {
 namespace {
@@ -28,14 +28,6 @@ std::string link_of(const char* path) {
   std::array<char, PATH_MAX> target{};
   const ssize_t size = ::readlink(path, target.data(), target.size());
   return {target.data(), static_cast<std::size_t>(std::max<ssize_t>(0, size))};
-}
-
-// The fields of /proc/PID/stat from the third on (man proc_pid_stat); none: there is no such process.
-std::vector<std::string> stat_of(int process) {
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
-  return {std::istream_iterator<std::string>(fields), std::istream_iterator<std::string>()};
 }
 
 // Of a process that nobody has waited for: the last field is its status, as waitpid() gives it.
@@ -69,7 +61,7 @@ std::string fate(const Member& member, const Member& self) {
   if (member.home != self.home) {
     return "";
   }
-  const std::vector<std::string> stat = stat_of(member.process);
+  const std::vector<std::string> stat = process_stat(std::to_string(member.process));
   if (stat.empty()) {
     return "has ended";
   }

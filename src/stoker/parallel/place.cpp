@@ -10,13 +10,13 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
 #include "stoker/parallel/node_list.h"
+#include "stoker/parallel/process_stat.h"
 
 namespace stoker::parallel {
 namespace {
@@ -102,14 +102,12 @@ std::string starter_number(const std::string& variable) {
   constexpr int kMostParents = 64;
   std::string process = std::to_string(::getppid()), began;
   for (int i = 0; i < kMostParents; ++i) {
-    const std::string folder = "/proc/" + process, text = content_of(folder + "/stat");
-    std::istringstream line(text.substr(std::min(text.rfind(')') + 1, text.size())));
-    const std::vector<std::string> fields{std::istream_iterator<std::string>(line), {}};
+    const std::vector<std::string> fields = process_stat(process);
     if (fields.size() < kBegan) {  // beyond the own container
       break;
     }
     began = fields[kBegan - 1];
-    if (('\0' + content_of(folder + "/environ")).find('\0' + variable + '=') == std::string::npos) {
+    if (('\0' + content_of("/proc/" + process + "/environ")).find('\0' + variable + '=') == std::string::npos) {
       break;
     }
     process = fields[kParent - 1];

@@ -90,7 +90,8 @@ c10::intrusive_ptr<Gloo> meet_part(const Place& place, Store& store, const Group
   return group;
 }
 
-// A short collective takes less time than it takes to wake a thread that sleeps. Others may run meanwhile.
+// A short collective takes less time than it takes to wake a thread that sleeps (a sum of two numbers between two ranks
+// on two cores, in Python: 125 us in this way, 172 us asleep). Others may run meanwhile.
 void wait_without_sleep(c10d::Work& work) {
   constexpr auto kLongest = std::chrono::microseconds(200);
   const auto until = std::chrono::steady_clock::now() + kLongest;

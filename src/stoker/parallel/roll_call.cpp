@@ -22,6 +22,18 @@ std::string list(const std::vector<std::string>& sentences) {
   return sentences.size() > named ? text + fmt::format("; and {} more", sentences.size() - named) : text;
 }
 
+// All ranks wait: in different collectives, or over a connection that is gone.
+std::string who_differs(const std::vector<Member>& members, const std::vector<std::optional<Standing>>& answers) {
+  const Standing& first = *answers.front();
+  for (std::size_t rank = 1; rank < answers.size(); ++rank) {
+    if (answers[rank]->operation != first.operation) {
+      return fmt::format("ranks do not take the same steps: {} waits in a {}, but {} in a {}", name_of(0, members[0]),
+                         first.operation, name_of(rank, members[rank]), answers[rank]->operation);
+    }
+  }
+  return "all ranks live, but a connection between them is gone";
+}
+
 // Of the ranks that answered: those that all others wait for, since they have begun fewer collectives.
 std::string who_is_behind(const std::vector<Member>& members, const std::vector<std::optional<Standing>>& answers) {
   const auto fewer = [](const std::optional<Standing>& a, const std::optional<Standing>& b) {
@@ -36,7 +48,7 @@ std::string who_is_behind(const std::vector<Member>& members, const std::vector<
                                    name_of(rank, members[rank]), most->newest, most->operation, standing.seconds));
     }
   }
-  return behind.empty() ? "all ranks live, but a connection between them is gone" : list(behind);
+  return behind.empty() ? who_differs(members, answers) : list(behind);
 }
 
 }  // namespace

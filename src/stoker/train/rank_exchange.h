@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a run exchange in each step, always in this order, over connections of their own: with backward,
-// running statistics and gradients; after the passes a message with losses, wishes, and whether one ran out of memory.
+// What the ranks of a run exchange in each step, always in this order, over connections of their own: before the passes
+// normalisers, unless they count samples; with backward, running statistics and gradients; after the passes a message
+// with losses, wishes, and whether one ran out of memory.
 // Used by train::Step with several ranks; one thread.
 #pragma once
 
