@@ -2,12 +2,14 @@
 // stoker plan: shows what training would do, without training.
 #include <cstdio>
 #include <memory>
+#include <string>
 
 #include "commands.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/job/options_text.h"
 #include "stoker/job/process.h"
+#include "stoker/job/ranks.h"
 #include "training_command.h"
 
 namespace stoker::app {
@@ -19,9 +21,15 @@ void add_plan(CLI::App& app, int& exit_code) {
   add_options(*command, *words);
   command->add_flag("--json", words->json, "print the plan as JSON, the format that plan=FILE reads");
   command->callback([words, &exit_code] {
-    const job::Request request = request_of(*words);
+    job::Request request = request_of(*words);
     job::start_process();
+    const job::Ranks ranks(request);
     const job::Job job = job::Job::prepare(request, say_unless(true));
+    const std::string places = job.places();
+    exit_code = kDone;
+    if (!ranks.first()) {
+      return;
+    }
     if (words->json) {
       fmt::print("{}", train::plan_to_json(job.plan()));
     } else {
@@ -29,9 +37,8 @@ void add_plan(CLI::App& app, int& exit_code) {
       for (const std::string& finding : job.findings()) {
         fmt::print("note: {}\n", printable(finding));
       }
-      fmt::print("{}", job::plan_table(job.plan()));
+      fmt::print("{}{}", job::plan_table(job.plan()), places.empty() ? "" : "who runs where:\n" + places);
     }
-    exit_code = kDone;
   });
 }
 

@@ -47,7 +47,7 @@ TEST(Options, NamesTheNearestKeyAndValue) {
   EXPECT_THAT(refusal("weigth_decay", "64"), HasSubstr("did you mean \"weight_decay\"?"));
   EXPECT_THAT(refusal("optimizer", "adamv"), HasSubstr("did you mean optimizer=adam"));
   EXPECT_THAT(refusal("zzzzzzzzzzzz", "1"), HasSubstr("unknown option"));
-  EXPECT_THAT(refusal("device", "gpu"), HasSubstr("cpu, cuda or cuda:N"));
+  EXPECT_THAT(refusal("device", "gpu"), HasSubstr("cpu, cuda, cuda:N or cuda:all"));
   EXPECT_THAT(refusal("device", "cuda:x"), HasSubstr("cuda:N"));
   Options options;
   EXPECT_THROW(options.set_assignment("batch"), ConfigError);

@@ -120,4 +120,23 @@ void together(Communicator& ranks, const std::function<void()>& work) {
 
 std::string text_of_first_rank(Communicator& ranks, std::string text) { return text_of(ranks, 0, std::move(text)); }
 
+std::vector<std::string> texts_of_ranks(Communicator& ranks, const std::string& text) {
+  at::Tensor size = at::zeros({1}, at::kLong);
+  *size.mutable_data_ptr<std::int64_t>() = static_cast<std::int64_t>(text.size());
+  const std::vector<at::Tensor> sizes = ranks.all_gather(size);
+  std::int64_t longest = 1;
+  for (const at::Tensor& each : sizes) {
+    longest = std::max(longest, *each.const_data_ptr<std::int64_t>());
+  }
+  at::Tensor bytes = at::zeros({longest}, at::kByte);
+  std::ranges::copy(text, bytes.mutable_data_ptr<std::uint8_t>());
+  const std::vector<at::Tensor> all = ranks.all_gather(bytes);
+  std::vector<std::string> texts;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const auto own = static_cast<std::size_t>(*sizes[rank].const_data_ptr<std::int64_t>());
+    texts.emplace_back(reinterpret_cast<const char*>(all[rank].const_data_ptr<std::uint8_t>()), own);
+  }
+  return texts;
+}
+
 }  // namespace stoker::core

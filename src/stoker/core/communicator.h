@@ -41,6 +41,8 @@ class Communicator {
     virtual ~Pending() = default;
     // Returns when it is done; once.
     virtual void wait() = 0;
+    // After wait(): from its start on this rank until it was done; -1: unknown.
+    [[nodiscard]] virtual double seconds() const { return -1; }
   };
   // Starts to replace tensor, a contiguous one, by its sum over ranks. Nobody may touch tensor before wait(). Sizes are
   // not compared: for exchanges whose sizes all ranks know. May be called on a thread of backward; null: done already.
@@ -94,5 +96,7 @@ void any_rank(Communicator& ranks, std::span<bool> flags);
 void together(Communicator& ranks, const std::function<void()>& work);
 // The text of rank 0. A collective call.
 [[nodiscard]] std::string text_of_first_rank(Communicator& ranks, std::string text);
+// The texts of all ranks, by rank. A collective call.
+[[nodiscard]] std::vector<std::string> texts_of_ranks(Communicator& ranks, const std::string& text);
 
 }  // namespace stoker::core

@@ -117,7 +117,7 @@ struct RunFinished {
 };
 
 using Event = std::variant<RunStarted, StepFinished, Fed, Evaluating, Evaluated, CheckpointSaved, FaultSurvived,
-                           Finding, Artifact, WeightHistograms, Monitored, Anatomy, SlowStep, RunFinished>;
+                           Finding, Artifact, WeightHistograms, Monitored, Anatomy, RankTimes, SlowStep, RunFinished>;
 
 // After this time without an event, a sink must write its buffered output.
 inline constexpr double kQuietSeconds = 0.1;

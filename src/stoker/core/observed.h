@@ -44,6 +44,36 @@ struct Anatomy {
   double p50 = 0, p90 = 0, p99 = 0, slowest = 0;  // seconds of a step
 };
 
+// One rank in a period, on the clock of its host. Seconds; -1: unknown. They sum to the time of the period, but for
+// evaluations and exchanges.
+struct RankTime {
+  double data = -1;     // waiting for batches
+  double saving = -1;   // checkpoints
+  double delayed = -1;  // ready to run, without a core
+  double computed = 0;  // the rest of its own time
+  double waited = 0;    // in exchanges, for ranks that came later
+};
+
+// A bucket of gradients in a period.
+struct BucketTime {
+  std::int64_t bytes = 0;
+  double seconds = 0;      // of its sums, from the moment the last rank began until they were done
+  std::int64_t steps = 0;  // in which that was measured
+};
+
+// What each rank of a run did in a period, as the ranks told each other. Only with several ranks, on rank 0.
+struct RankTimes {
+  bool whole = false;           // all steps of the session: repeats the time of its other records
+  double time = 0;              // at its end, seconds since 1970
+  std::int64_t step = 0;        // the last one of the period
+  std::int64_t steps = 0;       // in the period, each one from exchange to exchange
+  double seconds = 0;           // of wall time, without evaluations
+  double exposed = 0;           // of these in exchanges, after the last rank had come: what nothing hid
+  std::vector<RankTime> ranks;  // by rank
+  std::vector<std::string> hosts;
+  std::vector<BucketTime> buckets;
+};
+
 // A step that took much longer than usual, and what was seen meanwhile.
 struct SlowStep {
   double time = 0;  // at its end, seconds since 1970

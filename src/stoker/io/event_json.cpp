@@ -241,6 +241,39 @@ std::string to_json(const Anatomy& event, const Asked&) {
   return json.raw("phases", phases(event.phases)).raw("marks", phases(event.marks)).end();
 }
 
+void known(Object& json, std::string_view key, double value) {
+  if (value >= 0) {
+    json.real(key, value);
+  }
+}
+
+std::string to_json(const RankTimes& event, const Asked&) {
+  Object json = observed("ranks", event.time, event.step);
+  if (event.whole) {
+    json.flag("whole", true);
+  }
+  json.count("steps", event.steps).real("seconds", event.seconds).real("exposed", event.exposed);
+  std::vector<std::string> ranks, buckets;
+  for (std::size_t rank = 0; rank < event.ranks.size(); ++rank) {
+    const RankTime& time = event.ranks[rank];
+    Object each;
+    if (rank < event.hosts.size()) {
+      each.text("host", event.hosts[rank]);
+    }
+    each.real("computed", time.computed);
+    known(each, "data", time.data);
+    known(each, "delayed", time.delayed);
+    known(each, "saving", time.saving);
+    ranks.push_back(each.real("waited", time.waited).end());
+  }
+  for (const BucketTime& bucket : event.buckets) {
+    Object each;
+    each.count("bytes", bucket.bytes).real("seconds", bucket.seconds).count("steps", bucket.steps);
+    buckets.push_back(each.end());
+  }
+  return json.raw("ranks", list(ranks)).raw("buckets", list(buckets)).end();
+}
+
 std::string to_json(const SlowStep& event, const Asked&) {
   Object json = observed("slow_step", event.time, event.step);
   json.real("seconds", event.seconds).real("usual_seconds", event.usual_seconds);

@@ -15,6 +15,7 @@
 #include "stoker/job/loaded_model.h"
 #include "stoker/job/log_sinks.h"
 #include "stoker/job/process.h"
+#include "stoker/job/rank_places.h"
 #include "stoker/job/resumption.h"
 #include "stoker/job/run.h"
 #include "stoker/job/run_schedule.h"
@@ -289,6 +290,7 @@ fs::path Job::run_path() const { return state_->run ? state_->run->path() : fs::
 
 std::string Job::title() const { return run_title(state_->setup); }
 std::vector<std::string> Job::facts() const { return describe_setup(state_->setup); }
+std::string Job::places() const { return rank_places(state_->setup); }
 const std::optional<PassChoice>& Job::passes() const { return state_->setup.passes; }
 const std::vector<std::string>& Job::findings() const { return state_->setup.task->findings(); }
 

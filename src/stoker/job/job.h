@@ -55,6 +55,8 @@ class Job {
   [[nodiscard]] std::string title() const;
   // Facts that are not in the plan: data, classes, parameters, arithmetic, as lines for people.
   [[nodiscard]] std::vector<std::string> facts() const;
+  // Who runs where: a line of headings, and one for each rank; empty with one rank. A collective call.
+  [[nodiscard]] std::string places() const;
   // The search that microbatch=auto or batch=auto asked for; empty: none.
   [[nodiscard]] const std::optional<PassChoice>& passes() const;
   // Remarks on the data, as train() emits them.

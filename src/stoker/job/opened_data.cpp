@@ -112,8 +112,11 @@ train::Facts gather_facts(const Request& request, const tasks::TaskKind& kind, c
 int own_cores(int ranks_here) { return std::max(1, device::cpu_quota().cores / ranks_here); }
 
 device::DeviceChoice choose_own_device(const Request& request, const train::Plan* saved) {
-  const device::DeviceChoice choice =
-      device::choose_device(saved != nullptr ? saved->device : request.options.text_or("device", "auto"));
+  std::string wanted = saved != nullptr ? saved->device : request.options.text_or("device", "auto");
+  if (wanted == kAllGpus) {
+    wanted = "cuda";  // each rank takes its own
+  }
+  const device::DeviceChoice choice = device::choose_device(wanted);
   if (request.ranks && request.ranks->size() > 1 && choice.device.is_cuda()) {
     fail<ConfigError>(kWhere,
                       "several ranks train on CPUs only so far, but the device is {}; set device=cpu, or ranks=1",
@@ -140,6 +143,10 @@ OpenedData open_data(const Request& request, const train::Plan* saved, const Say
     train::check_repeatable(*saved, opened.facts);
   }
   opened.plan = saved != nullptr ? *saved : train::resolve(request.options, opened.facts);
+  if (opened.plan.device == kAllGpus) {
+    train::decide(opened.plan, "device", choice.device.str(), opened.plan.notes.at("device").origin,
+                  "one GPU per rank");
+  }
   tasks::check_model_of(kind, opened.plan.model);
   return opened;
 }

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "stoker/device/placement.h"
 #include "stoker/job/request.h"
@@ -14,6 +15,9 @@
 #include "stoker/train/resolve.h"
 
 namespace stoker::job {
+
+// The value of `device` for all GPUs of a machine, one rank for each (job::Ranks starts them).
+inline constexpr std::string_view kAllGpus = "cuda:all";
 
 struct OpenedData {
   c10::Device device = c10::Device(c10::kCPU);

@@ -4,6 +4,7 @@
 #include "stoker/io/loggers/progress_line.h"
 #include "stoker/observe/anatomy/where_time_went.h"
 #include "stoker/observe/feeding.h"
+#include "stoker/observe/straggler.h"
 
 namespace stoker::job {
 namespace {
@@ -24,6 +25,13 @@ std::unique_ptr<core::EventSink> progress_sink(bool quiet, bool json) {
     }
     went.add(event);
     return std::string();
+  };
+  options.ranks = [watch = observe::StragglerWatch()](const core::RankTimes& event) mutable {
+    if (event.whole) {
+      return io::FeedWords{"", observe::ranks_text(event)};
+    }
+    const observe::Straggler slowest = watch.look(event);
+    return io::FeedWords{slowest.brief, slowest.words};
   };
   if (json) {
     options.mode = io::ProgressMode::kJson;

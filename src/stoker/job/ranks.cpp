@@ -2,9 +2,12 @@
 #include "stoker/job/ranks.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 
 #include "stoker/base/error.h"
+#include "stoker/device/backend.h"
+#include "stoker/job/opened_data.h"
 #include "stoker/job/run_folder.h"
 #include "stoker/job/saved_plan.h"
 #include "stoker/parallel/place.h"
@@ -24,6 +27,16 @@ void check_number(const parallel::Place& place, std::int64_t asked) {
   }
 }
 
+// For device=cuda:all.
+int gpus_here() {
+  const device::Backend* const backend = device::find_backend(c10::DeviceType::CUDA);
+  if (backend == nullptr || backend->device_count() == 0) {
+    fail<ConfigError>(kWhere, "device={}, but no GPU can be used here: {}; set device=cpu", kAllGpus,
+                      backend == nullptr ? device::missing_reason(c10::DeviceType::CUDA) : "there is none");
+  }
+  return backend->device_count();
+}
+
 }  // namespace
 
 struct Ranks::State {
@@ -41,8 +54,9 @@ Ranks::Ranks(Request& request) : state_(std::make_unique<State>()) {
   const train::Options::Given* const timeout = request.options.find("rank_timeout");
   const bool repeats = !request.plan_file.empty() && request.options.all().empty();  // else the job refuses it
   const train::Plan plan = repeats ? read_plan(request.plan_file) : train::Plan();
-  join(given != nullptr ? std::stoll(given->value) : 0, plan.ranks,
-       timeout != nullptr ? std::stod(timeout->value) : plan.rank_timeout);
+  const int gpus = request.options.text_or("device", "") == kAllGpus ? gpus_here() : 0;
+  join(given != nullptr ? std::stoll(given->value) : 0, gpus > 0 ? gpus : plan.ranks,
+       timeout != nullptr ? std::stod(timeout->value) : plan.rank_timeout, gpus);
   request.ranks = state_->communicator;
   request.ranks_reason = state_->reason;
   request.start = state_->start;
@@ -64,8 +78,9 @@ core::Communicator& Ranks::all() const {
   return state_->communicator ? *state_->communicator : static_cast<core::Communicator&>(state_->alone);
 }
 
-// asked: the value of ranks=; 0: not set. planned: without it, if no starter made ranks. timeout: seconds.
-void Ranks::join(std::int64_t asked, std::int64_t planned, double timeout) {
+// asked: the value of ranks=; 0: not set. planned: without it, if no starter made ranks. timeout: seconds. gpus: each
+// rank that is started here takes one of so many; 0: none.
+void Ranks::join(std::int64_t asked, std::int64_t planned, double timeout, int gpus) {
   if (timeout < kLeastTimeout) {
     fail<ConfigError>(kWhere, "rank_timeout must be at least {} s, got {}", kLeastTimeout, timeout);
   }
@@ -76,6 +91,12 @@ void Ranks::join(std::int64_t asked, std::int64_t planned, double timeout) {
     state_->start = {place->starter != "ranks=", place->restarts > 0, place->start_id};
     state_->started_again = place->restarts_all;
   } else if (const std::int64_t ranks = asked != 0 ? asked : planned; ranks > 1) {
+    if (gpus > 0 && ranks > gpus) {
+      fail<ConfigError>(kWhere,
+                        "ranks={} with device={}, but this machine has {} GPU{}, and two ranks cannot train on "
+                        "one; set ranks={}",
+                        ranks, kAllGpus, gpus, gpus == 1 ? "" : "s", gpus);
+    }
     place = state_->siblings.emplace(static_cast<int>(ranks)).place();
   }
   if (!place || place->ranks == 1) {
@@ -85,6 +106,7 @@ void Ranks::join(std::int64_t asked, std::int64_t planned, double timeout) {
   state_->reason = place->starter == "ranks=" ? "asked for" : fmt::format("started by {}", place->starter);
   parallel::GroupOptions options;
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
+  options.say = [](const std::string& text) { fmt::print(stderr, "stoker: {}\n", text); };
   if (state_->siblings) {
     options.while_waiting = [siblings = &*state_->siblings] { siblings->check(); };
   }

@@ -17,8 +17,9 @@ namespace stoker::job {
 class Ranks {
  public:
   // Joins the ranks that a starter made, or else starts copies of this program if the request or its plan file has
-  // ranks=, and puts them into the request. After start_process(). ConfigError if a starter made another number of
-  // ranks than asked for, or if they cannot meet.
+  // ranks= or device=cuda:all, and puts them into the request. After start_process(). ConfigError if a starter made
+  // another number of ranks than asked for, if there are no GPUs for cuda:all or fewer than ranks=, or if the ranks
+  // cannot meet.
   explicit Ranks(Request& request);
   // The same for a run to resume, with changes as of Job::resume.
   Ranks(const std::filesystem::path& run, const std::vector<std::string>& changes);
@@ -39,7 +40,7 @@ class Ranks {
   [[nodiscard]] bool started_again() const;
 
  private:
-  void join(std::int64_t asked, std::int64_t planned, double timeout);
+  void join(std::int64_t asked, std::int64_t planned, double timeout, int gpus = 0);
 
   struct State;
   std::unique_ptr<State> state_;

@@ -201,6 +201,9 @@ train::LoopEnd Run::train_steps() {
     feed.book().listen(&on_device.emplace(setup_.device));
   }
   anatomy_.emplace(bus_, *source, on_device ? &*on_device : nullptr);
+  if (setup_.ranks->size() > 1) {
+    ranks_.emplace(*setup_.ranks, session_.step(), bus_);
+  }
   const train::LoopEnd end = [&] {
     try {
       return train::run_loop(parts, setup_.plan, last_step_);
@@ -213,6 +216,9 @@ train::LoopEnd Run::train_steps() {
   profile_->finish();
   anatomy_->finish(feed.book(), progress.step);
   anatomy_.reset();
+  if (ranks_) {
+    ranks_->finish(progress.step);
+  }
   socket_.reset();
   tell_if_starved(feed.total(progress.step), bus_);
   return end;
@@ -229,6 +235,11 @@ void Run::tell_until_error(const core::PhaseBook& book) {
   try_to([&] { memory_->finish(); });
   try_to([&] { anatomy_->finish(book, session_.progress().step); });
   anatomy_.reset();
+  try_to([&] {
+    if (ranks_) {
+      ranks_->finish(session_.progress().step);
+    }
+  });
 }
 
 // The steps, then the test split with the best weights, unless it was stopped.

@@ -18,6 +18,7 @@
 #include "stoker/job/job.h"
 #include "stoker/job/memory_watch.h"
 #include "stoker/job/profile_watch.h"
+#include "stoker/job/rank_watch.h"
 #include "stoker/job/run_checkpoints.h"
 #include "stoker/job/run_folder.h"
 #include "stoker/job/run_socket.h"
@@ -53,6 +54,9 @@ class Run final : private train::LoopOwner {
   double step_done() override;
   void booked(core::PhaseBook& book, std::int64_t step) override {
     anatomy_->step_done(book, step, std::exchange(apart_, 0), "profile");
+    if (ranks_) {
+      ranks_->step_done(step, book.total());
+    }
   }
   void save(const char* kind) override;
   void rescue() override;
@@ -92,6 +96,7 @@ class Run final : private train::LoopOwner {
   std::optional<MemoryWatch> memory_;
   std::optional<observe::Monitor> monitor_;      // while it trains; none with monitor=off
   std::optional<observe::StepAnatomy> anatomy_;  // while the loop runs
+  std::optional<RankWatch> ranks_;               // while the loop runs, with several ranks
   ProfileOrders orders_;
   std::optional<ProfileWatch> profile_;
   std::optional<RunSocket> socket_;  // the last to begin: who asks finds a run that answers

@@ -6,6 +6,8 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "stoker/base/error.h"
@@ -93,7 +95,9 @@ void GradientBuckets::put_into_buckets(const BucketSizes& sizes) {
 // A place has its parameter's strides, so that an optimizer reads both in the same order; the values of ranks agree
 // since all ranks have the same plan.
 void GradientBuckets::make_places() {
-  message_ = at::zeros({header_}, at::kByte);
+  const auto times = aligned(static_cast<std::int64_t>(buckets_.size() * sizeof(double)));
+  told_ = header_ > 0 ? header_ + times : 0;  // no message for the times alone
+  message_ = at::zeros({told_}, at::kByte);
   for (Bucket& bucket : buckets_) {
     std::int64_t values = 0;
     for (const std::size_t slot : bucket.slots) {
@@ -104,10 +108,11 @@ void GradientBuckets::make_places() {
     const std::int64_t bytes = values * static_cast<std::int64_t>(c10::elementSize(type));
     if (&bucket == &buckets_.back()) {
       rides_ = like.is_cpu() && bytes * ranks_.size() <= kGathered;
-      message_ = at::zeros({header_ + (rides_ ? aligned(bytes) : 0)}, at::kByte);
+      message_ = at::zeros({told_ + (rides_ ? aligned(bytes) : 0)}, at::kByte);
     }
-    bucket.flat = rides(bucket) ? message_.narrow(0, header_, bytes).view(type)
+    bucket.flat = rides(bucket) ? message_.narrow(0, told_, bytes).view(type)
                                 : at::zeros({values}, at::device(like.device()).dtype(type));
+    times_.push_back({.bytes = bytes});
     std::int64_t offset = 0;
     for (const std::size_t index : bucket.slots) {
       Slot& slot = slots_[index];
@@ -201,12 +206,42 @@ void GradientBuckets::start_rest(bool empty) {
     }
   }
   start_full_ones();
+  tell_times();
+}
+
+// Of the last step: what a bucket took is known when the message of its own step is on its way.
+void GradientBuckets::tell_times() {
+  if (told_ == 0) {
+    return;
+  }
+  auto* const seconds = reinterpret_cast<double*>(message_.mutable_data_ptr<std::uint8_t>() + header_);
+  for (const Bucket& each : buckets_) {
+    *seconds++ = each.seconds;
+  }
+}
+
+// Sums end on all ranks together: the rank on which one took least has begun it last.
+void GradientBuckets::hear_times(const at::Tensor& messages) {
+  for (std::size_t i = 0; told_ > 0 && i < times_.size(); ++i) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int64_t rank = 0; rank < ranks_.size(); ++rank) {
+      const auto* const row = messages.const_data_ptr<std::uint8_t>() + rank * messages.size(1) + header_;
+      least = std::min(least, reinterpret_cast<const double*>(row)[i]);
+    }
+    if (least >= 0) {
+      times_[i].seconds += least;
+      ++times_[i].steps;
+    }
+  }
 }
 
 void GradientBuckets::wait(const at::Tensor& messages) {
+  hear_times(messages);
   for (Bucket& bucket : buckets_) {
+    bucket.seconds = -1;
     if (const auto sum = std::exchange(bucket.sum, nullptr)) {
       sum->wait();
+      bucket.seconds = sum->seconds();
     }
   }
   if (!rides_) {
@@ -215,7 +250,7 @@ void GradientBuckets::wait(const at::Tensor& messages) {
   const at::NoGradGuard no_grad;
   at::Tensor& flat = buckets_.back().flat;
   const auto part_of = [&](std::int64_t rank) {
-    return messages[rank].narrow(0, header_, static_cast<std::int64_t>(flat.nbytes())).view(flat.scalar_type());
+    return messages[rank].narrow(0, told_, static_cast<std::int64_t>(flat.nbytes())).view(flat.scalar_type());
   };
   flat.copy_(part_of(0));
   for (std::int64_t rank = 1; rank < ranks_.size(); ++rank) {  // the same order on all ranks

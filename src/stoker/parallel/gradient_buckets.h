@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "stoker/core/communicator.h"
+#include "stoker/core/observed.h"
 #include "stoker/core/trainable.h"
 
 namespace stoker::parallel {
@@ -43,6 +44,10 @@ class GradientBuckets {
   // Then: returns when gradients are sums over ranks. messages: of all ranks, a row each.
   void wait(const at::Tensor& messages);
 
+  // Of each bucket, since the start, if there is a header; that of the newest step is not known yet. One that rides in
+  // the message has no time of its own.
+  [[nodiscard]] const std::vector<core::BucketTime>& times() const { return times_; }
+
   // Of shapes and dtypes: equal on ranks that can sum.
   [[nodiscard]] std::uint64_t hash() const { return hash_; }
   [[nodiscard]] std::size_t size() const { return buckets_.size(); }
@@ -60,6 +65,7 @@ class GradientBuckets {
     std::vector<std::size_t> slots;
     std::size_t missing = 0;  // slots that are not full
     bool started = false;
+    double seconds = -1;  // of its last sum, on this rank
     std::unique_ptr<core::Communicator::Pending> sum;
   };
 
@@ -71,15 +77,19 @@ class GradientBuckets {
   void fill(Slot& slot, bool empty);
   void start_full_ones();
   void start(Bucket& bucket);
+  void tell_times();
+  void hear_times(const at::Tensor& messages);
   void drop_sums() noexcept;
   [[nodiscard]] bool rides(const Bucket& bucket) const { return rides_ && &bucket == &buckets_.back(); }
 
   core::Communicator& ranks_;
   const std::int64_t header_;
-  at::Tensor message_;  // uint8
-  bool rides_ = false;  // the last bucket lies in the message
+  std::int64_t told_ = 0;  // bytes of the message before the bucket that rides: header, then seconds per bucket
+  at::Tensor message_;     // uint8
+  bool rides_ = false;     // the last bucket lies in the message
   std::vector<Slot> slots_;
   std::vector<Bucket> buckets_;
+  std::vector<core::BucketTime> times_;
   std::size_t hooked_ = 0;
   std::size_t next_ = 0;  // the bucket to start next: all ranks start them in this order
   bool active_ = false;

@@ -3,6 +3,7 @@
 // started as equally many; whoever does not come is named. Used by ProcessGroup. No state.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "stoker/parallel/place.h"
@@ -11,8 +12,12 @@
 
 namespace stoker::parallel {
 
-// Returns when all ranks are there. ConfigError on all of them, within a second, if two processes have one rank or if
-// the numbers of ranks differ; on those that wait, if a rank does not come in time.
+// The store of all ranks, as of Store's constructor. Says on each node if it does not answer for long.
+[[nodiscard]] std::unique_ptr<Store> open_store(const Place& place, const GroupOptions& options);
+
+// Returns when all ranks are there. The lowest of those that are there says who is missing, if that takes long.
+// ConfigError on all of them, within a second, if two processes have one rank or if the numbers of ranks differ; on
+// those that wait, if a rank does not come in time.
 void wait_for_all(const Place& place, Store& store, const GroupOptions& options);
 
 // Ends the start of all ranks that wait for this one: they throw the same ConfigError.

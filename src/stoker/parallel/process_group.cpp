@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "stoker/base/clock.h"
 #include "stoker/base/error.h"
 #include "stoker/core/first_line.h"
 #include "stoker/device/host_allocator.h"
@@ -131,7 +133,7 @@ class ProcessGroup final : public core::Communicator {
   ProcessGroup(const Place& place, const GroupOptions& options)
       : place_(place),
         options_(options),
-        store_(std::make_unique<Store>(place, options.start)),
+        store_(open_store(place, options)),
         gloo_(meet(place, *store_, options)),
         messages_(*gloo_, place.ranks),
         lifeline_(std::make_unique<Lifeline>(
@@ -180,6 +182,7 @@ class ProcessGroup final : public core::Communicator {
     auto sum = std::make_unique<Running>(*this);
     sum->tensors = {tensor};
     sum->start("sum", bytes_of(tensor), [&] { return gloo_->allreduce(sum->tensors); });
+    sum->time();
     return sum;
   }
 
@@ -248,13 +251,20 @@ class ProcessGroup final : public core::Communicator {
     void start(std::string_view name, std::int64_t bytes, const Start& begin) {
       work_ = group_.begin(name, bytes, begin);
     }
+    // After start().
+    void time() {
+      work_.torch->getFuture()->addCallback([ended = ended_](const auto&) { *ended = now_s(); });
+    }
     void wait() override { group_.finish(std::exchange(work_, {})); }
+    [[nodiscard]] double seconds() const override { return *ended_ > 0 ? *ended_ - began_ : -1; }
 
     std::vector<at::Tensor> tensors;  // Gloo's threads use them
 
    private:
     ProcessGroup& group_;
     Work work_;
+    const double began_ = now_s();
+    const std::shared_ptr<std::atomic<double>> ended_ = std::make_shared<std::atomic<double>>(0);  // by Gloo's thread
   };
 
   [[nodiscard]] Lifeline& lifeline() { return *whole_->lifeline_; }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "stoker/core/communicator.h"
 #include "stoker/parallel/place.h"
@@ -17,6 +18,8 @@ struct GroupOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(10);  // of a collective: then a rank counts as hung
   std::chrono::milliseconds start = std::chrono::minutes(5);     // until all ranks have met
   std::function<void()> while_waiting = {};                      // called while they have not; throws to give up
+  std::function<void(const std::string&)> say = {};              // hears whom they wait for, on any thread
+  std::chrono::milliseconds say_first = std::chrono::seconds(10), say_again = std::chrono::seconds(30);
 };
 
 // Meets the other ranks. ConfigError if they do not come in time, or cannot be reached. On one node it uses the

@@ -33,7 +33,7 @@ constexpr double kYear = 3600.0 * 24 * 365;    // seconds
 bool non_empty(std::string_view text) { return !text.empty(); }
 
 bool valid_device(std::string_view text) {
-  if (text == "cpu" || text == "cuda") {
+  if (text == "cpu" || text == "cuda" || text == "cuda:all") {
     return true;
   }
   if (!text.starts_with("cuda:") || text.size() < 6 || text.size() > 7) {
@@ -151,9 +151,9 @@ Rows device_options() {
                       "with several ranks: optimizer divides the optimizer's state and its update among them (ZeRO 1), "
                       "for less memory and one more exchange per step",
                       {"zero", "zero_stage", "fsdp", "sharded"}}},
-      {&Plan::device, {"device", P, Text{"cpu, cuda or cuda:N", valid_device},
+      {&Plan::device, {"device", P, Text{"cpu, cuda, cuda:N or cuda:all", valid_device},
                        depends("cuda if there is one, else cpu"),
-                       "where to train", {"gpu", "gpus", "accelerator"}}},
+                       "where to train; cuda:all: on all GPUs of this machine, one rank for each", {"gpu", "gpus", "accelerator"}}},
       {&Plan::precision, {"precision", P, Choice{{"fp32", "bf16", "fp16"}}, depends("the fastest in a timed trial"),
                           "dtype of convolutions and matrix products", {"amp", "fp16", "bf16", "mixed_precision"}}},
       {&Plan::half_weights, {"half_weights", P, Flag{}, always("off", "fp32 weights are cast where they are used"),

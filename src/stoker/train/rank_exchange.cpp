@@ -18,7 +18,15 @@ namespace {
 
 constexpr std::string_view kWhere = "train.ranks";
 // The header of a message, float64: then the losses, then the counts.
-enum Field : std::int64_t { kNumber, kLimit, kFailed, kLate, kStopped, kFields };
+enum Field : std::int64_t {
+  kNumber,
+  kLimit,
+  kFailed,
+  kLate,
+  kStopped,
+  kTimes,  // of RankClock
+  kFields = kTimes + RankClock::kFields
+};
 
 at::Device device_of(const core::Trainable& model) { return model.parameters().front().tensor.device(); }
 
@@ -33,7 +41,8 @@ RankExchange::RankExchange(core::Communicator& ranks, const core::Trainable& mod
       terms_(model.loss_names().size()),
       counts_samples_(model.counts_samples()),
       device_(device_of(model)),
-      gradients_(*ranks_, model.parameters(), {}, header_bytes(model)) {
+      gradients_(*ranks_, model.parameters(), {}, header_bytes(model)),
+      clock_(ranks_->size()) {
   // Here, so that finish() needs no memory on a CPU: a rank that runs out of it there would leave the others waiting.
   messages_ = at::zeros({ranks_->size(), gradients_.message().numel()}, at::kByte);
   losses_ = at::zeros({static_cast<std::int64_t>(terms_)}, at::kDouble);
@@ -130,11 +139,13 @@ void RankExchange::write_header(const RankReport& report, const at::Tensor& loss
     at::from_blob(next, each.sizes(), at::kDouble).copy_(each);
     next += each.numel();
   }
+  clock_.arrive(fields + kTimes);  // the losses came from the device: this rank has no work left in the step
 }
 
 bool RankExchange::finish(const RankReport& report, at::Tensor& loss_parts, EndWishes& wishes) {
   const core::PhaseScope phase(core::Phase::kExchange);
   const at::NoGradGuard no_grad;
+  clock_.begin();
   if (!begun_) {
     start_statistics();
   }
@@ -151,6 +162,7 @@ bool RankExchange::finish(const RankReport& report, at::Tensor& loss_parts, EndW
     pending->wait();
   }
   gradients_.wait(messages_);
+  clock_.end();
   const bool whole = read_headers(messages_, report.number, wishes);
   if (whole) {
     loss_parts = losses_.to(device_);
@@ -171,6 +183,7 @@ bool RankExchange::read_headers(const at::Tensor& messages, std::int64_t number,
       fail<Error>(kWhere, "rank {} takes step {}, but rank {} takes step {}; all ranks must take the same steps",
                   ranks_->rank(), number + 1, rank, static_cast<std::int64_t>(theirs[kNumber]) + 1);
     }
+    clock_.heard(rank, theirs + kTimes);
     least = std::min(least, theirs[kLimit]);
     failed = failed || theirs[kFailed] != 0;
     wishes.late = wishes.late || theirs[kLate] != 0;
@@ -179,6 +192,7 @@ bool RankExchange::read_headers(const at::Tensor& messages, std::int64_t number,
       sums[term] += theirs[kFields + static_cast<std::int64_t>(term)];
     }
   }
+  clock_.heard_all();
   limit_ = least == std::numeric_limits<double>::infinity() ? 0 : static_cast<std::int64_t>(least);
   return !failed;
 }
@@ -200,6 +214,12 @@ void RankExchange::average_statistics(const at::Tensor& messages) {
     place += count.numel();
     count.copy_(at::from_blob(most.data(), count.sizes(), at::kDouble));
   }
+}
+
+core::RankTimes RankExchange::times() const {
+  core::RankTimes times = clock_.sums();
+  times.buckets = gradients_.times();
+  return times;
 }
 
 }  // namespace stoker::train

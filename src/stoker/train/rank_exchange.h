@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks of a run exchange in each step, always in this order, over connections of their own: before the passes
 // normalisers, unless they count samples; with backward, running statistics and gradients; after the passes a message
-// with losses, wishes, and whether one ran out of memory.
+// with losses, wishes, whether one ran out of memory, and the times of the rank.
 // Used by train::Step with several ranks; one thread.
 #pragma once
 
@@ -16,6 +16,7 @@
 #include "stoker/core/loss_terms.h"
 #include "stoker/core/trainable.h"
 #include "stoker/parallel/gradient_buckets.h"
+#include "stoker/train/rank_clock.h"
 
 namespace stoker::train {
 
@@ -56,6 +57,9 @@ class RankExchange {
   // The smallest limit of all ranks, as of the last finish().
   [[nodiscard]] std::int64_t limit() const { return limit_.value_or(0); }
 
+  // What each rank did in all steps so far; without hosts.
+  [[nodiscard]] core::RankTimes times() const;
+
  private:
   struct Statistic {
     at::Tensor own, sum;  // sum: contiguous
@@ -78,7 +82,8 @@ class RankExchange {
   at::Tensor messages_;     // of all ranks, a row each
   at::Tensor losses_;       // float64 [terms], of all ranks
   at::Tensor normalisers_;  // float64 [ranks, terms]
-  bool begun_ = false;      // the exchange of this step
+  RankClock clock_;
+  bool begun_ = false;  // the exchange of this step
   std::optional<std::int64_t> limit_;
 };
 

@@ -92,6 +92,9 @@ class Step final : public core::Stateful {
   [[nodiscard]] const std::vector<std::string>& scalar_names() const { return verdict_.names(); }
   [[nodiscard]] const at::Tensor& scalars() const { return verdict_.scalars(); }
 
+  // What each rank did in the steps so far, by what they told each other; nothing with one rank.
+  [[nodiscard]] core::RankTimes rank_times() const { return exchange_ ? exchange_->times() : core::RankTimes(); }
+
   void save_state(core::State& state) const override;
   void load_state(const core::State& state) override;
 

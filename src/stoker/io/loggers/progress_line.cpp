@@ -25,7 +25,7 @@ using namespace core;
 // equal, or the longer one would have no effect.
 constexpr double kRedraw = core::kQuietSeconds;
 constexpr double kPlainLine = 10;     // seconds between step lines of a log file
-constexpr double kFedAgain = 300;     // seconds until the same sentence about late data is repeated
+constexpr double kFedAgain = 300;     // seconds until the same sentence about late data or a rank is repeated
 constexpr int kNoTerminalWidth = 80;  // columns
 constexpr int kUnlimited = 10'000;    // a log file has no right margin
 
@@ -124,6 +124,19 @@ struct ProgressLine::State {
     stale = false;
   }
 
+  struct Blamed {
+    std::string brief;  // in the last sentence
+    std::optional<double> at;
+  };
+  // Prints the sentence once per brief word, and again after kFedAgain.
+  void say_once(const FeedWords& words, Blamed& last) {
+    if (!words.sentence.empty() && !quiet() &&
+        (words.brief != last.brief || !last.at || now() - *last.at >= kFedAgain)) {
+      last = {words.brief, now()};
+      say(words.sentence);
+    }
+  }
+
   void on(const RunStarted& event) {
     figures.start(event);
     steps_per_epoch = event.steps_per_epoch;
@@ -135,16 +148,21 @@ struct ProgressLine::State {
     figures.step(event);
     show();
   }
-  // Prints the sentence once per bottleneck stage, and again after kFedAgain.
   void on(const Fed& event) {
     const FeedWords words = options.explain ? options.explain(event) : FeedWords{};
     figures.fed(words.brief);
-    if (!words.sentence.empty() && !quiet() &&
-        (words.brief != blamed || !blamed_at || now() - *blamed_at >= kFedAgain)) {
-      blamed = words.brief;
-      blamed_at = now();
-      say(words.sentence);
+    say_once(words, late_data);
+  }
+  void on(const RankTimes& event) {
+    const FeedWords words = options.ranks ? options.ranks(event) : FeedWords{};
+    if (event.whole) {
+      if (!words.sentence.empty() && !quiet()) {
+        say(words.sentence);
+      }
+      return;
     }
+    figures.slowest(words.brief);
+    say_once(words, slow_rank);
   }
   void on(const Evaluating& event) {
     figures.evaluating(event);
@@ -192,8 +210,7 @@ struct ProgressLine::State {
   bool drawn = false;              // the progress line is on the screen
   bool stale = false;              // there were steps since it was drawn
   std::optional<double> shown_at;  // when the last step line was shown
-  std::string blamed;              // the stage in the last sentence about late data
-  std::optional<double> blamed_at;
+  Blamed late_data, slow_rank;
 };
 
 ProgressLine::ProgressLine(ProgressOptions options) : state_(std::make_unique<State>()) {

@@ -19,9 +19,9 @@ enum class ProgressMode {
   kJson,      // every event as one JSON object per line
 };
 
-// What to report about waiting for data.
+// What to report about waiting for data, or for a rank.
 struct FeedWords {
-  std::string brief;     // shown after the share of waiting time: "JPEG decode"; may be empty
+  std::string brief;     // shown in the line: "JPEG decode", "rank 3, data"; may be empty
   std::string sentence;  // printed once; empty: nothing to report
 };
 
@@ -34,6 +34,8 @@ struct ProgressOptions {
   std::function<FeedWords(const core::Fed&)> explain;
   // Where the time of steps went, as lines for people; empty: nothing to show. If not set, nothing is shown.
   std::function<std::string(const core::Anatomy&)> where_time_went;
+  // Which rank was slowest in a period, or lines about all steps; if not set, nothing is reported.
+  std::function<FeedWords(const core::RankTimes&)> ranks;
   std::function<double()> clock;  // seconds, steady; now_s() if not set
 };
 

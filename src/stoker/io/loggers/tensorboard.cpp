@@ -69,6 +69,7 @@ struct TensorBoardLog::State {
   void on(const Evaluating&) {}
   void on(const Monitored&) {}
   void on(const Anatomy&) {}
+  void on(const RankTimes&) {}
   void on(const SlowStep&) {}
   void on(const Evaluated& event);
   void on(const CheckpointSaved&) {}

@@ -160,6 +160,7 @@ nlohmann::ordered_json run_json(const ReportedRun& run) {
           {"checkpoints", std::move(checkpoints)},
           {"resumed_at", log.resumed_at},
           {"anatomy", log.anatomy.json()},
+          {"ranks", log.ranks.json()},
           {"findings", log.findings},
           {"plan", plan_json(log.plan)},
           {"machine", std::move(machine)},

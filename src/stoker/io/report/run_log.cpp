@@ -71,6 +71,8 @@ void apply(RunLog& log, const Json& event) {
     log.findings.push_back(text_at(event, "text"));
   } else if (kind == "anatomy" || kind == "slow_step") {
     log.anatomy.add(event);
+  } else if (kind == "ranks") {
+    log.ranks.add(event);
   } else if (kind == "run_finished") {
     const auto seconds = event.find("seconds");
     log.end = RunEnd{text_at(event, "outcome"), text_at(event, "text"), step,

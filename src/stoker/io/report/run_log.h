@@ -14,6 +14,7 @@
 #include "stoker/io/report/anatomy_log.h"
 #include "stoker/io/report/metrics_table.h"
 #include "stoker/io/report/monitor_log.h"
+#include "stoker/io/report/ranks_log.h"
 
 namespace stoker::io {
 
@@ -69,6 +70,7 @@ struct RunLog {
   std::optional<MemoryPeak> memory;
   MonitorLog monitor;
   AnatomyLog anatomy;
+  RanksLog ranks;
   double quiet_seconds = 0;         // since a file of the run was last written
   std::vector<std::string> unread;  // files or lines that could not be read, with the reason
 };
