@@ -64,5 +64,15 @@ TEST(Communicator, TheTextOfRank0ReachesAll) {
   EXPECT_EQ(text_of_first_rank(alone, "mine"), "mine");
 }
 
+TEST(Communicator, TheTextsOfAllRanksReachAll) {
+  using namespace std::string_literals;  // keeps the zero byte
+  const std::vector<std::string> texts{"a\0b"s, "", "a longer text"};
+  LockstepRanks(3).run([&](Communicator& ranks) {
+    EXPECT_EQ(texts_of_ranks(ranks, texts[static_cast<std::size_t>(ranks.rank())]), texts);
+  });
+  SingleRank alone;
+  EXPECT_EQ(texts_of_ranks(alone, "mine"), std::vector<std::string>{"mine"});
+}
+
 }  // namespace
 }  // namespace stoker::core

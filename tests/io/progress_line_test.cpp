@@ -104,6 +104,34 @@ TEST(ProgressLine, SaysWhereTheTimeWent) {
   }
 }
 
+// The slowest rank is named in the line, and once in a sentence; the table of all ranks comes at the end.
+TEST(ProgressLine, NamesTheSlowestRank) {
+  std::ostringstream text;
+  double time = 100;
+  FeedWords words;
+  ProgressOptions options;
+  options.out = &text;
+  options.clock = [&] { return time; };
+  options.ranks = [&](const RankTimes&) { return words; };
+  ProgressLine line(std::move(options));
+  const auto told = [&](const Event& event) {
+    text.str("");
+    line.on(event);
+    return text.str();
+  };
+  EXPECT_EQ(told(RankTimes{}), "");
+  words = {"rank 3, data", "rank 3 is slowest"};
+  EXPECT_EQ(told(RankTimes{}), "rank 3 is slowest\n");
+  EXPECT_EQ(told(RankTimes{}), "");
+  EXPECT_THAT(told(step(1, 1)), ::testing::HasSubstr("  slowest rank 3, data"));
+  words = {};
+  EXPECT_EQ(told(RankTimes{}), "");
+  time += 10;
+  EXPECT_THAT(told(step(2, 1)), ::testing::Not(::testing::HasSubstr("slowest")));
+  words = {"", "2 ranks: a table"};
+  EXPECT_EQ(told(RankTimes{.whole = true, .ranks = {}, .hosts = {}, .buckets = {}}), "2 ranks: a table\n");
+}
+
 TEST(ProgressLine, OnATerminalOneLineIsRedrawn) {
   Screen screen(ProgressMode::kTerminal);
   screen.line->on(start());

@@ -10,10 +10,13 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "stoker/base/error.h"
+#include "support/gloo_ranks.h"
 #include "support/lockstep_ranks.h"
 
 namespace stoker::parallel {
@@ -126,6 +129,34 @@ TEST(GradientBuckets, ARankWithoutGradientsJoins) {
     wait(buckets, ranks);
     expect_close(gradients(own), expected(2, 1));
   });
+}
+
+// A bucket takes as long as on the rank that began it last: waiting for that rank is no time of the bucket. All ranks
+// have the same figures, of all steps but the newest.
+TEST(GradientBuckets, TellHowLongTheirSumsTook) {
+  constexpr auto kLate = std::chrono::milliseconds(50);
+  std::vector<std::vector<core::BucketTime>> times(2);
+  const auto errors = testing::run_over_gloo(2, [&](core::Communicator& ranks) {
+    const std::vector<core::Parameter> own = parameters();
+    GradientBuckets buckets(ranks, own, {.first = 64, .others = 64}, /*header=*/8);
+    for (int step = 0; step < 3; ++step) {
+      std::this_thread::sleep_for(kLate * ranks.rank());
+      buckets.begin();
+      torch::autograd::backward({loss(own, ranks.rank(), 0)}, {});
+      buckets.start_rest();
+      wait(buckets, ranks);
+    }
+    times[static_cast<std::size_t>(ranks.rank())] = buckets.times();
+  });
+  EXPECT_THAT(errors, ::testing::Each(""));
+  ASSERT_EQ(times[0].size(), 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(times[0][i].seconds, times[1][i].seconds);
+    EXPECT_EQ(times[0][i].steps, i == 3 ? 0 : 2) << "the last one rides in the message";
+    EXPECT_LT(times[0][i].seconds, 2 * 0.05) << i;
+  }
+  EXPECT_GT(times[0][0].seconds, 0);
+  EXPECT_EQ(times[0][0].bytes, 2 * 2 * 8 + 3 * 8);
 }
 
 // Two backward passes where one was expected: the second would change what is being summed.

@@ -14,6 +14,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "stoker/base/error.h"
@@ -267,6 +268,60 @@ TEST(ProcessGroup, ARankThatDoesNotComeIsAnError) {
   place.ranks = place.local_ranks = 2;
   place.meeting.file = (folder / "meeting").native();
   EXPECT_THAT(refusal(place), HasSubstr("rank 0 of 2 waited 0 s for rank 1"));
+}
+
+// Ranks 0 and 2 of 4 are there: the first of them says whom they wait for, again and again.
+TEST(ProcessGroup, SaysWhoIsMissing) {
+  const TempFolder folder;
+  std::mutex mutex;
+  std::vector<std::string> said[3];
+  {
+    std::vector<std::jthread> threads;
+    for (const int rank : {0, 2}) {
+      threads.emplace_back([&, rank] {
+        Place place;
+        place.rank = place.local_rank = rank;
+        place.ranks = place.local_ranks = 4;
+        place.meeting.file = (folder / "meeting").native();
+        GroupOptions options;
+        options.start = std::chrono::seconds(2);
+        options.say_first = std::chrono::milliseconds(500);
+        options.say_again = std::chrono::milliseconds(400);
+        options.say = [&, rank](const std::string& text) {
+          const std::lock_guard lock(mutex);
+          said[rank].push_back(text);
+        };
+        EXPECT_THROW((void)join(place, options), ConfigError);
+      });
+    }
+  }
+  EXPECT_GE(said[0].size(), 2);
+  EXPECT_THAT(said[0], ::testing::Each("waiting for ranks 1, 3 of 4"));
+  EXPECT_THAT(said[2], ::testing::IsEmpty());
+}
+
+// On each node one rank says so.
+TEST(ProcessGroup, SaysThatItsStoreDoesNotAnswer) {
+  for (const int local_rank : {0, 1}) {
+    Place place;
+    place.rank = 2 + local_rank;
+    place.local_rank = local_rank;
+    place.ranks = 4;
+    place.local_ranks = 2;
+    place.meeting.host = "127.0.0.1";
+    place.meeting.port = 1;  // where nobody listens
+    GroupOptions options;
+    options.start = std::chrono::milliseconds(700);
+    options.say_first = std::chrono::milliseconds(100);
+    std::vector<std::string> said;
+    options.say = [&](const std::string& text) { said.push_back(text); };
+    EXPECT_THROW((void)join(place, options), ConfigError);
+    if (local_rank == 0) {
+      EXPECT_THAT(said, ::testing::ElementsAre(HasSubstr("waiting for the store of the ranks at 127.0.0.1:1")));
+    } else {
+      EXPECT_THAT(said, ::testing::IsEmpty());
+    }
+  }
 }
 
 TEST(ProcessGroup, NamesAMeetingPointThatCannotBe) {

@@ -82,7 +82,13 @@ void explain_slowest(const core::RankTimes& times, std::size_t slowest, Straggle
                             name_of(times, slowest), more, ms(found.late), 100 * found.share);
 }
 
-// "1.05 MB at 850 MB/s" of the buckets whose time is known.
+// Megabytes a second.
+std::string rate_text(double rate) {
+  const double value = rate / 1e6;
+  return value >= 1000 ? thousands(static_cast<std::int64_t>(value + 0.5)) : fmt::format("{:.3g}", value);
+}
+
+// "; 5 MB of gradients a step in 2 buckets, at 850 to 1,200 MB/s" of the buckets whose time is known.
 std::string buckets_text(const core::RankTimes& times) {
   std::int64_t bytes = 0;
   double least = -1, most = -1;
@@ -100,8 +106,8 @@ std::string buckets_text(const core::RankTimes& times) {
   std::string text = fmt::format("; {:.3g} MB of gradients a step in {}", static_cast<double>(bytes) / 1e6,
                                  counted(static_cast<std::int64_t>(times.buckets.size()), "bucket"));
   if (most > 0) {
-    text += least < most ? fmt::format(", at {:.3g} to {:.3g} MB/s", least / 1e6, most / 1e6)
-                         : fmt::format(", at {:.3g} MB/s", most / 1e6);
+    text += least < most ? fmt::format(", at {} to {} MB/s", rate_text(least), rate_text(most))
+                         : fmt::format(", at {} MB/s", rate_text(most));
   }
   return text;
 }
