@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of docs/parallel.md and the examples of examples/launch, as far as they need no Slurm and no second node."""
 import os
+import pathlib
 import signal
 import socket
 import subprocess
@@ -22,6 +23,11 @@ class OneMachine(Starters):
         line = COMMANDS["torchrun"].replace("DATA", " ".join(["t.csv", *self.options("steps=60")]))
         self.run_line(line)
         self.assert_expected("runs/first")
+
+    def test_one_rank_for_each_gpu(self):
+        if not list(pathlib.Path("/dev").glob("nvidia[0-9]*")):
+            self.skipTest("there is no GPU; house.rank_times has what is said then")
+        self.run_line(self.line_of("gpus", "all", "steps=60"))
 
     def test_a_signal_of_slurm_stops_and_saves(self):
         child = self.start(self.words("part", "steps=100000", "ranks=2", "--quiet"))

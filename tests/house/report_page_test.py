@@ -94,6 +94,18 @@ class ReportPage(PageTest):
         self.open(self.page("text"))
         self.assertTrue(self.ask("document.getElementById('anatomy').hidden"))  # a run of an older version
 
+    def test_ranks(self):
+        self.open(self.page("image"))
+        rows = self.ask("[...document.querySelectorAll('#ranks tbody tr')].map(row => [...row.cells].map(cell => cell.textContent))")
+        self.assertEqual(rows[:3], [["0", "node1", "6.67", "0.333", "0.167", "1.67", "5"], ["1", "node1", "7", "–", "–", "–", "6.67"],
+                                    ["2", "node2", "6.67", "7", "0", "0", "0.167"]])
+        self.assertEqual([row[0] for row in rows[3:]], ["0", "1"])
+        self.assertEqual(rows[3][2:], ["2", "2,000"])  # 4 MB in 2 ms
+        self.assertEqual(rows[4][2:], ["–", "–"])
+        self.assertIn("10.0 % of the time in exchanges", self.ask("document.getElementById('ranks').textContent").replace("\u00a0", " "))
+        self.open(self.page("text"))
+        self.assertTrue(self.ask("document.getElementById('ranks').hidden"))  # one process
+
     def test_text_run(self):
         self.open(self.page("text"))
         self.assertEqual(self.ask("document.querySelector('#texts h3').textContent"), "Samples at step 500")

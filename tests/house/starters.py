@@ -15,6 +15,7 @@ COMMANDS = {  # each of them has the page; in brackets: who runs it
     "torchrun": "torchrun --no-python --nproc-per-node=2 stoker train DATA run=first",  # launch_test
     "torchrun nodes": "torchrun --no-python --nnodes=2 --nproc-per-node=2 --rdzv-backend=c10d --rdzv-endpoint=HOST:29500 "
                       "stoker train DATA",  # two_nodes_test
+    "gpus": "stoker train DATA device=cuda:all",  # launch_test, where there are GPUs
     "variables": "RANK=N WORLD_SIZE=2 MASTER_ADDR=HOST MASTER_PORT=29500 stoker train DATA",  # two_nodes_test
     "srun": "srun -n 2 stoker train DATA",  # slurm_test
     "srun nodes": "srun -N 2 -n 2 stoker train DATA",  # slurm_test

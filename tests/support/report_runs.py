@@ -161,6 +161,16 @@ def anatomy(run, steps, hostile="", seed=11):
               marks=[], phases=[{"name": name, "seconds": seconds, "p50": 0.03 * shares[name], "p99": 0.09 * shares[name]} for name, seconds in sums.items()])
 
 
+def ranks(run, steps, host="node2"):
+    """Two periods and the whole of three ranks, the last of which waits for data."""
+    rows = [{"host": "node1", "computed": 2.0, "data": 0.1, "delayed": 0.05, "saving": 0.5, "waited": 1.5},
+            {"host": "node1", "computed": 2.1, "waited": 2.0}, {"host": host, "computed": 2.0, "data": 2.1, "delayed": 0.0, "saving": 0.0, "waited": 0.05}]
+    for part in (1, 2):
+        run.event("ranks", version=1, time=1.7e9 + part, step=part * steps // 2, steps=steps // 2, seconds=4.5, exposed=0.45, ranks=rows, buckets=[])
+    run.event("ranks", version=1, time=1.7e9 + 2, step=steps, whole=True, steps=steps, seconds=9.0, exposed=0.9, ranks=rows,
+              buckets=[{"bytes": 4_000_000, "seconds": 1.2, "steps": steps}, {"bytes": 64, "seconds": 0.0, "steps": 0}])
+
+
 def confusion(run, classes, seed=3):
     draw = random.Random(seed)
     values = [[draw.randint(80, 99) if a == b else (draw.randint(0, 9) if draw.random() < 12 / len(classes) ** 1.3 else 0)
@@ -184,6 +194,7 @@ def image(folder, steps=600, classes=None, seed=1, speed=1.0, **plan):
     images(run)
     confusion(run, classes or CLASSES)
     anatomy(run, steps)
+    ranks(run, steps)
     return run.close("done")
 
 
