@@ -25,7 +25,7 @@ class Times(Ranks):
         done = self.run_words(self.words("run", "steps=300", "ranks=2"))
         *periods, whole = self.records("run")
         self.assertTrue(whole["whole"])
-        self.assertEqual(whole["steps"], 299)
+        self.assertEqual(whole["steps"], 300)  # between the messages; one more was needed to agree on the passes
         self.assertEqual([row["host"] for row in whole["ranks"]], [HOST, HOST])
         for key in ("steps", "seconds", "exposed"):
             self.assertAlmostEqual(sum(period[key] for period in periods), whole[key], delta=1e-6)
@@ -33,20 +33,20 @@ class Times(Ranks):
             parts = row["data"] + row["saving"] + row["delayed"] + row["computed"] + row["waited"]
             self.assertAlmostEqual((parts + whole["exposed"]) / whole["seconds"], 1, delta=0.1)
         self.assertEqual([bucket["steps"] for bucket in whole["buckets"]], [0])  # it rides in the message
-        self.assertIn("2 ranks: 299 steps; ", done.stdout)
+        self.assertIn("2 ranks: 300 steps; ", done.stdout)
         for rank in (0, 1):
             self.assertRegex(done.stdout, rf"\n  rank {rank} on {HOST} +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+\n")
         self.assertFalse((self.folder / "run/ranks/1/metrics.jsonl").read_text().count('"event":"ranks"'))
         page = (self.folder / "run/report.html").read_text()
         found = json.JSONDecoder().raw_decode(page[page.index('"ranks":{"steps"') + len('"ranks":'):])[0]
         self.assertEqual([row[:2] for row in found["ranks"]], [[0, HOST], [1, HOST]])
-        self.assertEqual(found["steps"], 299)
+        self.assertEqual(found["steps"], 300)
 
     def test_buckets_have_a_bandwidth(self):
         self.run_words(self.words("run", "steps=50", "ranks=2", "hidden=512"))
         buckets = self.records("run")[-1]["buckets"]
         self.assertGreater(len(buckets), 1)
-        self.assertEqual({bucket["steps"] for bucket in buckets if bucket["bytes"] > 200_000}, {49})
+        self.assertEqual({bucket["steps"] for bucket in buckets if bucket["bytes"] > 200_000}, {50})
 
     def test_a_rank_that_is_held_is_named(self):
         child = self.start(self.words("run", "time=14s", "ranks=2"))

@@ -45,9 +45,9 @@ class Recorder final : public core::EventSink {
  public:
   explicit Recorder(std::vector<std::string>& seen) : seen_(seen) {}
   void on(const core::Event& event) override {
-    static constexpr const char* kNames[] = {"run_started", "step",    "fed",       "evaluating",  "evaluated",
-                                             "saved",       "fault",   "finding",   "artifact",    "histograms",
-                                             "monitor",     "anatomy", "slow_step", "run_finished"};
+    static constexpr const char* kNames[] = {"run_started", "step",    "fed",     "evaluating", "evaluated",
+                                             "saved",       "fault",   "finding", "artifact",   "histograms",
+                                             "monitor",     "anatomy", "ranks",   "slow_step",  "run_finished"};
     static_assert(std::size(kNames) == std::variant_size_v<core::Event>);
     std::string text = kNames[event.index()];
     if (const auto* saved = std::get_if<core::CheckpointSaved>(&event)) {

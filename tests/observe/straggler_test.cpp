@@ -108,9 +108,9 @@ TEST(RanksText, HasARowPerRank) {
       ranks_text(times),
       "2 ranks: 100 steps; 3.8 % of the time in exchanges that nothing hid; 5 MB of gradients a step in 2 buckets, "
       "at 1,000 to 2,000 MB/s\n"
-      "  ms a step              computing      data   no core    saving waiting for others\n"
+      "  ms a step             computing      data   no core    saving waiting for others\n"
       "  rank 0 on bad\\x1bname        36         1         -         0               12.5\n"
-      "  rank 1 on node1               36        13       0.5         0                0.5");
+      "  rank 1 on node1              36        13       0.5         0                0.5");
   EXPECT_EQ(ranks_text({}), "");
   EXPECT_THAT(ranks_text(alike(100)), HasSubstr("\n  and 84 more, which waited longer"));
 }

@@ -244,6 +244,7 @@ def ugly(folder, steps=60):
             run.evaluated(step, "val", best=True, **{"acc/top,1": step / 100, "genauigkeit für „é“": 0.5, hostile: 0.25})
     run.event("finding", text=hostile)
     anatomy(run, steps, hostile)
+    ranks(run, steps, hostile)
     run.artifact("hostile", kind="table", title=hostile, columns=["class", hostile], rows=[[hostile, 0.5], ["\u2028\u0007", None]])
     run.artifact("confusion", kind="matrix", title=hostile, labels=[hostile, "b"], values=[[3, 1], [0, 4]])
     run.artifact("text", kind="text", title=hostile, step=1, text=hostile)

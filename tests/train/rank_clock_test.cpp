@@ -187,7 +187,7 @@ TEST(RankClock, NamesARankWhoseSourceSleeps) {
   for (const int size : {2, 3}) {
     const core::RankTimes times = times_of(size, {.data = kSlow});
     const Straggler found = observe::find_straggler(times);
-    EXPECT_EQ(times.steps, 19);
+    EXPECT_EQ(times.steps, 20) << "between 20 messages of steps, and one by which the ranks agreed on their passes";
     EXPECT_EQ(found.rank, 1) << found.words;
     EXPECT_EQ(found.cause, Straggler::Cause::kData) << found.words;
     EXPECT_GT(times.ranks[0].waited, 19 * 0.01) << "rank 0 waits 20 ms a step";

@@ -214,7 +214,7 @@ void GradientBuckets::tell_times() {
   if (told_ == 0) {
     return;
   }
-  auto* const seconds = reinterpret_cast<double*>(message_.mutable_data_ptr<std::uint8_t>() + header_);
+  auto* seconds = reinterpret_cast<double*>(message_.mutable_data_ptr<std::uint8_t>() + header_);
   for (const Bucket& each : buckets_) {
     *seconds++ = each.seconds;
   }

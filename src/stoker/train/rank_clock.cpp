@@ -80,6 +80,11 @@ void RankClock::arrive(double* fields) {
 }
 
 void RankClock::heard(int rank, const double* fields) {
+  waited_before_[static_cast<std::size_t>(rank)] = fields[kWaitedBefore];
+  waited_after_[static_cast<std::size_t>(rank)] = fields[kWaitedAfter];
+  if (fields[kSpan] <= 0) {  // the first message
+    return;
+  }
   core::RankTime& sum = sums_.ranks[static_cast<std::size_t>(rank)];
   const double rest = std::max(fields[kSpan] - fields[kWaitedBefore] - fields[kWaitedAfter] -
                                    std::max(fields[kData], 0.0) - std::max(fields[kSaving], 0.0),
@@ -89,8 +94,6 @@ void RankClock::heard(int rank, const double* fields) {
   add_known(sum.saving, fields[kSaving]);
   add_known(sum.delayed, delayed);
   sum.computed += rest - std::max(delayed, 0.0);
-  waited_before_[static_cast<std::size_t>(rank)] = fields[kWaitedBefore];
-  waited_after_[static_cast<std::size_t>(rank)] = fields[kWaitedAfter];
   span_ += fields[kSpan] / static_cast<double>(sums_.ranks.size());
 }
 
