@@ -120,7 +120,7 @@ TEST(ProgressLine, NamesTheSlowestRank) {
     return text.str();
   };
   EXPECT_EQ(told(RankTimes{}), "");
-  words = {"rank 3, data", "rank 3 is slowest"};
+  words = {"slowest rank 3, data", "rank 3 is slowest"};
   EXPECT_EQ(told(RankTimes{}), "rank 3 is slowest\n");
   EXPECT_EQ(told(RankTimes{}), "");
   EXPECT_THAT(told(step(1, 1)), ::testing::HasSubstr("  slowest rank 3, data"));

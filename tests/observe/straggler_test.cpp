@@ -53,7 +53,7 @@ TEST(Straggler, IsNamedWithItsCause) {
       EXPECT_THAT(found.words, HasSubstr("others wait 12 ms a step for it (23 % of the time)"));
     }
   }
-  EXPECT_EQ(find_straggler(slow(4, 3, &core::RankTime::data, 1.2)).brief, "rank 3, data");
+  EXPECT_EQ(find_straggler(slow(4, 3, &core::RankTime::data, 1.2)).brief, "slowest rank 3, data");
 }
 
 TEST(Straggler, IsNoneWhereRanksDifferLittleOrOneIsFaster) {

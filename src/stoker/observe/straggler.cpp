@@ -73,7 +73,7 @@ void explain_slowest(const core::RankTimes& times, std::size_t slowest, Straggle
     if (rank.*work.time >= 0 && usual >= 0 && extra > most) {
       most = extra;
       found.cause = work.cause;
-      found.brief = fmt::format("rank {}, {}", slowest, work.brief);
+      found.brief = fmt::format("slowest rank {}, {}", slowest, work.brief);
       more = fmt::format("{} {} ms a step, others {} ms; ", work.words, ms(rank.*work.time / steps), ms(usual / steps));
     }
   }
@@ -134,7 +134,7 @@ Straggler find_straggler(const core::RankTimes& times) {
     found.cause = Cause::kNetwork;
     found.late = times.exposed / steps;
     found.share = times.exposed / times.seconds;
-    found.brief = "exchanges";
+    found.brief = fmt::format("exchanges {:.0f}%", 100 * found.share);
     found.words = fmt::format("exchanges between ranks that nothing hides take {} ms a step ({:.0f} % of the time)",
                               ms(found.late), 100 * found.share);
   }

@@ -28,7 +28,7 @@ struct Straggler {
   int rank = -1;      // -1: none is clearly slower
   double late = 0;    // seconds a step that the rank in the middle waits longer than it; or that exchanges take
   double share = 0;   // of the time
-  std::string brief;  // "rank 3, data"; empty for kNone
+  std::string brief;  // "slowest rank 3, data"; empty for kNone
   // "rank 3 on node2 is slowest: it waits for data 12 ms a step, others 0.1 ms; others wait 11.9 ms a step for it".
   std::string words;
 };

@@ -142,7 +142,7 @@ std::string ProgressFigures::line(const ProgressStyle& style) const {
        {bytes_text(last_.memory_bytes), 9},
        {seconds_ > 0 ? fmt::format("wait {:.0f}%{}", 100 * waited_ / seconds_, late_.empty() ? "" : " " + late_) : "",
         7},
-       {slowest_.empty() ? "" : "slowest " + slowest_, 6},
+       {ranks_, 6},
        {run_.last_step > 0 && evaluating_.empty() ? duration_text(left) + " left" : "", 3}},
       style.width);
 }

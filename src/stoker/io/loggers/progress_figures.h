@@ -24,8 +24,8 @@ class ProgressFigures {
   void step(const core::StepFinished& step);
   // The stage that data waits for, in one or two words; empty: none.
   void fed(std::string late) { late_ = std::move(late); }
-  // The rank that the others wait for, and why, in a few words; empty: none.
-  void slowest(std::string rank) { slowest_ = std::move(rank); }
+  // Whom ranks wait for, in a few words; empty: for nobody.
+  void ranks(std::string words) { ranks_ = std::move(words); }
   void evaluating(const core::Evaluating& evaluating);
   void evaluated(const core::Evaluated& evaluated);
 
@@ -44,7 +44,7 @@ class ProgressFigures {
   double fast_weight_ = 0, slow_weight_ = 0;
   double steps_ = 0, samples_ = 0, seconds_ = 0, waited_ = 0;  // decaying sums over about the last 50 steps
   std::string late_;                                           // the stage that data waits for
-  std::string slowest_;                                        // the rank that others wait for
+  std::string ranks_;                                          // whom ranks wait for
   std::string evaluating_;                                     // progress of an evaluation as text; empty: none
   std::string metric_;                                         // of the last evaluation, as text
 };

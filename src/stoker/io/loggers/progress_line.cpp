@@ -161,7 +161,7 @@ struct ProgressLine::State {
       }
       return;
     }
-    figures.slowest(words.brief);
+    figures.ranks(words.brief);
     say_once(words, slow_rank);
   }
   void on(const Evaluating& event) {

@@ -21,7 +21,7 @@ enum class ProgressMode {
 
 // What to report about waiting for data, or for a rank.
 struct FeedWords {
-  std::string brief;     // shown in the line: "JPEG decode", "rank 3, data"; may be empty
+  std::string brief;     // shown in the line: "JPEG decode", "slowest rank 3, data"; may be empty
   std::string sentence;  // printed once; empty: nothing to report
 };
 
