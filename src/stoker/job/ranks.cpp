@@ -54,8 +54,10 @@ Ranks::Ranks(Request& request) : state_(std::make_unique<State>()) {
   const train::Options::Given* const timeout = request.options.find("rank_timeout");
   const bool repeats = !request.plan_file.empty() && request.options.all().empty();  // else the job refuses it
   const train::Plan plan = repeats ? read_plan(request.plan_file) : train::Plan();
+  const train::Options::Given* const stages = request.options.find("pipeline");
   const int gpus = request.options.text_or("device", "") == kAllGpus ? gpus_here() : 0;
-  join(given != nullptr ? std::stoll(given->value) : 0, gpus > 0 ? gpus : plan.ranks,
+  const std::int64_t planned = stages != nullptr ? std::stoll(stages->value) : gpus > 0 ? gpus : plan.ranks;
+  join(given != nullptr ? std::stoll(given->value) : 0, planned,
        timeout != nullptr ? std::stod(timeout->value) : plan.rank_timeout, gpus);
   request.ranks = state_->communicator;
   request.ranks_reason = state_->reason;
