@@ -102,7 +102,7 @@ class ReportPage(PageTest):
         self.assertEqual([row[0] for row in rows[3:]], ["0", "1"])
         self.assertEqual(rows[3][2:], ["2", "2,000"])  # 4 MB in 2 ms
         self.assertEqual(rows[4][2:], ["–", "–"])
-        self.assertIn("10.0 % of the time in exchanges", self.ask("document.getElementById('ranks').textContent").replace("\u00a0", " "))
+        self.assertIn("10 % of the time in exchanges", self.ask("document.getElementById('ranks').textContent").replace("\u00a0", " "))
         self.open(self.page("text"))
         self.assertTrue(self.ask("document.getElementById('ranks').hidden"))  # one process
 
