@@ -239,6 +239,21 @@ TEST(OwnTask, TwoRanksRunAsOneWithTwoMicrobatches) {
   }
 }
 
+TEST(OwnTask, ARankThatAsksForSomethingElseIsRefused) {
+  const TempFolder folder;
+  std::vector<std::string> said(2);
+  stoker::testing::LockstepRanks(2).run([&](core::Communicator& communicator) {
+    const std::shared_ptr<core::Communicator> ranks(std::shared_ptr<void>(), &communicator);
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    try {
+      (void)prepared(folder, "new", {"task=toy", rank == 0 ? "lr=0.02" : "lr=0.5"}, ranks);
+    } catch (const ConfigError& error) {
+      said[rank] = error.what();
+    }
+  });
+  EXPECT_THAT(said, ::testing::Each(AllOf(HasSubstr("lr=0.5"), HasSubstr("lr=0.02"), HasSubstr("on rank 0"))));
+}
+
 // Rank 1 lacks the run, or asks for what cannot be: rank 0 must not wait for it.
 TEST(OwnTask, ARankThatCannotBeginEndsAllRanks) {
   const TempFolder folder;
