@@ -36,7 +36,7 @@ class Times(Ranks):
         for key in ("steps", "seconds", "exposed"):
             self.assertAlmostEqual(sum(period[key] for period in periods), whole[key], delta=1e-6)
         for row in whole["ranks"]:  # each moment is once in a row, but for what a rank computes while it waits
-            parts = row["data"] + row["saving"] + row["delayed"] + row["computed"] + row["waited"]
+            parts = row["data"] + row["saving"] + row["computed"] + row["waited"]
             self.assertAlmostEqual((parts + whole["exposed"]) / whole["seconds"], 1, delta=0.1)
         self.assertEqual([bucket["steps"] for bucket in whole["buckets"]], [300])
         self.assertIn("2 ranks: 300 steps; ", done.stdout)

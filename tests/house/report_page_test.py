@@ -97,7 +97,7 @@ class ReportPage(PageTest):
     def test_ranks(self):
         self.open(self.page("image"))
         rows = self.ask("[...document.querySelectorAll('#ranks tbody tr')].map(row => [...row.cells].map(cell => cell.textContent))")
-        self.assertEqual(rows[:3], [["0", "node1", "6.67", "0.333", "0.167", "1.67", "5"], ["1", "node1", "7", "–", "–", "–", "6.67"],
+        self.assertEqual(rows[:3], [["0", "node1", "6.67", "0.333", "1.67", "0.167", "5"], ["1", "node1", "7", "–", "–", "–", "6.67"],
                                     ["2", "node2", "6.67", "7", "0", "0", "0.167"]])
         self.assertEqual([row[0] for row in rows[3:]], ["0", "1"])
         self.assertEqual(rows[3][2:], ["2", "2,000"])  # 4 MB in 2 ms

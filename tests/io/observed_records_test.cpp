@@ -83,7 +83,7 @@ TEST(MetricsJsonl, HasTheTimesOfRanks) {
   MetricsJsonl jsonl(temp.path());
   RankTimes times{
       .time = 9, .step = 4, .steps = 2, .seconds = 1, .exposed = 0.25, .ranks = {}, .hosts = {}, .buckets = {}};
-  times.ranks = {{.data = 0.5, .saving = 0, .delayed = 0.125, .computed = 0.25, .waited = 0},
+  times.ranks = {{.data = 0.5, .saving = 0, .computed = 0.25, .waited = 0, .delayed = 0.125},
                  {.computed = 0.5, .waited = 0.25}};
   times.hosts = {"a", "b"};
   jsonl.on(times);
@@ -94,11 +94,11 @@ TEST(MetricsJsonl, HasTheTimesOfRanks) {
   EXPECT_EQ(
       read_text(temp / "metrics.jsonl"),
       R"({"event":"ranks","version":1,"time":9,"step":4,"steps":2,"seconds":1,"exposed":0.25,"ranks":[)"
-      R"({"host":"a","computed":0.25,"data":0.5,"delayed":0.125,"saving":0,"waited":0},)"
+      R"({"host":"a","computed":0.25,"data":0.5,"saving":0,"delayed":0.125,"waited":0},)"
       R"({"host":"b","computed":0.5,"waited":0.25}],"buckets":[]})"
       "\n"
       R"({"event":"ranks","version":1,"time":9,"step":4,"whole":true,"steps":2,"seconds":1,"exposed":0.25,"ranks":[)"
-      R"({"host":"a","computed":0.25,"data":0.5,"delayed":0.125,"saving":0,"waited":0},)"
+      R"({"host":"a","computed":0.25,"data":0.5,"saving":0,"delayed":0.125,"waited":0},)"
       R"({"host":"b","computed":0.5,"waited":0.25}],"buckets":[{"bytes":64,"seconds":0.5,"steps":2}]})"
       "\n");
 }

@@ -18,7 +18,7 @@ core::RankTimes alike(std::size_t ranks) {
   times.seconds = 4;
   times.exposed = 0.2;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    times.ranks.push_back({.data = 0.1, .saving = 0, .delayed = 0.05, .computed = 3.6, .waited = 0.05});
+    times.ranks.push_back({.data = 0.1, .saving = 0, .computed = 3.6, .waited = 0.05, .delayed = 0.05});
     times.hosts.push_back("node" + std::to_string(rank));
   }
   return times;
@@ -30,6 +30,9 @@ core::RankTimes slow(std::size_t ranks, std::size_t rank, double core::RankTime:
   times.seconds += seconds;
   for (std::size_t other = 0; other < ranks; ++other) {
     (other == rank ? times.ranks[other].*time : times.ranks[other].waited) += seconds;
+    if (other == rank && time == &core::RankTime::delayed) {  // while it computes
+      times.ranks[other].computed += seconds;
+    }
   }
   return times;
 }
@@ -54,6 +57,15 @@ TEST(Straggler, IsNamedWithItsCause) {
     }
   }
   EXPECT_EQ(find_straggler(slow(4, 3, &core::RankTime::data, 1.2)).brief, "slowest rank 3, data");
+}
+
+// A loader on the training thread that lacks a core is late, too: the core is the cause.
+TEST(Straggler, OfDataThatComesLateForWantOfACoreTheCauseIsTheHost) {
+  core::RankTimes times = slow(2, 1, &core::RankTime::data, 1.2);
+  times.ranks[1].delayed += 0.5;
+  EXPECT_EQ(find_straggler(times).cause, Cause::kData);
+  times.ranks[1].delayed += 0.2;
+  EXPECT_EQ(find_straggler(times).cause, Cause::kHost);
 }
 
 TEST(Straggler, IsNoneWhereRanksDifferLittleOrOneIsFaster) {
@@ -108,9 +120,9 @@ TEST(RanksText, HasARowPerRank) {
       ranks_text(times),
       "2 ranks: 100 steps; 3.8 % of the time in exchanges that nothing hid; 5 MB of gradients a step in 2 buckets, "
       "at 1,000 to 2,000 MB/s\n"
-      "  ms a step             computing      data   no core    saving waiting for others\n"
-      "  rank 0 on bad\\x1bname        36         1         -         0               12.5\n"
-      "  rank 1 on node1              36        13       0.5         0                0.5");
+      "  ms a step             computing      data    saving   no core waiting for others\n"
+      "  rank 0 on bad\\x1bname        36         1         0         -               12.5\n"
+      "  rank 1 on node1              36        13         0       0.5                0.5");
   EXPECT_EQ(ranks_text({}), "");
   EXPECT_THAT(ranks_text(alike(100)), HasSubstr("\n  and 84 more, which waited longer"));
 }

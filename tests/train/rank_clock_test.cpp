@@ -85,11 +85,11 @@ TEST(RankClock, DividesTheTimeBetweenMessages) {
   ASSERT_EQ(sums.ranks.size(), 2);
   EXPECT_NEAR(sums.ranks[0].data, 2, 1e-9);
   EXPECT_NEAR(sums.ranks[0].saving, 10, 1e-9);
-  EXPECT_NEAR(sums.ranks[0].computed + sums.ranks[0].delayed, 20, 1e-6);
+  EXPECT_NEAR(sums.ranks[0].computed, 20, 1e-9);
   EXPECT_NEAR(sums.ranks[0].waited, 0, 1e-9);
   EXPECT_NEAR(sums.ranks[1].data, 8, 1e-9);
   EXPECT_NEAR(sums.ranks[1].saving, 0, 1e-9);
-  EXPECT_NEAR(sums.ranks[1].computed + sums.ranks[1].delayed, 16, 1e-6);
+  EXPECT_NEAR(sums.ranks[1].computed, 16, 1e-9);
   EXPECT_NEAR(sums.ranks[1].waited, 2 * (2 + 2), 1e-9);
 }
 
@@ -109,7 +109,8 @@ TEST(RankClock, WithoutABookDataIsUnknown) {
   EXPECT_EQ(clock.sums().ranks[0].saving, -1);
 }
 
-constexpr auto kUsual = std::chrono::milliseconds(10), kSlow = std::chrono::milliseconds(30);
+constexpr auto kUsual = std::chrono::milliseconds(5), kSlow = std::chrono::milliseconds(60);
+constexpr int kSteps = 12;
 
 class SleepingSource final : public core::BatchSource {
  public:
@@ -146,7 +147,7 @@ struct Pauses {
   std::chrono::milliseconds data = kUsual, compute = kUsual;
 };
 
-// What rank 0 has heard after 20 steps of the loop.
+// What rank 0 has heard after kSteps steps of the loop.
 core::RankTimes times_of(int size, const Pauses& pauses) {
   core::RankTimes times;
   const auto errors = testing::run_over_gloo(size, [&](core::Communicator& ranks) {
@@ -174,7 +175,7 @@ core::RankTimes times_of(int size, const Pauses& pauses) {
                           .feed = feed,
                           .ranks = ranks,
                           .owner = owner};
-    EXPECT_EQ(run_loop(parts, plan, 20), LoopEnd::kDone);
+    EXPECT_EQ(run_loop(parts, plan, kSteps), LoopEnd::kDone);
     if (ranks.rank() == 0) {
       times = step.rank_times();
     }
@@ -187,11 +188,11 @@ TEST(RankClock, NamesARankWhoseSourceSleeps) {
   for (const int size : {2, 3}) {
     const core::RankTimes times = times_of(size, {.data = kSlow});
     const Straggler found = observe::find_straggler(times);
-    EXPECT_EQ(times.steps, 20) << "between 20 messages of steps, and one by which the ranks agreed on their passes";
+    EXPECT_EQ(times.steps, kSteps) << "between their messages, and one by which the ranks agreed on their passes";
     EXPECT_EQ(found.rank, 1) << found.words;
     EXPECT_EQ(found.cause, Straggler::Cause::kData) << found.words;
-    EXPECT_GT(times.ranks[0].waited, 19 * 0.01) << "rank 0 waits 20 ms a step";
-    EXPECT_GT(times.ranks[1].data, 19 * 0.03);
+    EXPECT_GT(times.ranks[0].waited, kSteps * 0.03) << "rank 0 waits 55 ms a step";
+    EXPECT_GT(times.ranks[1].data, (kSteps - 1) * 0.06);
   }
 }
 
@@ -201,15 +202,17 @@ TEST(RankClock, NamesARankWhoseModelSleeps) {
     const Straggler found = observe::find_straggler(times);
     EXPECT_EQ(found.rank, 1) << found.words;
     EXPECT_EQ(found.cause, Straggler::Cause::kCompute) << found.words;
-    EXPECT_GT(times.ranks[0].waited, 19 * 0.01);
-    EXPECT_GT(times.ranks[1].computed, 19 * 0.03);
+    EXPECT_GT(times.ranks[0].waited, kSteps * 0.03);
+    EXPECT_GT(times.ranks[1].computed, (kSteps - 1) * 0.06);
   }
 }
 
+// But one whose core the kernel gave to others, if this machine is busy.
 TEST(RankClock, NamesNoRankIfAllSleepAlike) {
   const core::RankTimes times = times_of(2, {});
-  EXPECT_EQ(observe::find_straggler(times).rank, -1) << observe::find_straggler(times).words;
-  EXPECT_GT(times.seconds, 19 * 0.02);
+  const Straggler found = observe::find_straggler(times);
+  EXPECT_TRUE(found.rank == -1 || found.cause == Straggler::Cause::kHost) << found.words;
+  EXPECT_GT(times.seconds, (kSteps - 1) * 0.01);
 }
 
 }  // namespace

@@ -44,14 +44,14 @@ struct Anatomy {
   double p50 = 0, p90 = 0, p99 = 0, slowest = 0;  // seconds of a step
 };
 
-// One rank in a period, on the clock of its host. Seconds; -1: unknown. They sum to the time of the period, but for
-// evaluations and exchanges.
+// One rank in a period, on the clock of its host. Seconds; -1: unknown. All but `delayed` sum to the time of the period
+// without evaluations and what nothing hid of exchanges.
 struct RankTime {
   double data = -1;     // waiting for batches
   double saving = -1;   // checkpoints
-  double delayed = -1;  // ready to run, without a core
   double computed = 0;  // the rest of its own time
   double waited = 0;    // in exchanges, for ranks that came later
+  double delayed = -1;  // of the first three: ready to run, without a core
 };
 
 // A bucket of gradients in a period.

@@ -262,8 +262,8 @@ std::string to_json(const RankTimes& event, const Asked&) {
     }
     each.real("computed", time.computed);
     known(each, "data", time.data);
-    known(each, "delayed", time.delayed);
     known(each, "saving", time.saving);
+    known(each, "delayed", time.delayed);
     ranks.push_back(each.real("waited", time.waited).end());
   }
   for (const BucketTime& bucket : event.buckets) {

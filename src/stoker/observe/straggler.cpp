@@ -21,7 +21,7 @@ using Time = double RankTime::*;
 
 constexpr std::size_t kMostRows = 16;
 
-// What a rank does of its own, in the order in which causes are preferred.
+// What a rank does of its own.
 struct Work {
   Cause cause;
   Time time;
@@ -30,8 +30,8 @@ struct Work {
 };
 constexpr std::array kWorks{Work{Cause::kData, &RankTime::data, "data", "it waits for data"},
                             Work{Cause::kSaving, &RankTime::saving, "checkpoints", "it saves checkpoints"},
-                            Work{Cause::kHost, &RankTime::delayed, "host", "its thread waits for a core"},
                             Work{Cause::kCompute, &RankTime::computed, "compute", "it computes"}};
+constexpr Work kNoCore{Cause::kHost, &RankTime::delayed, "host", "its thread waits for a core"};
 
 std::string ms(double seconds) {
   const double value = seconds * 1e3;
@@ -63,23 +63,34 @@ double median_of_others(const std::vector<RankTime>& ranks, std::size_t rank, Ti
   return std::ranges::min(others) < 0 ? -1 : median(std::move(others));
 }
 
+// How much more of it the slowest rank has than the others; -1: unknown.
+double excess(const core::RankTimes& times, std::size_t slowest, Time time) {
+  const double usual = median_of_others(times.ranks, slowest, time), own = times.ranks[slowest].*time;
+  return own < 0 || usual < 0 ? -1 : own - usual;
+}
+
+// The want of a core is in the time of what the rank does then, so it is looked at first.
 void explain_slowest(const core::RankTimes& times, std::size_t slowest, Straggler& found) {
   const auto steps = static_cast<double>(times.steps);
-  const RankTime& rank = times.ranks[slowest];
-  double most = 0;
-  std::string more;
+  const Work* most = excess(times, slowest, kNoCore.time) >= found.late * steps / 2 ? &kNoCore : nullptr;
+  double extra = 0;
   for (const Work& work : kWorks) {
-    const double usual = median_of_others(times.ranks, slowest, work.time), extra = rank.*work.time - usual;
-    if (rank.*work.time >= 0 && usual >= 0 && extra > most) {
-      most = extra;
-      found.cause = work.cause;
-      found.brief = fmt::format("slowest rank {}, {}", slowest, work.brief);
-      more = fmt::format("{} {} ms a step, others {} ms; ", work.words, ms(rank.*work.time / steps), ms(usual / steps));
+    if (const double more = excess(times, slowest, work.time); most != &kNoCore && more > extra) {
+      most = &work;
+      extra = more;
     }
   }
+  std::string why;
+  if (most != nullptr) {
+    found.cause = most->cause;
+    why = fmt::format("{} {} ms a step, others {} ms; ", most->words, ms(times.ranks[slowest].*most->time / steps),
+                      ms(median_of_others(times.ranks, slowest, most->time) / steps));
+  }
   found.rank = static_cast<int>(slowest);
+  found.brief =
+      fmt::format("slowest rank {}{}{}", slowest, most != nullptr ? ", " : "", most != nullptr ? most->brief : "");
   found.words = fmt::format("{} is slowest: {}others wait {} ms a step for it ({:.0f} % of the time)",
-                            name_of(times, slowest), more, ms(found.late), 100 * found.share);
+                            name_of(times, slowest), why, ms(found.late), 100 * found.share);
 }
 
 // Megabytes a second.
@@ -167,14 +178,14 @@ std::string ranks_text(const core::RankTimes& whole) {
   std::string text = fmt::format(
       "{} ranks: {}; {:.1f} % of the time in exchanges that nothing hid{}\n  {:<{}} {:>9} {:>9} {:>9} {:>9} {:>18}",
       whole.ranks.size(), counted(whole.steps, "step"), 100 * whole.exposed / whole.seconds, buckets_text(whole),
-      "ms a step", width, "computing", "data", "no core", "saving", "waiting for others");
+      "ms a step", width, "computing", "data", "saving", "no core", "waiting for others");
   const auto of_step = [&](double seconds) {
     return seconds < 0 ? "-" : ms(seconds / static_cast<double>(whole.steps));
   };
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const RankTime& each = whole.ranks[shown[i]];
     text += fmt::format("\n  {:<{}} {:>9} {:>9} {:>9} {:>9} {:>18}", names[i], width, of_step(each.computed),
-                        of_step(each.data), of_step(each.delayed), of_step(each.saving), of_step(each.waited));
+                        of_step(each.data), of_step(each.saving), of_step(each.delayed), of_step(each.waited));
   }
   return shown.size() < whole.ranks.size()
              ? text + fmt::format("\n  and {} more, which waited longer", whole.ranks.size() - shown.size())

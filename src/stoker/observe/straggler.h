@@ -33,8 +33,9 @@ struct Straggler {
   std::string words;
 };
 
-// The rank in the middle is the upper one of two. The cause is what the slowest rank has most of beyond the rank in
-// the middle of the others.
+// The rank in the middle is the upper one of two. The cause is the want of a core, if the slowest rank lacks one for
+// half of the time that the others wait longer than it, beyond what the rank in the middle of the others lacks; else
+// what it has most of beyond that rank.
 [[nodiscard]] Straggler find_straggler(const core::RankTimes& times);
 
 // One slow period may be chance: tells what two periods in a row have.

@@ -89,11 +89,10 @@ void RankClock::heard(int rank, const double* fields) {
   const double rest = std::max(fields[kSpan] - fields[kWaitedBefore] - fields[kWaitedAfter] -
                                    std::max(fields[kData], 0.0) - std::max(fields[kSaving], 0.0),
                                0.0);
-  const double delayed = std::min(fields[kDelayed], rest);  // some of it is in the time of data, if no thread loads
   add_known(sum.data, fields[kData]);
   add_known(sum.saving, fields[kSaving]);
-  add_known(sum.delayed, delayed);
-  sum.computed += rest - std::max(delayed, 0.0);
+  add_known(sum.delayed, fields[kDelayed]);
+  sum.computed += rest;
   span_ += fields[kSpan] / static_cast<double>(sums_.ranks.size());
 }
 

@@ -185,7 +185,7 @@
     const ms = (value) => value === null ? "–" : Number(value.toPrecision(3)).toLocaleString("en-US"), of = single && runs[0].ranks;
     if (!of) return;
     show("ranks", el("p", {}, `${Format.count(of.steps)} steps; ${Format.percent(of.exposed)} of the time in exchanges that nothing hid, after the last rank had come. Milliseconds of a step:`),
-      Exhibits.table(["rank", "host", "computing", "data", "no core", "saving", "waiting for others"], of.ranks, {2: ms, 3: ms, 4: ms, 5: ms, 6: ms}));
+      Exhibits.table(["rank", "host", "computing", "data", "saving", "of these without a core", "waiting for others"], of.ranks, {2: ms, 3: ms, 4: ms, 5: ms, 6: ms}));
     if (of.left_out) show("ranks", el("p", {className: "note"}, `${Format.count(of.left_out)} more ranks waited longer.`));
     if (of.buckets.length) show("ranks", el("details", {style: "margin-top:10px"}, el("summary", {}, "buckets of gradients"),
       Exhibits.table(["bucket", "bytes", "ms a step", "MB/s"], of.buckets, {2: ms, 3: ms})));

@@ -100,7 +100,7 @@ Json RanksLog::json() const {
   Json ranks = Json::array(), buckets = Json::array();
   for (const std::size_t rank : shown) {
     const Row& row = rows_[rank];
-    ranks.push_back({rank, row.host, ms(row.computed), ms(row.data), ms(row.delayed), ms(row.saving), ms(row.waited)});
+    ranks.push_back({rank, row.host, ms(row.computed), ms(row.data), ms(row.saving), ms(row.delayed), ms(row.waited)});
   }
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     const Bucket& each = buckets_[i];
