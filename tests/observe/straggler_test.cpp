@@ -116,6 +116,7 @@ TEST(RanksText, HasARowPerRank) {
   times.buckets = {{.bytes = 1'000'000, .seconds = 0.1, .steps = 100},
                    {.bytes = 4'000'000, .seconds = 0.2, .steps = 100}};
   times.ranks[0].delayed = -1;
+  times.ranks[0].saving = 1e-6;
   EXPECT_EQ(
       ranks_text(times),
       "2 ranks: 100 steps; 3.8 % of the time in exchanges that nothing hid; 5 MB of gradients a step in 2 buckets, "

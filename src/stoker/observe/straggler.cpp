@@ -36,6 +36,7 @@ constexpr Work kNoCore{Cause::kHost, &RankTime::delayed, "host", "its thread wai
 std::string ms(double seconds) {
   const double value = seconds * 1e3;
   return seconds < 0     ? "-"
+         : value < 5e-4  ? "0"
          : value >= 1000 ? thousands(static_cast<std::int64_t>(value + 0.5))
                          : fmt::format("{:.3g}", value);
 }
