@@ -6,6 +6,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/Flags.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -378,6 +379,14 @@ class ProcessGroup final : public core::Communicator {
   std::unique_ptr<Lifeline> lifeline_;           // the last: it hears of the others
 };
 
+// Gloo writes to connections that a rank which leaves has closed. A handler of the program stays.
+void survive_closed_connections() {
+  struct sigaction now {};
+  if (::sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) {
+    ::signal(SIGPIPE, SIG_IGN);
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<core::Communicator> join(const Place& place, const GroupOptions& options) {
@@ -385,6 +394,7 @@ std::shared_ptr<core::Communicator> join(const Place& place, const GroupOptions&
   // groups of several threads begin (in the tests).
   static const int no_record = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
   static_cast<void>(no_record);
+  survive_closed_connections();
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) {  // it logs what it throws, with addresses of its code
     FLAGS_caffe2_log_level = kLogNothing;
   }

@@ -22,8 +22,9 @@ struct GroupOptions {
   std::chrono::milliseconds say_first = std::chrono::seconds(10), say_again = std::chrono::seconds(30);
 };
 
-// Meets the other ranks. ConfigError if they do not come in time, or cannot be reached. On one node it uses the
-// loopback interface only; else the address that reaches the meeting point, or the interface GLOO_SOCKET_IFNAME.
+// Meets the other ranks. SIGPIPE is ignored from then on, unless the program has a handler for it. ConfigError if they
+// do not come in time, or cannot be reached. On one node it uses the loopback interface only; else the address that
+// reaches the meeting point, or the interface GLOO_SOCKET_IFNAME.
 [[nodiscard]] std::shared_ptr<core::Communicator> join(const Place& place, const GroupOptions& options = {});
 
 }  // namespace stoker::parallel
