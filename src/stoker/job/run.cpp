@@ -331,6 +331,7 @@ void Run::show() {
 
 void Run::save(const char* kind) {
   const bool best = kind == std::string_view("best");
+  setup_.ranks->settle();
   if (!best) {
     session_.collect();
   }
@@ -348,6 +349,7 @@ void Run::save(const char* kind) {
 }
 
 void Run::rescue() {
+  setup_.ranks->settle();
   if (first() && session_.sharded()) {
     bus_.emit(core::Finding{fmt::format("step {} is not saved: other ranks hold parts of the optimizer's state",
                                         session_.progress().step)});

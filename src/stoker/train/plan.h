@@ -52,6 +52,7 @@ struct Plan {
   std::int64_t ranks = 1;      // processes that train together, each on its part of each batch
   std::string shard = "none";  // what ranks divide among them: "none", "optimizer"
   double rank_timeout = 600;   // seconds that a rank waits for another one
+  std::string rank_gradients = "fp32";  // dtype in which ranks sum gradients: "fp32", "bf16"
   std::string device;
   std::string precision;            // "fp32", "bf16", "fp16"
   bool half_weights = false;        // weights in precision's half type, norms in fp32; the optimizer keeps fp32 masters

@@ -151,6 +151,10 @@ Rows device_options() {
                       "with several ranks: optimizer divides the optimizer's state and its update among them (ZeRO 1), "
                       "for less memory and one more exchange per step",
                       {"zero", "zero_stage", "fsdp", "sharded"}}},
+      {&Plan::rank_gradients, {"rank_gradients", P, Choice{{"fp32", "bf16"}}, always("fp32", "sums are those of one process"),
+                               "with several ranks: bf16 sums gradients in half the bytes; each is rounded to 8 bits, "
+                               "so weights differ from those of one process (docs/parallel.md)",
+                               {"bf16_compress", "gradient_compression", "comm_hook"}}},
       {&Plan::device, {"device", P, Text{"cpu, cuda or cuda:N", valid_device},
                        depends("cuda if there is one, else cpu"),
                        "where to train", {"gpu", "gpus", "accelerator"}}},

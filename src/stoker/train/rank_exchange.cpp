@@ -28,16 +28,19 @@ const double* header_of(const at::Tensor& messages, int rank) {
 
 }  // namespace
 
-RankExchange::RankExchange(core::Communicator& ranks, const core::Trainable& model)
+RankExchange::RankExchange(core::Communicator& ranks, const core::Trainable& model, bool bf16)
     : ranks_(ranks.split(0)),
       terms_(model.loss_names().size()),
       counts_samples_(model.counts_samples()),
       device_(device_of(model)),
-      gradients_(*ranks_, model.parameters(), {}, header_bytes(model)) {
+      gradients_(*ranks_, model.parameters(), {}, header_bytes(model), bf16) {
   // Here, so that finish() needs no memory on a CPU: a rank that runs out of it there would leave the others waiting.
   messages_ = at::zeros({ranks_->size(), gradients_.message().numel()}, at::kByte);
   losses_ = at::zeros({static_cast<std::int64_t>(terms_)}, at::kDouble);
   normalisers_ = at::zeros({ranks_->size(), static_cast<std::int64_t>(terms_)}, at::kDouble);
+  if (!device_.is_cpu()) {
+    on_device_.emplace(*ranks_, device_, static_cast<std::int64_t>(terms_), counts_);
+  }
   check_same_model();
 }
 
@@ -120,10 +123,13 @@ void RankExchange::write_header(const RankReport& report, const at::Tensor& loss
   fields[kFailed] = report.failed ? 1 : 0;
   fields[kLate] = wishes.late ? 1 : 0;
   fields[kStopped] = wishes.stopped ? 1 : 0;
+  if (on_device_) {
+    on_device_->start(report.failed ? at::Tensor() : loss_parts);
+    return;
+  }
   double* next = std::fill_n(fields + kFields, terms_, 0.0) - terms_;
   if (!report.failed && loss_parts.defined()) {
-    const at::Tensor here = loss_parts.cpu();
-    std::copy_n(here.const_data_ptr<double>(), terms_, next);
+    std::copy_n(loss_parts.const_data_ptr<double>(), terms_, next);
   }
   next += terms_;
   for (const at::Tensor& each : counts_) {
@@ -150,10 +156,13 @@ bool RankExchange::finish(const RankReport& report, at::Tensor& loss_parts, EndW
   if (pending) {
     pending->wait();
   }
+  if (on_device_) {
+    on_device_->wait();
+  }
   gradients_.wait(messages_);
   const bool whole = read_headers(messages_, report.number, wishes);
   if (whole) {
-    loss_parts = losses_.to(device_);
+    loss_parts = on_device_ ? on_device_->losses() : losses_;
     average_statistics(messages_);
   }
   return whole;
@@ -187,6 +196,10 @@ bool RankExchange::read_headers(const at::Tensor& messages, std::int64_t number,
 void RankExchange::average_statistics(const at::Tensor& messages) {
   for (Statistic& each : statistics_) {
     each.own.copy_(each.sum.div_(ranks_->size()));
+  }
+  if (on_device_) {
+    on_device_->keep_counts();
+    return;
   }
   std::int64_t place = kFields + static_cast<std::int64_t>(terms_);
   for (at::Tensor& count : counts_) {

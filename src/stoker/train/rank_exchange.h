@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks of a run exchange in each step, always in this order, over connections of their own: before the passes
 // normalisers, unless they count samples; with backward, running statistics and gradients; after the passes a message
-// with losses, wishes, and whether one ran out of memory.
+// with losses, wishes, and whether one ran out of memory. On a GPU the losses go between the devices.
 // Used by train::Step with several ranks; one thread.
 #pragma once
 
@@ -16,6 +16,7 @@
 #include "stoker/core/loss_terms.h"
 #include "stoker/core/trainable.h"
 #include "stoker/parallel/gradient_buckets.h"
+#include "stoker/train/device_values.h"
 
 namespace stoker::train {
 
@@ -34,8 +35,8 @@ struct RankReport {
 
 class RankExchange {
  public:
-  // A collective call. ranks and model outlive it. Error if ranks have other models.
-  RankExchange(core::Communicator& ranks, const core::Trainable& model);
+  // A collective call. bf16: gradients are summed in it. ranks and model outlive it. Error if ranks have other models.
+  RankExchange(core::Communicator& ranks, const core::Trainable& model, bool bf16 = false);
   ~RankExchange();
   RankExchange(const RankExchange&) = delete;
   RankExchange& operator=(const RankExchange&) = delete;
@@ -75,6 +76,7 @@ class RankExchange {
   std::vector<Statistic> statistics_;
   std::vector<at::Tensor> counts_;  // among the running statistics
   parallel::GradientBuckets gradients_;
+  std::optional<DeviceValues> on_device_;  // none: losses and counts lie in the message
   at::Tensor messages_;     // of all ranks, a row each
   at::Tensor losses_;       // float64 [terms], of all ranks
   at::Tensor normalisers_;  // float64 [ranks, terms]

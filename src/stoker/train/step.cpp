@@ -53,7 +53,7 @@ Step::Step(StepParts parts, StepOptions options)
     updates_ = std::make_unique<BackwardUpdates>(parts_.model.parameters(), parts_.optimizer, parts_.scaler);
   }
   if (parts_.ranks.size() > 1) {
-    exchange_ = std::make_unique<RankExchange>(parts_.ranks, parts_.model);
+    exchange_ = std::make_unique<RankExchange>(parts_.ranks, parts_.model, options_.bf16_sums);
   }
   norm_ = parts_.model.norm_buffers();
   for (const at::Tensor& buffer : norm_) {

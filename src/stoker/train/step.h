@@ -41,6 +41,7 @@ struct StepOptions {
   // compute() updates each parameter inside backward and frees its gradient (train/backward_updates.h). It then needs
   // set_lr() before, and may leave a step half taken if it fails: see torn().
   bool optimizer_in_backward = false;
+  bool bf16_sums = false;  // ranks sum gradients in bf16 (parallel/gradient_buckets.h)
 };
 
 // The objects that a step works on; ema may be null. All outlive the Step. The scaler holds the result of the single
