@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// c10d's NCCL group on real GPUs, as many ranks as there are: collectives against their twins on the CPU, equal bytes on
-// repetition, sums of gradients in buckets, and a rank that leaves. Prints a skip message without a GPU.
+// c10d's NCCL group on real GPUs, as many ranks as there are: collectives against their twins on the CPU, equal bytes
+// on repetition, sums of gradients in buckets, and a rank that leaves. Prints a skip message without a GPU.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>

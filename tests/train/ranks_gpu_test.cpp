@@ -3,8 +3,8 @@
 // statistics and weights. On one GPU: what a rank exchanges with itself changes nothing. Prints a skip message without
 // a GPU.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/equal.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 

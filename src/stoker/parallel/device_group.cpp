@@ -123,8 +123,10 @@ void DeviceGroup::settle(std::optional<std::chrono::milliseconds> longest) const
   }
   // torch's own watch may have cut it off.
   if (!done || cut_off_ || (group && group->getError() != c10d::ErrorType::SUCCESS)) {
-    fail<RankError>(kWhere, "sums over the GPUs of the ranks did not end, since a rank is gone: the weights of rank {} "
-                    "belong to no step", rank_);
+    fail<RankError>(kWhere,
+                    "sums over the GPUs of the ranks did not end, since a rank is gone: the weights of rank {} "
+                    "belong to no step",
+                    rank_);
   }
 }
 

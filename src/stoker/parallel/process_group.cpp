@@ -138,9 +138,9 @@ class ProcessGroup final : public core::Communicator {
         messages_(*gloo_, place.ranks),
         device_(std::make_shared<DeviceGroup>(c10::intrusive_ptr<c10d::Store>::reclaim_copy(store_->get_torch()),
                                               place.rank, place.ranks, options.timeout)),
-        lifeline_(std::make_unique<Lifeline>(
-            store_->clone(kStoreIsGone), LifelineOptions{place.rank, processes_of(*gloo_, place.ranks),
-                                                         name_of(place.meeting), options.timeout, device_})) {}
+        lifeline_(std::make_unique<Lifeline>(store_->clone(kStoreIsGone),
+                                             LifelineOptions{place.rank, processes_of(*gloo_, place.ranks),
+                                                             name_of(place.meeting), options.timeout, device_})) {}
   ProcessGroup(ProcessGroup& whole, const GroupMembers& members, const std::string& prefix)
       : place_(place_in(whole.place_, members)),
         options_(whole.options_),
@@ -222,7 +222,7 @@ class ProcessGroup final : public core::Communicator {
   void leave(const std::exception& error) override {
     try {
       whole_->device_->settle(kOnDevice);  // what the others need this rank for
-    } catch (const std::exception&) {  // they hear of the error that came first
+    } catch (const std::exception&) {      // they hear of the error that came first
     }
     lifeline().leave(error);
     whole_->device_->cut_off();
@@ -404,10 +404,11 @@ bool set_up_torch() {
   // Its own record of collectives costs time in each of them, is not written by Gloo, and has a race where the groups
   // of several threads begin (in the tests). After a timeout of NCCL it shall cut off the collectives, and not end the
   // process; who is missing is said by Lifeline, and not by torch's threads, which could wait for the store for ever.
-  static constexpr std::array<std::pair<const char*, const char*>, 4> kSettings{{{"TORCH_FR_BUFFER_SIZE", "0"},
-                                                                                 {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "2"},
-                                                                                 {"TORCH_NCCL_ENABLE_MONITORING", "0"},
-                                                                                 {"TORCH_NCCL_DUMP_ON_TIMEOUT", "0"}}};
+  static constexpr std::array<std::pair<const char*, const char*>, 4> kSettings{
+      {{"TORCH_FR_BUFFER_SIZE", "0"},
+       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "2"},
+       {"TORCH_NCCL_ENABLE_MONITORING", "0"},
+       {"TORCH_NCCL_DUMP_ON_TIMEOUT", "0"}}};
   for (const auto& [name, value] : kSettings) {
     ::setenv(name, value, /*overwrite=*/0);
   }

@@ -59,6 +59,10 @@ Rows run_options() {
       {&Plan::freeze_norm, {"freeze_norm", B, Flag{}, always("off", "batch norm learns the statistics of the data"),
                             "with weights=: batch norm trains with the running statistics of the weights and keeps "
                             "them, so that small passes train as the whole batch does", {"freeze_bn", "norm_eval"}}},
+      {&Plan::sync_bn, {"sync_bn", B, Flag{}, always("off", "each rank's samples have their own statistics"),
+                        "with several ranks: batch norm takes its statistics from the samples that all of them have in a "
+                        "pass, for two messages per norm and pass",
+                        {"sync_batchnorm", "sync_batch_norm", "use_sync_bn"}}},
       {&Plan::epochs, {"epochs", B, Whole{1, 1'000'000}, depends("set by the recipe"), "passes over the training split",
                        {"num_epochs", "max_epochs"}}},
       {&Plan::steps, {"steps", B, Whole{0, kMany}, always("0", "epochs= decides"), "optimizer steps; overrides epochs",

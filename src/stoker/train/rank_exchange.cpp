@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kWhere = "train.ranks";
 // The header of a message, float64: then the losses, then the counts.
-enum Field : std::int64_t { kNumber, kLimit, kFailed, kLate, kStopped, kFields };
+enum Field : std::int64_t { kNumber, kLimit, kFailed, kLate, kStopped, kWhole, kFields };
 
 at::Device device_of(const core::Trainable& model) { return model.parameters().front().tensor.device(); }
 
@@ -105,7 +105,7 @@ void RankExchange::normalise(core::Normalisers& normalisers, std::int64_t sample
 void RankExchange::start_statistics() {
   const at::NoGradGuard no_grad;
   for (Statistic& each : statistics_) {
-    each.sum.copy_(each.own);
+    whole_ ? each.sum.copy_(each.own) : each.sum.zero_();
     each.pending = ranks_->start_sum(each.sum);
   }
   begun_ = true;
@@ -123,6 +123,7 @@ void RankExchange::write_header(const RankReport& report, const at::Tensor& loss
   fields[kFailed] = report.failed ? 1 : 0;
   fields[kLate] = wishes.late ? 1 : 0;
   fields[kStopped] = wishes.stopped ? 1 : 0;
+  fields[kWhole] = whole_ ? 1 : 0;
   if (on_device_) {
     on_device_->start(report.failed ? at::Tensor() : loss_parts);
     return;
@@ -174,8 +175,10 @@ bool RankExchange::read_headers(const at::Tensor& messages, std::int64_t number,
   std::fill_n(sums, terms_, 0.0);
   double least = std::numeric_limits<double>::infinity();
   bool failed = false;
+  wholes_ = 0;
   for (int rank = 0; rank < ranks_->size(); ++rank) {
     const double* const theirs = header_of(messages, rank);
+    wholes_ += theirs[kWhole];
     if (static_cast<std::int64_t>(theirs[kNumber]) != number) {
       fail<Error>(kWhere, "rank {} takes step {}, but rank {} takes step {}; all ranks must take the same steps",
                   ranks_->rank(), number + 1, rank, static_cast<std::int64_t>(theirs[kNumber]) + 1);
@@ -195,7 +198,9 @@ bool RankExchange::read_headers(const at::Tensor& messages, std::int64_t number,
 // Each rank has seen other samples, but all must evaluate the same model.
 void RankExchange::average_statistics(const at::Tensor& messages) {
   for (Statistic& each : statistics_) {
-    each.own.copy_(each.sum.div_(ranks_->size()));
+    if (wholes_ > 0) {
+      each.own.copy_(each.sum.div_(wholes_));
+    }
   }
   if (on_device_) {
     on_device_->keep_counts();

@@ -47,6 +47,11 @@ class RankExchange {
   // Whether all ranks have said that their passes have this many samples. If not, the rank takes part without passes,
   // as if they had failed, and then takes those of limit().
   [[nodiscard]] bool agreed(std::int64_t limit) const { return limit_ == limit; }
+  // That of the last finish(); none before the first one.
+  [[nodiscard]] std::optional<std::int64_t> agreed_limit() const { return limit_; }
+  // Before the passes. whole: the running statistics of this rank count, also if it has no samples; of synchronised
+  // norms only those of ranks that have samples in each pass do.
+  void begin(bool whole) { whole_ = whole; }
   // Before the last backward pass: its gradients are summed beside it.
   void last_pass();
   // After the passes. Gradients and loss_parts become sums over ranks, running statistics their means, counts among
@@ -77,10 +82,12 @@ class RankExchange {
   std::vector<at::Tensor> counts_;  // among the running statistics
   parallel::GradientBuckets gradients_;
   std::optional<DeviceValues> on_device_;  // none: losses and counts lie in the message
-  at::Tensor messages_;     // of all ranks, a row each
-  at::Tensor losses_;       // float64 [terms], of all ranks
-  at::Tensor normalisers_;  // float64 [ranks, terms]
-  bool begun_ = false;      // the exchange of this step
+  at::Tensor messages_;                    // of all ranks, a row each
+  at::Tensor losses_;                      // float64 [terms], of all ranks
+  at::Tensor normalisers_;                 // float64 [ranks, terms]
+  bool begun_ = false;                     // the exchange of this step
+  bool whole_ = true;                      // this rank's running statistics count
+  double wholes_ = 1;                      // ranks whose do
   std::optional<std::int64_t> limit_;
 };
 

@@ -42,7 +42,12 @@ void put_ranks(Plan& plan, const Options& options, const Facts& facts) {
   }
 }
 
-void check_ranks(const Plan& plan) {
+void check_ranks(const Plan& plan, const Options& options) {
+  if (plan.sync_bn && plan.ranks > 1 && (plan.recompute != "none" || options.is_auto("recompute"))) {
+    fail<ConfigError>(kWhere,
+                      "sync_bn=on does not work with recompute=, which would exchange statistics twice; set "
+                      "recompute=none, or sync_bn=off");
+  }
   if (plan.ranks > plan.batch) {
     fail<ConfigError>(kWhere, "a batch of {} is too small for {} ranks; set batch={} or more", plan.batch, plan.ranks,
                       plan.ranks);
@@ -188,7 +193,7 @@ Plan resolve(const Options& options, const Facts& facts) {
   put_given(plan, options);
   put_ranks(plan, options, facts);
   choose_batch(plan, options, facts);
-  check_ranks(plan);
+  check_ranks(plan, options);
   choose_tail(plan, options, facts);
   check_optimizer_in_backward(plan, options);
   if (plan.freeze > 0 && plan.weights.empty()) {

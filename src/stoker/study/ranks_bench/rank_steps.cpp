@@ -81,8 +81,8 @@ std::vector<TimedSum> time_sums(core::Communicator& ranks, const Effort& effort)
   std::vector<TimedSum> sums;
   for (const std::int64_t bytes : kSumBytes) {
     effort.say(fmt::format("{} ranks: sums of {} bytes", ranks.size(), bytes));
-    at::Tensor values = at::zeros({bytes / static_cast<std::int64_t>(sizeof(float))},
-                                  at::device(effort.device).dtype(at::kFloat));
+    at::Tensor values =
+        at::zeros({bytes / static_cast<std::int64_t>(sizeof(float))}, at::device(effort.device).dtype(at::kFloat));
     const std::vector<double> seconds = timed(ranks, effort, [&] {
       if (const auto sum = ranks.start_sum(values)) {
         sum->wait();

@@ -141,9 +141,8 @@ RanksBench bench_ranks(const RanksBenchOptions& options) {
   at::set_num_threads(options.intra_op);
   precision::apply({.deterministic = true});  // a plan's defaults on a CPU
   const auto place = parallel::place_of(parallel::process_environment());
-  Effort effort{.device = device_for(options, place ? place->local_rank : 0),
-                .seconds = options.seconds,
-                .stop = options.stop};
+  Effort effort{
+      .device = device_for(options, place ? place->local_rank : 0), .seconds = options.seconds, .stop = options.stop};
   if (is_first_rank()) {
     effort.say = options.say;
   }
