@@ -94,7 +94,7 @@ bench-observe: bootstrap ## Measure what observing a run costs, and traces besid
 
 bench-ranks: bootstrap ## Measure several processes: beside Python's, overlap, scaling: 30 minutes; QUICK=1: a check that it runs
 	@$(call configure,release)
-	@$(call ninja,release,stoker relay overlap_bench)
+	@$(call ninja,release,stoker relay overlap_bench pipeline_bench)
 	@tools/demo_data $(DEMO_DATA)
 	@bench/ranks/run $(RELEASE) $(DEMO_DATA) $(if $(QUICK),--quick)
 

@@ -86,13 +86,14 @@ void require_room(const Setup& setup) {
     return;
   }
   const HeldBytes held = held_by_run(setup);
-  const std::int64_t need = held.weights + held.gradients + held.optimizer + held.averages;
+  const std::int64_t stages = setup.plan.pipeline;  // each holds at least its share
+  const std::int64_t need = held.weights + (held.gradients + held.optimizer) / stages + held.averages;
   if (need > limit) {
     fail<ConfigError>(kWhere,
                       "memory_limit={} is too small: the weights of {} take {}, and with gradients, {} and averages it "
-                      "is {} before the first activation; raise it, or set a smaller model=",
+                      "is {} before the first activation; raise it, or set {}a smaller model=",
                       bytes_text(limit), setup.plan.model, bytes_text(held.weights), setup.plan.optimizer,
-                      bytes_text(need));
+                      bytes_text(need), stages > 1 ? "a larger pipeline= or " : "");
   }
 }
 

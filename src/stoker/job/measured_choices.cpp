@@ -99,7 +99,8 @@ void in_microbatches_that_fit(Setup& setup, const Work& work) {
 }
 
 // choose_speed() with as many samples as fit. recomputes: these are only those of trials, as recompute=auto then makes
-// the plan's passes fit; if the smallest ones do not fit, all segments are recomputed in trials.
+// the plan's passes fit; if the smallest ones do not fit, all segments are recomputed in trials. One process cannot
+// always compute the whole model that a pipeline trains: then nothing is measured.
 void choose_speed_in_memory(Setup& setup, const Request& request, const train::Facts& facts, const train::Plan* saved,
                             bool recomputes, const Say& say) {
   const train::Plan asked = setup.plan;
@@ -116,14 +117,20 @@ void choose_speed_in_memory(Setup& setup, const Request& request, const train::F
   try {
     choose(asked);
   } catch (const std::exception& error) {
-    if (!recomputes || setup.model->segments() == 1 || !memory::is_out_of_memory(error)) {
+    const bool in_stages = asked.pipeline > 1;
+    if (!(recomputes || in_stages) || setup.model->segments() == 1 || !memory::is_out_of_memory(error)) {
       throw;
+    }
+    if (in_stages) {
+      setup.plan = asked;
+      choose_speed(setup, request, facts, &asked, say);
+      return;
     }
     train::Plan sparing = asked;
     train::decide(sparing, "recompute", "all", core::Origin::kMeasured, "for trials");
     choose(sparing);
   }
-  if (recomputes) {
+  if (recomputes || asked.pipeline > 1) {
     const train::Plan::Note& why = asked.notes.at("microbatch");
     train::decide(setup.plan, "microbatch", std::to_string(asked.microbatch), why.origin, why.reason);
   }

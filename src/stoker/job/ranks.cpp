@@ -41,7 +41,8 @@ Ranks::Ranks(Request& request) : state_(std::make_unique<State>()) {
   const train::Options::Given* const timeout = request.options.find("rank_timeout");
   const bool repeats = !request.plan_file.empty() && request.options.all().empty();  // else the job refuses it
   const train::Plan plan = repeats ? read_plan(request.plan_file) : train::Plan();
-  join(given != nullptr ? std::stoll(given->value) : 0, plan.ranks,
+  const train::Options::Given* const stages = request.options.find("pipeline");
+  join(given != nullptr ? std::stoll(given->value) : 0, stages != nullptr ? std::stoll(stages->value) : plan.ranks,
        timeout != nullptr ? std::stod(timeout->value) : plan.rank_timeout);
   request.ranks = state_->communicator;
   request.ranks_reason = state_->reason;

@@ -350,8 +350,8 @@ void Run::save(const char* kind) {
 
 void Run::rescue() {
   setup_.ranks->settle();
-  if (first() && session_.sharded()) {
-    bus_.emit(core::Finding{fmt::format("step {} is not saved: other ranks hold parts of the optimizer's state",
+  if (first() && session_.scattered()) {
+    bus_.emit(core::Finding{fmt::format("step {} is not saved: other ranks hold parts of what a checkpoint needs",
                                         session_.progress().step)});
   } else if (first()) {
     checkpoints_->rescue();

@@ -14,11 +14,11 @@ namespace stoker::job {
 namespace {
 
 constexpr std::string_view kWhere = "job";
-// How long a run is, how often it evaluates and saves; and how many threads load and how long
-// ranks wait, which changes no bit of a sample.
-constexpr std::array<std::string_view, 10> kChangeable = {"epochs",     "steps",       "time",           "eval_every",
-                                                          "save_every", "early_stop",  "schedule_steps", "threads",
-                                                          "ranks",      "rank_timeout"};
+// How long a run is, how often it evaluates and saves; and how many threads load, who computes what, and how long ranks
+// wait, which changes no bit of a sample.
+constexpr std::array<std::string_view, 12> kChangeable = {
+    "epochs",         "steps",   "time",  "eval_every",   "save_every", "early_stop",
+    "schedule_steps", "threads", "ranks", "rank_timeout", "pipeline",   "pipeline_cut"};
 
 }  // namespace
 

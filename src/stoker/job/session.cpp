@@ -13,6 +13,7 @@
 #include "stoker/models/network.h"
 #include "stoker/optim/sharded.h"
 #include "stoker/train/evaluate.h"
+#include "stoker/train/pipeline_plan.h"
 
 namespace stoker::job {
 namespace {
@@ -62,7 +63,10 @@ Session::Session(Setup& setup, core::EventEmitter* events)
     nvtx_.emplace();
   }
   tasks::Model& model = *setup.model;
-  if (sharded()) {
+  if (plan.pipeline > 1 && setup.ranks->size() > 1) {
+    stages_ = std::make_unique<parallel::Stages>(*setup.ranks, model, train::first_segments(plan, model));
+    optimizer_ = optim::make_optimizer(optimizer_options(plan), stages_->own_parameters());
+  } else if (sharded()) {
     optimizer_ = std::make_unique<optim::ShardedOptimizer>(optimizer_options(plan), model.parameters(), *setup.ranks);
   } else {
     optimizer_ = optim::make_optimizer(optimizer_options(plan), model.parameters());
@@ -80,10 +84,13 @@ Session::Session(Setup& setup, core::EventEmitter* events)
   options.optimizer_in_backward = plan.optimizer_in_backward;
   options.bf16_sums = plan.rank_gradients == "bf16";
   options.sync_norms = plan.sync_bn;
-  step_ = std::make_unique<train::Step>(
-      train::StepParts{
-          .model = model, .optimizer = *optimizer_, .scaler = *scaler_, .ranks = *setup.ranks, .ema = ema_.get()},
-      options);
+  step_ = std::make_unique<train::Step>(train::StepParts{.model = model,
+                                                         .optimizer = *optimizer_,
+                                                         .scaler = *scaler_,
+                                                         .ranks = *setup.ranks,
+                                                         .ema = ema_.get(),
+                                                         .stages = stages_.get()},
+                                        options);
   for (train::Recovery* each : {&recovery_, &evaluation_recovery_}) {
     each->advise([this] { return memory_advice(setup_, held_bytes()); });
   }
@@ -92,8 +99,10 @@ Session::Session(Setup& setup, core::EventEmitter* events)
 HeldBytes Session::held_bytes() const {
   HeldBytes held;
   for (const core::Parameter& each : setup_.model->parameters()) {
+    held.weights += static_cast<std::int64_t>(each.tensor.nbytes());
+  }
+  for (const core::Parameter& each : stages_ ? stages_->own_parameters() : setup_.model->parameters()) {
     const auto bytes = static_cast<std::int64_t>(each.tensor.nbytes());
-    held.weights += bytes;
     held.add_gradient(each.tensor.requires_grad() ? bytes : 0, setup_.plan.optimizer_in_backward);
   }
   held.optimizer = optimizer_->state_bytes();
@@ -130,8 +139,29 @@ void Session::own_storages(memory::StepRecording& recording) const {
 
 bool Session::sharded() const { return setup_.plan.shard == "optimizer" && setup_.ranks->size() > 1; }
 
+// Once after each step.
+void Session::share_weights() {
+  if (!stages_ || std::exchange(shared_step_, progress_.step) == progress_.step) {
+    return;
+  }
+  core::TensorList weights;
+  for (const core::Parameter& each : setup_.model->parameters()) {
+    weights.push_back(each.tensor);
+  }
+  stages_->share(weights, setup_.model->norm_buffers());
+  if (ema_) {
+    const auto middle = ema_->averages().begin() + std::ssize(weights);
+    stages_->share({ema_->averages().begin(), middle}, {middle, ema_->averages().end()});
+  }
+}
+
 void Session::collect() {
-  if (sharded()) {
+  share_weights();
+  if (stages_) {
+    core::State own;
+    optimizer_->save_state(own);
+    collected_ = stages_->collect(std::move(own));
+  } else if (sharded()) {
     collected_ = optimizer_->whole_state();
   }
 }
@@ -155,7 +185,7 @@ io::Checkpoint Session::checkpoint(const std::string& kind) {
     if (ema_) {  // else the averages are the weights above
       result.state = model_state(*setup_.model);
     }
-    if (sharded()) {
+    if (scattered()) {
       result.state.tensors.insert(collected_.tensors.begin(), collected_.tensors.end());
     } else {
       optimizer_->save_state(result.state);
@@ -194,9 +224,11 @@ void Session::load(const io::Checkpoint& checkpoint) {
   if (ema_) {
     ema_->load_state(state);
   }
+  shared_step_ = progress_.step;
 }
 
 std::vector<core::MetricValue> Session::evaluate(core::BatchSource& source, train::EvaluationWatch watch) {
+  share_weights();
   std::optional<optim::Ema::InPlace> averages;
   if (ema_) {
     averages.emplace(*ema_);

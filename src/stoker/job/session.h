@@ -35,8 +35,8 @@ class Session {
   // Tells a recording of a step whose storages these are. After compute and before commit.
   void own_storages(memory::StepRecording& recording) const;
 
-  // Whether ranks hold parts of the optimizer's state.
-  [[nodiscard]] bool sharded() const;
+  // Whether ranks hold parts of what a checkpoint needs: of the optimizer's state, or with pipelines also of weights.
+  [[nodiscard]] bool scattered() const { return sharded() || stages_ != nullptr; }
   // Brings them to rank 0, for checkpoint("last") until drop_collected(). A collective call.
   void collect();
   void drop_collected() { collected_ = {}; }
@@ -44,7 +44,8 @@ class Session {
   [[nodiscard]] io::Checkpoint checkpoint(const std::string& kind);
   void load(const io::Checkpoint& checkpoint);
 
-  // Metrics on an epoch of a source with the weights for users (EMA if it is on); empty if watch gave up.
+  // Metrics on an epoch of a source with the weights for users (EMA if it is on); empty if watch gave up. Afterwards
+  // each rank has all weights. A collective call.
   [[nodiscard]] std::vector<core::MetricValue> evaluate(core::BatchSource& source, train::EvaluationWatch watch);
   // The task's exhibits for these weights.
   [[nodiscard]] std::vector<tasks::Exhibit> samples();
@@ -56,8 +57,13 @@ class Session {
   [[nodiscard]] const std::vector<core::MetricValue>& best_metrics() const { return best_; }
 
  private:
+  [[nodiscard]] bool sharded() const;
+  void share_weights();
+
   Setup& setup_;
   std::optional<device::NvtxRanges> nvtx_;
+  std::unique_ptr<parallel::Stages> stages_;  // null: each rank computes the whole model
+  std::int64_t shared_step_ = -1;             // after which all ranks of a pipeline had all weights
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<precision::GradScaler> scaler_;
   std::unique_ptr<optim::Ema> ema_;

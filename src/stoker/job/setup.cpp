@@ -17,6 +17,7 @@
 #include "stoker/job/build_model.h"
 #include "stoker/job/measured_choices.h"
 #include "stoker/job/opened_data.h"
+#include "stoker/job/pipeline_cut.h"
 #include "stoker/job/rank_devices.h"
 #include "stoker/job/session.h"
 #include "stoker/memory/recompute.h"
@@ -24,6 +25,7 @@
 #include "stoker/precision/policy.h"
 #include "stoker/resident/gatherer.h"
 #include "stoker/resident/source.h"
+#include "stoker/train/pipeline_plan.h"
 #include "stoker/train/profile_steps.h"
 
 namespace stoker::job {
@@ -55,6 +57,10 @@ tasks::BatchRequest batch_request(const Setup& setup) {
 
 std::unique_ptr<core::BatchSource> Setup::training_source(core::Position start) const {
   tasks::BatchRequest request = batch_request(*this);
+  if (plan.pipeline > 1 && ranks->size() > 1) {  // the stages of a pipeline get the same samples
+    request.rank /= static_cast<int>(plan.pipeline);
+    request.ranks /= static_cast<int>(plan.pipeline);
+  }
   request.batch = plan.batch;
   request.drop_tail = plan.tail == "drop";
   request.start = start;
@@ -153,6 +159,7 @@ void put_own_ranks(Setup& setup, const Request& request) {
                   : request.ranks_reason.empty() ? "as many as continue the run"
                                                  : request.ranks_reason);
   }
+  train::check_stages(setup.plan.pipeline, ranks);
   if (ranks > 1) {
     setup.plan.device = setup.device.str();
   }
@@ -194,6 +201,25 @@ Setup set_up_alone(const Request& request, const train::Plan* saved, const Say& 
   return setup;
 }
 
+// Rank 0 measures it for all.
+void put_pipeline_cut(Setup& setup, const Say& say) {
+  core::Communicator& ranks = *setup.ranks;
+  if (setup.plan.pipeline == 1) {
+    return;
+  }
+  PipelineCut cut;
+  core::together(ranks, [&] {
+    if (ranks.rank() == 0) {
+      cut = choose_pipeline_cut(setup, say);
+    }
+  });
+  cut.segments = core::text_of_first_rank(ranks, std::move(cut.segments));
+  cut.reason = core::text_of_first_rank(ranks, std::move(cut.reason));
+  if (!cut.reason.empty()) {
+    train::decide(setup.plan, "pipeline_cut", cut.segments, core::Origin::kMeasured, cut.reason);
+  }
+}
+
 // Rank 0's plan on this rank's device.
 train::Plan on_own_device(train::Plan plan, const Request& request) {
   const device::DeviceChoice own = choose_own_device(request, nullptr);
@@ -233,7 +259,9 @@ std::string options_text(const train::Options& options) {
 
 Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   if (!request.ranks || request.ranks->size() == 1) {
-    return set_up_alone(request, saved, say);
+    Setup setup = set_up_alone(request, saved, say);
+    put_pipeline_cut(setup, say);
+    return setup;
   }
   core::Communicator& ranks = *request.ranks;
   check_same(ranks, "the options are", options_text(request.options));
@@ -259,6 +287,7 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
     setup = set_up_alone(request, &plan, say);
   });
   check_same(ranks, "the data is", describe_data(*setup->task));
+  put_pipeline_cut(*setup, say);
   return *std::move(setup);
 }
 

@@ -46,6 +46,9 @@ class Ema final : public core::Stateful {
     std::vector<at::Tensor> weights_;  // the weights, as handles to their storage; undefined if they are in staging_
   };
 
+  // Of the parameters, then of the norm buffers.
+  [[nodiscard]] const std::vector<at::Tensor>& averages() const { return averages_; }
+
   // "ema.<parameter>", "ema.norm_buffers.<i>", "ema.updates".
   void save_state(core::State& state) const override;
   void load_state(const core::State& state) override;

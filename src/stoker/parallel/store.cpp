@@ -5,12 +5,14 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <string_view>
 #include <thread>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
+#include <vector>
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
@@ -51,6 +53,15 @@ void wait_for_name(const std::string& host, std::chrono::milliseconds timeout) {
   }
 }
 
+// The destructor of torch's file store opens the file once more, and ends the process if another rank removes it at
+// this moment (seen in tests). So stores stay until the process ends; each is a name and a small table.
+Torch kept(Torch store) {
+  static std::mutex mutex;
+  static auto* const all = new std::vector<Torch>();
+  const std::lock_guard lock(mutex);
+  return all->emplace_back(std::move(store));
+}
+
 Torch open_server(const MeetingPoint& meeting, std::chrono::milliseconds timeout) {
   wait_for_name(meeting.host, timeout);
   c10d::TCPStoreOptions options;
@@ -66,7 +77,8 @@ Torch open(const Place& place, std::chrono::milliseconds timeout) {
   try {
     const Torch store = meeting.file.empty() ? open_server(meeting, timeout) : open_file(meeting);
     store->setTimeout(timeout);
-    return c10::make_intrusive<c10d::PrefixStore>("stoker/" + meeting.prefix, store);
+    Torch prefixed = c10::make_intrusive<c10d::PrefixStore>("stoker/" + meeting.prefix, store);
+    return meeting.file.empty() ? prefixed : kept(std::move(prefixed));
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
@@ -83,6 +95,7 @@ Torch open(const Place& place, std::chrono::milliseconds timeout) {
 
 struct Store::Handle {
   Torch torch;
+  bool file = false;
 
   // Runs work; what torch throws becomes a RankError.
   template <typename Work>
@@ -98,7 +111,7 @@ struct Store::Handle {
 };
 
 Store::Store(const Place& place, std::chrono::milliseconds timeout)
-    : handle_(std::make_unique<Handle>(Handle{open(place, timeout)})) {}
+    : handle_(std::make_unique<Handle>(Handle{open(place, timeout), !place.meeting.file.empty()})) {}
 Store::Store(std::unique_ptr<Handle> handle) : handle_(std::move(handle)) {}
 Store::~Store() = default;
 
@@ -129,7 +142,9 @@ std::string Store::wait_for(const std::string& key, std::chrono::milliseconds ti
 c10d::Store* Store::get_torch() const { return handle_->torch.get(); }
 
 std::unique_ptr<Store> Store::clone(std::chrono::milliseconds timeout) const {
-  auto handle = std::make_unique<Handle>(Handle{handle_->torch->clone()});
+  Torch other = handle_->torch->clone();
+  auto handle =
+      std::make_unique<Handle>(Handle{handle_->file ? kept(std::move(other)) : std::move(other), handle_->file});
   handle->torch->setTimeout(timeout);
   return std::unique_ptr<Store>(new Store(std::move(handle)));
 }

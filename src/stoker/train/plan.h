@@ -50,9 +50,11 @@ struct Plan {
   core::TaskValues own;  // behaviour that only the task knows
 
   // performance: the speed of training
-  std::int64_t ranks = 1;               // processes that train together, each on its part of each batch
-  std::string shard = "none";           // what ranks divide among them: "none", "optimizer"
-  double rank_timeout = 600;            // seconds that a rank waits for another one
+  std::int64_t ranks = 1;      // processes that train together, each on its part of each batch
+  std::string shard = "none";  // what ranks divide among them: "none", "optimizer"
+  std::int64_t pipeline = 1;   // stages of the model, each on a rank of its own; neighbouring ranks are one pipeline
+  std::string pipeline_cut;    // segments with which the second and later stages begin: "layer3,head"
+  double rank_timeout = 600;   // seconds that a rank waits for another one
   std::string rank_gradients = "fp32";  // dtype in which ranks sum gradients: "fp32", "bf16"
   std::string device;
   std::string precision;            // "fp32", "bf16", "fp16"

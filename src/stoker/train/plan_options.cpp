@@ -8,6 +8,7 @@
 #include "stoker/memory/recompute_choice.h"
 #include "stoker/optim/schedule.h"
 #include "stoker/train/log_targets.h"
+#include "stoker/train/pipeline_plan.h"
 #include "stoker/train/profile_steps.h"
 
 namespace stoker::train {
@@ -155,6 +156,14 @@ Rows device_options() {
                       "with several ranks: optimizer divides the optimizer's state and its update among them (ZeRO 1), "
                       "for less memory and one more exchange per step",
                       {"zero", "zero_stage", "fsdp", "sharded"}}},
+      {&Plan::pipeline, {"pipeline", P, Whole{1, 1 << 10}, always("1", "each rank computes the whole model"),
+                         "stages of the model, each on a rank of its own, which pass the microbatches of a batch on to each "
+                         "other; ranks is by default as many, else a multiple of them",
+                         {"pipeline_parallel", "pp", "pipeline_parallel_size"}}},
+      {&Plan::pipeline_cut, {"pipeline_cut", P, Text{"names of segments, such as layer3,head", is_pipeline_cut},
+                             always("", "with pipeline=: by measured times and bytes of the segments"),
+                             "segments with which the second and later stages begin",
+                             {"split_points", "split_spec"}}},
       {&Plan::rank_gradients, {"rank_gradients", P, Choice{{"fp32", "bf16"}}, always("fp32", "sums are those of one process"),
                                "with several ranks: bf16 sums gradients in half the bytes; each is rounded to 8 bits, "
                                "so weights differ from those of one process (docs/parallel.md)",

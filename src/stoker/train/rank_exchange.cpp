@@ -5,9 +5,11 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "stoker/base/error.h"
@@ -28,16 +30,30 @@ const double* header_of(const at::Tensor& messages, int rank) {
 
 }  // namespace
 
-RankExchange::RankExchange(core::Communicator& ranks, const core::Trainable& model, bool bf16)
+RankExchange::RankExchange(core::Communicator& ranks, const core::Trainable& model, parallel::Stages* stages, bool bf16)
     : ranks_(ranks.split(0)),
+      stages_(stages),
+      sums_(stages != nullptr ? stages->replicas() : *ranks_),
       terms_(model.loss_names().size()),
       counts_samples_(model.counts_samples()),
-      device_(device_of(model)),
-      gradients_(*ranks_, model.parameters(), {}, header_bytes(model), bf16) {
+      device_(device_of(model)) {
   // Here, so that finish() needs no memory on a CPU: a rank that runs out of it there would leave the others waiting.
-  messages_ = at::zeros({ranks_->size(), gradients_.message().numel()}, at::kByte);
+  const std::int64_t header = header_bytes(model);
+  if (stages == nullptr) {
+    gradients_.emplace(*ranks_, model.parameters(), parallel::BucketSizes(), header, bf16);
+  } else {
+    header_ = at::zeros({header}, at::kByte);
+    pair_ = at::zeros({2}, at::kDouble);
+    pairs_ = at::zeros({ranks_->size(), 2}, at::kDouble);
+    stage_pairs_ = at::zeros({stages->count(), 2}, at::kDouble);
+    if (sums_.size() > 1) {
+      gradients_.emplace(sums_, stages->own_parameters(), parallel::BucketSizes(), 0, bf16);
+      sums_messages_ = at::zeros({sums_.size(), gradients_->message().numel()}, at::kByte);
+    }
+  }
+  messages_ = at::zeros({ranks_->size(), message().numel()}, at::kByte);
   losses_ = at::zeros({static_cast<std::int64_t>(terms_)}, at::kDouble);
-  normalisers_ = at::zeros({ranks_->size(), static_cast<std::int64_t>(terms_)}, at::kDouble);
+  normalisers_ = at::zeros({sums_.size(), static_cast<std::int64_t>(terms_)}, at::kDouble);
   if (!device_.is_cpu()) {
     on_device_.emplace(*ranks_, device_, static_cast<std::int64_t>(terms_), counts_);
   }
@@ -50,7 +66,8 @@ std::int64_t RankExchange::header_bytes(const core::Trainable& model) {
   auto values = kFields + static_cast<std::int64_t>(terms_);
   for (const at::Tensor& buffer : model.norm_buffers()) {
     if (buffer.is_floating_point()) {
-      statistics_.push_back({buffer, at::empty_like(buffer, buffer.options(), at::MemoryFormat::Contiguous), nullptr});
+      statistics_.push_back({buffer, at::empty_like(buffer, buffer.options(), at::MemoryFormat::Contiguous),
+                             at::full({}, sums_.size(), buffer.options()), nullptr});
     } else {
       counts_.push_back(buffer);
       values += buffer.numel();
@@ -60,21 +77,28 @@ std::int64_t RankExchange::header_bytes(const core::Trainable& model) {
 }
 
 // Once, so that no later exchange can have different sizes: torch would end the process.
-void RankExchange::check_same_model() {
+void RankExchange::check_same_model() const {
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 divided by the golden ratio
-  std::uint64_t hash = (gradients_.hash() ^ terms_) * kOdd + (counts_samples_ ? 1 : 0);
+  std::uint64_t hash = terms_ * kOdd + (counts_samples_ ? 1 : 0);
   for (const Statistic& each : statistics_) {
     hash = (hash ^ static_cast<std::uint64_t>(each.sum.numel())) * kOdd;
   }
   for (const at::Tensor& each : counts_) {
     hash = (hash ^ static_cast<std::uint64_t>(each.numel())) * kOdd;
   }
-  const std::vector<at::Tensor> all = ranks_->exchange(at::full({1}, static_cast<std::int64_t>(hash), at::kLong));
+  if (stages_ != nullptr) {
+    check_equal(*ranks_, hash ^ static_cast<std::uint64_t>(stages_->count()));
+  }
+  check_equal(sums_, hash ^ (gradients_ ? gradients_->hash() : 0));
+}
+
+void RankExchange::check_equal(core::Communicator& ranks, std::uint64_t hash) const {
+  const std::vector<at::Tensor> all = ranks.exchange(at::full({1}, static_cast<std::int64_t>(hash), at::kLong));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (static_cast<std::uint64_t>(*all[rank].const_data_ptr<std::int64_t>()) != hash) {
       fail<Error>(kWhere,
                   "rank {} has another model than rank {}; all ranks need the same data, plan and version of Stoker",
-                  rank, ranks_->rank());
+                  rank, ranks.rank());
     }
   }
 }
@@ -87,37 +111,70 @@ void RankExchange::normalise(core::Normalisers& normalisers, std::int64_t sample
   }
   const core::PhaseScope phase(core::Phase::kExchange);
   if (!normalisers.is_cpu()) {  // the host would have to wait for them
-    const auto sum = ranks_->start_sum(normalisers);
+    const auto sum = sums_.start_sum(normalisers);
     if (sum) {
       sum->wait();
     }
     return;
   }
-  if (const auto pending = ranks_->start_exchange(normalisers, normalisers_)) {
+  if (const auto pending = sums_.start_exchange(normalisers, normalisers_)) {
     pending->wait();
   }
   normalisers.zero_();
-  for (int rank = 0; rank < ranks_->size(); ++rank) {
+  for (int rank = 0; rank < sums_.size(); ++rank) {
     normalisers.add_(normalisers_[rank]);
   }
+}
+
+std::int64_t RankExchange::agree(std::int64_t limit) {
+  const core::PhaseScope phase(core::Phase::kExchange);
+  constexpr double kAll = std::numeric_limits<double>::infinity();
+  pair_.mutable_data_ptr<double>()[0] = limit > 0 ? static_cast<double>(limit) : kAll;
+  if (const auto pending = ranks_->start_exchange(pair_, pairs_)) {
+    pending->wait();
+  }
+  double least = kAll;
+  for (int rank = 0; rank < ranks_->size(); ++rank) {
+    least = std::min(least, pairs_.const_data_ptr<double>()[2 * rank]);
+  }
+  return least == kAll ? 0 : static_cast<std::int64_t>(least);
+}
+
+void RankExchange::combine(double& norm, bool& infinite) {
+  const core::PhaseScope phase(core::Phase::kExchange);
+  auto* const own = pair_.mutable_data_ptr<double>();
+  own[0] = norm * norm;
+  own[1] = infinite ? 1 : 0;
+  if (const auto pending = stages_->pipeline().start_exchange(pair_, stage_pairs_)) {
+    pending->wait();
+  }
+  const auto* const all = stage_pairs_.const_data_ptr<double>();
+  double squares = 0;
+  for (int stage = 0; stage < stages_->count(); ++stage) {
+    squares += all[2 * stage];
+    infinite = infinite || all[2 * stage + 1] != 0;
+  }
+  norm = std::sqrt(squares);
 }
 
 void RankExchange::start_statistics() {
   const at::NoGradGuard no_grad;
   for (Statistic& each : statistics_) {
     whole_ ? each.sum.copy_(each.own) : each.sum.zero_();
-    each.pending = ranks_->start_sum(each.sum);
+    each.pending = sums_.start_sum(each.sum);
   }
   begun_ = true;
 }
 
 void RankExchange::last_pass() {
   start_statistics();
-  gradients_.begin();
+  if (gradients_) {
+    gradients_->begin();
+  }
 }
 
 void RankExchange::write_header(const RankReport& report, const at::Tensor& loss_parts, const EndWishes& wishes) {
-  auto* const fields = reinterpret_cast<double*>(gradients_.message().mutable_data_ptr<std::uint8_t>());
+  auto* const fields = reinterpret_cast<double*>(message().mutable_data_ptr<std::uint8_t>());
   fields[kNumber] = static_cast<double>(report.number);
   fields[kLimit] = report.limit > 0 ? static_cast<double>(report.limit) : std::numeric_limits<double>::infinity();
   fields[kFailed] = report.failed ? 1 : 0;
@@ -146,21 +203,31 @@ bool RankExchange::finish(const RankReport& report, at::Tensor& loss_parts, EndW
     start_statistics();
   }
   begun_ = false;
-  gradients_.start_rest(report.failed);
+  if (gradients_) {
+    gradients_->start_rest(report.failed);
+  }
   write_header(report, loss_parts, wishes);
-  const auto pending = ranks_->start_exchange(gradients_.message(), messages_);
+  const auto pending = ranks_->start_exchange(message(), messages_);
+  std::unique_ptr<core::Communicator::Pending> rest;  // a last bucket that rides
+  if (sums_messages_.defined() && sums_messages_.numel() > 0) {
+    rest = sums_.start_exchange(gradients_->message(), sums_messages_);
+  }
   for (const Statistic& each : statistics_) {
     if (each.pending) {
       each.pending->wait();
     }
   }
-  if (pending) {
-    pending->wait();
+  for (core::Communicator::Pending* each : {rest.get(), pending.get()}) {
+    if (each != nullptr) {
+      each->wait();
+    }
+  }
+  if (gradients_) {
+    gradients_->wait(stages_ != nullptr ? sums_messages_ : messages_);
   }
   if (on_device_) {
     on_device_->wait();
   }
-  gradients_.wait(messages_);
   const bool whole = read_headers(messages_, report.number, wishes);
   if (whole) {
     loss_parts = on_device_ ? on_device_->losses() : losses_;
@@ -178,7 +245,7 @@ bool RankExchange::read_headers(const at::Tensor& messages, std::int64_t number,
   wholes_ = 0;
   for (int rank = 0; rank < ranks_->size(); ++rank) {
     const double* const theirs = header_of(messages, rank);
-    wholes_ += theirs[kWhole];
+    wholes_ += theirs[kWhole] != 0 ? 1 : 0;
     if (static_cast<std::int64_t>(theirs[kNumber]) != number) {
       fail<Error>(kWhere, "rank {} takes step {}, but rank {} takes step {}; all ranks must take the same steps",
                   ranks_->rank(), number + 1, rank, static_cast<std::int64_t>(theirs[kNumber]) + 1);
@@ -195,11 +262,14 @@ bool RankExchange::read_headers(const at::Tensor& messages, std::int64_t number,
   return !failed;
 }
 
-// Each rank has seen other samples, but all must evaluate the same model.
+// Each rank has seen other samples, but all must evaluate the same model. A stage keeps what others compute.
 void RankExchange::average_statistics(const at::Tensor& messages) {
-  for (Statistic& each : statistics_) {
-    if (wholes_ > 0) {
-      each.own.copy_(each.sum.div_(wholes_));
+  for (std::size_t i = 0; i < statistics_.size() && wholes_ > 0; ++i) {
+    Statistic& each = statistics_[i];
+    if (stages_ == nullptr) {
+      each.own.copy_(each.sum.div_(each.ranks.fill_(wholes_)));
+    } else if (sums_.size() > 1) {
+      at::where_out(each.own, stages_->own_statistics()[i], each.sum.div_(each.ranks), each.own);
     }
   }
   if (on_device_) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks of a run exchange in each step, always in this order, over connections of their own: before the passes
 // normalisers, unless they count samples; with backward, running statistics and gradients; after the passes a message
-// with losses, wishes, and whether one ran out of memory. On a GPU the losses go between the devices.
-// Used by train::Step with several ranks; one thread.
+// with losses, wishes, and whether one ran out of memory. On a GPU the losses go between the devices. With pipelines,
+// gradients and statistics are exchanged among the ranks that have the same stage, and two small messages are added:
+// how large the passes are, and the norm. Used by train::Step with several ranks; one thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,6 +17,7 @@
 #include "stoker/core/loss_terms.h"
 #include "stoker/core/trainable.h"
 #include "stoker/parallel/gradient_buckets.h"
+#include "stoker/parallel/stages.h"
 #include "stoker/train/device_values.h"
 
 namespace stoker::train {
@@ -35,8 +37,10 @@ struct RankReport {
 
 class RankExchange {
  public:
-  // A collective call. bf16: gradients are summed in it. ranks and model outlive it. Error if ranks have other models.
-  RankExchange(core::Communicator& ranks, const core::Trainable& model, bool bf16 = false);
+  // A collective call. stages: null: each rank computes the whole model. bf16: gradients are summed in it. All outlive
+  // it. Error if ranks have other models.
+  RankExchange(core::Communicator& ranks, const core::Trainable& model, parallel::Stages* stages = nullptr,
+               bool bf16 = false);
   ~RankExchange();
   RankExchange(const RankExchange&) = delete;
   RankExchange& operator=(const RankExchange&) = delete;
@@ -52,6 +56,8 @@ class RankExchange {
   // Before the passes. whole: the running statistics of this rank count, also if it has no samples; of synchronised
   // norms only those of ranks that have samples in each pass do.
   void begin(bool whole) { whole_ = whole; }
+  // With pipelines, before the passes: the smallest limit of all ranks, since stages compute the same passes.
+  [[nodiscard]] std::int64_t agree(std::int64_t limit);
   // Before the last backward pass: its gradients are summed beside it.
   void last_pass();
   // After the passes. Gradients and loss_parts become sums over ranks, running statistics their means, counts among
@@ -61,33 +67,43 @@ class RankExchange {
   [[nodiscard]] bool finish(const RankReport& report, at::Tensor& loss_parts, EndWishes& wishes);
   // The smallest limit of all ranks, as of the last finish().
   [[nodiscard]] std::int64_t limit() const { return limit_.value_or(0); }
+  // With pipelines: the norm of the gradients of all stages from that of each one, and whether one is not finite.
+  void combine(double& norm, bool& infinite);
 
  private:
   struct Statistic {
     at::Tensor own, sum;  // sum: contiguous
+    at::Tensor ranks;     // over whom it is summed: a number of its dtype, since operators allocate memory for others
     std::unique_ptr<core::Communicator::Pending> pending;
   };
   [[nodiscard]] std::int64_t header_bytes(const core::Trainable& model);
-  void check_same_model();
+  [[nodiscard]] const at::Tensor& message() const { return stages_ != nullptr ? header_ : gradients_->message(); }
+  void check_same_model() const;
+  void check_equal(core::Communicator& ranks, std::uint64_t hash) const;
   void start_statistics();
   void write_header(const RankReport& report, const at::Tensor& loss_parts, const EndWishes& wishes);
   [[nodiscard]] bool read_headers(const at::Tensor& messages, std::int64_t number, EndWishes& wishes);
   void average_statistics(const at::Tensor& messages);
 
   std::unique_ptr<core::Communicator> ranks_;  // the same ranks, over connections of their own
-  const std::size_t terms_;                    // of the loss
+  parallel::Stages* const stages_;
+  core::Communicator& sums_;  // over whom gradients and statistics are summed
+  const std::size_t terms_;   // of the loss
   const bool counts_samples_;
   const at::Device device_;
   std::vector<Statistic> statistics_;
-  std::vector<at::Tensor> counts_;  // among the running statistics
-  parallel::GradientBuckets gradients_;
-  std::optional<DeviceValues> on_device_;  // none: losses and counts lie in the message
-  at::Tensor messages_;                    // of all ranks, a row each
-  at::Tensor losses_;                      // float64 [terms], of all ranks
-  at::Tensor normalisers_;                 // float64 [ranks, terms]
-  bool begun_ = false;                     // the exchange of this step
-  bool whole_ = true;                      // this rank's running statistics count
-  double wholes_ = 1;                      // ranks whose do
+  std::vector<at::Tensor> counts_;                      // among the running statistics
+  at::Tensor header_;                                   // with stages: the message; else the buckets have it
+  std::optional<parallel::GradientBuckets> gradients_;  // none: there is nobody to sum them with
+  std::optional<DeviceValues> on_device_;               // none: losses and counts lie in the message
+  at::Tensor messages_;                                 // of all ranks, a row each
+  at::Tensor sums_messages_;                            // with stages: of the buckets, of sums_
+  at::Tensor pair_, pairs_, stage_pairs_;               // with stages: float64 [2], of this rank, all ranks, a pipeline
+  at::Tensor losses_;                                   // float64 [terms], of all ranks
+  at::Tensor normalisers_;                              // float64 [ranks, terms]
+  bool begun_ = false;                                  // the exchange of this step
+  bool whole_ = true;                                   // this rank's running statistics count
+  int wholes_ = 0;                                      // ranks whose do
   std::optional<std::int64_t> limit_;
 };
 

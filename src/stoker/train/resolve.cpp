@@ -6,6 +6,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/nearest.h"
+#include "stoker/train/pipeline_plan.h"
 #include "stoker/train/plan_options.h"
 
 namespace stoker::train {
@@ -37,20 +38,34 @@ void put_given(Plan& plan, const Options& options) {
 
 // A starter decides how many there are.
 void put_ranks(Plan& plan, const Options& options, const Facts& facts) {
-  if (options.find("ranks") == nullptr && facts.ranks > 1) {
+  if (options.find("ranks") != nullptr) {
+    return;
+  }
+  if (facts.ranks > 1) {
     decide(plan, "ranks", std::to_string(facts.ranks), Origin::kDefault, facts.ranks_reason);
+  } else if (plan.pipeline > 1) {
+    decide(plan, "ranks", std::to_string(plan.pipeline), Origin::kDefault, "one for each stage of the pipeline");
   }
 }
 
-void check_ranks(const Plan& plan, const Options& options) {
-  if (plan.sync_bn && plan.ranks > 1 && (plan.recompute != "none" || options.is_auto("recompute"))) {
+void check_sync_bn(const Plan& plan, const Options& options) {
+  if (!plan.sync_bn || plan.ranks == 1) {
+    return;
+  }
+  if (plan.recompute != "none" || options.is_auto("recompute")) {
     fail<ConfigError>(kWhere,
                       "sync_bn=on does not work with recompute=, which would exchange statistics twice; set "
                       "recompute=none, or sync_bn=off");
   }
-  if (plan.ranks > plan.batch) {
-    fail<ConfigError>(kWhere, "a batch of {} is too small for {} ranks; set batch={} or more", plan.batch, plan.ranks,
-                      plan.ranks);
+  if (plan.pipeline > 1) {
+    fail<ConfigError>(kWhere, "sync_bn=on does not work with pipeline={}; remove one of them", plan.pipeline);
+  }
+}
+
+void check_ranks(const Plan& plan) {
+  if (replicas(plan) > plan.batch) {
+    fail<ConfigError>(kWhere, "a batch of {} is too small for {} ranks; set batch={} or more", plan.batch,
+                      replicas(plan), replicas(plan));
   }
   if (plan.ranks > 1 && plan.apply == "doctor") {
     fail<ConfigError>(kWhere, "apply=doctor tries its changes in one process, but there are {} ranks; remove it",
@@ -67,7 +82,7 @@ void choose_batch(Plan& plan, const Options& options, const Facts& facts) {
     decide(plan, "batch", std::to_string(facts.train_samples), Origin::kDefault, "all training samples");
   }
   if (options.find("microbatch") == nullptr) {
-    decide(plan, "microbatch", std::to_string(plan.batch), Origin::kDefault, "the whole batch");
+    put_microbatch(plan, facts);
   } else if (plan.microbatch > plan.batch) {
     fail<ConfigError>(kWhere, "microbatch {} is larger than batch {}", plan.microbatch, plan.batch);
   }
@@ -192,8 +207,10 @@ Plan resolve(const Options& options, const Facts& facts) {
   }
   put_given(plan, options);
   put_ranks(plan, options, facts);
+  check_pipeline(plan, options);
   choose_batch(plan, options, facts);
-  check_ranks(plan, options);
+  check_ranks(plan);
+  check_sync_bn(plan, options);
   choose_tail(plan, options, facts);
   check_optimizer_in_backward(plan, options);
   if (plan.freeze > 0 && plan.weights.empty()) {

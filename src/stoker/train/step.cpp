@@ -53,20 +53,33 @@ Step::Step(StepParts parts, StepOptions options)
     updates_ = std::make_unique<BackwardUpdates>(parts_.model.parameters(), parts_.optimizer, parts_.scaler);
   }
   if (parts_.ranks.size() > 1) {
-    exchange_ = std::make_unique<RankExchange>(parts_.ranks, parts_.model, options_.bf16_sums);
+    exchange_ = std::make_unique<RankExchange>(parts_.ranks, parts_.model, parts_.stages, options_.bf16_sums);
   }
   if (exchange_ && options_.sync_norms) {
-    if (!recompute_.names().empty()) {
-      fail<ConfigError>("train.step",
-                        "sync_bn=on does not work with recompute=, which would exchange statistics twice; "
-                        "set recompute=none");
+    synchronise_norms();
+  }
+  if (parts_.stages != nullptr) {
+    parallel::Stages& stages = *parts_.stages;
+    if (!device_.is_cpu()) {
+      fail<ConfigError>("train.step", "stages of a pipeline compute on CPUs only so far; set device=cpu");
     }
-    norms_ = std::make_unique<SyncedNorms>(parts_.ranks, parts_.model, device_);
+    stage_ = std::make_unique<PipelinePasses>(
+        parts_.model, stages.pipeline(), recompute_,
+        PipelineOptions{stages.first(), stages.last(), options_.autocast, options_.seed});
   }
   norm_ = parts_.model.norm_buffers();
   for (const at::Tensor& buffer : norm_) {
     saved_norm_.push_back(buffer.clone());
   }
+}
+
+void Step::synchronise_norms() {
+  if (!recompute_.names().empty() || parts_.stages != nullptr) {
+    fail<ConfigError>("train.step",
+                      "sync_bn=on does not work with recompute=, which would exchange statistics twice, nor with "
+                      "pipeline=; remove them, or set sync_bn=off");
+  }
+  norms_ = std::make_unique<SyncedNorms>(parts_.ranks, parts_.model, device_);
 }
 
 Step::Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options,
@@ -141,7 +154,10 @@ void Step::compute_with_ranks(const core::Batch& batch, std::int64_t number, mem
     core::Normalisers normalisers;
     memory::until_it_fits(split, size, [&] { normalisers = parts_.model.normalisers(batch); });
     exchange_->normalise(normalisers, batch.global_size());
-    bool failed = !exchange_->agreed(split.limit());
+    if (stage_) {
+      split.limit_to(exchange_->agree(split.limit()));
+    }
+    bool failed = !stage_ && !exchange_->agreed(split.limit());
     const std::int64_t passes = passes_of_ranks(batch, split);
     exchange_->begin(/*whole=*/!norms_ || size >= passes);
     if (norms_) {
@@ -162,6 +178,7 @@ void Step::compute_with_ranks(const core::Batch& batch, std::int64_t number, mem
   }
   memory::until_it_fits(
       split, size, [&] { look_at_gradients(); }, [&] { parts_.scaler.clear(); }, /*after_passes=*/true);
+  look_with_stages();
 }
 
 // Whether memory sufficed.
@@ -169,6 +186,9 @@ bool Step::compute_part(const core::Batch& batch, std::int64_t number, const cor
                         memory::BatchSplit& split, std::int64_t passes) {
   const std::int64_t size = batch.size();
   try {
+    if (stage_) {
+      return compute_stage(batch, number, normalisers, passes);
+    }
     accumulate_gradients(batch, number, normalisers, passes);
     return true;
   } catch (const std::exception& error) {
@@ -177,6 +197,19 @@ bool Step::compute_part(const core::Batch& batch, std::int64_t number, const cor
     split.ran_out(error, size, false);
     return false;
   }
+}
+
+// The segments of this rank; whether memory sufficed on all stages.
+bool Step::compute_stage(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
+                         std::int64_t passes) {
+  drop_gradients();
+  loss_parts_ = stage_->run({.batch = batch,
+                             .number = number,
+                             .passes = passes,
+                             .normalisers = normalisers,
+                             .scale = parts_.scaler.scaling() ? parts_.scaler.current_scale() : at::Tensor(),
+                             .last_backward = [this] { exchange_->last_pass(); }});
+  return stage_->whole();
 }
 
 void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
@@ -211,6 +244,19 @@ void Step::look_at_gradients() {
   parts_.optimizer.adopt_gradients();
   verdict_.look(loss_parts_, optim::gradients(parts_.model.parameters()), parts_.scaler);
   looked_at_ = fingerprint_of_gradients();
+}
+
+// As if the gradients of all stages had been looked at.
+void Step::look_with_stages() {
+  if (!stage_) {
+    return;
+  }
+  at::Tensor& found_inf = parts_.scaler.found_inf();
+  double norm = verdict_.norm();
+  bool infinite = core::host_value(found_inf) > 0;
+  exchange_->combine(norm, infinite);
+  verdict_.replace_norm(norm);
+  core::set_host_value(found_inf, infinite ? 1 : 0);
 }
 
 std::uint64_t Step::fingerprint_of_gradients() const {
@@ -269,6 +315,7 @@ void Step::commit(double lr) {
   if (fingerprint_of_gradients() != looked_at_) {  // by a program that writes the loop by hand
     parts_.scaler.clear();
     look_at_gradients();
+    look_with_stages();
   }
   if (updates_) {
     updates_->finish(lr);

@@ -26,8 +26,10 @@
 #include "stoker/memory/recompute.h"
 #include "stoker/optim/ema.h"
 #include "stoker/optim/optimizer.h"
+#include "stoker/parallel/stages.h"
 #include "stoker/precision/grad_scaler.h"
 #include "stoker/train/backward_updates.h"
+#include "stoker/train/pipeline_passes.h"
 #include "stoker/train/rank_exchange.h"
 #include "stoker/train/synced_norms.h"
 #include "stoker/train/verdict.h"
@@ -48,19 +50,22 @@ struct StepOptions {
 };
 
 // The objects that a step works on; ema may be null. All outlive the Step. The scaler holds the result of the single
-// finite check per step, whether it scales or not.
+// finite check per step, whether it scales or not. With stages the optimizer has the parameters of this rank's stage,
+// and a step changes only those.
 struct StepParts {
   core::Trainable& model;
   optim::Optimizer& optimizer;
   precision::GradScaler& scaler;
   core::Communicator& ranks;
   optim::Ema* ema = nullptr;
+  parallel::Stages* stages = nullptr;  // this rank computes one of them; null: the whole model
 };
 
 class Step final : public core::Stateful {
  public:
   // ConfigError if nothing requires a gradient, if options.recompute does not fit the model, for optimizer_in_backward
-  // with clipping, a scaler, several ranks or on a GPU, or for sync_norms with recompute or without batch norms.
+  // with clipping, a scaler, several ranks or on a GPU, for stages on a GPU, or for sync_norms with recompute, stages
+  // or without batch norms.
   Step(StepParts parts, StepOptions options);
   // The same with its own parts and without averages: for loops by hand. Gradients are scaled if autocast is kHalf.
   // Optimizer and scaler are saved and loaded with the step. ranks: null: one. Model and ranks outlive it.
@@ -107,10 +112,13 @@ class Step final : public core::Stateful {
   };
   Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options, core::Communicator* ranks);
   void compute_whole(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
+  void synchronise_norms();
   [[nodiscard]] std::int64_t passes_of_ranks(const core::Batch& batch, const memory::BatchSplit& split) const;
   void compute_with_ranks(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
   [[nodiscard]] bool compute_part(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
                                   memory::BatchSplit& split, std::int64_t passes);
+  [[nodiscard]] bool compute_stage(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
+                                   std::int64_t passes);
   // The parts of compute() and commit() that a CUDA graph can hold if no segment draws random numbers: no number comes
   // from the host, and they read only a batch at a fixed address besides the step's own tensors.
   void accumulate_gradients(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
@@ -118,6 +126,7 @@ class Step final : public core::Stateful {
   void take();
   void forward_backward(const core::Batch& part, std::int64_t number, const core::Normalisers& normalisers);
   void look_at_gradients();
+  void look_with_stages();
   // Changes if a gradient is changed or replaced.
   [[nodiscard]] std::uint64_t fingerprint_of_gradients() const;
   void drop_gradients();
@@ -134,6 +143,7 @@ class Step final : public core::Stateful {
   std::unique_ptr<BackwardUpdates> updates_;   // null: the optimizer works in commit()
   std::unique_ptr<RankExchange> exchange_;     // null: there is one rank
   std::unique_ptr<SyncedNorms> norms_;         // null: batch norms see the samples of one rank
+  std::unique_ptr<PipelinePasses> stage_;      // null: this rank computes the whole model
   std::vector<at::Tensor> norm_, saved_norm_;  // norm buffers, and their values before compute()
   std::int64_t largest_pass_ = 0;              // samples
   at::Tensor loss_parts_;                      // float64 [terms]

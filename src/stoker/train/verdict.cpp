@@ -71,6 +71,14 @@ void Verdict::look(const at::Tensor& loss_parts, const std::vector<at::Tensor>& 
   }
 }
 
+double Verdict::norm() const { return options_.clip > 0 ? core::host_value(seen_.norm) : 0; }
+
+void Verdict::replace_norm(double norm) {
+  if (options_.clip > 0) {
+    core::set_host_value(seen_.norm, norm);
+  }
+}
+
 at::Tensor Verdict::decide(precision::GradScaler& scaler, optim::EmaWeight* averages) {
   if (seen_.by_operators) {
     return decide_by_operators(scaler, averages);

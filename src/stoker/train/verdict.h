@@ -32,6 +32,10 @@ class Verdict {
   // The part that needs memory: looks at the loss, float64 [terms], and at the gradients of the whole global batch,
   // multiplied by the scaler's scale; they stay scaled. Writes only the scaler's found_inf. May be repeated.
   void look(const at::Tensor& loss_parts, const std::vector<at::Tensor>& grads, precision::GradScaler& scaler);
+  // After look(), on a CPU: the norm of these gradients, still scaled; 0 without clipping. Stages of a pipeline look at
+  // their own gradients, and replace their norm by that of all.
+  [[nodiscard]] double norm() const;
+  void replace_norm(double norm);
   // After look(). Raises the scaler's found_inf if the loss as float32, or a gradient, is not finite. Then sets skip(),
   // scalars() and, unless null, the weight of the averages. On a CPU the few numbers are computed on the host, on a GPU
   // by one kernel (by operators for float64 gradients); nothing waits, and no tensor is allocated but by operators.
