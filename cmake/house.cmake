@@ -79,7 +79,7 @@ function(stoker_house_tests)
     if(name MATCHES "^script_")  # they start several processes that compute, and judge what keeps them waiting
       set_tests_properties(house.${name} PROPERTIES RUN_SERIAL ON)
     endif()
-    if(name MATCHES "^(slurm|mpi|two_nodes)_test$")  # minutes; they start daemons, or make network namespaces
+    if(name MATCHES "^(slurm|mpi|two_nodes|elastic)_test$")  # minutes; they start daemons, or make network namespaces
       set_tests_properties(house.${name} PROPERTIES LABELS long RUN_SERIAL ON TIMEOUT 1800)
     endif()
   endforeach()

@@ -118,6 +118,20 @@ class Result(Ranks):
             self.run_words([STOKER, "resume", run, "steps=90", "ranks=2"])
         self.assert_same_bytes(self.last_bytes("part"), self.last_bytes("whole"))
 
+    def test_a_pipeline_gives_the_same_files_with_any_stages(self):
+        self.run_words(self.words("alone", "steps=60", "schedule_steps=60", "microbatch=8", "ema=0.9"))
+        self.run_words(self.words("part", "steps=20", "schedule_steps=60", "ema=0.9", "pipeline=2"))
+        for steps, more in (40, ("ranks=4",)), (50, ("pipeline=1", "ranks=1")), (60, ("pipeline=3", "ranks=3")):
+            self.run_words([STOKER, "resume", "part", f"steps={steps}", *more])
+        self.assert_close("alone", "part")
+        plan = json.loads((self.folder / "part/plan.json").read_text())["plan"]["pipeline_cut"]
+        self.assertEqual((plan["origin"], plan["value"].count(",")), ("measured", 1), plan)
+
+    def test_a_pipeline_trains_a_model_that_fits_no_single_process(self):
+        words = self.words("run", "steps=20", "memory_limit=2400KiB")
+        self.assertIn("too small", self.run_words(words, code=2).stderr)
+        self.run_words(words + ["pipeline=2"])
+
     def test_every_rank_keeps_its_log(self):
         self.run_words(self.words("run", "epochs=1", "ranks=2"))
         logs = [(self.folder / "run" / each / "metrics.jsonl").read_text() for each in ("", "ranks/1")]
@@ -283,6 +297,10 @@ class WrongUse(Ranks):
         self.assertIn("too small for 4 ranks", self.run_words(self.words("a", "ranks=4", "batch=2"), code=2).stderr)
         self.assertIn("remove it", self.run_words(self.words("a", "ranks=2", "apply=doctor"), code=2).stderr)
         self.assertIn("ranks", self.run_words(self.words("a", "ranks=0"), code=2).stderr)
+        for words, reason in (("pipeline=2 ranks=3", "needs a rank for each stage"), ("pipeline=2 shard=optimizer", "remove it"),
+                              ("pipeline=6", "set pipeline=5"), ("pipeline_cut=layer2", "needs a pipeline"),
+                              ("pipeline=2 pipeline_cut=nope", "the segments are input, layer1")):
+            self.assertIn(reason, self.run_words(self.words("a", *words.split()), code=2).stderr)
         half = {**ENVIRONMENT, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
         self.assertIn("RANK is not set", self.run_words(self.words("a"), code=2, env=half).stderr)
         other = {**half, "RANK": "0", "WORLD_SIZE": "3"}

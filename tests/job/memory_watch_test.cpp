@@ -224,7 +224,7 @@ TEST(MemoryWatch, ACacheOfBatchesIsFound) {
 TEST(MemoryWatch, AGrowingListOfEventsIsFound) {
   const TempFolder folder;
   std::vector<std::string> events;
-  const auto keep = [&](const core::Batch&) { events.emplace_back(4000, 'x'); };
+  const auto keep = [&](const core::Batch&) { events.emplace_back(64'000, 'x'); };
   const auto found = run(folder, {.in_source = keep}, {"steps=500", "eval_every=1000"});
   ASSERT_EQ(found.size(), 1);
   EXPECT_THAT(found[0], AllOf(HasSubstr("host memory outside tensors grows by"), HasSubstr("a list or a cache")));

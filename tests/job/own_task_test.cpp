@@ -227,8 +227,7 @@ TEST(OwnTask, TwoRanksRunAsOneWithTwoMicrobatches) {
       const std::shared_ptr<core::Communicator> ranks(std::shared_ptr<void>(), &communicator);
       const auto rank = static_cast<std::size_t>(communicator.rank());
       const std::string run = "rank" + std::to_string(rank);
-      // Rank 1 asks for something else, but has the plan of rank 0.
-      Job job = prepared(folder, run, {task, "batch=10", "steps=4", rank == 0 ? "lr=0.02" : "lr=0.5"}, ranks);
+      Job job = prepared(folder, run, {task, "batch=10", "steps=4"}, ranks);
       found[rank] = result_of(job, job.train({}, kNever));
       Job again = Job::resume(job.run_path(), {"steps=7"}, kSilent, ranks);
       resumed[rank] = result_of(again, again.train({}, kNever));
@@ -238,6 +237,21 @@ TEST(OwnTask, TwoRanksRunAsOneWithTwoMicrobatches) {
     expect_alike(resumed[0], expected);
     expect_alike(resumed[1], expected);
   }
+}
+
+TEST(OwnTask, ARankThatAsksForSomethingElseIsRefused) {
+  const TempFolder folder;
+  std::vector<std::string> said(2);
+  stoker::testing::LockstepRanks(2).run([&](core::Communicator& communicator) {
+    const std::shared_ptr<core::Communicator> ranks(std::shared_ptr<void>(), &communicator);
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    try {
+      (void)prepared(folder, "new", {"task=toy", rank == 0 ? "lr=0.02" : "lr=0.5"}, ranks);
+    } catch (const ConfigError& error) {
+      said[rank] = error.what();
+    }
+  });
+  EXPECT_THAT(said, ::testing::Each(AllOf(HasSubstr("lr=0.5"), HasSubstr("lr=0.02"), HasSubstr("on rank 0"))));
 }
 
 // Rank 1 lacks the run, or asks for what cannot be: rank 0 must not wait for it.

@@ -90,6 +90,15 @@ TEST(Place, UnderTorchrun) {
   EXPECT_FALSE(first.meeting.serves);  // the agent does
 }
 
+// An agent that joins a training has counted fewer restarts than the others. Without a store of agents nothing of an
+// earlier start is in the way.
+TEST(Place, UnderTorchrunWithAgentsThatCameLater) {
+  const Variables old = with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}});
+  const Place found = place(old).value();
+  EXPECT_EQ(found.meeting.prefix, place(with(old, {{"TORCHELASTIC_RESTART_COUNT", "0"}})).value().meeting.prefix);
+  EXPECT_TRUE(place(with(old, {{"RANK", "0"}, {"LOCAL_RANK", "0"}})).value().meeting.serves);
+}
+
 // One pod per rank, as Kubernetes' operators start them.
 TEST(Place, ByVariablesAlone) {
   const Variables pod{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "job-0"}, {"MASTER_PORT", "23456"}};

@@ -242,7 +242,11 @@ Outcome Run::train_and_test() {
   } else if (validates() && train::owes_evaluation(progress, setup_.plan, last_step_)) {
     outcome.undone = fmt::format("the validation after step {}", progress.step);
   }
-  outcome.ranks_in_trouble = ranks_in_trouble_;
+  if (outcome.end == train::LoopEnd::kStopped) {
+    std::array trouble{ranks_in_trouble_};  // another rank may have seen it first
+    core::any_rank(*setup_.ranks, trouble);
+    outcome.ranks_in_trouble = trouble[0];
+  }
   outcome.step = progress.step;
   outcome.seconds = progress.seconds;
   return outcome;

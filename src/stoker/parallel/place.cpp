@@ -137,8 +137,11 @@ Place of_torchrun(const Environment& environment) {
         "torchrun {}", id == "none" ? starter_number("TORCHELASTIC_RUN_ID") : id);  // that of all who give none
     place.restarts_all = true;
     const char* const agent = environment("TORCHELASTIC_USE_AGENT_STORE");
-    place.meeting.serves = place.meeting.serves && (agent == nullptr || std::string_view(agent) != "True");
-    place.meeting.prefix = fmt::format("{}/{}", id, place.restarts);
+    const bool agents_store = agent != nullptr && std::string_view(agent) == "True";
+    place.meeting.serves = place.meeting.serves && !agents_store;
+    // The store of an agent outlives its ranks, so each start has keys of its own. Agents that joined later have counted
+    // fewer restarts, but those have no store in common.
+    place.meeting.prefix = agents_store ? fmt::format("{}/{}", id, place.restarts) : id;
   }
   return place;
 }
