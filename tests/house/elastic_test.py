@@ -15,7 +15,7 @@ import unittest
 from packages import PACKAGES
 from ranks_test import ENVIRONMENT, Ranks, STOKER, TORCH
 
-STEPS = 30000  # the first agent must not be done before the third one comes
+STEPS = 12000  # the first agent must not be done before the third one comes
 
 
 class Elastic(Ranks):

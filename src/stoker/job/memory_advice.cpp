@@ -34,6 +34,10 @@ std::vector<std::string> ways_to_fit(const Setup& setup, const HeldBytes& held, 
   } else if (setup.model->segments() > 1 && plan.recompute != "all") {
     ways.emplace_back("recompute=all (keeps the fewest activations; up to a third more time)");
   }
+  if (setup.ranks->size() > 1 && plan.shard == "none" && plan.pipeline == 1) {
+    const std::int64_t others = held.optimizer - held.optimizer / setup.ranks->size();
+    ways.push_back(fmt::format("shard=optimizer (saves {} on each rank)", bytes_text(others)));
+  }
   if (plan.precision == "fp32" && plan.device != "cpu") {
     ways.emplace_back("precision=bf16 (activations take half)");
   }
